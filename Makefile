@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+# The front door. Every target installs what it needs, builds, and says what it does.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+
+JOBS ?= $(shell nproc)
+GENERATOR := $(shell command -v ninja >/dev/null && echo Ninja || echo "Unix Makefiles")
+NVCC := $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
+RELEASE := $(if $(NVCC),cuda,release)
+
+.PHONY: help
+help:  ## What there is to do
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+.PHONY: deps
+deps:  ## Install what is missing from the distribution's packages
+	@scripts/install-deps
+
+.PHONY: build-%
+build-%: deps
+	@echo "== build: $*"
+	@cmake --preset $* -G "$(GENERATOR)" --log-level=WARNING
+	@cmake --build --preset $* -j $(JOBS)
+
+.PHONY: build
+build: build-$(RELEASE)  ## Build everything this machine can build
+
+.PHONY: test
+test:  ## Build and run every test that this machine can run
+	@scripts/run-tests
+
+.PHONY: format
+format:  ## Format every source file
+	@git ls-files '*.h' '*.cpp' '*.c' '*.cu' '*.cuh' | xargs -r clang-format -i
+
+.PHONY: clean
+clean:  ## Remove what was built
+	@rm -rf build

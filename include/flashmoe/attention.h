@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Exact attention: out = softmax(scale * q k^T + mask) v, computed tile by tile.
+//
+//   flashmoe::ForwardArgs args{.q = q, .k = k, .v = v, .out = out, .mask = flashmoe::Mask::causal};
+//   std::vector<std::byte> space(flashmoe::forward_workspace_bytes(args) + flashmoe::kWorkspaceAlignment);
+//   flashmoe::attention_forward(args, flashmoe::Workspace::in(space.data(), space.size()));
+//
+// Every function throws flashmoe::Error on bad arguments, before anything is written. Nothing here allocates on
+// the way through attention_forward: the caller owns the workspace. New fields are added to the structs behind
+// the existing ones, with a default that keeps today's meaning.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "flashmoe/error.h"
+#include "flashmoe/export.h"
+
+namespace flashmoe {
+
+enum class DType : int32_t { fp32 = 0, fp16 = 1, bf16 = 2 };
+
+enum class Mask : int32_t {
+  none = 0,
+  causal = 1,           // the last query sees the last key: query i sees keys j <= i + Skv - Sq (bottom-right)
+  causal_top_left = 2,  // the first query sees the first key: query i sees keys j <= i
+};
+
+enum class Device : int32_t { cpu = 0, cuda = 1 };
+
+// A four-dimensional view [batch, heads, rows, head_dim]. Strides count elements; the last one must be 1, the
+// others are free (zero and negative strides are fine for inputs). Inputs are never written through `data`.
+struct Tensor {
+  void* data = nullptr;
+  DType dtype = DType::fp32;
+  std::array<int64_t, 4> sizes{};
+  std::array<int64_t, 4> strides{};
+
+  // A view of densely packed memory.
+  static Tensor dense(void* data, DType dtype, std::array<int64_t, 4> sizes) {
+    return {data, dtype, sizes, {sizes[1] * sizes[2] * sizes[3], sizes[2] * sizes[3], sizes[3], 1}};
+  }
+};
+
+struct Execution {
+  Device device = Device::cpu;
+  int threads = 0;         // CPU: at most this many threads; 0 = every core this process may use
+  void* stream = nullptr;  // CUDA: the cudaStream_t to launch on
+};
+
+struct ForwardArgs {
+  Tensor q;                              // [B, Hq, Sq, D]
+  Tensor k;                              // [B, Hkv, Skv, D], Hq a multiple of Hkv
+  Tensor v;                              // [B, Hkv, Skv, D]
+  Tensor out;                            // [B, Hq, Sq, D], the dtype of q; must not overlap q, k or v
+  float* lse = nullptr;                  // [B, Hq, Sq] dense, natural log; not computed when null
+  Mask mask = Mask::none;
+  std::optional<float> scale{};          // 1/sqrt(D) when not given
+  Execution execution{};
+};
+
+inline constexpr std::size_t kWorkspaceAlignment = 64;
+
+struct Workspace {
+  void* data = nullptr;  // aligned to kWorkspaceAlignment, in the memory of the device that computes
+  std::size_t bytes = 0;
+
+  // The aligned part of any host buffer.
+  static Workspace in(void* buffer, std::size_t bytes) {
+    const std::size_t misalignment = reinterpret_cast<std::uintptr_t>(buffer) % kWorkspaceAlignment;
+    const std::size_t skip = misalignment == 0 ? 0 : kWorkspaceAlignment - misalignment;
+    if (buffer == nullptr || bytes < skip) return {};
+    return {static_cast<std::byte*>(buffer) + skip, bytes - skip};
+  }
+};
+
+// Bytes of workspace that attention_forward needs for these arguments. Data pointers are not looked at.
+FLASHMOE_API std::size_t forward_workspace_bytes(const ForwardArgs& args);
+
+// Rows that see no key give output 0 and LSE -inf. The same arguments with the same `threads` give the same bits.
+FLASHMOE_API void attention_forward(const ForwardArgs& args, Workspace workspace);
+
+// What attention_forward would do for these arguments, and why, in a few lines for a person.
+FLASHMOE_API std::string explain_forward(const ForwardArgs& args);
+
+// "0.1.0", and the backends in this build, for example "0.1.0 (cpu: NEON_BF16)".
+FLASHMOE_API std::string version();
+
+}  // namespace flashmoe

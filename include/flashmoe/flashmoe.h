@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ * The C interface. Plain structs, each with its size as first field, so that a program built against an older
+ * header keeps working with a newer library: fields are only ever added at the end, zero keeps the old meaning.
+ * Every function returns a status; flashmoe_last_error() has the message of the calling thread's last failure. */
+#ifndef FLASHMOE_FLASHMOE_H
+#define FLASHMOE_FLASHMOE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "flashmoe/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum flashmoe_status {
+  FLASHMOE_OK = 0,
+  FLASHMOE_INVALID_ARGUMENT = 1,
+  FLASHMOE_UNSUPPORTED = 2,
+  FLASHMOE_WORKSPACE = 3,
+  FLASHMOE_BACKEND = 4,
+  FLASHMOE_INTERNAL = 5
+} flashmoe_status;
+
+enum { FLASHMOE_FP32 = 0, FLASHMOE_FP16 = 1, FLASHMOE_BF16 = 2 };                         /* dtype */
+enum { FLASHMOE_MASK_NONE = 0, FLASHMOE_MASK_CAUSAL = 1, FLASHMOE_MASK_CAUSAL_TOP_LEFT = 2 }; /* mask */
+enum { FLASHMOE_DEVICE_CPU = 0, FLASHMOE_DEVICE_CUDA = 1 };                               /* device */
+
+/* [batch, heads, rows, head_dim]; strides in elements, the last one 1. */
+typedef struct flashmoe_tensor {
+  void* data;
+  int32_t dtype;
+  int32_t reserved; /* 0 */
+  int64_t sizes[4];
+  int64_t strides[4];
+} flashmoe_tensor;
+
+typedef struct flashmoe_forward_args {
+  size_t struct_size; /* sizeof(flashmoe_forward_args) */
+  flashmoe_tensor q, k, v, out;
+  float* lse; /* [B, Hq, Sq] dense, or NULL */
+  int32_t mask;
+  int32_t device;
+  const float* scale; /* NULL = 1/sqrt(head_dim) */
+  void* stream;       /* CUDA: cudaStream_t */
+  int32_t threads;    /* CPU: 0 = every core this process may use */
+  int32_t reserved;   /* 0 */
+} flashmoe_forward_args;
+
+FLASHMOE_API flashmoe_status flashmoe_forward_workspace_bytes(const flashmoe_forward_args* args, size_t* bytes);
+
+/* workspace: 64-byte aligned, at least as large as the query says. */
+FLASHMOE_API flashmoe_status flashmoe_attention_forward(const flashmoe_forward_args* args, void* workspace,
+                                                        size_t workspace_bytes);
+
+/* Writes up to `capacity` bytes, always with a final zero; `*needed` (may be NULL) gets the full length plus one. */
+FLASHMOE_API flashmoe_status flashmoe_explain_forward(const flashmoe_forward_args* args, char* text, size_t capacity,
+                                                      size_t* needed);
+
+/* The message of this thread's last failed call; "" if there was none. Valid until the thread's next call. */
+FLASHMOE_API const char* flashmoe_last_error(void);
+
+FLASHMOE_API const char* flashmoe_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

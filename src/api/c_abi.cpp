@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// The C ABI: the same calls with exceptions turned into a status and a message. Nothing throws across it.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "flashmoe/attention.h"
+#include "flashmoe/flashmoe.h"
+
+namespace {
+
+thread_local std::string last_error;
+
+// The first release of flashmoe_forward_args: what every caller's struct_size must cover.
+constexpr std::size_t kFirstArgsSize = sizeof(flashmoe_forward_args);
+
+flashmoe::Tensor from_c(const flashmoe_tensor& t) {
+  flashmoe::Tensor tensor{.data = t.data, .dtype = static_cast<flashmoe::DType>(t.dtype)};
+  std::copy_n(t.sizes, 4, tensor.sizes.begin());
+  std::copy_n(t.strides, 4, tensor.strides.begin());
+  return tensor;
+}
+
+flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
+  using flashmoe::Error, flashmoe::ErrorCode;
+  if (args == nullptr) throw Error(ErrorCode::invalid_argument, "flashmoe: args is NULL");
+  if (args->struct_size < kFirstArgsSize) {
+    throw Error(ErrorCode::invalid_argument,
+                "flashmoe: struct_size is " + std::to_string(args->struct_size) + "; at least " +
+                    std::to_string(kFirstArgsSize) + " is needed",
+                "set struct_size to sizeof(flashmoe_forward_args)");
+  }
+  if (args->struct_size > sizeof(flashmoe_forward_args)) {
+    // A newer caller is fine as long as it leaves the fields that this library does not know at zero.
+    const auto* bytes = reinterpret_cast<const unsigned char*>(args);
+    if (std::any_of(bytes + sizeof(flashmoe_forward_args), bytes + args->struct_size, [](auto b) { return b != 0; })) {
+      throw Error(ErrorCode::unsupported, "flashmoe: args uses fields that this library does not know",
+                  "update the library to the header that the program was built with");
+    }
+  }
+  flashmoe::ForwardArgs converted{.q = from_c(args->q),
+                                  .k = from_c(args->k),
+                                  .v = from_c(args->v),
+                                  .out = from_c(args->out),
+                                  .lse = args->lse,
+                                  .mask = static_cast<flashmoe::Mask>(args->mask)};
+  if (args->scale != nullptr) converted.scale = *args->scale;
+  converted.execution = {.device = static_cast<flashmoe::Device>(args->device),
+                         .threads = args->threads,
+                         .stream = args->stream};
+  return converted;
+}
+
+template <class Call>
+flashmoe_status guarded(Call call) noexcept {
+  try {
+    last_error.clear();
+    call();
+    return FLASHMOE_OK;
+  } catch (const flashmoe::Error& error) {
+    last_error = error.what();
+    return static_cast<flashmoe_status>(error.code());
+  } catch (const std::exception& error) {
+    last_error = std::string("flashmoe: internal error: ") + error.what();
+  } catch (...) {
+    last_error = "flashmoe: internal error";
+  }
+  return FLASHMOE_INTERNAL;
+}
+
+void require(const void* pointer, const char* name) {
+  if (pointer != nullptr) return;
+  throw flashmoe::Error(flashmoe::ErrorCode::invalid_argument, std::string("flashmoe: ") + name + " is NULL");
+}
+
+}  // namespace
+
+extern "C" {
+
+flashmoe_status flashmoe_forward_workspace_bytes(const flashmoe_forward_args* args, size_t* bytes) {
+  return guarded([&] {
+    require(bytes, "bytes");
+    *bytes = flashmoe::forward_workspace_bytes(from_c(args));
+  });
+}
+
+flashmoe_status flashmoe_attention_forward(const flashmoe_forward_args* args, void* workspace,
+                                           size_t workspace_bytes) {
+  return guarded([&] { flashmoe::attention_forward(from_c(args), {workspace, workspace_bytes}); });
+}
+
+flashmoe_status flashmoe_explain_forward(const flashmoe_forward_args* args, char* text, size_t capacity,
+                                         size_t* needed) {
+  return guarded([&] {
+    const std::string explanation = flashmoe::explain_forward(from_c(args));
+    if (needed != nullptr) *needed = explanation.size() + 1;
+    if (capacity == 0) return;
+    require(text, "text");
+    const std::size_t count = std::min(explanation.size(), capacity - 1);
+    std::memcpy(text, explanation.data(), count);
+    text[count] = '\0';
+  });
+}
+
+const char* flashmoe_last_error(void) { return last_error.c_str(); }
+
+const char* flashmoe_version(void) {
+  static const std::string text = flashmoe::version();
+  return text.c_str();
+}
+
+}  // extern "C"

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// The CPU backend as the API sees it. Arguments have been checked.
+#pragma once
+
+#include <string>
+
+#include "flashmoe/attention.h"
+#include "problem/forward_problem.h"
+
+namespace flashmoe::cpu {
+
+std::size_t forward_workspace_bytes(const ForwardProblem& problem, const Execution& execution);
+void forward(const ForwardProblem& problem, const ForwardArgs& args, Workspace workspace);
+std::string explain_forward(const ForwardProblem& problem, const Execution& execution);
+std::string instruction_set();  // what run-time dispatch chose here, for example "NEON_BF16"
+
+}  // namespace flashmoe::cpu

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// The kernel for machines and builds without SIMD dispatch: one row at a time, a block of keys at a time, plain C++.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cpu/kernels.h"
+#include "cpu/store_row.h"
+#include "numeric/half.h"
+
+namespace flashmoe::cpu {
+namespace {
+
+constexpr int64_t kBlock = 64;  // keys whose weights are kept at once
+
+template <class T>
+void attend(const Task& task) {
+  const ForwardProblem& p = *task.problem;
+  const int64_t dim = p.head_dim;
+  const float scale_log2e = p.scale * 1.44269504088896341F;
+  float* q = reinterpret_cast<float*>(task.scratch);
+  float* sum = q + dim;
+  float weights[kBlock];
+  for (int64_t row = task.row_begin; row < task.row_end; ++row) {
+    const int64_t position = row / p.group();
+    const int64_t head = row % p.group();
+    const T* q_row = static_cast<const T*>(task.q) + head * task.q_head_stride + position * task.q_row_stride;
+    for (int64_t d = 0; d < dim; ++d) q[d] = to_float(q_row[d]) * scale_log2e;
+    std::fill_n(sum, dim, 0.0F);
+    RowState state;
+    const int64_t kv_end = std::min(task.kv_end, p.visible_keys(position));
+    for (int64_t begin = task.kv_begin; begin < kv_end; begin += kBlock) {
+      const int64_t count = std::min(kBlock, kv_end - begin);
+      float largest = state.max;
+      for (int64_t j = 0; j < count; ++j) {
+        const T* k = static_cast<const T*>(task.k) + (begin + j) * task.k_row_stride;
+        float dot = 0;
+        for (int64_t d = 0; d < dim; ++d) dot += q[d] * to_float(k[d]);
+        weights[j] = dot;
+        if (!(dot <= largest)) largest = dot;  // keeps NaN
+      }
+      if (largest == -std::numeric_limits<float>::infinity()) continue;
+      const float rescale = std::exp2(state.max - largest);
+      state.max = largest;
+      state.sum *= rescale;
+      for (int64_t d = 0; d < dim; ++d) sum[d] *= rescale;
+      for (int64_t j = 0; j < count; ++j) {
+        const float weight = std::exp2(weights[j] - largest);
+        state.sum += weight;
+        const T* v = static_cast<const T*>(task.v) + (begin + j) * task.v_row_stride;
+        for (int64_t d = 0; d < dim; ++d) sum[d] += weight * to_float(v[d]);
+      }
+    }
+    store_row<T>(task, row, sum, state);
+  }
+}
+
+void attend_any(const Task& task) {
+  switch (task.problem->dtype) {
+    case DType::fp32: return attend<float>(task);
+    case DType::fp16: return attend<fp16>(task);
+    case DType::bf16: return attend<bf16>(task);
+  }
+}
+
+}  // namespace
+
+const Kernel& portable_kernel() {
+  static constexpr Kernel kernel{"portable", attend_any, [](const ForwardProblem& p, int64_t) {
+                                   return static_cast<std::size_t>(2 * p.head_dim) * sizeof(float);
+                                 }};
+  return kernel;
+}
+
+}  // namespace flashmoe::cpu

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// The end of a row: normalise and store it, or leave it as a partial for the combine step.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cpu/task.h"
+#include "numeric/half.h"
+
+namespace flashmoe::cpu {
+
+struct RowState {
+  float max = -std::numeric_limits<float>::infinity();  // of scale * log2(e) * q k
+  float sum = 0;                                         // of exp2(score - max)
+};
+
+inline float log_sum_exp(RowState state) {
+  return state.sum == 0 ? -std::numeric_limits<float>::infinity()
+                        : (state.max + std::log2(state.sum)) * 0.693147180559945309F;
+}
+
+// `weighted` is the row's sum of exp2(score - max) * v, head_dim long.
+template <class T>
+void store_row(const Task& task, int64_t row, const float* weighted, RowState state) {
+  const int64_t dim = task.problem->head_dim;
+  if (task.partial_out != nullptr) {
+    const int64_t i = row - task.row_begin;
+    std::copy_n(weighted, dim, task.partial_out + i * dim);
+    task.partial_max[i] = state.max;
+    task.partial_sum[i] = state.sum;
+    return;
+  }
+  const int64_t position = row / task.problem->group();
+  const int64_t head = row % task.problem->group();
+  T* out = static_cast<T*>(task.out) + head * task.out_head_stride + position * task.out_row_stride;
+  const float normalise = state.sum == 0 ? 0.0F : 1.0F / state.sum;
+  for (int64_t d = 0; d < dim; ++d) out[d] = from_float<T>(weighted[d] * normalise);
+  if (task.lse != nullptr) task.lse[head * task.problem->q_rows + position] = log_sum_exp(state);
+}
+
+}  // namespace flashmoe::cpu

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// One piece of CPU work, for one thread: some query rows against some keys of one K/V head.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "problem/forward_problem.h"
+
+namespace flashmoe::cpu {
+
+// The query heads that share a K/V head are treated as one matrix of group * Sq rows, so that K and V are read
+// once for all of them. Packed row r is query position r / group of head r % group: neighbours see almost the
+// same keys under a causal mask.
+struct Task {
+  const ForwardProblem* problem;
+
+  // All pointers address this batch entry, and the first query head of the group. Strides count elements.
+  const void* q;
+  int64_t q_head_stride, q_row_stride;
+  const void* k;
+  int64_t k_row_stride;
+  const void* v;
+  int64_t v_row_stride;
+  void* out;
+  int64_t out_head_stride, out_row_stride;
+  float* lse;  // may be null; [head of the group][Sq], dense
+
+  int64_t row_begin, row_end;  // packed rows
+  int64_t kv_begin, kv_end;    // keys; the mask narrows them further
+
+  // When the keys of a row are split over several tasks, each leaves its share here instead of in out and lse:
+  // for packed row row_begin + i, the unnormalised fp32 output [i][head_dim], and its maximum and sum.
+  float* partial_out;  // null when this task sees all keys
+  float* partial_max;  // in units of log2
+  float* partial_sum;
+
+  std::byte* scratch;  // this thread's own, 64-byte aligned
+};
+
+// One way to compute a task. Which one, is decided once per process and per dtype.
+struct Kernel {
+  const char* name;
+  void (*attend)(const Task&);
+  // Bytes of scratch for a task of at most `rows` packed rows.
+  std::size_t (*scratch_bytes)(const ForwardProblem&, int64_t rows);
+};
+
+}  // namespace flashmoe::cpu
