@@ -59,6 +59,8 @@ bool read_flag(PyObject* object, const char* name, bool& value) {
 
 bool read_count(PyObject* object, const char* name, int32_t& value) {
   if (object == nullptr || object == Py_None) return true;
+  if (!PyIndex_Check(object))
+    return fail(PyExc_TypeError, "attention: %s is %R; it must be an integer", name, object);
   const long number = PyLong_AsLong(object);
   if (number == -1 && PyErr_Occurred()) return false;
   if (number < INT_MIN || number > INT_MAX) {
