@@ -34,7 +34,7 @@ def test_neither_numpy_nor_pytorch_is_imported(root):
 def test_only_python_and_the_c_library_are_asked_for_symbols():
     def symbols(which):
         lines = subprocess.run(["nm", "-D", which, _C.__file__], check=True, capture_output=True, text=True).stdout
-        return {line.split()[-1].split("@")[0] for line in lines.splitlines()}
+        return {line.split()[-1].split("@")[0] for line in lines.splitlines() if line.split()[-2] != "w"}  # not weak
 
     assert symbols("--defined-only") == {"PyInit__C"}
     undefined = symbols("--undefined-only")
@@ -108,5 +108,5 @@ def test_environment_script_goes_on_without_an_index(root, tmp_path, clean_envir
     done = subprocess.run([tmp_path / "scripts" / "python-env"], env=offline, capture_output=True, text=True,
                           timeout=300)
     assert done.returncode == 0, done.stderr
-    assert "can't be reached" in done.stderr or "virtual environment" in done.stderr or "python-env" in done.stderr
+    assert "can't be reached" in done.stderr or "can't make a virtual environment" in done.stderr
     assert not (tmp_path / ".venv" / ".flashmoe-env").exists()  # tried again next time
