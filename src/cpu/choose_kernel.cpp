@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
+#include <cstdlib>
 #include "cpu/kernels.h"
 
 namespace flashmoe::cpu {
 
+// Up to so many packed rows, packing K and V costs more than it saves.
+[[maybe_unused]] static int kMostRowsInPlace = getenv("RM")?atoi(getenv("RM")):16;
+
 const Kernel& choose_kernel([[maybe_unused]] const ForwardProblem& problem) {
 #ifdef FLASHMOE_HIGHWAY
-  return tiled_kernel(problem.dtype);
+  const int64_t rows = problem.group() * problem.q_rows;
+  return rows <= kMostRowsInPlace ? rows_kernel(problem.dtype) : tiled_kernel(problem.dtype);
 #else
   return portable_kernel();
 #endif
