@@ -422,7 +422,12 @@ bool neon_bf16_supported() {
 }
 
 const Kernel& neon_bf16_kernel() {
-  static constexpr Kernel kernel{"neon_bf16", attend_tiled<Ops>, tiled_scratch_bytes<Ops>};
+  static constexpr Kernel kernel{.name = "tiled bf16, BFMMLA",
+                                 .reason = "the CPU multiplies bf16 matrices",
+                                 .attend = attend_tiled<Ops>,
+                                 .scratch_bytes = tiled_scratch_bytes<Ops>,
+                                 .panel_rows = 2 * kMaxPairs,
+                                 .packing_rows = 8};
   return kernel;
 }
 
