@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
 #include "cpu/kernels.h"
+#include "cpu/neon_bf16.h"
 
 namespace flashmoe::cpu {
 
@@ -8,6 +9,9 @@ namespace flashmoe::cpu {
 [[maybe_unused]] static int kMostRowsInPlace = getenv("RM")?atoi(getenv("RM")):16;
 
 const Kernel& choose_kernel([[maybe_unused]] const ForwardProblem& problem) {
+#ifdef FLASHMOE_NEON_BF16
+  if (problem.dtype == DType::bf16 && neon_bf16_supported()) return neon_bf16_kernel();
+#endif
 #ifdef FLASHMOE_HIGHWAY
   const int64_t rows = problem.group() * problem.q_rows;
   return rows <= kMostRowsInPlace ? rows_kernel(problem.dtype) : tiled_kernel(problem.dtype);
