@@ -40,10 +40,12 @@ bool system_keeps_tiles() {
 }  // namespace
 
 const Kernel* amx_bf16_kernel() {
-  static constexpr Kernel kernel{.name = "amx_bf16",
+  static constexpr Kernel kernel{.name = "tiled bf16 on AMX",
+                                 .reason = "AMX tiles multiply bf16",
                                  .attend = amx::attend_bf16,
                                  .scratch_bytes = amx::scratch_bytes_bf16,
-                                 .panel_rows = 32};
+                                 .panel_rows = 32,
+                                 .packing_rows = 32};
   static const bool available = processor_has_amx_and_avx512() && system_keeps_tiles();
   return available ? &kernel : nullptr;
 }

@@ -9,6 +9,8 @@
 
 #include <hwy/highway.h>
 
+#include "cpu/target-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace flashmoe::cpu::HWY_NAMESPACE {
 
@@ -16,12 +18,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Relative error below 2.1e-7; exactly 1 at 0, exactly 0 at and below -126.5 (so for -inf too); NaN stays
 // NaN.
-template <class D>
-HWY_INLINE hn::Vec<D> exp2_nonpositive(D d, hn::Vec<D> x) {
-  const hn::RebindToUnsigned<D> du;
+HWY_INLINE Vector exp2_nonpositive(Vector x) {
+  const Tag d;
+  const hn::RebindToUnsigned<Tag> du;
   // Adding 1.5 * 2^23 rounds to an integer in the low bits; 127 more makes it the exponent of 2^n at once.
   const auto magic = hn::Set(d, 12582912.0F + 127.0F);
-  x = hn::Max(hn::Set(d, -127.0F), x);  // in this order: x86 returns the second operand when one is NaN
+  x = max_or_nan(hn::Set(d, -127.0F), x);
   const auto shifted = hn::Add(x, magic);
   const auto r = hn::Sub(x, hn::Sub(shifted, magic));  // in [-0.5, 0.5]
   const auto power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(du, shifted)));

@@ -23,9 +23,11 @@ const Kernel& tiled(DType) { return portable_kernel(); }
 template <class T>
 const Kernel& tiled_of() {
   static const Kernel kernel{.name = "tiled fp32",
+                             .reason = "K and V packed in fp32, one block of keys at a time",
                              .attend = attend_tiled<TileFp32<T> >,
                              .scratch_bytes = tiled_scratch_bytes<TileFp32<T> >,
-                             .panel_rows = TileFp32<T>::panel_rows()};
+                             .panel_rows = TileFp32<T>::panel_rows(),
+                             .packing_rows = 10};
   return kernel;
 }
 

@@ -12,31 +12,12 @@
 
 #include <cstdint>
 
+#include "cpu/target-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace flashmoe::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-using Tag = hn::ScalableTag<float>;
-using Vector = hn::Vec<Tag>;
-
-inline int64_t lanes() { return static_cast<int64_t>(hn::Lanes(Tag())); }
-
-// What differs between the instruction sets: on NEON, multiplying by one lane of a vector is free and a load
-// that broadcasts is not; elsewhere it is the other way round.
-#undef FLASHMOE_MULTIPLY_BY_LANE
-#undef FLASHMOE_HAVE_32_REGISTERS
-#if HWY_ARCH_ARM_A64 && HWY_TARGET != HWY_SVE && HWY_TARGET != HWY_SVE2 && HWY_TARGET != HWY_SVE_256 && \
-    HWY_TARGET != HWY_SVE2_128
-#define FLASHMOE_MULTIPLY_BY_LANE 1
-#else
-#define FLASHMOE_MULTIPLY_BY_LANE 0
-#endif
-#if HWY_ARCH_ARM_A64 || HWY_TARGET <= HWY_AVX3
-#define FLASHMOE_HAVE_32_REGISTERS 1
-#else
-#define FLASHMOE_HAVE_32_REGISTERS 0
-#endif
 
 // Rows of a tile: 16 accumulators hide the latency of the multiply-add; of 16 registers, 12 can be
 // accumulators.
@@ -68,7 +49,9 @@ HWY_INLINE void outer_product(const float* HWY_RESTRICT a, int64_t a_stride, con
   for (int64_t i = 0; i < n; ++i) {
     const auto b0 = hn::Load(d, b);
     const auto b1 = hn::Load(d, b + b_lanes);
-#if FLASHMOE_MULTIPLY_BY_LANE
+#if FLASHMOE_NEON
+    // Multiplying by one lane is free here and a load that broadcasts is not; elsewhere it is the other way
+    // round.
     const auto low = hn::LoadU(d, a);
 #define FLASHMOE_TILE_A(r) hn::Broadcast<r % 4>(r < 4 ? low : high)
     const auto high = hn::LoadU(d, a + (R > 4 ? 4 : 0));

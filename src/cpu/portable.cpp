@@ -72,10 +72,12 @@ void attend_any(const Task& task) {
 const Kernel& portable_kernel() {
   static constexpr Kernel kernel{
       .name = "portable",
+      .reason = "plain C++, since the build or the machine has no SIMD kernel",
       .attend = attend_any,
       .scratch_bytes = [](const ForwardProblem& p,
                           int64_t) { return static_cast<std::size_t>(2 * p.head_dim) * sizeof(float); },
-      .panel_rows = 1};
+      .panel_rows = 1,
+      .packing_rows = 0};
   return kernel;
 }
 

@@ -40,11 +40,13 @@ struct Task {
 
 // One way to compute a task. Which one, is decided once per process and per dtype.
 struct Kernel {
-  const char* name;
+  const char* name;    // for people: "tiled fp32"
+  const char* reason;  // what makes it the right one
   void (*attend)(const Task&);
   // Bytes of scratch for a task of at most `rows` packed rows.
   std::size_t (*scratch_bytes)(const ForwardProblem&, int64_t rows);
-  int64_t panel_rows;  // rows are worked on in groups of this many
+  int64_t panel_rows;   // rows are worked on in groups of this many
+  double packing_rows;  // what reading and packing K and V costs, in rows of arithmetic
 };
 
 }  // namespace flashmoe::cpu

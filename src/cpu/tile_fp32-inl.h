@@ -123,10 +123,10 @@ inline void exponentiate(float* HWY_RESTRICT s, int64_t keys, Vector m0, Vector 
   auto more0 = hn::Zero(d);
   auto more1 = hn::Zero(d);
   for (; key + 2 <= keys; key += 2, s += 4 * n) {
-    const auto p00 = exp2_nonpositive(d, hn::Sub(hn::Load(d, s), m0));
-    const auto p01 = exp2_nonpositive(d, hn::Sub(hn::Load(d, s + n), m1));
-    const auto p10 = exp2_nonpositive(d, hn::Sub(hn::Load(d, s + 2 * n), m0));
-    const auto p11 = exp2_nonpositive(d, hn::Sub(hn::Load(d, s + 3 * n), m1));
+    const auto p00 = exp2_nonpositive(hn::Sub(hn::Load(d, s), m0));
+    const auto p01 = exp2_nonpositive(hn::Sub(hn::Load(d, s + n), m1));
+    const auto p10 = exp2_nonpositive(hn::Sub(hn::Load(d, s + 2 * n), m0));
+    const auto p11 = exp2_nonpositive(hn::Sub(hn::Load(d, s + 3 * n), m1));
     hn::Store(p00, d, s);
     hn::Store(p01, d, s + n);
     hn::Store(p10, d, s + 2 * n);
@@ -137,8 +137,8 @@ inline void exponentiate(float* HWY_RESTRICT s, int64_t keys, Vector m0, Vector 
     more1 = hn::Add(more1, p11);
   }
   if (key < keys) {
-    const auto p0 = exp2_nonpositive(d, hn::Sub(hn::Load(d, s), m0));
-    const auto p1 = exp2_nonpositive(d, hn::Sub(hn::Load(d, s + n), m1));
+    const auto p0 = exp2_nonpositive(hn::Sub(hn::Load(d, s), m0));
+    const auto p1 = exp2_nonpositive(hn::Sub(hn::Load(d, s + n), m1));
     hn::Store(p0, d, s);
     hn::Store(p1, d, s + n);
     sum0 = hn::Add(sum0, p0);
@@ -236,8 +236,8 @@ inline void absorb_fp32(const PanelStep& step) {
   auto total0 = hn::Load(d, step.sum);
   auto total1 = hn::Load(d, step.sum + n);
   if (!hn::AllTrue(d, hn::And(hn::Eq(old0, max0), hn::Eq(old1, max1)))) {
-    const auto factor0 = exp2_nonpositive(d, hn::Sub(old0, base0));
-    const auto factor1 = exp2_nonpositive(d, hn::Sub(old1, base1));
+    const auto factor0 = exp2_nonpositive(hn::Sub(old0, base0));
+    const auto factor1 = exp2_nonpositive(hn::Sub(old1, base1));
     total0 = hn::Mul(total0, factor0);
     total1 = hn::Mul(total1, factor1);
     HWY_ALIGN float factors[2 * hn::MaxLanes(d)];
