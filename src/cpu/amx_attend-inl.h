@@ -5,8 +5,8 @@
 // Bound: the exponential at D <= 64 (about 6 cycles for 16 scores), the tile unit above (16 cycles for 16 x
 // 16 x 32). Rows are cut into panels of 32, keys into blocks of 128; one panel meeting one block is an item.
 // K and V of a block are packed once and met by all panels. Items are worked off as a pipeline of three:
-// while item i is exponentiated row by row, the tile unit gets, between the rows, P V of item i - 1 and then
-// Q K^T of item i + 1.
+// while item i is exponentiated row by row, the tile unit gets, between the rows, Q K^T of item i + 1 and
+// then P V of item i - 1: in this order the next softmax finds its scores in memory.
 #pragma once
 
 #include <algorithm>
@@ -140,8 +140,10 @@ class RowsAttention {
 
   void pack(const Item& item) {
     const int64_t keys = std::min(kBlockKeys, kv_end_ - item.key);
-    pack_k(task_, item.key, keys, scratch_.k[block_parity(item)]);
-    v_finite_[block_parity(item)] = pack_v(task_, item.key, keys, scratch_.v[block_parity(item)]);
+    // Keys of the next block: on their way to the cache while this one is worked on.
+    const int64_t ahead = std::min(keys, kv_end_ - item.key - kBlockKeys);
+    pack_k(task_, item.key, keys, ahead, scratch_.k[block_parity(item)]);
+    v_finite_[block_parity(item)] = pack_v(task_, item.key, keys, ahead, scratch_.v[block_parity(item)]);
   }
 
   std::byte* out_of(int64_t panel) const { return scratch_.o + panel * 4 * depth_ * kTileBytes; }
@@ -169,10 +171,10 @@ class RowsAttention {
     int64_t due = 0;
     const auto between_rows = [&](int64_t) {
       for (due += steps; due >= item.visible.rows; due -= item.visible.rows) {
-        if (output_.steps_left() > 0) {
-          output_.step();
-        } else {
+        if (scores_.steps_left() > 0) {
           scores_.step();
+        } else {
+          output_.step();
         }
       }
     };

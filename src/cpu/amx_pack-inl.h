@@ -17,8 +17,11 @@ namespace flashmoe::cpu::amx {
 namespace {
 
 constexpr int64_t kTileRows = 16;
-constexpr int64_t kSliceDims = 32;  // head dimensions that one product of tiles sums over
-constexpr int64_t kChunkKeys = 32;  // keys that one product of tiles sums over
+constexpr int64_t kSliceDims = 32;   // head dimensions that one product of tiles sums over
+constexpr int64_t kChunkKeys = 32;   // keys that one product of tiles sums over
+constexpr int64_t kBlockKeys = 128;  // keys of a block; of its S and P, two of each stay in the L1 cache
+
+inline void prefetch(const bf16* at) { __builtin_prefetch(at, 0, 2); }  // to the L2 cache
 
 // A negative scale turns the order of scores around: the sign goes to Q, where it costs no rounding.
 inline void pack_q(const Task& task, int64_t row, int64_t rows, std::byte* to) {
@@ -38,8 +41,9 @@ inline void pack_q(const Task& task, int64_t row, int64_t rows, std::byte* to) {
   }
 }
 
-// Keys [key, key + keys); keys past them, up to the end of their chunk, become zeros. The same for V.
-inline void pack_k(const Task& task, int64_t key, int64_t keys, std::byte* to) {
+// Keys [key, key + keys); keys past them, up to the end of their chunk, become zeros. Of the
+// next block, the first `ahead` keys are asked for. The same for V.
+inline void pack_k(const Task& task, int64_t key, int64_t keys, int64_t ahead, std::byte* to) {
   const int64_t dim = task.problem->head_dim;
   const int64_t end = (keys + kChunkKeys - 1) / kChunkKeys * kChunkKeys;
   for (int64_t first = 0; first < end; first += kTileRows) {
@@ -47,6 +51,7 @@ inline void pack_k(const Task& task, int64_t key, int64_t keys, std::byte* to) {
     for (int64_t d = 0; d < dim; d += kSliceDims, to += kTileBytes) {
       Words rows[kTileRows];
       for (int64_t r = 0; r < kTileRows; ++r) {
+        if (first + r < ahead) prefetch(from + (kBlockKeys + r) * task.k_row_stride + d);
         rows[r] = first + r < keys ? load_words(from + r * task.k_row_stride + d, dim - d) : no_words();
       }
       transpose_pairs(rows);
@@ -56,7 +61,7 @@ inline void pack_k(const Task& task, int64_t key, int64_t keys, std::byte* to) {
 }
 
 // Returns whether every element is finite.
-inline bool pack_v(const Task& task, int64_t key, int64_t keys, std::byte* to) {
+inline bool pack_v(const Task& task, int64_t key, int64_t keys, int64_t ahead, std::byte* to) {
   const int64_t dim = task.problem->head_dim;
   const int64_t end = (keys + kChunkKeys - 1) / kChunkKeys * kChunkKeys;
   bool finite = true;
@@ -65,6 +70,7 @@ inline bool pack_v(const Task& task, int64_t key, int64_t keys, std::byte* to) {
     for (int64_t d = 0; d < dim; d += kSliceDims, to += 2 * kTileBytes) {
       for (int64_t r = 0; r < kTileRows; ++r) {
         const auto row = [&](int64_t i) {
+          if (first + i < ahead) prefetch(from + (kBlockKeys + i) * task.v_row_stride + d);
           return first + i < keys ? load_words(from + i * task.v_row_stride + d, dim - d) : no_words();
         };
         const Words even = row(2 * r);

@@ -11,7 +11,6 @@
 namespace flashmoe::cpu::amx {
 namespace {
 
-constexpr int64_t kBlockKeys = 128;  // keys of a block; of its S and P, two of each stay in the L1 cache
 constexpr int64_t kBlockChunks = kBlockKeys / kChunkKeys;
 constexpr int64_t kPanelRows = 2 * kTileRows;
 
@@ -22,7 +21,7 @@ class ScoreProduct {
   ScoreProduct() = default;
   ScoreProduct(const std::byte* q, const std::byte* k, std::byte* s, int64_t depth, int64_t chunks,
                bool two_row_tiles)
-      : q_(q), k_(k), s_(s), depth_(depth), left_(chunks * depth), two_(two_row_tiles) {}
+      : q_(q), k_(k), s_(s), left_(chunks * depth), depth_(depth), two_(two_row_tiles) {}
 
   int64_t steps_left() const { return left_; }
 
@@ -60,9 +59,9 @@ class ScoreProduct {
   const std::byte* q_ = nullptr;
   const std::byte* k_ = nullptr;
   std::byte* s_ = nullptr;
+  int64_t left_ = 0;
   int64_t depth_ = 0;
   int64_t slice_ = 0;
-  int64_t left_ = 0;
   bool two_ = false;
 };
 
@@ -77,9 +76,9 @@ class OutputProduct {
       : p_(p),
         v_(v),
         o_(o),
+        left_(chunks * depth),
         depth_(depth),
         chunks_(chunks),
-        left_(chunks * depth),
         two_(two_row_tiles),
         fresh_(fresh) {}
 
@@ -129,10 +128,10 @@ class OutputProduct {
   const std::byte* p_ = nullptr;
   const std::byte* v_ = nullptr;
   std::byte* o_ = nullptr;
+  int64_t left_ = 0;
   int64_t depth_ = 0;
   int64_t chunks_ = 0;
   int64_t chunk_ = 0;
-  int64_t left_ = 0;
   bool two_ = false;
   bool fresh_ = false;
 };
