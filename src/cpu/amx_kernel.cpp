@@ -45,7 +45,8 @@ const Kernel* amx_bf16_kernel() {
                                  .attend = amx::attend_bf16,
                                  .scratch_bytes = amx::scratch_bytes_bf16,
                                  .panel_rows = 32,
-                                 .packing_rows = 32};
+                                 .packing_rows = 32,
+                                 .core_flop_per_us = 600e3};
   static const bool available = processor_has_amx_and_avx512() && system_keeps_tiles();
   return available ? &kernel : nullptr;
 }
