@@ -8,6 +8,7 @@
 #include "flashmoe/error.h"
 #include "kernels/ampere_forward/launch.h"
 #include "kernels/naive/smem.h"
+#include "kernels/small_forward/spec.h"
 
 namespace flashmoe::dispatch {
 namespace {
@@ -16,6 +17,7 @@ constexpr int64_t kMaxRows = int64_t{1} << 30;  // so that row numbers, packed o
 constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // of a grid
 constexpr int64_t kMaxHeadDim = 256;
 constexpr int kMaxSplits = 128;
+constexpr int64_t kMaxGridY = 65535;
 constexpr double kLog2e = 1.4426950408889634;
 
 [[noreturn]] void refuse(const std::string& what, const std::string& remedy = {},
@@ -143,6 +145,40 @@ ForwardPlan plan_ampere(const ForwardProblem& p, bool aligned, const device::Spe
   return plan;
 }
 
+// Why small_forward can't take it; null when it can.
+const char* too_much_for_small(const ForwardProblem& p, bool aligned, const device::Spec& spec) {
+  if (!aligned || p.head_dim % 8 != 0) return "rows that are not whole multiples of 16 bytes";
+  if (p.head_dim > 128) return "head_dim above 128";
+  if (p.batch * p.kv_heads > kMaxGridY) return "more than 65,535 K/V heads in the batch";
+  const bool fits = p.kv_rows <= kernels::small::kMaxKeys &&
+                    kernels::small::find_tuning(static_cast<int>(p.head_dim), static_cast<int>(p.kv_rows),
+                                                p.mask != Mask::none, spec.smem_per_block) >= 0;
+  return fits ? nullptr : "more keys than fit its shared memory";
+}
+
+ForwardPlan plan_small(const ForwardProblem& p, const device::Spec& spec, const char* reason) {
+  namespace small = kernels::small;
+  const int index = small::find_tuning(static_cast<int>(p.head_dim), static_cast<int>(p.kv_rows),
+                                       p.mask != Mask::none, spec.smem_per_block);
+  const small::Tuning& tuning = small::kTunings[index];
+  ForwardPlan plan{.kernel = ForwardKernel::small_forward,
+                   .head_dim = tuning.head_dim,
+                   .tile_q = small::kRows,
+                   .tile_kv = tuning.max_keys(),
+                   .threads = tuning.threads(),
+                   .smem_bytes = tuning.smem_bytes(),
+                   .tuning = index,
+                   .pack = static_cast<int>(p.group()),
+                   .reason = reason};
+  set_grid(plan, p, spec);
+  return plan;
+}
+
+// Every block of small_forward reads all keys of its head for just 8 rows: it pays while that many blocks run at once.
+bool small_pays(const ForwardPlan& plan, const device::Spec& spec) {
+  return plan.blocks <= static_cast<unsigned>(spec.sms);
+}
+
 }  // namespace
 
 const char* name_of(ForwardKernel kernel) {
@@ -151,6 +187,8 @@ const char* name_of(ForwardKernel kernel) {
       return "naive";
     case ForwardKernel::ampere_forward:
       return "ampere_forward";
+    case ForwardKernel::small_forward:
+      return "small_forward";
   }
   return "?";
 }
@@ -168,6 +206,15 @@ ForwardPlan plan_forward(const ForwardProblem& problem, bool aligned, const devi
   const char* reason = choice.kernel ? "asked for" : scalar ? scalar : "16-bit inputs: tensor cores";
   if (kernel == ForwardKernel::naive) return plan_naive(problem, spec, reason);
   if (scalar) refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + scalar);
+  const char* too_much = too_much_for_small(problem, aligned, spec);
+  if (kernel == ForwardKernel::small_forward) {
+    if (too_much) refuse(std::string("the chosen kernel, small_forward, does not take ") + too_much);
+    return plan_small(problem, spec, reason);
+  }
+  if (!choice.kernel && !choice.num_splits && !too_much) {
+    const ForwardPlan small = plan_small(problem, spec, "few keys and few rows: latency is all there is");
+    if (small_pays(small, spec)) return small;
+  }
   return plan_ampere(problem, aligned, spec, choice.num_splits, reason);
 }
 

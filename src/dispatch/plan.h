@@ -11,7 +11,7 @@
 
 namespace flashmoe::dispatch {
 
-enum class ForwardKernel { naive, ampere_forward };
+enum class ForwardKernel { naive, ampere_forward, small_forward };
 
 const char* name_of(ForwardKernel kernel);
 
@@ -23,6 +23,7 @@ struct ForwardPlan {
   int tile_kv = 0;
   int threads = 0;
   int smem_bytes = 0;
+  int tuning = -1;          // small_forward: which of its configurations
   int pack = 1;             // query heads that one tile treats as one matrix
   int heads_at_once = 1;    // heads whose tiles interleave
   bool last_first = false;  // the last row of tiles begins

@@ -5,6 +5,7 @@
 #include "kernels/ampere_forward/launch.h"
 #include "kernels/combine_splits/launch.h"
 #include "kernels/naive/launch.h"
+#include "kernels/small_forward/launch.h"
 
 namespace flashmoe::dispatch::inline FLASHMOE_TARGET {
 namespace {
@@ -54,6 +55,9 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
       break;
     case ForwardKernel::ampere_forward:
       kernels::ampere_forward::launch(problem.dtype, plan.aligned, params, plan.blocks, stream);
+      break;
+    case ForwardKernel::small_forward:
+      kernels::small::launch(problem.dtype, params, plan.tuning, false, stream);
       break;
   }
   if (plan.num_splits > 1) kernels::combine_splits::launch(problem.dtype, params, plan.head_dim, stream);

@@ -10,4 +10,8 @@ struct alignas(16) Chunk {
   uint32_t x, y, z, w;
 };
 
+struct alignas(8) HalfChunk {
+  uint32_t x, y;
+};
+
 }  // namespace flashmoe::gpu

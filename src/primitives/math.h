@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The fast exponential.
+// The fast exponential, logarithm and reciprocal.
 #pragma once
 
 #ifdef FLASHMOE_MODEL

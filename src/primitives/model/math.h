@@ -13,4 +13,7 @@ inline float ex2(float x) {
   return y < std::numeric_limits<float>::min() ? 0.0F : y;  // flushes subnormals, as the instruction does
 }
 
+inline float lg2(float x) { return std::log2(x); }
+inline float rcp(float x) { return 1.0F / x; }
+
 }  // namespace flashmoe::gpu::inline FLASHMOE_TARGET
