@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: MIT
 // The library's front door: checks, then the backend that owns the device.
-#include "cpu/forward.h"
 #include "api/check_forward.h"
+#include "cpu/forward.h"
+#include "cuda/forward.h"
 #include "flashmoe/attention.h"
 
 namespace flashmoe {
 namespace {
 
-constexpr int64_t kLargestHeadDim = 256;  // of the CPU backend
+constexpr int64_t kLargestHeadDim = 256;  // of every backend
 
-void require_cpu(const ForwardProblem& problem, const Execution& execution) {
-  if (execution.device == Device::cpu) {
-    if (problem.head_dim <= kLargestHeadDim) return;
-    throw Error(ErrorCode::unsupported, "attention_forward: head_dim is " + std::to_string(problem.head_dim) +
-                                            "; the CPU backend accepts 1 to " +
-                                            std::to_string(kLargestHeadDim));
-  }
-  throw Error(ErrorCode::unsupported, "attention_forward: device is cuda, and this build has no CUDA backend",
-              "compute on the CPU, or build where nvcc is found");
+bool on_gpu(const Execution& execution) { return execution.device == Device::cuda; }
+
+void check_head_dim(const ForwardProblem& problem) {
+  if (problem.head_dim <= kLargestHeadDim) return;
+  throw Error(ErrorCode::unsupported, "attention_forward: head_dim is " + std::to_string(problem.head_dim) +
+                                          "; accepted are 1 to " + std::to_string(kLargestHeadDim));
+}
+
+std::size_t workspace_bytes(const ForwardProblem& problem, const Execution& execution) {
+  check_head_dim(problem);
+  return on_gpu(execution) ? cuda::forward_workspace_bytes(problem)
+                           : cpu::forward_workspace_bytes(problem, execution);
 }
 
 void check_workspace(Workspace workspace, std::size_t needed) {
@@ -39,24 +43,25 @@ void check_workspace(Workspace workspace, std::size_t needed) {
 }  // namespace
 
 std::size_t forward_workspace_bytes(const ForwardArgs& args) {
-  const ForwardProblem problem = check_shapes(args);
-  require_cpu(problem, args.execution);
-  return cpu::forward_workspace_bytes(problem, args.execution);
+  return workspace_bytes(check_shapes(args), args.execution);
 }
 
 void attention_forward(const ForwardArgs& args, Workspace workspace) {
   const ForwardProblem problem = check_forward(args);
-  require_cpu(problem, args.execution);
-  check_workspace(workspace, cpu::forward_workspace_bytes(problem, args.execution));
-  cpu::forward(problem, args, workspace);
+  check_workspace(workspace, workspace_bytes(problem, args.execution));
+  on_gpu(args.execution) ? cuda::forward(problem, args, workspace) : cpu::forward(problem, args, workspace);
 }
 
 std::string explain_forward(const ForwardArgs& args) {
   const ForwardProblem problem = check_shapes(args);
-  require_cpu(problem, args.execution);
-  return cpu::explain_forward(problem, args.execution);
+  check_head_dim(problem);
+  return on_gpu(args.execution) ? cuda::explain_forward(problem, args)
+                                : cpu::explain_forward(problem, args.execution);
 }
 
-std::string version() { return std::string(FLASHMOE_VERSION) + " (cpu: " + cpu::instruction_set() + ")"; }
+std::string version() {
+  return std::string(FLASHMOE_VERSION) + " (cpu: " + cpu::instruction_set() +
+         (cuda::in_this_build() ? "; cuda)" : ")");
+}
 
 }  // namespace flashmoe
