@@ -27,9 +27,29 @@ build-%: deps
 .PHONY: build
 build: build-$(RELEASE)  ## Build everything this machine can build
 
+.PHONY: run
+run: build-release  ## Compute exact attention here, check it, and compare it with PyTorch where that is installed
+	@scripts/python-env
+	@scripts/run-demo
+
 .PHONY: test
 test:  ## Build and run every test that this machine can run
 	@scripts/run-tests
+
+.PHONY: bench
+bench: build-release  ## Time the CPU kernels against PyTorch on this machine; JSON into build/bench/
+	@scripts/python-env
+	@mkdir -p build/bench
+	@.venv/bin/python benches/attention_cpu.py --json build/bench/attention_cpu.json
+
+.PHONY: gpu-test
+gpu-test: build-cuda  ## Every correctness test that needs a GPU
+	@ctest --preset cuda -L gpu
+
+.PHONY: gpu-bench
+gpu-bench: build-cuda  ## Time the GPU kernels against PyTorch's backends; JSON into build/bench/
+	@mkdir -p build/bench
+	@python3 benches/attention_gpu.py --json build/bench/attention_gpu.json
 
 .PHONY: format
 format:  ## Format every source file

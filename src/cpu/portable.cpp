@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The kernel for machines and builds without SIMD dispatch: one row at a time, a block of keys at a time, plain C++.
+// The kernel for machines and builds without SIMD dispatch: one row at a time, a block of keys at a time,
+// plain C++.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,7 +18,7 @@ template <class T>
 void attend(const Task& task) {
   const ForwardProblem& p = *task.problem;
   const int64_t dim = p.head_dim;
-  const float scale_log2e = p.scale * 1.44269504088896341F;
+  const float scale_log2e = p.scale * kLog2E;
   float* q = reinterpret_cast<float*>(task.scratch);
   float* sum = q + dim;
   float weights[kBlock];
@@ -37,7 +38,7 @@ void attend(const Task& task) {
         float dot = 0;
         for (int64_t d = 0; d < dim; ++d) dot += q[d] * to_float(k[d]);
         weights[j] = dot;
-        if (!(dot <= largest)) largest = dot;  // keeps NaN
+        if (dot > largest || std::isnan(dot)) largest = dot;  // once NaN, always NaN
       }
       if (largest == -std::numeric_limits<float>::infinity()) continue;
       const float rescale = std::exp2(state.max - largest);
@@ -57,18 +58,26 @@ void attend(const Task& task) {
 
 void attend_any(const Task& task) {
   switch (task.problem->dtype) {
-    case DType::fp32: return attend<float>(task);
-    case DType::fp16: return attend<fp16>(task);
-    case DType::bf16: return attend<bf16>(task);
+    case DType::fp32:
+      return attend<float>(task);
+    case DType::fp16:
+      return attend<fp16>(task);
+    case DType::bf16:
+      return attend<bf16>(task);
   }
 }
 
 }  // namespace
 
 const Kernel& portable_kernel() {
-  static constexpr Kernel kernel{"portable", attend_any, [](const ForwardProblem& p, int64_t) {
-                                   return static_cast<std::size_t>(2 * p.head_dim) * sizeof(float);
-                                 }};
+  static constexpr Kernel kernel{
+      .name = "portable",
+      .reason = "plain C++, since the build or the machine has no SIMD kernel",
+      .attend = attend_any,
+      .scratch_bytes = [](const ForwardProblem& p,
+                          int64_t) { return static_cast<std::size_t>(2 * p.head_dim) * sizeof(float); },
+      .panel_rows = 1,
+      .packing_rows = 0};
   return kernel;
 }
 

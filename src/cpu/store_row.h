@@ -11,9 +11,11 @@
 
 namespace flashmoe::cpu {
 
+inline constexpr float kLog2E = 1.44269504088896341F;
+
 struct RowState {
   float max = -std::numeric_limits<float>::infinity();  // of scale * log2(e) * q k
-  float sum = 0;                                         // of exp2(score - max)
+  float sum = 0;                                        // of exp2(score - max)
 };
 
 inline float log_sum_exp(RowState state) {

@@ -9,9 +9,9 @@
 
 namespace flashmoe::cpu {
 
-// The query heads that share a K/V head are treated as one matrix of group * Sq rows, so that K and V are read
-// once for all of them. Packed row r is query position r / group of head r % group: neighbours see almost the
-// same keys under a causal mask.
+// The query heads that share a K/V head are treated as one matrix of group * Sq rows, so that K and V are
+// read once for all of them. Packed row r is query position r / group of head r % group: neighbours see
+// almost the same keys under a causal mask.
 struct Task {
   const ForwardProblem* problem;
 
@@ -29,8 +29,8 @@ struct Task {
   int64_t row_begin, row_end;  // packed rows
   int64_t kv_begin, kv_end;    // keys; the mask narrows them further
 
-  // When the keys of a row are split over several tasks, each leaves its share here instead of in out and lse:
-  // for packed row row_begin + i, the unnormalised fp32 output [i][head_dim], and its maximum and sum.
+  // When the keys of a row are split over several tasks, each leaves its share here instead of in out and
+  // lse: for packed row row_begin + i, the unnormalised fp32 output [i][head_dim], and its maximum and sum.
   float* partial_out;  // null when this task sees all keys
   float* partial_max;  // in units of log2
   float* partial_sum;
@@ -40,10 +40,14 @@ struct Task {
 
 // One way to compute a task. Which one, is decided once per process and per dtype.
 struct Kernel {
-  const char* name;
+  const char* name;    // for people: "tiled fp32"
+  const char* reason;  // what makes it the right one
   void (*attend)(const Task&);
   // Bytes of scratch for a task of at most `rows` packed rows.
   std::size_t (*scratch_bytes)(const ForwardProblem&, int64_t rows);
+  int64_t panel_rows;   // rows are worked on in groups of this many
+  double packing_rows;  // what reading and packing K and V costs, in rows of arithmetic
+  double core_flop_per_us = 60e3;  // of one core, roughly: decides whether waking other threads pays
 };
 
 }  // namespace flashmoe::cpu

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// A plan in words.
+#include <string>
+
+#include "cpu/plan.h"
+
+namespace flashmoe::cpu {
+namespace {
+
+std::string count(int64_t n, const char* what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+std::string size(std::size_t bytes) {
+  if (bytes < 10 * 1024) return std::to_string(bytes) + " bytes";
+  if (bytes < 10 * 1024 * 1024) return std::to_string(bytes / 1024) + " KiB";
+  return std::to_string(bytes / 1024 / 1024) + " MiB";
+}
+
+}  // namespace
+
+std::string describe(const Plan& plan, const ForwardProblem& p) {
+  std::string text = std::string("cpu: ") + plan.kernel->name + ", " + plan.kernel->reason + "\n";
+  text += "  rows: " + count(plan.rows, "row") + " a K/V head (" + count(p.group(), "query head") + " of " +
+          count(p.q_rows, "position") + "), in panels of " + std::to_string(plan.kernel->panel_rows) + "\n";
+  text += "  tasks: " + std::to_string(plan.tasks()) + " = " + count(plan.heads, "K/V head") + " x " +
+          count(plan.row_blocks, "row block") + " of " + std::to_string(plan.rows_per_task) + " x " +
+          count(plan.splits, "key split") + " of " + std::to_string(plan.keys_per_split) + "\n";
+  text += "  threads: " + std::to_string(plan.threads);
+  if (plan.splits > 1) text += "; keys are split because heads and rows alone leave threads idle";
+  text += "\n  workspace: " + size(plan.workspace_bytes) + " = " + count(plan.threads, "thread") + " x " +
+          size(plan.scratch_bytes) + " of scratch";
+  if (plan.splits > 1) text += " + " + size(plan.partial_bytes) + " of partial results";
+  return text + "\n";
+}
+
+}  // namespace flashmoe::cpu

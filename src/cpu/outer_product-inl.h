@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The micro-kernel of both products: a tile of R rows by two vectors, C += sum over i of a[i] (outer) b[i].
+// Included once per SIMD target.
+#if defined(FLASHMOE_CPU_OUTER_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FLASHMOE_CPU_OUTER_PRODUCT_INL_H_
+#undef FLASHMOE_CPU_OUTER_PRODUCT_INL_H_
+#else
+#define FLASHMOE_CPU_OUTER_PRODUCT_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+#include "cpu/target-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace flashmoe::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Rows of a tile: 16 accumulators hide the latency of the multiply-add; of 16 registers, 12 can be
+// accumulators.
+inline constexpr int kTileRows = FLASHMOE_HAVE_32_REGISTERS ? 8 : 6;
+
+// Vectors of scalable length fit in no array, so each accumulator is a variable: row r has c##r##0 and
+// c##r##1.
+#define FLASHMOE_ROWS_0_TO_3(X) X(0) X(1) X(2) X(3)
+#define FLASHMOE_ROWS_4_TO_7(X) X(4) X(5) X(6) X(7)
+#define FLASHMOE_ROWS(X) FLASHMOE_ROWS_0_TO_3(X) FLASHMOE_ROWS_4_TO_7(X)
+#define FLASHMOE_TILE_PARAMETER(r) , Vector &c##r##0, Vector &c##r##1
+#define FLASHMOE_TILE_ARGUMENT(r) , c##r##0, c##r##1
+#define FLASHMOE_TILE_ZERO(r) Vector c##r##0 = hn::Zero(Tag()), c##r##1 = hn::Zero(Tag());
+#define FLASHMOE_TILE_MULTIPLY(r)           \
+  if constexpr (r < R) {                    \
+    const auto a_r = FLASHMOE_TILE_A(r);    \
+    c##r##0 = hn::MulAdd(a_r, b0, c##r##0); \
+    c##r##1 = hn::MulAdd(a_r, b1, c##r##1); \
+  }
+
+// a[i] holds R values at distance a_stride, b[i] two vectors at distance 2 * lanes(). Both a + n * a_stride
+// and the end of b are read up to their last element only, but a is read in whole groups of four where lanes
+// are used.
+template <int R>
+HWY_INLINE void outer_product(const float* HWY_RESTRICT a, int64_t a_stride, const float* HWY_RESTRICT b,
+                              int64_t n FLASHMOE_ROWS(FLASHMOE_TILE_PARAMETER)) {
+  const Tag d;
+  const int64_t b_lanes = lanes();
+  for (int64_t i = 0; i < n; ++i) {
+    const auto b0 = hn::Load(d, b);
+    const auto b1 = hn::Load(d, b + b_lanes);
+#if FLASHMOE_NEON
+    // Multiplying by one lane is free here and a load that broadcasts is not; elsewhere it is the other way
+    // round.
+    const auto low = hn::LoadU(d, a);
+#define FLASHMOE_TILE_A(r) hn::Broadcast<r % 4>(r < 4 ? low : high)
+    const auto high = hn::LoadU(d, a + (R > 4 ? 4 : 0));
+    FLASHMOE_ROWS(FLASHMOE_TILE_MULTIPLY)
+#undef FLASHMOE_TILE_A
+#else
+#define FLASHMOE_TILE_A(r) hn::Set(d, a[r])
+    FLASHMOE_ROWS(FLASHMOE_TILE_MULTIPLY)
+#undef FLASHMOE_TILE_A
+#endif
+    a += a_stride;
+    b += 2 * b_lanes;
+  }
+}
+
+}  // namespace flashmoe::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "cpu/plan.h"
+
+#include <algorithm>
+
+#include "cpu/arena.h"
+
+namespace flashmoe::cpu {
+namespace {
+
+constexpr int64_t kMostRows = 1024;  // of a task: what it keeps in scratch stays in the second cache
+constexpr int64_t kLeastKeys = 512;  // of a split: below, starting and combining costs more than it brings
+constexpr double kUsefulSplit = 0.85;  // split the keys only where that leaves at most this share of the time
+
+struct Cut {
+  int64_t rows_per_task = 1;
+  int64_t splits = 1;
+  double time = 0;  // until the last thread is done, in units of one row against one key
+};
+
+// Mean number of keys that a row sees.
+double mean_keys(const ForwardProblem& p) {
+  const auto keys = static_cast<double>(p.kv_rows);
+  const auto rows = static_cast<double>(p.q_rows);
+  switch (p.mask) {
+    case Mask::none:
+      return keys;
+    case Mask::causal:
+      return rows <= keys ? keys - (rows - 1) / 2 : keys * (keys + 1) / 2 / rows;
+    case Mask::causal_top_left:
+      return rows <= keys ? (rows + 1) / 2 : keys - keys * (keys - 1) / 2 / rows;
+  }
+  return keys;
+}
+
+// Equal tasks go in rounds. Unequal ones, longest first, fill the gaps: the last to finish is late by about
+// half a task of mean length, and no task is longer than the one of the last rows.
+double finish_time(const ForwardProblem& p, const Kernel& kernel, int64_t heads, int64_t rows, const Cut& cut,
+                   int threads) {
+  const int64_t row_blocks = ceil_div(rows, cut.rows_per_task);
+  const auto tasks = static_cast<double>(heads * row_blocks * cut.splits);
+  const double keys = mean_keys(p) / static_cast<double>(cut.splits);
+  const auto padded = static_cast<double>(round_up(cut.rows_per_task, kernel.panel_rows));
+  const double mean = (padded + kernel.packing_rows) * keys;
+  double time = 0;
+  if (p.mask == Mask::none || row_blocks == 1) {
+    time = static_cast<double>(ceil_div(heads * row_blocks * cut.splits, threads)) * mean;
+  } else {
+    const double longest =
+        (padded + kernel.packing_rows) * static_cast<double>(p.kv_rows) / static_cast<double>(cut.splits);
+    time = std::max(longest, mean * tasks / threads + (threads > 1 ? mean / 2 : 0));
+  }
+  // Combining reads every partial row once, from the second cache or further.
+  if (cut.splits > 1) time += padded * static_cast<double>(cut.splits) * 4;
+  return time;
+}
+
+}  // namespace
+
+Plan make_plan(const ForwardProblem& p, const Kernel& kernel, int threads) {
+  const int64_t heads = p.batch * p.kv_heads;
+  const int64_t rows = p.group() * p.q_rows;
+  const int64_t panel = kernel.panel_rows;
+
+  Cut best;
+  const auto consider = [&](Cut cut) {
+    cut.time = finish_time(p, kernel, heads, rows, cut, threads);
+    if (best.time == 0 || cut.time < best.time) best = cut;
+  };
+  const auto consider_rows = [&](int64_t splits) {
+    const int64_t least_blocks = ceil_div(rows, std::max(panel, kMostRows / panel * panel));
+    for (int64_t blocks = least_blocks; blocks <= ceil_div(rows, panel);
+         blocks = std::max(blocks + 1, blocks * 5 / 4)) {
+      consider({.rows_per_task = round_up(ceil_div(rows, blocks), panel), .splits = splits});
+      if (heads * blocks * splits > 16 * static_cast<int64_t>(threads)) break;
+    }
+  };
+  consider_rows(1);
+  const double ideal = finish_time(p, kernel, heads, rows, {best.rows_per_task, 1}, 1) / threads;
+  if (ideal < kUsefulSplit * best.time) {
+    const Cut whole = best;
+    for (int64_t splits = 2; splits <= std::min<int64_t>(2 * threads, p.kv_rows / kLeastKeys); ++splits) {
+      consider_rows(splits);
+    }
+    if (best.time > kUsefulSplit * whole.time) best = whole;
+  }
+
+  Plan plan{};
+  plan.kernel = &kernel;
+  plan.heads = heads;
+  plan.rows = rows;
+  plan.rows_per_task = std::min(best.rows_per_task, rows);
+  plan.row_blocks = ceil_div(rows, plan.rows_per_task);
+  plan.keys_per_split = best.splits == 1 ? p.kv_rows : round_up(ceil_div(p.kv_rows, best.splits), 64);
+  plan.splits = ceil_div(p.kv_rows, plan.keys_per_split);
+  plan.threads = static_cast<int>(std::min<int64_t>(threads, plan.tasks()));
+  plan.core_us = 4 * mean_keys(p) * static_cast<double>(heads * rows * p.head_dim) / kernel.core_flop_per_us;
+
+  plan.scratch_bytes = static_cast<std::size_t>(
+      round_up(static_cast<int64_t>(kernel.scratch_bytes(p, plan.rows_per_task)), kCacheLine));
+  if (plan.splits > 1) {
+    Arena partials(nullptr);
+    partials.take<int32_t>(plan.heads * plan.row_blocks);  // finished splits
+    partials.take<float>(plan.tasks() * plan.rows_per_task * p.head_dim);
+    partials.take<float>(plan.tasks() * plan.rows_per_task);
+    partials.take<float>(plan.tasks() * plan.rows_per_task);
+    plan.partial_bytes = partials.bytes();
+  }
+  plan.workspace_bytes = plan.partial_bytes + static_cast<std::size_t>(plan.threads) * plan.scratch_bytes;
+  return plan;
+}
+
+TaskPlace place_of(const Plan& plan, const ForwardProblem& p, int64_t task) {
+  TaskPlace place{};
+  place.split = task % plan.splits;
+  place.head = task / plan.splits % plan.heads;
+  place.row_block = plan.row_blocks - 1 - task / plan.splits / plan.heads;
+  place.row_begin = place.row_block * plan.rows_per_task;
+  place.row_end = std::min(plan.rows, place.row_begin + plan.rows_per_task);
+  place.kv_begin = place.split * plan.keys_per_split;
+  place.kv_end = std::min(p.kv_rows, place.kv_begin + plan.keys_per_split);
+  return place;
+}
+
+}  // namespace flashmoe::cpu

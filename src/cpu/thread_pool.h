@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// The threads of the CPU backend: one pool per process, as large as the set of cores the process may use.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace flashmoe::cpu {
+
+// Cores in the affinity mask of the process when this was first asked, at least 1.
+int usable_cores();
+
+class ThreadPool {
+ public:
+  explicit ThreadPool(int threads);  // the caller of run() is one of them
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  // The pool of this process: made at first use, left behind by fork() (a child makes its own), stopped at
+  // exit.
+  static ThreadPool& of_process();
+
+  // Ends the workers; run() then uses the caller's thread alone.
+  void stop();
+
+  // Calls body(task, slot) for every task of [0, tasks), low numbers first, on at most `threads` threads of
+  // which the caller is one, and returns when all are done. No two calls with the same slot of [0, threads)
+  // run at once. Workers that sleep are left asleep unless `wake`. When another thread is using the pool, the
+  // caller runs everything itself. Nothing is allocated once the workers run. `body` must not throw and must
+  // not call run().
+  template <class Body>
+  void run(int64_t tasks, int threads, bool wake, const Body& body) {
+    run_erased({.call = [](const void* context, int64_t task,
+                           int slot) { (*static_cast<const Body*>(context))(task, slot); },
+                .context = &body,
+                .tasks = tasks},
+               threads, wake);
+  }
+
+ private:
+  struct Job {
+    void (*call)(const void* context, int64_t task, int slot) = nullptr;
+    const void* context = nullptr;
+    int64_t tasks = 0;
+  };
+
+  void run_erased(const Job& job, int threads, bool wake);
+  void start_workers();
+  void work();
+  bool join_job();
+  void take_tasks(int slot);
+
+  const int threads_;
+  std::mutex in_use_;                 // held by the thread that is inside run()
+  std::vector<std::thread> workers_;  // started by the first run() that wants them
+
+  Job job_;  // written while the gate is shut and nobody is in, read by those who joined
+  std::atomic<int64_t> next_task_{0};
+  alignas(64) std::atomic<uint64_t> gate_{0};  // who may join the job: see thread_pool.cpp
+  alignas(64) std::atomic<int> signal_{0};     // changes with every job: what workers watch, and sleep on
+  std::atomic<int> sleepers_{0};
+  std::atomic<bool> stopping_{false};
+  alignas(64) std::atomic<int> finished_{0};  // workers that joined the job and are done with it
+};
+
+}  // namespace flashmoe::cpu

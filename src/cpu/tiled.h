@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// attend_tiled: the loop of every tiled kernel, whatever its instructions.
+//
+// The rows of a task are cut into panels, the keys into blocks. Blocks are the outer loop: K and V of a block
+// are packed once and then met by every panel, while Q and the running output O, maximum m and sum l of all
+// panels wait in scratch. The arithmetic is in `Ops`, one call for each panel and block, so that this file
+// needs no SIMD:
+//
+//   struct Ops {                                  // all static; layouts of packed data are its own affair
+//     using Element = ...;                        // float, fp16 or bf16: what q, k, v and out hold
+//     int64_t panel_rows();                       // query rows of a panel
+//     int64_t block_keys();                       // keys of a block
+//     int64_t q_panel_bytes(dim);                 // sizes of one packed panel or block
+//     int64_t k_block_bytes(dim), v_block_bytes(dim);
+//     int64_t weights_bytes();                    // P of one panel and one block
+//     int64_t out_floats(dim);                    // O of one panel; all zeros is its start
+//     void pack_q(task, row, rows, q);            // packed rows [row, row + rows); rows past them become
+//     zeros void pack_k(task, key, keys, k);            // keys past `keys` become zeros, up to the end of
+//     their tile bool pack_v(task, key, keys, v);            // the same; returns whether every element is
+//     finite void absorb(step);                          // below const float* out_row(out, row, dim,
+//     buffer);// a row of O as dim floats; may be gathered into `buffer` void store(from, factor, dim, to);
+//     // to[d] = from[d] * factor in Element, rounded to nearest even
+//   };
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "cpu/arena.h"
+#include "cpu/store_row.h"
+#include "cpu/task.h"
+
+namespace flashmoe::cpu {
+
+// One panel meets one block: S = Q K^T; raise m to the new row maxima; P = exp2(S - m); l += row sums of P;
+// O = O * exp2(old m - m) + P V. Scores are in units of log2: scale * log2(e) is part of them.
+// Keys that a row does not see weigh exactly 0 and touch it in no way, even where V is not finite. While a
+// row has seen nothing but -inf, its m stays -inf and its l stays 0. NaN and +inf scores make the row NaN.
+struct PanelStep {
+  const std::byte* q;  // the packed panel
+  const std::byte* k;  // the packed block
+  const std::byte* v;
+  bool v_finite;      // what pack_v said
+  float scale_log2e;  // for kernels that do not fold it into Q
+  int64_t dim;
+  int64_t block_keys;     // keys that were packed
+  int64_t keys;           // only the first of them, at least 1: no row of the panel sees more
+  int64_t full_keys;      // every row sees the first so many (<= keys)
+  const int32_t* limits;  // row r sees the first limits[r] (<= keys); filled only where full_keys < keys
+  std::byte* weights;     // for P
+  float* out;             // O, in the layout of Ops
+  float* max;             // m and l of the panel's rows, in their order
+  float* sum;
+};
+
+template <class Ops>
+struct TiledScratch {
+  std::byte *q, *k, *v, *weights;
+  float *out, *max, *sum, *row;
+  int32_t* limits;
+  std::size_t bytes;
+
+  TiledScratch(std::byte* base, int64_t dim, int64_t rows) {
+    const int64_t panels = ceil_div(rows, Ops::panel_rows());
+    Arena arena(base);
+    k = arena.take<std::byte>(Ops::k_block_bytes(dim));
+    v = arena.take<std::byte>(Ops::v_block_bytes(dim));
+    weights = arena.take<std::byte>(Ops::weights_bytes());
+    limits = arena.take<int32_t>(Ops::panel_rows());
+    row = arena.take<float>(round_up(dim, 64));
+    q = arena.take<std::byte>(panels * Ops::q_panel_bytes(dim));
+    out = arena.take<float>(panels * Ops::out_floats(dim));
+    max = arena.take<float>(panels * Ops::panel_rows());
+    sum = arena.take<float>(panels * Ops::panel_rows());
+    bytes = arena.bytes();
+  }
+};
+
+template <class Ops>
+std::size_t tiled_scratch_bytes(const ForwardProblem& problem, int64_t rows) {
+  return TiledScratch<Ops>(nullptr, problem.head_dim, rows).bytes;
+}
+
+template <class Ops>
+void finish_rows(const Task& task, const TiledScratch<Ops>& scratch) {
+  using T = typename Ops::Element;
+  const ForwardProblem& p = *task.problem;
+  const int64_t panel_rows = Ops::panel_rows();
+  int64_t position = task.row_begin / p.group();
+  int64_t head = task.row_begin % p.group();
+  for (int64_t i = 0; i < task.row_end - task.row_begin; ++i) {
+    const float* panel_out = scratch.out + i / panel_rows * Ops::out_floats(p.head_dim);
+    const float* weighted = Ops::out_row(panel_out, i % panel_rows, p.head_dim, scratch.row);
+    const RowState state{scratch.max[i], scratch.sum[i]};
+    if (task.partial_out != nullptr) {
+      std::copy_n(weighted, p.head_dim, task.partial_out + i * p.head_dim);
+      task.partial_max[i] = state.max;
+      task.partial_sum[i] = state.sum;
+    } else {
+      T* out = static_cast<T*>(task.out) + head * task.out_head_stride + position * task.out_row_stride;
+      Ops::store(weighted, state.sum == 0 ? 0.0F : 1.0F / state.sum, p.head_dim, out);
+      if (task.lse != nullptr) task.lse[head * p.q_rows + position] = log_sum_exp(state);
+    }
+    if (++head == p.group()) {
+      head = 0;
+      ++position;
+    }
+  }
+}
+
+template <class Ops>
+void attend_tiled(const Task& task) {
+  const ForwardProblem& p = *task.problem;
+  const int64_t dim = p.head_dim;
+  const int64_t rows = task.row_end - task.row_begin;
+  const int64_t panel_rows = Ops::panel_rows();
+  const int64_t panels = ceil_div(rows, panel_rows);
+  const TiledScratch<Ops> scratch(task.scratch, dim, rows);
+
+  std::fill_n(scratch.out, panels * Ops::out_floats(dim), 0.0F);
+  std::fill_n(scratch.max, panels * panel_rows, -std::numeric_limits<float>::infinity());
+  std::fill_n(scratch.sum, panels * panel_rows, 0.0F);
+  for (int64_t i = 0; i < panels; ++i) {
+    Ops::pack_q(task, task.row_begin + i * panel_rows, std::min(panel_rows, rows - i * panel_rows),
+                scratch.q + i * Ops::q_panel_bytes(dim));
+  }
+
+  // Keys that panel row i sees; it never falls from row to row. Rows past the end see what the last one sees.
+  const auto limit_of = [&](int64_t i) {
+    return std::min(task.kv_end, p.visible_keys((task.row_begin + std::min(i, rows - 1)) / p.group()));
+  };
+  const int64_t kv_end = limit_of(rows - 1);
+  for (int64_t begin = task.kv_begin; begin < kv_end; begin += Ops::block_keys()) {
+    const int64_t block_keys = std::min(Ops::block_keys(), kv_end - begin);
+    Ops::pack_k(task, begin, block_keys, scratch.k);
+    const bool v_finite = Ops::pack_v(task, begin, block_keys, scratch.v);
+    for (int64_t i = 0; i < panels; ++i) {
+      const int64_t first = i * panel_rows;
+      const int64_t keys = std::min(block_keys, limit_of(first + panel_rows - 1) - begin);
+      if (keys <= 0) continue;
+      const int64_t full_keys = std::clamp<int64_t>(limit_of(first) - begin, 0, keys);
+      if (full_keys < keys) {
+        for (int64_t r = 0; r < panel_rows; ++r) {
+          scratch.limits[r] = static_cast<int32_t>(std::clamp<int64_t>(limit_of(first + r) - begin, 0, keys));
+        }
+      }
+      Ops::absorb(PanelStep{.q = scratch.q + i * Ops::q_panel_bytes(dim),
+                            .k = scratch.k,
+                            .v = scratch.v,
+                            .v_finite = v_finite,
+                            .scale_log2e = p.scale * kLog2E,
+                            .dim = dim,
+                            .block_keys = block_keys,
+                            .keys = keys,
+                            .full_keys = full_keys,
+                            .limits = scratch.limits,
+                            .weights = scratch.weights,
+                            .out = scratch.out + i * Ops::out_floats(dim),
+                            .max = scratch.max + first,
+                            .sum = scratch.sum + first});
+    }
+  }
+  finish_rows<Ops>(task, scratch);
+}
+
+}  // namespace flashmoe::cpu
