@@ -102,9 +102,11 @@ Ref allocate(const TensorView& q, FromNumpy from_numpy, FromTorch from_torch, co
   return {};
 }
 
-bool read_output(PyObject* object, Call& call) {
-  if (!read_tensor(object, "out", 4, call.out) || !check_same_device(call.out, call.q) ||
-      !check_writable(call.out) || !check_no_grad(call.out)) {
+bool read_output(PyObject* object, bool is_new, Call& call) {
+  if (is_new && call.q.library == Library::torch) {
+    if (!read_torch_output(object, call.q, call.out)) return false;
+  } else if (!read_tensor(object, "out", 4, call.out) || !check_same_device(call.out, call.q) ||
+             !check_writable(call.out) || !check_no_grad(call.out)) {
     return false;
   }
   call.args.out = call.out.tensor;
@@ -183,7 +185,7 @@ PyObject* run_forward(const ForwardRequest& request) {
 
   Ref out =
       given(request.out) ? Ref::borrow(request.out) : allocate(call.q, numpy_output, torch_output, "out");
-  if (!out || !read_output(out.get(), call)) return nullptr;
+  if (!out || !read_output(out.get(), !given(request.out), call)) return nullptr;
   Ref lse;
   if (given(request.lse))
     lse = Ref::borrow(request.lse);

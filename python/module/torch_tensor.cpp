@@ -76,6 +76,12 @@ bool copy_integers(PyObject* tuple, int count, int64_t* to) {
   return true;
 }
 
+bool read_strides(TensorView& view) {
+  static PyObject* const name = interned("stride");
+  const Ref strides = call_method(view.object, name);  // raises for sparse and other layouts
+  return strides && copy_integers(strides.get(), view.rank, view.tensor.strides);
+}
+
 // Tensors that are not plain strided memory: sparse layouts, and views that negate when they are read.
 bool check_plain(const TensorView& view) {
   static PyObject* const name = interned("is_neg");
@@ -103,16 +109,12 @@ bool read_torch(int rank, TensorView& view) {
         view.name, Py_TYPE(view.object)->tp_name, view.name);
   }
   static PyObject* const shape_name = interned("shape");
-  static PyObject* const stride_name = interned("stride");
   view.library = Library::torch;
   if (!read_device(view) || !read_dtype(view)) return false;
   const Ref shape = attribute(view.object, shape_name);
   if (!shape || !PyTuple_Check(shape.get())) return shape && fail(PyExc_TypeError, "attention: no shape");
   if (!check_rank(view, PyTuple_GET_SIZE(shape.get()), rank)) return false;
-  const Ref strides = call_method(view.object, stride_name);  // raises for sparse and other layouts
-  if (!strides) return false;
-  return copy_integers(shape.get(), rank, view.tensor.sizes) &&
-         copy_integers(strides.get(), rank, view.tensor.strides) && check_plain(view) &&
+  return copy_integers(shape.get(), rank, view.tensor.sizes) && read_strides(view) && check_plain(view) &&
          torch_data_pointer(view.object, view.tensor.data);
 }
 
@@ -133,13 +135,25 @@ bool check_no_grad(const TensorView& view) {
 
 Ref torch_output(const TensorView& q) { return Ref(PyObject_CallOneArg(torch()->empty_like, q.object)); }
 
+bool read_torch_output(PyObject* tensor, const TensorView& q, TensorView& view) {
+  view.object = tensor;
+  view.name = "out";
+  view.rank = q.rank;
+  view.library = Library::torch;
+  view.tensor = q.tensor;
+  view.device = q.device;
+  view.device_index = q.device_index;
+  return read_strides(view) && torch_data_pointer(tensor, view.tensor.data);
+}
+
 namespace {
 
 // torch.empty(shape, dtype=dtype, device=q.device)
 Ref empty_on_device_of(const TensorView& q, Ref shape, PyObject* dtype) {
   static PyObject* const device_name = interned("device");
   static PyObject* const keywords = Py_BuildValue("(ss)", "dtype", "device");
-  const Ref device = attribute(q.object, device_name);
+  const Ref device =
+      attribute(q.object, device_name);  // always named: torch.set_default_device must not matter
   if (!shape || !device) return {};
   PyObject* args[] = {shape.get(), dtype, device.get()};
   return Ref(PyObject_Vectorcall(torch()->empty, args, 1, keywords));

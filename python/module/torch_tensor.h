@@ -13,7 +13,10 @@ bool read_torch(int rank, TensorView& view);
 bool check_no_grad(const TensorView& view);
 
 Ref torch_output(const TensorView& q);  // like q: shape, dtype, device, order of the dimensions in memory
-Ref torch_lse(const TensorView& q);     // float32 [B, Hq, Sq] on q's device
+// Reads what torch_output made: a plain tensor of q's shape, dtype and device, of which only the memory is
+// news.
+bool read_torch_output(PyObject* tensor, const TensorView& q, TensorView& view);
+Ref torch_lse(const TensorView& q);  // float32 [B, Hq, Sq] on q's device
 Ref torch_scratch(const TensorView& q,
                   std::size_t bytes);  // uint8 on q's device, from PyTorch's own allocator
 

@@ -10,6 +10,7 @@ import flashmoe_science as fm
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
 sdpa = torch.nn.functional.scaled_dot_product_attention
+RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 
 
@@ -55,6 +56,8 @@ def test_top_left_is_what_pytorch_calls_causal():
 @pytest.mark.parametrize("where", ["q", "k", "v"])
 @pytest.mark.parametrize("positive", [False, True])
 def test_nan_and_infinity_go_where_pytorch_sends_them(value, where, positive):
+    if (value, where, positive) == (-float("inf"), "q", True) and RELEASE < (2, 5):
+        pytest.skip("before 2.5, PyTorch gave NaN, not 0, for a row whose logits are all -inf")
     tensors = dict(zip("qkv", qkv(q_shape=(1, 1, 19, 16))))
     if positive:  # then an infinite key gives infinite logits of one sign instead of NaN
         tensors = {name: t.abs() for name, t in tensors.items()}
