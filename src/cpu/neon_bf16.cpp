@@ -33,7 +33,7 @@ namespace {
 
 constexpr int kMaxPairs = 6;         // pairs of query rows in a panel
 constexpr int kTile = 8;             // keys of a tile of S, dims of a tile of O
-constexpr int64_t kBlockKeys = 256;  // K and V of a block stay in the second-level cache
+constexpr int64_t kBlockKeys = 512;  // K and V of a block stay in the second-level cache
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Adding this to x, |x| < 2^22, leaves 127 + the nearest whole number in the low bits: shifted left by 23
@@ -137,29 +137,23 @@ int64_t out_index(int64_t row, int64_t d) {
 // Raises the shifts of a panel to its largest scores where they have grown well past them, and scales l and O
 // to match. While a row has seen nothing but -inf its shift stays -inf.
 void raise_shifts(const PanelStep& step, const Vec* largest, int pairs) {
-  uint32x4_t grown = vdupq_n_u32(0);
   for (int i = 0; i < pairs; ++i) {
-    const float* m = step.max + 2 * i;
-    const Vec enough = vaddq_f32(Vec{m[0], m[0], m[1], m[1]}, vdupq_n_f32(kSlack));
-    grown = vornq_u32(grown, vcleq_f32(vmulq_n_f32(largest[i], step.scale_log2e), enough));
-  }
-  if (vmaxvq_u32(grown) == 0) return;
-  for (int64_t r = 0; r < 2 * pairs; ++r) {
-    float pair[4];
-    vst1q_f32(pair, largest[r / 2]);
-    const float a = pair[r % 2 * 2];
-    const float b = pair[r % 2 * 2 + 1];
-    const float most = a > b || a != a ? a : b;  // keeps NaN
-    if (most == -kInfinity) continue;
-    const float shift = std::ceil(most * step.scale_log2e);
-    float& m = step.max[r];
-    if (shift <= m + kSlack) continue;
-    if (step.sum[r] != 0) {
-      const float factor = std::exp2(m - shift);
+    const Vec most = vmaxq_f32(largest[i], vrev64q_f32(largest[i]));
+    const Vec shift = vrndpq_f32(vmulq_n_f32(most, step.scale_log2e));
+    float* m = step.max + 2 * i;
+    const Vec before{m[0], m[0], m[1], m[1]};
+    // Written so that NaN is kept.
+    const uint32x4_t keep = vcleq_f32(shift, vaddq_f32(before, vdupq_n_f32(kSlack)));
+    if (vminvq_u32(keep) != 0) continue;
+    const Vec after = vbslq_f32(keep, before, shift);
+    m[0] = after[0];
+    m[1] = after[2];
+    for (int64_t r = 2 * i; r < 2 * i + 2; ++r) {
+      const float factor = std::exp2(before[r % 2 * 2] - after[r % 2 * 2]);
+      if (step.sum[r] == 0 || factor == 1) continue;
       step.sum[r] *= factor;
       for (int64_t d = 0; d < round_up(step.dim, kTile); ++d) step.out[out_index(r, d)] *= factor;
     }
-    m = shift;
   }
 }
 
@@ -384,7 +378,12 @@ struct Ops {
   }
 
   static const float* out_row(const float* out, int64_t row, int64_t dim, float* buffer) {
-    for (int64_t d = 0; d < dim; d += 2) std::memcpy(buffer + d, out + out_index(row, d), 2 * sizeof(float));
+    out += out_index(row, 0);
+    for (int64_t d = 0; d < dim; d += kTile, out += kOutTile) {
+      for (int64_t i = 0; i < kTile; i += 4) {
+        vst1q_f32(buffer + d + i, vcombine_f32(vld1_f32(out + 2 * i), vld1_f32(out + 2 * i + 4)));
+      }
+    }
     return buffer;
   }
 
