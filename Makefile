@@ -31,6 +31,19 @@ build: build-$(RELEASE)  ## Build everything this machine can build
 test:  ## Build and run every test that this machine can run
 	@scripts/run-tests
 
+.PHONY: model-test
+model-test: build-release  ## Run every GPU kernel on the model of a GPU, on this machine's CPU
+	@ctest --preset release -j $(JOBS) -L model
+
+.PHONY: gpu-test
+gpu-test: build-cuda  ## The whole correctness suite on this machine's GPU
+	@build/cuda/tests/gpu_test --gtest_brief=0
+
+.PHONY: gpu-sanitize
+gpu-sanitize: build-cuda  ## compute-sanitizer over every kernel once
+	@compute-sanitizer --tool memcheck --error-exitcode 1 build/cuda/tests/gpu_test --gtest_filter='GpuSmall.*'
+	@compute-sanitizer --tool racecheck --error-exitcode 1 build/cuda/tests/gpu_test --gtest_filter='GpuSmall.*'
+
 .PHONY: format
 format:  ## Format every source file
 	@git ls-files '*.h' '*.cpp' '*.c' '*.cu' '*.cuh' | xargs -r clang-format -i
