@@ -27,8 +27,8 @@ struct Kernels {
   static const Kernel& tiled() {
     static const Kernel kernel{.name = "tiled fp32",
                                .reason = "K and V are packed as fp32, one block of keys at a time",
-                               .attend = attend_tiled<TileFp32<T>>,
-                               .scratch_bytes = tiled_scratch_bytes<TileFp32<T>>,
+                               .attend = attend_tiled<TileFp32<T> >,
+                               .scratch_bytes = tiled_scratch_bytes<TileFp32<T> >,
                                .panel_rows = TileFp32<T>::panel_rows(),
                                .packing_rows = 10};
     return kernel;
@@ -46,17 +46,23 @@ struct Kernels {
 
 const Kernel& tiled(DType dtype) {
   switch (dtype) {
-    case DType::fp16: return Kernels<fp16>::tiled();
-    case DType::bf16: return Kernels<bf16>::tiled();
-    default: return Kernels<float>::tiled();
+    case DType::fp16:
+      return Kernels<fp16>::tiled();
+    case DType::bf16:
+      return Kernels<bf16>::tiled();
+    default:
+      return Kernels<float>::tiled();
   }
 }
 
 const Kernel& rows(DType dtype) {
   switch (dtype) {
-    case DType::fp16: return Kernels<fp16>::rows();
-    case DType::bf16: return Kernels<bf16>::rows();
-    default: return Kernels<float>::rows();
+    case DType::fp16:
+      return Kernels<fp16>::rows();
+    case DType::bf16:
+      return Kernels<bf16>::rows();
+    default:
+      return Kernels<float>::rows();
   }
 }
 

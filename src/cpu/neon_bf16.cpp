@@ -8,10 +8,9 @@
 //   V      [tile of 8 dims][step of 4 keys][pair of dims] four keys of one dim, then four of the other
 //   O      [tile of 8 dims][pair of rows][pair of dims]   2 x 2 fp32, as S
 //
-// S never leaves the registers. Its exponential is taken with a shift m that is known beforehand: the maximum
-// of the tile which the row saw first. Only when a block holds a score far above m, is m raised and the block
-// done again. m is a whole number, so that this scales l and O by an exact power of two. l sums P before it
-// is rounded to bf16.
+// A panel meets a block in three passes: all of S, with the row maxima; P; then O += P V. The row shift m is
+// a whole number close above the maximum, so that raising it scales l and O by an exact power of two; it is
+// raised only when the maximum has grown well past it. l sums P before it is rounded to bf16.
 #include "cpu/neon_bf16.h"
 
 #ifdef FLASHMOE_NEON_BF16
@@ -34,48 +33,25 @@ namespace {
 
 constexpr int kMaxPairs = 6;         // pairs of query rows in a panel
 constexpr int kTile = 8;             // keys of a tile of S, dims of a tile of O
-constexpr int64_t kBlockKeys = 256;  // K and V of a block stay in the second-level cache
+constexpr int64_t kBlockKeys = 512;  // K and V of a block stay in the second-level cache
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Adding this to x, |x| < 2^22, leaves 127 + the nearest whole number in the low bits: shifted left by 23
 // they are 2^that. At -127 this gives 0.
 constexpr float kRounder = 0x1.8p23F + 127;
 constexpr float kUnderflow = -127;
-constexpr float kSlack = 8;             // m is raised when a score is above it by more than this
-constexpr float kExactShift = 0x1p21F;  // shifts below this are exact when subtracted from kRounder
+constexpr float kSlack = 8;            // m is raised when the maximum is above it by more than this
+constexpr float kFineShift = 0x1p22F;  // below this, fp32 scores are finer than 1
 
-// 2^r on [-1/2, 1/2] as 1 + r h(r), relative error 3e-6. The polynomial is written in -r.
+// 2^r on [-1/2, 1/2] as 1 + r h(r), relative error 3e-6. h is written in -r.
 constexpr float kExp2[4] = {-0.6931241750717163F, 0.24024099111557007F, -0.055906426161527634F,
                             0.009582852944731712F};
 
 using Vec = float32x4_t;
 using Half = bfloat16x8_t;
 
-// What a panel knows of a pair of rows while it meets a block; each value twice, in the places it has in S.
-struct PairState {
-  Vec shift;      // m; -inf while the row has seen no key
-  Vec rounder;    // kRounder - m
-  Vec underflow;  // the score at which exp2(score - m) becomes 0
-  Vec largest;    // score of this block, not yet scaled
-  Vec sum;        // of P in this block
-  int32x4_t limit;
-};
-
 const bfloat16_t* as_bf16(const std::byte* p) { return reinterpret_cast<const bfloat16_t*>(p); }
 bfloat16_t* as_bf16(std::byte* p) { return reinterpret_cast<bfloat16_t*>(p); }
-
-// [a0, a1, b0, b1] -> [max a, max a, max b, max b]
-Vec pair_max(Vec x) { return vmaxq_f32(x, vrev64q_f32(x)); }
-
-// 2^n (1 + r h(r)) where the low bits of `rounded` are n + 127 and `minus_r` is -r.
-inline Vec exp2_of(Vec rounded, Vec minus_r) {
-  const Vec power = vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(rounded), 23));
-  const Vec square = vmulq_f32(minus_r, minus_r);
-  const Vec low = vfmaq_f32(vdupq_n_f32(kExp2[0]), minus_r, vdupq_n_f32(kExp2[1]));
-  const Vec high = vfmaq_f32(vdupq_n_f32(kExp2[2]), minus_r, vdupq_n_f32(kExp2[3]));
-  const Vec h = vfmaq_f32(low, high, square);
-  return vfmaq_f32(power, vmulq_f32(power, minus_r), h);
-}
 
 // A += the products of kPairs x 4 pairs of rows over `steps` steps.
 template <int kPairs>
@@ -90,6 +66,23 @@ inline void multiply(Vec (&acc)[kPairs][4], const bfloat16_t* a, const bfloat16_
   }
 }
 
+constexpr int64_t kPairScores = kBlockKeys * 2;  // floats of S for one pair of rows
+constexpr int64_t kWeightsBytes = kBlockKeys / 4 * kMaxPairs * 16;
+
+template <int kPairs>
+void hide_unseen(Vec (&acc)[kPairs][4], int64_t first_key, const int32_t* limits) {
+  for (int i = 0; i < kPairs; ++i) {
+    const int32_t a = limits[2 * i];
+    const int32_t b = limits[2 * i + 1];
+    const int32x4_t limit = int32x4_t{a, a, b, b};
+    for (int j = 0; j < 4; ++j) {
+      const int32_t key = static_cast<int32_t>(first_key) + 2 * j;
+      const uint32x4_t seen = vcltq_s32(int32x4_t{key, key + 1, key, key + 1}, limit);
+      acc[i][j] = vbslq_f32(seen, acc[i][j], vdupq_n_f32(-kInfinity));
+    }
+  }
+}
+
 inline void store_weights(Vec left, Vec right, bfloat16_t* to) {
   const Vec row0 =
       vreinterpretq_f32_f64(vzip1q_f64(vreinterpretq_f64_f32(left), vreinterpretq_f64_f32(right)));
@@ -98,68 +91,25 @@ inline void store_weights(Vec left, Vec right, bfloat16_t* to) {
   vst1q_bf16(to, vcvtq_high_bf16_f32(vcvtq_low_bf16_f32(row0), row1));
 }
 
-// P of one tile of keys that all rows see, of rows that have a shift.
-template <int kPairs>
-void weigh_tile(const PanelStep& step, const bfloat16_t* k, int64_t steps, PairState* state,
-                bfloat16_t* weights) {
-  Vec acc[kPairs][4] = {};
-  multiply<kPairs>(acc, as_bf16(step.q), k, steps);
-  const Vec scale = vdupq_n_f32(step.scale_log2e);
+// S of one tile of keys, [pair of rows][4 pairs of keys], and the largest scores of each row so far.
+// kMasked: what lies past a row's limit becomes -inf.
+template <int kPairs, bool kMasked>
+void score_tile(const PanelStep& step, const bfloat16_t* k, int64_t first_key, const int32_t* limits,
+                float* scores, Vec* largest) {
+  Vec acc[kPairs][4];
+#pragma GCC unroll 6
   for (int i = 0; i < kPairs; ++i) {
-    PairState& pair = state[i];
-    Vec p[4];
-    for (int j = 0; j < 4; ++j) {
-      const Vec score = vmaxq_f32(acc[i][j], pair.underflow);
-      const Vec rounded = vfmaq_f32(pair.rounder, score, scale);
-      const Vec minus_r = vfmsq_f32(vsubq_f32(rounded, pair.rounder), score, scale);
-      p[j] = exp2_of(rounded, minus_r);
-    }
-    pair.largest =
-        vmaxq_f32(pair.largest, vmaxq_f32(vmaxq_f32(acc[i][0], acc[i][1]), vmaxq_f32(acc[i][2], acc[i][3])));
-    pair.sum = vaddq_f32(pair.sum, vaddq_f32(vaddq_f32(p[0], p[1]), vaddq_f32(p[2], p[3])));
-    store_weights(p[0], p[1], weights + 8 * i);
-    store_weights(p[2], p[3], weights + 8 * (kMaxPairs + i));
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) acc[i][j] = vdupq_n_f32(0);
   }
-}
-
-// The same for any tile: keys past a row's limit weigh 0, a row without a shift gets one, and shifts may be
-// huge.
-template <int kPairs>
-void weigh_tile_carefully(const PanelStep& step, const bfloat16_t* k, int64_t steps, int64_t first_key,
-                          PairState* state, bfloat16_t* weights) {
-  Vec acc[kPairs][4] = {};
-  multiply<kPairs>(acc, as_bf16(step.q), k, steps);
-  const Vec scale = vdupq_n_f32(step.scale_log2e);
-  const Vec rounder = vdupq_n_f32(kRounder);
-  const Vec nothing = vdupq_n_f32(-kInfinity);
+  multiply<kPairs>(acc, as_bf16(step.q), k, ceil_div(step.dim, 4));
+  if (kMasked) hide_unseen<kPairs>(acc, first_key, limits);
+#pragma GCC unroll 6
   for (int i = 0; i < kPairs; ++i) {
-    PairState& pair = state[i];
-    Vec largest = nothing;
-    for (int j = 0; j < 4; ++j) {
-      const int32_t offsets[4] = {2 * j, 2 * j + 1, 2 * j, 2 * j + 1};
-      const int32x4_t key = vaddq_s32(vdupq_n_s32(static_cast<int32_t>(first_key)), vld1q_s32(offsets));
-      acc[i][j] = vbslq_f32(vcltq_s32(key, pair.limit), acc[i][j], nothing);
-      largest = vmaxq_f32(largest, acc[i][j]);
-    }
-    pair.largest = vmaxq_f32(pair.largest, largest);
-    // Scaled only where it is finite: a scale of 0 must not make NaN of "nothing".
-    largest = pair_max(largest);
-    const Vec tile_shift =
-        vbslq_f32(vceqq_f32(largest, nothing), nothing, vrndpq_f32(vmulq_f32(largest, scale)));
-    pair.shift = vbslq_f32(vceqq_f32(pair.shift, nothing), tile_shift, pair.shift);
-    const Vec shift = vbslq_f32(vceqq_f32(pair.shift, nothing), vdupq_n_f32(0), pair.shift);
-    Vec p[4];
-    for (int j = 0; j < 4; ++j) {
-      const uint32x4_t unseen = vceqq_f32(acc[i][j], nothing);
-      // Not fused: the largest score must give its own shift again, however coarse fp32 is there.
-      const Vec score = vmaxq_f32(vsubq_f32(vmulq_f32(acc[i][j], scale), shift), vdupq_n_f32(kUnderflow));
-      const Vec rounded = vaddq_f32(score, rounder);
-      const Vec minus_r = vsubq_f32(vsubq_f32(rounded, rounder), score);
-      p[j] = vbslq_f32(unseen, vdupq_n_f32(0), exp2_of(rounded, minus_r));
-      pair.sum = vaddq_f32(pair.sum, p[j]);
-    }
-    store_weights(p[0], p[1], weights + 8 * i);
-    store_weights(p[2], p[3], weights + 8 * (kMaxPairs + i));
+    largest[i] =
+        vmaxq_f32(largest[i], vmaxq_f32(vmaxq_f32(acc[i][0], acc[i][1]), vmaxq_f32(acc[i][2], acc[i][3])));
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) vst1q_f32(scores + i * kPairScores + 4 * j, acc[i][j]);
   }
 }
 
@@ -174,45 +124,6 @@ void add_weighted_tile(const bfloat16_t* weights, const bfloat16_t* v, int64_t s
     for (int j = 0; j < 4; ++j) vst1q_f32(out + 16 * i + 4 * j, acc[i][j]);
 }
 
-// Fills in what follows from the shifts. False if some row has none yet, or one too large for weigh_tile.
-bool prepare(PairState* state, int pairs, float scale) {
-  uint32x4_t good = vdupq_n_u32(~0U);
-  for (int i = 0; i < pairs; ++i) {
-    PairState& pair = state[i];
-    good = vandq_u32(good, vcltq_f32(vabsq_f32(pair.shift), vdupq_n_f32(kExactShift)));
-    pair.rounder = vsubq_f32(vdupq_n_f32(kRounder), pair.shift);
-    pair.underflow = vdivq_f32(vaddq_f32(pair.shift, vdupq_n_f32(kUnderflow)), vdupq_n_f32(scale));
-  }
-  return vminvq_u32(good) != 0;
-}
-
-Vec each_twice(const float* rows) {
-  const float32x2_t two = vld1_f32(rows);
-  return vcombine_f32(vdup_lane_f32(two, 0), vdup_lane_f32(two, 1));
-}
-
-void load(const PanelStep& step, PairState* state, int pairs) {
-  for (int i = 0; i < pairs; ++i) {
-    state[i].shift = each_twice(step.max + 2 * i);
-    state[i].largest = vdupq_n_f32(-kInfinity);
-    state[i].sum = vdupq_n_f32(0);
-    state[i].limit = vdupq_n_s32(static_cast<int32_t>(step.keys));
-    if (step.full_keys < step.keys) {
-      const int32x2_t two = vld1_s32(step.limits + 2 * i);
-      state[i].limit = vcombine_s32(vdup_lane_s32(two, 0), vdup_lane_s32(two, 1));
-    }
-  }
-}
-
-void store(const PanelStep& step, const PairState* state, int pairs) {
-  for (int i = 0; i < pairs; ++i) {
-    step.max[2 * i] = vgetq_lane_f32(state[i].shift, 0);
-    step.max[2 * i + 1] = vgetq_lane_f32(state[i].shift, 2);
-    step.sum[2 * i] += vgetq_lane_f32(state[i].sum, 0) + vgetq_lane_f32(state[i].sum, 1);
-    step.sum[2 * i + 1] += vgetq_lane_f32(state[i].sum, 2) + vgetq_lane_f32(state[i].sum, 3);
-  }
-}
-
 // Where the elements of V and O lie.
 constexpr int64_t kOutTile = kMaxPairs * 16;
 int64_t v_tile_size(int64_t keys) { return round_up(keys, 4) * kTile; }
@@ -223,32 +134,104 @@ int64_t out_index(int64_t row, int64_t d) {
   return d / kTile * kOutTile + row / 2 * 16 + d % kTile / 2 * 4 + row % 2 * 2 + d % 2;
 }
 
-// After a block: where a score is above m by more than kSlack, raises m to it and scales l and O to match.
-// True if that happened: the block's weights are of no use then.
-bool raise_shifts(const PanelStep& step, PairState* state, int pairs) {
-  const Vec scale = vdupq_n_f32(step.scale_log2e);
-  uint32x4_t any = vdupq_n_u32(0);
+// Raises the shifts of a panel to its largest scores where they have grown well past them, and scales l and O
+// to match. While a row has seen nothing but -inf its shift stays -inf.
+void raise_shifts(const PanelStep& step, const Vec* largest, int pairs) {
   for (int i = 0; i < pairs; ++i) {
-    any = vorrq_u32(
-        any, vcgtq_f32(vmulq_f32(state[i].largest, scale), vaddq_f32(state[i].shift, vdupq_n_f32(kSlack))));
+    const Vec most = vmaxq_f32(largest[i], vrev64q_f32(largest[i]));
+    const Vec shift = vrndpq_f32(vmulq_n_f32(most, step.scale_log2e));
+    float* m = step.max + 2 * i;
+    const Vec before{m[0], m[0], m[1], m[1]};
+    // Written so that NaN is kept.
+    const uint32x4_t keep = vcleq_f32(shift, vaddq_f32(before, vdupq_n_f32(kSlack)));
+    if (vminvq_u32(keep) != 0) continue;
+    const Vec after = vbslq_f32(keep, before, shift);
+    m[0] = after[0];
+    m[1] = after[2];
+    for (int64_t r = 2 * i; r < 2 * i + 2; ++r) {
+      const float factor = std::exp2(before[r % 2 * 2] - after[r % 2 * 2]);
+      if (step.sum[r] == 0 || factor == 1) continue;
+      step.sum[r] *= factor;
+      for (int64_t d = 0; d < round_up(step.dim, kTile); ++d) step.out[out_index(r, d)] *= factor;
+    }
   }
-  if (vmaxvq_u32(any) == 0) return false;
-  for (int64_t r = 0; r < 2 * pairs; ++r) {
-    PairState& pair = state[r / 2];
-    float largest[4], shift[4];
-    vst1q_f32(largest, pair_max(pair.largest));
-    vst1q_f32(shift, pair.shift);
-    const int64_t lane = r % 2 * 2;
-    const float raised = std::ceil(largest[lane] * step.scale_log2e);
-    if (!(raised > shift[lane] + kSlack)) continue;
-    const float factor = std::exp2(shift[lane] - raised);
-    shift[lane] = shift[lane + 1] = raised;
-    pair.shift = vld1q_f32(shift);
-    step.sum[r] *= factor;
-    for (int64_t d = 0; d < round_up(step.dim, kTile); ++d) step.out[out_index(r, d)] *= factor;
+}
+
+// A load that stays one: the constant that an FMA adds to is overwritten by it, and fetching a new copy costs
+// less than moving one between registers.
+inline Vec reload(const volatile Vec& constant) { return constant; }
+
+struct ExpConstants {
+  Vec minus_shift;
+  Vec h0, h1, h2;
+  Vec lanes;  // scale, h3
+};
+
+// P of kTiles tiles and one pair of rows. Each stage goes over all vectors, so that none waits for its own
+// result. kCoarse: for shifts so large that fp32 is coarser than 1 there; only an unfused product then meets
+// its own shift.
+template <int kTiles, bool kCoarse>
+inline Vec weigh_tiles(const float* scores, const ExpConstants& constants, bfloat16_t* weights) {
+  constexpr int kVecs = 4 * kTiles;
+  const Vec lanes = constants.lanes;
+  const Vec rounder = vdupq_n_f32(kRounder);
+  Vec t[kVecs], n[kVecs], r[kVecs], h[kVecs];
+#define FLASHMOE_EACH _Pragma("GCC unroll 8") for (int i = 0; i < kVecs; ++i)
+  FLASHMOE_EACH t[i] = vld1q_f32(scores + 4 * i);
+  if (kCoarse) {
+    FLASHMOE_EACH t[i] = vaddq_f32(vmulq_laneq_f32(t[i], lanes, 0), constants.minus_shift);
+  } else {
+    FLASHMOE_EACH t[i] = vfmaq_laneq_f32(reload(constants.minus_shift), t[i], lanes, 0);
   }
-  for (int i = 0; i < pairs; ++i) state[i].sum = vdupq_n_f32(0);
-  return true;
+  FLASHMOE_EACH t[i] = vmaxq_f32(t[i], vdupq_n_f32(kUnderflow));
+  FLASHMOE_EACH n[i] = vaddq_f32(t[i], rounder);
+  FLASHMOE_EACH r[i] = vsubq_f32(n[i], rounder);
+  FLASHMOE_EACH r[i] = vsubq_f32(r[i], t[i]);
+  FLASHMOE_EACH h[i] = vfmaq_laneq_f32(reload(constants.h2), r[i], lanes, 1);
+  FLASHMOE_EACH n[i] = vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(n[i]), 23));
+  FLASHMOE_EACH h[i] = vfmaq_f32(reload(constants.h1), h[i], r[i]);
+  FLASHMOE_EACH h[i] = vfmaq_f32(reload(constants.h0), h[i], r[i]);
+  FLASHMOE_EACH r[i] = vmulq_f32(r[i], n[i]);
+  FLASHMOE_EACH n[i] = vfmaq_f32(n[i], r[i], h[i]);
+#undef FLASHMOE_EACH
+#pragma GCC unroll 4
+  for (int i = 0; i < kVecs; i += 2) store_weights(n[i], n[i + 1], weights + i / 2 * 8 * kMaxPairs);
+  Vec sum = n[0];
+#pragma GCC unroll 8
+  for (int i = 1; i < kVecs; ++i) sum = vaddq_f32(sum, n[i]);
+  return sum;
+}
+
+// P of one pair of rows; returns its sums.
+template <bool kCoarse>
+Vec weigh_pair(const float* scores, int64_t tiles, float scale, Vec shift, bfloat16_t* weights) {
+  const ExpConstants constants{.minus_shift = vnegq_f32(shift),
+                               .h0 = vdupq_n_f32(kExp2[0]),
+                               .h1 = vdupq_n_f32(kExp2[1]),
+                               .h2 = vdupq_n_f32(kExp2[2]),
+                               .lanes = Vec{scale, kExp2[3], 0, 0}};
+  Vec sum = vdupq_n_f32(0);
+  for (; tiles >= 2; tiles -= 2, scores += 32, weights += 4 * 8 * kMaxPairs) {
+    sum = vaddq_f32(sum, weigh_tiles<2, kCoarse>(scores, constants, weights));
+  }
+  if (tiles > 0) sum = vaddq_f32(sum, weigh_tiles<1, kCoarse>(scores, constants, weights));
+  return sum;
+}
+
+void weigh(const PanelStep& step, const float* scores, int pairs) {
+  for (int i = 0; i < pairs; ++i) {
+    float* m = step.max + 2 * i;
+    float* l = step.sum + 2 * i;
+    const float shift0 = m[0] == -kInfinity ? 0 : m[0];
+    const float shift1 = m[1] == -kInfinity ? 0 : m[1];
+    const bool fine = std::abs(shift0) < kFineShift && std::abs(shift1) < kFineShift;
+    const Vec sum =
+        (fine ? weigh_pair<false> : weigh_pair<true>)(scores + i * kPairScores, ceil_div(step.keys, kTile),
+                                                      step.scale_log2e, Vec{shift0, shift0, shift1, shift1},
+                                                      as_bf16(step.weights) + 8 * i);
+    l[0] += sum[0] + sum[1];
+    l[1] += sum[2] + sum[3];
+  }
 }
 
 // O += P V where V holds infinity or NaN: keys that a row does not see must not be multiplied, not even by 0.
@@ -310,35 +293,29 @@ uint16x8_t pack_four(const bfloat16_t* const* rows, int64_t dim, bfloat16_t* to,
 }
 
 template <int kPairs>
-void weigh(const PanelStep& step, PairState* state, bool careful) {
-  const int64_t steps = ceil_div(step.dim, 4);
-  const bfloat16_t* k = as_bf16(step.k);
-  bfloat16_t* weights = as_bf16(step.weights);
-  for (int64_t key = 0; key < step.keys; key += kTile, k += 8 * 4 * steps, weights += 8 * 2 * kMaxPairs) {
-    if (careful || key + kTile > step.full_keys) {
-      weigh_tile_carefully<kPairs>(step, k, steps, key, state, weights);
-      careful = !prepare(state, kPairs, step.scale_log2e);
-    } else {
-      weigh_tile<kPairs>(step, k, steps, state, weights);
-    }
-  }
-}
-
-template <int kPairs>
 void absorb(const PanelStep& step) {
-  PairState state[kPairs];
-  load(step, state, kPairs);
-  bool plain = prepare(state, kPairs, step.scale_log2e);
-  weigh<kPairs>(step, state, !plain);
-  if (raise_shifts(step, state, kPairs)) {
-    plain = prepare(state, kPairs, step.scale_log2e);
-    weigh<kPairs>(step, state, !plain);
+  auto* scores = reinterpret_cast<float*>(step.weights + kWeightsBytes);
+  const int64_t k_tile = ceil_div(step.dim, 4) * 32;
+  Vec largest[kPairs];
+  for (Vec& x : largest) x = vdupq_n_f32(-kInfinity);
+  int32_t limits[2 * kMaxPairs];
+  if (step.full_keys < step.keys) {
+    std::copy_n(step.limits, 2 * kMaxPairs, limits);
+  } else {
+    std::fill_n(limits, 2 * kMaxPairs, static_cast<int32_t>(step.keys));
   }
-  store(step, state, kPairs);
+  for (int64_t key = 0; key < step.keys; key += kTile) {
+    const bfloat16_t* k = as_bf16(step.k) + key / kTile * k_tile;
+    const bool masked = key + kTile > step.full_keys;
+    (masked ? score_tile<kPairs, true> : score_tile<kPairs, false>)(step, k, key, limits, scores + key * 2,
+                                                                    largest);
+  }
+  raise_shifts(step, largest, kPairs);
+  weigh(step, scores, kPairs);
+
   const int64_t steps = ceil_div(step.keys, 4);
   if (!step.v_finite && 4 * steps > step.full_keys) return add_weighted_plainly(step);
-  const int64_t tiles = ceil_div(step.dim, kTile);
-  for (int64_t t = 0; t < tiles; ++t) {
+  for (int64_t t = 0; t < ceil_div(step.dim, kTile); ++t) {
     add_weighted_tile<kPairs>(as_bf16(step.weights), as_bf16(step.v) + t * v_tile_size(step.block_keys),
                               steps, step.out + t * kOutTile);
   }
@@ -351,7 +328,7 @@ struct Ops {
   static int64_t q_panel_bytes(int64_t dim) { return ceil_div(dim, 4) * kMaxPairs * 16; }
   static int64_t k_block_bytes(int64_t dim) { return ceil_div(dim, 4) * 4 * (kBlockKeys / 2) * 4; }
   static int64_t v_block_bytes(int64_t dim) { return ceil_div(dim, kTile) * v_tile_size(kBlockKeys) * 2; }
-  static int64_t weights_bytes() { return kBlockKeys / 4 * kMaxPairs * 16; }
+  static int64_t weights_bytes() { return kWeightsBytes + kMaxPairs * kPairScores * 4; }
   static int64_t out_floats(int64_t dim) { return ceil_div(dim, kTile) * kOutTile; }
 
   static void pack_q(const Task& task, int64_t row, int64_t rows, std::byte* q) {
@@ -395,12 +372,18 @@ struct Ops {
 
   static void absorb(const PanelStep& step) {
     PanelStep positive = step;
-    positive.scale_log2e = std::abs(step.scale_log2e);  // pack_q took the sign
+    // pack_q took the sign. Not 0, which would turn the -inf of a hidden key into NaN.
+    positive.scale_log2e = std::max(std::abs(step.scale_log2e), std::numeric_limits<float>::min());
     cpu::absorb<kMaxPairs>(positive);
   }
 
   static const float* out_row(const float* out, int64_t row, int64_t dim, float* buffer) {
-    for (int64_t d = 0; d < dim; d += 2) std::memcpy(buffer + d, out + out_index(row, d), 2 * sizeof(float));
+    out += out_index(row, 0);
+    for (int64_t d = 0; d < dim; d += kTile, out += kOutTile) {
+      for (int64_t i = 0; i < kTile; i += 4) {
+        vst1q_f32(buffer + d + i, vcombine_f32(vld1_f32(out + 2 * i), vld1_f32(out + 2 * i + 4)));
+      }
+    }
     return buffer;
   }
 

@@ -5,12 +5,20 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
 #include "flashmoe/attention.h"
 #include "problem/forward_problem.h"
 #include "reference/attention.h"
+
+namespace flashmoe {
+
+// How GoogleTest names a type in its messages.
+inline void PrintTo(DType dtype, std::ostream* out) { *out << name_of(dtype); }
+
+}  // namespace flashmoe
 
 namespace flashmoe::test {
 

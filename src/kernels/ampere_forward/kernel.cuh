@@ -387,6 +387,8 @@ __global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_
     p_times_v<Spec>(state, S, v_address + stage_offset);
   }
   gpu::cp_async_wait<0>();
+  // O will take the place of Q. Every barrier of the loop ordered all loads of Q before it; without one, this does.
+  if (work.tile_begin == work.tile_end) gpu::sync_block();
 
   normalise<Spec>(state);
   if (p.num_splits > 1) {
