@@ -4,6 +4,7 @@
 
 Builds flashmoe_science._C and puts it into python/flashmoe_science; a link in the repository's root makes
 `import flashmoe_science` work there. `pip install .` is the way to install, and does not come through here.
+FLASHMOE_CUDA=OFF in the environment leaves the CUDA backend out where nvcc is installed.
 """
 
 import argparse
@@ -31,14 +32,20 @@ def parse():
     return parser.parse_args()
 
 
+def cuda():
+    """ON or OFF: what the environment variable FLASHMOE_CUDA says, else whether nvcc is here."""
+    nvcc = shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()
+    return os.environ.get("FLASHMOE_CUDA") or ("ON" if nvcc else "OFF")
+
+
 def build_tree():
     """The tree that `make` uses, where there is one, so that nothing is compiled twice; else a lean one."""
-    preset = "cuda" if shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists() else "release"
-    shared = ROOT / "build" / preset
+    options = [f"-DFLASHMOE_CUDA={cuda()}"]
+    shared = ROOT / "build" / ("release" if cuda() == "OFF" else "cuda")
     if (shared / "CMakeCache.txt").exists():
-        return shared, []
-    lean = ["-DFLASHMOE_BENCHES=OFF", "-DFLASHMOE_EXAMPLES=OFF", "-DBUILD_TESTING=OFF"]
-    return ROOT / "build" / "python", lean
+        return shared, options
+    options += ["-DFLASHMOE_BENCHES=OFF", "-DFLASHMOE_EXAMPLES=OFF", "-DBUILD_TESTING=OFF"]
+    return ROOT / "build" / "python", options
 
 
 def run(*command):

@@ -111,13 +111,6 @@ def test_devices_other_than_cpu_and_cuda():
         fm.attention(q, k.to("meta"), v)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_mixed_devices():
-    q, k, v = qkv(q_shape=(1, 1, 3, 8))
-    with pytest.raises(ValueError, match="k is on cuda:0 but q is on cpu"):
-        fm.attention(q, k.cuda(), v)
-
-
 def test_subclasses_are_refused():
     class Tagged(torch.Tensor):
         pass
