@@ -10,6 +10,7 @@ const Kernel& portable_kernel();
 
 #ifdef FLASHMOE_HIGHWAY
 const Kernel& tiled_kernel(DType dtype);
+const Kernel& rows_kernel(DType dtype);
 const char* simd_name();  // the instruction set that these were chosen for
 #endif
 

@@ -38,34 +38,40 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 inline int64_t padded_dim(int64_t dim) { return round_up(dim, 2 * lanes()); }
 
-// to[d * stride + r] = rows[r][d] * scale for r < 4 and d < dim; a null row counts as zeros.
+// What stands in for a row past the end.
 template <class T>
-void transpose_4_rows(const T* const rows[4], int64_t dim, float scale, float* HWY_RESTRICT to,
-                      int64_t stride) {
+inline constexpr T kZeros[256] = {};
+
+// to[d * stride + r] = rows[r][d] * scale for r < 4 and d < dim.
+template <class T>
+HWY_INLINE void transpose_4_rows(const T* const rows[4], int64_t dim, float scale, float* HWY_RESTRICT to,
+                                 int64_t stride) {
   const hn::FixedTag<float, 4> d4;
   const auto factor = hn::Set(d4, scale);
-  for (int64_t d = 0; d < dim; d += 4) {
-    const int64_t count = std::min<int64_t>(4, dim - d);
-    const auto row = [&](int r) HWY_ATTR {
-      if (rows[r] == nullptr) return hn::Zero(d4);
-      return hn::Mul(count == 4 ? load_fp32(d4, rows[r] + d) : load_fp32_partial(d4, rows[r] + d, count),
-                     factor);
-    };
-    const auto r0 = row(0);
-    const auto r1 = row(1);
-    const auto r2 = row(2);
-    const auto r3 = row(3);
+  const T* HWY_RESTRICT a = rows[0];
+  const T* HWY_RESTRICT b = rows[1];
+  const T* HWY_RESTRICT c = rows[2];
+  const T* HWY_RESTRICT e = rows[3];
+  int64_t d = 0;
+  for (; d + 4 <= dim; d += 4, to += 4 * stride) {
+    const auto r0 = hn::Mul(load_fp32(d4, a + d), factor);
+    const auto r1 = hn::Mul(load_fp32(d4, b + d), factor);
+    const auto r2 = hn::Mul(load_fp32(d4, c + d), factor);
+    const auto r3 = hn::Mul(load_fp32(d4, e + d), factor);
     const auto low02 = hn::InterleaveLower(d4, r0, r2);
     const auto low13 = hn::InterleaveLower(d4, r1, r3);
-    hn::StoreU(hn::InterleaveLower(d4, low02, low13), d4, to + d * stride);
-    if (count == 1) return;
-    hn::StoreU(hn::InterleaveUpper(d4, low02, low13), d4, to + (d + 1) * stride);
-    if (count == 2) return;
     const auto high02 = hn::InterleaveUpper(d4, r0, r2);
     const auto high13 = hn::InterleaveUpper(d4, r1, r3);
-    hn::StoreU(hn::InterleaveLower(d4, high02, high13), d4, to + (d + 2) * stride);
-    if (count == 3) return;
-    hn::StoreU(hn::InterleaveUpper(d4, high02, high13), d4, to + (d + 3) * stride);
+    hn::StoreU(hn::InterleaveLower(d4, low02, low13), d4, to);
+    hn::StoreU(hn::InterleaveUpper(d4, low02, low13), d4, to + stride);
+    hn::StoreU(hn::InterleaveLower(d4, high02, high13), d4, to + 2 * stride);
+    hn::StoreU(hn::InterleaveUpper(d4, high02, high13), d4, to + 3 * stride);
+  }
+  for (; d < dim; ++d, to += stride) {
+    to[0] = to_float(a[d]) * scale;
+    to[1] = to_float(b[d]) * scale;
+    to[2] = to_float(c[d]) * scale;
+    to[3] = to_float(e[d]) * scale;
   }
 }
 
@@ -277,7 +283,7 @@ struct TileFp32 {
         const int64_t head = (row + r + i) % group;
         from[i] = r + i < rows ? static_cast<const T*>(task.q) + head * task.q_head_stride +
                                      position * task.q_row_stride
-                               : nullptr;
+                               : kZeros<T>;
       }
       transpose_4_rows(from, task.problem->head_dim, task.problem->scale * kLog2E,
                        reinterpret_cast<float*>(q) + r, panel_rows());
@@ -296,7 +302,7 @@ struct TileFp32 {
           const int64_t row = tile + r + i;
           from[i] = r + i < kTileRows && row < keys
                         ? static_cast<const T*>(task.k) + (key + row) * task.k_row_stride
-                        : nullptr;
+                        : kZeros<T>;
         }
         transpose_4_rows(from, dim, 1.0F, to + r, kTileRows);
       }
@@ -308,20 +314,22 @@ struct TileFp32 {
     const Tag d;
     const int64_t n = lanes();
     const int64_t dim = task.problem->head_dim;
+    const T* rows = static_cast<const T*>(task.v) + key * task.v_row_stride;
     auto poison = hn::Zero(d);  // 0 * v summed up: 0 unless some v is not finite
     for (int64_t begin = 0; begin < keys; begin += kAtOnce) {
-      const int64_t end = std::min(keys, begin + kAtOnce);
-      for (int64_t column = 0; column < padded_dim(dim); column += n) {
-        const int64_t count = std::min(n, dim - column);
-        float* to =
-            reinterpret_cast<float*>(v) + (column / (2 * n) * keys + begin) * 2 * n + column % (2 * n);
-        const T* from = static_cast<const T*>(task.v) + (key + begin) * task.v_row_stride + column;
-        for (int64_t i = begin; i < end; ++i, to += 2 * n, from += task.v_row_stride) {
-          const auto row = count == n  ? load_fp32(d, from)
-                           : count > 0 ? load_fp32_partial(d, from, count)
-                                       : hn::Zero(d);
-          hn::Store(row, d, to);
-          poison = hn::MulAdd(row, hn::Zero(d), poison);
+      const int64_t count = std::min(keys - begin, kAtOnce);
+      for (int64_t column = 0; column < padded_dim(dim); column += 2 * n) {
+        float* HWY_RESTRICT to = reinterpret_cast<float*>(v) + (column * keys + begin * 2 * n);
+        const T* from = rows + begin * task.v_row_stride + column;
+        const bool whole = column + 2 * n <= dim;
+        for (int64_t i = 0; i < count; ++i, to += 2 * n, from += task.v_row_stride) {
+          const auto first = whole ? load_fp32(d, from) : load_fp32_partial(d, from, dim - column);
+          const auto second =
+              whole ? load_fp32(d, from + n) : load_fp32_partial(d, from + n, dim - column - n);
+          hn::Store(first, d, to);
+          hn::Store(second, d, to + n);
+          poison = hn::MulAdd(first, hn::Zero(d), poison);
+          poison = hn::MulAdd(second, hn::Zero(d), poison);
         }
       }
     }
