@@ -37,7 +37,7 @@ void expect_says(const Refusal& refusal, ErrorCode code, const std::vector<std::
     EXPECT_NE(refusal.message.find(part), std::string::npos) << name << ": no '" << part << "' in\n"
                                                              << refusal.message;
   }
-  EXPECT_NE(refusal.message.find("\n   at: src/api/"), std::string::npos) << name << ":\n" << refusal.message;
+  EXPECT_NE(refusal.message.find("\n   at: src/"), std::string::npos) << name << ":\n" << refusal.message;
 }
 
 // A workspace that is large enough for anything here.
