@@ -104,6 +104,7 @@ def main():
     if torch is None and options.dtype == "bf16":
         sys.exit("bench: dtype is bf16 and PyTorch is not installed; accepted without it are fp32 and fp16")
     environment = harness.environment(package, torch, options.threads)
+    harness.warn_if_busy(environment)
     tell(harness.in_words(environment))
     problems = [rivals.Problem(**shape, dtype=DTYPES[options.dtype]) for shape in SHAPES]
     check_all(problems, package, torch, tell)
