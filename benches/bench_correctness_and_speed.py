@@ -12,6 +12,7 @@ Where PyTorch is not installed, the comparison is with NumPy (two BLAS products 
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import sys
@@ -96,6 +97,8 @@ def line(row):
 
 def main():
     options = parse()
+    if importlib.util.find_spec("numpy") is None:
+        sys.exit("bench: NumPy is not installed, and the float64 reference needs it\n  try: scripts/python-env")
     to_stdout = options.json == "-"
     tell = harness.say if to_stdout else lambda text: print(text, flush=True)
     package = harness.load_package()
