@@ -238,7 +238,7 @@ void weigh(const PanelStep& step, const float* scores, int pairs) {
 void add_weighted_plainly(const PanelStep& step) {
   const auto* weights = reinterpret_cast<const bf16*>(step.weights);
   const auto* v = reinterpret_cast<const bf16*>(step.v);
-  for (int64_t r = 0; r < 2 * kMaxPairs; ++r) {
+  for (int64_t r = 0; r < step.rows; ++r) {
     const int64_t keys = step.full_keys < step.keys ? step.limits[r] : step.keys;
     for (int64_t key = 0; key < keys; ++key) {
       const float weight = to_float(weights[key / 4 * kMaxPairs * 8 + r / 2 * 8 + r % 2 * 4 + key % 4]);
@@ -374,6 +374,8 @@ struct Ops {
     PanelStep positive = step;
     // pack_q took the sign. Not 0, which would turn the -inf of a hidden key into NaN.
     positive.scale_log2e = std::max(std::abs(step.scale_log2e), std::numeric_limits<float>::min());
+    if (step.rows <= 4) return cpu::absorb<2>(positive);
+    if (step.rows <= 8) return cpu::absorb<4>(positive);
     cpu::absorb<kMaxPairs>(positive);
   }
 
