@@ -164,6 +164,7 @@ def main():
                  "  try: scripts/python-env, or benches/bench_correctness_and_speed.py, which can do with NumPy")
     peak = harness.fma_peak(options.threads)
     environment = harness.environment(package, torch, options.threads)
+    harness.warn_if_busy(environment)
     budget_s = options.seconds or (0.3 if options.quick else 3.0)
     todo = [cell for cell in cells(options.quick) if options.only in str(cell)]
     document = {"bench": "attention_cpu", "environment": environment, "fma_peak": peak, "cells": [], "summary": {}}

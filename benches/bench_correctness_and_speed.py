@@ -12,6 +12,7 @@ Where PyTorch is not installed, the comparison is with NumPy (two BLAS products 
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import sys
@@ -96,6 +97,8 @@ def line(row):
 
 def main():
     options = parse()
+    if importlib.util.find_spec("numpy") is None:
+        sys.exit("bench: NumPy is not installed, and the float64 reference needs it\n  try: scripts/python-env")
     to_stdout = options.json == "-"
     tell = harness.say if to_stdout else lambda text: print(text, flush=True)
     package = harness.load_package()
@@ -104,6 +107,7 @@ def main():
     if torch is None and options.dtype == "bf16":
         sys.exit("bench: dtype is bf16 and PyTorch is not installed; accepted without it are fp32 and fp16")
     environment = harness.environment(package, torch, options.threads)
+    harness.warn_if_busy(environment)
     tell(harness.in_words(environment))
     problems = [rivals.Problem(**shape, dtype=DTYPES[options.dtype]) for shape in SHAPES]
     check_all(problems, package, torch, tell)

@@ -173,6 +173,12 @@ def environment(package, torch, threads):
     }
 
 
+def warn_if_busy(environment):
+    if environment["load_average"] > 0.5:
+        say(f"warning: the machine is busy (load {environment['load_average']:.1f} on {environment['cores']} cores): "
+            f"times are rough, ratios less so")
+
+
 def in_words(environment):
     torch = f"PyTorch {environment['torch']}" if environment["torch"] else "no PyTorch"
     return (f"{environment['cpu']}, {environment['threads']} of {environment['cores']} cores; "

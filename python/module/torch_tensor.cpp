@@ -210,10 +210,8 @@ bool CudaDeviceScope::enter(int device_index) {
 
 CudaDeviceScope::~CudaDeviceScope() {
   if (previous_ < 0) return;
-  PyObject *type, *value, *trace;  // an exception that is on its way stays on its way
-  PyErr_Fetch(&type, &value, &trace);
+  const PendingException kept;  // one that is on its way stays on its way
   if (!call_torch_internals("_cuda_setDevice", "i", previous_)) PyErr_Clear();
-  PyErr_Restore(type, value, trace);
 }
 
 bool torch_current_stream(int device_index, void*& stream) {

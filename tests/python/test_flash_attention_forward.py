@@ -68,3 +68,11 @@ def test_lse_must_be_writable():
 def test_causal_may_not_be_given_twice(qkv):
     with pytest.raises(TypeError, match="multiple values for argument 'causal'"):
         _C.flash_attention_forward(*qkv, True, causal=False)
+
+
+def test_lse_may_not_share_memory_with_the_inputs():
+    memory = np.ones(2 * 5 * 16, "f4")
+    q = memory.reshape(1, 2, 5, 16)
+    with pytest.raises(ValueError, match="lse .*overlap|overlap.* lse"):
+        _C.flash_attention_forward(q, q.copy(), q.copy(), memory[:10].reshape(1, 2, 5), False, 1.0)
+    assert (memory == 1).all()
