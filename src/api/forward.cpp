@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The library's front door: checks, then the backend that owns the device.
-#include "api/check_forward.h"
 #include "cpu/forward.h"
+#include "api/check_forward.h"
 #include "cuda/forward.h"
 #include "flashmoe/attention.h"
 
@@ -48,8 +48,15 @@ std::size_t forward_workspace_bytes(const ForwardArgs& args) {
 
 void attention_forward(const ForwardArgs& args, Workspace workspace) {
   const ForwardProblem problem = check_forward(args);
+  if (on_gpu(args.execution)) {
+    check_head_dim(problem);
+    const auto plan = cuda::plan_forward(problem, args);
+    check_workspace(workspace, plan.workspace_bytes);
+    cuda::forward(plan, problem, args, workspace);
+    return;
+  }
   check_workspace(workspace, workspace_bytes(problem, args.execution));
-  on_gpu(args.execution) ? cuda::forward(problem, args, workspace) : cpu::forward(problem, args, workspace);
+  cpu::forward(problem, args, workspace);
 }
 
 std::string explain_forward(const ForwardArgs& args) {

@@ -13,7 +13,8 @@ namespace {
 }  // namespace
 
 std::size_t forward_workspace_bytes(const ForwardProblem&) { refuse(); }
-void forward(const ForwardProblem&, const ForwardArgs&, Workspace) { refuse(); }
+dispatch::ForwardPlan plan_forward(const ForwardProblem&, const ForwardArgs&) { refuse(); }
+void forward(const dispatch::ForwardPlan&, const ForwardProblem&, const ForwardArgs&, Workspace) { refuse(); }
 std::string explain_forward(const ForwardProblem&, const ForwardArgs&) { refuse(); }
 bool in_this_build() { return false; }
 

@@ -11,15 +11,17 @@ std::size_t forward_workspace_bytes(const ForwardProblem& problem) {
   return dispatch::forward_workspace_bytes(problem, device::probe());
 }
 
-void forward(const ForwardProblem& problem, const ForwardArgs& args, Workspace workspace) {
-  const auto plan = dispatch::plan_forward(problem, dispatch::rows_are_aligned(args), device::probe());
+dispatch::ForwardPlan plan_forward(const ForwardProblem& problem, const ForwardArgs& args) {
+  return dispatch::plan_forward(problem, dispatch::rows_are_aligned(args), device::probe());
+}
+
+void forward(const dispatch::ForwardPlan& plan, const ForwardProblem& problem, const ForwardArgs& args,
+             Workspace workspace) {
   dispatch::run_forward(plan, problem, args, workspace);
 }
 
 std::string explain_forward(const ForwardProblem& problem, const ForwardArgs& args) {
-  const device::Spec spec = device::probe();
-  return dispatch::explain(dispatch::plan_forward(problem, dispatch::rows_are_aligned(args), spec), problem,
-                           spec);
+  return dispatch::explain(plan_forward(problem, args), problem, device::probe());
 }
 
 bool in_this_build() { return true; }

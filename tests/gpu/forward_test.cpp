@@ -16,6 +16,8 @@ using dispatch::ForwardKernel;
 constexpr ForwardChoice kNaive{.kernel = ForwardKernel::naive};
 constexpr ForwardChoice kAmpere{.kernel = ForwardKernel::ampere_forward, .num_splits = 1};
 
+constexpr ForwardChoice kSmall{.kernel = ForwardKernel::small_forward};
+
 struct Stream {
   Stream() { check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate"); }
   ~Stream() { cudaStreamDestroy(stream); }
@@ -41,6 +43,7 @@ TEST(GpuSmall, EveryKernelOnce) {
         EXPECT_RUNS_ON_GPU(shape, kNaive);
         EXPECT_RUNS_ON_GPU(shape, kAmpere);
         EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::ampere_forward, .num_splits = 3});
+        if (head_dim <= 128 && layout != Layout::padded) EXPECT_RUNS_ON_GPU(shape, kSmall);
       }
     }
   }
@@ -84,22 +87,23 @@ TEST(GpuForward, RowsThatSeeNothingAreZero) {
 
 TEST(GpuForward, RepeatsAreBitExact) {
   SKIP_WITHOUT_GPU();
-  for (int splits : {1, 4}) {
+  const ForwardChoice split{.kernel = ForwardKernel::ampere_forward, .num_splits = 4};
+  for (const ForwardChoice& choice : {kNaive, kAmpere, split, kSmall}) {
     const Shape shape{.batch = 2,
                       .q_heads = 16,
                       .kv_heads = 4,
                       .q_rows = 513,
-                      .kv_rows = 700,
+                      .kv_rows = choice.kernel == ForwardKernel::small_forward ? 500 : 700,
                       .dtype = DType::bf16,
                       .mask = Mask::causal};
     Problem problem(shape);
     GpuProblem gpu(problem);
-    gpu.launch({.kernel = ForwardKernel::ampere_forward, .num_splits = splits});
+    gpu.launch(choice);
     ASSERT_EQ(gpu.download(), "");
     const auto first = problem.output_bytes();
     for (int i = 0; i < 50; ++i) {
       gpu.poison_outputs();
-      gpu.launch({.kernel = ForwardKernel::ampere_forward, .num_splits = splits});
+      gpu.launch(choice);
       ASSERT_EQ(gpu.download(), "");
       ASSERT_EQ(std::memcmp(problem.output_bytes().data(), first.data(), first.size()), 0) << "run " << i;
     }
@@ -235,7 +239,7 @@ TEST(GpuForward, OffsetsPastTwoToThe31) {
   check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
   if (free_bytes < (std::size_t{40} << 30)) GTEST_SKIP() << "needs 40 GB of free GPU memory";
   for (const ForwardChoice& choice :
-       {kNaive, kAmpere, ForwardChoice{.kernel = ForwardKernel::ampere_forward, .num_splits = 2}}) {
+       {kNaive, kAmpere, kSmall, ForwardChoice{.kernel = ForwardKernel::ampere_forward, .num_splits = 2}}) {
     for (std::size_t dim : {0U, 1U, 2U}) {
       const Shape shape{
           .batch = 2, .q_heads = 2, .kv_heads = 2, .q_rows = 66, .kv_rows = 130, .dtype = DType::fp16};

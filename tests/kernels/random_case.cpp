@@ -67,6 +67,10 @@ RandomCase random_case(uint64_t seed) {
       break;  // what dispatch chooses
     default:
       if (s.dtype == DType::fp32) break;
+      if (s.kv_rows <= 256 && s.head_dim <= 128 && s.head_dim % 8 == 0 && s.layout != Layout::padded) {
+        c.choice = {.kernel = ForwardKernel::small_forward};
+        break;
+      }
       c.choice = {.kernel = ForwardKernel::ampere_forward,
                   .num_splits = static_cast<int>(draw.between(1, 4))};
   }
