@@ -186,7 +186,7 @@ def warn_if_busy(environment):
     if environment["load_average"] > 0.5:
         say(
             f"warning: the machine is busy (load {environment['load_average']:.1f} on {environment['cores']} cores): "
-            f"times are rough, ratios less so"
+            f"times and ratios are rough, and not for publishing"
         )
 
 
