@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The vector exponential and the stores that round, on every instruction set of this machine.
+#include "cpu/highway_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/exp2_test.cpp"
 #include <hwy/foreach_target.h>
