@@ -221,8 +221,7 @@ __device__ __forceinline__ void merge(const ForwardParams& p, const Smem<Spec>& 
 }
 
 template <class Spec>
-__global__ void __launch_bounds__(Spec::tuning.threads())
-    small_forward(const __grid_constant__ ForwardParams p, bool programmatic) {
+__device__ __forceinline__ void attend(const ForwardParams& p, bool programmatic) {
   using T = typename Spec::Element;
   constexpr Tuning kTuning = Spec::tuning;
   constexpr int kTiles = kTuning.keys_per_warp / 8;
@@ -308,6 +307,12 @@ __global__ void __launch_bounds__(Spec::tuning.threads())
 #pragma unroll
   for (int i = 1; i < kUnitsPerWarp; ++i)
     merge<Spec>(p, smem, at, Share<Spec>(p, at, at.warp * kUnitsPerWarp + i));
+}
+
+template <class Spec>
+__global__ void __launch_bounds__(Spec::tuning.threads())
+    small_forward(const __grid_constant__ ForwardParams p, bool programmatic) {
+  attend<Spec>(p, programmatic);
 }
 
 }  // namespace flashmoe::kernels::small::inline FLASHMOE_TARGET
