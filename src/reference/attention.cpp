@@ -69,12 +69,18 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
   }
   if (!sees_something) return;  // output 0, LSE -inf
 
+  const Precision unit = Precision::of(p.dtype);
+  std::vector<double> subnormal(static_cast<std::size_t>(dim),
+                                0.0);  // sum of v_j^2 over weights of that kind
   double sum = 0;
   double largest_error = 0;
   for (int64_t j = 0; j < keys; ++j) {
     const double gap = largest - weight[j];
     weight[j] = std::exp(-gap);
     sum += weight[j];
+    if (weight[j] < unit.weights_smallest) {
+      for (int64_t d = 0; d < dim; ++d) subnormal[d] += head.v[j * dim + d] * head.v[j * dim + d];
+    }
     // A key without weight has no error to pass on; its logit may be -inf.
     error[j] = weight[j] == 0 ? 0 : logit_error(dim, p.dtype, error[j], gap);
     largest_error = std::max(largest_error, error[j]);
@@ -109,6 +115,8 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
     double apart = 0;
     for (int64_t j = 0; j < keys; ++j) apart = std::max(apart, std::abs(head.v[j * dim + d] - out[d]));
     moved[d] = std::min(moved[d], apart);
+    // Each subnormal weight is off by up to half their spacing, independently: as in sum_roundings.
+    moved[d] += 4 * unit.weights * unit.weights_smallest * std::sqrt(subnormal[d]) / sum;
   }
 }
 
