@@ -4,6 +4,7 @@
 
 Builds flashmoe_science._C and puts it into python/flashmoe_science; a link in the repository's root makes
 `import flashmoe_science` work there. `pip install .` is the way to install, and does not come through here.
+FLASHMOE_CUDA=OFF in the environment leaves the CUDA backend out where nvcc is installed.
 """
 
 import argparse
@@ -23,7 +24,9 @@ def parse():
     commands = parser.add_subparsers(dest="command", metavar="build_ext", required=True)
     build = commands.add_parser("build_ext", help="build the native module")
     build.add_argument("-i", "--inplace", action="store_true", help="put it into python/flashmoe_science")
-    build.add_argument("-j", "--parallel", type=int, default=os.cpu_count(), help="compiler processes at once")
+    build.add_argument(
+        "-j", "--parallel", type=int, default=os.cpu_count(), help="compiler processes at once"
+    )
     known = ("build_ext", "-h", "--help")
     if len(sys.argv) < 2 or sys.argv[1] not in known:
         wanted = sys.argv[1] if len(sys.argv) > 1 else "nothing"
@@ -31,14 +34,20 @@ def parse():
     return parser.parse_args()
 
 
+def cuda():
+    """ON or OFF: what the environment variable FLASHMOE_CUDA says, else whether nvcc is here."""
+    nvcc = shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()
+    return os.environ.get("FLASHMOE_CUDA") or ("ON" if nvcc else "OFF")
+
+
 def build_tree():
     """The tree that `make` uses, where there is one, so that nothing is compiled twice; else a lean one."""
-    preset = "cuda" if shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists() else "release"
-    shared = ROOT / "build" / preset
+    options = [f"-DFLASHMOE_CUDA={cuda()}"]
+    shared = ROOT / "build" / ("release" if cuda() == "OFF" else "cuda")
     if (shared / "CMakeCache.txt").exists():
-        return shared, []
-    lean = ["-DFLASHMOE_BENCHES=OFF", "-DFLASHMOE_EXAMPLES=OFF", "-DBUILD_TESTING=OFF"]
-    return ROOT / "build" / "python", lean
+        return shared, options
+    options += ["-DFLASHMOE_BENCHES=OFF", "-DFLASHMOE_EXAMPLES=OFF", "-DBUILD_TESTING=OFF"]
+    return ROOT / "build" / "python", options
 
 
 def run(*command):
@@ -55,8 +64,18 @@ def build(jobs):
     tree, options = build_tree()
     fresh = not (tree / "CMakeCache.txt").exists()
     generator = ["-G", "Ninja"] if fresh and shutil.which("ninja") else []
-    run("cmake", "-S", str(ROOT), "-B", str(tree), "--log-level=WARNING", *generator, *options,
-        "-DFLASHMOE_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}")
+    run(
+        "cmake",
+        "-S",
+        str(ROOT),
+        "-B",
+        str(tree),
+        "--log-level=WARNING",
+        *generator,
+        *options,
+        "-DFLASHMOE_PYTHON=ON",
+        f"-DPython_EXECUTABLE={sys.executable}",
+    )
     run("cmake", "--build", str(tree), "--target", TARGET, "--parallel", str(jobs))
     import sysconfig
 

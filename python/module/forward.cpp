@@ -16,6 +16,7 @@ namespace {
 
 struct Call {
   TensorView q, k, v, out, lse;
+  CudaDeviceScope device;
   float scale = 0;
   flashmoe_forward_args args{};
 };
@@ -75,7 +76,8 @@ bool read_inputs(const ForwardRequest& request, Call& call) {
   call.args.v = call.v.tensor;
   call.args.device = call.q.device;
   if (call.q.device == FLASHMOE_DEVICE_CUDA && call.q.library == Library::torch) {
-    return torch_current_stream(call.q.device_index, call.args.stream);
+    return call.device.enter(call.q.device_index) &&
+           torch_current_stream(call.q.device_index, call.args.stream);
   }
   return true;  // DLPack on CUDA: producers order their work before the default stream, which is null
 }

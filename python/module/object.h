@@ -54,4 +54,24 @@ bool fail(PyObject* exception, const char* format, Values... values) {
   return false;
 }
 
+// Takes the current exception, if any, out of the way, and puts it back at the end of the scope.
+class PendingException {
+ public:
+#if PY_VERSION_HEX >= 0x030C0000
+  PendingException() : exception_(PyErr_GetRaisedException()) {}
+  ~PendingException() { PyErr_SetRaisedException(exception_); }
+
+ private:
+  PyObject* exception_;
+#else
+  PendingException() { PyErr_Fetch(&type_, &value_, &trace_); }
+  ~PendingException() { PyErr_Restore(type_, value_, trace_); }
+
+ private:
+  PyObject *type_, *value_, *trace_;
+#endif
+  PendingException(const PendingException&) = delete;
+  PendingException& operator=(const PendingException&) = delete;
+};
+
 }  // namespace flashmoe_python

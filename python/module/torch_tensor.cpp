@@ -182,10 +182,40 @@ bool torch_data_pointer(PyObject* tensor, void*& pointer) {
   return pointer != nullptr || !PyErr_Occurred();
 }
 
-bool torch_current_stream(int device_index, void*& stream) {
+namespace {
+
+// Calls torch._C.<name>(...), which every CUDA build of PyTorch has, and reads the integer that it returns.
+template <class... Values>
+Ref call_torch_internals(const char* name, const char* format, Values... values) {
   const Ref internals = imported_module("torch._C");
-  if (!internals) return fail(PyExc_RuntimeError, "attention: torch._C is not loaded");
-  const Ref address(PyObject_CallMethod(internals.get(), "_cuda_getCurrentRawStream", "i", device_index));
+  if (!internals) {
+    fail(PyExc_RuntimeError, "attention: torch._C is not loaded");
+    return {};
+  }
+  return Ref(PyObject_CallMethod(internals.get(), name, format, values...));
+}
+
+}  // namespace
+
+bool CudaDeviceScope::enter(int device_index) {
+  const Ref current = call_torch_internals("_cuda_getDevice", nullptr);
+  if (!current) return false;
+  const long index = PyLong_AsLong(current.get());
+  if (index == -1 && PyErr_Occurred()) return false;
+  if (index == device_index) return true;
+  if (!call_torch_internals("_cuda_setDevice", "i", device_index)) return false;
+  previous_ = static_cast<int>(index);
+  return true;
+}
+
+CudaDeviceScope::~CudaDeviceScope() {
+  if (previous_ < 0) return;
+  const PendingException kept;  // one that is on its way stays on its way
+  if (!call_torch_internals("_cuda_setDevice", "i", previous_)) PyErr_Clear();
+}
+
+bool torch_current_stream(int device_index, void*& stream) {
+  const Ref address = call_torch_internals("_cuda_getCurrentRawStream", "i", device_index);
   if (!address) return false;
   stream = PyLong_AsVoidPtr(address.get());
   return stream != nullptr || !PyErr_Occurred();

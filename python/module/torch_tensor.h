@@ -20,6 +20,19 @@ Ref torch_lse(const TensorView& q);  // float32 [B, Hq, Sq] on q's device
 Ref torch_scratch(const TensorView& q,
                   std::size_t bytes);  // uint8 on q's device, from PyTorch's own allocator
 
+// Makes q's device the current one, as the library asks of its callers, until the end of the scope.
+class CudaDeviceScope {
+ public:
+  CudaDeviceScope() = default;
+  CudaDeviceScope(const CudaDeviceScope&) = delete;
+  CudaDeviceScope& operator=(const CudaDeviceScope&) = delete;
+  ~CudaDeviceScope();
+  bool enter(int device_index);
+
+ private:
+  int previous_ = -1;  // -1: nothing to restore
+};
+
 bool torch_data_pointer(PyObject* tensor, void*& pointer);
 bool torch_current_stream(int device_index, void*& stream);  // the cudaStream_t that PyTorch is using there
 

@@ -140,8 +140,7 @@ class RowsAttention {
 
   void pack(const Item& item) {
     const int64_t keys = std::min(kBlockKeys, kv_end_ - item.key);
-    // Keys of the next block: on their way to the cache while this one is worked on.
-    const int64_t ahead = std::min(keys, kv_end_ - item.key - kBlockKeys);
+    const int64_t ahead = std::min(kBlockKeys, kv_end_ - item.key - kBlockKeys);
     pack_k(task_, item.key, keys, ahead, scratch_.k[block_parity(item)]);
     v_finite_[block_parity(item)] = pack_v(task_, item.key, keys, ahead, scratch_.v[block_parity(item)]);
   }

@@ -4,9 +4,12 @@
 // under test. Included inside the anonymous namespace of one source file's kernel: see amx_attend-inl.h.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "numeric/half.h"
@@ -87,6 +90,7 @@ inline uint32_t first_words(int64_t count) { return count >= 32 ? ~0U : (1U << c
 
 inline Words no_words() { return _mm512_setzero_si512(); }
 // The first `count` of 32 words, zeros behind them; nothing past them is read.
+inline Words load_words(const bf16* from) { return _mm512_loadu_si512(from); }
 inline Words load_words(const bf16* from, int64_t count) {
   return _mm512_maskz_loadu_epi16(first_words(count), from);
 }
@@ -94,17 +98,19 @@ inline void store_words(void* to, Words x) { _mm512_store_si512(to, x); }
 inline Words flip_signs(Words x) {
   return _mm512_xor_si512(x, _mm512_set1_epi16(static_cast<int16_t>(0x8000)));
 }
-inline bool all_finite(Words x) {
-  const Words exponent = _mm512_set1_epi16(0x7F80);
-  return _mm512_cmpeq_epi16_mask(_mm512_and_si512(x, exponent), exponent) == 0;
+inline Words larger_magnitudes(Words a, Words b) {
+  return _mm512_max_epu16(a, _mm512_and_si512(b, _mm512_set1_epi16(0x7FFF)));
+}
+inline bool all_finite(Words magnitudes) {
+  return _mm512_cmpge_epu16_mask(magnitudes, _mm512_set1_epi16(0x7F80)) == 0;
 }
 
 // Words of a and b in turn, of the lower (upper) half of each 128-bit block.
 inline Words interleave_low(Words a, Words b) { return _mm512_unpacklo_epi16(a, b); }
 inline Words interleave_high(Words a, Words b) { return _mm512_unpackhi_epi16(a, b); }
 
-// Pair (2j, 2j + 1) of row i becomes pair i of row j.
-inline void transpose_pairs(Words rows[16]) {
+// Pair (2j, 2j + 1) of row i becomes pair i of row j of a tile.
+inline void store_transposed_pairs(const Words rows[16], std::byte* to) {
   Words a[16];
   for (int i = 0; i < 16; i += 2) {
     a[i] = _mm512_unpacklo_epi32(rows[i], rows[i + 1]);
@@ -123,10 +129,10 @@ inline void transpose_pairs(Words rows[16]) {
     const Words odd_low = _mm512_shuffle_i32x4(b[j], b[4 + j], 0xDD);
     const Words even_high = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0x88);
     const Words odd_high = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0xDD);
-    rows[j] = _mm512_shuffle_i32x4(even_low, even_high, 0x88);
-    rows[4 + j] = _mm512_shuffle_i32x4(odd_low, odd_high, 0x88);
-    rows[8 + j] = _mm512_shuffle_i32x4(even_low, even_high, 0xDD);
-    rows[12 + j] = _mm512_shuffle_i32x4(odd_low, odd_high, 0xDD);
+    store_words(to + j * 64, _mm512_shuffle_i32x4(even_low, even_high, 0x88));
+    store_words(to + (4 + j) * 64, _mm512_shuffle_i32x4(odd_low, odd_high, 0x88));
+    store_words(to + (8 + j) * 64, _mm512_shuffle_i32x4(even_low, even_high, 0xDD));
+    store_words(to + (12 + j) * 64, _mm512_shuffle_i32x4(odd_low, odd_high, 0xDD));
   }
 }
 
@@ -228,7 +234,7 @@ inline Floats across_lanes(const Floats rows[16], Combine combine) {
 }
 
 inline Words no_words() { return Words{}; }
-inline Words load_words(const bf16* from, int64_t count) {
+inline Words load_words(const bf16* from, int64_t count = 32) {
   Words x{};
   std::memcpy(x.at, from, sizeof(uint16_t) * static_cast<std::size_t>(count < 32 ? count : 32));
   return x;
@@ -238,10 +244,12 @@ inline Words flip_signs(Words x) {
   for (uint16_t& word : x.at) word ^= 0x8000U;
   return x;
 }
-inline bool all_finite(const Words& x) {
-  bool finite = true;
-  for (const uint16_t word : x.at) finite &= (word & 0x7F80U) != 0x7F80U;
-  return finite;
+inline Words larger_magnitudes(Words a, const Words& b) {
+  for (int i = 0; i < 32; ++i) a.at[i] = std::max<uint16_t>(a.at[i], b.at[i] & 0x7FFFU);
+  return a;
+}
+inline bool all_finite(const Words& magnitudes) {
+  return *std::max_element(std::begin(magnitudes.at), std::end(magnitudes.at)) < 0x7F80U;
 }
 
 inline Words interleave(const Words& a, const Words& b, int half) {
@@ -252,13 +260,9 @@ inline Words interleave(const Words& a, const Words& b, int half) {
 inline Words interleave_low(const Words& a, const Words& b) { return interleave(a, b, 0); }
 inline Words interleave_high(const Words& a, const Words& b) { return interleave(a, b, 1); }
 
-inline void transpose_pairs(Words rows[16]) {
-  for (int i = 0; i < 16; ++i) {
-    for (int j = 0; j < i; ++j) {
-      std::swap(rows[i].at[2 * j], rows[j].at[2 * i]);
-      std::swap(rows[i].at[2 * j + 1], rows[j].at[2 * i + 1]);
-    }
-  }
+inline void store_transposed_pairs(const Words rows[16], std::byte* to) {
+  for (int i = 0; i < 16; ++i)
+    for (int j = 0; j < 16; ++j) std::memcpy(to + j * 64 + i * 4, rows[i].at + 2 * j, 4);
 }
 
 inline float column(int64_t i, const Floats& low, const Floats& high) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The kernels in portable SIMD, compiled once for each instruction set and chosen at run time.
+#include "cpu/highway_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/highway.cpp"
 #include <hwy/foreach_target.h>

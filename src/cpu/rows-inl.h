@@ -110,7 +110,8 @@ HWY_INLINE void dot_products(const float* HWY_RESTRICT q, int64_t q_stride, cons
 #define FLASHMOE_DOTS_ZERO(r) \
   auto s##r##0 = hn::Zero(d), s##r##1 = hn::Zero(d), s##r##2 = hn::Zero(d), s##r##3 = hn::Zero(d);
   FLASHMOE_DOTS_ZERO(0)
-  FLASHMOE_DOTS_ZERO(1) FLASHMOE_DOTS_ZERO(2) FLASHMOE_DOTS_ZERO(3)
+  FLASHMOE_DOTS_ZERO(1)
+  FLASHMOE_DOTS_ZERO(2) FLASHMOE_DOTS_ZERO(3)
 #define FLASHMOE_DOTS_ROW(r, j)                                               \
   if constexpr (r < R) {                                                      \
     s##r##j = hn::MulAdd(hn::Load(d, q + r * q_stride + i), k0, s##r##j);     \
@@ -202,8 +203,8 @@ HWY_INLINE void weigh_columns(const float* HWY_RESTRICT p, int64_t p_stride, con
     v += v_stride;                                                  \
   }
   FLASHMOE_WEIGH_LOAD(0)
-  FLASHMOE_WEIGH_LOAD(1) FLASHMOE_WEIGH_LOAD(2) FLASHMOE_WEIGH_LOAD(3) for (int64_t key = 0; key < keys;
-                                                                            key += kKeysAtOnce){
+  FLASHMOE_WEIGH_LOAD(1)
+  FLASHMOE_WEIGH_LOAD(2) FLASHMOE_WEIGH_LOAD(3) for (int64_t key = 0; key < keys; key += kKeysAtOnce){
       FLASHMOE_WEIGHTS(0) FLASHMOE_WEIGHTS(1) FLASHMOE_WEIGHTS(2) FLASHMOE_WEIGHTS(3) FLASHMOE_WEIGH_KEY(0)
           FLASHMOE_WEIGH_KEY(1) FLASHMOE_WEIGH_KEY(2) FLASHMOE_WEIGH_KEY(3)} FLASHMOE_WEIGH_STORE(0)
       FLASHMOE_WEIGH_STORE(1) FLASHMOE_WEIGH_STORE(2) FLASHMOE_WEIGH_STORE(3)

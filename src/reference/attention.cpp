@@ -95,13 +95,20 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
   // With weights w_j (1 + t_j) before normalisation the output moves by exactly
   //   sum_j w_j t_j (v_j - out) / (1 + sum_j w_j t_j),  where |t_j| <= exp(e_j) - 1 <= e_j exp(max e).
   // So a row that one key dominates stays sharp, however large and however inexact its logits are.
-  const double higher_orders = std::exp(2 * largest_error);
+  // Never by more than the row's values lie apart, nor the LSE by more than the largest error of a logit.
+  const double higher_orders = std::exp(std::min(2 * largest_error, 100.0));
   double* moved = result.weight_error.data() + row * dim;
   for (int64_t j = 0; j < keys; ++j) {
     const double by = weight[j] * error[j] * higher_orders;
     result.logit_error[row] += by;
     const double* v = head.v.data() + j * dim;
     for (int64_t d = 0; d < dim; ++d) moved[d] += (by + kSmallestWeight) * std::abs(v[d] - out[d]);
+  }
+  result.logit_error[row] = std::min(result.logit_error[row], largest_error);
+  for (int64_t d = 0; d < dim; ++d) {
+    double apart = 0;
+    for (int64_t j = 0; j < keys; ++j) apart = std::max(apart, std::abs(head.v[j * dim + d] - out[d]));
+    moved[d] = std::min(moved[d], apart);
   }
 }
 

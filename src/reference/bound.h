@@ -18,7 +18,7 @@ struct Precision {
   double exp;              // relative error of exp2: fp32 rounding, or a polynomial as good as the type needs
   double weights;          // unit roundoff of P as it enters P V
   double output;           // unit roundoff of the stored type
-  double output_smallest;  // half the spacing of its subnormals
+  double output_smallest;  // half the spacing of its subnormals; where they may count as zero, the largest of them
 
   static constexpr Precision of(DType dtype) {
     switch (dtype) {
@@ -27,7 +27,7 @@ struct Precision {
       case DType::fp16:
         return {0x1p-16, 0x1p-11, 0x1p-11, 0x1p-25};
       case DType::bf16:
-        return {0x1p-16, 0x1p-8, 0x1p-8, 0x1p-134};
+        return {0x1p-16, 0x1p-8, 0x1p-8, 0x1p-126};  // matrix instructions take bf16 subnormals for zero
     }
     return {};
   }

@@ -26,8 +26,15 @@ def random():
 
 @pytest.fixture
 def clean_environment():
-    """The environment of a user who has set nothing: no path to this checkout's package."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    """The environment of a user who has set nothing: no path to this checkout's package.
+
+    What is built in it has the backends of the module under test, so that a CPU build stays quick beside nvcc.
+    """
+    from flashmoe_science import _C
+
+    cuda = "ON" if "cuda" in _C.library_version else "OFF"
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {**clean, "FLASHMOE_CUDA": cuda, "CMAKE_ARGS": f"-DFLASHMOE_CUDA={cuda}"}
 
 
 class Maker:
@@ -44,7 +51,9 @@ class Maker:
 
             return torch.from_numpy(values).to(getattr(torch, dtype))
         if dtype == "bfloat16":
-            return values.astype(pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed").bfloat16)
+            return values.astype(
+                pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed").bfloat16
+            )
         return values.astype(dtype)
 
 

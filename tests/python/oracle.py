@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Attention in float64, the plainest code there is, and how far from it a result may be.
 
-The bounds are those of src/reference: rounding of fp32 sums of length D and Skv, of the weights, and of the result.
+A second writing of src/reference, in NumPy: the same bounds, derived there (src/reference/bound.h).
 """
 
 import math
@@ -9,9 +9,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-UNIT = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
-SMALLEST = {"float32": 2.0**-150, "float16": 2.0**-25, "bfloat16": 2.0**-134}
-SAFETY = 6  # standard deviations, roughly, of a sum of independent roundings
+UNIT = 2.0**-24  # unit roundoff of fp32
+SMALLEST_WEIGHT = 2.0**-126  # weights below this may be flushed to zero, or raised to it
+
+
+@dataclass(frozen=True)
+class Precision:
+    exp: float  # relative error of exp2
+    weights: float  # unit roundoff of P as it enters P V
+    output: float  # unit roundoff of the stored type
+    output_smallest: float  # half the spacing of its subnormals
+
+
+PRECISION = {
+    "float32": Precision(2.0**-22, 2.0**-24, 2.0**-24, 2.0**-150),
+    "float16": Precision(2.0**-16, 2.0**-11, 2.0**-11, 2.0**-25),
+    "bfloat16": Precision(2.0**-16, 2.0**-8, 2.0**-8, 2.0**-134),
+}
+
+
+@dataclass
+class Expected:
+    out: np.ndarray  # [B, Hq, Sq, D]
+    lse: np.ndarray  # [B, Hq, Sq]
+    out_bound: np.ndarray
+    lse_bound: np.ndarray
 
 
 def to_float64(tensor):
@@ -33,49 +55,57 @@ def visible(q_rows, kv_rows, causal):
     return np.arange(kv_rows)[None, :] <= np.arange(q_rows)[:, None] + shift
 
 
-@dataclass
-class Expected:
-    out: np.ndarray
-    lse: np.ndarray
-    out_bound: np.ndarray
-    lse_bound: np.ndarray
+def sum_roundings(terms):
+    return min(terms, 4 * math.sqrt(terms))
 
 
 def attention(q, k, v, causal=False, scale=None):
-    dtype = dtype_name(q)
+    precision = PRECISION[dtype_name(q)]
     q, k, v = to_float64(q), to_float64(k), to_float64(v)
     group = q.shape[1] // k.shape[1]
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
-    dim, kv_rows = q.shape[3], k.shape[2]
-    scale = float(np.float32(1 / math.sqrt(dim) if scale is None else scale))
+    scale = float(np.float32(1 / math.sqrt(q.shape[3]) if scale is None else scale))
+    seen = visible(q.shape[2], k.shape[2], causal)
     with np.errstate(all="ignore"):  # NaN and inf inputs are part of the tests
-        seen = visible(q.shape[2], kv_rows, causal)
-        scores = np.where(seen, scale * np.einsum("bhid,bhjd->bhij", q, k), -np.inf)
-        sizes = np.where(seen, abs(scale) * np.einsum("bhid,bhjd->bhij", abs(q), abs(k)), 0)
-        largest = scores.max(axis=-1, keepdims=True)
-        weights = np.where(seen, np.exp(scores - largest), 0)
-        total = weights.sum(axis=-1, keepdims=True)
-        lse = (largest + np.log(total))[..., 0]
-        weights /= total
-        # Keys that a row can't see don't count, whatever they hold: 0 * NaN must not reach it.
-        out = np.stack([_weighted_rows(weights, v, seen, i) for i in range(q.shape[2])], axis=2)
-        magnitude = np.stack([_weighted_rows(weights, abs(v), seen, i) for i in range(q.shape[2])], axis=2)
-        nothing = largest[..., 0] == -np.inf
-        out[nothing], magnitude[nothing], lse[nothing] = 0, 0, -np.inf
-        logit = SAFETY * 2.0**-24 * (math.sqrt(dim) + 3) * (sizes.max(axis=-1) + 1)
-        sums = SAFETY * 2.0**-24 * (math.sqrt(kv_rows) + 3)
-        of_weights = (2 * np.expm1(logit) + 2 * sums + UNIT[dtype])[..., None]
-        out_bound = of_weights * magnitude + UNIT[dtype] * abs(out) + SMALLEST[dtype]
-        return Expected(out, lse, out_bound, logit + sums + 2 * 2.0**-24 * abs(lse))
+        rows = [
+            _row(q[:, :, i], k[:, :, seen[i]], v[:, :, seen[i]], scale, precision, k.shape[2])
+            for i in range(q.shape[2])
+        ]
+    return Expected(*(np.stack(parts, axis=2) for parts in zip(*rows)))
 
 
-def _weighted_rows(weights, v, seen, row):
-    keys = seen[row]
-    return np.einsum("bhj,bhjd->bhd", weights[:, :, row, keys], v[:, :, keys])
+def _row(q, k, v, scale, precision, kv_rows):
+    """One query row [B, H, D] against the keys that it sees [B, H, keys, D]: out, lse and their bounds."""
+    if k.shape[2] == 0:
+        rows = q.shape[:2]
+        return np.zeros_like(q), np.full(rows, -np.inf), np.zeros_like(q), np.zeros(rows)
+    dim = q.shape[-1]
+    logits = scale * np.einsum("bhd,bhjd->bhj", q, k)
+    sizes = abs(scale) * np.einsum("bhd,bhjd->bhj", abs(q), abs(k))
+    largest = logits.max(axis=-1, keepdims=True)
+    gaps = largest - logits
+    weights = np.exp(-gaps)
+    errors = np.where(weights == 0, 0, UNIT * (sum_roundings(dim) + 5) * (sizes + gaps) + precision.exp)
+    total = weights.sum(axis=-1, keepdims=True)
+    lse = (largest + np.log(total))[..., 0]
+    weights = weights / total
+    out = np.einsum("bhj,bhjd->bhd", weights, v)
+    magnitude = np.einsum("bhj,bhjd->bhd", weights, abs(v))
+    moved = weights * errors * np.exp(2 * errors.max(axis=-1, keepdims=True))
+    weight_error = np.einsum("bhj,bhjd->bhd", moved + SMALLEST_WEIGHT, abs(v - out[:, :, None]))
+    nothing = largest[..., 0] == -np.inf  # logits of -inf alone: as if there were no key
+    out[nothing], magnitude[nothing], weight_error[nothing], lse[nothing] = 0, 0, 0, -np.inf
+
+    sums = UNIT * sum_roundings(kv_rows)
+    exact = weight_error + (sums + precision.weights) * magnitude + (sums + 3 * UNIT) * abs(out)
+    underflow = sum_roundings(kv_rows) * 2.0**-149
+    out_bound = exact + precision.output * (abs(out) + exact) + precision.output_smallest + underflow
+    lse_bound = moved.sum(axis=-1) + UNIT * (sum_roundings(kv_rows) + 4 + 4 * (abs(lse) + math.log(kv_rows)))
+    return out, lse, out_bound, lse_bound
 
 
 def disagreement(actual, expected, bound):
-    """"" when all elements agree; else the count, the first bad position and both values. NaN agrees with NaN only."""
+    """ "" when all elements agree; else the count, the first bad position and both values. NaN agrees with NaN only."""
     actual = to_float64(actual)
     if actual.shape != expected.shape:
         return f"shape is {actual.shape}, expected {expected.shape}"

@@ -52,7 +52,11 @@ def test_bad_lse(make, qkv):
     refused(ValueError, "lse has 4 dimensions; it must have 3", make("float32", 1, 2, 21, 1))
     refused(ValueError, r"lse has shape \[1, 2, 20\]; it must be \[1, 2, 21\]", make("float32", 1, 2, 20))
     refused(TypeError, "lse must be float32", make("float16", 1, 2, 21))
-    refused(ValueError, "lse has stride 2 in dimension 2; it must be contiguous", make("float32", 1, 2, 42)[..., ::2])
+    refused(
+        ValueError,
+        "lse has stride 2 in dimension 2; it must be contiguous",
+        make("float32", 1, 2, 42)[..., ::2],
+    )
     refused(TypeError, "lse is a str", "lse")
 
 
@@ -68,3 +72,11 @@ def test_lse_must_be_writable():
 def test_causal_may_not_be_given_twice(qkv):
     with pytest.raises(TypeError, match="multiple values for argument 'causal'"):
         _C.flash_attention_forward(*qkv, True, causal=False)
+
+
+def test_lse_may_not_share_memory_with_the_inputs():
+    memory = np.ones(2 * 5 * 16, "f4")
+    q = memory.reshape(1, 2, 5, 16)
+    with pytest.raises(ValueError, match="lse .*overlap|overlap.* lse"):
+        _C.flash_attention_forward(q, q.copy(), q.copy(), memory[:10].reshape(1, 2, 5), False, 1.0)
+    assert (memory == 1).all()
