@@ -9,7 +9,7 @@ namespace {
 
 template <int kIndex>
 void start(const kernels::ForwardParams& params) {
-  using S = kernels::small::Spec<fp16, kIndex>;
+  using S = kernels::small::Spec<fp16, kIndex, false>;
   const int rows = params.group * params.q_rows;
   gpu::launch(&kernels::small::small_forward<S>,
               {.kernel = "mutant",
@@ -22,8 +22,8 @@ void start(const kernels::ForwardParams& params) {
 
 void run(const kernels::ForwardParams& params, bool, int, unsigned) {
   // The general forms for up to 128 keys.
-  params.head_dim <= 64 ? start<kernels::small::find_tuning(63, 128, true, 1 << 20)>(params)
-                        : start<kernels::small::find_tuning(127, 128, true, 1 << 20)>(params);
+  params.head_dim <= 64 ? start<kernels::small::find_tuning(64, 128, 1 << 20)>(params)
+                        : start<kernels::small::find_tuning(128, 128, 1 << 20)>(params);
 }
 
 const Registration registration("small_forward", FLASHMOE_MISTAKE, &run);
