@@ -27,9 +27,40 @@ build-%: deps
 .PHONY: build
 build: build-$(RELEASE)  ## Build everything this machine can build
 
+.PHONY: run
+run: build-release  ## Compute exact attention here, check it, and compare it with PyTorch where that is installed
+	@scripts/python-env
+	@scripts/run-demo
+
 .PHONY: test
 test:  ## Build and run every test that this machine can run
 	@scripts/run-tests
+
+.PHONY: bench
+bench: build-release  ## Time the CPU kernels against PyTorch on this machine; JSON into build/bench/
+	@scripts/python-env
+	@FLASHMOE_CUDA=OFF .venv/bin/python setup.py build_ext --inplace
+	@mkdir -p build/bench
+	@.venv/bin/python benches/attention_cpu.py --json build/bench/attention_cpu.json
+
+.PHONY: model-test
+model-test: build-release  ## Run every GPU kernel on the model of a GPU, on this machine's CPU
+	@ctest --preset release -j $(JOBS) -L model
+
+.PHONY: gpu-test
+gpu-test: build-cuda  ## The whole correctness suite on this machine's GPU
+	@build/cuda/tests/gpu_test --gtest_brief=0
+
+.PHONY: gpu-sanitize
+gpu-sanitize: build-cuda  ## compute-sanitizer over every kernel once
+	@compute-sanitizer --tool memcheck --error-exitcode 1 build/cuda/tests/gpu_test --gtest_filter='GpuSmall.*'
+	@compute-sanitizer --tool racecheck --error-exitcode 1 build/cuda/tests/gpu_test --gtest_filter='GpuSmall.*'
+
+.PHONY: gpu-bench
+gpu-bench: build-cuda  ## Time the GPU kernels against PyTorch's backends; JSON into build/bench/
+	@python3 setup.py build_ext --inplace
+	@mkdir -p build/bench
+	@python3 benches/attention_gpu.py --json build/bench/attention_gpu.json
 
 .PHONY: format
 format:  ## Format every source file

@@ -55,8 +55,8 @@ struct ForwardArgs {
   Tensor q;                              // [B, Hq, Sq, D]
   Tensor k;                              // [B, Hkv, Skv, D], Hq a multiple of Hkv
   Tensor v;                              // [B, Hkv, Skv, D]
-  Tensor out;                            // [B, Hq, Sq, D], the dtype of q; must not overlap q, k or v
-  float* lse = nullptr;                  // [B, Hq, Sq] dense, natural log; not computed when null
+  Tensor out;                            // [B, Hq, Sq, D], the dtype of q; shares no byte with q, k, v or itself
+  float* lse = nullptr;                  // [B, Hq, Sq] dense, natural log; not computed when null; as out
   Mask mask = Mask::none;
   std::optional<float> scale{};          // 1/sqrt(D) when not given
   Execution execution{};

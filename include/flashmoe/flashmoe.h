@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * The C interface. Plain structs, each with its size as first field, so that a program built against an older
  * header keeps working with a newer library: fields are only ever added at the end, zero keeps the old meaning.
- * Every function returns a status; flashmoe_last_error() has the message of the calling thread's last failure. */
+ * Every function returns a status; flashmoe_last_error() has the message of the calling thread's last call. */
 #ifndef FLASHMOE_FLASHMOE_H
 #define FLASHMOE_FLASHMOE_H
 
@@ -58,7 +58,7 @@ FLASHMOE_API flashmoe_status flashmoe_attention_forward(const flashmoe_forward_a
 FLASHMOE_API flashmoe_status flashmoe_explain_forward(const flashmoe_forward_args* args, char* text, size_t capacity,
                                                       size_t* needed);
 
-/* The message of this thread's last failed call; "" if there was none. Valid until the thread's next call. */
+/* What was wrong with this thread's last call; "" if it succeeded. Valid until the thread's next call. */
 FLASHMOE_API const char* flashmoe_last_error(void);
 
 FLASHMOE_API const char* flashmoe_version(void);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The C ABI: the same calls with exceptions turned into a status and a message. Nothing throws across it.
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <string>
 
@@ -12,9 +13,20 @@ namespace {
 thread_local std::string last_error;
 
 // The first release of flashmoe_forward_args: what every caller's struct_size must cover.
-constexpr std::size_t kFirstArgsSize = sizeof(flashmoe_forward_args);
+constexpr std::size_t kFirstArgsSize = offsetof(flashmoe_forward_args, reserved) + sizeof(int32_t);
 
-flashmoe::Tensor from_c(const flashmoe_tensor& t) {
+// No release will ever need more: a larger struct_size was not set at all, and must not be read that far.
+constexpr std::size_t kLargestArgsSize = 4096;
+
+void require_zero(int32_t reserved, const std::string& name) {
+  if (reserved == 0) return;
+  throw flashmoe::Error(flashmoe::ErrorCode::unsupported,
+                        "flashmoe: " + name + " is " + std::to_string(reserved) + "; it must be 0",
+                        "set the whole struct to zero before filling it in");
+}
+
+flashmoe::Tensor from_c(const flashmoe_tensor& t, const char* name) {
+  require_zero(t.reserved, std::string(name) + ".reserved");
   flashmoe::Tensor tensor{.data = t.data, .dtype = static_cast<flashmoe::DType>(t.dtype)};
   std::copy_n(t.sizes, 4, tensor.sizes.begin());
   std::copy_n(t.strides, 4, tensor.strides.begin());
@@ -24,46 +36,58 @@ flashmoe::Tensor from_c(const flashmoe_tensor& t) {
 flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
   using flashmoe::Error, flashmoe::ErrorCode;
   if (args == nullptr) throw Error(ErrorCode::invalid_argument, "flashmoe: args is NULL");
-  if (args->struct_size < kFirstArgsSize) {
+  if (args->struct_size < kFirstArgsSize || args->struct_size > kLargestArgsSize) {
     throw Error(ErrorCode::invalid_argument,
-                "flashmoe: struct_size is " + std::to_string(args->struct_size) + "; at least " +
-                    std::to_string(kFirstArgsSize) + " is needed",
+                "flashmoe: struct_size is " + std::to_string(args->struct_size) + "; accepted are " +
+                    std::to_string(kFirstArgsSize) + " to " + std::to_string(kLargestArgsSize),
                 "set struct_size to sizeof(flashmoe_forward_args)");
   }
   if (args->struct_size > sizeof(flashmoe_forward_args)) {
     // A newer caller is fine as long as it leaves the fields that this library does not know at zero.
     const auto* bytes = reinterpret_cast<const unsigned char*>(args);
-    if (std::any_of(bytes + sizeof(flashmoe_forward_args), bytes + args->struct_size, [](auto b) { return b != 0; })) {
+    if (std::any_of(bytes + sizeof(flashmoe_forward_args), bytes + args->struct_size,
+                    [](auto b) { return b != 0; })) {
       throw Error(ErrorCode::unsupported, "flashmoe: args uses fields that this library does not know",
                   "update the library to the header that the program was built with");
     }
   }
-  flashmoe::ForwardArgs converted{.q = from_c(args->q),
-                                  .k = from_c(args->k),
-                                  .v = from_c(args->v),
-                                  .out = from_c(args->out),
-                                  .lse = args->lse,
-                                  .mask = static_cast<flashmoe::Mask>(args->mask)};
-  if (args->scale != nullptr) converted.scale = *args->scale;
-  converted.execution = {.device = static_cast<flashmoe::Device>(args->device),
-                         .threads = args->threads,
-                         .stream = args->stream};
+  flashmoe_forward_args known{};  // what an older caller does not know stays zero
+  std::memcpy(&known, args, std::min(args->struct_size, sizeof(known)));
+  require_zero(known.reserved, "reserved");
+  flashmoe::ForwardArgs converted{.q = from_c(known.q, "q"),
+                                  .k = from_c(known.k, "k"),
+                                  .v = from_c(known.v, "v"),
+                                  .out = from_c(known.out, "out"),
+                                  .lse = known.lse,
+                                  .mask = static_cast<flashmoe::Mask>(known.mask)};
+  if (known.scale != nullptr) converted.scale = *known.scale;
+  converted.execution = {.device = static_cast<flashmoe::Device>(known.device),
+                         .threads = known.threads,
+                         .stream = known.stream};
   return converted;
+}
+
+void remember(const char* what) noexcept {
+  try {
+    last_error = what;
+  } catch (...) {  // out of memory: the status has to do
+    last_error.clear();
+  }
 }
 
 template <class Call>
 flashmoe_status guarded(Call call) noexcept {
+  last_error.clear();
   try {
-    last_error.clear();
     call();
     return FLASHMOE_OK;
   } catch (const flashmoe::Error& error) {
-    last_error = error.what();
+    remember(error.what());
     return static_cast<flashmoe_status>(error.code());
   } catch (const std::exception& error) {
-    last_error = std::string("flashmoe: internal error: ") + error.what();
+    remember(error.what());
   } catch (...) {
-    last_error = "flashmoe: internal error";
+    remember("flashmoe: internal error");
   }
   return FLASHMOE_INTERNAL;
 }

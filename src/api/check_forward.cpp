@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "api/check_forward.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
-#include <utility>
-#include <vector>
+#include <string>
+
+#include "api/footprint.h"
 
 namespace flashmoe {
 namespace {
@@ -17,7 +16,8 @@ struct Named {
   const Tensor& tensor;
 };
 
-[[noreturn]] void refuse(const std::string& what, const std::string& remedy = {}, Where where = Where::current()) {
+[[noreturn]] void refuse(const std::string& what, const std::string& remedy = {},
+                         Where where = Where::current()) {
   throw Error(ErrorCode::invalid_argument, "attention_forward: " + what, remedy, where);
 }
 
@@ -30,7 +30,8 @@ std::string shape_of(const Tensor& t) {
 void check_dtype(const Named& t, DType expected) {
   const auto value = static_cast<int32_t>(t.tensor.dtype);
   if (value < 0 || value > 2) {
-    refuse(std::string(t.name) + " has dtype " + std::to_string(value) + "; accepted are 0 (fp32), 1 (fp16), 2 (bf16)");
+    refuse(std::string(t.name) + " has dtype " + std::to_string(value) +
+           "; accepted are 0 (fp32), 1 (fp16), 2 (bf16)");
   }
   if (t.tensor.dtype != expected) {
     refuse(std::string(t.name) + " is " + name_of(t.tensor.dtype) + " but q is " + name_of(expected) +
@@ -43,8 +44,8 @@ void check_sizes_and_strides(const Named& t) {
   static constexpr const char* kDims[] = {"batch", "heads", "rows", "head_dim"};
   for (int i = 0; i < 4; ++i) {
     if (t.tensor.sizes[i] < 1) {
-      refuse(std::string(t.name) + " has " + kDims[i] + " = " + std::to_string(t.tensor.sizes[i]) + " in shape " +
-             shape_of(t.tensor) + "; every size must be at least 1");
+      refuse(std::string(t.name) + " has " + kDims[i] + " = " + std::to_string(t.tensor.sizes[i]) +
+             " in shape " + shape_of(t.tensor) + "; every size must be at least 1");
     }
   }
   if (t.tensor.sizes[3] > 1 && t.tensor.strides[3] != 1) {
@@ -56,103 +57,48 @@ void check_sizes_and_strides(const Named& t) {
 
 void check_same(const Named& t, int dim, int64_t expected, const char* of) {
   if (t.tensor.sizes[dim] != expected) {
-    refuse(std::string(t.name) + " has shape " + shape_of(t.tensor) + ": dimension " + std::to_string(dim) + " is " +
-           std::to_string(t.tensor.sizes[dim]) + " and must be " + std::to_string(expected) + ", as in " + of);
+    refuse(std::string(t.name) + " has shape " + shape_of(t.tensor) + ": dimension " + std::to_string(dim) +
+           " is " + std::to_string(t.tensor.sizes[dim]) + " and must be " + std::to_string(expected) +
+           ", as in " + of);
   }
 }
 
-// [first, last) byte addresses of one row, and of everything a view can reach.
-using Extent = std::pair<std::uintptr_t, std::uintptr_t>;
-
-std::uintptr_t row_address(const Tensor& t, int64_t b, int64_t h, int64_t s) {
-  const int64_t elements = b * t.strides[0] + h * t.strides[1] + s * t.strides[2];
-  return reinterpret_cast<std::uintptr_t>(t.data) + static_cast<std::uintptr_t>(elements * element_bytes(t.dtype));
-}
-
-Extent reach(const Tensor& t) {
-  int64_t low = 0;
-  int64_t high = 0;
-  for (int i = 0; i < 3; ++i) {
-    const int64_t last = (t.sizes[i] - 1) * t.strides[i];
-    (last < 0 ? low : high) += last;
+// out and lse are written: no byte of either may belong to anything else, nor to two elements of out.
+void check_no_overlap(const ForwardArgs& args, const ForwardProblem& problem) {
+  const Footprint out = Footprint::of(args.out);
+  if (!out.nests()) {
+    const auto& strides = args.out.strides;
+    refuse("out overlaps itself: strides [" + std::to_string(strides[0]) + ", " + std::to_string(strides[1]) +
+               ", " + std::to_string(strides[2]) + ", 1] for shape " + shape_of(args.out) +
+               "; each stride must step over all that smaller ones reach",
+           "give out memory of its own");
   }
-  const auto base = reinterpret_cast<std::uintptr_t>(t.data);
-  const int64_t size = element_bytes(t.dtype);
-  return {base + static_cast<std::uintptr_t>(low * size),
-          base + static_cast<std::uintptr_t>((high + t.sizes[3]) * size)};
-}
-
-void append_rows(const Tensor& t, std::vector<Extent>& rows) {
-  const auto row_bytes = static_cast<std::uintptr_t>(t.sizes[3] * element_bytes(t.dtype));
-  for (int64_t b = 0; b < t.sizes[0]; ++b) {
-    for (int64_t h = 0; h < t.sizes[1]; ++h) {
-      for (int64_t s = 0; s < t.sizes[2]; ++s) {
-        const std::uintptr_t start = row_address(t, b, h, s);
-        rows.emplace_back(start, start + row_bytes);
-      }
+  const auto lse_bytes =
+      static_cast<std::size_t>(problem.batch * problem.q_heads * problem.q_rows) * sizeof(float);
+  const Footprint lse = Footprint::of(args.lse, args.lse == nullptr ? 0 : lse_bytes);
+  for (const Named& in : {Named{"q", args.q}, {"k", args.k}, {"v", args.v}}) {
+    const Footprint bytes = Footprint::of(in.tensor);
+    if (overlap(out, bytes)) {
+      refuse(std::string("out overlaps ") + in.name + " in memory", "give out memory of its own");
+    }
+    if (args.lse != nullptr && overlap(lse, bytes)) {
+      refuse(std::string("lse overlaps ") + in.name + " in memory", "give lse memory of its own");
     }
   }
+  if (args.lse != nullptr && overlap(lse, out))
+    refuse("lse overlaps out in memory", "give lse memory of its own");
 }
 
-bool any_neighbours_overlap(std::vector<Extent>& rows) {
-  std::sort(rows.begin(), rows.end());
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    if (rows[i].first < rows[i - 1].second) return true;
-  }
-  return false;
-}
-
-// True when walking the dimensions from the smallest stride up never steps back into bytes already covered.
-// Sufficient for a view whose elements are all distinct, and true of every ordinary layout.
-bool strides_nest(const Tensor& t) {
-  std::array<std::pair<int64_t, int64_t>, 3> dims;  // |stride|, size
-  for (int i = 0; i < 3; ++i) dims[i] = {std::abs(t.strides[i]), t.sizes[i]};
-  std::sort(dims.begin(), dims.end());
-  int64_t covered = t.sizes[3];
-  for (const auto& [stride, size] : dims) {
-    if (size == 1) continue;
-    if (stride < covered) return false;
-    covered = stride * (size - 1) + covered;
-  }
-  return true;
-}
-
-// The quick tests settle every ordinary call; only views that interleave in one buffer pay for the exact one.
-void check_no_overlap(const Tensor& out, const std::array<Named, 3>& inputs) {
-  if (!strides_nest(out)) {
-    std::vector<Extent> rows;
-    append_rows(out, rows);
-    if (any_neighbours_overlap(rows)) {
-      refuse("out overlaps itself: strides [" + std::to_string(out.strides[0]) + ", " + std::to_string(out.strides[1]) +
-                 ", " + std::to_string(out.strides[2]) + ", 1] for shape " + shape_of(out),
-             "give out memory of its own");
-    }
-  }
-  const Extent out_reach = reach(out);
-  for (const Named& in : inputs) {
-    const Extent in_reach = reach(in.tensor);
-    if (in_reach.second <= out_reach.first || out_reach.second <= in_reach.first) continue;
-    std::vector<Extent> out_rows;
-    append_rows(out, out_rows);
-    std::sort(out_rows.begin(), out_rows.end());
-    std::vector<Extent> in_rows;
-    append_rows(in.tensor, in_rows);
-    for (const Extent& row : in_rows) {
-      // Rows of out do not overlap each other, so the last one that starts before this row's end decides.
-      auto next = std::lower_bound(out_rows.begin(), out_rows.end(), Extent{row.second, 0});
-      if (next != out_rows.begin() && std::prev(next)->second > row.first) {
-        refuse(std::string("out overlaps ") + in.name + " in memory", "give out memory of its own");
-      }
-    }
-  }
-}
-
+// Offsets and element counts are computed in int64: keep their largest values far from overflow.
 bool fits_in_memory(const Tensor& t) {
-  // Offsets are computed in int64 elements and bytes: keep their largest value far from overflow.
-  constexpr double kLimit = 0x1p61;
+  constexpr double kLimit = 0x1p60;
   double span = static_cast<double>(t.sizes[3]);
-  for (int i = 0; i < 3; ++i) span += std::abs(static_cast<double>(t.sizes[i] - 1) * static_cast<double>(t.strides[i]));
-  return span < kLimit;
+  double elements = span;
+  for (int i = 0; i < 3; ++i) {
+    span += std::abs(static_cast<double>(t.sizes[i] - 1) * static_cast<double>(t.strides[i]));
+    elements *= static_cast<double>(t.sizes[i]);
+  }
+  return span < kLimit && elements < kLimit;
 }
 
 }  // namespace
@@ -163,15 +109,18 @@ ForwardProblem check_shapes(const ForwardArgs& args) {
   for (const Named& t : {k, v, out}) check_dtype(t, args.q.dtype);
   for (const Named& t : {q, k, v, out}) {
     check_sizes_and_strides(t);
-    if (!fits_in_memory(t.tensor)) refuse(std::string(t.name) + " spans more memory than an address can reach");
+    if (!fits_in_memory(t.tensor)) {
+      refuse(std::string(t.name) + " of shape " + shape_of(t.tensor) +
+             " spans more memory than an address can reach");
+    }
   }
   check_same(k, 0, args.q.sizes[0], "q");
   check_same(k, 3, args.q.sizes[3], "q");
   for (int i = 0; i < 4; ++i) check_same(v, i, args.k.sizes[i], "k");
   for (int i = 0; i < 4; ++i) check_same(out, i, args.q.sizes[i], "q");
   if (args.q.sizes[1] % args.k.sizes[1] != 0) {
-    refuse("q has " + std::to_string(args.q.sizes[1]) + " heads and k has " + std::to_string(args.k.sizes[1]) +
-           "; the heads of q must be a multiple of those of k");
+    refuse("q has " + std::to_string(args.q.sizes[1]) + " heads and k has " +
+           std::to_string(args.k.sizes[1]) + "; the heads of q must be a multiple of those of k");
   }
   const auto mask = static_cast<int32_t>(args.mask);
   if (mask < 0 || mask > 2) {
@@ -206,14 +155,16 @@ ForwardProblem check_forward(const ForwardArgs& args) {
     const auto alignment = static_cast<std::uintptr_t>(element_bytes(problem.dtype));
     const auto address = reinterpret_cast<std::uintptr_t>(t.tensor.data);
     if (address % alignment != 0) {
-      refuse(std::string(t.name) + " starts " + std::to_string(address % alignment) + " bytes past a multiple of " +
-             std::to_string(alignment) + "; data must be aligned to its " + name_of(problem.dtype) + " elements");
+      refuse(std::string(t.name) + " starts " + std::to_string(address % alignment) +
+             " bytes past a multiple of " + std::to_string(alignment) + "; data must be aligned to its " +
+             name_of(problem.dtype) + " elements");
     }
   }
-  if (reinterpret_cast<std::uintptr_t>(args.lse) % alignof(float) != 0) {
-    refuse("lse is not aligned to 4 bytes");
+  if (const auto past = reinterpret_cast<std::uintptr_t>(args.lse) % alignof(float); past != 0) {
+    refuse("lse starts " + std::to_string(past) +
+           " bytes past a multiple of 4; data must be aligned to its floats");
   }
-  check_no_overlap(args.out, {Named{"q", args.q}, {"k", args.k}, {"v", args.v}});
+  check_no_overlap(args, problem);
   return problem;
 }
 

@@ -14,7 +14,8 @@ std::string_view in_repository(std::string_view path) {
   return path;
 }
 
-std::string three_lines(const std::string& what, const std::string& remedy, const std::source_location& where) {
+std::string three_lines(const std::string& what, const std::string& remedy,
+                        const std::source_location& where) {
   std::string text = what;
   text += "\n   at: ";
   text += in_repository(where.file_name());
@@ -25,7 +26,8 @@ std::string three_lines(const std::string& what, const std::string& remedy, cons
 
 }  // namespace
 
-Error::Error(ErrorCode code, const std::string& what_happened, const std::string& remedy, std::source_location where)
+Error::Error(ErrorCode code, const std::string& what_happened, const std::string& remedy,
+             std::source_location where)
     : std::runtime_error(three_lines(what_happened, remedy, where)), code_(code) {}
 
 }  // namespace flashmoe

@@ -1,16 +1,35 @@
 // SPDX-License-Identifier: MIT
+#include "cpu/amx_kernel.h"
+#include "cpu/avx512_bf16.h"
 #include "cpu/kernels.h"
+#include "cpu/neon_bf16.h"
 
 namespace flashmoe::cpu {
+namespace {
 
 // Up to so many packed rows, packing K and V costs more than it saves: the two kernels meet between 12 and 16
-// rows (Neoverse-V1, 2048 keys of 128).
+// rows (Neoverse-V1, 2048 keys of 128), with BFMMLA between 8 and 10 (8192 keys of 128).
 [[maybe_unused]] constexpr int64_t kMostRowsInPlace = 12;
+[[maybe_unused]] constexpr int64_t kMostRowsInPlaceNeonBf16 = 8;
 
-const Kernel& choose_kernel([[maybe_unused]] const ForwardProblem& problem) {
+}  // namespace
+
+const Kernel& choose_kernel(const ForwardProblem& problem) {
+  [[maybe_unused]] const int64_t rows = problem.group() * problem.q_rows;
+#ifdef FLASHMOE_NEON_BF16
+  if (problem.dtype == DType::bf16 && neon_bf16_supported()) {
+    return rows <= kMostRowsInPlaceNeonBf16 ? neon_bf16_rows_kernel() : neon_bf16_kernel();
+  }
+#endif
 #ifdef FLASHMOE_HIGHWAY
-  const int64_t rows = problem.group() * problem.q_rows;
-  return rows <= kMostRowsInPlace ? rows_kernel(problem.dtype) : tiled_kernel(problem.dtype);
+  if (rows <= kMostRowsInPlace) return rows_kernel(problem.dtype);
+#endif
+  if (problem.dtype == DType::bf16) {
+    if (const Kernel* kernel = amx_bf16_kernel()) return *kernel;
+    if (const Kernel* kernel = avx512_bf16_kernel()) return *kernel;
+  }
+#ifdef FLASHMOE_HIGHWAY
+  return tiled_kernel(problem.dtype);
 #else
   return portable_kernel();
 #endif

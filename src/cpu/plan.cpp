@@ -10,7 +10,6 @@ namespace {
 
 constexpr int64_t kMostRows = 1024;  // of a task: what it keeps in scratch stays in the second cache
 constexpr int64_t kLeastKeys = 512;  // of a split: below, starting and combining costs more than it brings
-constexpr double kCoreFlopPerUs = 60e3;
 constexpr double kUsefulSplit = 0.85;  // split the keys only where that leaves at most this share of the time
 
 struct Cut {
@@ -95,7 +94,7 @@ Plan make_plan(const ForwardProblem& p, const Kernel& kernel, int threads) {
   plan.keys_per_split = best.splits == 1 ? p.kv_rows : round_up(ceil_div(p.kv_rows, best.splits), 64);
   plan.splits = ceil_div(p.kv_rows, plan.keys_per_split);
   plan.threads = static_cast<int>(std::min<int64_t>(threads, plan.tasks()));
-  plan.core_us = 4 * mean_keys(p) * static_cast<double>(heads * rows * p.head_dim) / kCoreFlopPerUs;
+  plan.core_us = 4 * mean_keys(p) * static_cast<double>(heads * rows * p.head_dim) / kernel.core_flop_per_us;
 
   plan.scratch_bytes = static_cast<std::size_t>(
       round_up(static_cast<int64_t>(kernel.scratch_bytes(p, plan.rows_per_task)), kCacheLine));

@@ -38,7 +38,7 @@ void attend(const Task& task) {
         float dot = 0;
         for (int64_t d = 0; d < dim; ++d) dot += q[d] * to_float(k[d]);
         weights[j] = dot;
-        if (!(dot <= largest)) largest = dot;  // keeps NaN
+        if (dot > largest || std::isnan(dot)) largest = dot;  // once NaN, always NaN
       }
       if (largest == -std::numeric_limits<float>::infinity()) continue;
       const float rescale = std::exp2(state.max - largest);

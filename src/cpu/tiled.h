@@ -45,6 +45,7 @@ struct PanelStep {
   bool v_finite;      // what pack_v said
   float scale_log2e;  // for kernels that do not fold it into Q
   int64_t dim;
+  int64_t rows;           // of the panel that exist; the others may be left as they are
   int64_t block_keys;     // keys that were packed
   int64_t keys;           // only the first of them, at least 1: no row of the panel sees more
   int64_t full_keys;      // every row sees the first so many (<= keys)
@@ -152,6 +153,7 @@ void attend_tiled(const Task& task) {
                             .v_finite = v_finite,
                             .scale_log2e = p.scale * kLog2E,
                             .dim = dim,
+                            .rows = std::min(panel_rows, rows - first),
                             .block_keys = block_keys,
                             .keys = keys,
                             .full_keys = full_keys,

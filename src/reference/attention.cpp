@@ -6,60 +6,138 @@
 #include <limits>
 
 #include "numeric/half.h"
+#include "reference/bound.h"
 
 namespace flashmoe::reference {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 double load(const Tensor& t, int64_t b, int64_t h, int64_t s, int64_t d) {
   const int64_t at = b * t.strides[0] + h * t.strides[1] + s * t.strides[2] + d;
   switch (t.dtype) {
-    case DType::fp32: return static_cast<const float*>(t.data)[at];
-    case DType::fp16: return to_float(static_cast<const fp16*>(t.data)[at]);
-    case DType::bf16: return to_float(static_cast<const bf16*>(t.data)[at]);
+    case DType::fp32:
+      return static_cast<const float*>(t.data)[at];
+    case DType::fp16:
+      return to_float(static_cast<const fp16*>(t.data)[at]);
+    case DType::bf16:
+      return to_float(static_cast<const bf16*>(t.data)[at]);
   }
   return std::numeric_limits<double>::quiet_NaN();
+}
+
+// One K/V head in float64. K is transposed, so that every inner loop below walks along memory.
+struct Head {
+  std::vector<double> k;  // [D][Skv]
+  std::vector<double> v;  // [Skv][D]
+
+  Head(const ForwardProblem& p, const ForwardArgs& args, int64_t b, int64_t h) {
+    for (int64_t d = 0; d < p.head_dim; ++d)
+      for (int64_t j = 0; j < p.kv_rows; ++j) k.push_back(load(args.k, b, h, j, d));
+    for (int64_t j = 0; j < p.kv_rows; ++j)
+      for (int64_t d = 0; d < p.head_dim; ++d) v.push_back(load(args.v, b, h, j, d));
+  }
+};
+
+// logit[j] = scale * q . k_j, and size[j] = |scale| * sum_i |q_i k_ij|, for the keys that the row sees.
+void logits_of(const ForwardProblem& p, const std::vector<double>& q, const Head& head,
+               std::vector<double>& logit, std::vector<double>& size) {
+  const std::size_t keys = logit.size();
+  for (int64_t d = 0; d < p.head_dim; ++d) {
+    const double* k = head.k.data() + d * p.kv_rows;
+    for (std::size_t j = 0; j < keys; ++j) {
+      logit[j] += q[d] * k[j];
+      size[j] += std::abs(q[d] * k[j]);
+    }
+  }
+  for (double& x : logit) x *= p.scale;
+  for (double& x : size) x *= std::abs(p.scale);
+}
+
+void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Head& head, int64_t keys,
+                int64_t row, ForwardResult& result) {
+  const int64_t dim = p.head_dim;
+  std::vector<double> weight(static_cast<std::size_t>(keys), 0.0);  // logits first
+  std::vector<double> error(static_cast<std::size_t>(keys), 0.0);   // sizes of logits first
+  logits_of(p, q, head, weight, error);
+
+  double largest = -kInfinity;
+  bool sees_something = false;  // NaN is something
+  for (double logit : weight) {
+    largest = std::max(largest, logit);
+    sees_something = sees_something || logit != -kInfinity;
+  }
+  if (!sees_something) return;  // output 0, LSE -inf
+
+  const Precision unit = Precision::of(p.dtype);
+  std::vector<double> subnormal(static_cast<std::size_t>(dim),
+                                0.0);  // sum of v_j^2 over weights of that kind
+  double sum = 0;
+  double largest_error = 0;
+  for (int64_t j = 0; j < keys; ++j) {
+    const double gap = largest - weight[j];
+    weight[j] = std::exp(-gap);
+    sum += weight[j];
+    if (weight[j] < unit.weights_smallest) {
+      for (int64_t d = 0; d < dim; ++d) subnormal[d] += head.v[j * dim + d] * head.v[j * dim + d];
+    }
+    // A key without weight has no error to pass on; its logit may be -inf.
+    error[j] = weight[j] == 0 ? 0 : logit_error(dim, p.dtype, error[j], gap);
+    largest_error = std::max(largest_error, error[j]);
+  }
+  result.lse[row] = largest + std::log(sum);
+
+  double* out = result.out.data() + row * dim;
+  double* abs_v = result.weighted_abs_v.data() + row * dim;
+  for (int64_t j = 0; j < keys; ++j) {
+    weight[j] /= sum;
+    const double* v = head.v.data() + j * dim;
+    for (int64_t d = 0; d < dim; ++d) {
+      out[d] += weight[j] * v[d];
+      abs_v[d] += weight[j] * std::abs(v[d]);
+    }
+  }
+
+  // With weights w_j (1 + t_j) before normalisation the output moves by exactly
+  //   sum_j w_j t_j (v_j - out) / (1 + sum_j w_j t_j),  where |t_j| <= exp(e_j) - 1 <= e_j exp(max e).
+  // So a row that one key dominates stays sharp, however large and however inexact its logits are.
+  // Never by more than the row's values lie apart, nor the LSE by more than the largest error of a logit.
+  const double higher_orders = std::exp(std::min(2 * largest_error, 100.0));
+  double* moved = result.weight_error.data() + row * dim;
+  for (int64_t j = 0; j < keys; ++j) {
+    const double by = weight[j] * error[j] * higher_orders;
+    result.logit_error[row] += by;
+    const double* v = head.v.data() + j * dim;
+    for (int64_t d = 0; d < dim; ++d) moved[d] += (by + kSmallestWeight) * std::abs(v[d] - out[d]);
+  }
+  result.logit_error[row] = std::min(result.logit_error[row], largest_error);
+  for (int64_t d = 0; d < dim; ++d) {
+    double apart = 0;
+    for (int64_t j = 0; j < keys; ++j) apart = std::max(apart, std::abs(head.v[j * dim + d] - out[d]));
+    moved[d] = std::min(moved[d], apart);
+    // Each subnormal weight is off by up to half their spacing, independently: as in sum_roundings.
+    moved[d] += 4 * unit.weights * unit.weights_smallest * std::sqrt(subnormal[d]) / sum;
+  }
 }
 
 }  // namespace
 
 ForwardResult attention_forward(const ForwardProblem& p, const ForwardArgs& args) {
   const auto rows = static_cast<std::size_t>(p.batch * p.q_heads * p.q_rows);
-  const auto dim = static_cast<std::size_t>(p.head_dim);
-  ForwardResult result{.out = std::vector<double>(rows * dim, 0.0),
-                       .lse = std::vector<double>(rows, -std::numeric_limits<double>::infinity()),
-                       .weighted_abs_v = std::vector<double>(rows * dim, 0.0),
-                       .logit_size = std::vector<double>(rows, 0.0)};
-  std::vector<double> weight(static_cast<std::size_t>(p.kv_rows));
-  std::size_t row = 0;
+  const std::vector<double> zeros(rows * static_cast<std::size_t>(p.head_dim), 0.0);
+  ForwardResult result{.out = zeros,
+                       .lse = std::vector<double>(rows, -kInfinity),
+                       .weighted_abs_v = zeros,
+                       .weight_error = zeros,
+                       .logit_error = std::vector<double>(rows, 0.0)};
+  std::vector<double> q(static_cast<std::size_t>(p.head_dim));
   for (int64_t b = 0; b < p.batch; ++b) {
-    for (int64_t h = 0; h < p.q_heads; ++h) {
-      const int64_t kv_head = h / p.group();
-      for (int64_t i = 0; i < p.q_rows; ++i, ++row) {
-        const int64_t keys = p.visible_keys(i);
-        double largest = -std::numeric_limits<double>::infinity();
-        for (int64_t j = 0; j < keys; ++j) {
-          double logit = 0;
-          double size = 0;
-          for (int64_t d = 0; d < p.head_dim; ++d) {
-            const double product = load(args.q, b, h, i, d) * load(args.k, b, kv_head, j, d);
-            logit += product;
-            size += std::abs(product);
-          }
-          weight[j] = p.scale * logit;
-          // Written so that NaN is kept.
-          if (!(weight[j] <= largest)) largest = weight[j];
-          result.logit_size[row] = std::max(result.logit_size[row], std::abs(p.scale) * size);
-        }
-        if (largest == -std::numeric_limits<double>::infinity()) continue;  // sees nothing: 0 and -inf
-        double sum = 0;
-        for (int64_t j = 0; j < keys; ++j) sum += weight[j] = std::exp(weight[j] - largest);
-        result.lse[row] = largest + std::log(sum);
-        for (int64_t j = 0; j < keys; ++j) {
-          for (std::size_t d = 0; d < dim; ++d) {
-            const double v = load(args.v, b, kv_head, j, static_cast<int64_t>(d));
-            result.out[row * dim + d] += weight[j] / sum * v;
-            result.weighted_abs_v[row * dim + d] += weight[j] / sum * std::abs(v);
-          }
+    for (int64_t kv_head = 0; kv_head < p.kv_heads; ++kv_head) {
+      const Head head(p, args, b, kv_head);
+      for (int64_t h = kv_head * p.group(); h < (kv_head + 1) * p.group(); ++h) {
+        for (int64_t i = 0; i < p.q_rows; ++i) {
+          for (int64_t d = 0; d < p.head_dim; ++d) q[d] = load(args.q, b, h, i, d);
+          attend_row(p, q, head, p.visible_keys(i), (b * p.q_heads + h) * p.q_rows + i, result);
         }
       }
     }
@@ -67,38 +145,22 @@ ForwardResult attention_forward(const ForwardProblem& p, const ForwardArgs& args
   return result;
 }
 
-Precision Precision::of(DType dtype) {
-  switch (dtype) {
-    case DType::fp32: return {0x1p-24, 0x1p-24, 0x1p-150};
-    case DType::fp16: return {0x1p-11, 0x1p-11, 0x1p-25};
-    case DType::bf16: return {0x1p-8, 0x1p-8, 0x1p-134};
-  }
-  return {};
-}
-
-namespace {
-
-constexpr double kUnit = 0x1p-24;  // unit roundoff of the fp32 sums
-constexpr double kSafety = 6;      // standard deviations, roughly, of a sum of independent roundings
-
-// Absolute error of one logit: a sum of D products, the scale and log2(e), and the argument of exp.
-double logit_error(const ForwardProblem& p, const ForwardResult& expected, std::size_t row) {
-  return kSafety * kUnit * (std::sqrt(static_cast<double>(p.head_dim)) + 3) * (expected.logit_size[row] + 1);
-}
-
-double sum_error(const ForwardProblem& p) { return kSafety * kUnit * (std::sqrt(static_cast<double>(p.kv_rows)) + 3); }
-
-}  // namespace
-
 double output_bound(const ForwardProblem& p, const ForwardResult& expected, std::size_t i) {
   const Precision unit = Precision::of(p.dtype);
-  const std::size_t row = i / static_cast<std::size_t>(p.head_dim);
-  const double of_weights = 2 * std::expm1(logit_error(p, expected, row)) + 2 * sum_error(p) + unit.weights;
-  return of_weights * expected.weighted_abs_v[i] + unit.output * std::abs(expected.out[i]) + unit.output_smallest;
+  // P V in fp32 with P rounded; the sum of P and the division by it (three roundings); the stored result.
+  const double sums = kUnit * sum_roundings(p.kv_rows);
+  const double out = std::abs(expected.out[i]);
+  const double exact = expected.weight_error[i] + (sums + unit.weights) * expected.weighted_abs_v[i] +
+                       (sums + 3 * kUnit) * out;
+  const double underflow = sum_roundings(p.kv_rows) * 0x1p-149;  // products P V below the smallest fp32
+  return exact + unit.output * (out + exact) + unit.output_smallest + underflow;
 }
 
 double lse_bound(const ForwardProblem& p, const ForwardResult& expected, std::size_t row) {
-  return logit_error(p, expected, row) + sum_error(p) + 2 * kUnit * std::abs(expected.lse[row]);
+  // max + log2(sum), times ln 2: three roundings of values no larger than |lse| + log(Skv), and those of the
+  // sum.
+  const double magnitude = std::abs(expected.lse[row]) + std::log(static_cast<double>(p.kv_rows));
+  return expected.logit_error[row] + kUnit * (sum_roundings(p.kv_rows) + 4 + 4 * magnitude);
 }
 
 }  // namespace flashmoe::reference

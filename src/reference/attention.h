@@ -9,29 +9,23 @@
 
 namespace flashmoe::reference {
 
-// All arrays are dense: [B, Hq, Sq, D] or [B, Hq, Sq].
+// All arrays are dense: [B, Hq, Sq, D] for outputs, [B, Hq, Sq] for rows.
 struct ForwardResult {
   std::vector<double> out;
   std::vector<double> lse;
-  // What an error bound needs to know about the data:
-  std::vector<double> weighted_abs_v;  // sum_j p_j |v_j|, per output element: how much could have cancelled
-  std::vector<double> logit_size;      // max_j scale * sum_i |q_i k_ij|, per row: how much a logit could have cancelled
+  // What an error bound needs to know about the data. w_j are the softmax weights of a row, e_j the largest
+  // error that fp32 arithmetic may leave in logit j (see bound.h):
+  std::vector<double> weighted_abs_v;  // per output: sum_j w_j |v_j|, how much could cancel in P V
+  std::vector<double> weight_error;    // per output: how far the e_j can move it, sum_j w_j e_j |v_j - out|
+  std::vector<double> logit_error;     // per row: how far the e_j can move the LSE, sum_j w_j e_j
 };
 
-// `args` as for attention_forward; args.out, args.lse and args.execution are not used.
+// `args` as for attention_forward; args.out, args.lse and args.execution are not used. Sums are exact enough
+// for any input whose logits fit in fp32: a product that overflows there does not overflow here.
 ForwardResult attention_forward(const ForwardProblem& problem, const ForwardArgs& args);
 
-// How a backend may compute: the unit roundoffs of its weights P and of what it stores.
-struct Precision {
-  double weights;  // P as it enters P V: 2^-24 in fp32, 2^-11 in fp16, 2^-8 in bf16
-  double output;   // the stored type
-  double output_smallest;  // half the spacing of its subnormals
-
-  static Precision of(DType dtype);
-};
-
-// Largest allowed |error| of output element `i` and of the LSE of row `r`. Both follow from rounding in fp32
-// sums of length D and Skv (errors of a sum of n terms grow as sqrt(n)), of P, and of the stored result.
+// Largest allowed |error| of output element `i` and of the LSE of row `r`; finite wherever the expected value
+// is.
 double output_bound(const ForwardProblem& problem, const ForwardResult& expected, std::size_t i);
 double lse_bound(const ForwardProblem& problem, const ForwardResult& expected, std::size_t r);
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -11,9 +13,27 @@
 #include "problem/forward_problem.h"
 #include "reference/attention.h"
 
+namespace flashmoe {
+
+// How GoogleTest names a type in its messages.
+inline void PrintTo(DType dtype, std::ostream* out) { *out << name_of(dtype); }
+
+}  // namespace flashmoe
+
 namespace flashmoe::test {
 
-enum class Layout { bhsd, bshd, padded };  // the order of dimensions in memory; padded leaves gaps after rows and heads
+// How dimensions lie in memory.
+enum class Layout {
+  bhsd,       // dense
+  bshd,       // dense, heads inside rows
+  padded,     // bhsd with gaps after rows, heads and batches; rows start at odd elements
+  reversed,   // inputs run backwards: negative strides of batch, heads and rows
+  broadcast,  // one K and V for every batch and head, one Q for every batch: strides of 0
+};
+inline constexpr Layout kLayouts[] = {Layout::bhsd, Layout::bshd, Layout::padded, Layout::reversed,
+                                      Layout::broadcast};
+inline constexpr DType kDTypes[] = {DType::fp32, DType::fp16, DType::bf16};
+inline constexpr Mask kMasks[] = {Mask::none, Mask::causal, Mask::causal_top_left};
 
 struct Shape {
   int64_t batch = 1;
@@ -26,16 +46,19 @@ struct Shape {
   Mask mask = Mask::none;
   Layout layout = Layout::bhsd;
   float spread = 1;  // standard deviation of q and k; 100 gives logits of +-1e4 and beyond
+  std::optional<float> scale{};
   int threads = 0;
   uint64_t seed = 1;
 };
 
 std::string describe(const Shape& shape);
 
-// Owns memory for q, k, v, out and lse. Outputs are poisoned with NaN.
+// Owns memory for q, k, v, out and lse. Outputs, and gaps between rows, are poisoned with NaN.
 class Problem {
  public:
   explicit Problem(const Shape& shape);
+  Problem(const Problem&) = delete;  // args points into the problem's own memory
+  Problem& operator=(const Problem&) = delete;
 
   ForwardArgs args;        // may be edited before run()
   ForwardProblem problem;  // what the checks make of args
@@ -44,16 +67,21 @@ class Problem {
   float out(int64_t b, int64_t h, int64_t s, int64_t d) const;
   float lse(int64_t b, int64_t h, int64_t s) const;
 
-  // Writes one element of q, k or v, rounded to the dtype.
-  void set(const Tensor& tensor, int64_t b, int64_t h, int64_t s, int64_t d, float value);
+  // One element of a tensor, and one row of head_dim equal elements; values are rounded to the dtype.
+  static float get(const Tensor& tensor, int64_t b, int64_t h, int64_t s, int64_t d);
+  static void set(const Tensor& tensor, int64_t b, int64_t h, int64_t s, int64_t d, float value);
+  static void set_row(const Tensor& tensor, int64_t b, int64_t h, int64_t s, float value);
 
-  // "" when out and lse agree with the oracle everywhere; else the count, the first bad element and both values.
+  // "" when out and lse agree with the oracle everywhere, and nothing was written between the rows of out;
+  // else the count, the first bad element and both values.
   std::string disagreement() const;
 
   // Raw bytes of out and lse, for bitwise comparisons.
   std::vector<std::byte> output_bytes() const;
 
  private:
+  std::string stray_write() const;  // the first gap of out that has changed; "" when none has
+
   std::vector<std::byte> q_, k_, v_, out_;
   std::vector<float> lse_;
   Shape shape_;
@@ -62,5 +90,7 @@ class Problem {
 }  // namespace flashmoe::test
 
 // Fails with the shape and the first bad element.
+#define ASSERT_AGREES_WITH_ORACLE(problem, shape) \
+  ASSERT_EQ((problem).disagreement(), "") << ::flashmoe::test::describe(shape)
 #define EXPECT_AGREES_WITH_ORACLE(problem, shape) \
   EXPECT_EQ((problem).disagreement(), "") << ::flashmoe::test::describe(shape)

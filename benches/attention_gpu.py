@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Times attention on the GPU at hand against each backend of PyTorch's SDPA by itself, all in one run.
+
+  python benches/attention_gpu.py                       # everything, about five minutes
+  python benches/attention_gpu.py --only small,call     # some groups: small, decode, large, call
+  python benches/attention_gpu.py --json FILE           # saved after each case
+
+Kernel time is that of a CUDA graph which holds the call many times, divided by their number: no launch gaps, no Python.
+Each sample is preceded by unmeasured replays of the same graph, so that the chip is in the state that this work keeps
+it in, and samples of all contenders are shuffled. Small graphs are instantiated several times, since the same graph
+moves by up to 0.18 us from one instantiation to the next; the median over all samples counts.
+"""
+
+import argparse
+import contextlib
+import random
+import time
+from collections import namedtuple
+
+import harness
+
+Case = namedtuple("Case", "group dtype batch q_heads kv_heads q_rows kv_rows head_dim causal cold", defaults=(False, False))
+
+
+def small_cases():
+    for heads, rows in ((1, 32), (1, 64), (1, 128), (1, 256), (1, 512), (8, 128)):
+        for causal in (False, True):
+            yield Case("small", "float16", 1, heads, heads, rows, rows, 64, causal)
+
+
+def decode_cases():
+    for batch, keys in ((1, 1024), (1, 8192), (1, 65536), (32, 1024), (32, 8192)):
+        for cold in (False, True) if batch == 1 and keys < 65536 else (True,):
+            yield Case("decode", "bfloat16", batch, 32, 8, 1, keys, 128, False, cold)
+
+
+def large_cases():
+    for head_dim in (64, 128):
+        for causal in (False, True):
+            for rows in (512, 1024, 2048, 4096, 8192, 16384):
+                heads = 2048 // head_dim
+                yield Case("large", "bfloat16", 16384 // rows, heads, heads, rows, rows, head_dim, causal, True)
+
+
+GROUPS = {"small": small_cases, "decode": decode_cases, "large": large_cases}
+
+
+def flops(case):
+    pairs = case.q_rows * case.kv_rows
+    if case.causal:
+        pairs = case.q_rows * case.kv_rows - case.q_rows * (case.q_rows - 1) // 2
+    return 4 * case.batch * case.q_heads * pairs * case.head_dim
+
+
+def name_of(case):
+    heads = str(case.q_heads) if case.q_heads == case.kv_heads else f"{case.q_heads}/{case.kv_heads}"
+    return (f"{case.group} {case.dtype} B={case.batch} H={heads} Sq={case.q_rows} Skv={case.kv_rows} D={case.head_dim}"
+            f"{' causal' if case.causal else ''}{' cold' if case.cold else ''}")
+
+
+def input_sets(torch, case, budget=192 << 20):
+    """One set of random q, k, v; for a cold case enough of them that together they exceed the L2 cache."""
+    dtype = getattr(torch, case.dtype)
+
+    def one():
+        q = torch.randn(case.batch, case.q_heads, case.q_rows, case.head_dim, device="cuda", dtype=dtype)
+        k, v = (torch.randn(case.batch, case.kv_heads, case.kv_rows, case.head_dim, device="cuda", dtype=dtype)
+                for _ in range(2))
+        return q, k, v
+
+    first = one()
+    size = sum(x.numel() * x.element_size() for x in first)
+    count = min(32, max(1, -(-budget // size))) if case.cold else 1
+    return [first] + [one() for _ in range(count - 1)]
+
+
+def contenders(torch, package, case):
+    """{name: call(q, k, v)}; those that refuse the case are left out. Their outputs are allocated inside."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    options = {"is_causal": case.causal}
+    if case.q_heads != case.kv_heads:
+        options["enable_gqa"] = True
+
+    def sdpa(backend):
+        def call(q, k, v):
+            with sdpa_kernel(backend) if backend else contextlib.nullcontext():
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, **options)
+        return call
+
+    everyone = {"flashmoe": lambda q, k, v: package.attention(q, k, v, causal=case.causal),
+                "cudnn": sdpa(SDPBackend.CUDNN_ATTENTION), "flash": sdpa(SDPBackend.FLASH_ATTENTION),
+                "efficient": sdpa(SDPBackend.EFFICIENT_ATTENTION), "sdpa": sdpa(None)}
+    q, k, v = input_sets(torch, case._replace(cold=False))[0]
+    able, expected = {}, None
+    for name, call in everyone.items():
+        try:
+            out = call(q, k, v)
+            torch.cuda.synchronize()
+        except RuntimeError as error:
+            if name == "flashmoe":
+                raise
+            harness.say(f"  {name}: does not take this case ({str(error).splitlines()[0][:80]})")
+            continue
+        expected = out if expected is None else expected
+        able[name] = call, (out.float() - expected.float()).abs().max().item()
+    return able
+
+
+def capture(torch, call, sets, calls):
+    graph = torch.cuda.CUDAGraph()
+    call(*sets[0])
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        kept = [call(*sets[i % len(sets)]) for i in range(calls)]
+    del kept
+    return graph
+
+
+def replay_us(torch, graph, calls, warm_s):
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    until = time.perf_counter() + warm_s
+    while True:
+        graph.replay()
+        torch.cuda.synchronize()
+        if time.perf_counter() >= until:
+            break
+    start.record()
+    graph.replay()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) * 1e3 / calls
+
+
+def extra_memory(torch, call, inputs):
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    out = call(*inputs)
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before - out.numel() * out.element_size()
+
+
+def measure(torch, package, case, rounds):
+    sets = input_sets(torch, case)
+    able = contenders(torch, package, case)
+    estimate_us = max(2.0, flops(case) / 400e6, 4 * case.batch * case.kv_heads * case.kv_rows * case.head_dim / 4e6)
+    calls = max(len(sets) if case.cold else 1, min(100, int(2000 / estimate_us)))
+    small = estimate_us < 50
+    samples = {name: [] for name in able}
+    order = random.Random(0)
+    for _ in range(3 if small else 1):  # instantiations
+        graphs = {name: capture(torch, call, sets, calls) for name, (call, _) in able.items()}
+        for _ in range(rounds):
+            for name in order.sample(sorted(graphs), len(graphs)):
+                samples[name].append(replay_us(torch, graphs[name], calls, 2e-3 if small else 25e-3))
+        del graphs
+    result = {"case": case._asdict(), "name": name_of(case), "calls_per_graph": calls, "contenders": {}}
+    for name, times in samples.items():
+        middle = harness.median(times)
+        result["contenders"][name] = {
+            "median_us": middle, "min_us": min(times), "max_us": max(times), "samples": len(times),
+            "tflops": flops(case) / middle / 1e6, "extra_bytes": extra_memory(torch, able[name][0], sets[0]),
+            "difference_from_flashmoe": able[name][1]}
+    ours = result["contenders"]["flashmoe"]["median_us"]
+    rivals = {name: entry["median_us"] for name, entry in result["contenders"].items() if name != "flashmoe"}
+    result["best_rival"] = min(rivals, key=rivals.get)
+    result["ratio"] = rivals[result["best_rival"]] / ours
+    return result
+
+
+def call_times(torch, package):
+    """Host time of one Python call on an idle queue, in us."""
+    q, k, v = (torch.randn(1, 1, 128, 64, device="cuda", dtype=torch.float16) for _ in range(3))
+    out = torch.empty_like(q)
+    calls = {"flashmoe": lambda: package.attention(q, k, v),
+             "flashmoe out=": lambda: package.attention(q, k, v, out=out),
+             "sdpa": lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)}
+    samples = {name: [] for name in calls}
+    order = random.Random(0)
+    for _ in range(2000):
+        for name in order.sample(sorted(calls), len(calls)):
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            calls[name]()
+            samples[name].append((time.perf_counter() - start) * 1e6)
+    return {name: {"median_us": harness.median(times), "min_us": min(times)} for name, times in samples.items()}
+
+
+def gpu_environment(torch, package):
+    fields = ("name", "driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "power.draw", "temperature.gpu")
+    values = harness.output_of("nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader").split(", ")
+    return {**harness.environment(package, torch, 1), "cuda": torch.version.cuda,
+            "cudnn": torch.backends.cudnn.version(), "gpu": dict(zip(fields, values))}
+
+
+def print_case(result):
+    entries = result["contenders"]
+    cells = "  ".join(f"{name} {entry['median_us']:.2f}" for name, entry in entries.items())
+    print(f"{result['name']:75} {result['ratio']:5.2f}x of {result['best_rival']:9} "
+          f"{entries['flashmoe']['tflops']:6.1f} TF | us: {cells}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="small,decode,large,call", help="groups, separated by commas")
+    parser.add_argument("--rounds", type=int, default=5, help="samples per contender and graph")
+    parser.add_argument("--json", help="file for the results")
+    options = parser.parse_args()
+    package = harness.load_package()
+    torch = harness.load_torch(1)
+    if torch is None or not torch.cuda.is_available():
+        print("skipped: no PyTorch with a GPU here")
+        return
+    document = {"kind": "attention_gpu", "environment": gpu_environment(torch, package), "results": []}
+    wanted = options.only.split(",")
+    cases = [case for group in wanted if group in GROUPS for case in GROUPS[group]()]
+    for number, case in enumerate(cases, 1):
+        harness.say(f"[{number}/{len(cases)}] {name_of(case)}")
+        result = measure(torch, package, case, options.rounds)
+        document["results"].append(result)
+        print_case(result)
+        if options.json:
+            harness.save_json(options.json, document)
+    for group in wanted:
+        ratios = [r["ratio"] for r in document["results"] if r["case"]["group"] == group]
+        if ratios:
+            print(f"{group}: geometric mean {harness.geometric_mean(ratios):.2f}x, worst {min(ratios):.2f}x of the best rival")
+    if "call" in wanted:
+        document["call_us"] = call_times(torch, package)
+        for name, entry in document["call_us"].items():
+            print(f"Python call, S=128: {name:14} {entry['median_us']:.1f} us")
+    document["environment_after"] = gpu_environment(torch, package)["gpu"]
+    if options.json:
+        harness.save_json(options.json, document)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+from typing import Any, Literal, Optional, Tuple, TypeVar, Union, overload
+
+# numpy.ndarray, torch.Tensor, or anything with __dlpack__.
+_Tensor = TypeVar("_Tensor")
+_Causal = Union[bool, Literal["bottom_right", "top_left"]]
+
+__version__: str
+library_version: str  # with the backends of this build, for example "0.1.0 (cpu: NEON_BF16)"
+
+@overload
+def attention(
+    q: _Tensor,  # [B, Hq, Sq, D]
+    k: Any,  # [B, Hkv, Skv, D]
+    v: Any,  # [B, Hkv, Skv, D]
+    causal: _Causal = False,
+    scale: Optional[float] = None,
+    return_lse: Literal[False] = False,
+    out: Optional[_Tensor] = None,  # [B, Hq, Sq, D]
+    *,
+    threads: int = 0,
+) -> _Tensor: ...
+@overload
+def attention(
+    q: _Tensor,
+    k: Any,
+    v: Any,
+    causal: _Causal = False,
+    scale: Optional[float] = None,
+    *,
+    return_lse: Literal[True],
+    out: Optional[_Tensor] = None,
+    threads: int = 0,
+) -> Tuple[_Tensor, _Tensor]: ...  # out [B, Hq, Sq, D], lse [B, Hq, Sq] in float32
+@overload
+def attention(
+    q: _Tensor,
+    k: Any,
+    v: Any,
+    causal: _Causal,
+    scale: Optional[float],
+    return_lse: Literal[True],
+    out: Optional[_Tensor] = None,
+    *,
+    threads: int = 0,
+) -> Tuple[_Tensor, _Tensor]: ...
+def explain(
+    q: Any, k: Any, v: Any, causal: _Causal = False, scale: Optional[float] = None, *, threads: int = 0
+) -> str: ...
+@overload
+def flash_attention_forward(
+    Q: _Tensor, K: Any, V: Any, causal: _Causal = False, softmax_scale: Optional[float] = None
+) -> _Tensor: ...
+@overload
+def flash_attention_forward(
+    Q: _Tensor,
+    K: Any,
+    V: Any,
+    lse: Optional[Any],  # float32 [B, Hq, Sq], written in place
+    causal: _Causal = False,
+    softmax_scale: Optional[float] = None,
+) -> _Tensor: ...

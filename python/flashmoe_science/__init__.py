@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""Exact attention for NumPy arrays and PyTorch tensors.
+
+>>> import numpy, flashmoe_science
+>>> q = numpy.random.rand(1, 8, 128, 64).astype("float32")
+>>> flashmoe_science.attention(q, q, q, causal=True).shape
+(1, 8, 128, 64)
+
+Neither NumPy nor PyTorch is imported here; whichever the caller uses is used.
+"""
+
+try:
+    from ._C import __version__, attention, explain
+except ImportError as error:
+    import sys as _sys
+
+    raise ImportError(
+        f"flashmoe_science: the native module _C can't be loaded for Python "
+        f"{_sys.version_info.major}.{_sys.version_info.minor} ({error})\n"
+        f"  try: `pip install .`, or `python setup.py build_ext --inplace`, in the repository's root"
+    ) from error
+
+__all__ = ["attention", "explain", "__version__"]

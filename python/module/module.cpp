@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// flashmoe_science._C: the module's functions, their signatures and their documentation.
+#include <array>
+
+#include "arguments.h"
+#include "flashmoe/flashmoe.h"
+#include "forward.h"
+
+namespace flashmoe_python {
+namespace {
+
+constexpr char kAttentionDoc[] =
+    "attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, "
+    "threads=0)\n--\n\n"
+    "Exact attention: softmax(scale * q k^T + mask) v, computed tile by tile.\n"
+    "\n"
+    "q: [B, Hq, Sq, D]; k, v: [B, Hkv, Skv, D]. NumPy arrays, PyTorch tensors or DLPack objects of one "
+    "dtype:\n"
+    "    float32, float16 or bfloat16. Hq is a multiple of Hkv (MHA, GQA, MQA). The last dimension is "
+    "contiguous;\n"
+    "    the other strides are free (transposed, sliced, expanded, reversed). Nothing is copied.\n"
+    "causal: True or 'bottom_right' lets the last query see the last key: query i sees keys j <= i + Skv - "
+    "Sq.\n"
+    "    'top_left' lets the first query see the first key only, as PyTorch's is_causal does.\n"
+    "    The two are the same when Sq == Skv.\n"
+    "scale: 1/sqrt(D) when None.\n"
+    "out: [B, Hq, Sq, D], the dtype of q, written in place and returned; must not overlap q, k or v.\n"
+    "threads: at most this many CPU threads; 0 = every core this process may use.\n"
+    "\n"
+    "Returns out [B, Hq, Sq, D], a new tensor of q's library laid out in memory as q is, or (out, lse) with\n"
+    "return_lse: lse [B, Hq, Sq] in float32 is the natural log of the sum of exp over the keys of each row.\n"
+    "A row that sees no key gives 0, and an lse of -inf.\n"
+    "\n"
+    "Raises ValueError, TypeError or NotImplementedError before anything is written.";
+
+constexpr char kExplainDoc[] =
+    "explain($module, /, q, k, v, causal=False, scale=None, *, threads=0)\n--\n\n"
+    "What attention() would do for these arguments, and why, in a few lines. Shapes as for attention().";
+
+constexpr char kFlashAttentionForwardDoc[] =
+    "flash_attention_forward(Q, K, V, lse=None, causal=False, softmax_scale=None)\n"
+    "flash_attention_forward(Q, K, V, causal=False, softmax_scale=None)\n"
+    "\n"
+    "The same computation under the names that existing scripts use.\n"
+    "\n"
+    "Q: [B, Hq, Sq, D]; K, V: [B, Hkv, Skv, D]; lse: float32 [B, Hq, Sq], contiguous, written in place.\n"
+    "A bool as the fourth argument is `causal`, a tensor there is `lse`.\n"
+    "Returns O [B, Hq, Sq, D].";
+
+PyObject* attention(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  static constexpr const char* kNames[] = {"q", "k", "v", "causal", "scale", "return_lse", "out", "threads"};
+  std::array<PyObject*, 8> slot;
+  if (!parse_arguments({"attention", kNames, 3, 7}, args, nargs, kwnames, slot)) return nullptr;
+  bool return_lse = false;
+  if (!read_flag(slot[5], "return_lse", return_lse)) return nullptr;
+  return run_forward({.q = slot[0],
+                      .k = slot[1],
+                      .v = slot[2],
+                      .out = slot[6],
+                      .return_lse = return_lse,
+                      .causal = slot[3],
+                      .scale = slot[4],
+                      .threads = slot[7]});
+}
+
+PyObject* explain(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  static constexpr const char* kNames[] = {"q", "k", "v", "causal", "scale", "threads"};
+  std::array<PyObject*, 6> slot;
+  if (!parse_arguments({"explain", kNames, 3, 5}, args, nargs, kwnames, slot)) return nullptr;
+  return explain_forward(
+      {.q = slot[0], .k = slot[1], .v = slot[2], .causal = slot[3], .scale = slot[4], .threads = slot[5]});
+}
+
+PyObject* flash_attention_forward(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  static constexpr const char* kWithLse[] = {"Q", "K", "V", "lse", "causal", "softmax_scale"};
+  static constexpr const char* kWithoutLse[] = {"Q", "K", "V", "causal", "softmax_scale"};
+  constexpr const char* kName = "flash_attention_forward";
+  std::array<PyObject*, 6> slot{};
+  if (nargs > 3 && is_flag(args[3])) {
+    if (!parse_arguments({kName, kWithoutLse, 3, 5}, args, nargs, kwnames, std::span(slot).first(5)))
+      return nullptr;
+    slot[5] = slot[4];
+    slot[4] = slot[3];
+    slot[3] = nullptr;
+  } else if (!parse_arguments({kName, kWithLse, 3, 6}, args, nargs, kwnames, slot)) {
+    return nullptr;
+  }
+  return run_forward({.q = slot[0],
+                      .k = slot[1],
+                      .v = slot[2],
+                      .lse = slot[3],
+                      .causal = slot[4],
+                      .scale = slot[5],
+                      .scale_name = "softmax_scale"});
+}
+
+using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
+
+PyMethodDef method(const char* name, FastCall function, const char* doc) {
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)),
+          METH_FASTCALL | METH_KEYWORDS, doc};
+}
+
+int fill_module(PyObject* module) {
+  if (PyModule_AddStringConstant(module, "__version__", FLASHMOE_VERSION) < 0) return -1;
+  return PyModule_AddStringConstant(module, "library_version", flashmoe_version());
+}
+
+}  // namespace
+}  // namespace flashmoe_python
+
+PyMODINIT_FUNC PyInit__C(void) {
+  using namespace flashmoe_python;
+  static PyMethodDef methods[] = {
+      method("attention", attention, kAttentionDoc),
+      method("explain", explain, kExplainDoc),
+      method("flash_attention_forward", flash_attention_forward, kFlashAttentionForwardDoc),
+      {nullptr, nullptr, 0, nullptr}};
+  static PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(fill_module)}, {0, nullptr}};
+  static PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                   "flashmoe_science._C",
+                                   "Exact attention for NumPy arrays and PyTorch tensors: the native part.",
+                                   0,
+                                   methods,
+                                   slots,
+                                   nullptr,
+                                   nullptr,
+                                   nullptr};
+  return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+#include "dispatch/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "flashmoe/error.h"
+#include "kernels/ampere_forward/launch.h"
+#include "kernels/naive/smem.h"
+#include "kernels/small_forward/spec.h"
+
+namespace flashmoe::dispatch {
+namespace {
+
+constexpr int64_t kMaxRows = int64_t{1} << 30;  // so that row numbers, packed ones too, fit an int
+constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // of a grid
+constexpr int64_t kMaxHeadDim = 256;
+constexpr int kMaxSplits = 128;
+constexpr int64_t kMaxGridY = 65535;
+constexpr double kLog2e = 1.4426950408889634;
+
+[[noreturn]] void refuse(const std::string& what, const std::string& remedy = {},
+                         std::source_location where = std::source_location::current()) {
+  throw Error(ErrorCode::unsupported, "attention_forward on cuda: " + what, remedy, where);
+}
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+void check_limits(const ForwardProblem& p, const device::Spec& spec) {
+  if (spec.arch < 80) {
+    refuse("this GPU has compute capability " + std::to_string(spec.arch / 10) + "." +
+               std::to_string(spec.arch % 10) + "; kernels exist from 8.0 on",
+           "compute on the CPU: device = cpu");
+  }
+  if (p.head_dim > kMaxHeadDim) {
+    refuse("head_dim is " + std::to_string(p.head_dim) + "; accepted are 1 to 256",
+           "compute on the CPU: device = cpu");
+  }
+  if (p.q_rows * p.group() > kMaxRows || p.kv_rows > kMaxRows) {
+    refuse("q has " + std::to_string(p.q_rows) + " rows for " + std::to_string(p.group()) +
+           " heads per K/V head, k has " + std::to_string(p.kv_rows) +
+           " rows; accepted are up to 2^30 rows of k, and of q times heads");
+  }
+}
+
+// Tensor-core kernels multiply scores by scale * log2(e) inside one fused step, and rely on -inf staying -inf
+// there.
+bool plain_scale(float scale) {
+  const double factor = scale * kLog2e;
+  return factor >= std::numeric_limits<float>::min() && factor <= std::numeric_limits<float>::max();
+}
+
+// Why the tensor-core kernels can't take it; null when they can.
+const char* needs_scalar(const ForwardProblem& p) {
+  if (p.dtype == DType::fp32) return "fp32 inputs, computed in fp32 throughout";
+  if (!plain_scale(p.scale))
+    return "a softmax scale that is zero, negative or beyond the normal range of fp32";
+  return nullptr;
+}
+
+// K and V of the heads in flight should stay in the L2 cache until every tile has read them.
+int heads_that_fit(const ForwardProblem& p, int64_t all_heads, int pack, const device::Spec& spec) {
+  const int64_t kv_bytes = 2 * p.kv_rows * p.head_dim * element_bytes(p.dtype);
+  const int64_t kv_heads = std::max<int64_t>(1, spec.l2_bytes / 2 / kv_bytes);
+  return static_cast<int>(std::min(all_heads, kv_heads * (p.group() / pack)));
+}
+
+void set_grid(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
+  const int64_t heads = p.batch * (p.q_heads / plan.pack);
+  const int64_t tiles = ceil_div(p.q_rows * plan.pack, plan.tile_q);
+  if (heads > kMaxBlocks / tiles) {
+    refuse("the problem has " + std::to_string(heads) + " heads of " + std::to_string(tiles) +
+               " tiles, more than the 2^31 - 1 blocks of a grid",
+           "split the batch over several calls");
+  }
+  plan.blocks = static_cast<unsigned>(heads * tiles);
+  const bool causal = p.mask != Mask::none;
+  plan.last_first = causal;
+  plan.heads_at_once = causal ? heads_that_fit(p, heads, plan.pack, spec) : 1;
+}
+
+// Rows of a tile that hold a query, as a share.
+double row_share(int64_t rows, int tile) {
+  return static_cast<double>(rows) / static_cast<double>(ceil_div(rows, tile) * tile);
+}
+
+// As few blocks per tile as keep the SMs nearly as busy as any number would.
+int choose_splits(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
+  const int64_t kv_tiles = ceil_div(p.kv_rows, plan.tile_kv);
+  const int resident = std::max(1, device::blocks_per_sm(spec, plan.threads, 255, plan.smem_bytes));
+  const int64_t slots = int64_t{spec.sms} * resident;
+  constexpr int64_t kFewTiles = 4;  // too few to share: the second kernel costs more than it saves
+  if (plan.blocks >= slots * 8 / 10 || kv_tiles <= kFewTiles) return 1;
+  const auto most = static_cast<int>(std::min<int64_t>({kMaxSplits, slots, kv_tiles / 2}));
+  const auto busy = [&](int splits) {
+    const int64_t blocks = int64_t{plan.blocks} * splits;
+    return static_cast<double>(blocks) / static_cast<double>(ceil_div(blocks, slots) * slots);
+  };
+  double best = 0;
+  for (int splits = 1; splits <= most; ++splits) best = std::max(best, busy(splits));
+  for (int splits = 1; splits <= most; ++splits) {
+    if (busy(splits) >= 0.85 * best) return splits;
+  }
+  return 1;
+}
+
+ForwardPlan plan_naive(const ForwardProblem& p, const device::Spec& spec, const char* reason) {
+  namespace naive = kernels::naive;
+  ForwardPlan plan{.kernel = ForwardKernel::naive,
+                   .aligned = false,
+                   .head_dim = p.head_dim <= 64    ? 64
+                               : p.head_dim <= 128 ? 128
+                                                   : 256,
+                   .tile_q = naive::kTile,
+                   .tile_kv = naive::kTile,
+                   .threads = naive::kThreads,
+                   .smem_bytes = sizeof(naive::Smem),
+                   .reason = reason};
+  set_grid(plan, p, spec);
+  return plan;
+}
+
+ForwardPlan plan_ampere(const ForwardProblem& p, bool aligned, const device::Spec& spec,
+                        std::optional<int> splits, const char* reason) {
+  const auto form = kernels::ampere_forward::form_for(static_cast<int>(p.head_dim), aligned);
+  ForwardPlan plan{.kernel = ForwardKernel::ampere_forward,
+                   .aligned = aligned,
+                   .head_dim = form.head_dim,
+                   .tile_q = form.tile_q,
+                   .tile_kv = form.tile_kv,
+                   .threads = form.threads,
+                   .smem_bytes = form.smem_bytes,
+                   .reason = reason};
+  const auto group = static_cast<int>(p.group());
+  if (group > 1 && row_share(p.q_rows, plan.tile_q) < 0.9 * row_share(p.q_rows * group, plan.tile_q))
+    plan.pack = group;
+  set_grid(plan, p, spec);
+  plan.num_splits = splits.value_or(choose_splits(plan, p, spec));
+  if (plan.num_splits > 1) {
+    const int64_t rows = p.batch * p.q_heads * p.q_rows;
+    plan.workspace_bytes =
+        static_cast<std::size_t>(plan.num_splits * rows * (plan.head_dim + 1)) * sizeof(float);
+  }
+  return plan;
+}
+
+// Why small_forward can't take it; null when it can.
+const char* too_much_for_small(const ForwardProblem& p, bool aligned, const device::Spec& spec) {
+  if (!aligned || p.head_dim % 8 != 0) return "rows that are not whole multiples of 16 bytes";
+  if (p.head_dim > 128) return "head_dim above 128";
+  if (p.batch * p.kv_heads > kMaxGridY) return "more than 65,535 K/V heads in the batch";
+  const bool fits = p.kv_rows <= kernels::small::kMaxKeys &&
+                    kernels::small::find_tuning(static_cast<int>(p.head_dim), static_cast<int>(p.kv_rows),
+                                                spec.smem_per_block) >= 0;
+  return fits ? nullptr : "more keys than fit its shared memory";
+}
+
+ForwardPlan plan_small(const ForwardProblem& p, const device::Spec& spec, const char* reason) {
+  namespace small = kernels::small;
+  const int index =
+      small::find_tuning(static_cast<int>(p.head_dim), static_cast<int>(p.kv_rows), spec.smem_per_block);
+  const small::Tuning& tuning = small::kTunings[index];
+  ForwardPlan plan{.kernel = ForwardKernel::small_forward,
+                   .head_dim = tuning.head_dim,
+                   .tile_q = small::kRows,
+                   .tile_kv = tuning.max_keys(),
+                   .threads = tuning.threads(),
+                   .smem_bytes = tuning.smem_bytes(),
+                   .tuning = index,
+                   .pack = static_cast<int>(p.group()),
+                   .reason = reason};
+  set_grid(plan, p, spec);
+  return plan;
+}
+
+// Every block of small_forward reads all keys of its head for just 8 rows: it pays while that many blocks run
+// at once.
+bool small_pays(const ForwardPlan& plan, const device::Spec& spec) {
+  return plan.blocks <= static_cast<unsigned>(spec.sms);
+}
+
+}  // namespace
+
+const char* name_of(ForwardKernel kernel) {
+  switch (kernel) {
+    case ForwardKernel::naive:
+      return "naive";
+    case ForwardKernel::ampere_forward:
+      return "ampere_forward";
+    case ForwardKernel::small_forward:
+      return "small_forward";
+  }
+  return "?";
+}
+
+ForwardPlan plan_forward(const ForwardProblem& problem, bool aligned, const device::Spec& spec,
+                         const ForwardChoice& choice) {
+  check_limits(problem, spec);
+  const char* scalar = needs_scalar(problem);
+  if (choice.num_splits && (*choice.num_splits < 1 || *choice.num_splits > kMaxSplits)) {
+    refuse("num_splits is " + std::to_string(*choice.num_splits) + "; accepted are 1 to " +
+           std::to_string(kMaxSplits));
+  }
+  const ForwardKernel kernel =
+      choice.kernel.value_or(scalar ? ForwardKernel::naive : ForwardKernel::ampere_forward);
+  const char* reason = choice.kernel ? "asked for" : scalar ? scalar : "16-bit inputs: tensor cores";
+  if (kernel == ForwardKernel::naive) return plan_naive(problem, spec, reason);
+  if (scalar) refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + scalar);
+  const char* too_much = too_much_for_small(problem, aligned, spec);
+  if (kernel == ForwardKernel::small_forward) {
+    if (too_much) refuse(std::string("the chosen kernel, small_forward, does not take ") + too_much);
+    return plan_small(problem, spec, reason);
+  }
+  if (!choice.kernel && !choice.num_splits && !too_much) {
+    const ForwardPlan small = plan_small(problem, spec, "few keys and few rows: latency is all there is");
+    if (small_pays(small, spec)) return small;
+  }
+  return plan_ampere(problem, aligned, spec, choice.num_splits, reason);
+}
+
+std::size_t forward_workspace_bytes(const ForwardProblem& problem, const device::Spec& spec) {
+  return std::max(plan_forward(problem, true, spec).workspace_bytes,
+                  plan_forward(problem, false, spec).workspace_bytes);
+}
+
+std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, const device::Spec& spec) {
+  std::string text = std::string("cuda: ") + name_of(plan.kernel) + ", because: " + plan.reason + "\n";
+  text += "tiles: " + std::to_string(plan.tile_q) + " query rows x " + std::to_string(plan.tile_kv) +
+          " keys, head_dim " + std::to_string(problem.head_dim) + " in a form compiled for " +
+          std::to_string(plan.head_dim) + (plan.aligned ? "" : ", rows at any alignment") + "\n";
+  if (plan.pack > 1)
+    text += "packed: the " + std::to_string(plan.pack) + " query heads of a K/V head share tiles\n";
+  text += "grid: " + std::to_string(plan.blocks) + " blocks";
+  if (plan.num_splits > 1)
+    text += " x " + std::to_string(plan.num_splits) + " splits of the keys, then combine_splits";
+  text += ", " + std::to_string(plan.threads) + " threads and " + std::to_string(plan.smem_bytes) +
+          " bytes of shared memory each, on " + std::to_string(spec.sms) + " SMs\n";
+  if (plan.workspace_bytes > 0) text += "workspace: " + std::to_string(plan.workspace_bytes) + " bytes\n";
+  return text;
+}
+
+}  // namespace flashmoe::dispatch

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Which kernel computes a problem on a GPU, cut how, and why. A pure function: no GPU is needed to ask.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "device/spec.h"
+#include "problem/forward_problem.h"
+
+namespace flashmoe::dispatch {
+
+enum class ForwardKernel { naive, ampere_forward, small_forward };
+
+const char* name_of(ForwardKernel kernel);
+
+struct ForwardPlan {
+  ForwardKernel kernel = ForwardKernel::naive;
+  bool aligned = true;  // rows begin at multiples of 16 bytes
+  int head_dim = 0;     // compiled
+  int tile_q = 0;
+  int tile_kv = 0;
+  int threads = 0;
+  int smem_bytes = 0;
+  int tuning = -1;          // small_forward: which of its configurations
+  int pack = 1;             // query heads that one tile treats as one matrix
+  int heads_at_once = 1;    // heads whose tiles interleave
+  bool last_first = false;  // the last row of tiles begins
+  int num_splits = 1;       // blocks that share the keys of one tile
+  unsigned blocks = 0;      // per split
+  std::size_t workspace_bytes = 0;
+  const char* reason = "";  // for this kernel
+};
+
+// What a caller may insist on; tests and benches do.
+struct ForwardChoice {
+  std::optional<ForwardKernel> kernel{};
+  std::optional<int> num_splits{};
+};
+
+// `aligned`: every row of q, k, v and out begins at a multiple of 16 bytes. Throws Error when no kernel takes
+// the problem, or the chosen one does not.
+ForwardPlan plan_forward(const ForwardProblem& problem, bool aligned, const device::Spec& spec,
+                         const ForwardChoice& choice = {});
+
+// Enough workspace whatever the data pointers turn out to be aligned to.
+std::size_t forward_workspace_bytes(const ForwardProblem& problem, const device::Spec& spec);
+
+// The plan in a few lines for a person.
+std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, const device::Spec& spec);
+
+}  // namespace flashmoe::dispatch

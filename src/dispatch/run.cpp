@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// From a plan to launches. Compiled twice where there is CUDA: for the GPU, and for the model of one.
+#include "dispatch/run.h"
+
+#include "kernels/ampere_forward/launch.h"
+#include "kernels/combine_splits/launch.h"
+#include "kernels/naive/launch.h"
+#include "kernels/small_forward/launch.h"
+
+namespace flashmoe::dispatch::inline FLASHMOE_TARGET {
+namespace {
+
+kernels::View view(const Tensor& t) { return {t.data, t.strides[0], t.strides[1], t.strides[2]}; }
+
+}  // namespace
+
+kernels::ForwardParams params_for(const ForwardPlan& plan, const ForwardProblem& p, const ForwardArgs& args,
+                                  Workspace workspace) {
+  kernels::ForwardParams params{};
+  params.q = view(args.q);
+  params.k = view(args.k);
+  params.v = view(args.v);
+  params.out = view(args.out);
+  params.lse = args.lse;
+  params.q_heads = static_cast<int>(p.q_heads);
+  params.q_rows = static_cast<int>(p.q_rows);
+  params.kv_rows = static_cast<int>(p.kv_rows);
+  params.head_dim = static_cast<int>(p.head_dim);
+  params.group = static_cast<int>(p.group());
+  params.scale_log2e = static_cast<float>(p.scale * 1.4426950408889634);
+  params.causal = p.mask != Mask::none;
+  params.causal_shift = p.mask == Mask::causal ? static_cast<int>(p.kv_rows - p.q_rows) : 0;
+  params.pack = plan.pack;
+  params.order = {.q_tiles = static_cast<int>((p.q_rows * plan.pack + plan.tile_q - 1) / plan.tile_q),
+                  .heads = static_cast<int>(p.q_heads) / plan.pack,
+                  .batch = static_cast<int>(p.batch),
+                  .heads_at_once = plan.heads_at_once,
+                  .last_first = plan.last_first};
+  params.num_splits = plan.num_splits;
+  if (plan.num_splits > 1) {
+    params.partial_out = static_cast<float*>(workspace.data);
+    params.partial_lse =
+        params.partial_out + plan.num_splits * p.batch * p.q_heads * p.q_rows * plan.head_dim;
+  }
+  return params;
+}
+
+void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const ForwardArgs& args,
+                 Workspace workspace) {
+  const kernels::ForwardParams params = params_for(plan, problem, args, workspace);
+  void* stream = args.execution.stream;
+  switch (plan.kernel) {
+    case ForwardKernel::naive:
+      kernels::naive::launch(problem.dtype, params, plan.blocks, stream);
+      break;
+    case ForwardKernel::ampere_forward:
+      kernels::ampere_forward::launch(problem.dtype, plan.aligned, params, plan.blocks, stream);
+      break;
+    case ForwardKernel::small_forward:
+      kernels::small::launch(problem.dtype, params, plan.tuning, false, stream);
+      break;
+  }
+  if (plan.num_splits > 1) kernels::combine_splits::launch(problem.dtype, params, plan.head_dim, stream);
+}
+
+}  // namespace flashmoe::dispatch::inline FLASHMOE_TARGET

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/ampere_forward/launch.h"
+#include "kernels/ampere_forward/smem.h"
+#include "numeric/half.h"
+
+namespace flashmoe::kernels::ampere_forward {
+namespace {
+
+template <int kDim, bool kAligned>
+Form form() {
+  using S = Spec<fp16, kDim, kAligned>;
+  static_assert(sizeof(Smem<S>) <= 99 * 1024, "sm_89 gives a block 99 KB");
+  return {kDim, S::tuning.tile_q, S::tuning.tile_kv, S::threads, sizeof(Smem<S>)};
+}
+
+}  // namespace
+
+Form form_for(int head_dim, bool aligned) {
+  if (!aligned)
+    return head_dim <= 64 ? form<64, false>() : head_dim <= 128 ? form<128, false>() : form<256, false>();
+  if (head_dim <= 32) return form<32, true>();
+  if (head_dim <= 64) return form<64, true>();
+  if (head_dim <= 96) return form<96, true>();
+  if (head_dim <= 128) return form<128, true>();
+  if (head_dim <= 192) return form<192, true>();
+  return form<256, true>();
+}
+
+}  // namespace flashmoe::kernels::ampere_forward

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT
+// ampere_forward: attention by tensor cores through mma.sync, for sm_80 and everything newer.
+// After FlashAttention-2 (Dao, 2023): a block keeps its query rows, walks over tiles of keys, and rescales
+// what it has when the running maximum grows. S, P, O, m, l are the paper's letters. Bound: tensor cores at
+// large head_dim, exponentials and shared memory at small. Roles: all warps alike. A warp has its own rows of
+// Q and all keys, so P stays in its registers; the block shares K and V tiles in a ring of stages that
+// cp.async fills one or more tiles ahead.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/ampere_forward/smem.h"
+#include "kernels/ampere_forward/tile_copy.cuh"
+#include "kernels/forward_params.h"
+#include "primitives/barrier.h"
+#include "primitives/convert.h"
+#include "primitives/ldmatrix.h"
+#include "primitives/math.h"
+#include "primitives/mma.h"
+#include "primitives/shuffle.h"
+
+namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET {
+
+// The block's share of the problem.
+struct Work {
+  int batch, head, kv_head;  // head: the first query head of the tile
+  int first_row, rows;       // packed query rows
+  int tile_begin, tile_end;  // tiles of keys
+};
+
+template <class Spec>
+__device__ __forceinline__ Work find_work(const ForwardParams& p) {
+  const TileOrder::Tile tile = p.order.tile(gpu::block_index());
+  const int packed_rows = p.q_rows * p.pack;
+  Work work;
+  work.batch = tile.batch;
+  work.head = tile.head * p.pack;
+  work.kv_head = work.head / p.group;
+  work.first_row = tile.q_tile * Spec::tuning.tile_q;
+  const int left = packed_rows - work.first_row;
+  work.rows = left < Spec::tuning.tile_q ? left : Spec::tuning.tile_q;
+  const int keys = p.visible_keys((work.first_row + work.rows - 1) / p.pack);
+  const int tiles = (keys + Spec::tuning.tile_kv - 1) / Spec::tuning.tile_kv;
+  const auto split = static_cast<int>(gpu::block_index_y());
+  work.tile_begin = static_cast<int>(int64_t{tiles} * split / p.num_splits);
+  work.tile_end = static_cast<int>(int64_t{tiles} * (split + 1) / p.num_splits);
+  return work;
+}
+
+// Element (packed row, 0) of q or out, relative to the view's head `work.head` of batch `work.batch`.
+__device__ __forceinline__ int64_t packed_offset(const View& view, const ForwardParams& p, int packed_row) {
+  if (p.pack == 1) return packed_row * view.row_stride;
+  return packed_row % p.pack * view.head_stride + packed_row / p.pack * view.row_stride;
+}
+
+// Shared address of this lane's row for ldmatrix, at column 0 of rows [row, row + 16) of a tile. Rows that it
+// names are swizzled alike: they agree in what swizzle() looks at, namely row % 8 = lane % 8. That makes the
+// address of a later column a XOR, and that of a later row a sum.
+template <class Spec>
+__device__ __forceinline__ uint32_t lane_address(const gpu::Chunk* tile, int row_in_16, int half) {
+  return gpu::shared_address(tile) + 16 * chunk_at<Spec>(row_in_16, half);
+}
+
+template <class Spec>
+__device__ __forceinline__ uint32_t at_columns(uint32_t address, int column_of_16) {
+  constexpr int kWidth = Spec::swizzle_width;
+  const int chunk = 2 * column_of_16;
+  return (address ^ (16 * (chunk % kWidth))) + 16 * (chunk / kWidth * kWidth);
+}
+
+// Running softmax of this warp's rows: lane (g, t) has rows g and g + 8 of each tile of 16, and of every 8
+// columns the pair 2t, 2t + 1.
+template <class Spec>
+struct State {
+  float O[Spec::row_tiles][Spec::dim_tiles][4];
+  float m[Spec::row_tiles][2];  // maximum so far, times scale_log2e; -inf: no key seen
+  float l[Spec::row_tiles][2];  // sum so far over this lane's columns
+};
+
+template <class Spec>
+using Scores = float[Spec::row_tiles][Spec::key_tiles][4];
+
+template <class Spec>
+using QFragments = uint32_t[Spec::row_tiles][Spec::head_dim / 16][4];
+
+template <class Spec>
+__device__ __forceinline__ void start(State<Spec>& state) {
+#pragma unroll
+  for (int r = 0; r < Spec::row_tiles; ++r) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      state.m[r][h] = -INFINITY;
+      state.l[r][h] = 0;
+    }
+#pragma unroll
+    for (int d = 0; d < Spec::dim_tiles; ++d) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) state.O[r][d][i] = 0;
+    }
+  }
+}
+
+// S = Q K^T for this warp's rows and one tile of keys.
+template <class Spec>
+__device__ __forceinline__ void q_times_k(Scores<Spec>& S, const QFragments<Spec>& q, uint32_t q_address,
+                                          uint32_t k_address) {
+#pragma unroll
+  for (int r = 0; r < Spec::row_tiles; ++r) {
+#pragma unroll
+    for (int n = 0; n < Spec::key_tiles; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) S[r][n][i] = 0;
+    }
+  }
+#pragma unroll
+  for (int d = 0; d < Spec::head_dim / 16; ++d) {
+    uint32_t a[Spec::row_tiles][4];
+#pragma unroll
+    for (int r = 0; r < Spec::row_tiles; ++r) {
+      if constexpr (Spec::tuning.q_in_registers) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) a[r][i] = q[r][d][i];
+      } else {
+        gpu::ldmatrix_x4(a[r], at_columns<Spec>(q_address, d) + 16 * r * Spec::row_bytes);
+      }
+    }
+#pragma unroll
+    for (int n = 0; n < Spec::key_tiles; n += 2) {
+      uint32_t b[4];
+      gpu::ldmatrix_x4(b, at_columns<Spec>(k_address, d) + 8 * n * Spec::row_bytes);
+#pragma unroll
+      for (int r = 0; r < Spec::row_tiles; ++r) {
+        gpu::mma_m16n8k16<typename Spec::Element>(S[r][n], a[r], b[0], b[1]);
+        gpu::mma_m16n8k16<typename Spec::Element>(S[r][n + 1], a[r], b[2], b[3]);
+      }
+    }
+  }
+}
+
+// Scores of keys that a row does not see become -inf. Few tiles need it, so what a row sees is worked out
+// anew.
+template <class Spec>
+__device__ __forceinline__ void mask(Scores<Spec>& S, const ForwardParams& p, const Work& work,
+                                     int first_key) {
+  const int first_row = work.first_row + gpu::warp_index() * Spec::rows_per_warp + gpu::lane_index() / 4;
+  const int first = first_key + 2 * (gpu::lane_index() % 4);
+#pragma unroll
+  for (int r = 0; r < Spec::row_tiles; ++r) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int visible = p.visible_keys((first_row + 16 * r + 8 * h) / p.pack) - first;
+#pragma unroll
+      for (int n = 0; n < Spec::key_tiles; ++n) {
+        if (8 * n >= visible) S[r][n][2 * h] = -INFINITY;
+        if (8 * n + 1 >= visible) S[r][n][2 * h + 1] = -INFINITY;
+      }
+    }
+  }
+}
+
+// Turns S into P = exp2(scale S - m), and brings m, l and O up to date.
+template <class Spec>
+__device__ __forceinline__ void absorb(State<Spec>& state, Scores<Spec>& S, float scale_log2e) {
+#pragma unroll
+  for (int r = 0; r < Spec::row_tiles; ++r) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      float largest = fmaxf(S[r][0][2 * h], S[r][0][2 * h + 1]);
+#pragma unroll
+      for (int n = 1; n < Spec::key_tiles; ++n)
+        largest = fmaxf(largest, fmaxf(S[r][n][2 * h], S[r][n][2 * h + 1]));
+      largest = fmaxf(largest, gpu::shuffle_xor(largest, 1));
+      largest = fmaxf(largest, gpu::shuffle_xor(largest, 2));
+      const float m_new = fmaxf(state.m[r][h], largest * scale_log2e);
+      const float base = m_new == -INFINITY ? 0.0F : m_new;  // no key seen yet: all weights become 0, not NaN
+      const float alpha = gpu::ex2(state.m[r][h] - base);
+      state.m[r][h] = m_new;
+      float sum = 0;
+#pragma unroll
+      for (int n = 0; n < Spec::key_tiles; ++n) {
+#pragma unroll
+        for (int i = 2 * h; i < 2 * h + 2; ++i) {
+          S[r][n][i] = gpu::ex2(fmaf(S[r][n][i], scale_log2e, -base));
+          sum += S[r][n][i];
+        }
+      }
+      state.l[r][h] = fmaf(state.l[r][h], alpha, sum);
+#pragma unroll
+      for (int d = 0; d < Spec::dim_tiles; ++d) {
+        state.O[r][d][2 * h] *= alpha;
+        state.O[r][d][2 * h + 1] *= alpha;
+      }
+    }
+  }
+}
+
+// O += P V. The accumulators of S are, packed in pairs, the A fragments of P.
+template <class Spec>
+__device__ __forceinline__ void p_times_v(State<Spec>& state, const Scores<Spec>& P, uint32_t v_address) {
+  using T = typename Spec::Element;
+#pragma unroll
+  for (int n = 0; n < Spec::key_tiles; n += 2) {
+    uint32_t a[Spec::row_tiles][4];
+#pragma unroll
+    for (int r = 0; r < Spec::row_tiles; ++r) {
+      a[r][0] = gpu::pack<T>(P[r][n][0], P[r][n][1]);
+      a[r][1] = gpu::pack<T>(P[r][n][2], P[r][n][3]);
+      a[r][2] = gpu::pack<T>(P[r][n + 1][0], P[r][n + 1][1]);
+      a[r][3] = gpu::pack<T>(P[r][n + 1][2], P[r][n + 1][3]);
+    }
+#pragma unroll
+    for (int d = 0; d < Spec::dim_tiles; d += 2) {
+      uint32_t b[4];
+      gpu::ldmatrix_x4_trans(b, at_columns<Spec>(v_address, d / 2) + 8 * n * Spec::row_bytes);
+#pragma unroll
+      for (int r = 0; r < Spec::row_tiles; ++r) {
+        gpu::mma_m16n8k16<T>(state.O[r][d], a[r], b[0], b[1]);
+        gpu::mma_m16n8k16<T>(state.O[r][d + 1], a[r], b[2], b[3]);
+      }
+    }
+  }
+}
+
+// The sums of the four lanes of each row together, then O / l; m becomes the LSE in units of log2.
+template <class Spec>
+__device__ __forceinline__ void normalise(State<Spec>& state) {
+#pragma unroll
+  for (int r = 0; r < Spec::row_tiles; ++r) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      float l = state.l[r][h];
+      l += gpu::shuffle_xor(l, 1);
+      l += gpu::shuffle_xor(l, 2);
+      const float inverse = l == 0 ? 0.0F : 1.0F / l;
+      state.m[r][h] = l == 0 ? -INFINITY : state.m[r][h] + log2f(l);
+#pragma unroll
+      for (int d = 0; d < Spec::dim_tiles; ++d) {
+        state.O[r][d][2 * h] *= inverse;
+        state.O[r][d][2 * h + 1] *= inverse;
+      }
+    }
+  }
+}
+
+// Row of the dense [B, Hq, Sq] arrays.
+__device__ __forceinline__ int64_t dense_row(const ForwardParams& p, const Work& work, int packed_row) {
+  const int head = work.head + (p.pack == 1 ? 0 : packed_row % p.pack);
+  return (int64_t{work.batch} * p.q_heads + head) * p.q_rows + packed_row / p.pack;
+}
+
+// Everything that is one number per row, or goes out in fp32: straight from registers.
+template <class Spec>
+__device__ __forceinline__ void store_partial(const ForwardParams& p, const Work& work,
+                                              const State<Spec>& state) {
+  const int64_t dense_rows = int64_t{p.order.batch} * p.q_heads * p.q_rows;
+  const int64_t split_row = gpu::block_index_y() * dense_rows;
+  const int warp_row = gpu::warp_index() * Spec::rows_per_warp + gpu::lane_index() / 4;
+#pragma unroll
+  for (int r = 0; r < Spec::row_tiles; ++r) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int row = warp_row + 16 * r + 8 * h;
+      if (row >= work.rows) continue;
+      const int64_t at = split_row + dense_row(p, work, work.first_row + row);
+      if (gpu::lane_index() % 4 == 0) gpu::store_global(p.partial_lse + at, state.m[r][h]);
+#pragma unroll
+      for (int d = 0; d < Spec::dim_tiles; ++d) {
+        float* to = p.partial_out + at * Spec::head_dim + 8 * d + 2 * (gpu::lane_index() % 4);
+        gpu::store_global(to, state.O[r][d][2 * h]);
+        gpu::store_global(to + 1, state.O[r][d][2 * h + 1]);
+      }
+    }
+  }
+}
+
+// Through the warp's own rows of shared memory, so that global stores are 16 bytes wide.
+template <class Spec>
+__device__ __forceinline__ void store_output(const ForwardParams& p, const Work& work,
+                                             const State<Spec>& state, gpu::Chunk* tile) {
+  using T = typename Spec::Element;
+  const int warp_row = gpu::warp_index() * Spec::rows_per_warp;
+  const int lane = gpu::lane_index();
+  gpu::sync_warp();  // all lanes have read their Q
+#pragma unroll
+  for (int r = 0; r < Spec::row_tiles; ++r) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int row = warp_row + 16 * r + 8 * h + lane / 4;
+#pragma unroll
+      for (int d = 0; d < Spec::dim_tiles; ++d) {
+        auto* words = reinterpret_cast<uint32_t*>(tile + chunk_at<Spec>(row, d));
+        words[lane % 4] = gpu::pack<T>(state.O[r][d][2 * h], state.O[r][d][2 * h + 1]);
+      }
+      if (p.lse != nullptr && lane % 4 == 0 && row < work.rows) {
+        gpu::store_global(p.lse + dense_row(p, work, work.first_row + row),
+                          state.m[r][h] * 0.6931471805599453F);
+      }
+    }
+  }
+  gpu::sync_warp();
+  T* out = static_cast<T*>(p.out.data) + work.batch * p.out.batch_stride + work.head * p.out.head_stride;
+  constexpr int kColumns = Spec::swizzle_width;
+#pragma unroll
+  for (int i = 0; i < Spec::rows_per_warp / (32 / kColumns); ++i) {
+    const int row = warp_row + i * (32 / kColumns) + lane / kColumns;
+    if (row >= work.rows) continue;
+    T* to = out + packed_offset(p.out, p, work.first_row + row);
+#pragma unroll
+    for (int j = 0; j < Spec::chunks / kColumns; ++j) {
+      const int chunk = lane % kColumns + j * kColumns;
+      const int left = p.head_dim - 8 * chunk;
+      if (left > 0) store_chunk<Spec>(to + 8 * chunk, tile[chunk_at<Spec>(row, chunk)], left < 8 ? left : 8);
+    }
+  }
+}
+
+template <class Spec>
+__global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_constant__ ForwardParams p) {
+  using T = typename Spec::Element;
+  constexpr int kStages = Spec::tuning.stages;
+  constexpr int kTileKv = Spec::tuning.tile_kv;
+  auto& smem = gpu::shared<Smem<Spec>>();
+  const Work work = find_work<Spec>(p);
+  const int lane = gpu::lane_index();
+  const T* q = static_cast<const T*>(p.q.data) + work.batch * p.q.batch_stride + work.head * p.q.head_stride;
+  const T* k =
+      static_cast<const T*>(p.k.data) + work.batch * p.k.batch_stride + work.kv_head * p.k.head_stride;
+  const T* v =
+      static_cast<const T*>(p.v.data) + work.batch * p.v.batch_stride + work.kv_head * p.v.head_stride;
+
+  const auto load_keys = [&](int tile) {
+    const int first_key = tile * kTileKv;
+    const int stage = (tile - work.tile_begin) % kStages;
+    const int rows = p.kv_rows - first_key;
+    const T* k_rows = k + first_key * p.k.row_stride;
+    const T* v_rows = v + first_key * p.v.row_stride;
+    load_tile<Spec, kTileKv>(smem.k[stage], rows, p.head_dim,
+                             [&](int row) { return k_rows + row * p.k.row_stride; });
+    load_tile<Spec, kTileKv>(smem.v[stage], rows, p.head_dim,
+                             [&](int row) { return v_rows + row * p.v.row_stride; });
+  };
+
+  // Copy group i is tile i; the first one brings Q too. Groups may be empty, so that their number is always
+  // known.
+  load_tile<Spec, Spec::tuning.tile_q>(smem.q, work.rows, p.head_dim, [&](int row) {
+    return q + packed_offset(p.q, p, work.first_row + row);
+  });
+  for (int tile = work.tile_begin; tile < work.tile_begin + kStages - 1; ++tile) {
+    if (tile < work.tile_end) load_keys(tile);
+    gpu::cp_async_commit();
+  }
+
+  State<Spec> state;
+  start<Spec>(state);
+  const uint32_t q_address =
+      lane_address<Spec>(smem.q, gpu::warp_index() * Spec::rows_per_warp + lane % 16, lane / 16);
+  const uint32_t k_address = lane_address<Spec>(smem.k[0], lane % 8 + lane / 16 * 8, lane / 8 % 2);
+  const uint32_t v_address = lane_address<Spec>(smem.v[0], lane % 16, lane / 16);
+  QFragments<Spec> q_fragments;
+  if constexpr (Spec::tuning.q_in_registers) {
+    gpu::cp_async_wait<kStages - 2>();
+    gpu::sync_block();
+#pragma unroll
+    for (int r = 0; r < Spec::row_tiles; ++r) {
+#pragma unroll
+      for (int d = 0; d < Spec::head_dim / 16; ++d) {
+        gpu::ldmatrix_x4(q_fragments[r][d], at_columns<Spec>(q_address, d) + 16 * r * Spec::row_bytes);
+      }
+    }
+  }
+
+  // Rows of a tile see keys in the order of rows: from this one on, tiles hold keys that the first row does
+  // not see.
+  const int first_masked = p.visible_keys(work.first_row / p.pack) / kTileKv;
+#pragma unroll 1
+  for (int tile = work.tile_begin; tile < work.tile_end; ++tile) {
+    gpu::cp_async_wait<kStages - 2>();
+    gpu::sync_block();  // this tile is here for all, and all are done with the one before
+    if (tile + kStages - 1 < work.tile_end) load_keys(tile + kStages - 1);
+    gpu::cp_async_commit();
+
+    const uint32_t stage_offset = (tile - work.tile_begin) % kStages * sizeof(smem.k[0]);
+    Scores<Spec> S;
+    q_times_k<Spec>(S, q_fragments, q_address, k_address + stage_offset);
+    if (tile >= first_masked) mask<Spec>(S, p, work, tile * kTileKv);
+    absorb<Spec>(state, S, p.scale_log2e);
+    p_times_v<Spec>(state, S, v_address + stage_offset);
+  }
+  gpu::cp_async_wait<0>();
+  // O will take the place of Q. Every barrier of the loop ordered all loads of Q before it; without one, this does.
+  if (work.tile_begin == work.tile_end) gpu::sync_block();
+
+  normalise<Spec>(state);
+  if (p.num_splits > 1) {
+    store_partial<Spec>(p, work, state);
+  } else {
+    store_output<Spec>(p, work, state, smem.q);
+  }
+}
+
+}  // namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET

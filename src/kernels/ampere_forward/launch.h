@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "flashmoe/attention.h"
+#include "kernels/forward_params.h"
+
+namespace flashmoe::kernels::ampere_forward {
+
+// One compiled form, as the planner sees it.
+struct Form {
+  int head_dim;  // compiled
+  int tile_q, tile_kv, threads, smem_bytes;
+};
+
+inline constexpr int kHeadDims[] = {32, 64, 96, 128, 192, 256};
+inline constexpr int kUnalignedHeadDims[] = {64, 128, 256};
+
+// The form for the smallest compiled head_dim that holds this one.
+Form form_for(int head_dim, bool aligned);
+
+inline namespace FLASHMOE_TARGET {
+// fp16 and bf16. `aligned`: all rows of q, k, v and out begin at multiples of 16 bytes.
+void launch(DType dtype, bool aligned, const ForwardParams& params, unsigned blocks, void* stream);
+}  // namespace FLASHMOE_TARGET
+
+}  // namespace flashmoe::kernels::ampere_forward

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// naive_forward: attention by 64 x 64 tiles in scalar fp32, one block for 64 query rows.
+// Bound: issue slots and shared memory; it is the first rung of the ladder, not a fast kernel. It takes every
+// problem: any type, strides, alignment, scale and head_dim up to 256.
+// Roles: all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty + 3 and columns tx, tx
+// + 16, ...
+#pragma once
+
+#include <cmath>
+
+#include "kernels/forward_params.h"
+#include "kernels/naive/smem.h"
+#include "numeric/half.h"
+#include "primitives/barrier.h"
+#include "primitives/convert.h"
+#include "primitives/index.h"
+#include "primitives/math.h"
+#include "primitives/memory.h"
+#include "primitives/shared.h"
+#include "primitives/shuffle.h"
+
+namespace flashmoe::kernels::naive::inline FLASHMOE_TARGET {
+
+// Columns [column, column + kSlice) of `rows` rows, in fp32; zeros outside of the matrix.
+template <class T>
+__device__ void load_slice(float (&to)[kTile][kSlice + 1], const T* from, int64_t row_stride, int rows,
+                           int column, int head_dim) {
+  for (int i = gpu::thread_index(); i < kTile * kSlice; i += kThreads) {
+    const int r = i / kSlice;
+    const int c = i % kSlice;
+    const bool inside = r < rows && column + c < head_dim;
+    to[r][c] = inside ? gpu::widen(gpu::load_global(from + r * row_stride + column + c)) : 0.0F;
+  }
+}
+
+// The 16 threads that share a row are neighbours in a warp.
+__device__ inline float max_over_row(float x) {
+  for (int lanes = 1; lanes < 16; lanes *= 2) x = fmaxf(x, gpu::shuffle_xor(x, lanes));
+  return x;
+}
+
+__device__ inline float sum_over_row(float x) {
+  for (int lanes = 1; lanes < 16; lanes *= 2) x += gpu::shuffle_xor(x, lanes);
+  return x;
+}
+
+template <class Spec>
+__global__ void __launch_bounds__(kThreads) naive_forward(const __grid_constant__ ForwardParams p) {
+  using T = typename Spec::Element;
+  constexpr int kRows = 4;               // rows of a thread
+  constexpr int kKeys = kTile / 16;      // its keys in a tile
+  constexpr int kColumns = kSlice / 16;  // its output columns in a slice
+  Smem& smem = gpu::shared<Smem>();
+  const int ty = gpu::thread_index() / 16;
+  const int tx = gpu::thread_index() % 16;
+
+  const TileOrder::Tile tile = p.order.tile(gpu::block_index());
+  const int first_row = tile.q_tile * kTile;
+  const int rows = p.q_rows - first_row < kTile ? p.q_rows - first_row : kTile;
+  const int kv_head = tile.head / p.group;
+  const T* q = static_cast<const T*>(p.q.data) + tile.batch * p.q.batch_stride + tile.head * p.q.head_stride +
+               first_row * p.q.row_stride;
+  const T* k = static_cast<const T*>(p.k.data) + tile.batch * p.k.batch_stride + kv_head * p.k.head_stride;
+  const T* v = static_cast<const T*>(p.v.data) + tile.batch * p.v.batch_stride + kv_head * p.v.head_stride;
+  const int slices = (p.head_dim + kSlice - 1) / kSlice;
+
+  float O[kRows][Spec::slices * kColumns] = {};
+  float m[kRows];  // running maximum of the scaled scores, in units of log2
+  float l[kRows];  // running sum, this thread's keys only
+  for (int i = 0; i < kRows; ++i) {
+    m[i] = -INFINITY;
+    l[i] = 0;
+  }
+
+  const int keys = p.visible_keys(first_row + rows - 1);
+  for (int first_key = 0; first_key < keys; first_key += kTile) {
+    const int key_rows = p.kv_rows - first_key < kTile ? p.kv_rows - first_key : kTile;
+    float S[kRows][kKeys] = {};
+    for (int slice = 0; slice < slices; ++slice) {
+      gpu::sync_block();
+      load_slice(smem.q, q, p.q.row_stride, rows, slice * kSlice, p.head_dim);
+      load_slice(smem.kv, k + first_key * p.k.row_stride, p.k.row_stride, key_rows, slice * kSlice,
+                 p.head_dim);
+      gpu::sync_block();
+      for (int d = 0; d < kSlice; ++d) {
+#pragma unroll
+        for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+          for (int j = 0; j < kKeys; ++j) S[i][j] += smem.q[kRows * ty + i][d] * smem.kv[tx + 16 * j][d];
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const int visible = p.visible_keys(first_row + kRows * ty + i);
+      float largest = -INFINITY;
+#pragma unroll
+      for (int j = 0; j < kKeys; ++j) {
+        S[i][j] = first_key + tx + 16 * j < visible ? S[i][j] * p.scale_log2e : -INFINITY;
+        largest = fmaxf(largest, S[i][j]);
+      }
+      const float m_new = fmaxf(m[i], max_over_row(largest));
+      const float base =
+          m_new == -INFINITY ? 0.0F : m_new;  // a row that has seen no key yet: all weights become 0
+      const float alpha = gpu::ex2(m[i] - base);
+      m[i] = m_new;
+      l[i] *= alpha;
+#pragma unroll
+      for (int j = 0; j < kKeys; ++j) {
+        const float weight = gpu::ex2(S[i][j] - base);
+        l[i] += weight;
+        smem.p[kRows * ty + i][tx + 16 * j] = weight;
+      }
+#pragma unroll
+      for (int c = 0; c < Spec::slices * kColumns; ++c) O[i][c] *= alpha;
+    }
+#pragma unroll
+    for (int slice = 0; slice < Spec::slices; ++slice) {
+      if (slice >= slices) continue;
+      gpu::sync_block();
+      load_slice(smem.kv, v + first_key * p.v.row_stride, p.v.row_stride, key_rows, slice * kSlice,
+                 p.head_dim);
+      gpu::sync_block();
+      for (int key = 0; key < kTile; ++key) {
+#pragma unroll
+        for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+          for (int c = 0; c < kColumns; ++c) {
+            O[i][slice * kColumns + c] += smem.p[kRows * ty + i][key] * smem.kv[key][tx + 16 * c];
+          }
+        }
+      }
+    }
+  }
+
+  T* out = static_cast<T*>(p.out.data) + tile.batch * p.out.batch_stride + tile.head * p.out.head_stride +
+           first_row * p.out.row_stride;
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+    const int row = kRows * ty + i;
+    const float sum = sum_over_row(l[i]);
+    const float inverse = sum == 0 ? 0.0F : 1.0F / sum;  // no key seen: the output is 0
+    if (row >= rows) continue;
+#pragma unroll
+    for (int c = 0; c < Spec::slices * kColumns; ++c) {
+      const int column = c / kColumns * kSlice + tx + 16 * (c % kColumns);
+      if (column < p.head_dim)
+        gpu::store_global(out + row * p.out.row_stride + column, gpu::narrow<T>(O[i][c] * inverse));
+    }
+    if (tx == 0 && p.lse != nullptr) {
+      const int64_t at = (int64_t{tile.batch} * p.q_heads + tile.head) * p.q_rows + first_row + row;
+      gpu::store_global(p.lse + at, sum == 0 ? -INFINITY : (m[i] + log2f(sum)) * 0.6931471805599453F);
+    }
+  }
+}
+
+}  // namespace flashmoe::kernels::naive::inline FLASHMOE_TARGET

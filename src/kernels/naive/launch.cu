@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/naive/launch.h"
+
+#include "kernels/naive/kernel.cuh"
+#include "primitives/launch.h"
+
+namespace flashmoe::kernels::naive::inline FLASHMOE_TARGET {
+namespace {
+
+template <class T, int kDim>
+void start(const ForwardParams& params, unsigned blocks, void* stream) {
+  gpu::launch(&naive_forward<Spec<T, kDim>>,
+              {.kernel = "naive_forward",
+               .blocks = blocks,
+               .threads = kThreads,
+               .smem_bytes = sizeof(Smem),
+               .stream = stream},
+              params);
+}
+
+template <class T>
+void start(const ForwardParams& params, unsigned blocks, void* stream) {
+  if (params.head_dim <= 64) return start<T, 64>(params, blocks, stream);
+  if (params.head_dim <= 128) return start<T, 128>(params, blocks, stream);
+  start<T, 256>(params, blocks, stream);
+}
+
+}  // namespace
+
+void launch(DType dtype, const ForwardParams& params, unsigned blocks, void* stream) {
+  switch (dtype) {
+    case DType::fp32:
+      return start<float>(params, blocks, stream);
+    case DType::fp16:
+      return start<fp16>(params, blocks, stream);
+    case DType::bf16:
+      return start<bf16>(params, blocks, stream);
+  }
+}
+
+}  // namespace flashmoe::kernels::naive::inline FLASHMOE_TARGET

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Sixteen bytes: the widest thing one thread moves at once. Eight 16-bit elements.
+#pragma once
+
+#include <cstdint>
+
+namespace flashmoe::gpu {
+
+struct alignas(16) Chunk {
+  uint32_t x, y, z, w;
+};
+
+struct alignas(8) HalfChunk {
+  uint32_t x, y;
+};
+
+}  // namespace flashmoe::gpu

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// How a kernel is to be started, on a GPU or on the model.
+#pragma once
+
+namespace flashmoe::gpu {
+
+struct LaunchShape {
+  const char* kernel = "";    // its name, for error messages
+  unsigned blocks = 1;        // grid, x
+  unsigned blocks_y = 1;      // grid, y: at most 65,535
+  int threads = 32;           // per block
+  int smem_bytes = 0;         // dynamic shared memory per block
+  int cluster = 1;            // blocks per cluster; 1 = no clusters
+  bool programmatic = false;  // may start while the kernel before it on the stream still runs
+  void* stream = nullptr;     // the caller's cudaStream_t
+};
+
+}  // namespace flashmoe::gpu

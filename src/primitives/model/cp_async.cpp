@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// cp.async as an adversary. Late copies land at their own thread's wait, not a moment sooner, and their
+// destination holds NaN patterns from the moment of issue: both reading it too soon and overwriting it while
+// somebody still reads give wrong numbers.
+#include "primitives/model/cp_async.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "primitives/model/order.h"
+#include "primitives/model/settings.h"
+
+namespace flashmoe::model {
+namespace {
+
+void land(const Copy& copy) {
+  std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
+  std::memset(copy.to + copy.bytes, 0, static_cast<std::size_t>(16 - copy.bytes));
+}
+
+}  // namespace
+
+void wait_for_copies(uint64_t pending, const Where& where) {
+  auto& copies = current->copies;
+  current->last = where;
+  if (!copies.empty() && copies.back().group == current->copy_groups) {
+    report("cp_async_wait: this thread has issued copies that it never committed", where);
+  }
+  const uint64_t done = current->copy_groups > pending ? current->copy_groups - pending : 0;
+  const auto rest =
+      std::find_if(copies.begin(), copies.end(), [&](const Copy& copy) { return copy.group >= done; });
+  if (settings().copies == CopyTime::late) std::for_each(copies.begin(), rest, land);
+  std::for_each(copies.begin(), rest, [&](const Copy& copy) { order_copy_landed(copy.to, where); });
+  copies.erase(copies.begin(), rest);
+}
+
+}  // namespace flashmoe::model
+
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+
+void cp_async_16(uint32_t to, const void* from, int bytes, const model::Where& where) {
+  if (bytes < 0 || bytes > 16)
+    model::report("cp_async_16: asked for " + std::to_string(bytes) + " bytes", where);
+  if (reinterpret_cast<std::uintptr_t>(from) % 16 != 0) {
+    model::report("cp_async_16: the global address is not a multiple of 16", where);
+  }
+  if (bytes > 0) model::check_global(from, static_cast<std::size_t>(bytes), false, where);
+  const model::Copy copy{model::shared_place(to, 16, "cp_async_16", where),
+                         static_cast<const std::byte*>(from), bytes, model::current->copy_groups};
+  model::current->last = where;
+  model::order_copy_issued(copy.to, where);
+  if (model::settings().copies == model::CopyTime::early) {
+    model::land(copy);
+  } else {
+    std::memset(copy.to, 0xFF, 16);
+  }
+  model::current->copies.push_back(copy);
+}
+
+void cp_async_commit() { ++model::current->copy_groups; }
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

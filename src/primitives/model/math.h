@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "primitives/platform.h"
+
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+
+inline float ex2(float x) {
+  const float y = std::exp2(x);
+  return y < std::numeric_limits<float>::min() ? 0.0F : y;  // flushes subnormals, as the instruction does
+}
+
+inline float lg2(float x) { return std::log2(x); }
+inline float rcp(float x) { return 1.0F / x; }
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Operations of many threads: the warp's collectives and the block's barrier.
+#include "primitives/model/barrier.h"
+#include "primitives/model/machine.h"
+#include "primitives/model/order.h"
+#include "primitives/model/reports.h"
+
+namespace flashmoe::model {
+
+void meet(const char* name, void (*perform)(void* const* arguments), void* arguments, const Where& where) {
+  Warp& warp = *current->warp;
+  Collective& pending = warp.collective;
+  current->last = where;
+  if (warp.exited != 0) {
+    report(std::string(name) + ": a lane of this warp has already ended, and all 32 must take part", where);
+  }
+  if (warp.lanes != 0xFFFFFFFFU) {
+    report(std::string(name) + ": this warp has fewer than 32 lanes, and all 32 must take part", where);
+  }
+  if (pending.name == nullptr) {
+    pending.name = name;
+    pending.perform = perform;
+    pending.arrived = 0;
+    pending.where = where;
+  } else if (pending.perform != perform || pending.where.line() != where.line() ||
+             pending.where.column() != where.column()) {
+    report(std::string("the warp has diverged: this lane is in ") + name + ", others are in " + pending.name +
+               " at " + describe(pending.where),
+           where);
+  }
+  pending.arguments[static_cast<std::size_t>(current->lane)] = arguments;
+  pending.arrived |= 1U << current->lane;
+  if (pending.arrived != warp.lanes) {
+    wait(name, where);
+    return;
+  }
+  perform(pending.arguments.data());
+  pending.name = nullptr;
+  for (int lane = 0; lane < 32; ++lane) {
+    if (lane != current->lane)
+      wake(*current->block->threads[static_cast<std::size_t>(warp.index * 32 + lane)]);
+  }
+}
+
+}  // namespace flashmoe::model
+
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+
+void sync_block(const model::Where& where) {
+  using model::current;
+  current->last = where;
+  model::BlockBarrier& barrier = current->block->barrier;
+  if (++barrier.arrived < static_cast<int>(current->block->threads.size())) {
+    barrier.waiting.push_back(current);
+    model::wait("sync_block", where);
+    return;
+  }
+  barrier.arrived = 0;
+  model::order_block_met(*current->block);
+  for (model::Thread* thread : barrier.waiting) model::wake(*thread);
+  barrier.waiting.clear();
+}
+
+void sync_warp(const model::Where& where) {
+  model::meet(
+      "sync_warp", [](void* const*) { model::order_warp_met(*model::current->warp); }, nullptr, where);
+}
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "primitives/model/mma.h"
+
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+namespace {
+
+struct Operands {
+  float* c;
+  const uint32_t* a;
+  uint32_t b[2];
+};
+
+template <class T>
+void unpack(uint32_t pair, float& low, float& high) {
+  low = to_float(T{static_cast<uint16_t>(pair)});
+  high = to_float(T{static_cast<uint16_t>(pair >> 16)});
+}
+
+template <class T>
+void multiply(void* const* lanes) {
+  float a[16][16];
+  float b[16][8];  // [k][n]: the inner loop runs along n
+  for (int l = 0; l < 32; ++l) {
+    const auto& from = *static_cast<const Operands*>(lanes[l]);
+    const int g = l / 4;
+    const int t = 2 * (l % 4);
+    unpack<T>(from.a[0], a[g][t], a[g][t + 1]);
+    unpack<T>(from.a[1], a[g + 8][t], a[g + 8][t + 1]);
+    unpack<T>(from.a[2], a[g][t + 8], a[g][t + 9]);
+    unpack<T>(from.a[3], a[g + 8][t + 8], a[g + 8][t + 9]);
+    unpack<T>(from.b[0], b[t][g], b[t + 1][g]);
+    unpack<T>(from.b[1], b[t + 8][g], b[t + 9][g]);
+  }
+  float c[16][8];
+  for (int row = 0; row < 16; ++row) {
+    for (int n = 0; n < 8; ++n) c[row][n] = 0;
+    for (int k = 0; k < 16; ++k) {
+      for (int n = 0; n < 8; ++n) c[row][n] += a[row][k] * b[k][n];
+    }
+  }
+  for (int l = 0; l < 32; ++l) {
+    auto& to = *static_cast<Operands*>(lanes[l]);
+    const int g = l / 4;
+    const int t = 2 * (l % 4);
+    to.c[0] += c[g][t];
+    to.c[1] += c[g][t + 1];
+    to.c[2] += c[g + 8][t];
+    to.c[3] += c[g + 8][t + 1];
+  }
+}
+
+}  // namespace
+
+template <class T>
+void mma_m16n8k16(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                  const model::Where& where) {
+  Operands mine{c, a, {b0, b1}};
+  model::meet("mma_m16n8k16", &multiply<T>, &mine, where);
+}
+
+template void mma_m16n8k16<fp16>(float (&)[4], const uint32_t (&)[4], uint32_t, uint32_t,
+                                 const model::Where&);
+template void mma_m16n8k16<bf16>(float (&)[4], const uint32_t (&)[4], uint32_t, uint32_t,
+                                 const model::Where&);
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

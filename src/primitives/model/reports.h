@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Text for people: places, settings, and who waits for what.
+#pragma once
+
+#include <string>
+
+#include "primitives/model/machine.h"
+#include "primitives/model/settings.h"
+
+namespace flashmoe::model {
+
+std::string describe(const Where& where);
+std::string describe(const Settings& settings);
+std::string deadlock_table(const Block& block);
+
+}  // namespace flashmoe::model

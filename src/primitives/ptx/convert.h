@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include "numeric/half.h"
+#include "primitives/platform.h"
+
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+
+__device__ __forceinline__ float widen(float x) { return x; }
+
+// cvt.f32.f16: exact.
+__device__ __forceinline__ float widen(fp16 x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+  return y;
+}
+
+// bf16 is the upper half of an fp32: exact.
+__device__ __forceinline__ float widen(bf16 x) {
+  return __uint_as_float(static_cast<uint32_t>(x.bits) << 16);
+}
+
+// To nearest even.
+template <class T>
+__device__ __forceinline__ T narrow(float x);
+
+template <>
+__device__ __forceinline__ float narrow<float>(float x) {
+  return x;
+}
+
+// cvt.rn.f16.f32
+template <>
+__device__ __forceinline__ fp16 narrow<fp16>(float x) {
+  fp16 y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+  return y;
+}
+
+// cvt.rn.bf16.f32 (sm_80)
+template <>
+__device__ __forceinline__ bf16 narrow<bf16>(float x) {
+  bf16 y;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+  return y;
+}
+
+// Two elements in one register, `low` in the low half: lower address, lower column. To nearest even.
+template <class T>
+__device__ __forceinline__ uint32_t pack(float low, float high);
+
+// cvt.rn.f16x2.f32
+template <>
+__device__ __forceinline__ uint32_t pack<fp16>(float low, float high) {
+  uint32_t pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+// cvt.rn.bf16x2.f32 (sm_80)
+template <>
+__device__ __forceinline__ uint32_t pack<bf16>(float low, float high) {
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

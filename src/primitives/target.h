@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Where kernel sources run: on a GPU (compiled by nvcc), or on the model of one (compiled by the host
+// compiler with FLASHMOE_MODEL defined). Whatever exists in both forms lives in an inline namespace named
+// after its target, so that one program may hold both.
+#pragma once
+
+#ifdef FLASHMOE_MODEL
+#define FLASHMOE_TARGET on_model
+#else
+#define FLASHMOE_TARGET on_gpu
+#endif
+
+// Marks plain arithmetic that host code and kernels share.
+#ifdef __CUDACC__
+#define FLASHMOE_HD __host__ __device__
+#else
+#define FLASHMOE_HD
+#endif

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// How much rounding an honest backend may do. It computes logits, exponentials and sums in fp32, in any order
+// and in any tiling, may round the weights P to the input's type before P V (but sums them unrounded), and
+// rounds the output once.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "flashmoe/attention.h"
+
+namespace flashmoe::reference {
+
+inline constexpr double kUnit = 0x1p-24;  // unit roundoff of fp32
+
+struct Precision {
+  double exp;      // relative error of exp2: fp32 rounding, or a polynomial as good as the type needs
+  double weights;  // unit roundoff of P as it enters P V
+  double weights_smallest;  // below this, P is subnormal there, and its error no longer shrinks with it
+  double output;            // unit roundoff of the stored type
+  double output_smallest;  // half the spacing of its subnormals; where they may count as zero, the largest of
+                           // them
+
+  static constexpr Precision of(DType dtype) {
+    switch (dtype) {
+      case DType::fp32:
+        return {0x1p-22, 0x1p-24, 0x1p-126, 0x1p-24, 0x1p-150};
+      case DType::fp16:
+        return {0x1p-16, 0x1p-11, 0x1p-14, 0x1p-11, 0x1p-25};
+      case DType::bf16:
+        return {0x1p-16, 0x1p-8, 0x1p-126, 0x1p-8,
+                0x1p-126};  // matrix instructions take bf16 subnormals for zero
+    }
+    return {};
+  }
+};
+
+// Roundings of a sum of n fp32 terms, in units of kUnit times the sum of magnitudes. n is the worst case. The
+// roundings of a long sum are independent: each is uniform in one unit of a partial sum that grows to its
+// full size, which gives a standard deviation of sqrt(n)/3, so 4 sqrt(n) is twelve of them.
+inline double sum_roundings(int64_t n) {
+  const auto terms = static_cast<double>(n);
+  return std::min(terms, 4 * std::sqrt(terms));
+}
+
+// Absolute error of logit j, which is the relative error of its weight. `size` is |scale| sum_i |q_i k_ij|;
+// `gap` is the distance to the row's largest logit, the argument of exp. Five further roundings: scale *
+// log2(e) (two), its product with q or with the sum (one), the products where they are not fused (one), the
+// subtraction (one).
+inline double logit_error(int64_t head_dim, DType dtype, double size, double gap) {
+  return kUnit * (sum_roundings(head_dim) + 5) * (size + gap) + Precision::of(dtype).exp;
+}
+
+// Weights below this may be flushed to zero, or raised to it by a clamp in exp2.
+inline constexpr double kSmallestWeight = 0x1p-126;
+
+}  // namespace flashmoe::reference

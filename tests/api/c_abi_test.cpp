@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// The C ABI: the same results and the same messages as the C++ API, whatever the caller's struct looks like.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "api/bad_inputs.h"
+#include "flashmoe/flashmoe.h"
+
+namespace flashmoe::test {
+namespace {
+
+flashmoe_tensor to_c(const Tensor& t) {
+  flashmoe_tensor c{
+      .data = t.data, .dtype = static_cast<int32_t>(t.dtype), .reserved = 0, .sizes = {}, .strides = {}};
+  std::copy(t.sizes.begin(), t.sizes.end(), c.sizes);
+  std::copy(t.strides.begin(), t.strides.end(), c.strides);
+  return c;
+}
+
+flashmoe_forward_args to_c(const ForwardArgs& args) {
+  flashmoe_forward_args c{};
+  c.struct_size = sizeof(c);
+  c.q = to_c(args.q);
+  c.k = to_c(args.k);
+  c.v = to_c(args.v);
+  c.out = to_c(args.out);
+  c.lse = args.lse;
+  c.mask = static_cast<int32_t>(args.mask);
+  c.device = static_cast<int32_t>(args.execution.device);
+  c.scale = args.scale ? &*args.scale : nullptr;
+  c.stream = args.execution.stream;
+  c.threads = args.execution.threads;
+  return c;
+}
+
+// Outputs as they were before any call, and a workspace that fits everything here.
+class CAbi : public testing::Test {
+ protected:
+  flashmoe_status run(const flashmoe_forward_args* call) {
+    const Workspace workspace = Workspace::in(space_.data(), space_.size());
+    return flashmoe_attention_forward(call, workspace.data, workspace.bytes);
+  }
+  static bool last_error_has(const std::string& text) {
+    return std::string(flashmoe_last_error()).find(text) != std::string::npos;
+  }
+
+  Problem problem{good_shape()};
+  flashmoe_forward_args args = to_c(problem.args);
+  const std::vector<std::byte> untouched = problem.output_bytes();
+
+ private:
+  std::vector<std::byte> space_ = std::vector<std::byte>(8 << 20);
+};
+
+TEST_F(CAbi, ComputesWhatTheCppApiComputes) {
+  for (DType dtype : kDTypes) {
+    for (Mask mask : kMasks) {
+      Shape shape = good_shape();
+      shape.dtype = dtype;
+      shape.mask = mask;
+      shape.scale = 0.3F;
+      shape.threads = 2;
+      Problem cpp(shape);
+      cpp.run();
+      Problem c(shape);
+      const flashmoe_forward_args c_args = to_c(c.args);
+      size_t bytes = 0;
+      ASSERT_EQ(flashmoe_forward_workspace_bytes(&c_args, &bytes), FLASHMOE_OK);
+      EXPECT_EQ(bytes, forward_workspace_bytes(cpp.args));
+      ASSERT_EQ(run(&c_args), FLASHMOE_OK) << flashmoe_last_error();
+      EXPECT_EQ(c.output_bytes(), cpp.output_bytes()) << describe(shape);
+    }
+  }
+}
+
+TEST_F(CAbi, RefusesBadInputWithTheSameMessageAndWritesNothing) {
+  for (const BadInput& bad : bad_inputs()) {
+    Problem spoilt(good_shape());
+    bad.spoil(spoilt.args);
+    const flashmoe_forward_args c_args = to_c(spoilt.args);
+    EXPECT_EQ(static_cast<int>(run(&c_args)), static_cast<int>(bad.code)) << bad.name;
+    for (const std::string& part : bad.says)
+      EXPECT_TRUE(last_error_has(part)) << bad.name << "\n" << flashmoe_last_error();
+    EXPECT_EQ(spoilt.output_bytes(), untouched) << bad.name;
+  }
+}
+
+TEST_F(CAbi, WorkspaceThatIsMissing) {
+  EXPECT_EQ(flashmoe_attention_forward(&args, nullptr, 0), FLASHMOE_WORKSPACE);
+  EXPECT_TRUE(last_error_has("workspace has 0 bytes")) << flashmoe_last_error();
+  EXPECT_EQ(problem.output_bytes(), untouched);
+}
+
+TEST_F(CAbi, NullArguments) {
+  size_t bytes = 77;
+  EXPECT_EQ(run(nullptr), FLASHMOE_INVALID_ARGUMENT);
+  EXPECT_TRUE(last_error_has("args is NULL"));
+  EXPECT_EQ(flashmoe_forward_workspace_bytes(nullptr, &bytes), FLASHMOE_INVALID_ARGUMENT);
+  EXPECT_EQ(bytes, 77U);
+  EXPECT_EQ(flashmoe_forward_workspace_bytes(&args, nullptr), FLASHMOE_INVALID_ARGUMENT);
+  EXPECT_TRUE(last_error_has("bytes is NULL"));
+  EXPECT_EQ(flashmoe_explain_forward(&args, nullptr, 10, nullptr), FLASHMOE_INVALID_ARGUMENT);
+  EXPECT_TRUE(last_error_has("text is NULL"));
+}
+
+TEST_F(CAbi, StructSizeThatIsTooSmallOrNeverSet) {
+  for (size_t size : {size_t{0}, size_t{8}, sizeof(args) - 1, size_t{1} << 20, ~size_t{0}}) {
+    args.struct_size = size;
+    EXPECT_EQ(run(&args), FLASHMOE_INVALID_ARGUMENT) << size;
+    EXPECT_TRUE(last_error_has("struct_size is " + std::to_string(size))) << flashmoe_last_error();
+    EXPECT_EQ(problem.output_bytes(), untouched);
+  }
+}
+
+// A program built against a later header, whose struct has more fields.
+struct Later {
+  flashmoe_forward_args known;
+  int64_t more[4];
+};
+
+TEST_F(CAbi, ALaterStructWithItsNewFieldsAtZeroWorks) {
+  Later later{args, {}};
+  later.known.struct_size = sizeof(later);
+  ASSERT_EQ(run(&later.known), FLASHMOE_OK) << flashmoe_last_error();
+  EXPECT_AGREES_WITH_ORACLE(problem, good_shape());
+}
+
+TEST_F(CAbi, ALaterStructThatUsesItsNewFieldsIsRefused) {
+  for (int field = 0; field < 4; ++field) {
+    Later later{args, {}};
+    later.known.struct_size = sizeof(later);
+    later.more[field] = int64_t{1} << 56;  // one byte of it, the last or the first
+    EXPECT_EQ(run(&later.known), FLASHMOE_UNSUPPORTED);
+    EXPECT_TRUE(last_error_has("fields that this library does not know")) << flashmoe_last_error();
+    EXPECT_EQ(problem.output_bytes(), untouched);
+  }
+}
+
+TEST_F(CAbi, ReservedFieldsMustBeZero) {
+  for (int32_t* reserved :
+       {&args.reserved, &args.q.reserved, &args.k.reserved, &args.v.reserved, &args.out.reserved}) {
+    *reserved = 5;
+    EXPECT_EQ(run(&args), FLASHMOE_UNSUPPORTED);
+    EXPECT_TRUE(last_error_has("reserved is 5; it must be 0")) << flashmoe_last_error();
+    *reserved = 0;
+  }
+  EXPECT_EQ(problem.output_bytes(), untouched);
+}
+
+TEST_F(CAbi, ASuccessClearsTheMessage) {
+  EXPECT_EQ(run(nullptr), FLASHMOE_INVALID_ARGUMENT);
+  EXPECT_STRNE(flashmoe_last_error(), "");
+  EXPECT_EQ(run(&args), FLASHMOE_OK);
+  EXPECT_STREQ(flashmoe_last_error(), "");
+}
+
+TEST_F(CAbi, EachThreadHasItsOwnMessage) {
+  args.mask = 41;
+  EXPECT_EQ(run(&args), FLASHMOE_INVALID_ARGUMENT);
+  std::thread([&] {
+    EXPECT_STREQ(flashmoe_last_error(), "");
+    flashmoe_forward_args mine = args;
+    mine.mask = 42;
+    size_t bytes = 0;
+    EXPECT_EQ(flashmoe_forward_workspace_bytes(&mine, &bytes), FLASHMOE_INVALID_ARGUMENT);
+    EXPECT_TRUE(last_error_has("mask is 42"));
+  }).join();
+  EXPECT_TRUE(last_error_has("mask is 41"));
+}
+
+TEST_F(CAbi, ExplainWritesAsMuchAsFits) {
+  size_t needed = 0;
+  ASSERT_EQ(flashmoe_explain_forward(&args, nullptr, 0, &needed), FLASHMOE_OK) << flashmoe_last_error();
+  ASSERT_GT(needed, 4U);
+  std::vector<char> text(needed + 1, '#');
+  ASSERT_EQ(flashmoe_explain_forward(&args, text.data(), needed, nullptr), FLASHMOE_OK);
+  EXPECT_EQ(std::strlen(text.data()), needed - 1);
+  EXPECT_EQ(std::string(text.data()), explain_forward(problem.args));
+  EXPECT_EQ(text[needed], '#');
+  std::vector<char> start(5, '#');
+  ASSERT_EQ(flashmoe_explain_forward(&args, start.data(), 4, nullptr), FLASHMOE_OK);
+  EXPECT_EQ(std::string(start.data()), std::string(text.data(), 3));
+  EXPECT_EQ(start[4], '#');
+}
+
+TEST_F(CAbi, ExplainRefusesWhatForwardRefuses) {
+  args.mask = 3;
+  char text[8] = "before";
+  EXPECT_EQ(flashmoe_explain_forward(&args, text, sizeof(text), nullptr), FLASHMOE_INVALID_ARGUMENT);
+  EXPECT_STREQ(text, "before");
+}
+
+TEST_F(CAbi, StatusAndEnumValuesMatchTheCppOnes) {
+  EXPECT_EQ(FLASHMOE_INVALID_ARGUMENT, static_cast<int>(ErrorCode::invalid_argument));
+  EXPECT_EQ(FLASHMOE_UNSUPPORTED, static_cast<int>(ErrorCode::unsupported));
+  EXPECT_EQ(FLASHMOE_WORKSPACE, static_cast<int>(ErrorCode::workspace));
+  EXPECT_EQ(FLASHMOE_BACKEND, static_cast<int>(ErrorCode::backend));
+  EXPECT_EQ(FLASHMOE_FP32, static_cast<int>(DType::fp32));
+  EXPECT_EQ(FLASHMOE_FP16, static_cast<int>(DType::fp16));
+  EXPECT_EQ(FLASHMOE_BF16, static_cast<int>(DType::bf16));
+  EXPECT_EQ(FLASHMOE_MASK_CAUSAL, static_cast<int>(Mask::causal));
+  EXPECT_EQ(FLASHMOE_MASK_CAUSAL_TOP_LEFT, static_cast<int>(Mask::causal_top_left));
+  EXPECT_EQ(FLASHMOE_DEVICE_CUDA, static_cast<int>(Device::cuda));
+  EXPECT_STREQ(flashmoe_version(), version().c_str());
+}
+
+}  // namespace
+}  // namespace flashmoe::test

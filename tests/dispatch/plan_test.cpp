@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "dispatch/plan.h"
+
+#include <gtest/gtest.h>
+
+namespace flashmoe::dispatch {
+namespace {
+
+ForwardProblem problem(int64_t batch, int64_t heads, int64_t rows, int64_t keys, int64_t head_dim,
+                       DType dtype = DType::bf16) {
+  return {.batch = batch,
+          .q_heads = heads,
+          .kv_heads = heads,
+          .q_rows = rows,
+          .kv_rows = keys,
+          .head_dim = head_dim,
+          .dtype = dtype,
+          .scale = 0.125F};
+}
+
+TEST(Plan, FitsEveryGpuInTheTable) {
+  for (const device::Spec& gpu : device::known()) {
+    for (DType dtype : {DType::fp32, DType::fp16, DType::bf16}) {
+      for (int64_t head_dim : {1, 32, 64, 65, 96, 128, 192, 256}) {
+        for (int64_t rows : {1, 64, 512, 5000}) {
+          for (bool aligned : {false, true}) {
+            const auto plan = plan_forward(problem(2, 4, rows, rows, head_dim, dtype), aligned, gpu);
+            EXPECT_LE(plan.smem_bytes, gpu.smem_per_block) << gpu.name << " D=" << head_dim;
+            EXPECT_GE(plan.head_dim, head_dim);
+            EXPECT_GE(plan.blocks, 1U);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Plan, CoversEveryRowOnce) {
+  for (int64_t rows : {1, 7, 8, 127, 128, 129, 1000}) {
+    for (int64_t group : {1, 3, 8}) {
+      ForwardProblem p = problem(3, 2 * group, rows, 777, 64);
+      p.kv_heads = 2;
+      const auto plan = plan_forward(p, true, device::find("H200"));
+      const int64_t tiles = (rows * plan.pack + plan.tile_q - 1) / plan.tile_q;
+      EXPECT_EQ(plan.blocks, tiles * p.batch * p.q_heads / plan.pack) << rows << " rows, group of " << group;
+    }
+  }
+}
+
+TEST(Plan, ScalarKernelTakesWhatTensorCoresCanNot) {
+  const auto& gpu = device::find("H200");
+  EXPECT_EQ(plan_forward(problem(1, 1, 64, 64, 64, DType::fp32), true, gpu).kernel, ForwardKernel::naive);
+  for (float scale : {0.0F, -1.0F, 1e-40F, 3e38F}) {
+    ForwardProblem p = problem(1, 1, 64, 64, 64);
+    p.scale = scale;
+    EXPECT_EQ(plan_forward(p, true, gpu).kernel, ForwardKernel::naive) << scale;
+    EXPECT_THROW(plan_forward(p, true, gpu, {.kernel = ForwardKernel::ampere_forward}), Error);
+  }
+}
+
+TEST(Plan, ShortSequencesTakeTheLatencyPathWhileOneWaveHoldsThem) {
+  const auto& gpu = device::find("H200");
+  EXPECT_EQ(plan_forward(problem(1, 1, 128, 128, 64), true, gpu).kernel, ForwardKernel::small_forward);
+  EXPECT_EQ(plan_forward(problem(1, 8, 128, 128, 64), true, gpu).kernel, ForwardKernel::small_forward);
+  EXPECT_EQ(plan_forward(problem(64, 32, 128, 128, 64), true, gpu).kernel, ForwardKernel::ampere_forward);
+  EXPECT_EQ(plan_forward(problem(1, 1, 128, 128, 64), false, gpu).kernel, ForwardKernel::ampere_forward);
+}
+
+TEST(Plan, FewRowsAndManyKeysAreSplitUntilTheGpuIsBusy) {
+  const auto& gpu = device::find("H200");
+  ForwardProblem decode = problem(1, 32, 1, 8192, 128);
+  decode.kv_heads = 8;
+  const auto plan = plan_forward(decode, true, gpu);
+  EXPECT_EQ(plan.pack, 4);
+  EXPECT_GT(plan.num_splits, 8);
+  EXPECT_GE(plan.workspace_bytes, sizeof(float) * 129 * 32 * static_cast<std::size_t>(plan.num_splits));
+  EXPECT_GE(forward_workspace_bytes(decode, gpu), plan.workspace_bytes);
+  EXPECT_EQ(plan_forward(problem(16, 32, 4096, 4096, 128), true, gpu).num_splits, 1);
+}
+
+TEST(Plan, WorkspaceIsEnoughForEitherAlignment) {
+  for (const device::Spec& gpu : device::known()) {
+    for (int64_t keys : {100, 1000, 10000, 100000}) {
+      const ForwardProblem p = problem(1, 4, 3, keys, 100);
+      const std::size_t bytes = forward_workspace_bytes(p, gpu);
+      for (bool aligned : {false, true}) EXPECT_GE(bytes, plan_forward(p, aligned, gpu).workspace_bytes);
+    }
+  }
+}
+
+TEST(Plan, CausalGridsBeginWithTheLongestTiles) {
+  const auto& gpu = device::find("H200");
+  ForwardProblem p = problem(2, 16, 8192, 8192, 128);
+  EXPECT_FALSE(plan_forward(p, true, gpu).last_first);
+  p.mask = Mask::causal;
+  const auto plan = plan_forward(p, true, gpu);
+  EXPECT_TRUE(plan.last_first);
+  // K and V of one head have 4 MB: seven heads fit half of the 60 MB of L2.
+  EXPECT_EQ(plan.heads_at_once, 7);
+}
+
+TEST(Plan, RefusesWhatNoKernelTakes) {
+  const auto& gpu = device::find("H200");
+  EXPECT_THROW(plan_forward(problem(1, 1, 1, 1, 257), true, gpu), Error);
+  EXPECT_THROW(plan_forward(problem(1, 1, int64_t{1} << 31, 1, 64), true, gpu), Error);
+  EXPECT_THROW(plan_forward(problem(1, 1, 1, int64_t{1} << 31, 64), true, gpu), Error);
+  EXPECT_THROW(plan_forward(problem(int64_t{1} << 20, 1 << 12, 1, 1024, 64), true, gpu), Error);
+  device::Spec old = gpu;
+  old.arch = 75;
+  EXPECT_THROW(plan_forward(problem(1, 1, 1, 1, 64), true, old), Error);
+}
+
+TEST(Plan, SaysWhatItDoesAndWhy) {
+  const auto& gpu = device::find("L4");
+  const ForwardProblem p = problem(1, 1, 1, 30000, 64);
+  const std::string text = explain(plan_forward(p, true, gpu), p, gpu);
+  for (const char* part : {"ampere_forward", "because", "splits", "58 SMs", "workspace"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace flashmoe::dispatch

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include "kernels/on_model.h"
+
+namespace flashmoe::test {
+namespace {
+
+constexpr dispatch::ForwardChoice kNaive{.kernel = dispatch::ForwardKernel::naive};
+
+TEST(Naive, TakesEveryTypeAndMask) {
+  for (DType dtype : {DType::fp32, DType::fp16, DType::bf16}) {
+    for (Mask mask : {Mask::none, Mask::causal, Mask::causal_top_left}) {
+      EXPECT_RUNS_ON_MODEL(
+          {.q_heads = 2, .kv_heads = 1, .q_rows = 37, .kv_rows = 129, .dtype = dtype, .mask = mask}, kNaive);
+    }
+  }
+}
+
+TEST(Naive, TakesEveryHeadDim) {
+  for (int64_t head_dim : {1, 3, 31, 32, 33, 64, 65, 128, 129, 200, 256}) {
+    EXPECT_RUNS_ON_MODEL({.q_rows = 65, .kv_rows = 70, .head_dim = head_dim, .mask = Mask::causal}, kNaive,
+                         1);
+  }
+}
+
+TEST(Naive, TakesSizesAroundATile) {
+  for (int64_t rows : {1, 63, 64, 65}) {
+    for (int64_t keys : {1, 63, 64, 65, 128}) {
+      EXPECT_RUNS_ON_MODEL({.q_rows = rows, .kv_rows = keys, .head_dim = 40, .mask = Mask::causal}, kNaive,
+                           1);
+    }
+  }
+}
+
+TEST(Naive, TakesStridesBatchesAndGroups) {
+  for (Layout layout : {Layout::bhsd, Layout::bshd, Layout::padded}) {
+    EXPECT_RUNS_ON_MODEL({.batch = 2,
+                          .q_heads = 6,
+                          .kv_heads = 2,
+                          .q_rows = 20,
+                          .kv_rows = 70,
+                          .head_dim = 24,
+                          .dtype = DType::bf16,
+                          .mask = Mask::causal,
+                          .layout = layout},
+                         kNaive);
+  }
+}
+
+TEST(Naive, TakesHugeLogitsAndAnyScale) {
+  EXPECT_RUNS_ON_MODEL({.q_rows = 70, .kv_rows = 70, .spread = 40}, kNaive, 1);
+  for (float scale : {-1.0F, 0.0F, 1e-40F}) {
+    const Shape shape{.q_rows = 10, .kv_rows = 70, .mask = Mask::causal_top_left};
+    Problem problem(shape);
+    problem.args.scale = scale;
+    problem.problem.scale = scale;
+    run_on_model(problem);
+    EXPECT_AGREES_WITH_ORACLE(problem, shape);
+  }
+}
+
+}  // namespace
+}  // namespace flashmoe::test

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/on_model.h"
+
+#include <cstring>
+#include <memory>
+
+#include "dispatch/run.h"
+
+namespace flashmoe::test {
+namespace {
+
+void allow(const char* name, const Tensor& t, bool writable) {
+  int64_t elements = t.sizes[3];
+  for (std::size_t i = 0; i < 3; ++i) elements += (t.sizes[i] - 1) * t.strides[i];
+  model::allow_memory(name, t.data, static_cast<std::size_t>(elements * element_bytes(t.dtype)), writable);
+}
+
+struct Forget {
+  ~Forget() { model::forget_memory(); }
+};
+
+}  // namespace
+
+dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how, const Launch& launch) {
+  const Forget forget;
+  model::settings() = how.settings;
+  const ForwardArgs& args = problem.args;
+  allow("q", args.q, false);
+  allow("k", args.k, false);
+  allow("v", args.v, false);
+  allow("out", args.out, true);
+  if (args.lse != nullptr) {
+    model::allow_memory(
+        "lse", args.lse,
+        static_cast<std::size_t>(args.q.sizes[0] * args.q.sizes[1] * args.q.sizes[2]) * sizeof(float), true);
+  }
+  const bool aligned = how.claim_aligned && dispatch::rows_are_aligned(args);
+  const auto plan = dispatch::plan_forward(problem.problem, aligned, device::find(how.gpu), how.choice);
+  // A heap block of exactly this size, full of NaN patterns.
+  const std::unique_ptr<std::byte[]> space(new std::byte[plan.workspace_bytes + kWorkspaceAlignment]);
+  std::memset(space.get(), 0xFF, plan.workspace_bytes + kWorkspaceAlignment);
+  Workspace workspace = Workspace::in(space.get(), plan.workspace_bytes + kWorkspaceAlignment);
+  workspace.bytes = plan.workspace_bytes;
+  if (plan.workspace_bytes > 0) model::allow_memory("workspace", workspace.data, plan.workspace_bytes, true);
+  if (launch) {
+    launch(plan, workspace);
+  } else {
+    dispatch::run_forward(plan, problem.problem, args, workspace);
+  }
+  return plan;
+}
+
+std::string trouble_on_model(const Shape& shape, const dispatch::ForwardChoice& choice, int seeds,
+                             bool claim_aligned) {
+  for (int seed = 0; seed < seeds; ++seed) {
+    for (model::CopyTime copies : {model::CopyTime::late, model::CopyTime::early}) {
+      Problem problem(shape);
+      std::string wrong;
+      try {
+        run_on_model(problem, {.choice = choice,
+                               .settings = {.seed = static_cast<uint64_t>(seed), .copies = copies},
+                               .claim_aligned = claim_aligned});
+        wrong = problem.disagreement();
+      } catch (const std::exception& failure) {
+        wrong = failure.what();
+      }
+      if (!wrong.empty()) {
+        return describe(shape) + ", seed " + std::to_string(seed) +
+               (copies == model::CopyTime::late ? ", late copies: " : ", early copies: ") + wrong;
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace flashmoe::test

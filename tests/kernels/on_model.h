@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Runs a problem through plan and launch on the model of a GPU, every address checked against the tensors.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "dispatch/plan.h"
+#include "primitives/model/settings.h"
+#include "support/problem.h"
+
+namespace flashmoe::test {
+
+struct OnModel {
+  dispatch::ForwardChoice choice{};
+  model::Settings settings{};
+  std::string_view gpu = "H200";  // what to plan for
+  bool claim_aligned = true;      // false: take the path for unaligned rows even where rows are aligned
+};
+
+// The plan that was run. Throws model::Failure when the kernel breaks a rule. `launch` takes the place of the
+// plan's own kernel when given.
+using Launch = std::function<void(const dispatch::ForwardPlan&, Workspace)>;
+dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how = {}, const Launch& launch = {});
+
+// Builds the problem and runs it under early and late copies and several schedules; the first thing that is
+// wrong, or "".
+std::string trouble_on_model(const Shape& shape, const dispatch::ForwardChoice& choice = {}, int seeds = 2,
+                             bool claim_aligned = true);
+
+}  // namespace flashmoe::test
+
+#define EXPECT_RUNS_ON_MODEL(...) EXPECT_EQ(::flashmoe::test::trouble_on_model(__VA_ARGS__), "")

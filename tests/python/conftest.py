@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def root():
+    """The repository's root folder."""
+    return ROOT
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(20251003)
+
+
+@pytest.fixture
+def clean_environment():
+    """The environment of a user who has set nothing: no path to this checkout's package.
+
+    What is built in it has the backends of the module under test, so that a CPU build stays quick beside nvcc.
+    """
+    from flashmoe_science import _C
+
+    cuda = "ON" if "cuda" in _C.library_version else "OFF"
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {**clean, "FLASHMOE_CUDA": cuda, "CMAKE_ARGS": f"-DFLASHMOE_CUDA={cuda}"}
+
+
+class Maker:
+    """Normal random tensors of one library: make("float32", 1, 2, 37, 64)."""
+
+    def __init__(self, library):
+        self.name = library
+        self.random = np.random.default_rng(1)
+
+    def __call__(self, dtype, *shape, spread=1.0):
+        values = (self.random.standard_normal(shape) * spread).astype(np.float32)
+        if self.name == "torch":
+            import torch
+
+            return torch.from_numpy(values).to(getattr(torch, dtype))
+        if dtype == "bfloat16":
+            return values.astype(
+                pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed").bfloat16
+            )
+        return values.astype(dtype)
+
+
+@pytest.fixture(params=["numpy", "torch"])
+def make(request):
+    """Runs the test once with NumPy arrays, once with PyTorch tensors."""
+    if request.param == "torch":
+        pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
+    return Maker(request.param)

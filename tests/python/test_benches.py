@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""The benches run, check before they time, and keep their formats. No figure is judged here."""
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+SHAPES = ["Tiny", "Small", "Medium", "Large", "XLarge", "Multi-head"]
+
+
+def run(root, *arguments, **options):
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=root, capture_output=True, text=True, timeout=600, **options
+    )
+
+
+def without_torch(environment, folder):
+    """The same environment, where `import torch` fails."""
+    (folder / "torch.py").write_text("raise ImportError('hidden by a test')\n")
+    return {**environment, "PYTHONPATH": str(folder)}
+
+
+def test_the_users_bench(root, torch, clean_environment):
+    done = run(root, "benches/bench_correctness_and_speed.py", "--quick", env=clean_environment)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert sum(line.startswith("  ok ") for line in lines) == 6
+    for shape in SHAPES:
+        assert any(line.startswith(f"  {shape} ") for line in lines)
+    assert lines[-1].startswith("Speedup: ") and lines[-1].endswith("x (FlashMoE-Science vs PyTorch)")
+    assert "Geometric mean" in lines[-2]
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "fp16"])
+def test_the_users_bench_without_pytorch(root, tmp_path, clean_environment, dtype):
+    done = run(
+        root,
+        "benches/bench_correctness_and_speed.py",
+        "--quick",
+        "--dtype",
+        dtype,
+        env=without_torch(clean_environment, tmp_path),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "PyTorch is not installed; compared with NumPy" in done.stdout
+    assert done.stdout.splitlines()[-1].endswith("x (FlashMoE-Science vs NumPy)")
+
+
+def test_the_users_bench_as_json(root, tmp_path, clean_environment):
+    done = run(
+        root,
+        "benches/bench_correctness_and_speed.py",
+        "--quick",
+        "--json",
+        "--causal",
+        "--threads",
+        "1",
+        env=without_torch(clean_environment, tmp_path),
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert [row["shape"] for row in document["rows"]] == SHAPES
+    for row in document["rows"]:
+        assert row["flashmoe_ms"] > 0 and row["rival_ms"] > 0 and row["ratio_low"] <= row["ratio_high"]
+    logs = [math.log(row["ratio"]) for row in document["rows"]]
+    assert math.isclose(document["speedup"], math.exp(sum(logs) / 6))
+
+
+WRONG_KERNEL = """
+import sys
+sys.path[:0] = [{benches!r}, {package!r}]
+import flashmoe_science
+right = flashmoe_science.attention
+def wrong(*args, **options):
+    result = right(*args, **options)
+    out = result[0] if isinstance(result, tuple) else result
+    out[0, 0, 7, 3] += 0.01
+    return result
+flashmoe_science.attention = wrong
+import bench_correctness_and_speed
+sys.argv = ["bench", "--quick"]
+bench_correctness_and_speed.main()
+"""
+
+
+def test_a_wrong_kernel_is_not_timed(root, clean_environment):
+    script = WRONG_KERNEL.format(benches=str(root / "benches"), package=str(root / "python"))
+    done = run(root, "-c", script, env=clean_environment)
+    assert done.returncode != 0
+    assert "WRONG Tiny" in done.stdout and "(0, 0, 7, 3)" in done.stdout
+    assert "Speedup" not in done.stdout
+
+
+def test_attention_cpu_and_the_readme_table(root, torch, tmp_path, clean_environment):
+    results = tmp_path / "attention_cpu.json"
+    done = run(
+        root,
+        "benches/attention_cpu.py",
+        "--quick",
+        "--seconds",
+        "0.05",
+        "--only",
+        "D=64  S=32",
+        "--json",
+        str(results),
+        env=clean_environment,
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(results.read_text())
+    assert len(document["cells"]) == 4
+    for cell in document["cells"]:
+        assert cell["correct"] and cell["ratio"] > 0 and cell["gflops"] > 0
+    assert document["summary"]["all"]["least"] == min(cell["ratio"] for cell in document["cells"])
+
+    readme = tmp_path / "README.md"
+    readme.write_text("before\n<!-- figures: attention_cpu -->\nold\n<!-- /figures -->\nafter\n")
+    table = ["scripts/readme-table", "--readme", str(readme), "--results", str(tmp_path)]
+    assert run(root, *table, "--check").returncode != 0
+    assert run(root, *table).returncode == 0
+    text = readme.read_text()
+    assert text.startswith("before\n") and text.endswith("<!-- /figures -->\nafter\n") and "old" not in text
+    assert "| fp32 causal, D=64 |" in text and "| all |" in text
+    assert run(root, *table, "--check").returncode == 0
+
+
+def test_attention_cpu_says_what_it_needs(root, tmp_path, clean_environment):
+    done = run(root, "benches/attention_cpu.py", "--quick", env=without_torch(clean_environment, tmp_path))
+    assert done.returncode != 0
+    assert "PyTorch is not installed" in done.stderr and "scripts/python-env" in done.stderr
+
+
+def test_statistics(root, monkeypatch):
+    monkeypatch.syspath_prepend(str(root / "benches"))
+    import harness
+
+    assert harness.median([3, 1, 2]) == 2 and harness.median([4, 1, 2, 3]) == 2.5
+    assert math.isclose(harness.geometric_mean([2, 8]), 4)
+    ratio, low, high = harness.ratio_of_medians([2.0, 2.2, 1.9, 2.1, 2.0], [1.0, 1.1, 0.95, 1.05, 1.0])
+    assert low <= ratio <= high and 1.9 < low and high < 2.1  # paired: the common noise cancels
+    assert harness.ratio_of_medians([3.0], [1.0, 2.0, 3.0]) == (1.5, None, None)
+
+
+def test_the_median_of_a_short_cell_counts_every_round(root, monkeypatch):
+    monkeypatch.syspath_prepend(str(root / "benches"))
+    import harness
+
+    calls = {"a": 0, "b": 0}
+
+    def count(name):
+        calls[name] += 1
+
+    samples = harness.sample({name: lambda name=name: count(name) for name in calls}, 0.0, min_rounds=4)
+    assert len(samples["a"]) == len(samples["b"]) == 4
+    assert all(value > 0 for value in samples["a"] + samples["b"])
+    assert calls["a"] > 4 and calls["b"] > 4
