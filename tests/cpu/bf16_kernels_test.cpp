@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <ostream>
 #include <random>
 #include <string>
 
@@ -24,6 +25,8 @@ struct Candidate {
   const cpu::Kernel* (*kernel)();  // null where it can't run
   const char* needs;
 };
+
+void PrintTo(const Candidate& candidate, std::ostream* to) { *to << candidate.name; }
 
 const cpu::Kernel* neon_kernel([[maybe_unused]] bool rows) {
 #ifdef FLASHMOE_NEON_BF16
