@@ -19,8 +19,7 @@ struct Precision {
   double weights;  // unit roundoff of P as it enters P V
   double weights_smallest;  // below this, P is subnormal there, and its error no longer shrinks with it
   double output;            // unit roundoff of the stored type
-  double output_smallest;  // half the spacing of its subnormals; where they may count as zero, the largest of
-                           // them
+  double output_smallest;   // half the spacing of its subnormals, or the largest where they may count as zero
 
   static constexpr Precision of(DType dtype) {
     switch (dtype) {
@@ -29,8 +28,8 @@ struct Precision {
       case DType::fp16:
         return {0x1p-16, 0x1p-11, 0x1p-14, 0x1p-11, 0x1p-25};
       case DType::bf16:
-        return {0x1p-16, 0x1p-8, 0x1p-126, 0x1p-8,
-                0x1p-126};  // matrix instructions take bf16 subnormals for zero
+        // Matrix instructions take bf16 subnormals for zero.
+        return {0x1p-16, 0x1p-8, 0x1p-126, 0x1p-8, 0x1p-126};
     }
     return {};
   }
