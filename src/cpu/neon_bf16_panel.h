@@ -14,6 +14,10 @@
 // raised only when the maximum has grown well past it. l sums P before it is rounded to bf16.
 #pragma once
 
+#include "cpu/neon_bf16.h"
+
+#ifdef FLASHMOE_NEON_BF16
+
 #include <arm_neon.h>
 
 #include <algorithm>
@@ -292,3 +296,4 @@ struct PanelOps {
 }  // namespace flashmoe::cpu::neon_bf16
 
 #pragma GCC pop_options
+#endif

@@ -209,7 +209,8 @@ const Kernel& neon_bf16_rows_kernel() {
                                  .attend = attend_tiled<neon_bf16::RowsOps>,
                                  .scratch_bytes = tiled_scratch_bytes<neon_bf16::RowsOps>,
                                  .panel_rows = 2 * neon_bf16::kMaxPairs,
-                                 .packing_rows = 0};
+                                 .packing_rows = 0,
+                                 .core_flop_per_us = 40e3};
   return kernel;
 }
 

@@ -14,7 +14,7 @@ void start(const kernels::ForwardParams& params) {
                .blocks_y = static_cast<unsigned>(params.order.batch * params.order.heads),
                .threads = S::tuning.threads(),
                .smem_bytes = S::tuning.smem_bytes()},
-              params, false);
+              kernels::small::AnyParams(params, false));
 }
 
 inline void run(const kernels::ForwardParams& params, bool, int, unsigned) {
