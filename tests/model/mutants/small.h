@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Compiled once per mutant, with `small`, the kernel's namespace, defined as the mutant's own name.
-#include "kernels/small_forward/kernel.cuh"
-#include "model/mutants/registry.h"
-#include "primitives/launch.h"
+// Included once per mutant, behind its kernel and with `small`, the kernel's namespace, defined as the
+// mutant's own name.
 
-namespace flashmoe::test {
-namespace {
+namespace flashmoe::test::FLASHMOE_MUTANT {
 
 template <int kIndex>
 void start(const kernels::ForwardParams& params) {
@@ -20,13 +17,12 @@ void start(const kernels::ForwardParams& params) {
               kernels::small::AnyParams(params, false));
 }
 
-void run(const kernels::ForwardParams& params, bool, int, unsigned) {
+inline void run(const kernels::ForwardParams& params, bool, int, unsigned) {
   // The general forms for up to 128 keys.
   params.head_dim <= 64 ? start<kernels::small::find_tuning(64, 128, 1 << 20)>(params)
                         : start<kernels::small::find_tuning(128, 128, 1 << 20)>(params);
 }
 
-const Registration registration("small_forward", FLASHMOE_MISTAKE, &run);
+inline const Registration registration("small_forward", FLASHMOE_MISTAKE, &run);
 
-}  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::FLASHMOE_MUTANT
