@@ -20,7 +20,8 @@ template <class Spec>
 struct Smem {
   static constexpr Tuning kTuning = Spec::tuning;
   static constexpr int kKeys = kTuning.keys_per_warp;
-  static constexpr int kUnits = kTuning.head_dim / 16;  // an output tile is 8 x D = kUnits x 32 lanes x 4 floats
+  static constexpr int kUnits =
+      kTuning.head_dim / 16;  // an output tile is 8 x D = kUnits x 32 lanes x 4 floats
 
   union Warp {
     struct {
@@ -33,7 +34,8 @@ struct Smem {
   RowStats stats[kRows][kTuning.warps];
 
   // Where chunk c of row r is kept, so that the eight lanes that read together touch all banks once.
-  // K is read as (row g, chunk t + 4 j): two rows at a time. V as (row 2 t, chunk g): one chunk column of four row pairs.
+  // K is read as (row g, chunk t + 4 j): two rows at a time. V as (row 2 t, chunk g): one chunk column of
+  // four row pairs.
   static constexpr FLASHMOE_HD int k_place(int row, int chunk) { return chunk ^ ((row & 1) << 2); }
   static constexpr FLASHMOE_HD int v_place(int row, int chunk) { return chunk ^ (((row >> 1) & 3) << 1); }
 };

@@ -11,6 +11,7 @@
 #include <random>
 #include <utility>
 
+#include "primitives/model/order.h"
 #include "primitives/model/reports.h"
 #include "primitives/model/settings.h"
 
@@ -29,7 +30,6 @@ namespace {
 
 Statistics counts;
 
-constexpr std::size_t kGuardBytes = 1024;
 constexpr std::byte kGuard{0xA5};
 constexpr std::byte kPoison{0xFF};  // a NaN in every floating-point type
 
@@ -139,12 +139,14 @@ void Run::one_block(unsigned x, unsigned y) {
     thread.lane = static_cast<int>(i % 32);
     thread.exited = false;
     thread.waits_for = nullptr;
+    thread.last = Where::current();
     thread.copies.clear();
     thread.copy_groups = 0;
     thread.warp->lanes |= 1U << thread.lane;
     thread.fiber.prepare(&thread_main);
   }
   for (Warp& warp : block_.warps) warp.runnable = warp.lanes;
+  order_begin(block_);
   run_until_done();
   ASAN_UNPOISON_MEMORY_REGION(block_.smem - kGuardBytes, kGuardBytes);
   ASAN_UNPOISON_MEMORY_REGION(block_.smem + block_.smem_bytes, kGuardBytes);

@@ -38,8 +38,9 @@ struct Thread {
   bool exited = false;
   const char* waits_for = nullptr;  // null while it can run
   Where where{};                    // of the wait
-  std::vector<Copy> copies;         // in the order of issue
-  uint64_t copy_groups = 0;         // committed so far
+  Where last{};              // of the last primitive it called, for accesses that have no place of their own
+  std::vector<Copy> copies;  // in the order of issue
+  uint64_t copy_groups = 0;  // committed so far
 };
 
 // One warp-wide operation that some lanes have reached and others not.
@@ -93,6 +94,9 @@ void check_global(const void* data, std::size_t bytes, bool write, const Where& 
 // The place in the block's shared memory that a 32-bit address names; it must hold `bytes` and be aligned to
 // them.
 std::byte* shared_place(uint32_t address, std::size_t bytes, const char* what, const Where& where);
+
+// Zones before and behind a block's shared memory that nothing may touch.
+inline constexpr std::size_t kGuardBytes = 1024;
 
 // Shared addresses begin here, so that 0 and anything near it is an error.
 inline constexpr uint32_t kSharedWindow = 0x400;
