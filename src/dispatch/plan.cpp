@@ -7,6 +7,7 @@
 
 #include "flashmoe/error.h"
 #include "kernels/ampere_forward/launch.h"
+#include "kernels/decode_forward/spec.h"
 #include "kernels/naive/smem.h"
 #include "kernels/small_forward/spec.h"
 
@@ -105,6 +106,13 @@ int choose_splits(const ForwardPlan& plan, const ForwardProblem& p, const device
   return 1;
 }
 
+// What the splits leave for combine_splits: fp32 rows and their LSE.
+std::size_t partials_bytes(const ForwardPlan& plan, const ForwardProblem& p) {
+  if (plan.num_splits == 1) return 0;
+  const int64_t rows = p.batch * p.q_heads * p.q_rows;
+  return static_cast<std::size_t>(plan.num_splits * rows * (plan.head_dim + 1)) * sizeof(float);
+}
+
 ForwardPlan plan_naive(const ForwardProblem& p, const device::Spec& spec, const char* reason) {
   namespace naive = kernels::naive;
   ForwardPlan plan{.kernel = ForwardKernel::naive,
@@ -137,11 +145,7 @@ ForwardPlan plan_ampere(const ForwardProblem& p, bool aligned, const device::Spe
     plan.pack = group;
   set_grid(plan, p, spec);
   plan.num_splits = splits.value_or(choose_splits(plan, p, spec));
-  if (plan.num_splits > 1) {
-    const int64_t rows = p.batch * p.q_heads * p.q_rows;
-    plan.workspace_bytes =
-        static_cast<std::size_t>(plan.num_splits * rows * (plan.head_dim + 1)) * sizeof(float);
-  }
+  plan.workspace_bytes = partials_bytes(plan, p);
   return plan;
 }
 
@@ -174,7 +178,94 @@ ForwardPlan plan_small(const ForwardProblem& p, const device::Spec& spec, const 
   return plan;
 }
 
-// Every block of small_forward reads all keys of its head for just 8 rows: it pays while that many blocks run at once.
+// Why decode_forward can't take it; null when it can.
+const char* too_much_for_decode(const ForwardProblem& p, bool aligned) {
+  if (!aligned || p.head_dim % 8 != 0) return "rows that are not whole multiples of 16 bytes";
+  if (p.head_dim > 128) return "head_dim above 128";
+  if (p.q_rows * p.group() > kernels::decode::kRows) return "more than 8 query rows for a K/V head";
+  if (p.batch > kMaxGridY || p.kv_heads > kMaxGridY) return "more than 65,535 K/V heads or batch entries";
+  return nullptr;
+}
+
+// How decode_forward shares the keys of a K/V head.
+struct DecodeCut {
+  int tuning, splits;
+};
+
+int decode_blocks_per_sm(const kernels::decode::Tuning& t, const device::Spec& spec) {
+  return device::blocks_per_sm(spec, t.threads(), 128, t.smem_bytes());
+}
+
+// The first configuration with this cluster that takes the problem; -1 when there is none.
+int find_decode_tuning(const ForwardProblem& p, const device::Spec& spec, int cluster, int splits) {
+  namespace decode = kernels::decode;
+  for (int i = 0; i < decode::kNumTunings; ++i) {
+    const decode::Tuning& t = decode::kTunings[i];
+    if (t.cluster == cluster && t.smem_bytes() <= spec.smem_per_block && decode_blocks_per_sm(t, spec) >= 1 &&
+        decode::takes(t, p.head_dim, p.kv_rows, splits)) {
+      return i;
+    }
+  }
+  return -1;
+}
+
+// As many blocks per K/V head as the SMs hold, but none with less than kFewKeys keys: first as a cluster,
+// which needs no second kernel. Splits on top pay for that kernel only when there is much to read.
+DecodeCut cut_for_decode(const ForwardProblem& p, const device::Spec& spec) {
+  constexpr int64_t kFewKeys = 128;
+  constexpr int64_t kMuchBytes = 96 << 20;
+  const int64_t heads = p.batch * p.kv_heads;
+  const int64_t wanted = std::clamp<int64_t>(spec.sms / heads, 1, ceil_div(p.kv_rows, kFewKeys));
+  int cluster = 1;
+  while (2 * cluster <= std::min<int64_t>(wanted, spec.max_cluster)) cluster *= 2;
+  const int64_t bytes = 2 * heads * p.kv_rows * p.head_dim * element_bytes(p.dtype);
+  int splits = 1;
+  if (spec.max_cluster == 1 || bytes >= kMuchBytes) {
+    splits = static_cast<int>(std::min<int64_t>(wanted / cluster, kMaxSplits));
+  }
+  return {find_decode_tuning(p, spec, cluster, splits), splits};
+}
+
+ForwardPlan plan_decode(const ForwardProblem& p, const device::Spec& spec, const ForwardChoice& choice,
+                        const char* reason) {
+  namespace decode = kernels::decode;
+  DecodeCut cut = cut_for_decode(p, spec);
+  if (choice.num_splits) {
+    cut = {find_decode_tuning(p, spec, decode::kTunings[cut.tuning].cluster, *choice.num_splits),
+           *choice.num_splits};
+  }
+  if (choice.tuning) {
+    cut = {*choice.tuning, choice.num_splits.value_or(1)};
+    if (cut.tuning < 0 || cut.tuning >= decode::kNumTunings) {
+      refuse("tuning is " + std::to_string(cut.tuning) + "; decode_forward has 0 to " +
+             std::to_string(decode::kNumTunings - 1));
+    }
+    const decode::Tuning& t = decode::kTunings[cut.tuning];
+    if (t.cluster > spec.max_cluster || t.smem_bytes() > spec.smem_per_block ||
+        !decode::takes(t, p.head_dim, p.kv_rows, cut.splits)) {
+      refuse("configuration " + std::to_string(cut.tuning) +
+             " of decode_forward does not take this problem here");
+    }
+  }
+  const decode::Tuning& tuning = decode::kTunings[cut.tuning];
+  ForwardPlan plan{.kernel = ForwardKernel::decode_forward,
+                   .head_dim = tuning.head_dim,
+                   .tile_q = decode::kRows,
+                   .tile_kv = tuning.block_keys,
+                   .threads = tuning.threads(),
+                   .smem_bytes = tuning.smem_bytes(),
+                   .tuning = cut.tuning,
+                   .pack = static_cast<int>(p.group()),
+                   .num_splits = cut.splits,
+                   .cluster = tuning.cluster,
+                   .reason = reason};
+  set_grid(plan, p, spec);
+  plan.workspace_bytes = partials_bytes(plan, p);
+  return plan;
+}
+
+// Every block of small_forward reads all keys of its head for just 8 rows: it pays while that many blocks run
+// at once.
 bool small_pays(const ForwardPlan& plan, const device::Spec& spec) {
   return plan.blocks <= static_cast<unsigned>(spec.sms);
 }
@@ -189,6 +280,8 @@ const char* name_of(ForwardKernel kernel) {
       return "ampere_forward";
     case ForwardKernel::small_forward:
       return "small_forward";
+    case ForwardKernel::decode_forward:
+      return "decode_forward";
   }
   return "?";
 }
@@ -211,9 +304,18 @@ ForwardPlan plan_forward(const ForwardProblem& problem, bool aligned, const devi
     if (too_much) refuse(std::string("the chosen kernel, small_forward, does not take ") + too_much);
     return plan_small(problem, spec, reason);
   }
-  if (!choice.kernel && !choice.num_splits && !too_much) {
-    const ForwardPlan small = plan_small(problem, spec, "few keys and few rows: latency is all there is");
-    if (small_pays(small, spec)) return small;
+  const char* not_decode = too_much_for_decode(problem, aligned);
+  if (kernel == ForwardKernel::decode_forward) {
+    if (not_decode) refuse(std::string("the chosen kernel, decode_forward, does not take ") + not_decode);
+    return plan_decode(problem, spec, choice, reason);
+  }
+  if (!choice.kernel && !choice.num_splits) {
+    if (!too_much) {
+      const ForwardPlan small = plan_small(problem, spec, "few keys and few rows: latency is all there is");
+      if (small_pays(small, spec)) return small;
+    }
+    if (!not_decode)
+      return plan_decode(problem, spec, {}, "few rows for many keys: reading them is all there is");
   }
   return plan_ampere(problem, aligned, spec, choice.num_splits, reason);
 }
@@ -231,6 +333,7 @@ std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, cons
   if (plan.pack > 1)
     text += "packed: the " + std::to_string(plan.pack) + " query heads of a K/V head share tiles\n";
   text += "grid: " + std::to_string(plan.blocks) + " blocks";
+  if (plan.cluster > 1) text += " x " + std::to_string(plan.cluster) + " in a cluster that shares the keys";
   if (plan.num_splits > 1)
     text += " x " + std::to_string(plan.num_splits) + " splits of the keys, then combine_splits";
   text += ", " + std::to_string(plan.threads) + " threads and " + std::to_string(plan.smem_bytes) +

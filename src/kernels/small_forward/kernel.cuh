@@ -5,15 +5,13 @@
 // Roles: a CTA takes 8 packed query rows (row r is position r / group of head r % group) and all keys; its warps share
 // the keys. Each warp copies its own K and V, computes S = Q K^T, P = exp2(S - m) and O^T = V^T P^T alone, without
 // meeting the others; one barrier, and the partial outputs are merged.
-//
-// Two liberties make it cheap. The order of a contraction is free, so a lane feeds 8 consecutive elements of a row to
-// two matrix instructions: fragments of Q and K are 16-byte loads. And O^T takes the scores as they lie in the
-// accumulators as its B operand, and leaves each lane with 8 consecutive output columns.
+// The two products are those of eight_rows.cuh.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 
+#include "kernels/eight_rows.cuh"
 #include "kernels/forward_params.h"
 #include "kernels/small_forward/smem.h"
 #include "kernels/small_forward/spec.h"
@@ -21,11 +19,9 @@
 #include "primitives/convert.h"
 #include "primitives/cp_async.h"
 #include "primitives/dependent_launch.h"
-#include "primitives/halves.h"
 #include "primitives/index.h"
 #include "primitives/math.h"
 #include "primitives/memory.h"
-#include "primitives/mma.h"
 #include "primitives/shared.h"
 #include "primitives/shuffle.h"
 
@@ -37,20 +33,6 @@ struct Place {
   int batch, kv_head;
   int first_row;  // packed row of the CTA's first query row
 };
-
-struct QueryRow {
-  int position, head;  // head within the group
-  bool real;           // false past the last row
-};
-
-__device__ __forceinline__ QueryRow query_row(const ForwardParams& p, int row) {
-  const int position = p.group == 1 ? row : row / p.group;
-  return {position, row - position * p.group, position < p.q_rows};
-}
-
-__device__ __forceinline__ uint32_t word(const gpu::Chunk& chunk, int i) {
-  return i == 0 ? chunk.x : i == 1 ? chunk.y : i == 2 ? chunk.z : chunk.w;
-}
 
 // Starts the copy of this warp's rows of K or V; rows and columns that do not exist become zeros.
 template <class Spec, class Swizzle>
@@ -71,27 +53,7 @@ __device__ __forceinline__ void copy_rows(const typename Spec::Element* from, in
   gpu::cp_async_commit();
 }
 
-// S = Q K^T for this warp's keys: lane (g, t) gets of row g the keys 8 n + 2 t and the next.
-template <class Spec>
-__device__ __forceinline__ void scores(const gpu::Chunk (&q)[Spec::tuning.head_dim / 32],
-                                             const typename Smem<Spec>::Warp& smem, const Place& at,
-                                             float (&S)[Spec::tuning.keys_per_warp / 8][4]) {
-#pragma unroll
-  for (auto& tile : S) tile[0] = tile[1] = tile[2] = tile[3] = 0.0F;
-#pragma unroll
-  for (int j = 0; j < Spec::tuning.head_dim / 32; ++j) {
-    const uint32_t low[4] = {q[j].x, 0, q[j].y, 0};  // rows 8 to 15 of the instruction stay empty
-    const uint32_t high[4] = {q[j].z, 0, q[j].w, 0};
-#pragma unroll
-    for (int n = 0; n < Spec::tuning.keys_per_warp / 8; ++n) {
-      const gpu::Chunk k = smem.keys.k[8 * n + at.g][Smem<Spec>::k_place(at.g, 4 * j + at.t)];
-      gpu::mma_m16n8k16<typename Spec::Element>(S[n], low, k.x, k.y);
-      gpu::mma_m16n8k16<typename Spec::Element>(S[n], high, k.z, k.w);
-    }
-  }
-}
-
-// O^T += V^T P^T: O[i] holds, for query rows 2 t and 2 t + 1, columns 64 (i / 4) + 8 g + 2 (i % 4) and the next.
+// O^T = V^T P^T over this warp's keys.
 template <class Spec>
 __device__ __forceinline__ void outputs(const uint32_t (&P)[Spec::tuning.keys_per_warp / 8],
                                               const typename Smem<Spec>::Warp& smem, const Place& at,
@@ -100,19 +62,7 @@ __device__ __forceinline__ void outputs(const uint32_t (&P)[Spec::tuning.keys_pe
   for (auto& tile : O) tile[0] = tile[1] = tile[2] = tile[3] = 0.0F;
 #pragma unroll
   for (int s = 0; s < Spec::tuning.keys_per_warp / 16; ++s) {
-    const int row = 16 * s + 2 * at.t;
-#pragma unroll
-    for (int b = 0; b < Spec::tuning.head_dim / 64; ++b) {
-      const int place = Smem<Spec>::v_place(row, 8 * b + at.g);  // the same for all four rows
-      const gpu::Chunk v0 = smem.keys.v[row][place], v1 = smem.keys.v[row + 1][place];
-      const gpu::Chunk v8 = smem.keys.v[row + 8][place], v9 = smem.keys.v[row + 9][place];
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        const uint32_t a[4] = {gpu::low_halves(word(v0, j), word(v1, j)), gpu::high_halves(word(v0, j), word(v1, j)),
-                               gpu::low_halves(word(v8, j), word(v9, j)), gpu::high_halves(word(v8, j), word(v9, j))};
-        gpu::mma_m16n8k16<typename Spec::Element>(O[4 * b + j], a, P[2 * s], P[2 * s + 1]);
-      }
-    }
+    add_p_v<typename Spec::Element, Spec::tuning.head_dim>(P[2 * s], P[2 * s + 1], smem.keys.v + 16 * s, at.g, at.t, O);
   }
 }
 
@@ -181,7 +131,7 @@ __global__ void __launch_bounds__(Spec::tuning.threads()) small_forward(const __
   if (programmatic) gpu::wait_for_previous_kernel();
   const T* k = static_cast<const T*>(p.k.data) + at.batch * p.k.batch_stride + at.kv_head * p.k.head_stride;
   const T* v = static_cast<const T*>(p.v.data) + at.batch * p.v.batch_stride + at.kv_head * p.v.head_stride;
-  copy_rows<Spec>(k, p.k.row_stride, first_key, p.kv_rows, p.head_dim, own.keys.k, at.lane, Smem<Spec>::k_place);
+  copy_rows<Spec>(k, p.k.row_stride, first_key, p.kv_rows, p.head_dim, own.keys.k, at.lane, k_place);
 
   // Q straight into fragments, while K is on its way.
   const QueryRow row = query_row(p, at.first_row + at.g);
@@ -194,13 +144,13 @@ __global__ void __launch_bounds__(Spec::tuning.threads()) small_forward(const __
     const bool there = row.real && (kTuning.exact || column < p.head_dim);
     q[j] = there ? gpu::load_global(reinterpret_cast<const gpu::Chunk*>(q_row + column)) : gpu::Chunk{0, 0, 0, 0};
   }
-  copy_rows<Spec>(v, p.v.row_stride, first_key, p.kv_rows, p.head_dim, own.keys.v, at.lane, Smem<Spec>::v_place);
+  copy_rows<Spec>(v, p.v.row_stride, first_key, p.kv_rows, p.head_dim, own.keys.v, at.lane, v_place);
   if (programmatic) gpu::let_next_kernel_start();
 
   gpu::cp_async_wait<1>();
   gpu::sync_warp();
   float S[kTiles][4];
-  scores<Spec>(q, own, at, S);
+  multiply_q_k<T, kTuning.head_dim>(q, own.keys.k, at.g, at.t, S);
 
   if constexpr (!kTuning.exact) {
     const int visible = p.visible_keys(row.position) - first_key - 2 * at.t;

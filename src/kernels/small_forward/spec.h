@@ -4,9 +4,11 @@
 
 #include <iterator>
 
+#include "kernels/eight_rows.h"
+
 namespace flashmoe::kernels::small {
 
-inline constexpr int kRows = 8;  // query rows of a CTA: the width of one matrix instruction
+inline constexpr int kRows = kEightRows;  // query rows of a CTA
 
 struct Tuning {
   int head_dim;       // the largest D it takes: 64 or 128; smaller ones are padded with zeros on the way in
