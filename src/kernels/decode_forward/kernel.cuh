@@ -13,7 +13,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
+#include "kernels/decode_forward/by_lane.cuh"
+#include "kernels/decode_forward/by_matrix.cuh"
 #include "kernels/decode_forward/smem.h"
 #include "kernels/decode_forward/spec.h"
 #include "kernels/eight_rows.cuh"
@@ -27,16 +30,22 @@
 #include "primitives/math.h"
 #include "primitives/mbarrier.h"
 #include "primitives/memory.h"
+#include "primitives/opaque.h"
 #include "primitives/shared.h"
 #include "primitives/shuffle.h"
 
 namespace flashmoe::kernels::decode::inline FLASHMOE_TARGET {
+
+// The arithmetic of a warp, in one of two forms.
+template <class Spec>
+using Maths = std::conditional_t<Spec::tuning.by_matrix, ByMatrix<Spec>, ByLane<Spec>>;
 
 // How the work is shared, worked out by the host so that no thread divides before its first load.
 struct Share {
   int rows;           // packed query rows: group * q_rows
   int keys;           // that any row sees
   int keys_per_warp;  // a multiple of kChunkKeys
+  bool dense;         // rows of K, and of V, lie side by side and have the compiled head_dim
   bool programmatic;
 };
 
@@ -46,138 +55,89 @@ struct Range {
   int seen_by_all;  // keys before this one need no mask
 };
 
-// K and V as one lane copies them: pointers to its chunk of the first row that it copies.
-template <class T>
-struct Sources {
-  const T *k, *v;
-  int64_t k_stride, v_stride;
+// K or V as one lane copies it, from chunk of keys to chunk of keys. Stride is a number, or a type that
+// stands for one: rows that lie side by side then need no address arithmetic of their own.
+template <class T, class Stride = int64_t>
+struct Stream {
+  const T* next;  // this lane's piece of the first row that it copies of the next chunk
+  Stride stride;
   int left;  // rows from there to the range's end; 0 or less: nothing to copy, zeros instead
+
+  template <int kChunks, class Swizzle>
+  __device__ __forceinline__ void copy(gpu::Chunk (*to)[kChunks], int lane, Swizzle place) {
+    const int row = lane / kChunks;
+    const int chunk = lane % kChunks;
+#pragma unroll
+    for (int i = 0; i < kChunkKeys; i += 32 / kChunks) {
+      const uint32_t target = gpu::shared_address(&to[i + row][place(i + row, chunk)]);
+      gpu::cp_async_16(target, next + i * stride, i < left ? 16 : 0);  // nothing is read for 0 bytes
+    }
+    next = gpu::opaque(next + kChunkKeys * stride);
+    left = gpu::opaque(left - kChunkKeys);
+  }
 };
 
-template <class Spec, class Swizzle>
-__device__ __forceinline__ void copy_chunk(const typename Spec::Element* from, int64_t stride, int left,
-                                           gpu::Chunk (*to)[Spec::tuning.chunks()], int lane, Swizzle place) {
-  constexpr int kChunks = Spec::tuning.chunks();
-  const int row = lane / kChunks;
-  const int chunk = lane % kChunks;
-#pragma unroll
-  for (int i = 0; i < kChunkKeys; i += 32 / kChunks) {
-    const uint32_t target = gpu::shared_address(&to[i + row][place(i + row, chunk)]);
-    gpu::cp_async_16(target, from + i * stride, i < left ? 16 : 0);  // nothing is read for 0 bytes
-  }
-}
+template <int kElements>
+struct DenseRows {
+  FLASHMOE_HD constexpr operator int64_t() const { return kElements; }
+};
 
-// Starts the copy of step `step`: first the K chunks of a block of keys, then its V chunks. Steps go on into
-// the next block.
-template <class Spec>
-__device__ __forceinline__ void copy_step(const Sources<typename Spec::Element>& from, int step,
-                                          typename Smem<Spec>::Warp& own, int lane) {
-  constexpr Tuning kTuning = Spec::tuning;
-  constexpr int kHalf = kTuning.steps() / 2;
-  const int in_block = step % kTuning.steps();
-  const int key = step / kTuning.steps() * kTuning.block_keys + in_block % kHalf * kChunkKeys;
-  auto* to = own.ring[step % kTuning.ring];
-  if (in_block < kHalf) {
-    copy_chunk<Spec>(from.k + key * from.k_stride, from.k_stride, from.left - key, to, lane, k_place);
-  } else {
-    copy_chunk<Spec>(from.v + key * from.v_stride, from.v_stride, from.left - key, to, lane, v_place);
-  }
-}
+template <class T, class Stride = int64_t>
+struct Streams {
+  Stream<T, Stride> k, v;
 
-// The running softmax of a warp: row g's maximum and this lane's share of its sum; O as add_p_v leaves it.
-// Invariant: m is -inf only while the row has seen no key; then l and O are 0.
-template <class Spec>
-struct Running {
-  static constexpr int kTiles = Spec::tuning.block_keys / 8;
-  float m = -INFINITY;  // in units of log2
-  float l = 0;
-  float O[Spec::tuning.head_dim / 16][4] = {};
-  uint32_t P[kTiles];  // weights of the block of keys at hand
-
-  // Makes weights of the scores of one block of keys. `seen`: keys of it that row g sees, less 2 t.
-  __device__ __forceinline__ void absorb(float (&S)[kTiles / 2][2][4], float scale_log2e, bool mask, int seen,
-                                         int t) {
-    using T = typename Spec::Element;
-    if (mask) {
-#pragma unroll
-      for (int n = 0; n < kTiles; ++n) {
-        if (8 * n >= seen) S[n / 2][n % 2][0] = -INFINITY;
-        if (8 * n + 1 >= seen) S[n / 2][n % 2][1] = -INFINITY;
-      }
-    }
-    float largest = fmaxf(S[0][0][0], S[0][0][1]);
-#pragma unroll
-    for (int n = 1; n < kTiles; ++n) largest = fmaxf(largest, fmaxf(S[n / 2][n % 2][0], S[n / 2][n % 2][1]));
-    largest = fmaxf(largest, gpu::shuffle_xor(largest, 1));
-    largest = fmaxf(largest, gpu::shuffle_xor(largest, 2));
-    largest *= scale_log2e;
-
-    const float before = m;
-    m = Spec::tuning.once ? largest : fmaxf(m, largest);
-    const float base = m == -INFINITY ? 0.0F : m;
-    if constexpr (!Spec::tuning.once) rescale(gpu::ex2(before - base), t);
-#pragma unroll
-    for (int n = 0; n < kTiles; ++n) {
-      const float p0 = gpu::ex2(fmaf(S[n / 2][n % 2][0], scale_log2e, -base));
-      const float p1 = gpu::ex2(fmaf(S[n / 2][n % 2][1], scale_log2e, -base));
-      l += p0 + p1;
-      P[n] = gpu::pack<T>(p0, p1);
+  // Starts the copy of step `step`. Steps take the K chunks of a block of keys, then its V chunks, and go on
+  // into the next block; they must be asked for in order.
+  template <class Spec>
+  __device__ __forceinline__ void copy_step(int step, typename Smem<Spec>::Warp& own, int lane) {
+    constexpr Tuning kTuning = Spec::tuning;
+    auto* to = own.ring[step % kTuning.ring];
+    if (step % kTuning.steps() < kTuning.steps() / 2) {
+      k.template copy<kTuning.chunks()>(to, lane, Maths<Spec>::place_k);
+    } else {
+      v.template copy<kTuning.chunks()>(to, lane, Maths<Spec>::place_v);
     }
   }
 
-  // Row g's factor is here; O has rows 2 t and 2 t + 1.
-  __device__ __forceinline__ void rescale(float factor, int t) {
-    l *= factor;
-    const float even = gpu::shuffle(factor, 8 * t);
-    const float odd = gpu::shuffle(factor, 8 * t + 4);
+  // The first loads of all, which everything waits for.
+  template <class Spec>
+  __device__ __forceinline__ void fill_ring(typename Smem<Spec>::Warp& own, int lane) {
 #pragma unroll
-    for (auto& tile : O) {
-      tile[0] *= even;
-      tile[1] *= odd;
-      tile[2] *= even;
-      tile[3] *= odd;
+    for (int step = 0; step < Spec::tuning.ring; ++step) {
+      copy_step<Spec>(step, own, lane);
+      gpu::cp_async_commit();
     }
   }
 };
 
 // All keys of this warp, from copies to weights to output.
 template <class Spec>
-__device__ __forceinline__ void attend(const ForwardParams& p, Sources<typename Spec::Element> from,
-                                       const Range& range, const gpu::Chunk (&q)[Spec::tuning.head_dim / 32],
-                                       int row_sees, typename Smem<Spec>::Warp& own, int lane,
-                                       Running<Spec>& running) {
-  using T = typename Spec::Element;
+__device__ __forceinline__ void attend(const Range& range, float scale_log2e,
+                                       Streams<typename Spec::Element> from, typename Smem<Spec>::Warp& own,
+                                       int lane, Maths<Spec>& maths) {
   constexpr Tuning kTuning = Spec::tuning;
   constexpr int kSteps = kTuning.steps();
-  const int g = lane / 4, t = lane % 4;
   for (int first = range.first;; first += kTuning.block_keys) {
     const bool more = !kTuning.once && first + kTuning.block_keys < range.end;
-    float S[kSteps / 2][2][4];
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       gpu::cp_async_wait<kTuning.ring - 1>();
       gpu::sync_warp();
       const auto* chunk = own.ring[step % kTuning.ring];
       if (step < kSteps / 2) {
-        multiply_q_k<T, kTuning.head_dim>(q, chunk, g, t, S[step]);
+        maths.scores(step, chunk);
       } else {
-        if (step == kSteps / 2) {
-          const bool mask = first + kTuning.block_keys > range.seen_by_all;
-          running.absorb(S, p.scale_log2e, mask, row_sees - first - 2 * t, t);
-        }
-        const int tile = 2 * step - kSteps;
-        add_p_v<T, kTuning.head_dim>(running.P[tile], running.P[tile + 1], chunk, g, t, running.O);
+        if (step == kSteps / 2)
+          maths.absorb(scale_log2e, first + kTuning.block_keys > range.seen_by_all, first);
+        maths.outputs(step - kSteps / 2, chunk);
       }
       if (step + kTuning.ring < kSteps || more) {
         gpu::sync_warp();  // every lane is done with the slot
-        copy_step<Spec>(from, step + kTuning.ring, own, lane);
+        from.template copy_step<Spec>(step + kTuning.ring, own, lane);
       }
       gpu::cp_async_commit();
     }
     if (!more) break;
-    from.k += kTuning.block_keys * from.k_stride;
-    from.v += kTuning.block_keys * from.v_stride;
-    from.left -= kTuning.block_keys;
   }
 }
 
@@ -241,30 +201,6 @@ __device__ __forceinline__ void store(const ForwardParams& p, int split, int row
   }
 }
 
-// Tells the warp's result to the block.
-template <class Spec>
-__device__ __forceinline__ void publish(const Running<Spec>& running, int rows, int warp, int lane,
-                                        Smem<Spec>& smem) {
-  const int g = lane / 4, t = lane % 4;
-  float l = running.l;
-  l += gpu::shuffle_xor(l, 1);
-  l += gpu::shuffle_xor(l, 2);
-  if (t == 0 && g < rows) smem.stats[g][warp] = {running.m, l};
-  gpu::sync_warp();  // every lane is done with the ring: its place takes the partial output
-#pragma unroll
-  for (int x = 0; x < 2; ++x) {
-    const int row = 2 * t + x;
-    if (row >= rows) continue;
-#pragma unroll
-    for (int i = 0; i < Spec::tuning.head_dim / 16; i += 2) {
-      const int c = 16 * (i / 4) + 2 * g + i / 2 % 2;
-      const auto& O = running.O;
-      smem.warp[warp].partial[row][Smem<Spec>::partial_place(row, c)] = {O[i][x], O[i][x + 2], O[i + 1][x],
-                                                                         O[i + 1][x + 2]};
-    }
-  }
-}
-
 // The warps' shares of columns 4 c to 4 c + 3 of a row.
 template <class Spec>
 __device__ __forceinline__ Merged merge_warps(const Smem<Spec>& smem, int row, int c) {
@@ -274,7 +210,7 @@ __device__ __forceinline__ Merged merge_warps(const Smem<Spec>& smem, int row, i
 #pragma unroll
   for (int w = 0; w < kWarps; ++w) stats[w] = smem.stats[row][w];
 #pragma unroll
-  for (int w = 0; w < kWarps; ++w) partial[w] = smem.warp[w].partial[row][Smem<Spec>::partial_place(row, c)];
+  for (int w = 0; w < kWarps; ++w) partial[w] = smem.warp[w].partial[row][Maths<Spec>::place_partial(row, c)];
   return merge(stats, partial);
 }
 
@@ -286,12 +222,12 @@ __device__ __forceinline__ void send(Smem<Spec>& smem, uint32_t rank, int row, i
   const uint32_t all_here = gpu::shared_address(&smem.all_here);
   const auto owner = static_cast<uint32_t>(c / kTuning.slice());
   const float o[4] = {merged.o.x, merged.o.y, merged.o.z, merged.o.w};
-  gpu::st_async_16(gpu::mapa(gpu::shared_address(&smem.partial[rank][row][c % kTuning.slice()]), owner), o,
-                   gpu::mapa(all_here, owner));
+  gpu::st_async_16(gpu::mapa(gpu::shared_address(&smem.peer_partial[rank][row][c % kTuning.slice()]), owner),
+                   o, gpu::mapa(all_here, owner));
   if (c < kTuning.cluster) {
     const auto peer = static_cast<uint32_t>(c);
     const float stats[2] = {merged.stats.max, merged.stats.sum};
-    gpu::st_async_8(gpu::mapa(gpu::shared_address(&smem.Gathered<Spec, true>::stats[row][rank]), peer), stats,
+    gpu::st_async_8(gpu::mapa(gpu::shared_address(&smem.peer_stats[row][rank]), peer), stats,
                     gpu::mapa(all_here, peer));
   }
 }
@@ -302,9 +238,9 @@ __device__ __forceinline__ Merged merge_blocks(const Smem<Spec>& smem, int row, 
   RowStats stats[kCluster];
   Float4 partial[kCluster];
 #pragma unroll
-  for (int b = 0; b < kCluster; ++b) stats[b] = smem.Gathered<Spec, true>::stats[row][b];
+  for (int b = 0; b < kCluster; ++b) stats[b] = smem.peer_stats[row][b];
 #pragma unroll
-  for (int b = 0; b < kCluster; ++b) partial[b] = smem.partial[b][row][c];
+  for (int b = 0; b < kCluster; ++b) partial[b] = smem.peer_partial[b][row][c];
   return merge(stats, partial);
 }
 
@@ -346,9 +282,8 @@ __device__ __forceinline__ void decode(const ForwardParams& p, const Share& shar
   auto& smem = gpu::shared<Smem<Spec>>();
   const int lane = gpu::lane_index();
   const int warp = gpu::thread_index() / 32;
-  const int g = lane / 4, t = lane % 4;
-  const auto batch = static_cast<int>(gpu::block_index_z());
-  const auto kv_head = static_cast<int>(gpu::block_index_y());
+  const unsigned batch = gpu::block_index_z();
+  const unsigned kv_head = gpu::block_index_y();
   auto& own = smem.warp[warp];
 
   if (share.programmatic) gpu::wait_for_previous_kernel();
@@ -357,30 +292,33 @@ __device__ __forceinline__ void decode(const ForwardParams& p, const Share& shar
   range.end = range.first + share.keys_per_warp < share.keys ? range.first + share.keys_per_warp : share.keys;
   const int copy_row = lane / kTuning.chunks();
   const int copy_column = 8 * (lane % kTuning.chunks());
-  const Sources<T> from{
-      static_cast<const T*>(p.k.data) + batch * p.k.batch_stride + kv_head * p.k.head_stride +
-          (range.first + copy_row) * p.k.row_stride + copy_column,
-      static_cast<const T*>(p.v.data) + batch * p.v.batch_stride + kv_head * p.v.head_stride +
-          (range.first + copy_row) * p.v.row_stride + copy_column,
-      p.k.row_stride, p.v.row_stride, copy_column < p.head_dim ? range.end - range.first - copy_row : 0};
-#pragma unroll
-  for (int step = 0; step < kTuning.ring; ++step) {
-    copy_step<Spec>(from, step, own, lane);
-    gpu::cp_async_commit();
+  const auto first_row = static_cast<unsigned>(range.first + copy_row);
+  const int left = copy_column < p.head_dim ? range.end - range.first - copy_row : 0;
+  Streams<T> from{{static_cast<const T*>(p.k.data) + batch * p.k.batch_stride + kv_head * p.k.head_stride +
+                       first_row * p.k.row_stride + copy_column,
+                   p.k.row_stride, left},
+                  {static_cast<const T*>(p.v.data) + batch * p.v.batch_stride + kv_head * p.v.head_stride +
+                       first_row * p.v.row_stride + copy_column,
+                   p.v.row_stride, left}};
+  if (share.dense) {
+    Streams<T, DenseRows<kTuning.head_dim>> dense{{from.k.next, {}, left}, {from.v.next, {}, left}};
+    dense.template fill_ring<Spec>(own, lane);
+    from = {{dense.k.next, p.k.row_stride, dense.k.left}, {dense.v.next, p.v.row_stride, dense.v.left}};
+  } else {
+    from.template fill_ring<Spec>(own, lane);
   }
 
   // Q straight into fragments, while K is on its way.
-  const QueryRow query = packed_row(p, g < share.rows ? g : 0);
-  const T* q_row = static_cast<const T*>(p.q.data) + batch * p.q.batch_stride +
-                   (kv_head * p.group + query.head) * p.q.head_stride + query.position * p.q.row_stride;
-  gpu::Chunk q[kTuning.head_dim / 32];
-#pragma unroll
-  for (int j = 0; j < kTuning.head_dim / 32; ++j) {
-    const int column = 32 * j + 8 * t;
-    const bool there = g < share.rows && column < p.head_dim;
-    q[j] = there ? gpu::load_global(reinterpret_cast<const gpu::Chunk*>(q_row + column))
-                 : gpu::Chunk{0, 0, 0, 0};
-  }
+  Maths<Spec> maths(lane, share.rows);
+  maths.load_q(
+      [&](int row) {
+        const QueryRow query = packed_row(p, row);
+        return static_cast<const T*>(p.q.data) + batch * p.q.batch_stride +
+               (kv_head * static_cast<unsigned>(p.group) + static_cast<unsigned>(query.head)) *
+                   p.q.head_stride +
+               query.position * p.q.row_stride;
+      },
+      p.head_dim);
   if (share.programmatic) gpu::let_next_kernel_start();
   if constexpr (kTuning.cluster > 1) {
     if (gpu::thread_index() == 0) {
@@ -394,16 +332,14 @@ __device__ __forceinline__ void decode(const ForwardParams& p, const Share& shar
     gpu::cluster_arrive_relaxed();
   }
 
-  int row_sees = range.end;
-  range.seen_by_all = range.end;
-  if (p.causal) {
-    const int visible = p.visible_keys(query.position), visible_to_first = p.visible_keys(0);
-    row_sees = visible < range.end ? visible : range.end;
-    range.seen_by_all = visible_to_first < range.end ? visible_to_first : range.end;
-  }
-  Running<Spec> running;
-  attend<Spec>(p, from, range, q, row_sees, own, lane, running);
-  publish<Spec>(running, share.rows, warp, lane, smem);
+  const auto seen_at = [&](int position) {  // keys of this warp's range that end before this one
+    const int visible = p.causal ? p.visible_keys(position) : range.end;
+    return visible < range.end ? visible : range.end;
+  };
+  range.seen_by_all = seen_at(0);
+  maths.look([&](int row) { return seen_at(packed_row(p, row).position); });
+  attend<Spec>(range, p.scale_log2e, from, own, lane, maths);
+  maths.publish(warp, smem);
   gpu::sync_block();
   if constexpr (kTuning.cluster > 1) {
     merge_cluster<Spec>(p, share, smem);
@@ -413,7 +349,7 @@ __device__ __forceinline__ void decode(const ForwardParams& p, const Share& shar
 }
 
 template <class Spec>
-__global__ void __launch_bounds__(Spec::tuning.threads())
+__global__ void __launch_bounds__(Spec::tuning.threads(), Spec::tuning.blocks_per_sm)
     decode_forward(const __grid_constant__ ForwardParams p, const __grid_constant__ Share share) {
   if constexpr (Spec::tuning.cluster > gpu::kMaxCluster) {
     gpu::refuse_architecture();

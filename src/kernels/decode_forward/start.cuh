@@ -19,6 +19,7 @@ void start(const ForwardParams& p, bool programmatic, void* stream) {
   const Share share{.rows = p.group * p.q_rows,
                     .keys = keys,
                     .keys_per_warp = static_cast<int>(keys_per_warp(kTuning, keys, p.num_splits)),
+                    .dense = p.k.row_stride == kTuning.head_dim && p.v.row_stride == kTuning.head_dim,
                     .programmatic = programmatic};
   gpu::launch(&decode_forward<Spec>,
               {.kernel = "decode_forward",
