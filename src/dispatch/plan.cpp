@@ -189,64 +189,94 @@ const char* too_much_for_decode(const ForwardProblem& p, bool aligned) {
 
 // How decode_forward shares the keys of a K/V head.
 struct DecodeCut {
-  int tuning, splits;
+  int tuning = -1, splits = 1;
 };
 
-int decode_blocks_per_sm(const kernels::decode::Tuning& t, const device::Spec& spec) {
-  return device::blocks_per_sm(spec, t.threads(), 128, t.smem_bytes());
+// Clusters of a configuration that run at the same time. A cluster's blocks lie in one group of SMs, and
+// those groups are no multiples of a cluster: what is left over in them is counted as one cluster.
+int64_t clusters_at_once(const kernels::decode::Tuning& t, const device::Spec& spec) {
+  const int64_t blocks =
+      device::blocks_per_sm(spec, t.threads(), 65536 / (t.threads() * t.blocks_per_sm), t.smem_bytes());
+  const int64_t per_sm = std::min<int64_t>(blocks, t.blocks_per_sm);
+  return per_sm * (t.cluster == 1 ? spec.sms : spec.sms / t.cluster - 1);
 }
 
-// The first configuration with this cluster that takes the problem; -1 when there is none.
-int find_decode_tuning(const ForwardProblem& p, const device::Spec& spec, int cluster, int splits) {
+// The first configuration with this cluster that takes the problem, and all of it in one wave where
+// `one_wave`; -1 when there is none.
+int find_decode_tuning(const ForwardProblem& p, const device::Spec& spec, int cluster, int splits,
+                       bool one_wave) {
   namespace decode = kernels::decode;
   for (int i = 0; i < decode::kNumTunings; ++i) {
     const decode::Tuning& t = decode::kTunings[i];
-    if (t.cluster == cluster && t.smem_bytes() <= spec.smem_per_block && decode_blocks_per_sm(t, spec) >= 1 &&
-        decode::takes(t, p.head_dim, p.kv_rows, splits)) {
-      return i;
+    if (t.cluster != cluster || t.smem_bytes() > spec.smem_per_block ||
+        !decode::takes(t, p.head_dim, p.kv_rows, splits)) {
+      continue;
     }
+    if (!one_wave || clusters_at_once(t, spec) >= p.batch * p.kv_heads * splits) return i;
   }
   return -1;
 }
 
-// As many blocks per K/V head as the SMs hold, but none with less than kFewKeys keys: first as a cluster,
-// which needs no second kernel. Splits on top pay for that kernel only when there is much to read.
+// Microseconds that reading K and V takes: as long as the blocks' own loads, or as the memory of the whole
+// chip; and what a second kernel costs. From measurements on an H200 (kernels/decode_forward/NOTES.md).
+double decode_us(const ForwardProblem& p, const device::Spec& spec, int64_t blocks, int splits) {
+  constexpr double kBytesPerUsAndBlock = 70e3;
+  constexpr double kBytesPerUsAndSm = 32e3;
+  constexpr double kCombineUs = 3;
+  const auto bytes =
+      static_cast<double>(2 * p.batch * p.kv_heads * p.kv_rows * p.head_dim * element_bytes(p.dtype));
+  const double by_block =
+      bytes / (kBytesPerUsAndBlock * static_cast<double>(std::min<int64_t>(blocks, spec.sms)));
+  return std::max(by_block, bytes / (kBytesPerUsAndSm * spec.sms)) + (splits > 1 ? kCombineUs : 0);
+}
+
+// The largest cluster that runs in one wave, but no more blocks than there are kFewKeys keys; then as many
+// splits as pay for the second kernel.
 DecodeCut cut_for_decode(const ForwardProblem& p, const device::Spec& spec) {
   constexpr int64_t kFewKeys = 128;
-  constexpr int64_t kMuchBytes = 96 << 20;
   const int64_t heads = p.batch * p.kv_heads;
-  const int64_t wanted = std::clamp<int64_t>(spec.sms / heads, 1, ceil_div(p.kv_rows, kFewKeys));
-  int cluster = 1;
-  while (2 * cluster <= std::min<int64_t>(wanted, spec.max_cluster)) cluster *= 2;
-  const int64_t bytes = 2 * heads * p.kv_rows * p.head_dim * element_bytes(p.dtype);
-  int splits = 1;
-  if (spec.max_cluster == 1 || bytes >= kMuchBytes) {
-    splits = static_cast<int>(std::min<int64_t>(wanted / cluster, kMaxSplits));
+  const int64_t most = std::max<int64_t>(1, ceil_div(p.kv_rows, kFewKeys));  // blocks per head
+  DecodeCut cut;
+  int cluster = spec.max_cluster;
+  while (cluster > 1 && (cluster > most || find_decode_tuning(p, spec, cluster, 1, true) < 0)) cluster /= 2;
+  for (int splits = 1; splits <= std::min<int64_t>(most / cluster, kMaxSplits); ++splits) {
+    if (splits > 1 && heads * cluster * splits > spec.sms) break;
+    const int tuning = find_decode_tuning(p, spec, cluster, splits, cluster > 1);
+    if (tuning < 0) break;
+    if (cut.tuning < 0 || decode_us(p, spec, heads * cluster * splits, splits) <
+                              decode_us(p, spec, heads * cluster * cut.splits, cut.splits)) {
+      cut = {tuning, splits};
+    }
   }
-  return {find_decode_tuning(p, spec, cluster, splits), splits};
+  return cut;
+}
+
+// What the caller insists on.
+DecodeCut cut_as_asked(const ForwardProblem& p, const device::Spec& spec, const ForwardChoice& choice) {
+  namespace decode = kernels::decode;
+  const int splits = choice.num_splits.value_or(1);
+  if (!choice.tuning) {
+    const int cluster = decode::kTunings[cut_for_decode(p, spec).tuning].cluster;
+    return {find_decode_tuning(p, spec, cluster, splits, false), splits};
+  }
+  if (*choice.tuning < 0 || *choice.tuning >= decode::kNumTunings) {
+    refuse("tuning is " + std::to_string(*choice.tuning) + "; decode_forward has 0 to " +
+           std::to_string(decode::kNumTunings - 1));
+  }
+  const decode::Tuning& t = decode::kTunings[*choice.tuning];
+  if (t.cluster > spec.max_cluster || t.smem_bytes() > spec.smem_per_block ||
+      !decode::takes(t, p.head_dim, p.kv_rows, splits)) {
+    refuse("configuration " + std::to_string(*choice.tuning) +
+           " of decode_forward does not take this problem here");
+  }
+  return {*choice.tuning, splits};
 }
 
 ForwardPlan plan_decode(const ForwardProblem& p, const device::Spec& spec, const ForwardChoice& choice,
                         const char* reason) {
   namespace decode = kernels::decode;
-  DecodeCut cut = cut_for_decode(p, spec);
-  if (choice.num_splits) {
-    cut = {find_decode_tuning(p, spec, decode::kTunings[cut.tuning].cluster, *choice.num_splits),
-           *choice.num_splits};
-  }
-  if (choice.tuning) {
-    cut = {*choice.tuning, choice.num_splits.value_or(1)};
-    if (cut.tuning < 0 || cut.tuning >= decode::kNumTunings) {
-      refuse("tuning is " + std::to_string(cut.tuning) + "; decode_forward has 0 to " +
-             std::to_string(decode::kNumTunings - 1));
-    }
-    const decode::Tuning& t = decode::kTunings[cut.tuning];
-    if (t.cluster > spec.max_cluster || t.smem_bytes() > spec.smem_per_block ||
-        !decode::takes(t, p.head_dim, p.kv_rows, cut.splits)) {
-      refuse("configuration " + std::to_string(cut.tuning) +
-             " of decode_forward does not take this problem here");
-    }
-  }
+  const DecodeCut cut =
+      choice.tuning || choice.num_splits ? cut_as_asked(p, spec, choice) : cut_for_decode(p, spec);
   const decode::Tuning& tuning = decode::kTunings[cut.tuning];
   ForwardPlan plan{.kernel = ForwardKernel::decode_forward,
                    .head_dim = tuning.head_dim,

@@ -78,25 +78,36 @@ TEST(Plan, FewRowsAndManyKeysAreSplitUntilTheGpuIsBusy) {
   EXPECT_EQ(plan_forward(problem(16, 32, 4096, 4096, 128), true, gpu).num_splits, 1);
 }
 
-TEST(Plan, DecodeSharesKeysByClustersFirstAndSplitsWhatIsLong) {
-  const auto decode = [](int64_t batch, int64_t keys, const char* gpu) {
-    ForwardProblem p = problem(batch, 32, 1, keys, 128);
-    p.kv_heads = 8;
+TEST(Plan, DecodeSharesKeysByClustersFirstAndSplitsWhenThatIsNotEnough) {
+  const auto decode = [](int64_t batch, int64_t kv_heads, int64_t keys, const char* gpu) {
+    ForwardProblem p = problem(batch, 4 * kv_heads, 1, keys, 128);
+    p.kv_heads = kv_heads;
     return plan_forward(p, true, device::find(gpu));
   };
-  for (int64_t keys : {1024, 8192}) {
-    const auto plan = decode(1, keys, "H200");
+  for (int64_t keys : {1024, 8192, 65536}) {
+    const auto plan = decode(1, 8, keys, "H200");
     EXPECT_EQ(plan.kernel, ForwardKernel::decode_forward);
     EXPECT_EQ(plan.cluster, 8) << keys;
     EXPECT_EQ(plan.num_splits, 1) << keys;
     EXPECT_EQ(plan.workspace_bytes, 0U);
   }
-  EXPECT_EQ(decode(1, 65536, "H200").cluster, 8);
-  EXPECT_EQ(decode(1, 65536, "H200").num_splits, 2);
-  EXPECT_EQ(decode(32, 8192, "H200").cluster, 1);
-  EXPECT_EQ(decode(32, 8192, "H200").num_splits, 1);
-  EXPECT_EQ(decode(1, 8192, "L4").cluster, 1);
-  EXPECT_EQ(decode(1, 8192, "L4").num_splits, 7);
+  EXPECT_GT(decode(1, 2, 30000, "H200").num_splits, 1);
+  EXPECT_EQ(decode(32, 8, 8192, "H200").cluster, 1);
+  EXPECT_EQ(decode(32, 8, 8192, "H200").num_splits, 1);
+  EXPECT_EQ(decode(1, 8, 8192, "L4").cluster, 1);
+  EXPECT_GT(decode(1, 8, 8192, "L4").num_splits, 1);
+}
+
+// Clusters that wait for a second wave would double the time.
+TEST(Plan, ClustersRunInOneWave) {
+  const auto& gpu = device::find("H200");
+  for (int64_t heads = 1; heads <= 300; ++heads) {
+    const auto plan = plan_forward(problem(1, heads, 1, 4096, 128), true, gpu);
+    EXPECT_EQ(plan.kernel, ForwardKernel::decode_forward);
+    if (plan.cluster == 1) continue;
+    const int per_sm = device::blocks_per_sm(gpu, plan.threads, 0, plan.smem_bytes);
+    EXPECT_LE(heads * plan.cluster * plan.num_splits, (gpu.sms - plan.cluster) * per_sm) << heads;
+  }
 }
 
 TEST(Plan, WorkspaceIsEnoughForEitherAlignment) {

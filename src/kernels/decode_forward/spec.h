@@ -13,23 +13,20 @@ inline constexpr int kRows = kEightRows;  // packed query rows that it takes at 
 inline constexpr int kChunkKeys = 16;     // keys that are copied, and multiplied, at once
 
 struct Tuning {
-  int head_dim;  // the largest D it takes: 64 or 128; smaller ones are padded with zeros on the way in
-  int cluster;   // blocks that share the keys of a K/V head and merge through each other's shared memory; 1:
-                 // none
-  int warps;     // of a block; each has keys of its own
-  int block_keys;  // keys whose scores a warp holds in registers at once; a multiple of 16
-  int ring;        // chunks of K or V per warp that are in shared memory or on their way
-  bool once;       // a warp never has more than block_keys keys: nothing to rescale
-
-  bool by_matrix;         // fragments by ldmatrix, else by 16-byte loads
-  int blocks_per_sm = 1;  // that are to fit an SM: limits the registers
+  int head_dim;       // the largest D it takes: 64 or 128; smaller ones are padded with zeros on the way in
+  int cluster;        // blocks that share a K/V head's keys and merge through each other's shared memory
+  int warps;          // of a block; each has keys of its own
+  int block_keys;     // keys whose scores a warp holds in registers at once; a multiple of 16
+  int ring;           // chunks of K or V per warp that are in shared memory or on their way
+  bool once;          // a warp never has more than block_keys keys: nothing to rescale
+  bool by_matrix;     // fragments by ldmatrix, else by 16-byte loads
+  int blocks_per_sm;  // that are to fit an SM: limits the registers
 
   constexpr int threads() const { return 32 * warps; }
   constexpr int chunks() const { return head_dim / 8; }   // 16-byte pieces of a row
   constexpr int steps() const { return block_keys / 8; }  // chunks of K, then of V, of a block of keys
-  constexpr int slice() const {
-    return head_dim / 4 / cluster;
-  }  // output columns, by four, that a block merges
+  // Output columns, by four, that each block of a cluster merges.
+  constexpr int slice() const { return head_dim / 4 / cluster; }
   constexpr int smem_bytes() const {
     const int ring_bytes = warps * ring * kChunkKeys * head_dim * 2;
     const int stats_bytes = kRows * warps * 8;
@@ -103,8 +100,7 @@ constexpr bool all_are_sound() {
 }
 static_assert(all_are_sound());
 
-// Keys that a warp gets when `keys` are shared evenly by `splits` times this configuration's warps: whole
-// chunks.
+// Keys that a warp gets when `keys` are shared by `splits` times this configuration's warps: whole chunks.
 constexpr int64_t keys_per_warp(const Tuning& t, int64_t keys, int64_t splits) {
   const int64_t parts = splits * t.cluster * t.warps;
   const int64_t chunks = (keys + kChunkKeys - 1) / kChunkKeys;
