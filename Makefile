@@ -39,6 +39,7 @@ test:  ## Build and run every test that this machine can run
 .PHONY: bench
 bench: build-release  ## Time the CPU kernels against PyTorch on this machine; JSON into build/bench/
 	@scripts/python-env
+	@FLASHMOE_CUDA=OFF .venv/bin/python setup.py build_ext --inplace
 	@mkdir -p build/bench
 	@.venv/bin/python benches/attention_cpu.py --json build/bench/attention_cpu.json
 

@@ -24,7 +24,9 @@ def parse():
     commands = parser.add_subparsers(dest="command", metavar="build_ext", required=True)
     build = commands.add_parser("build_ext", help="build the native module")
     build.add_argument("-i", "--inplace", action="store_true", help="put it into python/flashmoe_science")
-    build.add_argument("-j", "--parallel", type=int, default=os.cpu_count(), help="compiler processes at once")
+    build.add_argument(
+        "-j", "--parallel", type=int, default=os.cpu_count(), help="compiler processes at once"
+    )
     known = ("build_ext", "-h", "--help")
     if len(sys.argv) < 2 or sys.argv[1] not in known:
         wanted = sys.argv[1] if len(sys.argv) > 1 else "nothing"
@@ -62,8 +64,18 @@ def build(jobs):
     tree, options = build_tree()
     fresh = not (tree / "CMakeCache.txt").exists()
     generator = ["-G", "Ninja"] if fresh and shutil.which("ninja") else []
-    run("cmake", "-S", str(ROOT), "-B", str(tree), "--log-level=WARNING", *generator, *options,
-        "-DFLASHMOE_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}")
+    run(
+        "cmake",
+        "-S",
+        str(ROOT),
+        "-B",
+        str(tree),
+        "--log-level=WARNING",
+        *generator,
+        *options,
+        "-DFLASHMOE_PYTHON=ON",
+        f"-DPython_EXECUTABLE={sys.executable}",
+    )
     run("cmake", "--build", str(tree), "--target", TARGET, "--parallel", str(jobs))
     import sysconfig
 

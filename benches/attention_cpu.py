@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Ours against PyTorch's scaled_dot_product_attention on the CPU: one run, the same threads, interleaved.
 
-    python benches/attention_cpu.py                      all cells (about ten minutes on two cores)
-    python benches/attention_cpu.py --quick              a few cells, short
-    python benches/attention_cpu.py --json results.json  saved after each cell
+python benches/attention_cpu.py                      all cells (about ten minutes on two cores)
+python benches/attention_cpu.py --quick              a few cells, short
+python benches/attention_cpu.py --json results.json  saved after each cell
 """
 
 import argparse
@@ -15,7 +15,11 @@ from dataclasses import asdict, dataclass, fields, replace
 
 import harness
 
-TOLERANCE = {"float32": 1e-4, "bfloat16": 5e-2, "float16": 1e-2}  # of values of order 1: a wrong kernel is not timed
+TOLERANCE = {
+    "float32": 1e-4,
+    "bfloat16": 5e-2,
+    "float16": 1e-2,
+}  # of values of order 1: a wrong kernel is not timed
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,11 @@ def calls_for(cell, package, torch, threads):
     def normal(heads, rows):
         return torch.randn(1, heads, rows, cell.head_dim, generator=generator).to(getattr(torch, cell.dtype))
 
-    q, k, v = normal(cell.q_heads, cell.q_rows), normal(cell.kv_heads, cell.kv_rows), normal(cell.kv_heads, cell.kv_rows)
+    q, k, v = (
+        normal(cell.q_heads, cell.q_rows),
+        normal(cell.kv_heads, cell.kv_rows),
+        normal(cell.kv_heads, cell.kv_rows),
+    )
     causal = cell.mask == "causal"
     grouped = {"enable_gqa": True} if cell.q_heads != cell.kv_heads else {}
     sdpa = torch.nn.functional.scaled_dot_product_attention
@@ -80,8 +88,10 @@ def measure(cell, package, torch, threads, budget_s, peak):
     calls = calls_for(cell, package, torch, threads)
     # The results to compare come from calls that the sampling makes anyway: some of PyTorch's take a minute.
     first = {}
-    samples = harness.sample({name: lambda name=name, call=call: first.setdefault(name, call())
-                              for name, call in calls.items()}, budget_s)
+    samples = harness.sample(
+        {name: lambda name=name, call=call: first.setdefault(name, call()) for name, call in calls.items()},
+        budget_s,
+    )
     outputs = [first["flashmoe"], calls["flashmoe"]()]
     difference = max(float((out.double() - first["torch"].double()).abs().max()) for out in outputs)
     ratio, low, high = harness.ratio_of_medians(samples["torch"], samples["flashmoe"])
@@ -104,15 +114,20 @@ def measure(cell, package, torch, threads, budget_s, peak):
 
 
 def line(cell, result):
-    interval = f"{result['ratio_low']:.2f} to {result['ratio_high']:.2f}" if result["ratio_low"] else "one sample"
+    interval = (
+        f"{result['ratio_low']:.2f} to {result['ratio_high']:.2f}" if result["ratio_low"] else "one sample"
+    )
     share = f"{100 * result['fma_share']:5.1f} %" if result["fma_share"] else "      -"
     verdict = "" if result["correct"] else f"   WRONG: differs by {result['max_difference']:.3g}"
-    return (f"{cell!s:42} {result['flashmoe_us']:11.1f} {result['torch_us']:12.1f} {result['ratio']:8.2f}x "
-            f"({interval:>14}) {result['gflops']:8.1f} {share}{verdict}")
+    return (
+        f"{cell!s:42} {result['flashmoe_us']:11.1f} {result['torch_us']:12.1f} {result['ratio']:8.2f}x "
+        f"({interval:>14}) {result['gflops']:8.1f} {share}{verdict}"
+    )
 
 
 def ratios_against_fp32(results):
     """PyTorch's bf16 is slower than its fp32 on many CPUs; what its user would switch from is the faster one."""
+
     def key(result):
         return [result[name] for name in FIELDS if name != "dtype"]
 
@@ -132,26 +147,34 @@ def summary(results):
     against_fp32 = ratios_against_fp32(results)
     if against_fp32:
         groups["bfloat16 against PyTorch's float32"] = against_fp32
-    return {name: {"cells": len(ratios), "geometric_mean": harness.geometric_mean(ratios), "least": min(ratios)}
-            for name, ratios in groups.items()}
+    return {
+        name: {"cells": len(ratios), "geometric_mean": harness.geometric_mean(ratios), "least": min(ratios)}
+        for name, ratios in groups.items()
+    }
 
 
 def expectation(cell, results):
     """A word of patience, from the cell with half the rows, where a single call of PyTorch's takes long."""
     for result in results:
-        if replace(cell, q_rows=cell.q_rows // 2, kv_rows=cell.kv_rows // 2) == Cell(**{n: result[n] for n in FIELDS}):
+        if replace(cell, q_rows=cell.q_rows // 2, kv_rows=cell.kv_rows // 2) == Cell(
+            **{n: result[n] for n in FIELDS}
+        ):
             call_s = 4e-6 * result["torch_us"]
             return f" (PyTorch: about {call_s:.0f} s for one call)" if call_s > harness.LONG_SECONDS else ""
     return ""
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="a few small cells, short")
     parser.add_argument("--json", metavar="FILE", help="save the results here, after each cell")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="for both sides")
     parser.add_argument("--seconds", type=float, help="time for each cell (default 3, or 0.3 with --quick)")
-    parser.add_argument("--only", metavar="TEXT", default="", help='cells whose line contains this, e.g. "D=64"')
+    parser.add_argument(
+        "--only", metavar="TEXT", default="", help='cells whose line contains this, e.g. "D=64"'
+    )
     return parser.parse_args()
 
 
@@ -160,25 +183,39 @@ def main():
     package = harness.load_package()
     torch = harness.load_torch(options.threads)
     if torch is None:
-        sys.exit("attention_cpu: PyTorch is not installed, and there is nothing to compare with\n"
-                 "  try: scripts/python-env, or benches/bench_correctness_and_speed.py, which can do with NumPy")
+        sys.exit(
+            "attention_cpu: PyTorch is not installed, and there is nothing to compare with\n"
+            "  try: scripts/python-env, or benches/bench_correctness_and_speed.py, which can do with NumPy"
+        )
     peak = harness.fma_peak(options.threads)
     environment = harness.environment(package, torch, options.threads)
     harness.warn_if_busy(environment)
     budget_s = options.seconds or (0.3 if options.quick else 3.0)
     todo = [cell for cell in cells(options.quick) if options.only in str(cell)]
-    document = {"bench": "attention_cpu", "environment": environment, "fma_peak": peak, "cells": [], "summary": {}}
+    document = {
+        "bench": "attention_cpu",
+        "environment": environment,
+        "fma_peak": peak,
+        "cells": [],
+        "summary": {},
+    }
 
     print(harness.in_words(environment))
     if peak:
-        print(f"FMA rate, measured: {peak['gflops']:.0f} GFLOP/s in fp32 on {peak['threads']} threads (the shares "
-              f"below are of this; bf16 instructions can exceed it)")
-    print(f"{'B=1':42} {'flashmoe us':>11} {'PyTorch us':>12} {'ratio':>9} {'(95 % interval)':>16} {'GFLOP/s':>8} share")
+        print(
+            f"FMA rate, measured: {peak['gflops']:.0f} GFLOP/s in fp32 on {peak['threads']} threads (the shares "
+            f"below are of this; bf16 instructions can exceed it)"
+        )
+    print(
+        f"{'B=1':42} {'flashmoe us':>11} {'PyTorch us':>12} {'ratio':>9} {'(95 % interval)':>16} {'GFLOP/s':>8} share"
+    )
     started = time.monotonic()
     with torch.inference_mode():
         for done, cell in enumerate(todo):
-            harness.say(f"[{done + 1} of {len(todo)}, {time.monotonic() - started:.0f} s so far] {cell}"
-                        f"{expectation(cell, document['cells'])}")
+            harness.say(
+                f"[{done + 1} of {len(todo)}, {time.monotonic() - started:.0f} s so far] {cell}"
+                f"{expectation(cell, document['cells'])}"
+            )
             result = measure(cell, package, torch, options.threads, budget_s, peak)
             document["cells"].append(result)
             document["summary"] = summary(document["cells"])
@@ -187,8 +224,10 @@ def main():
             print(line(cell, result), flush=True)
     print()
     for name, group in document["summary"].items():
-        print(f"{name:34} geometric mean {group['geometric_mean']:6.2f}x, least {group['least']:6.2f}x "
-              f"({group['cells']} cells)")
+        print(
+            f"{name:34} geometric mean {group['geometric_mean']:6.2f}x, least {group['least']:6.2f}x "
+            f"({group['cells']} cells)"
+        )
     sys.exit(0 if all(result["correct"] for result in document["cells"]) else 1)
 
 

@@ -36,9 +36,13 @@ SHAPES = [  # smallest first: a wrong kernel shows on the tiny shape already
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="fewer samples")
-    parser.add_argument("--json", nargs="?", const="-", metavar="FILE", help="write JSON to FILE, or to stdout")
+    parser.add_argument(
+        "--json", nargs="?", const="-", metavar="FILE", help="write JSON to FILE, or to stdout"
+    )
     parser.add_argument("--dtype", choices=DTYPES, default="fp32")
     parser.add_argument("--causal", action="store_true")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="for both sides")
@@ -54,8 +58,9 @@ def check(problem, package, torch):
     for causal in (False, True):
         expected = oracle.attention(q, k, v, causal)
         out, lse = package.attention(q, k, v, causal, return_lse=True)
-        wrong = (oracle.disagreement(out, expected.out, expected.out_bound)
-                 or oracle.disagreement(lse, expected.lse, expected.lse_bound))
+        wrong = oracle.disagreement(out, expected.out, expected.out_bound) or oracle.disagreement(
+            lse, expected.lse, expected.lse_bound
+        )
         if wrong:
             return False, f"{'causal' if causal else 'full'}: {wrong}"
         largest = max(largest, float(abs(oracle.to_float64(out) - expected.out).max()))
@@ -77,10 +82,21 @@ def measure_speed(problem, package, torch, options):
     calls = rivals.calls(problem, package, torch, options.causal, None if every_core else options.threads)
     samples = harness.sample(calls, 0.3 if options.quick else 3.0, max_rounds=20 if options.quick else 100)
     ratio, low, high = harness.ratio_of_medians(samples["rival"], samples["flashmoe"])
-    return {"shape": problem.name, "batch": problem.batch, "heads": problem.heads, "rows": problem.rows,
-            "head_dim": problem.head_dim, "dtype": problem.dtype, "causal": options.causal,
-            "flashmoe_ms": harness.median(samples["flashmoe"]) * 1e3, "rival_ms": harness.median(samples["rival"]) * 1e3,
-            "ratio": ratio, "ratio_low": low, "ratio_high": high, "samples": len(samples["flashmoe"])}
+    return {
+        "shape": problem.name,
+        "batch": problem.batch,
+        "heads": problem.heads,
+        "rows": problem.rows,
+        "head_dim": problem.head_dim,
+        "dtype": problem.dtype,
+        "causal": options.causal,
+        "flashmoe_ms": harness.median(samples["flashmoe"]) * 1e3,
+        "rival_ms": harness.median(samples["rival"]) * 1e3,
+        "ratio": ratio,
+        "ratio_low": low,
+        "ratio_high": high,
+        "samples": len(samples["flashmoe"]),
+    }
 
 
 def kilobytes(count):
@@ -91,14 +107,18 @@ def line(row):
     interval = f"{row['ratio_low']:.2f} to {row['ratio_high']:.2f}" if row["ratio_low"] else "one sample"
     ours, theirs = row["flashmoe_extra_bytes"], row["rival_extra_bytes"]
     change = f"{100 * (ours / theirs - 1):+.0f} %" if ours is not None and theirs else ""
-    return (f"  {row['shape']:10} {row['heads']:2} {row['rows']:4} {row['flashmoe_ms']:12.4f} {row['rival_ms']:10.4f} "
-            f"{row['ratio']:7.2f}x ({interval:>12}) {kilobytes(ours):>10} {kilobytes(theirs):>10} {change:>7}")
+    return (
+        f"  {row['shape']:10} {row['heads']:2} {row['rows']:4} {row['flashmoe_ms']:12.4f} {row['rival_ms']:10.4f} "
+        f"{row['ratio']:7.2f}x ({interval:>12}) {kilobytes(ours):>10} {kilobytes(theirs):>10} {change:>7}"
+    )
 
 
 def main():
     options = parse()
     if importlib.util.find_spec("numpy") is None:
-        sys.exit("bench: NumPy is not installed, and the float64 reference needs it\n  try: scripts/python-env")
+        sys.exit(
+            "bench: NumPy is not installed, and the float64 reference needs it\n  try: scripts/python-env"
+        )
     to_stdout = options.json == "-"
     tell = harness.say if to_stdout else lambda text: print(text, flush=True)
     package = harness.load_package()
@@ -113,10 +133,14 @@ def main():
     check_all(problems, package, torch, tell)
 
     memory, why_not = extra_memory.measure(SHAPES, DTYPES[options.dtype], options.causal, options.threads)
-    tell(f"\nSpeed, {options.dtype}{', causal' if options.causal else ''}, B=1 D=64: medians of interleaved samples; "
-         f"peak extra memory with the output:")
-    tell(f"  {'shape':10} {'H':>2} {'S':>4} {'FlashMoE ms':>12} {rival + ' ms':>10} {'ratio':>8} {'(95 %)':>14} "
-         f"{'FlashMoE':>10} {rival:>10}")
+    tell(
+        f"\nSpeed, {options.dtype}{', causal' if options.causal else ''}, B=1 D=64: medians of interleaved samples; "
+        f"peak extra memory with the output:"
+    )
+    tell(
+        f"  {'shape':10} {'H':>2} {'S':>4} {'FlashMoE ms':>12} {rival + ' ms':>10} {'ratio':>8} {'(95 %)':>14} "
+        f"{'FlashMoE':>10} {rival:>10}"
+    )
     rows = []
     for index, problem in enumerate(problems):
         row = measure_speed(problem, package, torch, options)
@@ -127,11 +151,19 @@ def main():
     if why_not:
         tell(f"  (memory was not measured: {why_not})")
     speedup = harness.geometric_mean([row["ratio"] for row in rows])
-    tell("\nGeometric mean over the six shapes:" if torch else
-         "\nPyTorch is not installed; compared with NumPy instead. Geometric mean over the six shapes:")
+    tell(
+        "\nGeometric mean over the six shapes:"
+        if torch
+        else "\nPyTorch is not installed; compared with NumPy instead. Geometric mean over the six shapes:"
+    )
     tell(f"Speedup: {speedup:.2f}x (FlashMoE-Science vs {rival})")
-    document = {"bench": "bench_correctness_and_speed", "environment": environment, "rival": rival, "rows": rows,
-                "speedup": speedup}
+    document = {
+        "bench": "bench_correctness_and_speed",
+        "environment": environment,
+        "rival": rival,
+        "rows": rows,
+        "speedup": speedup,
+    }
     if to_stdout:
         print(json.dumps(document, allow_nan=False))
     elif options.json:

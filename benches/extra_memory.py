@@ -28,17 +28,28 @@ def measure(shapes, dtype, causal, threads):
         counter = Path(folder) / "heap_peak.so"
         source = Path(__file__).with_name("heap_peak.c")
         try:
-            subprocess.run([compiler, "-O2", "-shared", "-fPIC", str(source), "-o", str(counter)], check=True,
-                           capture_output=True, timeout=60)
+            subprocess.run(
+                [compiler, "-O2", "-shared", "-fPIC", str(source), "-o", str(counter)],
+                check=True,
+                capture_output=True,
+                timeout=60,
+            )
             request = json.dumps({"shapes": shapes, "dtype": dtype, "causal": causal, "threads": threads})
-            child = subprocess.run([sys.executable, __file__, request], check=True, capture_output=True, text=True,
-                                   timeout=300, env={**os.environ, "LD_PRELOAD": str(counter)})
+            child = subprocess.run(
+                [sys.executable, __file__, request],
+                check=True,
+                capture_output=True,
+                text=True,
+                timeout=300,
+                env={**os.environ, "LD_PRELOAD": str(counter)},
+            )
         except (OSError, subprocess.SubprocessError) as error:
             return None, f"{error}"
         return json.loads(child.stdout.splitlines()[-1]), ""
 
 
 # -- in the child
+
 
 def in_new_thread(function):
     """A thread of its own starts without the workspace that the module keeps for a thread."""
@@ -62,7 +73,9 @@ def heap_bytes(counter, call):
 
 def torch_allocator_bytes(torch, call):
     """Peak of PyTorch's own allocator during one call, from the allocations that its profiler records."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+    ) as profiler:
         out = call()
     events = [event for event in profiler.profiler.kineto_results.events() if event.name() == "[memory]"]
     held = peak = 0
@@ -87,7 +100,9 @@ def main():
         result = {}
         for side, call in calls.items():
             in_new_thread(call)  # thread pools and the like are set up once, not per call
-            result[side] = heap_bytes(counter, call) - heap_bytes(counter, lambda: None)  # less the thread's own
+            result[side] = heap_bytes(counter, call) - heap_bytes(
+                counter, lambda: None
+            )  # less the thread's own
             if hidden:
                 result[side] += torch_allocator_bytes(torch, call)
         results.append(result)

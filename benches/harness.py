@@ -24,6 +24,7 @@ def say(text):
 
 # -- the package under test
 
+
 def load_package():
     """flashmoe_science as built in this checkout; where nothing is built here, as installed."""
     if any((ROOT / "python" / "flashmoe_science").glob("_C.*.so")):
@@ -35,14 +36,18 @@ def load_package():
     built = Path(package._C.__file__).stat().st_mtime
     newer = [path for path in sources() if path.stat().st_mtime > built]
     if newer:
-        say(f"warning: the module is older than {newer[0].relative_to(ROOT)}: you may be measuring yesterday's code\n"
-            f"  try: python setup.py build_ext --inplace")
+        say(
+            f"warning: the module is older than {newer[0].relative_to(ROOT)}: you may be measuring yesterday's code\n"
+            f"  try: python setup.py build_ext --inplace"
+        )
     return package
 
 
 def sources():
     for folder in ("src", "include", "python/module"):
-        yield from (path for path in (ROOT / folder).rglob("*") if path.suffix in {".h", ".cpp", ".cu", ".cuh"})
+        yield from (
+            path for path in (ROOT / folder).rglob("*") if path.suffix in {".h", ".cpp", ".cu", ".cuh"}
+        )
 
 
 def load_torch(threads):
@@ -109,6 +114,7 @@ def quiet_collector():
 
 # -- statistics
 
+
 def median(values):
     ordered = sorted(values)
     middle = len(ordered) // 2
@@ -141,9 +147,12 @@ def geometric_mean(values):
 
 # -- records
 
+
 def output_of(*command):
     try:
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+        return subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+        ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
 
@@ -175,14 +184,18 @@ def environment(package, torch, threads):
 
 def warn_if_busy(environment):
     if environment["load_average"] > 0.5:
-        say(f"warning: the machine is busy (load {environment['load_average']:.1f} on {environment['cores']} cores): "
-            f"times are rough, ratios less so")
+        say(
+            f"warning: the machine is busy (load {environment['load_average']:.1f} on {environment['cores']} cores): "
+            f"times and ratios are rough, and not for publishing"
+        )
 
 
 def in_words(environment):
     torch = f"PyTorch {environment['torch']}" if environment["torch"] else "no PyTorch"
-    return (f"{environment['cpu']}, {environment['threads']} of {environment['cores']} cores; "
-            f"flashmoe {environment['flashmoe']}, {torch}; commit {environment['commit'] or 'unknown'}")
+    return (
+        f"{environment['cpu']}, {environment['threads']} of {environment['cores']} cores; "
+        f"flashmoe {environment['flashmoe']}, {torch}; commit {environment['commit'] or 'unknown'}"
+    )
 
 
 def save_json(path, document):

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Counts heap memory: preloaded into a Python process, it sees every allocation of every library in it.
- *   heap_peak_start()  forgets the past;  heap_peak_bytes()  the most that was held at once since then, above the start.
- * glibc only: its allocator can be called by other names. Memory from mmap itself (thread stacks) is not seen. */
+ *   heap_peak_start()  forgets the past;  heap_peak_bytes()  the most that was held at once since then, above
+ * the start. glibc only: its allocator can be called by other names. Memory from mmap itself (thread stacks)
+ * is not seen. */
 #include <errno.h>
 #include <malloc.h>
 #include <stddef.h>
@@ -18,7 +19,8 @@ static void* took(void* block) {
   if (block != NULL) {
     const long now = __atomic_add_fetch(&held, (long)malloc_usable_size(block), __ATOMIC_RELAXED);
     long seen = __atomic_load_n(&peak, __ATOMIC_RELAXED);
-    while (now > seen && !__atomic_compare_exchange_n(&peak, &seen, now, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    while (now > seen &&
+           !__atomic_compare_exchange_n(&peak, &seen, now, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
   }
   return block;

@@ -17,7 +17,9 @@ class Problem:
     batch: int = 1
 
     def __str__(self):
-        return f"{self.name} (B={self.batch} H={self.heads} S={self.rows} D={self.head_dim} {SHORT[self.dtype]})"
+        return (
+            f"{self.name} (B={self.batch} H={self.heads} S={self.rows} D={self.head_dim} {SHORT[self.dtype]})"
+        )
 
     def tensors(self, torch):
         """q, k and v, normally distributed: PyTorch's where there is PyTorch, else NumPy's."""
@@ -35,7 +37,9 @@ def numpy_attention(q, k, v, causal):
     """The best that plain NumPy offers: two BLAS products and a softmax in fp32, whatever the inputs are."""
     import numpy
 
-    scores = q.astype("float32") * numpy.float32(1 / math.sqrt(q.shape[-1])) @ k.astype("float32").swapaxes(-1, -2)
+    scores = (
+        q.astype("float32") * numpy.float32(1 / math.sqrt(q.shape[-1])) @ k.astype("float32").swapaxes(-1, -2)
+    )
     if causal:
         rows, columns = scores.shape[-2:]
         scores[..., ~numpy.tri(rows, columns, columns - rows, dtype=bool)] = -numpy.inf
@@ -59,5 +63,8 @@ def calls(problem, package, torch, causal, threads):
     else:
         rival = lambda: numpy_attention(q, k, v, causal)
     if threads is None:
-        return {"flashmoe": lambda: package._C.flash_attention_forward(q, k, v, causal, scale), "rival": rival}
+        return {
+            "flashmoe": lambda: package._C.flash_attention_forward(q, k, v, causal, scale),
+            "rival": rival,
+        }
     return {"flashmoe": lambda: package.attention(q, k, v, causal, scale, threads=threads), "rival": rival}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cpu/amx_kernel.h"
+#include "cpu/avx512_bf16.h"
 #include "cpu/kernels.h"
 #include "cpu/neon_bf16.h"
 
@@ -7,26 +8,26 @@ namespace flashmoe::cpu {
 namespace {
 
 // Up to so many packed rows, packing K and V costs more than it saves: the two kernels meet between 12 and 16
-// rows (Neoverse-V1, 2048 keys of 128).
+// rows (Neoverse-V1, 2048 keys of 128), with BFMMLA between 8 and 10 (8192 keys of 128).
 [[maybe_unused]] constexpr int64_t kMostRowsInPlace = 12;
-
-// Through matrix instructions, where this CPU has them; else null.
-const Kernel* matrix_kernel(DType dtype) {
-  if (dtype != DType::bf16) return nullptr;
-#ifdef FLASHMOE_NEON_BF16
-  if (neon_bf16_supported()) return &neon_bf16_kernel();
-#endif
-  return amx_bf16_kernel();
-}
+[[maybe_unused]] constexpr int64_t kMostRowsInPlaceNeonBf16 = 8;
 
 }  // namespace
 
 const Kernel& choose_kernel(const ForwardProblem& problem) {
+  [[maybe_unused]] const int64_t rows = problem.group() * problem.q_rows;
+#ifdef FLASHMOE_NEON_BF16
+  if (problem.dtype == DType::bf16 && neon_bf16_supported()) {
+    return rows <= kMostRowsInPlaceNeonBf16 ? neon_bf16_rows_kernel() : neon_bf16_kernel();
+  }
+#endif
 #ifdef FLASHMOE_HIGHWAY
-  const int64_t rows = problem.group() * problem.q_rows;
   if (rows <= kMostRowsInPlace) return rows_kernel(problem.dtype);
 #endif
-  if (const Kernel* kernel = matrix_kernel(problem.dtype)) return *kernel;
+  if (problem.dtype == DType::bf16) {
+    if (const Kernel* kernel = amx_bf16_kernel()) return *kernel;
+    if (const Kernel* kernel = avx512_bf16_kernel()) return *kernel;
+  }
 #ifdef FLASHMOE_HIGHWAY
   return tiled_kernel(problem.dtype);
 #else

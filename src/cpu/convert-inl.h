@@ -60,7 +60,8 @@ HWY_INLINE void store_as(D, hn::Vec<D> v, bf16* to) {
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d32, 1));
   const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d32, 0x7FFF))));
   const auto quiet = hn::Set(d32, 0x7FC0);
-  const auto is_nan = hn::RebindMask(d32, hn::Ne(v, v));
+  // By its bits: Highway 1.0's Ne(v, v) is false for NaN on AVX2.
+  const auto is_nan = hn::Gt(hn::And(bits, hn::Set(d32, 0x7FFFFFFF)), hn::Set(d32, 0x7F800000));
   hn::StoreU(hn::TruncateTo(d16, hn::IfThenElse(is_nan, quiet, rounded)), d16, &to->bits);
 }
 

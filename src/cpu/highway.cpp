@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The kernels in portable SIMD, compiled once for each instruction set and chosen at run time.
+#include "cpu/highway_targets.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/highway.cpp"
 #include <hwy/foreach_target.h>
@@ -7,6 +9,22 @@
 #include <hwy/highway.h>
 
 #include "cpu/kernels.h"
+
+#ifndef FLASHMOE_CPU_HIGHWAY_ONCE_
+#define FLASHMOE_CPU_HIGHWAY_ONCE_
+namespace flashmoe::cpu {
+
+// What one instruction set offers.
+struct Target {
+  const char* name;
+  int64_t lanes;  // of fp32
+  const Kernel& (*tiled)(DType);
+  const Kernel& (*rows)(DType);
+};
+
+}  // namespace flashmoe::cpu
+#endif
+
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 #include "cpu/rows-inl.h"
 #include "cpu/tile_fp32-inl.h"
@@ -30,7 +48,7 @@ struct Kernels {
                                .attend = attend_tiled<TileFp32<T> >,
                                .scratch_bytes = tiled_scratch_bytes<TileFp32<T> >,
                                .panel_rows = TileFp32<T>::panel_rows(),
-                               .packing_rows = 10};
+                               .packing_rows = 12};
     return kernel;
   }
   static const Kernel& rows() {
@@ -68,7 +86,13 @@ const Kernel& rows(DType dtype) {
 
 #endif
 
-const char* target_name() { return hwy::TargetName(HWY_TARGET); }
+Target target() {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  return {"portable", 1, tiled, rows};
+#else
+  return {hwy::TargetName(HWY_TARGET), lanes(), tiled, rows};
+#endif
+}
 
 }  // namespace flashmoe::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -76,15 +100,24 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace flashmoe::cpu {
 
-HWY_EXPORT(tiled);
-HWY_EXPORT(rows);
-HWY_EXPORT(target_name);
+HWY_EXPORT(target);
 
-const Kernel& tiled_kernel(DType dtype) { return HWY_DYNAMIC_DISPATCH(tiled)(dtype); }
+namespace {
 
-const Kernel& rows_kernel(DType dtype) { return HWY_DYNAMIC_DISPATCH(rows)(dtype); }
+const Target& chosen() {
+  static const Target best = [] {
+    const Target widest = HWY_DYNAMIC_DISPATCH(target)();
+    // Scalable vectors that are no longer than NEON's: NEON multiplies by one lane, which saves loads.
+    return HWY_ARCH_ARM_A64 && widest.lanes == 4 ? HWY_STATIC_DISPATCH(target)() : widest;
+  }();
+  return best;
+}
 
-const char* simd_name() { return HWY_DYNAMIC_DISPATCH(target_name)(); }
+}  // namespace
+
+const Kernel& tiled_kernel(DType dtype) { return chosen().tiled(dtype); }
+const Kernel& rows_kernel(DType dtype) { return chosen().rows(dtype); }
+const char* simd_name() { return chosen().name; }
 
 }  // namespace flashmoe::cpu
 #endif

@@ -11,8 +11,9 @@
 namespace flashmoe::cpu {
 
 #ifdef FLASHMOE_NEON_BF16
-bool neon_bf16_supported();  // by the CPU at hand
-const Kernel& neon_bf16_kernel();
+bool neon_bf16_supported();             // by the CPU at hand
+const Kernel& neon_bf16_kernel();       // packs K and V
+const Kernel& neon_bf16_rows_kernel();  // reads them in place: for few query rows
 #endif
 
 }  // namespace flashmoe::cpu

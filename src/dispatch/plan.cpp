@@ -156,14 +156,14 @@ const char* too_much_for_small(const ForwardProblem& p, bool aligned, const devi
   if (p.batch * p.kv_heads > kMaxGridY) return "more than 65,535 K/V heads in the batch";
   const bool fits = p.kv_rows <= kernels::small::kMaxKeys &&
                     kernels::small::find_tuning(static_cast<int>(p.head_dim), static_cast<int>(p.kv_rows),
-                                                p.mask != Mask::none, spec.smem_per_block) >= 0;
+                                                spec.smem_per_block) >= 0;
   return fits ? nullptr : "more keys than fit its shared memory";
 }
 
 ForwardPlan plan_small(const ForwardProblem& p, const device::Spec& spec, const char* reason) {
   namespace small = kernels::small;
-  const int index = small::find_tuning(static_cast<int>(p.head_dim), static_cast<int>(p.kv_rows),
-                                       p.mask != Mask::none, spec.smem_per_block);
+  const int index =
+      small::find_tuning(static_cast<int>(p.head_dim), static_cast<int>(p.kv_rows), spec.smem_per_block);
   const small::Tuning& tuning = small::kTunings[index];
   ForwardPlan plan{.kernel = ForwardKernel::small_forward,
                    .head_dim = tuning.head_dim,

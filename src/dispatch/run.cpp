@@ -13,6 +13,8 @@ namespace {
 
 kernels::View view(const Tensor& t) { return {t.data, t.strides[0], t.strides[1], t.strides[2]}; }
 
+}  // namespace
+
 kernels::ForwardParams params_for(const ForwardPlan& plan, const ForwardProblem& p, const ForwardArgs& args,
                                   Workspace workspace) {
   kernels::ForwardParams params{};
@@ -43,8 +45,6 @@ kernels::ForwardParams params_for(const ForwardPlan& plan, const ForwardProblem&
   }
   return params;
 }
-
-}  // namespace
 
 void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const ForwardArgs& args,
                  Workspace workspace) {

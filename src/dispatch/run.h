@@ -3,6 +3,7 @@
 
 #include "dispatch/plan.h"
 #include "flashmoe/attention.h"
+#include "kernels/forward_params.h"
 #include "primitives/target.h"
 
 namespace flashmoe::dispatch {
@@ -11,6 +12,10 @@ namespace flashmoe::dispatch {
 bool rows_are_aligned(const ForwardArgs& args);
 
 inline namespace FLASHMOE_TARGET {
+
+// What the plan's kernel is told.
+kernels::ForwardParams params_for(const ForwardPlan& plan, const ForwardProblem& problem,
+                                  const ForwardArgs& args, Workspace workspace);
 
 // Launches what the plan says, on the caller's stream. `args` have been checked, `workspace` is as large as
 // planned.

@@ -69,12 +69,17 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
   }
   if (!sees_something) return;  // output 0, LSE -inf
 
+  const Precision unit = Precision::of(p.dtype);
+  std::vector<double> subnormal(static_cast<std::size_t>(dim), 0.0);  // sum of v_j^2 over weights that are
   double sum = 0;
   double largest_error = 0;
   for (int64_t j = 0; j < keys; ++j) {
     const double gap = largest - weight[j];
     weight[j] = std::exp(-gap);
     sum += weight[j];
+    if (weight[j] < unit.weights_smallest) {
+      for (int64_t d = 0; d < dim; ++d) subnormal[d] += head.v[j * dim + d] * head.v[j * dim + d];
+    }
     // A key without weight has no error to pass on; its logit may be -inf.
     error[j] = weight[j] == 0 ? 0 : logit_error(dim, p.dtype, error[j], gap);
     largest_error = std::max(largest_error, error[j]);
@@ -98,17 +103,22 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
   // Never by more than the row's values lie apart, nor the LSE by more than the largest error of a logit.
   const double higher_orders = std::exp(std::min(2 * largest_error, 100.0));
   double* moved = result.weight_error.data() + row * dim;
+  std::vector<double> apart(static_cast<std::size_t>(dim), 0.0);
   for (int64_t j = 0; j < keys; ++j) {
     const double by = weight[j] * error[j] * higher_orders;
     result.logit_error[row] += by;
     const double* v = head.v.data() + j * dim;
-    for (int64_t d = 0; d < dim; ++d) moved[d] += (by + kSmallestWeight) * std::abs(v[d] - out[d]);
+    for (int64_t d = 0; d < dim; ++d) {
+      const double distance = std::abs(v[d] - out[d]);
+      moved[d] += (by + kSmallestWeight) * distance;
+      apart[d] = std::max(apart[d], distance);
+    }
   }
   result.logit_error[row] = std::min(result.logit_error[row], largest_error);
   for (int64_t d = 0; d < dim; ++d) {
-    double apart = 0;
-    for (int64_t j = 0; j < keys; ++j) apart = std::max(apart, std::abs(head.v[j * dim + d] - out[d]));
-    moved[d] = std::min(moved[d], apart);
+    moved[d] = std::min(moved[d], apart[d]);
+    // Each subnormal weight is off by up to half their spacing, independently: as in sum_roundings.
+    moved[d] += 4 * unit.weights * unit.weights_smallest * std::sqrt(subnormal[d]) / sum;
   }
 }
 

@@ -15,19 +15,21 @@ namespace flashmoe::reference {
 inline constexpr double kUnit = 0x1p-24;  // unit roundoff of fp32
 
 struct Precision {
-  double exp;              // relative error of exp2: fp32 rounding, or a polynomial as good as the type needs
-  double weights;          // unit roundoff of P as it enters P V
-  double output;           // unit roundoff of the stored type
-  double output_smallest;  // half the spacing of its subnormals; where they may count as zero, the largest of them
+  double exp;      // relative error of exp2: fp32 rounding, or a polynomial as good as the type needs
+  double weights;  // unit roundoff of P as it enters P V
+  double weights_smallest;  // below this, P is subnormal there, and its error no longer shrinks with it
+  double output;            // unit roundoff of the stored type
+  double output_smallest;   // half the spacing of its subnormals, or the largest where they may count as zero
 
   static constexpr Precision of(DType dtype) {
     switch (dtype) {
       case DType::fp32:
-        return {0x1p-22, 0x1p-24, 0x1p-24, 0x1p-150};
+        return {0x1p-22, 0x1p-24, 0x1p-126, 0x1p-24, 0x1p-150};
       case DType::fp16:
-        return {0x1p-16, 0x1p-11, 0x1p-11, 0x1p-25};
+        return {0x1p-16, 0x1p-11, 0x1p-14, 0x1p-11, 0x1p-25};
       case DType::bf16:
-        return {0x1p-16, 0x1p-8, 0x1p-8, 0x1p-126};  // matrix instructions take bf16 subnormals for zero
+        // Matrix instructions take bf16 subnormals for zero.
+        return {0x1p-16, 0x1p-8, 0x1p-126, 0x1p-8, 0x1p-126};
     }
     return {};
   }

@@ -74,7 +74,7 @@ void add_mismatches(std::vector<BadInput>& all) {
   mismatch("k", &ForwardArgs::k, 3, 8, "must be 16, as in q");
   mismatch("v", &ForwardArgs::v, 0, 1, "must be 2, as in k");
   mismatch("v", &ForwardArgs::v, 1, 1, "must be 2, as in k");
-  mismatch("v", &ForwardArgs::v, 2, 6, "must be 7, as in k");
+  mismatch("v", &ForwardArgs::v, 2, 6, "must be 23, as in k");
   mismatch("v", &ForwardArgs::v, 3, 8, "must be 16, as in k");
   mismatch("out", &ForwardArgs::out, 0, 1, "must be 2, as in q");
   mismatch("out", &ForwardArgs::out, 1, 2, "must be 4, as in q");

@@ -193,7 +193,7 @@ TEST(CheckForward, AProblemIsWhatTheTensorsSay) {
   EXPECT_EQ(p.kv_heads, 2);
   EXPECT_EQ(p.group(), 2);
   EXPECT_EQ(p.q_rows, 5);
-  EXPECT_EQ(p.kv_rows, 7);
+  EXPECT_EQ(p.kv_rows, 23);
   EXPECT_EQ(p.head_dim, 16);
   EXPECT_EQ(p.dtype, DType::fp32);
   EXPECT_EQ(p.mask, Mask::causal);

@@ -5,23 +5,13 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <new>
 
 #include "support/problem.h"
 
 static std::atomic<long> allocations{0};
 
-// Sanitizers bring their own malloc; there, and where the C library has no second name for it, operator new
-// alone is counted.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
-void* operator new(std::size_t bytes) {
-  ++allocations;
-  if (void* p = std::malloc(bytes)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-#else
+// glibc's second names for its functions; operator new comes here too. Not for sanitized builds, which have a
+// malloc of their own.
 extern "C" {
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
@@ -35,7 +25,6 @@ void* aligned_alloc(size_t alignment, size_t bytes) {
   return ++allocations, __libc_memalign(alignment, bytes);
 }
 }
-#endif
 
 namespace flashmoe::test {
 namespace {

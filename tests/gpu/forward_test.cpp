@@ -46,7 +46,9 @@ TEST(GpuSmall, EveryKernelOnce) {
         EXPECT_RUNS_ON_GPU(shape, kNaive);
         EXPECT_RUNS_ON_GPU(shape, kAmpere);
         EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::ampere_forward, .num_splits = 3});
-        if (head_dim <= 128 && layout != Layout::padded) EXPECT_RUNS_ON_GPU(shape, kSmall);
+        if (head_dim <= 128 && layout != Layout::padded) {
+          EXPECT_RUNS_ON_GPU(shape, kSmall);
+        }
       }
     }
   }

@@ -26,7 +26,7 @@ struct Forget {
 
 }  // namespace
 
-dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how) {
+dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how, const Launch& launch) {
   const Forget forget;
   model::settings() = how.settings;
   const ForwardArgs& args = problem.args;
@@ -47,7 +47,11 @@ dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how) {
   Workspace workspace = Workspace::in(space.get(), plan.workspace_bytes + kWorkspaceAlignment);
   workspace.bytes = plan.workspace_bytes;
   if (plan.workspace_bytes > 0) model::allow_memory("workspace", workspace.data, plan.workspace_bytes, true);
-  dispatch::run_forward(plan, problem.problem, args, workspace);
+  if (launch) {
+    launch(plan, workspace);
+  } else {
+    dispatch::run_forward(plan, problem.problem, args, workspace);
+  }
   return plan;
 }
 

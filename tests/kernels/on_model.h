@@ -2,6 +2,7 @@
 // Runs a problem through plan and launch on the model of a GPU, every address checked against the tensors.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "dispatch/plan.h"
@@ -17,8 +18,10 @@ struct OnModel {
   bool claim_aligned = true;      // false: take the path for unaligned rows even where rows are aligned
 };
 
-// The plan that was run. Throws model::Failure when the kernel breaks a rule.
-dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how = {});
+// The plan that was run. Throws model::Failure when the kernel breaks a rule. `launch` takes the place of the
+// plan's own kernel when given.
+using Launch = std::function<void(const dispatch::ForwardPlan&, Workspace)>;
+dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how = {}, const Launch& launch = {});
 
 // Builds the problem and runs it under early and late copies and several schedules; the first thing that is
 // wrong, or "".

@@ -9,10 +9,34 @@ namespace {
 
 constexpr dispatch::ForwardChoice kSmall{.kernel = dispatch::ForwardKernel::small_forward};
 
+// Problems that fill a configuration exactly take a form of the kernel without bounds.
 TEST(SmallForward, TakesEveryExactLengthAndType) {
-  for (int64_t keys : {32, 64, 128, 256, 512}) {
+  for (const kernels::small::Tuning& tuning : kernels::small::kTunings) {
     for (DType dtype : {DType::fp16, DType::bf16}) {
-      EXPECT_RUNS_ON_MODEL({.q_rows = 24, .kv_rows = keys, .dtype = dtype}, kSmall, 1);
+      EXPECT_RUNS_ON_MODEL({.batch = 2,
+                            .q_heads = 3,
+                            .kv_heads = 3,
+                            .q_rows = 16,
+                            .kv_rows = tuning.max_keys(),
+                            .head_dim = tuning.head_dim,
+                            .dtype = dtype},
+                           kSmall, 1);
+    }
+  }
+}
+
+// The same lengths where that form must not be taken: gaps, another order of dimensions, a ragged last tile.
+TEST(SmallForward, TakesExactLengthsInEveryLayout) {
+  for (Layout layout : {Layout::bhsd, Layout::bshd}) {
+    for (int64_t rows : {16, 13}) {
+      EXPECT_RUNS_ON_MODEL({.batch = 2,
+                            .q_heads = 4,
+                            .kv_heads = 4,
+                            .q_rows = rows,
+                            .kv_rows = 128,
+                            .dtype = DType::fp16,
+                            .layout = layout},
+                           kSmall, 1);
     }
   }
 }
@@ -27,8 +51,9 @@ TEST(SmallForward, TakesLengthsAroundEachConfiguration) {
 
 TEST(SmallForward, TakesEveryMultipleOfEightAsHeadDim) {
   for (int64_t head_dim = 8; head_dim <= 128; head_dim += 8) {
-    EXPECT_RUNS_ON_MODEL({.q_rows = 9, .kv_rows = 70, .head_dim = head_dim, .dtype = DType::bf16, .mask = Mask::causal},
-                         kSmall, 1);
+    EXPECT_RUNS_ON_MODEL(
+        {.q_rows = 9, .kv_rows = 70, .head_dim = head_dim, .dtype = DType::bf16, .mask = Mask::causal},
+        kSmall, 1);
   }
   EXPECT_RUNS_ON_MODEL({.q_rows = 9, .kv_rows = 256, .head_dim = 128, .dtype = DType::fp16}, kSmall, 1);
 }
@@ -65,7 +90,8 @@ TEST(SmallForward, TakesHugeLogits) {
 }
 
 TEST(SmallForward, RunsUnderManySchedules) {
-  EXPECT_RUNS_ON_MODEL({.q_rows = 16, .kv_rows = 100, .dtype = DType::fp16, .mask = Mask::causal}, kSmall, 40);
+  EXPECT_RUNS_ON_MODEL({.q_rows = 16, .kv_rows = 100, .dtype = DType::fp16, .mask = Mask::causal}, kSmall,
+                       40);
 }
 
 TEST(SmallForward, IsChosenForTheFirstShapesOfAll) {
@@ -73,7 +99,7 @@ TEST(SmallForward, IsChosenForTheFirstShapesOfAll) {
     Problem problem({.q_rows = keys, .kv_rows = keys, .dtype = DType::fp16});
     const auto plan = dispatch::plan_forward(problem.problem, true, device::find("H200"));
     EXPECT_EQ(plan.kernel, dispatch::ForwardKernel::small_forward) << keys;
-    EXPECT_TRUE(kernels::small::kTunings[plan.tuning].exact) << keys;
+    EXPECT_EQ(kernels::small::kTunings[plan.tuning].max_keys(), keys);
     EXPECT_LE(plan.smem_bytes, device::find("H200").smem_per_block);
   }
 }
@@ -85,7 +111,8 @@ TEST(SmallForward, FitsTheSharedMemoryOfAnL4) {
   EXPECT_EQ(plan.kernel, dispatch::ForwardKernel::small_forward);
   EXPECT_LE(plan.smem_bytes, l4.smem_per_block);
   Problem too_large({.q_rows = 512, .kv_rows = 512, .dtype = DType::fp16});
-  EXPECT_EQ(dispatch::plan_forward(too_large.problem, true, l4).kernel, dispatch::ForwardKernel::ampere_forward);
+  EXPECT_EQ(dispatch::plan_forward(too_large.problem, true, l4).kernel,
+            dispatch::ForwardKernel::ampere_forward);
 }
 
 }  // namespace

@@ -51,7 +51,9 @@ class Maker:
 
             return torch.from_numpy(values).to(getattr(torch, dtype))
         if dtype == "bfloat16":
-            return values.astype(pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed").bfloat16)
+            return values.astype(
+                pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed").bfloat16
+            )
         return values.astype(dtype)
 
 

@@ -67,8 +67,10 @@ def attention(q, k, v, causal=False, scale=None):
     scale = float(np.float32(1 / math.sqrt(q.shape[3]) if scale is None else scale))
     seen = visible(q.shape[2], k.shape[2], causal)
     with np.errstate(all="ignore"):  # NaN and inf inputs are part of the tests
-        rows = [_row(q[:, :, i], k[:, :, seen[i]], v[:, :, seen[i]], scale, precision, k.shape[2])
-                for i in range(q.shape[2])]
+        rows = [
+            _row(q[:, :, i], k[:, :, seen[i]], v[:, :, seen[i]], scale, precision, k.shape[2])
+            for i in range(q.shape[2])
+        ]
     return Expected(*(np.stack(parts, axis=2) for parts in zip(*rows)))
 
 
@@ -103,7 +105,7 @@ def _row(q, k, v, scale, precision, kv_rows):
 
 
 def disagreement(actual, expected, bound):
-    """"" when all elements agree; else the count, the first bad position and both values. NaN agrees with NaN only."""
+    """ "" when all elements agree; else the count, the first bad position and both values. NaN agrees with NaN only."""
     actual = to_float64(actual)
     if actual.shape != expected.shape:
         return f"shape is {actual.shape}, expected {expected.shape}"

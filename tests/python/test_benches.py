@@ -12,7 +12,9 @@ SHAPES = ["Tiny", "Small", "Medium", "Large", "XLarge", "Multi-head"]
 
 
 def run(root, *arguments, **options):
-    return subprocess.run([sys.executable, *arguments], cwd=root, capture_output=True, text=True, timeout=600, **options)
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=root, capture_output=True, text=True, timeout=600, **options
+    )
 
 
 def without_torch(environment, folder):
@@ -34,16 +36,30 @@ def test_the_users_bench(root, torch, clean_environment):
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16"])
 def test_the_users_bench_without_pytorch(root, tmp_path, clean_environment, dtype):
-    done = run(root, "benches/bench_correctness_and_speed.py", "--quick", "--dtype", dtype,
-               env=without_torch(clean_environment, tmp_path))
+    done = run(
+        root,
+        "benches/bench_correctness_and_speed.py",
+        "--quick",
+        "--dtype",
+        dtype,
+        env=without_torch(clean_environment, tmp_path),
+    )
     assert done.returncode == 0, done.stderr
     assert "PyTorch is not installed; compared with NumPy" in done.stdout
     assert done.stdout.splitlines()[-1].endswith("x (FlashMoE-Science vs NumPy)")
 
 
 def test_the_users_bench_as_json(root, tmp_path, clean_environment):
-    done = run(root, "benches/bench_correctness_and_speed.py", "--quick", "--json", "--causal", "--threads", "1",
-               env=without_torch(clean_environment, tmp_path))
+    done = run(
+        root,
+        "benches/bench_correctness_and_speed.py",
+        "--quick",
+        "--json",
+        "--causal",
+        "--threads",
+        "1",
+        env=without_torch(clean_environment, tmp_path),
+    )
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert [row["shape"] for row in document["rows"]] == SHAPES
@@ -80,8 +96,18 @@ def test_a_wrong_kernel_is_not_timed(root, clean_environment):
 
 def test_attention_cpu_and_the_readme_table(root, torch, tmp_path, clean_environment):
     results = tmp_path / "attention_cpu.json"
-    done = run(root, "benches/attention_cpu.py", "--quick", "--seconds", "0.05", "--only", "D=64  S=32", "--json",
-               str(results), env=clean_environment)
+    done = run(
+        root,
+        "benches/attention_cpu.py",
+        "--quick",
+        "--seconds",
+        "0.05",
+        "--only",
+        "D=64  S=32",
+        "--json",
+        str(results),
+        env=clean_environment,
+    )
     assert done.returncode == 0, done.stderr
     document = json.loads(results.read_text())
     assert len(document["cells"]) == 4

@@ -16,7 +16,10 @@ in_build = pytest.mark.skipif("cuda" not in _C.library_version, reason="the modu
 
 def qkv(dtype, q_shape=(2, 4, 129, 64), kv_shape=None):
     generator = torch.Generator().manual_seed(7)
-    return [torch.randn(shape, generator=generator).to(dtype) for shape in (q_shape, kv_shape or q_shape, kv_shape or q_shape)]
+    return [
+        torch.randn(shape, generator=generator).to(dtype)
+        for shape in (q_shape, kv_shape or q_shape, kv_shape or q_shape)
+    ]
 
 
 def check(cpu, causal=False):
@@ -29,7 +32,9 @@ def check(cpu, causal=False):
 @in_build
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("causal", [False, True, "top_left"])
-@pytest.mark.parametrize("shape", [((1, 1, 32, 64), None), ((2, 4, 129, 64), None), ((1, 8, 5, 128), (1, 2, 577, 128))])
+@pytest.mark.parametrize(
+    "shape", [((1, 1, 32, 64), None), ((2, 4, 129, 64), None), ((1, 8, 5, 128), (1, 2, 577, 128))]
+)
 def test_agrees_with_the_oracle(dtype, causal, shape):
     check(qkv(dtype, *shape), causal)
 

@@ -31,10 +31,20 @@ class Old(Foreign):
 
 
 class DLTensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-                ("lanes", ctypes.c_uint16), ("shape", ctypes.c_void_p), ("strides", ctypes.c_void_p),
-                ("byte_offset", ctypes.c_uint64), ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("byte_offset", ctypes.c_uint64),
+        ("manager", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    ]
 
 
 class HandMade:
@@ -43,8 +53,20 @@ class HandMade:
     def __init__(self, array, device_type=1, code=2, bits=32, lanes=1, byte_offset=0):
         self.array = array
         self.shape = (ctypes.c_int64 * array.ndim)(*array.shape)
-        self.tensor = DLTensor(array.ctypes.data - byte_offset, device_type, 0, array.ndim, code, bits, lanes,
-                               ctypes.addressof(self.shape), None, byte_offset, None, None)
+        self.tensor = DLTensor(
+            array.ctypes.data - byte_offset,
+            device_type,
+            0,
+            array.ndim,
+            code,
+            bits,
+            lanes,
+            ctypes.addressof(self.shape),
+            None,
+            byte_offset,
+            None,
+            None,
+        )
 
     def __dlpack__(self, stream=None):
         new = ctypes.pythonapi.PyCapsule_New
@@ -72,8 +94,10 @@ def test_strides_and_offsets(qkv):
     oracle.check(out, None, q, big[:, ::-1, 3:12], v)
 
 
-speaks_dlpack_1 = pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.1.0",
-                                     reason="this NumPy is older than DLPack 1.0, which says what may be written")
+speaks_dlpack_1 = pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.1.0",
+    reason="this NumPy is older than DLPack 1.0, which says what may be written",
+)
 
 
 @speaks_dlpack_1

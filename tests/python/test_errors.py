@@ -36,7 +36,9 @@ def test_wrong_rank(make, bad):
 @pytest.mark.parametrize("dtype", ["float64", "int32", "bool", "uint8"])
 def test_dtype_that_is_not_accepted(make, dtype):
     q, k, v = tensors(make)
-    refused(TypeError, rf"k is .*{dtype}; accepted are float32, float16 and bfloat16", q, make(dtype, *q.shape), v)
+    refused(
+        TypeError, rf"k is .*{dtype}; accepted are float32, float16 and bfloat16", q, make(dtype, *q.shape), v
+    )
 
 
 def test_mixed_dtypes(make):
@@ -126,8 +128,16 @@ def test_things_that_are_no_tensors(make, thing):
 
 def test_numpy_strides_that_cut_elements():
     q = np.zeros((1, 2, 5, 16), "f4")
-    record = np.zeros((1, 2, 5, 16), np.dtype({"names": ["x"], "formats": ["f4"], "offsets": [0], "itemsize": 6}))
-    refused(ValueError, "k has a stride of .* bytes in dimension .*multiple of its 4-byte elements", q, record["x"], q)
+    record = np.zeros(
+        (1, 2, 5, 16), np.dtype({"names": ["x"], "formats": ["f4"], "offsets": [0], "itemsize": 6})
+    )
+    refused(
+        ValueError,
+        "k has a stride of .* bytes in dimension .*multiple of its 4-byte elements",
+        q,
+        record["x"],
+        q,
+    )
 
 
 def test_numpy_memory_that_is_not_aligned():

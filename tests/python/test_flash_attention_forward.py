@@ -52,7 +52,11 @@ def test_bad_lse(make, qkv):
     refused(ValueError, "lse has 4 dimensions; it must have 3", make("float32", 1, 2, 21, 1))
     refused(ValueError, r"lse has shape \[1, 2, 20\]; it must be \[1, 2, 21\]", make("float32", 1, 2, 20))
     refused(TypeError, "lse must be float32", make("float16", 1, 2, 21))
-    refused(ValueError, "lse has stride 2 in dimension 2; it must be contiguous", make("float32", 1, 2, 42)[..., ::2])
+    refused(
+        ValueError,
+        "lse has stride 2 in dimension 2; it must be contiguous",
+        make("float32", 1, 2, 42)[..., ::2],
+    )
     refused(TypeError, "lse is a str", "lse")
 
 

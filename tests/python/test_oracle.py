@@ -23,7 +23,9 @@ def test_one_wrong_element_is_found(problem, wrong):
     *_, expected = problem
     out = expected.out.astype("f4")
     out[0, 1, 20, 3] = wrong
-    assert oracle.disagreement(out, expected.out, expected.out_bound).startswith("1 wrong values; the first at (0, 1, 20, 3)")
+    assert oracle.disagreement(out, expected.out, expected.out_bound).startswith(
+        "1 wrong values; the first at (0, 1, 20, 3)"
+    )
 
 
 @pytest.mark.parametrize("mistake", [{"causal": False}, {"causal": "top_left", "drop": 1}, {"scale": 0.2501}])

@@ -15,8 +15,9 @@ from flashmoe_science import _C
 
 
 def python(*arguments, **options):
-    return subprocess.run([sys.executable, *arguments], check=True, timeout=900, capture_output=True, text=True,
-                          **options).stdout
+    return subprocess.run(
+        [sys.executable, *arguments], check=True, timeout=900, capture_output=True, text=True, **options
+    ).stdout
 
 
 def test_version_is_that_of_the_project(root):
@@ -33,13 +34,19 @@ def test_neither_numpy_nor_pytorch_is_imported(root):
 @pytest.mark.skipif(shutil.which("nm") is None, reason="nm is not installed")
 def test_only_python_and_the_c_library_are_asked_for_symbols():
     def symbols(which):
-        lines = subprocess.run(["nm", "-D", which, _C.__file__], check=True, capture_output=True, text=True).stdout
-        return {line.split()[-1].split("@")[0] for line in lines.splitlines() if line.split()[-2] != "w"}  # not weak
+        lines = subprocess.run(
+            ["nm", "-D", which, _C.__file__], check=True, capture_output=True, text=True
+        ).stdout
+        return {
+            line.split()[-1].split("@")[0] for line in lines.splitlines() if line.split()[-2] != "w"
+        }  # not weak
 
     assert symbols("--defined-only") == {"PyInit__C"}
     undefined = symbols("--undefined-only")
     # Highway's two functions: Debian has no static libhwy.
-    foreign = {name for name in undefined if re.search(r"torch|c10|at::|numpy|npy|^_Z(?!N3hwy)|GLIBCXX", name)}
+    foreign = {
+        name for name in undefined if re.search(r"torch|c10|at::|numpy|npy|^_Z(?!N3hwy)|GLIBCXX", name)
+    }
     assert foreign == set()
     assert any(name.startswith("Py") for name in undefined)
 
@@ -48,7 +55,16 @@ def test_only_python_and_the_c_library_are_asked_for_symbols():
 def test_only_the_system_is_linked():
     text = subprocess.run(["readelf", "-d", _C.__file__], check=True, capture_output=True, text=True).stdout
     needed = set(re.findall(r"NEEDED.*\[(.*?)\.so", text))
-    assert needed <= {"libhwy", "libc", "libm", "libpthread", "libdl", "librt", "ld-linux-aarch64", "ld-linux-x86-64"}
+    assert needed <= {
+        "libhwy",
+        "libc",
+        "libm",
+        "libpthread",
+        "libdl",
+        "librt",
+        "ld-linux-aarch64",
+        "ld-linux-x86-64",
+    }
 
 
 def test_signatures_can_be_asked_for():
@@ -63,8 +79,13 @@ def test_a_missing_module_says_what_to_do(root, tmp_path):
     shutil.copy(root / "python" / "flashmoe_science" / "__init__.py", tmp_path / "__init__.py")
     (tmp_path / "flashmoe_science").mkdir()
     (tmp_path / "__init__.py").rename(tmp_path / "flashmoe_science" / "__init__.py")
-    failed = subprocess.run([sys.executable, "-c", "import flashmoe_science"], cwd=tmp_path, capture_output=True,
-                            text=True, timeout=60)
+    failed = subprocess.run(
+        [sys.executable, "-c", "import flashmoe_science"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert failed.returncode != 0
     assert "python setup.py build_ext --inplace" in failed.stderr and "pip install ." in failed.stderr
 
@@ -82,32 +103,55 @@ def test_build_ext_inplace(root, clean_environment):
 
 @pytest.mark.parametrize("arguments", [[], ["install"], ["build_ext", "--swig"]])
 def test_setup_py_names_what_it_accepts(root, arguments):
-    failed = subprocess.run([sys.executable, "setup.py", *arguments], cwd=root, capture_output=True, text=True,
-                            timeout=60)
+    failed = subprocess.run(
+        [sys.executable, "setup.py", *arguments], cwd=root, capture_output=True, text=True, timeout=60
+    )
     assert failed.returncode != 0
     assert "build_ext" in failed.stderr
 
 
 @needs_cmake
-@pytest.mark.skipif(importlib.util.find_spec("scikit_build_core") is None, reason="scikit-build-core is not installed")
+@pytest.mark.skipif(
+    importlib.util.find_spec("scikit_build_core") is None, reason="scikit-build-core is not installed"
+)
 def test_pip_install(root, tmp_path, clean_environment):
-    python("-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--no-index", "--target",
-           str(tmp_path), ".", cwd=root, env=clean_environment)
+    python(
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-build-isolation",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        str(tmp_path),
+        ".",
+        cwd=root,
+        env=clean_environment,
+    )
     installed = {path.name for path in (tmp_path / "flashmoe_science").iterdir()}
     assert {"__init__.py", "py.typed", "_C.pyi"} <= installed
     code = "import flashmoe_science as fm; print(fm.__file__, fm.__version__)"
     assert python("-c", code, cwd=tmp_path, env=clean_environment).split() == [
-        str(tmp_path / "flashmoe_science" / "__init__.py"), fm.__version__]
+        str(tmp_path / "flashmoe_science" / "__init__.py"),
+        fm.__version__,
+    ]
 
 
 def test_environment_script_goes_on_without_an_index(root, tmp_path, clean_environment):
     pytest.importorskip("venv")
     (tmp_path / "scripts").mkdir()
     shutil.copy(root / "scripts" / "python-env", tmp_path / "scripts" / "python-env")
-    offline = {**clean_environment, "PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_FIND_LINKS": "",
-               "PIP_CONFIG_FILE": "/dev/null", "PYTHON": sys.executable}
-    done = subprocess.run([tmp_path / "scripts" / "python-env"], env=offline, capture_output=True, text=True,
-                          timeout=300)
+    offline = {
+        **clean_environment,
+        "PIP_INDEX_URL": "http://127.0.0.1:9/simple",
+        "PIP_FIND_LINKS": "",
+        "PIP_CONFIG_FILE": "/dev/null",
+        "PYTHON": sys.executable,
+    }
+    done = subprocess.run(
+        [tmp_path / "scripts" / "python-env"], env=offline, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     assert "can't be reached" in done.stderr or "can't make a virtual environment" in done.stderr
     assert not (tmp_path / ".venv" / ".flashmoe-env").exists()  # tried again next time

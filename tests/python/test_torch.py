@@ -19,14 +19,22 @@ def normal(*shape, dtype=torch.float32, seed=0):
 
 
 def qkv(dtype=torch.float32, q_shape=(2, 4, 37, 64), kv_shape=None):
-    return [normal(*shape, dtype=dtype, seed=i) for i, shape in enumerate([q_shape, kv_shape or q_shape, kv_shape or q_shape])]
+    return [
+        normal(*shape, dtype=dtype, seed=i)
+        for i, shape in enumerate([q_shape, kv_shape or q_shape, kv_shape or q_shape])
+    ]
 
 
 def check_against_sdpa(q, k, v, causal):
     """PyTorch in float64 is an oracle of its own; its is_causal is aligned top-left, so the mask is spelled out."""
     group = q.shape[1] // k.shape[1]
     mask = torch.from_numpy(oracle.visible(q.shape[2], k.shape[2], causal))
-    theirs = sdpa(q.double(), k.double().repeat_interleave(group, 1), v.double().repeat_interleave(group, 1), attn_mask=mask)
+    theirs = sdpa(
+        q.double(),
+        k.double().repeat_interleave(group, 1),
+        v.double().repeat_interleave(group, 1),
+        attn_mask=mask,
+    )
     bound = oracle.attention(q, k, v, causal).out_bound
     assert oracle.disagreement(fm.attention(q, k, v, causal=causal), theirs.numpy(), bound) == ""
 
@@ -145,7 +153,7 @@ def test_sparse_tensors_are_refused():
 
 def test_vmap_is_refused_and_not_miscomputed():
     q, k, v = (t[None] for t in qkv(q_shape=(1, 1, 3, 8)))
-    with pytest.raises(Exception):
+    with pytest.raises(RuntimeError):
         torch.vmap(fm.attention)(q, k, v)
 
 

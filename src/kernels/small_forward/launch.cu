@@ -22,23 +22,45 @@ void start(const ForwardParams& params, bool programmatic, void* stream) {
                .smem_bytes = Spec::tuning.smem_bytes(),
                .programmatic = programmatic,
                .stream = stream},
-              params, programmatic);
+              typename Spec::Params(params, programmatic));
 }
 
 using Start = void (*)(const ForwardParams&, bool, void*);
 
-template <class T, int... kIndex>
+template <class T, bool kPlain, int... kIndex>
 constexpr std::array<Start, sizeof...(kIndex)> table(std::integer_sequence<int, kIndex...>) {
-  return {&start<Spec<T, kIndex>>...};
+  return {&start<Spec<T, kIndex, kPlain>>...};
+}
+
+template <class T>
+Start find(std::size_t tuning, bool plain) {
+  using Indices = std::make_integer_sequence<int, static_cast<int>(std::size(kTunings))>;
+  static constexpr auto kAny = table<T, false>(Indices());
+  static constexpr auto kPlain = table<T, true>(Indices());
+  return (plain ? kPlain : kAny)[tuning];
+}
+
+// Whether the heads of all batch entries follow each other without gaps.
+bool dense(const View& view, const ForwardParams& p, int rows) {
+  const int64_t head = int64_t{rows} * p.head_dim;
+  if (view.row_stride != p.head_dim && rows > 1) return false;
+  if (view.head_stride != head && p.q_heads > 1) return false;
+  return p.order.batch == 1 || view.batch_stride == p.q_heads * head;
+}
+
+bool plain(const ForwardParams& p, const Tuning& tuning) {
+  return !p.causal && p.group == 1 && p.head_dim == tuning.head_dim && p.kv_rows == tuning.max_keys() &&
+         p.q_rows % kRows == 0 && dense(p.q, p, p.q_rows) && dense(p.k, p, p.kv_rows) &&
+         dense(p.v, p, p.kv_rows) && dense(p.out, p, p.q_rows);
 }
 
 }  // namespace
 
 void launch(DType dtype, const ForwardParams& params, int tuning, bool programmatic, void* stream) {
-  using Indices = std::make_integer_sequence<int, static_cast<int>(std::size(kTunings))>;
-  static constexpr auto kFp16 = table<fp16>(Indices());
-  static constexpr auto kBf16 = table<bf16>(Indices());
-  (dtype == DType::fp16 ? kFp16 : kBf16)[static_cast<std::size_t>(tuning)](params, programmatic, stream);
+  const auto index = static_cast<std::size_t>(tuning);
+  const bool is_plain = plain(params, kTunings[index]);
+  const Start start = dtype == DType::fp16 ? find<fp16>(index, is_plain) : find<bf16>(index, is_plain);
+  start(params, programmatic, stream);
 }
 
 }  // namespace flashmoe::kernels::small::inline FLASHMOE_TARGET

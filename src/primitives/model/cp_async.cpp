@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "primitives/model/order.h"
 #include "primitives/model/settings.h"
 
 namespace flashmoe::model {
@@ -21,6 +22,7 @@ void land(const Copy& copy) {
 
 void wait_for_copies(uint64_t pending, const Where& where) {
   auto& copies = current->copies;
+  current->last = where;
   if (!copies.empty() && copies.back().group == current->copy_groups) {
     report("cp_async_wait: this thread has issued copies that it never committed", where);
   }
@@ -28,6 +30,7 @@ void wait_for_copies(uint64_t pending, const Where& where) {
   const auto rest =
       std::find_if(copies.begin(), copies.end(), [&](const Copy& copy) { return copy.group >= done; });
   if (settings().copies == CopyTime::late) std::for_each(copies.begin(), rest, land);
+  std::for_each(copies.begin(), rest, [&](const Copy& copy) { order_copy_landed(copy.to, where); });
   copies.erase(copies.begin(), rest);
 }
 
@@ -44,6 +47,8 @@ void cp_async_16(uint32_t to, const void* from, int bytes, const model::Where& w
   if (bytes > 0) model::check_global(from, static_cast<std::size_t>(bytes), false, where);
   const model::Copy copy{model::shared_place(to, 16, "cp_async_16", where),
                          static_cast<const std::byte*>(from), bytes, model::current->copy_groups};
+  model::current->last = where;
+  model::order_copy_issued(copy.to, where);
   if (model::settings().copies == model::CopyTime::early) {
     model::land(copy);
   } else {

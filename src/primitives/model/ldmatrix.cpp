@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "primitives/model/order.h"
+
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 namespace {
 
@@ -19,6 +21,9 @@ uint32_t element(void* const* lanes, int matrix, int row, int column) {
 
 template <bool kTrans>
 void load(void* const* lanes) {
+  for (int l = 0; l < 32; ++l) {
+    model::order_read(static_cast<const Request*>(lanes[l])->row, 16, true, model::current->last);
+  }
   for (int l = 0; l < 32; ++l) {
     for (int matrix = 0; matrix < 4; ++matrix) {
       const int i = l / 4;

@@ -11,6 +11,7 @@
 #include <random>
 #include <utility>
 
+#include "primitives/model/order.h"
 #include "primitives/model/reports.h"
 #include "primitives/model/settings.h"
 
@@ -29,7 +30,6 @@ namespace {
 
 Statistics counts;
 
-constexpr std::size_t kGuardBytes = 1024;
 constexpr std::byte kGuard{0xA5};
 constexpr std::byte kPoison{0xFF};  // a NaN in every floating-point type
 
@@ -73,7 +73,10 @@ std::vector<std::unique_ptr<Thread>>& thread_pool() {
   return pool;
 }
 
-void thread_main() {
+// Leaves a thread that broke a rule, so that what its frames own is freed.
+struct Stop {};
+
+void live() {
   run->body()();
   if (!current->copies.empty()) {
     report(
@@ -91,6 +94,14 @@ void thread_main() {
   }
   ++current->block->exited;
   if (current->block->ended()) check_mbarriers_at_end(*current->block);
+}
+
+void thread_main() {
+  try {
+    live();
+  } catch (const Stop&) {
+    // The scheduler finds the failure and ends the run.
+  }
 }
 
 Run::Run(const gpu::LaunchShape& shape, const std::function<void()>& body)
@@ -153,6 +164,7 @@ void Run::one_cluster(unsigned x, unsigned y, unsigned z) {
     block.z = z;
     prepare(block);
   }
+  order_begin(cluster_);
   run_until_done();
   for (Block& block : cluster_.blocks) {
     ASAN_UNPOISON_MEMORY_REGION(block.smem - kGuardBytes, kGuardBytes);
@@ -184,6 +196,7 @@ void Run::prepare(Block& block) {
     thread.lane = static_cast<int>(i % 32);
     thread.exited = false;
     thread.waits_for = nullptr;
+    thread.last = Where::current();
     thread.copies.clear();
     thread.copy_groups = 0;
     thread.cluster_arrivals = 0;
@@ -295,8 +308,9 @@ void wake(Thread& thread) {
 void report(const std::string& what, const Where& where) {
   failure = what + "\n  at: " + describe(where) + ", thread " + std::to_string(current->index) + " (warp " +
             std::to_string(current->warp->index) + ", lane " + std::to_string(current->lane) + ")";
-  Fiber::suspend(true);
-  __builtin_unreachable();
+  // Plain accesses are announced by calls that the compiler takes for ones that can't throw.
+  if constexpr (kOrderIsChecked) Fiber::suspend(true);
+  throw Stop{};
 }
 
 void run_grid(const gpu::LaunchShape& shape, const std::function<void()>& body) {

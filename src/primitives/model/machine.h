@@ -40,10 +40,11 @@ struct Thread {
   bool exited = false;
   const char* waits_for = nullptr;  // null while it can run
   Where where{};                    // of the wait
-  std::vector<Copy> copies;         // in the order of issue
-  uint64_t copy_groups = 0;         // committed so far
-  uint64_t cluster_arrivals = 0;    // at the cluster's barrier
-  uint64_t cluster_waits = 0;       // begun; one behind between an arrival and its wait
+  Where last{};              // of the last primitive it called, for accesses that have no place of their own
+  std::vector<Copy> copies;  // in the order of issue
+  uint64_t copy_groups = 0;  // committed so far
+  uint64_t cluster_arrivals = 0;  // at the cluster's barrier
+  uint64_t cluster_waits = 0;     // begun; one behind between an arrival and its wait
 };
 
 // One warp-wide operation that some lanes have reached and others not.
@@ -80,7 +81,8 @@ struct Mbarrier {
   const Thread* fenced_by = nullptr;  // by fence_mbarrier_init
   uint64_t published_by = 0;  // the meeting of the cluster before which peers can't know of it; 0: none yet
   std::vector<Thread*> waiting{};
-  Where where{};  // of its init
+  int16_t number = 0;  // among those that order.h keeps clocks of
+  Where where{};       // of its init
 };
 
 struct Block {
@@ -159,6 +161,9 @@ bool land_a_store(Cluster& cluster, uint64_t choice, std::string& wrong);
 // The current thread, or the last thread of a block, ends: reports what it should not leave behind.
 void check_cluster_at_end(const Thread& thread);
 void check_mbarriers_at_end(const Block& block);
+
+// Zones before and behind a block's shared memory that nothing may touch.
+inline constexpr std::size_t kGuardBytes = 1024;
 
 // Shared addresses begin here, so that 0 and anything near it is an error.
 inline constexpr uint32_t kSharedWindow = 0x400;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "primitives/model/order.h"
 #include "primitives/model/reports.h"
 #include "primitives/model/settings.h"
 
@@ -29,7 +30,10 @@ Mbarrier& own(uint32_t address, const char* what, const Where& where) {
   if (address >> kRankShift != 0) {
     report(std::string(what) + ": the mbarrier lies in another block's shared memory", where);
   }
-  return find(*current->block, address, what, where);
+  Mbarrier& barrier = find(*current->block, address, what, where);
+  current->last = where;
+  order_read(shared_place(address, kBarrierBytes, what, where), kBarrierBytes, false, where);
+  return barrier;
 }
 
 // Ends the phase when everything that it waits for has come.
@@ -70,6 +74,7 @@ void store_async(uint32_t to, const void* value, std::size_t bytes, uint32_t bar
                " is not ordered before this store: it takes fence_mbarrier_init, then the cluster's barrier",
            where);
   }
+  order_store_issued(place, bytes, told, where);
   RemoteStore store{place, {}, bytes, signal.address, current->block->rank, where};
   std::memcpy(store.value.data(), value, bytes);
   if (settings().stores == CopyTime::early) {
@@ -108,15 +113,17 @@ namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 using model::current;
 
 void mbarrier_init(uint32_t barrier, uint32_t arrivals, const model::Where& where) {
-  model::shared_place(barrier, model::kBarrierBytes, "mbarrier_init", where);
+  current->last = where;
+  const std::byte* word = model::shared_place(barrier, model::kBarrierBytes, "mbarrier_init", where);
   if (arrivals == 0) model::report("mbarrier_init: a phase needs at least one arrival", where);
-  const bool is_new =
-      current->block->mbarriers
-          .try_emplace(
-              barrier,
-              model::Mbarrier{.arrivals = arrivals, .pending = arrivals, .init_by = current, .where = where})
-          .second;
+  const auto [place, is_new] = current->block->mbarriers.try_emplace(barrier);
   if (!is_new) model::report("mbarrier_init: this mbarrier is already initialised", where);
+  model::Mbarrier& made = place->second;
+  made.arrivals = made.pending = arrivals;
+  made.init_by = current;
+  made.where = where;
+  model::order_write(word, model::kBarrierBytes, where);
+  model::order_mbarrier_made(made);
 }
 
 void fence_mbarrier_init() {
@@ -144,6 +151,7 @@ void mbarrier_wait(uint32_t barrier, uint32_t parity, const model::Where& where)
     b.waiting.push_back(current);
     model::wait("mbarrier_wait", where);
   }
+  model::order_mbarrier_waited(b);
 }
 
 void st_async_16(uint32_t to, const float (&value)[4], uint32_t barrier, const model::Where& where) {

@@ -2,6 +2,7 @@
 // Operations of many threads: the warp's collectives and the block's barrier.
 #include "primitives/model/barrier.h"
 #include "primitives/model/machine.h"
+#include "primitives/model/order.h"
 #include "primitives/model/reports.h"
 
 namespace flashmoe::model {
@@ -9,6 +10,7 @@ namespace flashmoe::model {
 void meet(const char* name, void (*perform)(void* const* arguments), void* arguments, const Where& where) {
   Warp& warp = *current->warp;
   Collective& pending = warp.collective;
+  current->last = where;
   if (warp.exited != 0) {
     report(std::string(name) + ": a lane of this warp has already ended, and all 32 must take part", where);
   }
@@ -20,7 +22,8 @@ void meet(const char* name, void (*perform)(void* const* arguments), void* argum
     pending.perform = perform;
     pending.arrived = 0;
     pending.where = where;
-  } else if (pending.perform != perform || pending.where.line() != where.line()) {
+  } else if (pending.perform != perform || pending.where.line() != where.line() ||
+             pending.where.column() != where.column()) {
     report(std::string("the warp has diverged: this lane is in ") + name + ", others are in " + pending.name +
                " at " + describe(pending.where),
            where);
@@ -45,6 +48,7 @@ namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
 void sync_block(const model::Where& where) {
   using model::current;
+  current->last = where;
   model::BlockBarrier& barrier = current->block->barrier;
   if (++barrier.arrived < static_cast<int>(current->block->threads.size())) {
     barrier.waiting.push_back(current);
@@ -52,13 +56,14 @@ void sync_block(const model::Where& where) {
     return;
   }
   barrier.arrived = 0;
+  model::order_block_met(*current->block);
   for (model::Thread* thread : barrier.waiting) model::wake(*thread);
   barrier.waiting.clear();
 }
 
 void sync_warp(const model::Where& where) {
   model::meet(
-      "sync_warp", [](void* const*) {}, nullptr, where);
+      "sync_warp", [](void* const*) { model::order_warp_met(*model::current->warp); }, nullptr, where);
 }
 
 }  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

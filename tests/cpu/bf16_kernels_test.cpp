@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-#include "cpu/neon_bf16.h"
-
+// What every bf16 kernel promises, on any number of rows, whatever the driver would give it: those of this
+// CPU, and the AVX-512 one in plain loops on any.
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <ostream>
 #include <random>
+#include <string>
 
+#include "cpu/avx512_bf16-inl.h"
+#include "cpu/avx512_bf16.h"
 #include "cpu/bf16_run_kernel.h"
+#include "cpu/neon_bf16.h"
 #include "support/problem.h"
-
-#ifdef FLASHMOE_NEON_BF16
 
 namespace flashmoe::test {
 namespace {
@@ -17,26 +20,54 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-class NeonBf16 : public testing::Test {
+struct Candidate {
+  const char* name;
+  const cpu::Kernel* (*kernel)();  // null where it can't run
+  const char* needs;
+};
+
+void PrintTo(const Candidate& candidate, std::ostream* to) { *to << candidate.name; }
+
+const cpu::Kernel* neon_kernel([[maybe_unused]] bool rows) {
+#ifdef FLASHMOE_NEON_BF16
+  if (cpu::neon_bf16_supported()) return rows ? &cpu::neon_bf16_rows_kernel() : &cpu::neon_bf16_kernel();
+#endif
+  return nullptr;
+}
+
+const cpu::Kernel* avx512_in_plain_loops() {
+  using Ops = cpu::avx512_bf16::Ops;
+  static constexpr cpu::Kernel kernel{.name = "plain loops",
+                                      .reason = "under test",
+                                      .attend = cpu::attend_tiled<Ops>,
+                                      .scratch_bytes = cpu::tiled_scratch_bytes<Ops>,
+                                      .panel_rows = cpu::avx512_bf16::kPanelRows,
+                                      .packing_rows = 0};
+  return &kernel;
+}
+
+class Bf16Kernel : public testing::TestWithParam<Candidate> {
  protected:
   void SetUp() override {
-    if (!cpu::neon_bf16_supported()) GTEST_SKIP() << "this CPU has no BFMMLA (HWCAP2_BF16)";
+    if (GetParam().kernel() == nullptr) GTEST_SKIP() << "needs " << GetParam().needs;
   }
+
+  static const cpu::Kernel& kernel() { return *GetParam().kernel(); }
 
   static void expect_agrees(const Shape& shape, Split split = {}) {
     Problem problem(shape);
-    run_kernel(cpu::neon_bf16_kernel(), problem, split);
+    run_kernel(kernel(), problem, split);
     EXPECT_AGREES_WITH_ORACLE(problem, shape);
   }
 };
 
-TEST_F(NeonBf16, AgreesForEveryHeadDim) {
+TEST_P(Bf16Kernel, AgreesForEveryHeadDim) {
   for (int64_t dim = 1; dim <= 256; dim += dim < 20 ? 1 : 13) {
     expect_agrees({.q_rows = 19, .kv_rows = 41, .head_dim = dim, .dtype = DType::bf16});
   }
 }
 
-TEST_F(NeonBf16, AgreesForAwkwardLengths) {
+TEST_P(Bf16Kernel, AgreesForAwkwardLengths) {
   const int64_t sizes[] = {1, 2, 3, 7, 8, 9, 11, 12, 13, 31, 33, 127, 257};
   for (int64_t q_rows : sizes)
     for (int64_t kv_rows : sizes)
@@ -46,12 +77,12 @@ TEST_F(NeonBf16, AgreesForAwkwardLengths) {
       }
 }
 
-TEST_F(NeonBf16, AgreesForGroupsStridesAndSplits) {
+TEST_P(Bf16Kernel, AgreesForGroupsStridesAndSplits) {
   std::mt19937 random(7);
   const auto pick = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 120; ++i) {
     const int64_t kv_heads = pick(1, 2);
     const Shape shape{.batch = pick(1, 2),
                       .q_heads = kv_heads * pick(1, 5),
@@ -68,7 +99,7 @@ TEST_F(NeonBf16, AgreesForGroupsStridesAndSplits) {
   }
 }
 
-TEST_F(NeonBf16, AgreesForHugeLogits) {
+TEST_P(Bf16Kernel, AgreesForHugeLogits) {
   for (float spread : {30.0F, 100.0F, 3000.0F, 1e6F}) {
     expect_agrees({.q_rows = 40, .kv_rows = 300, .dtype = DType::bf16, .spread = spread});
     expect_agrees(
@@ -76,30 +107,30 @@ TEST_F(NeonBf16, AgreesForHugeLogits) {
   }
 }
 
-TEST_F(NeonBf16, AgreesForScalesOfAnySign) {
+TEST_P(Bf16Kernel, AgreesForScalesOfAnySign) {
   for (float scale : {-0.3F, 0.0F, 1e-30F, 2.0F}) {
     const Shape shape{.q_rows = 30, .kv_rows = 50, .dtype = DType::bf16};
     Problem problem(shape);
     problem.args.scale = scale;
     problem.problem.scale = scale;
-    run_kernel(cpu::neon_bf16_kernel(), problem);
+    run_kernel(kernel(), problem);
     EXPECT_AGREES_WITH_ORACLE(problem, shape) << "scale " << scale;
   }
 }
 
 // Each block raises the row maxima by far more than the kernel lets pass without rescaling.
-TEST_F(NeonBf16, AgreesWhenScoresGrowAlongTheKeys) {
+TEST_P(Bf16Kernel, AgreesWhenScoresGrowAlongTheKeys) {
   const Shape shape{.q_rows = 30, .kv_rows = 1500, .head_dim = 16, .dtype = DType::bf16};
   Problem problem(shape);
   for (int64_t i = 0; i < shape.q_rows; ++i)
     problem.set(problem.args.q, 0, 0, i, 0, i % 2 == 0 ? 4.0F : -4.0F);
   for (int64_t j = 0; j < shape.kv_rows; ++j)
     problem.set(problem.args.k, 0, 0, j, 0, 0.1F * static_cast<float>(j));
-  run_kernel(cpu::neon_bf16_kernel(), problem);
+  run_kernel(kernel(), problem);
   EXPECT_AGREES_WITH_ORACLE(problem, shape);
 }
 
-TEST_F(NeonBf16, NonFiniteScoresBehaveAsInTheOracle) {
+TEST_P(Bf16Kernel, NonFiniteScoresBehaveAsInTheOracle) {
   for (float value : {kInfinity, -kInfinity, kNaN}) {
     for (int64_t key : {0, 5, 299}) {
       for (Mask mask : {Mask::none, Mask::causal}) {
@@ -107,14 +138,14 @@ TEST_F(NeonBf16, NonFiniteScoresBehaveAsInTheOracle) {
         Problem problem(shape);
         problem.set(problem.args.k, 0, 0, key, 3, value);
         problem.set(problem.args.q, 0, 0, 17, 9, value);
-        run_kernel(cpu::neon_bf16_kernel(), problem);
+        run_kernel(kernel(), problem);
         EXPECT_AGREES_WITH_ORACLE(problem, shape) << value << " at key " << key;
       }
     }
   }
 }
 
-TEST_F(NeonBf16, MaskedKeysDoNotTouchARowWhateverTheyHold) {
+TEST_P(Bf16Kernel, MaskedKeysDoNotTouchARowWhateverTheyHold) {
   for (int64_t group : {1, 4, 16}) {
     const Shape shape{
         .q_heads = group, .q_rows = 50, .kv_rows = 50, .dtype = DType::bf16, .mask = Mask::causal};
@@ -123,24 +154,30 @@ TEST_F(NeonBf16, MaskedKeysDoNotTouchARowWhateverTheyHold) {
       problem.set(problem.args.k, 0, 0, 33, d, kNaN);
       problem.set(problem.args.v, 0, 0, 33, d, d % 2 == 0 ? kNaN : kInfinity);
     }
-    run_kernel(cpu::neon_bf16_kernel(), problem);
+    run_kernel(kernel(), problem);
     EXPECT_AGREES_WITH_ORACLE(problem, shape);
     EXPECT_FALSE(std::isnan(problem.out(0, 0, 32, 0)));
     EXPECT_TRUE(std::isnan(problem.out(0, 0, 33, 0)));
   }
 }
 
-TEST_F(NeonBf16, RowsWhoseScoresAreAllMinusInfinityGiveZeros) {
+TEST_P(Bf16Kernel, RowsWhoseScoresAreAllMinusInfinityGiveZeros) {
   const Shape shape{.q_rows = 20, .kv_rows = 30, .head_dim = 8, .dtype = DType::bf16};
   Problem problem(shape);
   for (int64_t d = 0; d < 8; ++d) problem.set(problem.args.q, 0, 0, 4, d, d == 0 ? -kInfinity : 0.0F);
   for (int64_t j = 0; j < 30; ++j) problem.set(problem.args.k, 0, 0, j, 0, 1.0F);
-  run_kernel(cpu::neon_bf16_kernel(), problem);
+  run_kernel(kernel(), problem);
   for (int64_t d = 0; d < 8; ++d) EXPECT_EQ(problem.out(0, 0, 4, d), 0.0F);
   EXPECT_EQ(problem.lse(0, 0, 4), -kInfinity);
 }
 
+INSTANTIATE_TEST_SUITE_P(
+    All, Bf16Kernel,
+    testing::Values(Candidate{"neon_tiled", [] { return neon_kernel(false); }, "BFMMLA (HWCAP2_BF16)"},
+                    Candidate{"neon_rows", [] { return neon_kernel(true); }, "BFMMLA (HWCAP2_BF16)"},
+                    Candidate{"avx512", cpu::avx512_bf16_kernel, "AVX512-BF16"},
+                    Candidate{"avx512_in_plain_loops", avx512_in_plain_loops, ""}),
+    [](const auto& test) { return std::string(test.param.name); });
+
 }  // namespace
 }  // namespace flashmoe::test
-
-#endif

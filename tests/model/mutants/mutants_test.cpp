@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Every mistake must be caught, by the model or by the oracle, in the two runs of each case that CI makes;
+// and exact copies of the kernels must pass all of them.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+
+#include "dispatch/run.h"
+#include "kernels/combine_splits/launch.h"
+#include "kernels/on_model.h"
+#include "model/mutants/registry.h"
+
+namespace flashmoe::test {
+
+std::vector<Mutant>& mutants() {
+  static std::vector<Mutant> all;
+  return all;
+}
+
+Registration::Registration(const char* kernel, const char* mistake, decltype(Mutant::run) run) {
+  mutants().push_back({kernel, mistake, run});
+}
+
+namespace {
+
+struct MutantCase {
+  Shape shape;
+  int num_splits = 1;
+};
+
+// Short on purpose, but: more tiles than stages, tails, a row block that sees nothing, groups, splits, odd
+// head_dims.
+std::vector<MutantCase> cases_for(const std::string& kernel) {
+  const auto shape = [](int64_t heads, int64_t kv_heads, int64_t rows, int64_t keys, int64_t dim, Mask mask,
+                        Layout layout = Layout::bhsd) {
+    return Shape{.q_heads = heads,
+                 .kv_heads = kv_heads,
+                 .q_rows = rows,
+                 .kv_rows = keys,
+                 .head_dim = dim,
+                 .dtype = DType::fp16,
+                 .mask = mask,
+                 .layout = layout,
+                 .spread = 2};
+  };
+  if (kernel == "small_forward") {
+    return {{shape(2, 1, 9, 100, 64, Mask::causal)},
+            {shape(1, 1, 20, 128, 64, Mask::none)},
+            {shape(1, 1, 40, 17, 64, Mask::causal)},
+            {shape(1, 1, 5, 70, 104, Mask::causal)}};
+  }
+  if (kernel == "naive") {
+    return {{shape(2, 1, 70, 150, 100, Mask::causal)}, {shape(1, 1, 150, 40, 64, Mask::causal)}};
+  }
+  return {
+      {shape(4, 2, 40, 300, 64, Mask::causal)},   {shape(1, 1, 150, 150, 128, Mask::causal)},
+      {shape(1, 1, 300, 40, 128, Mask::causal)},  {shape(1, 1, 140, 130, 44, Mask::causal, Layout::padded)},
+      {shape(2, 1, 20, 500, 128, Mask::none), 3}, {shape(1, 1, 300, 40, 44, Mask::causal, Layout::padded)}};
+}
+
+dispatch::ForwardKernel kernel_of(const Mutant& mutant) {
+  using dispatch::ForwardKernel;
+  for (ForwardKernel kernel : {ForwardKernel::naive, ForwardKernel::ampere_forward}) {
+    if (name_of(kernel) == mutant.kernel) return kernel;
+  }
+  return ForwardKernel::small_forward;
+}
+
+// What is wrong with one run, or "".
+std::string caught(const Mutant& mutant, const MutantCase& c, const model::Settings& settings) {
+  Problem problem(c.shape);
+  const auto run = [&](const dispatch::ForwardPlan& plan, Workspace workspace) {
+    const auto params = dispatch::params_for(plan, problem.problem, problem.args, workspace);
+    mutant.run(params, plan.aligned, plan.tuning, plan.blocks);
+    if (plan.num_splits > 1) kernels::combine_splits::launch(c.shape.dtype, params, plan.head_dim, nullptr);
+  };
+  try {
+    run_on_model(problem,
+                 {.choice = {.kernel = kernel_of(mutant), .num_splits = c.num_splits}, .settings = settings},
+                 run);
+    return problem.disagreement();
+  } catch (const model::Failure& failure) {
+    return failure.what();
+  }
+}
+
+std::string caught(const Mutant& mutant) {
+  for (const MutantCase& c : cases_for(mutant.kernel)) {
+    for (const model::Settings& settings : {model::Settings{.seed = 0, .copies = model::CopyTime::early},
+                                            model::Settings{.seed = 1, .copies = model::CopyTime::late}}) {
+      const std::string what = caught(mutant, c, settings);
+      if (!what.empty()) return what;
+    }
+  }
+  return "";
+}
+
+class Mutants : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(Mutants, AreCaught) {
+  const Mutant& mutant = mutants()[GetParam()];
+  const std::string what = caught(mutant);
+  if (mutant.mistake == "none") {
+    EXPECT_EQ(what, "") << "a false alarm about an exact copy of " << mutant.kernel;
+  } else {
+    EXPECT_NE(what, "") << mutant.kernel << " with this mistake passes everything: " << mutant.mistake;
+    std::cout << mutant.kernel << ", " << mutant.mistake << ": " << what.substr(0, what.find('\n')) << "\n";
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<std::size_t>& info) {
+  std::string name = mutants()[info.param].kernel + "_" + mutants()[info.param].mistake;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Model, Mutants, testing::Range(std::size_t{0}, mutants().size()), test_name);
+
+TEST(MutantsCount, IsAtLeastFifty) { EXPECT_GE(mutants().size(), 53U); }  // with three exact copies
+
+}  // namespace
+}  // namespace flashmoe::test
