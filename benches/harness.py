@@ -64,7 +64,7 @@ def load_torch(threads):
 
 BLOCK_SECONDS = 2e-3  # short calls are timed many at a time
 LONG_SECONDS = 5.0  # a call this long is its own warm-up, and is made once
-LEAD_IN_SECONDS = 1e-3  # untimed calls first: the other side's threads may still be spinning
+LEAD_IN_SECONDS = 20e-3  # untimed calls first: the threads of the other side may still be spinning
 
 
 def seconds(call, count=1):
