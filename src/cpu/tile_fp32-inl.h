@@ -24,7 +24,7 @@
 #include "cpu/convert-inl.h"
 #include "cpu/exp2-inl.h"
 #include "cpu/outer_product-inl.h"
-#include "cpu/store_row.h"
+#include "cpu/pack_fp32-inl.h"
 #include "cpu/task.h"
 #include "cpu/tiled.h"
 
@@ -35,45 +35,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr int64_t kBlockKeys = 256 / kTileRows * kTileRows;
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-inline int64_t padded_dim(int64_t dim) { return round_up(dim, 2 * lanes()); }
-
-// What stands in for a row past the end.
-template <class T>
-inline constexpr T kZeros[256] = {};
-
-// to[d * stride + r] = rows[r][d] * scale for r < 4 and d < dim.
-template <class T>
-HWY_INLINE void transpose_4_rows(const T* const rows[4], int64_t dim, float scale, float* HWY_RESTRICT to,
-                                 int64_t stride) {
-  const hn::FixedTag<float, 4> d4;
-  const auto factor = hn::Set(d4, scale);
-  const T* HWY_RESTRICT a = rows[0];
-  const T* HWY_RESTRICT b = rows[1];
-  const T* HWY_RESTRICT c = rows[2];
-  const T* HWY_RESTRICT e = rows[3];
-  int64_t d = 0;
-  for (; d + 4 <= dim; d += 4, to += 4 * stride) {
-    const auto r0 = hn::Mul(load_fp32(d4, a + d), factor);
-    const auto r1 = hn::Mul(load_fp32(d4, b + d), factor);
-    const auto r2 = hn::Mul(load_fp32(d4, c + d), factor);
-    const auto r3 = hn::Mul(load_fp32(d4, e + d), factor);
-    const auto low02 = hn::InterleaveLower(d4, r0, r2);
-    const auto low13 = hn::InterleaveLower(d4, r1, r3);
-    const auto high02 = hn::InterleaveUpper(d4, r0, r2);
-    const auto high13 = hn::InterleaveUpper(d4, r1, r3);
-    hn::StoreU(hn::InterleaveLower(d4, low02, low13), d4, to);
-    hn::StoreU(hn::InterleaveUpper(d4, low02, low13), d4, to + stride);
-    hn::StoreU(hn::InterleaveLower(d4, high02, high13), d4, to + 2 * stride);
-    hn::StoreU(hn::InterleaveUpper(d4, high02, high13), d4, to + 3 * stride);
-  }
-  for (; d < dim; ++d, to += stride) {
-    to[0] = to_float(a[d]) * scale;
-    to[1] = to_float(b[d]) * scale;
-    to[2] = to_float(c[d]) * scale;
-    to[3] = to_float(e[d]) * scale;
-  }
-}
 
 // S^T of one panel and the first `keys` keys, to s; raises the row maxima.
 HWY_NOINLINE void multiply_scores(const PanelStep& step, float* HWY_RESTRICT s) {
@@ -147,8 +108,9 @@ HWY_NOINLINE void exponentiate(float* HWY_RESTRICT s, int64_t keys, const float*
   // two).
   for (; key + 4 <= keys; key += 4, s += 8 * n) {
     FLASHMOE_EXP(0)
-    FLASHMOE_EXP(1) FLASHMOE_EXP(2) FLASHMOE_EXP(3) FLASHMOE_EXP_STORE(0) FLASHMOE_EXP_STORE(1)
-        FLASHMOE_EXP_STORE(2) FLASHMOE_EXP_STORE(3)
+    FLASHMOE_EXP(1)
+    FLASHMOE_EXP(2) FLASHMOE_EXP(3) FLASHMOE_EXP_STORE(0) FLASHMOE_EXP_STORE(1) FLASHMOE_EXP_STORE(2)
+        FLASHMOE_EXP_STORE(3)
   }
 #endif
   for (; key < keys; ++key, s += 2 * n) {
@@ -273,67 +235,14 @@ struct TileFp32 {
   static int64_t out_floats(int64_t dim) { return panel_rows() * padded_dim(dim); }
 
   static void pack_q(const Task& task, int64_t row, int64_t rows, std::byte* q) {
-    const int64_t group = task.problem->group();
-    for (int64_t r = 0; r < panel_rows(); r += 4) {
-      const T* from[4];
-      for (int64_t i = 0; i < 4; ++i) {
-        const int64_t position = (row + r + i) / group;
-        const int64_t head = (row + r + i) % group;
-        from[i] = r + i < rows ? static_cast<const T*>(task.q) + head * task.q_head_stride +
-                                     position * task.q_row_stride
-                               : kZeros<T>;
-      }
-      transpose_4_rows(from, task.problem->head_dim, task.problem->scale * kLog2E,
-                       reinterpret_cast<float*>(q) + r, panel_rows());
-    }
+    pack_q_fp32<T>(task, row, rows, reinterpret_cast<float*>(q));
   }
-
   static void pack_k(const Task& task, int64_t key, int64_t keys, std::byte* k) {
-    const int64_t dim = task.problem->head_dim;
-    auto* to = reinterpret_cast<float*>(k);
-    for (int64_t tile = 0; tile < keys; tile += kTileRows, to += kTileRows * dim) {
-      // From the back: where a tile is not a multiple of four rows, the next store mends what this one
-      // spoils.
-      for (int64_t r = round_up(kTileRows, 4) - 4; r >= 0; r -= 4) {
-        const T* from[4];
-        for (int64_t i = 0; i < 4; ++i) {
-          const int64_t row = tile + r + i;
-          from[i] = r + i < kTileRows && row < keys
-                        ? static_cast<const T*>(task.k) + (key + row) * task.k_row_stride
-                        : kZeros<T>;
-        }
-        transpose_4_rows(from, dim, 1.0F, to + r, kTileRows);
-      }
-    }
+    pack_k_fp32<T>(task, key, keys, reinterpret_cast<float*>(k));
   }
-
   static bool pack_v(const Task& task, int64_t key, int64_t keys, std::byte* v) {
-    constexpr int64_t kAtOnce = 16;  // rows that stay in the first cache while their columns are gathered
-    const Tag d;
-    const int64_t n = lanes();
-    const int64_t dim = task.problem->head_dim;
-    const T* rows = static_cast<const T*>(task.v) + key * task.v_row_stride;
-    auto poison = hn::Zero(d);  // 0 * v summed up: 0 unless some v is not finite
-    for (int64_t begin = 0; begin < keys; begin += kAtOnce) {
-      const int64_t count = std::min(keys - begin, kAtOnce);
-      for (int64_t column = 0; column < padded_dim(dim); column += 2 * n) {
-        float* HWY_RESTRICT to = reinterpret_cast<float*>(v) + (column * keys + begin * 2 * n);
-        const T* from = rows + begin * task.v_row_stride + column;
-        const bool whole = column + 2 * n <= dim;
-        for (int64_t i = 0; i < count; ++i, to += 2 * n, from += task.v_row_stride) {
-          const auto first = whole ? load_fp32(d, from) : load_fp32_partial(d, from, dim - column);
-          const auto second =
-              whole ? load_fp32(d, from + n) : load_fp32_partial(d, from + n, dim - column - n);
-          hn::Store(first, d, to);
-          hn::Store(second, d, to + n);
-          poison = hn::MulAdd(first, hn::Zero(d), poison);
-          poison = hn::MulAdd(second, hn::Zero(d), poison);
-        }
-      }
-    }
-    return hn::AllTrue(d, hn::Eq(poison, hn::Zero(d)));
+    return pack_v_fp32<T>(task, key, keys, reinterpret_cast<float*>(v));
   }
-
   static void absorb(const PanelStep& step) { absorb_fp32(step); }
 
   static const float* out_row(const float* out, int64_t row, int64_t dim, float*) {
