@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cpu/amx_kernel.h"
+#include "cpu/avx512_bf16.h"
 #include "cpu/kernels.h"
 #include "cpu/neon_bf16.h"
 
@@ -25,6 +26,7 @@ const Kernel& choose_kernel(const ForwardProblem& problem) {
 #endif
   if (problem.dtype == DType::bf16) {
     if (const Kernel* kernel = amx_bf16_kernel()) return *kernel;
+    if (const Kernel* kernel = avx512_bf16_kernel()) return *kernel;
   }
 #ifdef FLASHMOE_HIGHWAY
   return tiled_kernel(problem.dtype);

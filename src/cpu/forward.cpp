@@ -15,7 +15,7 @@ namespace flashmoe::cpu {
 namespace {
 
 // Below this much work, waking a sleeping thread costs more than it brings.
-constexpr double kWorthWakingUs = 60;
+constexpr double kWorthWakingUs = 25;
 
 int threads_for(const Execution& execution) {
   return execution.threads > 0 ? std::min(execution.threads, usable_cores()) : usable_cores();
@@ -116,7 +116,7 @@ void forward(const ForwardProblem& problem, const ForwardArgs& args, Workspace w
 }
 
 std::string explain_forward(const ForwardProblem& problem, const Execution& execution) {
-  return describe(plan_for(problem, execution), problem);
+  return describe(plan_for(problem, execution), problem) + "  instruction set: " + instruction_set() + "\n";
 }
 
 std::string instruction_set() {

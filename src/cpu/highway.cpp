@@ -48,7 +48,7 @@ struct Kernels {
                                .attend = attend_tiled<TileFp32<T> >,
                                .scratch_bytes = tiled_scratch_bytes<TileFp32<T> >,
                                .panel_rows = TileFp32<T>::panel_rows(),
-                               .packing_rows = 10};
+                               .packing_rows = 12};
     return kernel;
   }
   static const Kernel& rows() {

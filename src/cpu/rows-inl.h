@@ -111,7 +111,8 @@ HWY_INLINE void dot_products(const float* HWY_RESTRICT q, int64_t q_stride, cons
   auto s##r##0 = hn::Zero(d), s##r##1 = hn::Zero(d), s##r##2 = hn::Zero(d), s##r##3 = hn::Zero(d);
   FLASHMOE_DOTS_ZERO(0)
   FLASHMOE_DOTS_ZERO(1)
-  FLASHMOE_DOTS_ZERO(2) FLASHMOE_DOTS_ZERO(3)
+  FLASHMOE_DOTS_ZERO(2)
+  FLASHMOE_DOTS_ZERO(3)
 #define FLASHMOE_DOTS_ROW(r, j)                                               \
   if constexpr (r < R) {                                                      \
     s##r##j = hn::MulAdd(hn::Load(d, q + r * q_stride + i), k0, s##r##j);     \
@@ -204,7 +205,8 @@ HWY_INLINE void weigh_columns(const float* HWY_RESTRICT p, int64_t p_stride, con
   }
   FLASHMOE_WEIGH_LOAD(0)
   FLASHMOE_WEIGH_LOAD(1)
-  FLASHMOE_WEIGH_LOAD(2) FLASHMOE_WEIGH_LOAD(3) for (int64_t key = 0; key < keys; key += kKeysAtOnce){
+  FLASHMOE_WEIGH_LOAD(2)
+  FLASHMOE_WEIGH_LOAD(3) for (int64_t key = 0; key < keys; key += kKeysAtOnce){
       FLASHMOE_WEIGHTS(0) FLASHMOE_WEIGHTS(1) FLASHMOE_WEIGHTS(2) FLASHMOE_WEIGHTS(3) FLASHMOE_WEIGH_KEY(0)
           FLASHMOE_WEIGH_KEY(1) FLASHMOE_WEIGH_KEY(2) FLASHMOE_WEIGH_KEY(3)} FLASHMOE_WEIGH_STORE(0)
       FLASHMOE_WEIGH_STORE(1) FLASHMOE_WEIGH_STORE(2) FLASHMOE_WEIGH_STORE(3)
@@ -251,14 +253,14 @@ inline void exponentiate_row(float* HWY_RESTRICT s, int64_t keys, RowState& stat
   const float max = hn::GetLane(hn::MaxOfLanes(d, largest));
   const float base = max == -std::numeric_limits<float>::infinity() ? 0.0F : max;
   if (max != state.max) {
-    const auto factor = exp2_nonpositive(hn::Set(d, state.max - base));
+    const auto factor = exp2_bounded(hn::Set(d, state.max - base));
     for (int64_t i = 0; i < padded_dim; i += n) hn::Store(hn::Mul(hn::Load(d, o + i), factor), d, o + i);
     state.sum *= hn::GetLane(factor);
     state.max = max;
   }
   auto sum = hn::Zero(d);
   for (int64_t j = 0; j < keys; j += n) {
-    const auto p = exp2_nonpositive(hn::Sub(hn::Load(d, s + j), hn::Set(d, base)));
+    const auto p = exp2_bounded(hn::Sub(hn::Load(d, s + j), hn::Set(d, base)));
     hn::Store(p, d, s + j);
     sum = hn::Add(sum, p);
   }

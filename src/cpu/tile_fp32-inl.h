@@ -75,16 +75,18 @@ HWY_INLINE void transpose_4_rows(const T* const rows[4], int64_t dim, float scal
   }
 }
 
-// S^T of one panel and the first `keys` keys, to s; raises the two vectors of row maxima.
-inline void multiply_scores(const PanelStep& step, float* HWY_RESTRICT s, Vector& max0, Vector& max1) {
+// S^T of one panel and the first `keys` keys, to s; raises the row maxima.
+HWY_NOINLINE void multiply_scores(const PanelStep& step, float* HWY_RESTRICT s) {
   const Tag d;
   const int64_t n = lanes();
+  auto max0 = hn::Load(d, step.max);
+  auto max1 = hn::Load(d, step.max + n);
   const auto* q = reinterpret_cast<const float*>(step.q);
   const auto* k = reinterpret_cast<const float*>(step.k);
   for (int64_t key = 0; key < step.keys; key += kTileRows) {
-    FLASHMOE_ROWS(FLASHMOE_TILE_ZERO)
-    outer_product<kTileRows>(k + key * step.dim, kTileRows, q,
-                             step.dim FLASHMOE_ROWS(FLASHMOE_TILE_ARGUMENT));
+    FLASHMOE_ROWS(FLASHMOE_TILE_DECLARE)
+    outer_product<kTileRows, Tile::begin>(k + key * step.dim, kTileRows, q,
+                                          step.dim FLASHMOE_ROWS(FLASHMOE_TILE_ARGUMENT));
 #define FLASHMOE_TILE_SCORES(r)                 \
   if constexpr (r < kTileRows) {                \
     hn::Store(c##r##0, d, s + (2 * r) * n);     \
@@ -118,40 +120,43 @@ inline void multiply_scores(const PanelStep& step, float* HWY_RESTRICT s, Vector
       max1 = hn::Max(max1, s1);
     }
   }
+  hn::Store(max0, d, step.max);
+  hn::Store(max1, d, step.max + n);
 }
 
-// s becomes exp2(s - m) in place; adds the row sums.
-inline void exponentiate(float* HWY_RESTRICT s, int64_t keys, Vector m0, Vector m1, Vector& sum0,
-                         Vector& sum1) {
+// s becomes exp2(s - base) in place, and `sums` the row sums. A function of its own, so that the constants of
+// exp2 have all registers to themselves.
+HWY_NOINLINE void exponentiate(float* HWY_RESTRICT s, int64_t keys, const float* base, float* sums) {
   const Tag d;
   const int64_t n = lanes();
+  const auto base0 = hn::Load(d, base);
+  const auto base1 = hn::Load(d, base + n);
+  auto sum0 = hn::Zero(d);
+  auto sum1 = hn::Zero(d);
+#define FLASHMOE_EXP(r)                                                            \
+  const auto p##r##0 = exp2_bounded(hn::Sub(hn::Load(d, s + (2 * r) * n), base0)); \
+  const auto p##r##1 = exp2_bounded(hn::Sub(hn::Load(d, s + (2 * r + 1) * n), base1));
+#define FLASHMOE_EXP_STORE(r)                 \
+  hn::Store(p##r##0, d, s + (2 * r) * n);     \
+  hn::Store(p##r##1, d, s + (2 * r + 1) * n); \
+  sum0 = hn::Add(sum0, p##r##0);              \
+  sum1 = hn::Add(sum1, p##r##1);
   int64_t key = 0;
-  auto more0 = hn::Zero(d);
-  auto more1 = hn::Zero(d);
-  for (; key + 2 <= keys; key += 2, s += 4 * n) {
-    const auto p00 = exp2_nonpositive(hn::Sub(hn::Load(d, s), m0));
-    const auto p01 = exp2_nonpositive(hn::Sub(hn::Load(d, s + n), m1));
-    const auto p10 = exp2_nonpositive(hn::Sub(hn::Load(d, s + 2 * n), m0));
-    const auto p11 = exp2_nonpositive(hn::Sub(hn::Load(d, s + 3 * n), m1));
-    hn::Store(p00, d, s);
-    hn::Store(p01, d, s + n);
-    hn::Store(p10, d, s + 2 * n);
-    hn::Store(p11, d, s + 3 * n);
-    sum0 = hn::Add(sum0, p00);
-    sum1 = hn::Add(sum1, p01);
-    more0 = hn::Add(more0, p10);
-    more1 = hn::Add(more1, p11);
+#if FLASHMOE_HAVE_32_REGISTERS
+  // Eight chains at once: the compiler interleaves them better than the core does (2 points at D=64 over
+  // two).
+  for (; key + 4 <= keys; key += 4, s += 8 * n) {
+    FLASHMOE_EXP(0)
+    FLASHMOE_EXP(1) FLASHMOE_EXP(2) FLASHMOE_EXP(3) FLASHMOE_EXP_STORE(0) FLASHMOE_EXP_STORE(1)
+        FLASHMOE_EXP_STORE(2) FLASHMOE_EXP_STORE(3)
   }
-  if (key < keys) {
-    const auto p0 = exp2_nonpositive(hn::Sub(hn::Load(d, s), m0));
-    const auto p1 = exp2_nonpositive(hn::Sub(hn::Load(d, s + n), m1));
-    hn::Store(p0, d, s);
-    hn::Store(p1, d, s + n);
-    sum0 = hn::Add(sum0, p0);
-    sum1 = hn::Add(sum1, p1);
+#endif
+  for (; key < keys; ++key, s += 2 * n) {
+    FLASHMOE_EXP(0)
+    FLASHMOE_EXP_STORE(0)
   }
-  sum0 = hn::Add(sum0, more0);
-  sum1 = hn::Add(sum1, more1);
+  hn::Store(sum0, d, sums);
+  hn::Store(sum1, d, sums + n);
 }
 
 // R rows of O, from `row` on, += P V over the first `keys` keys.
@@ -163,7 +168,7 @@ HWY_INLINE void weigh_rows(const PanelStep& step, const float* HWY_RESTRICT p, i
   const auto* v = reinterpret_cast<const float*>(step.v);
   for (int64_t column = 0; column < stride; column += 2 * n, v += step.block_keys * 2 * n) {
     float* HWY_RESTRICT o = step.out + row * stride + column;
-    FLASHMOE_ROWS(FLASHMOE_TILE_ZERO)
+    FLASHMOE_ROWS(FLASHMOE_TILE_DECLARE)
 #define FLASHMOE_TILE_LOAD(r)                  \
   if constexpr (r < R) {                       \
     c##r##0 = hn::Load(d, o + r * stride);     \
@@ -175,12 +180,12 @@ HWY_INLINE void weigh_rows(const PanelStep& step, const float* HWY_RESTRICT p, i
     hn::Store(c##r##1, d, o + r * stride + n); \
   }
     FLASHMOE_ROWS(FLASHMOE_TILE_LOAD)
-    outer_product<R>(p + row, 2 * n, v, keys FLASHMOE_ROWS(FLASHMOE_TILE_ARGUMENT));
+    outer_product<R, Tile::add>(p + row, 2 * n, v, keys FLASHMOE_ROWS(FLASHMOE_TILE_ARGUMENT));
     FLASHMOE_ROWS(FLASHMOE_TILE_STORE)
   }
 }
 
-inline void weigh_values(const PanelStep& step, const float* p, int64_t keys) {
+HWY_NOINLINE void weigh_values(const PanelStep& step, const float* p, int64_t keys) {
 #if FLASHMOE_HAVE_32_REGISTERS
   for (int64_t row = 0; row < 2 * lanes(); row += 8) weigh_rows<8>(step, p, row, keys);
 #else
@@ -223,36 +228,29 @@ inline void absorb_fp32(const PanelStep& step) {
   const Tag d;
   const int64_t n = lanes();
   auto* s = reinterpret_cast<float*>(step.weights);
-  const auto old0 = hn::Load(d, step.max);
-  const auto old1 = hn::Load(d, step.max + n);
-  auto max0 = old0;
-  auto max1 = old1;
-  multiply_scores(step, s, max0, max1);
-  hn::Store(max0, d, step.max);
-  hn::Store(max1, d, step.max + n);
-
-  // A row that has seen nothing but -inf: subtract 0, so that its weights are 0 and not NaN.
-  const auto lowest = hn::Set(d, -kInfinity);
-  const auto base0 = hn::IfThenElseZero(hn::Ne(max0, lowest), max0);
-  const auto base1 = hn::IfThenElseZero(hn::Ne(max1, lowest), max1);
-  auto sum0 = hn::Zero(d);
-  auto sum1 = hn::Zero(d);
-  exponentiate(s, step.keys, base0, base1, sum0, sum1);
-
-  auto total0 = hn::Load(d, step.sum);
-  auto total1 = hn::Load(d, step.sum + n);
-  if (!hn::AllTrue(d, hn::And(hn::Eq(old0, max0), hn::Eq(old1, max1)))) {
-    const auto factor0 = exp2_nonpositive(hn::Sub(old0, base0));
-    const auto factor1 = exp2_nonpositive(hn::Sub(old1, base1));
-    total0 = hn::Mul(total0, factor0);
-    total1 = hn::Mul(total1, factor1);
-    HWY_ALIGN float factors[2 * hn::MaxLanes(d)];
-    hn::Store(factor0, d, factors);
-    hn::Store(factor1, d, factors + n);
-    rescale_rows(step.out, padded_dim(step.dim), factors);
+  HWY_ALIGN float old_max[2 * hn::MaxLanes(d)];
+  HWY_ALIGN float base[2 * hn::MaxLanes(d)];
+  HWY_ALIGN float sums[2 * hn::MaxLanes(d)];
+  HWY_ALIGN float factors[2 * hn::MaxLanes(d)];
+  std::copy_n(step.max, 2 * n, old_max);
+  multiply_scores(step, s);
+  bool rose = false;
+  for (int64_t i = 0; i < 2 * n; i += n) {
+    const auto old = hn::Load(d, old_max + i);
+    const auto max = hn::Load(d, step.max + i);
+    // A row that has seen nothing but -inf: subtract 0, so that its weights are 0 and not NaN.
+    const auto subtract = hn::IfThenElseZero(hn::Ne(max, hn::Set(d, -kInfinity)), max);
+    hn::Store(subtract, d, base + i);
+    hn::Store(exp2_bounded(hn::Sub(old, subtract)), d, factors + i);
+    rose = rose || !hn::AllTrue(d, hn::Eq(old, max));
   }
-  hn::Store(hn::Add(total0, sum0), d, step.sum);
-  hn::Store(hn::Add(total1, sum1), d, step.sum + n);
+  if (rose) rescale_rows(step.out, padded_dim(step.dim), factors);
+  exponentiate(s, step.keys, base, sums);
+  for (int64_t i = 0; i < 2 * n; i += n) {
+    auto total = hn::Load(d, step.sum + i);
+    if (rose) total = hn::Mul(total, hn::Load(d, factors + i));
+    hn::Store(hn::Add(total, hn::Load(d, sums + i)), d, step.sum + i);
+  }
 
   if (step.v_finite || step.full_keys == step.keys) {
     weigh_values(step, s, step.keys);

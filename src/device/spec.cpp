@@ -18,8 +18,8 @@ constexpr std::array kKnown{
     Spec{"L4", 89, 58, 99 * kKiB, 100 * kKiB, 1536, 24, 48 * kMiB, 300, 121},
     Spec{"L40S", 89, 142, 99 * kKiB, 100 * kKiB, 1536, 24, 96 * kMiB, 864, 362},
     Spec{"RTX 4090", 89, 128, 99 * kKiB, 100 * kKiB, 1536, 24, 72 * kMiB, 1008, 165},
-    Spec{"H100", 90, 132, 227 * kKiB, 228 * kKiB, 2048, 32, 50 * kMiB, 3350, 989},
-    Spec{"H200", 90, 132, 227 * kKiB, 228 * kKiB, 2048, 32, 60 * kMiB, 4800, 989},
+    Spec{"H100", 90, 132, 227 * kKiB, 228 * kKiB, 2048, 32, 50 * kMiB, 3350, 989, 8},
+    Spec{"H200", 90, 132, 227 * kKiB, 228 * kKiB, 2048, 32, 60 * kMiB, 4800, 989, 8},
 };
 
 constexpr int kReservedSmem = 1 * kKiB;  // per block, taken by the system

@@ -21,6 +21,7 @@ struct Spec {
   int64_t l2_bytes = 0;
   double bandwidth_gbs = 0;  // memory, peak
   double tflops_16bit = 0;   // dense tensor cores, fp32 sums, peak
+  int max_cluster = 1;       // blocks per cluster that our kernels may count on
   static constexpr int registers_per_sm = 65536;
 };
 

@@ -7,6 +7,7 @@
 
 #include "flashmoe/error.h"
 #include "kernels/ampere_forward/launch.h"
+#include "kernels/decode_forward/spec.h"
 #include "kernels/naive/smem.h"
 #include "kernels/small_forward/spec.h"
 
@@ -105,6 +106,13 @@ int choose_splits(const ForwardPlan& plan, const ForwardProblem& p, const device
   return 1;
 }
 
+// What the splits leave for combine_splits: fp32 rows and their LSE.
+std::size_t partials_bytes(const ForwardPlan& plan, const ForwardProblem& p) {
+  if (plan.num_splits == 1) return 0;
+  const int64_t rows = p.batch * p.q_heads * p.q_rows;
+  return static_cast<std::size_t>(plan.num_splits * rows * (plan.head_dim + 1)) * sizeof(float);
+}
+
 ForwardPlan plan_naive(const ForwardProblem& p, const device::Spec& spec, const char* reason) {
   namespace naive = kernels::naive;
   ForwardPlan plan{.kernel = ForwardKernel::naive,
@@ -137,11 +145,7 @@ ForwardPlan plan_ampere(const ForwardProblem& p, bool aligned, const device::Spe
     plan.pack = group;
   set_grid(plan, p, spec);
   plan.num_splits = splits.value_or(choose_splits(plan, p, spec));
-  if (plan.num_splits > 1) {
-    const int64_t rows = p.batch * p.q_heads * p.q_rows;
-    plan.workspace_bytes =
-        static_cast<std::size_t>(plan.num_splits * rows * (plan.head_dim + 1)) * sizeof(float);
-  }
+  plan.workspace_bytes = partials_bytes(plan, p);
   return plan;
 }
 
@@ -174,6 +178,122 @@ ForwardPlan plan_small(const ForwardProblem& p, const device::Spec& spec, const 
   return plan;
 }
 
+// Why decode_forward can't take it; null when it can.
+const char* too_much_for_decode(const ForwardProblem& p, bool aligned) {
+  if (!aligned || p.head_dim % 8 != 0) return "rows that are not whole multiples of 16 bytes";
+  if (p.head_dim > 128) return "head_dim above 128";
+  if (p.q_rows * p.group() > kernels::decode::kRows) return "more than 8 query rows for a K/V head";
+  if (p.batch > kMaxGridY || p.kv_heads > kMaxGridY) return "more than 65,535 K/V heads or batch entries";
+  return nullptr;
+}
+
+// How decode_forward shares the keys of a K/V head.
+struct DecodeCut {
+  int tuning = -1, splits = 1;
+};
+
+// Clusters of a configuration that run at the same time. A cluster's blocks lie in one group of SMs, and
+// those groups are no multiples of a cluster: what is left over in them is counted as one cluster.
+int64_t clusters_at_once(const kernels::decode::Tuning& t, const device::Spec& spec) {
+  const int64_t blocks =
+      device::blocks_per_sm(spec, t.threads(), 65536 / (t.threads() * t.blocks_per_sm), t.smem_bytes());
+  const int64_t per_sm = std::min<int64_t>(blocks, t.blocks_per_sm);
+  return per_sm * (t.cluster == 1 ? spec.sms : spec.sms / t.cluster - 1);
+}
+
+// The first configuration with this cluster that takes the problem, and all of it in one wave where
+// `one_wave`; -1 when there is none.
+int find_decode_tuning(const ForwardProblem& p, const device::Spec& spec, int cluster, int splits,
+                       bool one_wave) {
+  namespace decode = kernels::decode;
+  for (int i = 0; i < decode::kNumTunings; ++i) {
+    const decode::Tuning& t = decode::kTunings[i];
+    if (t.cluster != cluster || t.smem_bytes() > spec.smem_per_block ||
+        !decode::takes(t, p.head_dim, p.kv_rows, splits)) {
+      continue;
+    }
+    if (!one_wave || clusters_at_once(t, spec) >= p.batch * p.kv_heads * splits) return i;
+  }
+  return -1;
+}
+
+// Microseconds that reading K and V takes: as long as the blocks' own loads, or as the memory of the whole
+// chip; and what a second kernel costs. From measurements on an H200 (kernels/decode_forward/NOTES.md).
+double decode_us(const ForwardProblem& p, const device::Spec& spec, int64_t blocks, int splits) {
+  constexpr double kBytesPerUsAndBlock = 70e3;
+  constexpr double kBytesPerUsAndSm = 32e3;
+  constexpr double kCombineUs = 3;
+  const auto bytes =
+      static_cast<double>(2 * p.batch * p.kv_heads * p.kv_rows * p.head_dim * element_bytes(p.dtype));
+  const double by_block =
+      bytes / (kBytesPerUsAndBlock * static_cast<double>(std::min<int64_t>(blocks, spec.sms)));
+  return std::max(by_block, bytes / (kBytesPerUsAndSm * spec.sms)) + (splits > 1 ? kCombineUs : 0);
+}
+
+// The largest cluster that runs in one wave, but no more blocks than there are kFewKeys keys; then as many
+// splits as pay for the second kernel.
+DecodeCut cut_for_decode(const ForwardProblem& p, const device::Spec& spec) {
+  constexpr int64_t kFewKeys = 128;
+  const int64_t heads = p.batch * p.kv_heads;
+  const int64_t most = std::max<int64_t>(1, ceil_div(p.kv_rows, kFewKeys));  // blocks per head
+  DecodeCut cut;
+  int cluster = spec.max_cluster;
+  while (cluster > 1 && (cluster > most || find_decode_tuning(p, spec, cluster, 1, true) < 0)) cluster /= 2;
+  for (int splits = 1; splits <= std::min<int64_t>(most / cluster, kMaxSplits); ++splits) {
+    if (splits > 1 && heads * cluster * splits > spec.sms) break;
+    const int tuning = find_decode_tuning(p, spec, cluster, splits, cluster > 1);
+    if (tuning < 0) break;
+    if (cut.tuning < 0 || decode_us(p, spec, heads * cluster * splits, splits) <
+                              decode_us(p, spec, heads * cluster * cut.splits, cut.splits)) {
+      cut = {tuning, splits};
+    }
+  }
+  return cut;
+}
+
+// What the caller insists on.
+DecodeCut cut_as_asked(const ForwardProblem& p, const device::Spec& spec, const ForwardChoice& choice) {
+  namespace decode = kernels::decode;
+  const int splits = choice.num_splits.value_or(1);
+  if (!choice.tuning) {
+    const int cluster = decode::kTunings[cut_for_decode(p, spec).tuning].cluster;
+    return {find_decode_tuning(p, spec, cluster, splits, false), splits};
+  }
+  if (*choice.tuning < 0 || *choice.tuning >= decode::kNumTunings) {
+    refuse("tuning is " + std::to_string(*choice.tuning) + "; decode_forward has 0 to " +
+           std::to_string(decode::kNumTunings - 1));
+  }
+  const decode::Tuning& t = decode::kTunings[*choice.tuning];
+  if (t.cluster > spec.max_cluster || t.smem_bytes() > spec.smem_per_block ||
+      !decode::takes(t, p.head_dim, p.kv_rows, splits)) {
+    refuse("configuration " + std::to_string(*choice.tuning) +
+           " of decode_forward does not take this problem here");
+  }
+  return {*choice.tuning, splits};
+}
+
+ForwardPlan plan_decode(const ForwardProblem& p, const device::Spec& spec, const ForwardChoice& choice,
+                        const char* reason) {
+  namespace decode = kernels::decode;
+  const DecodeCut cut =
+      choice.tuning || choice.num_splits ? cut_as_asked(p, spec, choice) : cut_for_decode(p, spec);
+  const decode::Tuning& tuning = decode::kTunings[cut.tuning];
+  ForwardPlan plan{.kernel = ForwardKernel::decode_forward,
+                   .head_dim = tuning.head_dim,
+                   .tile_q = decode::kRows,
+                   .tile_kv = tuning.block_keys,
+                   .threads = tuning.threads(),
+                   .smem_bytes = tuning.smem_bytes(),
+                   .tuning = cut.tuning,
+                   .pack = static_cast<int>(p.group()),
+                   .num_splits = cut.splits,
+                   .cluster = tuning.cluster,
+                   .reason = reason};
+  set_grid(plan, p, spec);
+  plan.workspace_bytes = partials_bytes(plan, p);
+  return plan;
+}
+
 // Every block of small_forward reads all keys of its head for just 8 rows: it pays while that many blocks run
 // at once.
 bool small_pays(const ForwardPlan& plan, const device::Spec& spec) {
@@ -190,6 +310,8 @@ const char* name_of(ForwardKernel kernel) {
       return "ampere_forward";
     case ForwardKernel::small_forward:
       return "small_forward";
+    case ForwardKernel::decode_forward:
+      return "decode_forward";
   }
   return "?";
 }
@@ -212,9 +334,18 @@ ForwardPlan plan_forward(const ForwardProblem& problem, bool aligned, const devi
     if (too_much) refuse(std::string("the chosen kernel, small_forward, does not take ") + too_much);
     return plan_small(problem, spec, reason);
   }
-  if (!choice.kernel && !choice.num_splits && !too_much) {
-    const ForwardPlan small = plan_small(problem, spec, "few keys and few rows: latency is all there is");
-    if (small_pays(small, spec)) return small;
+  const char* not_decode = too_much_for_decode(problem, aligned);
+  if (kernel == ForwardKernel::decode_forward) {
+    if (not_decode) refuse(std::string("the chosen kernel, decode_forward, does not take ") + not_decode);
+    return plan_decode(problem, spec, choice, reason);
+  }
+  if (!choice.kernel && !choice.num_splits) {
+    if (!too_much) {
+      const ForwardPlan small = plan_small(problem, spec, "few keys and few rows: latency is all there is");
+      if (small_pays(small, spec)) return small;
+    }
+    if (!not_decode)
+      return plan_decode(problem, spec, {}, "few rows for many keys: reading them is all there is");
   }
   return plan_ampere(problem, aligned, spec, choice.num_splits, reason);
 }
@@ -232,6 +363,7 @@ std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, cons
   if (plan.pack > 1)
     text += "packed: the " + std::to_string(plan.pack) + " query heads of a K/V head share tiles\n";
   text += "grid: " + std::to_string(plan.blocks) + " blocks";
+  if (plan.cluster > 1) text += " x " + std::to_string(plan.cluster) + " in a cluster that shares the keys";
   if (plan.num_splits > 1)
     text += " x " + std::to_string(plan.num_splits) + " splits of the keys, then combine_splits";
   text += ", " + std::to_string(plan.threads) + " threads and " + std::to_string(plan.smem_bytes) +

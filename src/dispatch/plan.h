@@ -11,7 +11,7 @@
 
 namespace flashmoe::dispatch {
 
-enum class ForwardKernel { naive, ampere_forward, small_forward };
+enum class ForwardKernel { naive, ampere_forward, small_forward, decode_forward };
 
 const char* name_of(ForwardKernel kernel);
 
@@ -23,12 +23,13 @@ struct ForwardPlan {
   int tile_kv = 0;
   int threads = 0;
   int smem_bytes = 0;
-  int tuning = -1;          // small_forward: which of its configurations
+  int tuning = -1;          // small_forward, decode_forward: which of its configurations
   int pack = 1;             // query heads that one tile treats as one matrix
   int heads_at_once = 1;    // heads whose tiles interleave
   bool last_first = false;  // the last row of tiles begins
   int num_splits = 1;       // blocks that share the keys of one tile
-  unsigned blocks = 0;      // per split
+  int cluster = 1;          // blocks that share the keys of one tile and merge without a second kernel
+  unsigned blocks = 0;      // per split and rank in the cluster
   std::size_t workspace_bytes = 0;
   const char* reason = "";  // for this kernel
 };
@@ -37,6 +38,7 @@ struct ForwardPlan {
 struct ForwardChoice {
   std::optional<ForwardKernel> kernel{};
   std::optional<int> num_splits{};
+  std::optional<int> tuning{};  // decode_forward: an index into its table
 };
 
 // `aligned`: every row of q, k, v and out begins at a multiple of 16 bytes. Throws Error when no kernel takes

@@ -4,6 +4,7 @@
 
 #include "kernels/ampere_forward/launch.h"
 #include "kernels/combine_splits/launch.h"
+#include "kernels/decode_forward/launch.h"
 #include "kernels/naive/launch.h"
 #include "kernels/small_forward/launch.h"
 
@@ -58,6 +59,9 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
       break;
     case ForwardKernel::small_forward:
       kernels::small::launch(problem.dtype, params, plan.tuning, false, stream);
+      break;
+    case ForwardKernel::decode_forward:
+      kernels::decode::launch(problem.dtype, params, plan.tuning, false, stream);
       break;
   }
   if (plan.num_splits > 1) kernels::combine_splits::launch(problem.dtype, params, plan.head_dim, stream);

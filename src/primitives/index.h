@@ -17,6 +17,7 @@ __device__ __forceinline__ int warp_index() {
 }
 __device__ __forceinline__ unsigned block_index() { return blockIdx.x; }
 __device__ __forceinline__ unsigned block_index_y() { return blockIdx.y; }
+__device__ __forceinline__ unsigned block_index_z() { return blockIdx.z; }
 
 }  // namespace flashmoe::gpu::inline FLASHMOE_TARGET
 #endif

@@ -44,7 +44,7 @@ void launch(void (*kernel)(Parameters...), const LaunchShape& shape,
     attributes[count++].val.programmaticStreamSerializationAllowed = 1;
   }
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(shape.blocks, shape.blocks_y);
+  config.gridDim = dim3(shape.blocks, shape.blocks_y, shape.blocks_z);
   config.blockDim = dim3(static_cast<unsigned>(shape.threads));
   config.dynamicSmemBytes = static_cast<size_t>(shape.smem_bytes);
   config.stream = static_cast<cudaStream_t>(shape.stream);

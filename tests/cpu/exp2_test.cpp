@@ -31,7 +31,7 @@ bool widen_all_fp16(const fp16*, int64_t, float*) { return false; }
 // In place; the count is a multiple of any vector's length.
 bool exp2_all(float* x, int64_t count) {
   for (int64_t i = 0; i < count; i += lanes())
-    hn::StoreU(exp2_nonpositive(hn::LoadU(Tag(), x + i)), Tag(), x + i);
+    hn::StoreU(exp2_bounded(hn::LoadU(Tag(), x + i)), Tag(), x + i);
   return true;
 }
 bool round_all_fp16(const float* from, int64_t count, fp16* to) {

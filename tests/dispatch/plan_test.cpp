@@ -68,14 +68,46 @@ TEST(Plan, ShortSequencesTakeTheLatencyPathWhileOneWaveHoldsThem) {
 
 TEST(Plan, FewRowsAndManyKeysAreSplitUntilTheGpuIsBusy) {
   const auto& gpu = device::find("H200");
-  ForwardProblem decode = problem(1, 32, 1, 8192, 128);
+  ForwardProblem decode = problem(1, 32, 3, 8192, 128);
   decode.kv_heads = 8;
   const auto plan = plan_forward(decode, true, gpu);
   EXPECT_EQ(plan.pack, 4);
   EXPECT_GT(plan.num_splits, 8);
-  EXPECT_GE(plan.workspace_bytes, sizeof(float) * 129 * 32 * static_cast<std::size_t>(plan.num_splits));
+  EXPECT_GE(plan.workspace_bytes, sizeof(float) * 129 * 32 * 3 * static_cast<std::size_t>(plan.num_splits));
   EXPECT_GE(forward_workspace_bytes(decode, gpu), plan.workspace_bytes);
   EXPECT_EQ(plan_forward(problem(16, 32, 4096, 4096, 128), true, gpu).num_splits, 1);
+}
+
+TEST(Plan, DecodeSharesKeysByClustersFirstAndSplitsWhenThatIsNotEnough) {
+  const auto decode = [](int64_t batch, int64_t kv_heads, int64_t keys, const char* gpu) {
+    ForwardProblem p = problem(batch, 4 * kv_heads, 1, keys, 128);
+    p.kv_heads = kv_heads;
+    return plan_forward(p, true, device::find(gpu));
+  };
+  for (int64_t keys : {1024, 8192, 65536}) {
+    const auto plan = decode(1, 8, keys, "H200");
+    EXPECT_EQ(plan.kernel, ForwardKernel::decode_forward);
+    EXPECT_EQ(plan.cluster, 8) << keys;
+    EXPECT_EQ(plan.num_splits, 1) << keys;
+    EXPECT_EQ(plan.workspace_bytes, 0U);
+  }
+  EXPECT_GT(decode(1, 2, 30000, "H200").num_splits, 1);
+  EXPECT_EQ(decode(32, 8, 8192, "H200").cluster, 1);
+  EXPECT_EQ(decode(32, 8, 8192, "H200").num_splits, 1);
+  EXPECT_EQ(decode(1, 8, 8192, "L4").cluster, 1);
+  EXPECT_GT(decode(1, 8, 8192, "L4").num_splits, 1);
+}
+
+// Clusters that wait for a second wave would double the time.
+TEST(Plan, ClustersRunInOneWave) {
+  const auto& gpu = device::find("H200");
+  for (int64_t heads = 1; heads <= 300; ++heads) {
+    const auto plan = plan_forward(problem(1, heads, 1, 4096, 128), true, gpu);
+    EXPECT_EQ(plan.kernel, ForwardKernel::decode_forward);
+    if (plan.cluster == 1) continue;
+    const int per_sm = device::blocks_per_sm(gpu, plan.threads, 0, plan.smem_bytes);
+    EXPECT_LE(heads * plan.cluster * plan.num_splits, (gpu.sms - plan.cluster) * per_sm) << heads;
+  }
 }
 
 TEST(Plan, WorkspaceIsEnoughForEitherAlignment) {
@@ -112,7 +144,7 @@ TEST(Plan, RefusesWhatNoKernelTakes) {
 
 TEST(Plan, SaysWhatItDoesAndWhy) {
   const auto& gpu = device::find("L4");
-  const ForwardProblem p = problem(1, 1, 1, 30000, 64);
+  const ForwardProblem p = problem(1, 1, 10, 30000, 64);
   const std::string text = explain(plan_forward(p, true, gpu), p, gpu);
   for (const char* part : {"ampere_forward", "because", "splits", "58 SMs", "workspace"}) {
     EXPECT_NE(text.find(part), std::string::npos) << text;

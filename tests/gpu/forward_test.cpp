@@ -5,7 +5,9 @@
 
 #include <cstring>
 
+#include "device/probe.h"
 #include "gpu/on_gpu.h"
+#include "kernels/decode_forward/spec.h"
 
 namespace flashmoe::test {
 namespace {
@@ -17,6 +19,7 @@ constexpr ForwardChoice kNaive{.kernel = ForwardKernel::naive};
 constexpr ForwardChoice kAmpere{.kernel = ForwardKernel::ampere_forward, .num_splits = 1};
 
 constexpr ForwardChoice kSmall{.kernel = ForwardKernel::small_forward};
+constexpr ForwardChoice kDecode{.kernel = ForwardKernel::decode_forward};
 
 struct Stream {
   Stream() { check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate"); }
@@ -46,6 +49,48 @@ TEST(GpuSmall, EveryKernelOnce) {
         if (head_dim <= 128 && layout != Layout::padded) {
           EXPECT_RUNS_ON_GPU(shape, kSmall);
         }
+      }
+    }
+  }
+}
+
+// Small enough for compute-sanitizer, too.
+TEST(GpuSmall, EveryConfigurationOfDecodeOnce) {
+  SKIP_WITHOUT_GPU();
+  for (int tuning = 0; tuning < kernels::decode::kNumTunings; ++tuning) {
+    const kernels::decode::Tuning& t = kernels::decode::kTunings[tuning];
+    if (t.cluster > device::probe().max_cluster || t.smem_bytes() > device::probe().smem_per_block) continue;
+    for (DType dtype : {DType::fp16, DType::bf16}) {
+      for (int splits : {1, 3}) {
+        const Shape shape{.batch = 2,
+                          .q_heads = 6,
+                          .kv_heads = 2,
+                          .q_rows = 2,
+                          .kv_rows = t.cluster * t.warps * t.block_keys - 21,
+                          .head_dim = t.head_dim,
+                          .dtype = dtype,
+                          .mask = Mask::causal};
+        EXPECT_RUNS_ON_GPU(shape,
+                           {.kernel = ForwardKernel::decode_forward, .num_splits = splits, .tuning = tuning});
+      }
+    }
+  }
+}
+
+TEST(GpuForward, DecodeAtEveryLength) {
+  SKIP_WITHOUT_GPU();
+  for (int64_t head_dim : {40, 64, 128}) {
+    for (int64_t keys : {1, 15, 16, 17, 500, 1023, 1024, 1025, 5000, 8192, 20000}) {
+      for (int64_t batch : {1, 5}) {
+        EXPECT_RUNS_ON_GPU({.batch = batch,
+                            .q_heads = 8,
+                            .kv_heads = 2,
+                            .q_rows = 2,
+                            .kv_rows = keys,
+                            .head_dim = head_dim,
+                            .dtype = DType::bf16,
+                            .mask = Mask::causal},
+                           kDecode);
       }
     }
   }
@@ -90,11 +135,11 @@ TEST(GpuForward, RowsThatSeeNothingAreZero) {
 TEST(GpuForward, RepeatsAreBitExact) {
   SKIP_WITHOUT_GPU();
   const ForwardChoice split{.kernel = ForwardKernel::ampere_forward, .num_splits = 4};
-  for (const ForwardChoice& choice : {kNaive, kAmpere, split, kSmall}) {
+  for (const ForwardChoice& choice : {kNaive, kAmpere, split, kSmall, kDecode}) {
     const Shape shape{.batch = 2,
                       .q_heads = 16,
                       .kv_heads = 4,
-                      .q_rows = 513,
+                      .q_rows = choice.kernel == ForwardKernel::decode_forward ? 2 : 513,
                       .kv_rows = choice.kernel == ForwardKernel::small_forward ? 500 : 700,
                       .dtype = DType::bf16,
                       .mask = Mask::causal};
@@ -129,7 +174,7 @@ TEST(GpuForward, ApiAgreesAndExplains) {
 TEST(GpuForward, TooSmallAWorkspaceIsRefusedBeforeAnythingRuns) {
   SKIP_WITHOUT_GPU();
   const Shape shape{
-      .q_heads = 8, .kv_heads = 2, .q_rows = 1, .kv_rows = 30000, .head_dim = 128, .dtype = DType::bf16};
+      .q_heads = 8, .kv_heads = 2, .q_rows = 3, .kv_rows = 30000, .head_dim = 128, .dtype = DType::bf16};
   Problem problem(shape);
   GpuProblem gpu(problem);
   ASSERT_GT(forward_workspace_bytes(gpu.args), 0U);
@@ -241,10 +286,15 @@ TEST(GpuForward, OffsetsPastTwoToThe31) {
   check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
   if (free_bytes < (std::size_t{40} << 30)) GTEST_SKIP() << "needs 40 GB of free GPU memory";
   for (const ForwardChoice& choice :
-       {kNaive, kAmpere, kSmall, ForwardChoice{.kernel = ForwardKernel::ampere_forward, .num_splits = 2}}) {
+       {kNaive, kAmpere, kSmall, kDecode,
+        ForwardChoice{.kernel = ForwardKernel::ampere_forward, .num_splits = 2}}) {
     for (std::size_t dim : {0U, 1U, 2U}) {
-      const Shape shape{
-          .batch = 2, .q_heads = 2, .kv_heads = 2, .q_rows = 66, .kv_rows = 130, .dtype = DType::fp16};
+      const Shape shape{.batch = 2,
+                        .q_heads = 2,
+                        .kv_heads = 2,
+                        .q_rows = choice.kernel == ForwardKernel::decode_forward ? 6 : 66,
+                        .kv_rows = 130,
+                        .dtype = DType::fp16};
       Problem problem(shape);
       const int64_t far =
           int64_t{1} << 31;  // elements from the first to the last index of that dimension, and more

@@ -10,9 +10,14 @@ namespace flashmoe::test {
 namespace {
 
 void allow(const char* name, const Tensor& t, bool writable) {
-  int64_t elements = t.sizes[3];
-  for (std::size_t i = 0; i < 3; ++i) elements += (t.sizes[i] - 1) * t.strides[i];
-  model::allow_memory(name, t.data, static_cast<std::size_t>(elements * element_bytes(t.dtype)), writable);
+  int64_t first = 0, end = t.sizes[3];  // elements, from t.data; strides may be negative
+  for (std::size_t i = 0; i < 3; ++i) {
+    const int64_t reach = (t.sizes[i] - 1) * t.strides[i];
+    (reach < 0 ? first : end) += reach;
+  }
+  const int64_t bytes = element_bytes(t.dtype);
+  model::allow_memory(name, static_cast<const std::byte*>(t.data) + first * bytes,
+                      static_cast<std::size_t>((end - first) * bytes), writable);
 }
 
 struct Forget {
@@ -57,9 +62,12 @@ std::string trouble_on_model(const Shape& shape, const dispatch::ForwardChoice& 
       Problem problem(shape);
       std::string wrong;
       try {
-        run_on_model(problem, {.choice = choice,
-                               .settings = {.seed = static_cast<uint64_t>(seed), .copies = copies},
-                               .claim_aligned = claim_aligned});
+        // Both at the same time on even seeds, one early and one late on odd ones.
+        const bool late = (copies == model::CopyTime::late) == (seed % 2 == 0);
+        const model::Settings settings{.seed = static_cast<uint64_t>(seed),
+                                       .copies = copies,
+                                       .stores = late ? model::CopyTime::late : model::CopyTime::early};
+        run_on_model(problem, {.choice = choice, .settings = settings, .claim_aligned = claim_aligned});
         wrong = problem.disagreement();
       } catch (const std::exception& failure) {
         wrong = failure.what();

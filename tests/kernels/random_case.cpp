@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/random_case.h"
 
+#include <algorithm>
 #include <random>
 
 namespace flashmoe::test {
@@ -59,6 +60,13 @@ RandomCase random_case(uint64_t seed) {
     if (s.q_rows < 1) s.q_rows = 1;
     if (s.kv_rows < 1) s.kv_rows = 1;
   }
+  // One case in four has few query rows and more keys, as in decoding.
+  const bool few_rows = draw.between(0, 3) == 0;
+  if (few_rows) {
+    const int64_t group = s.q_heads / s.kv_heads;
+    s.q_rows = draw.between(1, 8 / group);
+    if (draw.between(0, 1)) s.kv_rows = std::min<int64_t>(s.kv_rows * 5, 4000);
+  }
   switch (draw.between(0, 3)) {
     case 0:
       c.choice = {.kernel = ForwardKernel::naive};
@@ -67,6 +75,11 @@ RandomCase random_case(uint64_t seed) {
       break;  // what dispatch chooses
     default:
       if (s.dtype == DType::fp32) break;
+      if (few_rows && s.head_dim <= 128 && s.head_dim % 8 == 0 && s.layout != Layout::padded) {
+        c.choice = {.kernel = ForwardKernel::decode_forward};
+        if (draw.between(0, 1)) c.choice.num_splits = static_cast<int>(draw.between(1, 4));
+        break;
+      }
       if (s.kv_rows <= 256 && s.head_dim <= 128 && s.head_dim % 8 == 0 && s.layout != Layout::padded) {
         c.choice = {.kernel = ForwardKernel::small_forward};
         break;

@@ -14,7 +14,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/forward_params.h"
+#include "kernels/small_forward/params.h"
 #include "kernels/small_forward/smem.h"
 #include "kernels/small_forward/spec.h"
 #include "primitives/barrier.h"
@@ -40,7 +40,7 @@ struct Place {
 };
 
 template <class Spec>
-__device__ __forceinline__ Place find_place(const ForwardParams& p) {
+__device__ __forceinline__ Place find_place(const typename Spec::Params& p) {
   const int lane = gpu::lane_index();
   Place at{.warp = gpu::thread_index() / 32,
            .lane = lane,
@@ -51,8 +51,8 @@ __device__ __forceinline__ Place find_place(const ForwardParams& p) {
            .batch = 0,
            .kv_head = 0};
   if constexpr (!Spec::plain) {
-    at.batch = p.order.batch == 1 ? 0 : at.kv / p.order.heads;
-    at.kv_head = at.kv - at.batch * p.order.heads;
+    at.batch = p.batch == 1 ? 0 : at.kv / p.kv_heads;
+    at.kv_head = at.kv - at.batch * p.kv_heads;
   }
   return at;
 }
@@ -64,29 +64,38 @@ struct QueryRow {
 };
 
 template <class Spec>
-__device__ __forceinline__ QueryRow query_row(const ForwardParams& p, int row) {
-  if constexpr (Spec::plain) return {row, 0, true};
-  const int position = p.group == 1 ? row : row / p.group;
-  return {position, row - position * p.group, position < p.q_rows};
+__device__ __forceinline__ QueryRow query_row(const typename Spec::Params& p, int row) {
+  if constexpr (Spec::plain) {
+    return {row, 0, true};
+  } else {
+    const int position = p.group == 1 ? row : row / p.group;
+    return {position, row - position * p.group, position < p.q_rows};
+  }
 }
 
 // Where a row of q or out begins.
-template <class Spec>
-__device__ __forceinline__ typename Spec::Element* find_row(const ForwardParams& p, const View& view,
-                                                            const Place& at, const QueryRow& row) {
-  auto* data = static_cast<typename Spec::Element*>(view.data);
-  if constexpr (Spec::plain)
+template <class Spec, class Tensor>
+__device__ __forceinline__ typename Spec::Element* find_row(const typename Spec::Params& p,
+                                                            const Tensor& tensor, const Place& at,
+                                                            const QueryRow& row) {
+  auto* data = static_cast<typename Spec::Element*>(tensor.data);
+  if constexpr (Spec::plain) {
     return data + static_cast<int64_t>(at.kv * p.q_rows + row.position) * Spec::tuning.head_dim;
-  return data + at.batch * view.batch_stride + (at.kv_head * p.group + row.head) * view.head_stride +
-         row.position * view.row_stride;
+  } else {
+    return data + at.batch * tensor.batch_stride + (at.kv_head * p.group + row.head) * tensor.head_stride +
+           row.position * tensor.row_stride;
+  }
 }
 
 // Where this K/V head of k or v begins.
-template <class Spec>
-__device__ __forceinline__ const typename Spec::Element* find_head(const View& view, const Place& at) {
-  const auto* data = static_cast<const typename Spec::Element*>(view.data);
-  if constexpr (Spec::plain) return data + int64_t{at.kv} * (Spec::tuning.max_keys() * Spec::tuning.head_dim);
-  return data + at.batch * view.batch_stride + at.kv_head * view.head_stride;
+template <class Spec, class Tensor>
+__device__ __forceinline__ const typename Spec::Element* find_head(const Tensor& tensor, const Place& at) {
+  const auto* data = static_cast<const typename Spec::Element*>(tensor.data);
+  if constexpr (Spec::plain) {
+    return data + int64_t{at.kv} * (Spec::tuning.max_keys() * Spec::tuning.head_dim);
+  } else {
+    return data + at.batch * tensor.batch_stride + at.kv_head * tensor.head_stride;
+  }
 }
 
 __device__ __forceinline__ uint32_t word(const gpu::Chunk& chunk, int i) {
@@ -104,11 +113,12 @@ __device__ __forceinline__ void copy_rows(const typename Spec::Element* from, in
   const int chunk = lane % kChunks;
   const int64_t stride = Spec::plain ? Spec::tuning.head_dim : row_stride;
   const typename Spec::Element* source = from + (first_key + row) * stride + 8 * chunk;
+  const int left =
+      8 * chunk < head_dim ? keys - first_key - row : 0;  // rows that exist, from this lane's first on
 #pragma unroll
   for (int i = 0; i < Spec::tuning.keys_per_warp; i += kRowsAtOnce) {
     const uint32_t target = gpu::shared_address(&to[i + row][place(i + row, chunk)]);
-    const bool there = Spec::plain || (first_key + i + row < keys && 8 * chunk < head_dim);
-    gpu::cp_async_16(target, there ? source + i * stride : from, there ? 16 : 0);
+    gpu::cp_async_16(target, source + i * stride, Spec::plain || i < left ? 16 : 0);
   }
   gpu::cp_async_commit();
 }
@@ -168,7 +178,7 @@ struct Share {
   QueryRow row;
   typename Spec::Element* out;
 
-  __device__ __forceinline__ Share(const ForwardParams& p, const Place& at, int unit_)
+  __device__ __forceinline__ Share(const typename Spec::Params& p, const Place& at, int unit_)
       : unit(unit_),
         row_in_tile(2 * at.t + unit / 2 % 2),
         row(query_row<Spec>(p, at.first_row + row_in_tile)),
@@ -181,7 +191,7 @@ struct Share {
 
 // The warps' parts of a share, merged and stored.
 template <class Spec>
-__device__ __forceinline__ void merge(const ForwardParams& p, const Smem<Spec>& smem, const Place& at,
+__device__ __forceinline__ void merge(const typename Spec::Params& p, const Smem<Spec>& smem, const Place& at,
                                       const Share<Spec>& share) {
   using T = typename Spec::Element;
   constexpr int kWarps = Spec::tuning.warps;
@@ -221,7 +231,7 @@ __device__ __forceinline__ void merge(const ForwardParams& p, const Smem<Spec>& 
 }
 
 template <class Spec>
-__device__ __forceinline__ void attend(const ForwardParams& p, bool programmatic) {
+__device__ __forceinline__ void attend(const typename Spec::Params& p) {
   using T = typename Spec::Element;
   constexpr Tuning kTuning = Spec::tuning;
   constexpr int kTiles = kTuning.keys_per_warp / 8;
@@ -231,7 +241,7 @@ __device__ __forceinline__ void attend(const ForwardParams& p, bool programmatic
   auto& own = smem.warp[at.warp];
   const int first_key = at.warp * kTuning.keys_per_warp;
 
-  if (programmatic) gpu::wait_for_previous_kernel();
+  if (p.programmatic) gpu::wait_for_previous_kernel();
   copy_rows<Spec>(find_head<Spec>(p.k, at), p.k.row_stride, first_key, p.kv_rows, p.head_dim, own.keys.k,
                   at.lane, Smem<Spec>::k_place);
 
@@ -248,7 +258,7 @@ __device__ __forceinline__ void attend(const ForwardParams& p, bool programmatic
   }
   copy_rows<Spec>(find_head<Spec>(p.v, at), p.v.row_stride, first_key, p.kv_rows, p.head_dim, own.keys.v,
                   at.lane, Smem<Spec>::v_place);
-  if (programmatic) gpu::let_next_kernel_start();
+  if (p.programmatic) gpu::let_next_kernel_start();
 
   // Who stores what, worked out while the copies are under way.
   constexpr int kUnitsPerWarp = Smem<Spec>::kUnits > kTuning.warps ? Smem<Spec>::kUnits / kTuning.warps : 1;
@@ -310,9 +320,9 @@ __device__ __forceinline__ void attend(const ForwardParams& p, bool programmatic
 }
 
 template <class Spec>
-__global__ void __launch_bounds__(Spec::tuning.threads())
-    small_forward(const __grid_constant__ ForwardParams p, bool programmatic) {
-  attend<Spec>(p, programmatic);
+__global__ void __launch_bounds__(Spec::tuning.threads(), 1)
+    small_forward(const __grid_constant__ typename Spec::Params p) {
+  attend<Spec>(p);
 }
 
 }  // namespace flashmoe::kernels::small::inline FLASHMOE_TARGET

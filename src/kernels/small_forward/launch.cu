@@ -22,7 +22,7 @@ void start(const ForwardParams& params, bool programmatic, void* stream) {
                .smem_bytes = Spec::tuning.smem_bytes(),
                .programmatic = programmatic,
                .stream = stream},
-              params, programmatic);
+              typename Spec::Params(params, programmatic));
 }
 
 using Start = void (*)(const ForwardParams&, bool, void*);

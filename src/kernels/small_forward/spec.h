@@ -3,6 +3,9 @@
 #pragma once
 
 #include <iterator>
+#include <type_traits>
+
+#include "kernels/small_forward/params.h"
 
 namespace flashmoe::kernels::small {
 
@@ -48,6 +51,7 @@ struct Spec {
   using Element = T;
   static constexpr Tuning tuning = kTunings[kIndex];
   static constexpr bool plain = kPlain;
+  using Params = std::conditional_t<kPlain, PlainParams<tuning.head_dim, tuning.max_keys()>, AnyParams>;
 };
 
 }  // namespace flashmoe::kernels::small

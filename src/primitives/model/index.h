@@ -11,5 +11,6 @@ inline int lane_index() { return model::current->lane; }
 inline int warp_index() { return model::current->warp->index; }
 inline unsigned block_index() { return model::current->block->x; }
 inline unsigned block_index_y() { return model::current->block->y; }
+inline unsigned block_index_z() { return model::current->block->z; }
 
 }  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <source_location>
 #include <string>
@@ -19,6 +20,7 @@ namespace flashmoe::model {
 using Where = std::source_location;
 
 struct Block;
+struct Cluster;
 struct Warp;
 
 // One cp.async that has not taken effect.
@@ -41,6 +43,8 @@ struct Thread {
   Where last{};              // of the last primitive it called, for accesses that have no place of their own
   std::vector<Copy> copies;  // in the order of issue
   uint64_t copy_groups = 0;  // committed so far
+  uint64_t cluster_arrivals = 0;  // at the cluster's barrier
+  uint64_t cluster_waits = 0;     // begun; one behind between an arrival and its wait
 };
 
 // One warp-wide operation that some lanes have reached and others not.
@@ -53,6 +57,7 @@ struct Collective {
 };
 
 struct Warp {
+  Block* block = nullptr;
   int index = 0;
   uint32_t lanes = 0;  // that exist
   uint32_t runnable = 0;
@@ -66,13 +71,61 @@ struct BlockBarrier {
   std::vector<Thread*> waiting;
 };
 
+// A barrier in shared memory. A phase ends when all arrivals have come, and all bytes that they announced.
+struct Mbarrier {
+  uint32_t arrivals = 0;  // per phase
+  uint32_t pending = 0;   // still to come in this phase
+  int64_t bytes = 0;      // announced and still to land; below 0 when they land before they are announced
+  uint64_t phase = 0;
+  const Thread* init_by = nullptr;
+  const Thread* fenced_by = nullptr;  // by fence_mbarrier_init
+  uint64_t published_by = 0;  // the meeting of the cluster before which peers can't know of it; 0: none yet
+  std::vector<Thread*> waiting{};
+  int16_t number = 0;  // among those that order.h keeps clocks of
+  Where where{};       // of its init
+};
+
 struct Block {
-  unsigned x = 0, y = 0;
+  unsigned x = 0, y = 0, z = 0;
+  Cluster* cluster = nullptr;
+  unsigned rank = 0;  // in the cluster
+  std::size_t exited = 0;
+  std::map<uint32_t, Mbarrier> mbarriers{};  // by shared address
   std::byte* smem = nullptr;
   std::size_t smem_bytes = 0;
   std::vector<Warp> warps;
   std::vector<Thread*> threads;
   BlockBarrier barrier;
+
+  bool ended() const { return exited == threads.size(); }
+};
+
+// A place in the shared memory of one of the cluster's blocks.
+struct Place {
+  Block* block;
+  uint32_t address;  // as that block knows it
+  std::byte* data;
+};
+
+// One st.async that has not landed.
+struct RemoteStore {
+  Place to;
+  std::array<std::byte, 16> value;
+  std::size_t bytes;
+  uint32_t barrier;  // in the same block
+  unsigned from;     // rank
+  Where where;
+};
+
+// Blocks that run at the same time. A launch without clusters runs clusters of one.
+struct Cluster {
+  std::vector<Block> blocks{};
+  int arrived = 0;  // at the barrier
+  uint64_t meetings = 0;
+  std::vector<Thread*> waiting{};
+  std::vector<RemoteStore> stores{};
+
+  int threads() const { return static_cast<int>(blocks.size() * blocks.front().threads.size()); }
 };
 
 // The thread that runs now. Null outside of kernels.
@@ -94,6 +147,20 @@ void check_global(const void* data, std::size_t bytes, bool write, const Where& 
 // The place in the block's shared memory that a 32-bit address names; it must hold `bytes` and be aligned to
 // them.
 std::byte* shared_place(uint32_t address, std::size_t bytes, const char* what, const Where& where);
+
+std::byte* shared_place_in(const Block& block, uint32_t address, std::size_t bytes, const char* what,
+                           const Where& where);
+
+// The same for an address made by mapa; the block must not have ended.
+Place remote_place(uint32_t address, std::size_t bytes, const char* what, const Where& where);
+inline constexpr int kRankShift = 24;  // mapa puts rank + 1 above
+
+// Lands one of the stores that are under way; false when there is none. `wrong` gets what is wrong with it.
+bool land_a_store(Cluster& cluster, uint64_t choice, std::string& wrong);
+
+// The current thread, or the last thread of a block, ends: reports what it should not leave behind.
+void check_cluster_at_end(const Thread& thread);
+void check_mbarriers_at_end(const Block& block);
 
 // Zones before and behind a block's shared memory that nothing may touch.
 inline constexpr std::size_t kGuardBytes = 1024;

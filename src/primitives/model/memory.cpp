@@ -54,17 +54,22 @@ void check_global(const void* data, std::size_t bytes, bool write, const Where& 
 }
 
 std::byte* shared_place(uint32_t address, std::size_t bytes, const char* what, const Where& where) {
+  return shared_place_in(*current->block, address, bytes, what, where);
+}
+
+std::byte* shared_place_in(const Block& block, uint32_t address, std::size_t bytes, const char* what,
+                           const Where& where) {
   if (address % bytes != 0) {
     report(std::string(what) + ": shared address " + hexadecimal(address) + " is not a multiple of " +
                std::to_string(bytes),
            where);
   }
-  if (address < kSharedWindow || address - kSharedWindow + bytes > current->block->smem_bytes) {
+  if (address < kSharedWindow || address - kSharedWindow + bytes > block.smem_bytes) {
     report(std::string(what) + ": shared offset " + std::to_string(int64_t{address} - kSharedWindow) +
-               " lies outside of the block's " + std::to_string(current->block->smem_bytes) + " bytes",
+               " lies outside of the block's " + std::to_string(block.smem_bytes) + " bytes",
            where);
   }
-  return current->block->smem + (address - kSharedWindow);
+  return block.smem + (address - kSharedWindow);
 }
 
 }  // namespace flashmoe::model

@@ -17,8 +17,8 @@ namespace flashmoe::model {
 
 inline constexpr bool kOrderIsChecked = true;
 
-// A fresh block: nothing written, nobody has met anybody.
-void order_begin(const Block& block);
+// A fresh cluster of blocks: nothing written, nobody has met anybody.
+void order_begin(const Cluster& cluster);
 
 // The current thread reads or writes. `by_all_lanes`: a collective, in which every lane of the warp takes
 // part.
@@ -34,16 +34,25 @@ void order_copy_landed(const std::byte* place, const Where& where);
 void order_block_met(const Block& block);
 void order_warp_met(const Warp& warp);
 
+// The current thread has made a barrier; has stored into a block behind its back, as the barrier's phase at
+// hand will tell; has waited for all phases of it that are over.
+void order_mbarrier_made(Mbarrier& barrier);
+void order_store_issued(const Place& to, std::size_t bytes, const Mbarrier& barrier, const Where& where);
+void order_mbarrier_waited(const Mbarrier& barrier);
+
 #else
 
 inline constexpr bool kOrderIsChecked = false;
-inline void order_begin(const Block&) {}
+inline void order_begin(const Cluster&) {}
 inline void order_read(const std::byte*, std::size_t, bool, const Where&) {}
 inline void order_write(const std::byte*, std::size_t, const Where&) {}
 inline void order_copy_issued(const std::byte*, const Where&) {}
 inline void order_copy_landed(const std::byte*, const Where&) {}
 inline void order_block_met(const Block&) {}
 inline void order_warp_met(const Warp&) {}
+inline void order_mbarrier_made(Mbarrier&) {}
+inline void order_store_issued(const Place&, std::size_t, const Mbarrier&, const Where&) {}
+inline void order_mbarrier_waited(const Mbarrier&) {}
 
 #endif
 

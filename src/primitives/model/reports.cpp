@@ -16,33 +16,55 @@ std::string describe(const Where& where) {
 }
 
 std::string describe(const Settings& settings) {
-  return "seed " + std::to_string(settings.seed) + ", copies " +
-         (settings.copies == CopyTime::late ? "late" : "early");
+  const auto name = [](CopyTime time) { return time == CopyTime::late ? "late" : "early"; };
+  return "seed " + std::to_string(settings.seed) + ", copies " + name(settings.copies) + ", stores " +
+         name(settings.stores);
 }
 
+namespace {
+
 // One line for each group of lanes of a warp that are in the same state.
-std::string deadlock_table(const Block& block) {
-  std::string table = "deadlock: no thread can go on\n  warp  lanes       waits for";
-  for (const Warp& warp : block.warps) {
-    std::map<std::string, uint32_t> states;
-    for (int lane = 0; lane < 32; ++lane) {
-      const auto index = static_cast<std::size_t>(warp.index * 32 + lane);
-      if (index >= block.threads.size()) break;
-      const Thread& thread = *block.threads[index];
-      const std::string state = thread.exited
-                                    ? "nothing: it has ended"
-                                    : std::string(thread.waits_for) + " at " + describe(thread.where);
-      states[state] |= 1U << lane;
+void add_warp(std::string& table, const Block& block, const Warp& warp) {
+  std::map<std::string, uint32_t> states;
+  for (int lane = 0; lane < 32; ++lane) {
+    const auto index = static_cast<std::size_t>(warp.index * 32 + lane);
+    if (index >= block.threads.size()) break;
+    const Thread& thread = *block.threads[index];
+    const std::string state = thread.exited ? "nothing: it has ended"
+                                            : std::string(thread.waits_for) + " at " + describe(thread.where);
+    states[state] |= 1U << lane;
+  }
+  for (const auto& [state, lanes] : states) {
+    char line[64];
+    std::snprintf(line, sizeof line, "\n  %5u  %4d  0x%08x  ", block.rank, warp.index,
+                  static_cast<unsigned>(lanes));
+    table += line + state;
+  }
+}
+
+}  // namespace
+
+std::string deadlock_table(const Cluster& cluster) {
+  std::string table = "deadlock: no thread can go on\n  block  warp  lanes       waits for";
+  for (const Block& block : cluster.blocks) {
+    for (const Warp& warp : block.warps) add_warp(table, block, warp);
+  }
+  for (const Block& block : cluster.blocks) {
+    const std::string whose = "\n  block " + std::to_string(block.rank);
+    if (block.barrier.arrived > 0) {
+      table += whose + ": its barrier has " + std::to_string(block.barrier.arrived) + " of " +
+               std::to_string(block.threads.size()) + " threads";
     }
-    for (const auto& [state, lanes] : states) {
-      char line[64];
-      std::snprintf(line, sizeof line, "\n  %4d  0x%08x  ", warp.index, static_cast<unsigned>(lanes));
-      table += line + state;
+    for (const auto& [address, barrier] : block.mbarriers) {
+      table += whose + ": the mbarrier at shared offset " + std::to_string(address - kSharedWindow) +
+               " is in phase " + std::to_string(barrier.phase) + " and waits for " +
+               std::to_string(barrier.pending) + " of " + std::to_string(barrier.arrivals) +
+               " arrivals and " + std::to_string(barrier.bytes) + " bytes";
     }
   }
-  if (block.barrier.arrived > 0) {
-    table += "\n  the block's barrier has " + std::to_string(block.barrier.arrived) + " of " +
-             std::to_string(block.threads.size()) + " threads";
+  if (cluster.arrived > 0) {
+    table += "\n  the cluster's barrier has " + std::to_string(cluster.arrived) + " of " +
+             std::to_string(cluster.threads()) + " threads";
   }
   return table;
 }

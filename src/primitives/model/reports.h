@@ -11,6 +11,6 @@ namespace flashmoe::model {
 
 std::string describe(const Where& where);
 std::string describe(const Settings& settings);
-std::string deadlock_table(const Block& block);
+std::string deadlock_table(const Cluster& cluster);
 
 }  // namespace flashmoe::model

@@ -9,9 +9,10 @@
 
 namespace flashmoe::model {
 
-// When an asynchronous copy takes effect. Both are legal on a GPU; a kernel must be right under either.
+// When an asynchronous copy or store takes effect. Both are legal on a GPU; a kernel must be right under either.
 enum class CopyTime {
   late,   // at the wait that guarantees it, and until then its destination holds NaN patterns
+          // (a store to another block: when nobody can go on without it)
   early,  // at once
 };
 
@@ -19,7 +20,8 @@ struct Settings {
   // 0: warps take turns, lanes in order. Odd: any warp, any time. Even: some warps far ahead of others. With
   // a seed, blocks run in any order and now and then only some lanes of a warp go on.
   uint64_t seed = 0;
-  CopyTime copies = CopyTime::late;
+  CopyTime copies = CopyTime::late;  // cp.async
+  CopyTime stores = CopyTime::late;  // st.async
 };
 
 Settings& settings();

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Compiled once per mutant, with `ampere_forward` defined as the mutant's own name.
-#include "kernels/ampere_forward/kernel.cuh"
-#include "model/mutants/registry.h"
-#include "primitives/launch.h"
+// Included once per mutant, behind its kernel and with `ampere_forward` defined as the mutant's own name.
 
-namespace flashmoe::test {
-namespace {
+namespace flashmoe::test::FLASHMOE_MUTANT {
 
 template <int kDim, bool kAligned>
 void start(const kernels::ForwardParams& params, unsigned blocks) {
@@ -19,12 +15,11 @@ void start(const kernels::ForwardParams& params, unsigned blocks) {
               params);
 }
 
-void run(const kernels::ForwardParams& params, bool aligned, int, unsigned blocks) {
+inline void run(const kernels::ForwardParams& params, bool aligned, int, unsigned blocks) {
   if (!aligned) return start<64, false>(params, blocks);
   params.head_dim <= 64 ? start<64, true>(params, blocks) : start<128, true>(params, blocks);
 }
 
-const Registration registration("ampere_forward", FLASHMOE_MISTAKE, &run);
+inline const Registration registration("ampere_forward", FLASHMOE_MISTAKE, &run);
 
-}  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::FLASHMOE_MUTANT

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Compiled once per mutant, with `naive` defined as the mutant's own name.
-#include "kernels/naive/kernel.cuh"
-#include "model/mutants/registry.h"
-#include "primitives/launch.h"
+// Included once per mutant, behind its kernel and with `naive` defined as the mutant's own name.
 
-namespace flashmoe::test {
-namespace {
+namespace flashmoe::test::FLASHMOE_MUTANT {
 
-void run(const kernels::ForwardParams& params, bool, int, unsigned blocks) {
+inline void run(const kernels::ForwardParams& params, bool, int, unsigned blocks) {
   gpu::launch(&kernels::naive::naive_forward<kernels::naive::Spec<fp16, 128>>,
               {.kernel = "mutant",
                .blocks = blocks,
@@ -16,7 +12,6 @@ void run(const kernels::ForwardParams& params, bool, int, unsigned blocks) {
               params);
 }
 
-const Registration registration("naive", FLASHMOE_MISTAKE, &run);
+inline const Registration registration("naive", FLASHMOE_MISTAKE, &run);
 
-}  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::FLASHMOE_MUTANT

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Compiled once per mutant, with `small`, the kernel's namespace, defined as the mutant's own name.
-#include "kernels/small_forward/kernel.cuh"
-#include "model/mutants/registry.h"
-#include "primitives/launch.h"
+// Included once per mutant, behind its kernel and with `small`, the kernel's namespace, defined as the
+// mutant's own name.
 
-namespace flashmoe::test {
-namespace {
+namespace flashmoe::test::FLASHMOE_MUTANT {
 
 template <int kIndex>
 void start(const kernels::ForwardParams& params) {
-  using S = kernels::small::Spec<fp16, kIndex>;
+  using S = kernels::small::Spec<fp16, kIndex, false>;
   const int rows = params.group * params.q_rows;
   gpu::launch(&kernels::small::small_forward<S>,
               {.kernel = "mutant",
@@ -17,16 +14,15 @@ void start(const kernels::ForwardParams& params) {
                .blocks_y = static_cast<unsigned>(params.order.batch * params.order.heads),
                .threads = S::tuning.threads(),
                .smem_bytes = S::tuning.smem_bytes()},
-              params, false);
+              kernels::small::AnyParams(params, false));
 }
 
-void run(const kernels::ForwardParams& params, bool, int, unsigned) {
+inline void run(const kernels::ForwardParams& params, bool, int, unsigned) {
   // The general forms for up to 128 keys.
-  params.head_dim <= 64 ? start<kernels::small::find_tuning(63, 128, true, 1 << 20)>(params)
-                        : start<kernels::small::find_tuning(127, 128, true, 1 << 20)>(params);
+  params.head_dim <= 64 ? start<kernels::small::find_tuning(64, 128, 1 << 20)>(params)
+                        : start<kernels::small::find_tuning(128, 128, 1 << 20)>(params);
 }
 
-const Registration registration("small_forward", FLASHMOE_MISTAKE, &run);
+inline const Registration registration("small_forward", FLASHMOE_MISTAKE, &run);
 
-}  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::FLASHMOE_MUTANT

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// The arithmetic of one warp of decode_forward, with fragments by ldmatrix: S^T = K Q^T and O^T = V^T P^T,
+// both with 16 keys or columns on the long side of the matrix instruction and the eight query rows on its
+// short side. No lane of any operand is empty; the weights change sides by movmatrix.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/decode_forward/smem.h"
+#include "primitives/barrier.h"
+#include "primitives/convert.h"
+#include "primitives/ldmatrix.h"
+#include "primitives/math.h"
+#include "primitives/memory.h"
+#include "primitives/mma.h"
+#include "primitives/movmatrix.h"
+#include "primitives/shared.h"
+#include "primitives/shuffle.h"
+
+namespace flashmoe::kernels::decode::inline FLASHMOE_TARGET {
+
+// Lane 4 g + t keeps the maxima of rows 2 t and 2 t + 1 and a share of their sums. O[i] holds of those two
+// rows the columns 16 i + g (elements 0 and 1) and 16 i + 8 + g (2 and 3). Invariant: m is -inf only while
+// the row has seen no key; then l and O are 0.
+template <class Spec>
+class ByMatrix {
+  using T = typename Spec::Element;
+  static constexpr int kDim = Spec::tuning.head_dim;
+  static constexpr int kSteps = Spec::tuning.block_keys / 16;
+
+ public:
+  __device__ __forceinline__ ByMatrix(int lane, int rows)
+      : lane_(lane), g_(lane / 4), t_(lane % 4), rows_(rows) {}
+
+  // Eight rows of one chunk column touch all banks once.
+  static constexpr FLASHMOE_HD int place_k(int row, int chunk) { return chunk ^ (row & 7); }
+  static constexpr FLASHMOE_HD int place_v(int row, int chunk) { return chunk ^ (row & 7); }
+  // Where columns 4 c to 4 c + 3 of a row of `partial` are kept: lanes that write one column of eight of the
+  // rows 2 t + x touch all banks once, and so do lanes that read along a row.
+  static constexpr FLASHMOE_HD int place_partial(int row, int c) { return c ^ (row >> 1 & 3) << 1; }
+
+  // q_row: from a packed row to its first element.
+  template <class Rows>
+  __device__ __forceinline__ void load_q(Rows q_row, int head_dim) {
+    const bool real = g_ < rows_;
+    const T* from = q_row(real ? g_ : 0);
+#pragma unroll
+    for (int c = 0; c < kDim / 8; ++c) {
+      const int column = 8 * c + 2 * t_;
+      q_[c] =
+          real && column < head_dim ? gpu::load_global(reinterpret_cast<const uint32_t*>(from + column)) : 0U;
+    }
+  }
+
+  // row_sees: from a packed row to the keys it sees.
+  template <class Sees>
+  __device__ __forceinline__ void look(Sees row_sees) {
+#pragma unroll
+    for (int x = 0; x < 2; ++x) sees_[x] = row_sees(2 * t_ + x < rows_ ? 2 * t_ + x : 0);
+  }
+
+  __device__ __forceinline__ void scores(int step, const gpu::Chunk (*k)[kDim / 8]) {
+    auto& S = S_[step];
+    S[0] = S[1] = S[2] = S[3] = 0.0F;
+    const int row = lane_ % 16;
+#pragma unroll
+    for (int c = 0; c < kDim / 8; c += 2) {
+      uint32_t a[4];
+      gpu::ldmatrix_x4(a, gpu::shared_address(&k[row][place_k(row, c + lane_ / 16)]));
+      gpu::mma_m16n8k16<T>(S, a, q_[c], q_[c + 1]);
+    }
+  }
+
+  // Makes weights of the scores of one block of keys that begins at `first`.
+  __device__ __forceinline__ void absorb(float scale_log2e, bool mask, int first) {
+    if (mask) {
+#pragma unroll
+      for (int x = 0; x < 2; ++x) {
+        const int seen = sees_[x] - first - g_;
+#pragma unroll
+        for (int s = 0; s < kSteps; ++s) {
+          if (16 * s >= seen) S_[s][x] = -INFINITY;
+          if (16 * s + 8 >= seen) S_[s][x + 2] = -INFINITY;
+        }
+      }
+    }
+    float base[2];
+#pragma unroll
+    for (int x = 0; x < 2; ++x) {
+      float largest = fmaxf(S_[0][x], S_[0][x + 2]);
+#pragma unroll
+      for (int s = 1; s < kSteps; ++s) largest = fmaxf(largest, fmaxf(S_[s][x], S_[s][x + 2]));
+#pragma unroll
+      for (int lanes = 4; lanes < 32; lanes *= 2) largest = fmaxf(largest, gpu::shuffle_xor(largest, lanes));
+      largest *= scale_log2e;
+      const float before = m_[x];
+      m_[x] = Spec::tuning.once ? largest : fmaxf(before, largest);
+      base[x] = m_[x] == -INFINITY ? 0.0F : m_[x];
+      if constexpr (!Spec::tuning.once) rescale(x, gpu::ex2(before - base[x]));
+    }
+#pragma unroll
+    for (int s = 0; s < kSteps; ++s) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float even = gpu::ex2(fmaf(S_[s][2 * half], scale_log2e, -base[0]));
+        const float odd = gpu::ex2(fmaf(S_[s][2 * half + 1], scale_log2e, -base[1]));
+        l_[0] += even;
+        l_[1] += odd;
+        P_[s][half] = gpu::movmatrix_trans(gpu::pack<T>(even, odd));
+      }
+    }
+  }
+
+  __device__ __forceinline__ void outputs(int step, const gpu::Chunk (*v)[kDim / 8]) {
+    const int row = lane_ % 8 + lane_ / 16 * 8;
+#pragma unroll
+    for (int c = 0; c < kDim / 8; c += 2) {
+      uint32_t a[4];
+      gpu::ldmatrix_x4_trans(a, gpu::shared_address(&v[row][place_v(row, c + lane_ / 8 % 2)]));
+      gpu::mma_m16n8k16<T>(O_[c / 2], a, P_[step][0], P_[step][1]);
+    }
+  }
+
+  // Tells the warp's result to the block.
+  __device__ __forceinline__ void publish(int warp, Smem<Spec>& smem) {
+#pragma unroll
+    for (int x = 0; x < 2; ++x) {
+#pragma unroll
+      for (int lanes = 4; lanes < 32; lanes *= 2) l_[x] += gpu::shuffle_xor(l_[x], lanes);
+      if (g_ == 0 && 2 * t_ + x < rows_) smem.stats[2 * t_ + x][warp] = {m_[x], l_[x]};
+    }
+    gpu::sync_warp();  // every lane is done with the ring: its place takes the partial output
+#pragma unroll
+    for (int x = 0; x < 2; ++x) {
+      const int row = 2 * t_ + x;
+      if (row >= rows_) continue;
+      Float4* to = smem.warp[warp].partial[row];
+#pragma unroll
+      for (int i = 0; i < kDim / 16; ++i) {
+        put(to, row, 16 * i + g_, O_[i][x]);
+        put(to, row, 16 * i + 8 + g_, O_[i][x + 2]);
+      }
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ void put(Float4* to, int row, int column, float value) {
+    (&to[place_partial(row, column / 4)].x)[column % 4] = value;
+  }
+
+  __device__ __forceinline__ void rescale(int x, float factor) {
+    l_[x] *= factor;
+#pragma unroll
+    for (auto& tile : O_) {
+      tile[x] *= factor;
+      tile[x + 2] *= factor;
+    }
+  }
+
+  int lane_, g_, t_, rows_;
+  int sees_[2] = {0, 0};   // keys that rows 2 t and 2 t + 1 see
+  uint32_t q_[kDim / 8];   // of row g the elements 8 c + 2 t and the next
+  float S_[kSteps][4];     // scores of the block of keys at hand
+  uint32_t P_[kSteps][2];  // their weights
+  float O_[kDim / 16][4] = {};
+  float m_[2] = {-INFINITY, -INFINITY};  // in units of log2
+  float l_[2] = {0, 0};
+};
+
+}  // namespace flashmoe::kernels::decode::inline FLASHMOE_TARGET

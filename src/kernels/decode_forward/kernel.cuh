@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT
+// decode_forward: up to eight packed query rows (row r is position r / group of head r % group) against any
+// number of keys. One new token per sequence, or a few.
+//
+// Bound: memory. K and V of every head are read once, 4 * kv_rows * head_dim bytes; with few keys, latency.
+// Roles: the keys of a K/V head are shared by splits, by the blocks of a cluster, and by the warps of a
+// block. Each warp runs alone: it copies chunks of 16 keys into a ring of its own; holds the scores of a
+// block of keys in registers, K chunk after K chunk; makes weights of them; and adds V chunk after V chunk. A
+// block of keys later it rescales. Merge: warps through shared memory; blocks of a cluster by stores into
+// each other's shared memory, where each merges one slice of the output columns; splits through partial
+// results and combine_splits.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/decode_forward/by_lane.cuh"
+#include "kernels/decode_forward/by_matrix.cuh"
+#include "kernels/decode_forward/smem.h"
+#include "kernels/decode_forward/spec.h"
+#include "kernels/eight_rows.cuh"
+#include "kernels/forward_params.h"
+#include "primitives/barrier.h"
+#include "primitives/cluster.h"
+#include "primitives/convert.h"
+#include "primitives/cp_async.h"
+#include "primitives/dependent_launch.h"
+#include "primitives/index.h"
+#include "primitives/math.h"
+#include "primitives/mbarrier.h"
+#include "primitives/memory.h"
+#include "primitives/opaque.h"
+#include "primitives/shared.h"
+#include "primitives/shuffle.h"
+
+namespace flashmoe::kernels::decode::inline FLASHMOE_TARGET {
+
+// The arithmetic of a warp, in one of two forms.
+template <class Spec>
+using Maths = std::conditional_t<Spec::tuning.by_matrix, ByMatrix<Spec>, ByLane<Spec>>;
+
+// How the work is shared, worked out by the host so that no thread divides before its first load.
+struct Share {
+  int rows;           // packed query rows: group * q_rows
+  int keys;           // that any row sees
+  int keys_per_warp;  // a multiple of kChunkKeys
+  bool dense;         // rows of K, and of V, lie side by side and have the compiled head_dim
+  bool programmatic;
+};
+
+// Which keys a warp has, and which of them every row sees.
+struct Range {
+  int first, end;
+  int seen_by_all;  // keys before this one need no mask
+};
+
+// K or V as one lane copies it, from chunk of keys to chunk of keys. Stride is a number, or a type that
+// stands for one: rows that lie side by side then need no address arithmetic of their own.
+template <class T, class Stride = int64_t>
+struct Stream {
+  const T* next;  // this lane's piece of the first row that it copies of the next chunk
+  Stride stride;
+  int left;  // rows from there to the range's end; 0 or less: nothing to copy, zeros instead
+
+  template <int kChunks, class Swizzle>
+  __device__ __forceinline__ void copy(gpu::Chunk (*to)[kChunks], int lane, Swizzle place) {
+    const int row = lane / kChunks;
+    const int chunk = lane % kChunks;
+#pragma unroll
+    for (int i = 0; i < kChunkKeys; i += 32 / kChunks) {
+      const uint32_t target = gpu::shared_address(&to[i + row][place(i + row, chunk)]);
+      gpu::cp_async_16(target, next + i * stride, i < left ? 16 : 0);  // nothing is read for 0 bytes
+    }
+    next = gpu::opaque(next + kChunkKeys * stride);
+    left = gpu::opaque(left - kChunkKeys);
+  }
+};
+
+template <int kElements>
+struct DenseRows {
+  FLASHMOE_HD constexpr operator int64_t() const { return kElements; }
+};
+
+template <class T, class Stride = int64_t>
+struct Streams {
+  Stream<T, Stride> k, v;
+
+  // Starts the copy of step `step`. Steps take the K chunks of a block of keys, then its V chunks, and go on
+  // into the next block; they must be asked for in order.
+  template <class Spec>
+  __device__ __forceinline__ void copy_step(int step, typename Smem<Spec>::Warp& own, int lane) {
+    constexpr Tuning kTuning = Spec::tuning;
+    auto* to = own.ring[step % kTuning.ring];
+    if (step % kTuning.steps() < kTuning.steps() / 2) {
+      k.template copy<kTuning.chunks()>(to, lane, Maths<Spec>::place_k);
+    } else {
+      v.template copy<kTuning.chunks()>(to, lane, Maths<Spec>::place_v);
+    }
+  }
+
+  // The first loads of all, which everything waits for.
+  template <class Spec>
+  __device__ __forceinline__ void fill_ring(typename Smem<Spec>::Warp& own, int lane) {
+#pragma unroll
+    for (int step = 0; step < Spec::tuning.ring; ++step) {
+      copy_step<Spec>(step, own, lane);
+      gpu::cp_async_commit();
+    }
+  }
+};
+
+// All keys of this warp, from copies to weights to output.
+template <class Spec>
+__device__ __forceinline__ void attend(const Range& range, float scale_log2e,
+                                       Streams<typename Spec::Element> from, typename Smem<Spec>::Warp& own,
+                                       int lane, Maths<Spec>& maths) {
+  constexpr Tuning kTuning = Spec::tuning;
+  constexpr int kSteps = kTuning.steps();
+  for (int first = range.first;; first += kTuning.block_keys) {
+    const bool more = !kTuning.once && first + kTuning.block_keys < range.end;
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      gpu::cp_async_wait<kTuning.ring - 1>();
+      gpu::sync_warp();
+      const auto* chunk = own.ring[step % kTuning.ring];
+      if (step < kSteps / 2) {
+        maths.scores(step, chunk);
+      } else {
+        if (step == kSteps / 2)
+          maths.absorb(scale_log2e, first + kTuning.block_keys > range.seen_by_all, first);
+        maths.outputs(step - kSteps / 2, chunk);
+      }
+      if (step + kTuning.ring < kSteps || more) {
+        gpu::sync_warp();  // every lane is done with the slot
+        from.template copy_step<Spec>(step + kTuning.ring, own, lane);
+      }
+      gpu::cp_async_commit();
+    }
+    if (!more) break;
+  }
+}
+
+// A share of four output columns of a row, or several shares in one.
+struct Merged {
+  Float4 o;
+  RowStats stats;
+};
+
+template <int kShares>
+__device__ __forceinline__ Merged merge(const RowStats (&stats)[kShares], const Float4 (&partial)[kShares]) {
+  float m = stats[0].max;
+#pragma unroll
+  for (int i = 1; i < kShares; ++i) m = fmaxf(m, stats[i].max);
+  const float base = m == -INFINITY ? 0.0F : m;  // a row that sees no key: all weights become 0
+  Merged all{{0, 0, 0, 0}, {m, 0}};
+#pragma unroll
+  for (int i = 0; i < kShares; ++i) {
+    const float weight = gpu::ex2(stats[i].max - base);
+    all.stats.sum = fmaf(weight, stats[i].sum, all.stats.sum);
+    all.o = {fmaf(weight, partial[i].x, all.o.x), fmaf(weight, partial[i].y, all.o.y),
+             fmaf(weight, partial[i].z, all.o.z), fmaf(weight, partial[i].w, all.o.w)};
+  }
+  return all;
+}
+
+// Position and head of packed row `row`, which exists. The usual case, one position, takes no division.
+__device__ __forceinline__ QueryRow packed_row(const ForwardParams& p, int row) {
+  const int position = p.q_rows == 1 ? 0 : row / p.group;
+  return {position, row - position * p.group, true};
+}
+
+// Normalises columns 4 c to 4 c + 3 of a row and stores them: as output, or as one split's share.
+template <class Spec>
+__device__ __forceinline__ void store(const ForwardParams& p, int split, int row, int c,
+                                      const Merged& merged) {
+  using T = typename Spec::Element;
+  const int column = 4 * c;
+  const auto batch = static_cast<int>(gpu::block_index_z());
+  const QueryRow query = packed_row(p, row);
+  const int head = static_cast<int>(gpu::block_index_y()) * p.group + query.head;
+  const float l = merged.stats.sum;
+  const float inverse = l == 0 ? 0.0F : gpu::rcp(l);
+  const Float4 o{merged.o.x * inverse, merged.o.y * inverse, merged.o.z * inverse, merged.o.w * inverse};
+  const int64_t index =
+      (int64_t{batch} * p.q_heads + head) * p.q_rows + query.position;  // of the row, among all
+  if (p.num_splits > 1) {
+    const int64_t at = int64_t{split} * p.order.batch * p.q_heads * p.q_rows + index;
+    gpu::store_global(reinterpret_cast<Float4*>(p.partial_out + at * Spec::tuning.head_dim + column), o);
+    if (c == 0) gpu::store_global(p.partial_lse + at, merged.stats.max + gpu::lg2(l));
+    return;
+  }
+  if (column < p.head_dim) {
+    T* out = static_cast<T*>(p.out.data) + batch * p.out.batch_stride + head * p.out.head_stride +
+             query.position * p.out.row_stride + column;
+    gpu::store_global(reinterpret_cast<gpu::HalfChunk*>(out),
+                      gpu::HalfChunk{gpu::pack<T>(o.x, o.y), gpu::pack<T>(o.z, o.w)});
+  }
+  if (c == 0 && p.lse != nullptr) {
+    gpu::store_global(p.lse + index, (merged.stats.max + gpu::lg2(l)) * 0.693147180559945309F);
+  }
+}
+
+// The warps' shares of columns 4 c to 4 c + 3 of a row.
+template <class Spec>
+__device__ __forceinline__ Merged merge_warps(const Smem<Spec>& smem, int row, int c) {
+  constexpr int kWarps = Spec::tuning.warps;
+  RowStats stats[kWarps];
+  Float4 partial[kWarps];
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w) stats[w] = smem.stats[row][w];
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w) partial[w] = smem.warp[w].partial[row][Maths<Spec>::place_partial(row, c)];
+  return merge(stats, partial);
+}
+
+// One block's share goes to the block of the cluster that merges these columns, its maximum and sum to every
+// block.
+template <class Spec>
+__device__ __forceinline__ void send(Smem<Spec>& smem, uint32_t rank, int row, int c, const Merged& merged) {
+  constexpr Tuning kTuning = Spec::tuning;
+  const uint32_t all_here = gpu::shared_address(&smem.all_here);
+  const auto owner = static_cast<uint32_t>(c / kTuning.slice());
+  const float o[4] = {merged.o.x, merged.o.y, merged.o.z, merged.o.w};
+  gpu::st_async_16(gpu::mapa(gpu::shared_address(&smem.peer_partial[rank][row][c % kTuning.slice()]), owner),
+                   o, gpu::mapa(all_here, owner));
+  if (c < kTuning.cluster) {
+    const auto peer = static_cast<uint32_t>(c);
+    const float stats[2] = {merged.stats.max, merged.stats.sum};
+    gpu::st_async_8(gpu::mapa(gpu::shared_address(&smem.peer_stats[row][rank]), peer), stats,
+                    gpu::mapa(all_here, peer));
+  }
+}
+
+template <class Spec>
+__device__ __forceinline__ Merged merge_blocks(const Smem<Spec>& smem, int row, int c) {
+  constexpr int kCluster = Spec::tuning.cluster;
+  RowStats stats[kCluster];
+  Float4 partial[kCluster];
+#pragma unroll
+  for (int b = 0; b < kCluster; ++b) stats[b] = smem.peer_stats[row][b];
+#pragma unroll
+  for (int b = 0; b < kCluster; ++b) partial[b] = smem.peer_partial[b][row][c];
+  return merge(stats, partial);
+}
+
+// Each block merges its slice of the output columns from the shares of all.
+template <class Spec>
+__device__ __forceinline__ void merge_cluster(const ForwardParams& p, const Share& share, Smem<Spec>& smem) {
+  constexpr Tuning kTuning = Spec::tuning;
+  constexpr int kColumns = kTuning.head_dim / 4;
+  const uint32_t rank = gpu::cluster_rank();
+  gpu::cluster_wait();  // every peer's mbarrier is ready
+  for (int unit = gpu::thread_index(); unit < share.rows * kColumns; unit += kTuning.threads()) {
+    const int row = unit / kColumns, c = unit % kColumns;
+    send<Spec>(smem, rank, row, c, merge_warps<Spec>(smem, row, c));
+  }
+  const int split = static_cast<int>(gpu::block_index()) / kTuning.cluster;
+  for (int unit = gpu::thread_index(); unit < share.rows * kTuning.slice(); unit += kTuning.threads()) {
+    // Whoever waits keeps the block, and so its shared memory, until the last peer has written.
+    gpu::mbarrier_wait(gpu::shared_address(&smem.all_here), 0);
+    const int row = unit / kTuning.slice(), c = unit % kTuning.slice();
+    store<Spec>(p, split, row, static_cast<int>(rank) * kTuning.slice() + c,
+                merge_blocks<Spec>(smem, row, c));
+  }
+}
+
+template <class Spec>
+__device__ __forceinline__ void merge_block(const ForwardParams& p, const Share& share,
+                                            const Smem<Spec>& smem) {
+  constexpr int kColumns = Spec::tuning.head_dim / 4;
+  for (int unit = gpu::thread_index(); unit < share.rows * kColumns; unit += Spec::tuning.threads()) {
+    const int row = unit / kColumns, c = unit % kColumns;
+    store<Spec>(p, static_cast<int>(gpu::block_index()), row, c, merge_warps<Spec>(smem, row, c));
+  }
+}
+
+template <class Spec>
+__device__ __forceinline__ void decode(const ForwardParams& p, const Share& share) {
+  using T = typename Spec::Element;
+  constexpr Tuning kTuning = Spec::tuning;
+  auto& smem = gpu::shared<Smem<Spec>>();
+  const int lane = gpu::lane_index();
+  const int warp = gpu::thread_index() / 32;
+  const unsigned batch = gpu::block_index_z();
+  const unsigned kv_head = gpu::block_index_y();
+  auto& own = smem.warp[warp];
+
+  if (share.programmatic) gpu::wait_for_previous_kernel();
+  Range range{};
+  range.first = (static_cast<int>(gpu::block_index()) * kTuning.warps + warp) * share.keys_per_warp;
+  range.end = range.first + share.keys_per_warp < share.keys ? range.first + share.keys_per_warp : share.keys;
+  const int copy_row = lane / kTuning.chunks();
+  const int copy_column = 8 * (lane % kTuning.chunks());
+  const auto first_row = static_cast<unsigned>(range.first + copy_row);
+  const int left = copy_column < p.head_dim ? range.end - range.first - copy_row : 0;
+  Streams<T> from{{static_cast<const T*>(p.k.data) + batch * p.k.batch_stride + kv_head * p.k.head_stride +
+                       first_row * p.k.row_stride + copy_column,
+                   p.k.row_stride, left},
+                  {static_cast<const T*>(p.v.data) + batch * p.v.batch_stride + kv_head * p.v.head_stride +
+                       first_row * p.v.row_stride + copy_column,
+                   p.v.row_stride, left}};
+  if (share.dense) {
+    Streams<T, DenseRows<kTuning.head_dim>> dense{{from.k.next, {}, left}, {from.v.next, {}, left}};
+    dense.template fill_ring<Spec>(own, lane);
+    from = {{dense.k.next, p.k.row_stride, dense.k.left}, {dense.v.next, p.v.row_stride, dense.v.left}};
+  } else {
+    from.template fill_ring<Spec>(own, lane);
+  }
+
+  // Q straight into fragments, while K is on its way.
+  Maths<Spec> maths(lane, share.rows);
+  maths.load_q(
+      [&](int row) {
+        const QueryRow query = packed_row(p, row);
+        return static_cast<const T*>(p.q.data) + batch * p.q.batch_stride +
+               (kv_head * static_cast<unsigned>(p.group) + static_cast<unsigned>(query.head)) *
+                   p.q.head_stride +
+               query.position * p.q.row_stride;
+      },
+      p.head_dim);
+  if (share.programmatic) gpu::let_next_kernel_start();
+  if constexpr (kTuning.cluster > 1) {
+    if (gpu::thread_index() == 0) {
+      const uint32_t all_here = gpu::shared_address(&smem.all_here);
+      gpu::mbarrier_init(all_here, 1);
+      gpu::fence_mbarrier_init();
+      gpu::mbarrier_arrive_expect_tx(
+          all_here, static_cast<uint32_t>(kTuning.cluster * share.rows * (kTuning.slice() * 16 + 8)));
+    }
+    gpu::sync_warp();
+    gpu::cluster_arrive_relaxed();
+  }
+
+  const auto seen_at = [&](int position) {  // keys of this warp's range that end before this one
+    const int visible = p.causal ? p.visible_keys(position) : range.end;
+    return visible < range.end ? visible : range.end;
+  };
+  range.seen_by_all = seen_at(0);
+  maths.look([&](int row) { return seen_at(packed_row(p, row).position); });
+  attend<Spec>(range, p.scale_log2e, from, own, lane, maths);
+  maths.publish(warp, smem);
+  gpu::sync_block();
+  if constexpr (kTuning.cluster > 1) {
+    merge_cluster<Spec>(p, share, smem);
+  } else {
+    merge_block<Spec>(p, share, smem);
+  }
+}
+
+template <class Spec>
+__global__ void __launch_bounds__(Spec::tuning.threads(), Spec::tuning.blocks_per_sm)
+    decode_forward(const __grid_constant__ ForwardParams p, const __grid_constant__ Share share) {
+  if constexpr (Spec::tuning.cluster > gpu::kMaxCluster) {
+    gpu::refuse_architecture();
+  } else {
+    decode<Spec>(p, share);
+  }
+}
+
+}  // namespace flashmoe::kernels::decode::inline FLASHMOE_TARGET

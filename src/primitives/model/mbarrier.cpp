@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Barriers that count arrivals and bytes, kept in a table beside the shared memory whose words they stand
+// for; and stores between blocks as an adversary. Late stores land when no thread of the cluster can go on,
+// not a moment sooner, and their destination holds NaN patterns from the moment of issue.
+#include "primitives/model/mbarrier.h"
+
+#include <cstring>
+#include <utility>
+
+#include "primitives/model/order.h"
+#include "primitives/model/reports.h"
+#include "primitives/model/settings.h"
+
+namespace flashmoe::model {
+namespace {
+
+constexpr std::size_t kBarrierBytes = 8;
+
+Mbarrier& find(Block& block, uint32_t address, const char* what, const Where& where) {
+  const auto found = block.mbarriers.find(address);
+  if (found == block.mbarriers.end()) {
+    report(std::string(what) + ": there is no initialised mbarrier at shared offset " +
+               std::to_string(int64_t{address} - kSharedWindow),
+           where);
+  }
+  return found->second;
+}
+
+Mbarrier& own(uint32_t address, const char* what, const Where& where) {
+  if (address >> kRankShift != 0) {
+    report(std::string(what) + ": the mbarrier lies in another block's shared memory", where);
+  }
+  Mbarrier& barrier = find(*current->block, address, what, where);
+  current->last = where;
+  order_read(shared_place(address, kBarrierBytes, what, where), kBarrierBytes, false, where);
+  return barrier;
+}
+
+// Ends the phase when everything that it waits for has come.
+void settle(Mbarrier& barrier) {
+  if (barrier.pending != 0 || barrier.bytes != 0) return;
+  ++barrier.phase;
+  barrier.pending = barrier.arrivals;
+  for (Thread* thread : std::exchange(barrier.waiting, {})) wake(*thread);
+}
+
+// "" or what is wrong with it.
+std::string land(const RemoteStore& store) {
+  const std::string from = "st_async by block " + std::to_string(store.from) + " at " + describe(store.where);
+  if (store.to.block->ended()) {
+    return from + " lands in block " + std::to_string(store.to.block->rank) +
+           " of the cluster, which has ended";
+  }
+  std::memcpy(store.to.data, store.value.data(), store.bytes);
+  Mbarrier& barrier = store.to.block->mbarriers.at(store.barrier);
+  barrier.bytes -= static_cast<int64_t>(store.bytes);
+  if (barrier.pending == 0 && barrier.bytes < 0) {
+    return from + " brings more bytes than its mbarrier was told to expect";
+  }
+  settle(barrier);
+  return "";
+}
+
+void store_async(uint32_t to, const void* value, std::size_t bytes, uint32_t barrier, const char* what,
+                 const Where& where) {
+  const Place place = remote_place(to, bytes, what, where);
+  const Place signal = remote_place(barrier, kBarrierBytes, what, where);
+  if (place.block != signal.block)
+    report(std::string(what) + ": data and mbarrier lie in different blocks", where);
+  const Mbarrier& told = find(*signal.block, signal.address, what, where);
+  if (signal.block != current->block &&
+      (told.published_by == 0 || current->cluster_waits < told.published_by)) {
+    report(std::string(what) + ": the mbarrier's init at " + describe(told.where) +
+               " is not ordered before this store: it takes fence_mbarrier_init, then the cluster's barrier",
+           where);
+  }
+  order_store_issued(place, bytes, told, where);
+  RemoteStore store{place, {}, bytes, signal.address, current->block->rank, where};
+  std::memcpy(store.value.data(), value, bytes);
+  if (settings().stores == CopyTime::early) {
+    if (const std::string wrong = land(store); !wrong.empty()) report(wrong, where);
+  } else {
+    std::memset(place.data, 0xFF, bytes);
+    current->block->cluster->stores.push_back(store);
+  }
+}
+
+}  // namespace
+
+bool land_a_store(Cluster& cluster, uint64_t choice, std::string& wrong) {
+  if (cluster.stores.empty()) return false;
+  const auto chosen = cluster.stores.begin() + static_cast<std::ptrdiff_t>(choice % cluster.stores.size());
+  const RemoteStore store = *chosen;
+  *chosen = cluster.stores.back();
+  cluster.stores.pop_back();
+  wrong = land(store);
+  return true;
+}
+
+void check_mbarriers_at_end(const Block& block) {
+  for (const auto& [address, barrier] : block.mbarriers) {
+    if (barrier.bytes == 0) continue;
+    report("a block ends while its mbarrier at shared offset " + std::to_string(address - kSharedWindow) +
+               " still expects " + std::to_string(barrier.bytes) + " bytes",
+           barrier.where);
+  }
+}
+
+}  // namespace flashmoe::model
+
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+
+using model::current;
+
+void mbarrier_init(uint32_t barrier, uint32_t arrivals, const model::Where& where) {
+  current->last = where;
+  const std::byte* word = model::shared_place(barrier, model::kBarrierBytes, "mbarrier_init", where);
+  if (arrivals == 0) model::report("mbarrier_init: a phase needs at least one arrival", where);
+  const auto [place, is_new] = current->block->mbarriers.try_emplace(barrier);
+  if (!is_new) model::report("mbarrier_init: this mbarrier is already initialised", where);
+  model::Mbarrier& made = place->second;
+  made.arrivals = made.pending = arrivals;
+  made.init_by = current;
+  made.where = where;
+  model::order_write(word, model::kBarrierBytes, where);
+  model::order_mbarrier_made(made);
+}
+
+void fence_mbarrier_init() {
+  for (auto& [address, barrier] : current->block->mbarriers) {
+    if (barrier.init_by == current) barrier.fenced_by = current;
+  }
+}
+
+void mbarrier_arrive_expect_tx(uint32_t barrier, uint32_t bytes, const model::Where& where) {
+  model::Mbarrier& b = model::own(barrier, "mbarrier_arrive_expect_tx", where);
+  if (b.pending == 0) model::report("mbarrier_arrive_expect_tx: more arrivals than the phase takes", where);
+  b.bytes += bytes;
+  --b.pending;
+  if (b.pending == 0 && b.bytes < 0) {
+    model::report("mbarrier_arrive_expect_tx: " + std::to_string(-b.bytes) +
+                      " more bytes have landed than are expected",
+                  where);
+  }
+  model::settle(b);
+}
+
+void mbarrier_wait(uint32_t barrier, uint32_t parity, const model::Where& where) {
+  model::Mbarrier& b = model::own(barrier, "mbarrier_wait", where);
+  while ((b.phase & 1) == parity) {
+    b.waiting.push_back(current);
+    model::wait("mbarrier_wait", where);
+  }
+  model::order_mbarrier_waited(b);
+}
+
+void st_async_16(uint32_t to, const float (&value)[4], uint32_t barrier, const model::Where& where) {
+  model::store_async(to, value, 16, barrier, "st_async_16", where);
+}
+
+void st_async_8(uint32_t to, const float (&value)[2], uint32_t barrier, const model::Where& where) {
+  model::store_async(to, value, 8, barrier, "st_async_8", where);
+}
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "primitives/model/machine.h"
+#include "primitives/platform.h"
+
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+
+void mbarrier_init(uint32_t barrier, uint32_t arrivals, const model::Where& where = model::Where::current());
+void fence_mbarrier_init();
+void mbarrier_arrive_expect_tx(uint32_t barrier, uint32_t bytes,
+                               const model::Where& where = model::Where::current());
+void mbarrier_wait(uint32_t barrier, uint32_t parity, const model::Where& where = model::Where::current());
+void st_async_16(uint32_t to, const float (&value)[4], uint32_t barrier,
+                 const model::Where& where = model::Where::current());
+void st_async_8(uint32_t to, const float (&value)[2], uint32_t barrier,
+                const model::Where& where = model::Where::current());
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

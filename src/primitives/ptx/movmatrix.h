@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include "primitives/platform.h"
+
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+
+// movmatrix.trans (sm_75): lane l gives of row l / 4 the columns 2 (l % 4) and the next, and gets of column l
+// / 4 the rows 2 (l % 4) and the next. Caller: all lanes of a warp, converged.
+__device__ __forceinline__ uint32_t movmatrix_trans(uint32_t pair) {
+  uint32_t transposed;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(pair));
+  return transposed;
+}
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "primitives/platform.h"
+
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+
+// No instruction at all.
+template <class T>
+__device__ __forceinline__ const T* opaque(const T* pointer) {
+  asm volatile("" : "+l"(pointer));
+  return pointer;
+}
+
+__device__ __forceinline__ int opaque(int value) {
+  asm volatile("" : "+r"(value));
+  return value;
+}
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET
