@@ -173,7 +173,7 @@ def environment(package, torch, threads):
         "cores": len(os.sched_getaffinity(0)),
         "threads": threads,
         "load_average": os.getloadavg()[0],
-        "system": f"{platform.system()} {platform.release()}",
+        "system": platform.system(),
         "python": platform.python_version(),
         "torch": torch.__version__ if torch else None,
         "flashmoe": package._C.library_version,

@@ -116,7 +116,7 @@ void forward(const ForwardProblem& problem, const ForwardArgs& args, Workspace w
 }
 
 std::string explain_forward(const ForwardProblem& problem, const Execution& execution) {
-  return describe(plan_for(problem, execution), problem);
+  return describe(plan_for(problem, execution), problem) + "  instruction set: " + instruction_set() + "\n";
 }
 
 std::string instruction_set() {

@@ -43,8 +43,8 @@ void score_tile(const PanelStep& step, const bfloat16_t* k, int64_t first_key, c
     for (int j = 0; j < 4; ++j) acc[i][j] = vdupq_n_f32(0);
   }
   multiply<kPairs>(acc, as_bf16(step.q), k, ceil_div(step.dim, 4));
-  if (kMasked) hide_unseen<kPairs>(acc, first_key, limits);
-  store_scores<kPairs>(acc, scores_of(step) + first_key * 2, largest);
+  if (kMasked) hide_unseen(acc, first_key, limits);
+  store_scores(acc, scores_of(step) + first_key * 2, largest);
 }
 
 // O of one tile of dims += P V.

@@ -84,13 +84,14 @@ struct Limits {
   }
 };
 
-template <int kPairs>
-void hide_unseen(Vec (&acc)[kPairs][4], int64_t first_key, const Limits& limits) {
+// kColumns pairs of keys; -inf where a row does not see them.
+template <int kPairs, int kColumns>
+void hide_unseen(Vec (&acc)[kPairs][kColumns], int64_t first_key, const Limits& limits) {
   for (int i = 0; i < kPairs; ++i) {
     const int32_t a = limits.of[2 * i];
     const int32_t b = limits.of[2 * i + 1];
     const int32x4_t limit = int32x4_t{a, a, b, b};
-    for (int j = 0; j < 4; ++j) {
+    for (int j = 0; j < kColumns; ++j) {
       const int32_t key = static_cast<int32_t>(first_key) + 2 * j;
       const uint32x4_t seen = vcltq_s32(int32x4_t{key, key + 1, key, key + 1}, limit);
       acc[i][j] = vbslq_f32(seen, acc[i][j], vdupq_n_f32(-kInfinity));
@@ -98,15 +99,16 @@ void hide_unseen(Vec (&acc)[kPairs][4], int64_t first_key, const Limits& limits)
   }
 }
 
-// Stores S of a tile and keeps the largest scores of each row so far.
-template <int kPairs>
-inline void store_scores(const Vec (&acc)[kPairs][4], float* scores, Vec* largest) {
+// Stores S and keeps the largest scores of each row so far.
+template <int kPairs, int kColumns>
+inline void store_scores(const Vec (&acc)[kPairs][kColumns], float* scores, Vec* largest) {
 #pragma GCC unroll 6
   for (int i = 0; i < kPairs; ++i) {
-    largest[i] =
-        vmaxq_f32(largest[i], vmaxq_f32(vmaxq_f32(acc[i][0], acc[i][1]), vmaxq_f32(acc[i][2], acc[i][3])));
+    Vec most = vmaxq_f32(acc[i][0], acc[i][1]);
+    if (kColumns == 4) most = vmaxq_f32(most, vmaxq_f32(acc[i][kColumns - 2], acc[i][kColumns - 1]));
+    largest[i] = vmaxq_f32(largest[i], most);
 #pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) vst1q_f32(scores + i * kPairScores + 4 * j, acc[i][j]);
+    for (int j = 0; j < kColumns; ++j) vst1q_f32(scores + i * kPairScores + 4 * j, acc[i][j]);
   }
 }
 

@@ -15,8 +15,7 @@ namespace flashmoe::cpu {
 namespace neon_bf16 {
 namespace {
 
-constexpr int64_t kBlockKeys =
-    64;  // V of a block, read once for every 8 or 16 dims, stays in the first-level cache
+constexpr int64_t kBlockKeys = 32;  // V of a block is fetched into the first-level cache while K is read
 
 // What "packed" K and V are here: the rows of the block themselves.
 struct Rows {
@@ -33,65 +32,94 @@ inline Half high_halves(Half a, Half b) {
   return vreinterpretq_bf16_u64(vzip2q_u64(vreinterpretq_u64_bf16(a), vreinterpretq_u64_bf16(b)));
 }
 
-// S of two steps of dims: `keys` are eight dims of eight keys. The two steps have sums of their own where
-// there are registers for that: a sum that is needed again at once halves the rate.
-template <int kPairs, int kSums>
-inline void multiply_keys(Vec (&acc)[kSums][kPairs][4], const bfloat16_t* q, const Half (&keys)[kTile]) {
-#pragma GCC unroll 2
-  for (int half = 0; half < 2; ++half) {
+// S of kSteps steps of dims: `keys` are those dims of four keys, eight to a register. Neighbouring steps have
+// sums of their own: a sum that is needed again at once halves the rate.
+template <int kPairs, int kSums, int kSteps>
+inline void multiply_keys(Vec (&sums)[kSums][kPairs][2], const bfloat16_t* q,
+                          const Half (&keys)[4][kSteps / 2]) {
 #pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-      const Half two =
-          half == 0 ? low_halves(keys[2 * j], keys[2 * j + 1]) : high_halves(keys[2 * j], keys[2 * j + 1]);
+  for (int s = 0; s < kSteps; ++s) {
+    Half two[2];
+#pragma GCC unroll 2
+    for (int j = 0; j < 2; ++j) {
+      const Half a = keys[2 * j][s / 2];
+      const Half b = keys[2 * j + 1][s / 2];
+      two[j] = s % 2 == 0 ? low_halves(a, b) : high_halves(a, b);
+    }
 #pragma GCC unroll 6
-      for (int i = 0; i < kPairs; ++i) {
-        Vec& sum = acc[half % kSums][i][j];
-        sum = vbfmmlaq_f32(sum, vld1q_bf16(q + 8 * (half * kMaxPairs + i)), two);
-      }
+    for (int i = 0; i < kPairs; ++i) {
+      const Half pair = vld1q_bf16(q + 8 * (s * kMaxPairs + i));
+#pragma GCC unroll 2
+      for (int j = 0; j < 2; ++j) sums[s % kSums][i][j] = vbfmmlaq_f32(sums[s % kSums][i][j], pair, two[j]);
     }
   }
 }
 
-// S of one tile of keys.
-template <int kPairs>
-void score_tile(const PanelStep& step, const Rows& k, int64_t first_key, const Limits& limits, Vec* largest) {
-  const bfloat16_t* rows[kTile];
-  for (int64_t j = 0; j < kTile; ++j) {
-    rows[j] = k[std::min(first_key + j, step.keys - 1)];  // past the end: any row, hidden below
+// What is left of S where D is no multiple of 32.
+template <int kPairs, int kSums>
+void multiply_rest(Vec (&sums)[kSums][kPairs][2], const bfloat16_t* q, const bfloat16_t* const (&rows)[4],
+                   int64_t d, int64_t dim) {
+  for (; d < dim; d += 8, q += 2 * 8 * kMaxPairs) {
+    bfloat16_t padded[2 * 8 * kMaxPairs] = {};  // the last step of Q may be missing
+    std::copy_n(q, (dim - d > 4 ? 2 : 1) * 8 * kMaxPairs, padded);
+    Half keys[4][1];
+    for (int j = 0; j < 4; ++j) keys[j][0] = load_eight(rows[j], d, dim);
+    multiply_keys<kPairs, kSums, 2>(sums, padded, keys);
   }
-  constexpr int kSums = kPairs <= 2 ? 2 : 1;
-  Vec acc[kSums][kPairs][4];
-#pragma GCC unroll 2
+}
+
+// S of four keys; asks for their rows of V meanwhile. kWhole: D is a multiple of 32.
+template <int kPairs, bool kWhole>
+void score_keys(const PanelStep& step, const Rows& k, const Rows& v, int64_t first_key, const Limits& limits,
+                Vec* largest) {
+  const bfloat16_t* rows[4];
+  const bfloat16_t* values[4];
+#pragma GCC unroll 4
+  for (int64_t j = 0; j < 4; ++j) {
+    const int64_t key = std::min(first_key + j, step.keys - 1);  // past the end: any row, hidden below
+    rows[j] = k[key];
+    values[j] = v[key];
+  }
+  constexpr int kSums = kPairs <= 2 ? 4 : kPairs <= 4 ? 2 : 1;  // as many as there are registers for
+  Vec sums[kSums][kPairs][2];
+#pragma GCC unroll 4
   for (int s = 0; s < kSums; ++s) {
 #pragma GCC unroll 6
-    for (int i = 0; i < kPairs; ++i) {
-#pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) acc[s][i][j] = vdupq_n_f32(0);
-    }
+    for (int i = 0; i < kPairs; ++i) sums[s][i][0] = sums[s][i][1] = vdupq_n_f32(0);
   }
   const bfloat16_t* q = as_bf16(step.q);
-  Half keys[kTile];
   int64_t d = 0;
-  for (; d + 8 <= step.dim; d += 8, q += 2 * 8 * kMaxPairs) {
-#pragma GCC unroll 8
-    for (int j = 0; j < kTile; ++j) keys[j] = vld1q_bf16(rows[j] + d);
-    multiply_keys<kPairs, kSums>(acc, q, keys);
-  }
-  if (d < step.dim) {
-    bfloat16_t padded[2 * 8 * kMaxPairs] = {};  // the last step of Q may be missing
-    std::copy_n(q, (step.dim - d > 4 ? 2 : 1) * 8 * kMaxPairs, padded);
-    for (int j = 0; j < kTile; ++j) keys[j] = load_eight(rows[j], d, step.dim);
-    multiply_keys<kPairs, kSums>(acc, padded, keys);
-  }
-  if (kSums == 2) {
-#pragma GCC unroll 6
-    for (int i = 0; i < kPairs; ++i) {
+  for (; d + 32 <= step.dim; d += 32) {
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half, q += 4 * 8 * kMaxPairs) {
+      Half keys[4][2];
 #pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) acc[0][i][j] = vaddq_f32(acc[0][i][j], acc[kSums - 1][i][j]);
+      for (int j = 0; j < 4; ++j) {
+        keys[j][0] = vld1q_bf16(rows[j] + d + 16 * half);
+        keys[j][1] = vld1q_bf16(rows[j] + d + 16 * half + 8);
+      }
+      multiply_keys<kPairs, kSums, 4>(sums, q, keys);
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) __builtin_prefetch(values[j] + d);
+  }
+  if constexpr (!kWhole) multiply_rest(sums, q, rows, d, step.dim);
+#pragma GCC unroll 6
+  for (int i = 0; i < kPairs; ++i) {
+#pragma GCC unroll 2
+    for (int j = 0; j < 2; ++j) {
+      if constexpr (kSums == 4) sums[0][i][j] = vaddq_f32(sums[0][i][j], sums[2][i][j]);
+      if constexpr (kSums == 4) sums[1][i][j] = vaddq_f32(sums[1][i][j], sums[3][i][j]);
+      if constexpr (kSums >= 2) sums[0][i][j] = vaddq_f32(sums[0][i][j], sums[1][i][j]);
     }
   }
-  if (first_key + kTile > step.full_keys) hide_unseen<kPairs>(acc[0], first_key, limits);
-  store_scores<kPairs>(acc[0], scores_of(step) + first_key * 2, largest);
+  if (first_key + 4 > step.full_keys) {
+    Vec hidden[kPairs][2];  // a copy: what is taken the address of would live in memory in the loop above too
+    std::copy_n(&sums[0][0][0], 2 * kPairs, &hidden[0][0]);
+    hide_unseen(hidden, first_key, limits);
+    return store_scores(hidden, scores_of(step) + first_key * 2, largest);
+  }
+  store_scores(sums[0], scores_of(step) + first_key * 2, largest);
 }
 
 // O of kDims dims += P V over `steps` steps of four keys. kWhole: no dim lies past the end of the rows.
@@ -163,7 +191,11 @@ void absorb_pairs(const PanelStep& step) {
   const Limits limits(step);
   Vec largest[kPairs];
   for (Vec& x : largest) x = vdupq_n_f32(-kInfinity);
-  for (int64_t key = 0; key < step.keys; key += kTile) score_tile<kPairs>(step, k, key, limits, largest);
+  // Whole tiles: the softmax takes eight keys at a time.
+  for (int64_t key = 0; key < round_up(step.keys, kTile); key += 4) {
+    (step.dim % 32 == 0 ? score_keys<kPairs, true> : score_keys<kPairs, false>)(step, k, v, key, limits,
+                                                                                largest);
+  }
   raise_shifts(step, largest, kPairs);
   weigh(step, kPairs);
 

@@ -174,11 +174,15 @@ void ThreadPool::run_erased(const Job& job, int threads, bool wake) {
   const uint64_t number = (gate_.load(std::memory_order_relaxed) >> 32) + 1;
   gate_.store(number << 32 | kOpen | static_cast<uint64_t>(threads - 1) << 16, std::memory_order_release);
   signal_.fetch_add(1);
-  if (wake && sleepers_.load() > 0) {
-    if (threads == threads_) {
+  // A wake-up costs the caller microseconds: none for workers that are awake, and will see the signal by
+  // themselves.
+  const int sleepers = sleepers_.load();
+  const int missing = threads - 1 - (static_cast<int>(workers_.size()) - sleepers);
+  if (wake && missing > 0 && sleepers > 0) {
+    if (missing >= sleepers) {
       signal_.notify_all();
     } else {
-      for (int i = 1; i < threads; ++i) signal_.notify_one();
+      for (int i = 0; i < missing; ++i) signal_.notify_one();
     }
   }
 

@@ -141,7 +141,11 @@ TEST(Cluster, ArrivalsAndWaitsTakeTurns) {
 }
 
 TEST(Cluster, BytesMustBeThoseThatWereAnnounced) {
-  expect_trouble<Mistake::too_few_bytes>("more bytes");
+  // Noticed when the last bytes come, or because a block that saw too few of them has ended by then.
+  for (uint64_t seed : {0, 1, 2}) {
+    const std::string text = trouble<Mistake::too_few_bytes>({.seed = seed});
+    EXPECT_TRUE(contains(text, "more bytes") || contains(text, "has ended")) << text;
+  }
   expect_trouble<Mistake::too_many_bytes>("waits for 1 of 1 arrivals");  // of the second phase, never to come
   expect_trouble<Mistake::arrives_too_often>("");
   EXPECT_NE(trouble<Mistake::arrives_too_often>(), "");
@@ -171,9 +175,11 @@ TEST(Cluster, LateStoresAreNotThereBeforeTheWait) {
 #ifdef FLASHMOE_MODEL_CHECKED
 TEST(Cluster, OrderIsCheckedUnderAnySchedule) {
   for (model::CopyTime stores : {model::CopyTime::late, model::CopyTime::early}) {
-    EXPECT_TRUE(contains(trouble<Mistake::no_wait>({.stores = stores}), "no mbarrier_wait between the two"));
-    EXPECT_TRUE(
-        contains(trouble<Mistake::wrong_parity>({.stores = stores}), "no mbarrier_wait between the two"));
+    // What is read is still to come, or has come unordered.
+    for (const std::string& text : {trouble<Mistake::no_wait>({.stores = stores}),
+                                    trouble<Mistake::wrong_parity>({.stores = stores})}) {
+      EXPECT_TRUE(contains(text, "no mbarrier_wait between the two") || contains(text, "never written")) << text;
+    }
     EXPECT_TRUE(contains(trouble<Mistake::no_block_barrier>({.stores = stores}), "race: reads"));
     EXPECT_TRUE(contains(trouble<Mistake::overwrites_what_comes>({.stores = stores}), "race"));
   }
