@@ -77,11 +77,22 @@ struct Workspace {
   }
 };
 
+// Where a workspace comes from when its size is not known before the call. `allocate` is called at most once, by
+// the calling thread, after every check and before anything is written; not at all if no workspace is needed. It
+// gives `bytes` bytes as Workspace::data describes them, or null if there are none.
+struct WorkspaceSource {
+  void* (*allocate)(void* context, std::size_t bytes) = nullptr;
+  void* context = nullptr;
+};
+
 // Bytes of workspace that attention_forward needs for these arguments. Data pointers are not looked at.
 FLASHMOE_API std::size_t forward_workspace_bytes(const ForwardArgs& args);
 
 // Rows that see no key give output 0 and LSE -inf. The same arguments with the same `threads` give the same bits.
 FLASHMOE_API void attention_forward(const ForwardArgs& args, Workspace workspace);
+
+// The same, planned once: asking for the size first and then calling plans twice.
+FLASHMOE_API void attention_forward_with(const ForwardArgs& args, WorkspaceSource source);
 
 // What attention_forward would do for these arguments, and why, in a few lines for a person.
 FLASHMOE_API std::string explain_forward(const ForwardArgs& args);

@@ -54,6 +54,15 @@ FLASHMOE_API flashmoe_status flashmoe_forward_workspace_bytes(const flashmoe_for
 FLASHMOE_API flashmoe_status flashmoe_attention_forward(const flashmoe_forward_args* args, void* workspace,
                                                         size_t workspace_bytes);
 
+/* Gives `bytes` bytes of workspace, 64-byte aligned, in the memory of the device that computes; NULL if there are
+ * none. Must not call this library or throw. */
+typedef void* (*flashmoe_allocate)(void* context, size_t bytes);
+
+/* The same as the query and the call above, planned once. `allocate` is called at most once, by this thread, after
+ * every check and before anything is written; not at all if no workspace is needed. */
+FLASHMOE_API flashmoe_status flashmoe_attention_forward_with(const flashmoe_forward_args* args,
+                                                             flashmoe_allocate allocate, void* context);
+
 /* Writes up to `capacity` bytes, always with a final zero; `*needed` (may be NULL) gets the full length plus one. */
 FLASHMOE_API flashmoe_status flashmoe_explain_forward(const flashmoe_forward_args* args, char* text, size_t capacity,
                                                       size_t* needed);

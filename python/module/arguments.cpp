@@ -10,6 +10,24 @@
 
 namespace flashmoe_python {
 
+Signature::Signature(const char* name, std::initializer_list<const char*> parameters, std::size_t must,
+                     std::size_t may)
+    : function(name), required(must), positional(may) {
+  for (const char* parameter : parameters) names.push_back(interned(parameter));
+}
+
+namespace {
+
+std::size_t find_name(const std::vector<PyObject*>& names, PyObject* keyword) {
+  const auto same = std::ranges::find(names, keyword);
+  if (same != names.end()) return static_cast<std::size_t>(same - names.begin());
+  std::size_t at = 0;  // not interned, as in f(**{text: value}) with a computed text
+  while (at < names.size() && PyUnicode_Compare(keyword, names[at]) != 0) ++at;
+  return at;
+}
+
+}  // namespace
+
 bool parse_arguments(const Signature& signature, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames,
                      std::span<PyObject*> slots) {
   std::ranges::fill(slots, nullptr);
@@ -21,9 +39,7 @@ bool parse_arguments(const Signature& signature, PyObject* const* args, Py_ssize
   const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
   for (Py_ssize_t i = 0; i < keywords; ++i) {
     PyObject* keyword = PyTuple_GET_ITEM(kwnames, i);
-    std::size_t at = 0;
-    while (at < signature.names.size() && PyUnicode_CompareWithASCIIString(keyword, signature.names[at]) != 0)
-      ++at;
+    const std::size_t at = find_name(signature.names, keyword);
     if (at == signature.names.size()) {
       return fail(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", signature.function,
                   keyword);
@@ -35,7 +51,7 @@ bool parse_arguments(const Signature& signature, PyObject* const* args, Py_ssize
   }
   for (std::size_t i = 0; i < signature.required; ++i) {
     if (slots[i] == nullptr) {
-      return fail(PyExc_TypeError, "%s() is missing its argument '%s'", signature.function,
+      return fail(PyExc_TypeError, "%s() is missing its argument '%U'", signature.function,
                   signature.names[i]);
     }
   }

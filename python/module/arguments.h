@@ -2,17 +2,25 @@
 // Arguments of a METH_FASTCALL | METH_KEYWORDS function, put into slots by position or by name.
 #pragma once
 
+#include <initializer_list>
 #include <span>
+#include <vector>
 
 #include "object.h"
 
 namespace flashmoe_python {
 
-struct Signature {
+// One static per function: names of all parameters in order, of which the first `required` must be given and
+// the first `positional` may be given by position.
+class Signature {
+ public:
+  Signature(const char* function, std::initializer_list<const char*> names, std::size_t required,
+            std::size_t positional);
+
   const char* function;
-  std::span<const char* const> names;  // of all parameters, in order
-  std::size_t required;                // the first ones that must be given
-  std::size_t positional;              // the first ones that may be given by position
+  std::vector<PyObject*> names;  // interned, as the names in calls are: they can be compared by address
+  std::size_t required;
+  std::size_t positional;
 };
 
 // Fills `slots` (one per name) with borrowed references; parameters that were not given stay null.

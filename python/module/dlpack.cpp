@@ -1,33 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "dlpack.h"
 
-#include <cstdint>
+#include <algorithm>
 
 namespace flashmoe_python {
 namespace {
-
-// The memory layout that the DLPack specification fixes.
-enum : int32_t { kDeviceCpu = 1, kDeviceCuda = 2, kDeviceCudaHost = 3 };
-enum : uint8_t { kCodeFloat = 2, kCodeBfloat = 4 };
-constexpr uint64_t kFlagReadOnly = 1;
-
-struct DLTensor {
-  void* data;
-  int32_t device_type, device_id;
-  int32_t ndim;
-  uint8_t code, bits;
-  uint16_t lanes;
-  int64_t* shape;
-  int64_t* strides;  // in elements; null means densely packed
-  uint64_t byte_offset;
-};
-struct DLManagedTensorVersioned {
-  uint32_t major, minor;
-  void* manager_ctx;
-  void (*deleter)(DLManagedTensorVersioned*);
-  uint64_t flags;
-  DLTensor tensor;
-};
 
 // The capsule stays ours and unconsumed: its own destructor gives the tensor back when `keep` goes away.
 Ref export_capsule(const TensorView& view) {
@@ -41,71 +18,88 @@ Ref export_capsule(const TensorView& view) {
   return call_method(view.object, name);
 }
 
-const DLTensor* open_capsule(TensorView& view) {
+const dlpack::Tensor* open_capsule(TensorView& view) {
   if (PyCapsule_IsValid(view.keep.get(), "dltensor_versioned")) {
     const auto* managed =
-        static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(view.keep.get(), "dltensor_versioned"));
-    if (managed->major != 1) {
+        static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(view.keep.get(), "dltensor_versioned"));
+    if (managed->version.major != 1) {
       fail(PyExc_NotImplementedError, "attention: %s speaks DLPack %u.%u; accepted are 0.x and 1.x",
-           view.name, managed->major, managed->minor);
+           view.name, managed->version.major, managed->version.minor);
       return nullptr;
     }
-    view.writable = (managed->flags & kFlagReadOnly) == 0;
+    view.writable = (managed->flags & dlpack::kFlagReadOnly) == 0;
     return &managed->tensor;
   }
   // The old form begins with the tensor, and can't say whether its memory may be written.
   view.writable = false;
-  return static_cast<const DLTensor*>(PyCapsule_GetPointer(view.keep.get(), "dltensor"));
+  return static_cast<const dlpack::Tensor*>(PyCapsule_GetPointer(view.keep.get(), "dltensor"));
 }
 
-bool read_dtype(const DLTensor& from, TensorView& view) {
-  if (from.lanes == 1 && from.code == kCodeFloat && from.bits == 32)
+bool fill_dtype(const dlpack::Tensor& from, TensorView& view) {
+  if (from.lanes != 1) return false;
+  if (from.code == dlpack::kCodeFloat && from.bits == 32)
     view.tensor.dtype = FLASHMOE_FP32;
-  else if (from.lanes == 1 && from.code == kCodeFloat && from.bits == 16)
+  else if (from.code == dlpack::kCodeFloat && from.bits == 16)
     view.tensor.dtype = FLASHMOE_FP16;
-  else if (from.lanes == 1 && from.code == kCodeBfloat && from.bits == 16)
+  else if (from.code == dlpack::kCodeBfloat && from.bits == 16)
     view.tensor.dtype = FLASHMOE_BF16;
-  else {
-    const Ref text(PyUnicode_FromFormat("DLPack type code %d with %d bits and %d lanes", from.code, from.bits,
-                                        from.lanes));
-    return text && refuse_dtype(view, text.get());
-  }
+  else
+    return false;
   return true;
 }
 
-bool read_device(const DLTensor& from, TensorView& view) {
-  if (from.device_type == kDeviceCpu || from.device_type == kDeviceCudaHost) return true;
-  if (from.device_type != kDeviceCuda) {
+bool fill_device(const dlpack::Tensor& from, TensorView& view) {
+  if (from.device_type == dlpack::kDeviceCuda) {
+    view.device = FLASHMOE_DEVICE_CUDA;
+    view.device_index = from.device_id;
+    return true;
+  }
+  return from.device_type == dlpack::kDeviceCpu || from.device_type == dlpack::kDeviceCudaHost;
+}
+
+// What kept fill_from from it, as an exception.
+bool refuse(const dlpack::Tensor& from, int rank, TensorView& view) {
+  if (!fill_device(from, view)) {
     return fail(
         PyExc_NotImplementedError,
         "attention: %s is on DLPack device type %d; accepted are 1 (cpu), 2 (cuda) and 3 (cuda host memory)",
         view.name, from.device_type);
   }
-  view.device = FLASHMOE_DEVICE_CUDA;
-  view.device_index = from.device_id;
-  return true;
+  if (!fill_dtype(from, view)) {
+    const Ref text(PyUnicode_FromFormat("DLPack type code %d with %d bits and %d lanes", from.code, from.bits,
+                                        from.lanes));
+    return text && refuse_dtype(view, text.get());
+  }
+  return check_rank(view, from.ndim, rank);
 }
 
 }  // namespace
 
 bool has_dlpack(PyObject* object) { return PyObject_HasAttrString(object, "__dlpack__") == 1; }
 
+bool fill_from(const dlpack::Tensor& from, int rank, TensorView& view) {
+  if (from.ndim != rank || !fill_device(from, view) || !fill_dtype(from, view)) return false;
+  view.tensor.data = static_cast<char*>(from.data) + from.byte_offset;
+  std::copy_n(from.shape, rank, view.tensor.sizes);
+  if (from.strides != nullptr) {
+    std::copy_n(from.strides, rank, view.tensor.strides);
+    return true;
+  }
+  int64_t dense_stride = 1;
+  for (int i = rank - 1; i >= 0; --i) {
+    view.tensor.strides[i] = dense_stride;
+    dense_stride *= from.shape[i];
+  }
+  return true;
+}
+
 bool read_dlpack(int rank, TensorView& view) {
   view.library = Library::dlpack;
   view.keep = export_capsule(view);
   if (!view.keep) return false;
-  const DLTensor* from = open_capsule(view);
+  const dlpack::Tensor* from = open_capsule(view);
   if (from == nullptr) return false;
-  if (!read_device(*from, view) || !read_dtype(*from, view) || !check_rank(view, from->ndim, rank))
-    return false;
-  view.tensor.data = static_cast<char*>(from->data) + from->byte_offset;
-  int64_t dense_stride = 1;
-  for (int i = rank - 1; i >= 0; --i) {
-    view.tensor.sizes[i] = from->shape[i];
-    view.tensor.strides[i] = from->strides == nullptr ? dense_stride : from->strides[i];
-    dense_stride *= from->shape[i];
-  }
-  return true;
+  return fill_from(*from, rank, view) || refuse(*from, rank, view);
 }
 
 }  // namespace flashmoe_python

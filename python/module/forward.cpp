@@ -8,6 +8,8 @@
 #include "flashmoe/flashmoe.h"
 #include "numpy_array.h"
 #include "tensor_view.h"
+#include "torch_cuda.h"
+#include "torch_output.h"
 #include "torch_tensor.h"
 #include "workspace.h"
 
@@ -82,13 +84,13 @@ bool read_inputs(const ForwardRequest& request, Call& call) {
   return true;  // DLPack on CUDA: producers order their work before the default stream, which is null
 }
 
-// Shapes are judged before an output is allocated: with a made-up dense `out`, so that only the inputs can
-// fail.
-bool check_problem(Call& call, std::size_t& workspace_bytes) {
+// Judges the inputs alone: with a made-up dense `out`, so that nothing else can fail.
+bool check_problem(Call& call) {
   call.args.out = call.args.q;
   const int64_t* size = call.args.q.sizes;
   const int64_t dense[] = {size[1] * size[2] * size[3], size[2] * size[3], size[3], 1};
   std::copy_n(dense, 4, call.args.out.strides);
+  std::size_t workspace_bytes = 0;
   const flashmoe_status status = flashmoe_forward_workspace_bytes(&call.args, &workspace_bytes);
   return status == FLASHMOE_OK || raise(status);
 }
@@ -104,23 +106,36 @@ Ref allocate(const TensorView& q, FromNumpy from_numpy, FromTorch from_torch, co
   return {};
 }
 
-bool read_output(PyObject* object, bool is_new, Call& call) {
-  if (is_new && call.q.library == Library::torch) {
-    if (!read_torch_output(object, call.q, call.out)) return false;
-  } else if (!read_tensor(object, "out", 4, call.out) || !check_same_device(call.out, call.q) ||
-             !check_writable(call.out) || !check_no_grad(call.out)) {
-    return false;
+// The caller's tensor, or a new one.
+Ref output(PyObject* wanted, Call& call) {
+  if (given(wanted)) return Ref::borrow(wanted);
+  Ref out = allocate(call.q, numpy_output, torch_output, "out");
+  if (out || call.q.library == Library::dlpack) return out;
+  // No memory for a result like q; if q can't be right to begin with, that is what to say.
+  PendingException no_memory;
+  if (!check_problem(call)) no_memory.drop();
+  return {};
+}
+
+// A tensor to be written to; `is_new` if it was made here.
+bool read_target(PyObject* object, const char* name, int rank, bool is_new, Call& call, TensorView& view) {
+  if (is_new) {
+    return call.q.library == Library::torch ? read_new_torch(object, name, rank, view)
+                                            : read_tensor(object, name, rank, view);
   }
+  return read_tensor(object, name, rank, view) && check_same_device(view, call.q) && check_writable(view) &&
+         check_no_grad(view);
+}
+
+bool read_output(PyObject* object, bool is_new, Call& call) {
+  if (!read_target(object, "out", 4, is_new, call, call.out)) return false;
   call.args.out = call.out.tensor;
   return true;
 }
 
-bool read_lse(PyObject* object, Call& call) {
+bool read_lse(PyObject* object, bool is_new, Call& call) {
   TensorView& lse = call.lse;
-  if (!read_tensor(object, "lse", 3, lse) || !check_same_device(lse, call.q) || !check_writable(lse) ||
-      !check_no_grad(lse)) {
-    return false;
-  }
+  if (!read_target(object, "lse", 3, is_new, call, lse)) return false;
   if (lse.tensor.dtype != FLASHMOE_FP32) return fail(PyExc_TypeError, "attention: lse must be float32");
   const int64_t* size = lse.tensor.sizes;
   const int64_t* expected = call.args.q.sizes;
@@ -144,67 +159,68 @@ bool read_lse(PyObject* object, Call& call) {
   return true;
 }
 
-bool compute_on_host(const Call& call, std::size_t workspace_bytes) {
-  flashmoe_status status = FLASHMOE_OK;
-  bool has_memory = true;
-  Py_BEGIN_ALLOW_THREADS;
-  ThreadWorkspace& workspace = ThreadWorkspace::of_this_thread();
-  void* memory = workspace.reserve(workspace_bytes);
-  has_memory = memory != nullptr || workspace_bytes == 0;
-  if (has_memory) status = flashmoe_attention_forward(&call.args, memory, workspace_bytes);
-  workspace.trim();
-  Py_END_ALLOW_THREADS;
-  if (!has_memory) {
-    return fail(PyExc_MemoryError, "attention: no memory for a workspace of %zu bytes", workspace_bytes);
-  }
-  return status == FLASHMOE_OK || raise(status);
+// Where the library's workspace comes from during a call, which does not hold the GIL.
+struct Scratch {
+  const Call& call;
+  PyThreadState* thread = nullptr;  // to take the GIL with
+  Ref tensor{};                     // CUDA: may be let go at once: PyTorch reuses the block in stream order
+  bool failed = false;
+};
+
+void* host_scratch(void* context, std::size_t bytes) {
+  void* memory = ThreadWorkspace::of_this_thread().reserve(bytes);
+  static_cast<Scratch*>(context)->failed = memory == nullptr;
+  return memory;
 }
 
-bool compute_on_cuda(const Call& call, std::size_t workspace_bytes) {
-  if (call.q.library != Library::torch) {
+void* cuda_scratch(void* context, std::size_t bytes) {
+  auto& scratch = *static_cast<Scratch*>(context);
+  void* memory = nullptr;
+  PyEval_RestoreThread(scratch.thread);
+  scratch.tensor = torch_scratch(scratch.call.q, bytes);
+  scratch.failed = !scratch.tensor || !torch_data_pointer(scratch.tensor.get(), memory);
+  scratch.thread = PyEval_SaveThread();
+  return memory;
+}
+
+bool compute(const Call& call) {
+  const bool on_host = call.args.device == FLASHMOE_DEVICE_CPU;
+  if (!on_host && call.q.library != Library::torch) {
     return fail(PyExc_NotImplementedError, "attention: CUDA memory is accepted from PyTorch only; q is a %s",
                 Py_TYPE(call.q.object)->tp_name);
   }
-  Ref scratch;  // may be let go at once: PyTorch reuses the block in stream order
-  void* memory = nullptr;
-  if (workspace_bytes > 0) {
-    scratch = torch_scratch(call.q, workspace_bytes);
-    if (!scratch || !torch_data_pointer(scratch.get(), memory)) return false;
-  }
-  flashmoe_status status = FLASHMOE_OK;
-  Py_BEGIN_ALLOW_THREADS;
-  status = flashmoe_attention_forward(&call.args, memory, workspace_bytes);
-  Py_END_ALLOW_THREADS;
-  return status == FLASHMOE_OK || raise(status);
+  Scratch scratch{.call = call};
+  scratch.thread = PyEval_SaveThread();
+  const flashmoe_status status =
+      flashmoe_attention_forward_with(&call.args, on_host ? host_scratch : cuda_scratch, &scratch);
+  if (on_host) ThreadWorkspace::of_this_thread().trim();
+  PyEval_RestoreThread(scratch.thread);
+  if (status == FLASHMOE_OK) return true;
+  if (!scratch.failed) return raise(status);
+  return PyErr_Occurred() == nullptr && fail(PyExc_MemoryError, "%s", flashmoe_last_error());
 }
 
 }  // namespace
 
 PyObject* run_forward(const ForwardRequest& request) {
   Call call;
-  std::size_t workspace_bytes = 0;
-  if (!read_inputs(request, call) || !check_problem(call, workspace_bytes)) return nullptr;
-
-  Ref out =
-      given(request.out) ? Ref::borrow(request.out) : allocate(call.q, numpy_output, torch_output, "out");
+  if (!read_inputs(request, call)) return nullptr;
+  Ref out = output(request.out, call);
   if (!out || !read_output(out.get(), !given(request.out), call)) return nullptr;
   Ref lse;
   if (given(request.lse))
     lse = Ref::borrow(request.lse);
   else if (request.return_lse && !(lse = allocate(call.q, numpy_lse, torch_lse, "lse")))
     return nullptr;
-  if (lse && !read_lse(lse.get(), call)) return nullptr;
+  if (lse && !read_lse(lse.get(), !given(request.lse), call)) return nullptr;
 
-  const bool done = call.args.device == FLASHMOE_DEVICE_CPU ? compute_on_host(call, workspace_bytes)
-                                                            : compute_on_cuda(call, workspace_bytes);
-  if (!done) return nullptr;
+  if (!compute(call)) return nullptr;
   return request.return_lse ? PyTuple_Pack(2, out.get(), lse.get()) : out.release();
 }
 
 PyObject* explain_forward(const ForwardRequest& request) {
   Call call;
-  std::size_t bytes = 0;
-  if (!read_inputs(request, call) || !check_problem(call, bytes)) return nullptr;
+  if (!read_inputs(request, call) || !check_problem(call)) return nullptr;
   std::size_t needed = 0;
   flashmoe_status status = flashmoe_explain_forward(&call.args, nullptr, 0, &needed);
   std::string text(needed, '\0');

@@ -48,9 +48,10 @@ constexpr char kFlashAttentionForwardDoc[] =
     "Returns O [B, Hq, Sq, D].";
 
 PyObject* attention(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  static constexpr const char* kNames[] = {"q", "k", "v", "causal", "scale", "return_lse", "out", "threads"};
+  static const Signature signature("attention",
+                                   {"q", "k", "v", "causal", "scale", "return_lse", "out", "threads"}, 3, 7);
   std::array<PyObject*, 8> slot;
-  if (!parse_arguments({"attention", kNames, 3, 7}, args, nargs, kwnames, slot)) return nullptr;
+  if (!parse_arguments(signature, args, nargs, kwnames, slot)) return nullptr;
   bool return_lse = false;
   if (!read_flag(slot[5], "return_lse", return_lse)) return nullptr;
   return run_forward({.q = slot[0],
@@ -64,25 +65,24 @@ PyObject* attention(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject
 }
 
 PyObject* explain(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  static constexpr const char* kNames[] = {"q", "k", "v", "causal", "scale", "threads"};
+  static const Signature signature("explain", {"q", "k", "v", "causal", "scale", "threads"}, 3, 5);
   std::array<PyObject*, 6> slot;
-  if (!parse_arguments({"explain", kNames, 3, 5}, args, nargs, kwnames, slot)) return nullptr;
+  if (!parse_arguments(signature, args, nargs, kwnames, slot)) return nullptr;
   return explain_forward(
       {.q = slot[0], .k = slot[1], .v = slot[2], .causal = slot[3], .scale = slot[4], .threads = slot[5]});
 }
 
 PyObject* flash_attention_forward(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  static constexpr const char* kWithLse[] = {"Q", "K", "V", "lse", "causal", "softmax_scale"};
-  static constexpr const char* kWithoutLse[] = {"Q", "K", "V", "causal", "softmax_scale"};
   constexpr const char* kName = "flash_attention_forward";
+  static const Signature with_lse(kName, {"Q", "K", "V", "lse", "causal", "softmax_scale"}, 3, 6);
+  static const Signature without_lse(kName, {"Q", "K", "V", "causal", "softmax_scale"}, 3, 5);
   std::array<PyObject*, 6> slot{};
   if (nargs > 3 && is_flag(args[3])) {
-    if (!parse_arguments({kName, kWithoutLse, 3, 5}, args, nargs, kwnames, std::span(slot).first(5)))
-      return nullptr;
+    if (!parse_arguments(without_lse, args, nargs, kwnames, std::span(slot).first(5))) return nullptr;
     slot[5] = slot[4];
     slot[4] = slot[3];
     slot[3] = nullptr;
-  } else if (!parse_arguments({kName, kWithLse, 3, 6}, args, nargs, kwnames, slot)) {
+  } else if (!parse_arguments(with_lse, args, nargs, kwnames, slot)) {
     return nullptr;
   }
   return run_forward({.q = slot[0],

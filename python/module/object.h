@@ -54,22 +54,38 @@ bool fail(PyObject* exception, const char* format, Values... values) {
   return false;
 }
 
-// Takes the current exception, if any, out of the way, and puts it back at the end of the scope.
+// Takes the current exception, if any, out of the way, and puts it back at the end of the scope, unless
+// dropped.
 class PendingException {
  public:
 #if PY_VERSION_HEX >= 0x030C0000
   PendingException() : exception_(PyErr_GetRaisedException()) {}
-  ~PendingException() { PyErr_SetRaisedException(exception_); }
+  ~PendingException() {
+    if (!dropped_) PyErr_SetRaisedException(exception_);
+  }
+  void drop() {
+    Py_CLEAR(exception_);
+    dropped_ = true;
+  }
 
  private:
   PyObject* exception_;
 #else
   PendingException() { PyErr_Fetch(&type_, &value_, &trace_); }
-  ~PendingException() { PyErr_Restore(type_, value_, trace_); }
+  ~PendingException() {
+    if (!dropped_) PyErr_Restore(type_, value_, trace_);
+  }
+  void drop() {
+    Py_CLEAR(type_);
+    Py_CLEAR(value_);
+    Py_CLEAR(trace_);
+    dropped_ = true;
+  }
 
  private:
   PyObject *type_, *value_, *trace_;
 #endif
+  bool dropped_ = false;
   PendingException(const PendingException&) = delete;
   PendingException& operator=(const PendingException&) = delete;
 };

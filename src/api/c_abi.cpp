@@ -18,15 +18,16 @@ constexpr std::size_t kFirstArgsSize = offsetof(flashmoe_forward_args, reserved)
 // No release will ever need more: a larger struct_size was not set at all, and must not be read that far.
 constexpr std::size_t kLargestArgsSize = 4096;
 
-void require_zero(int32_t reserved, const std::string& name) {
+void require_zero(int32_t reserved, const char* owner) {
   if (reserved == 0) return;
-  throw flashmoe::Error(flashmoe::ErrorCode::unsupported,
-                        "flashmoe: " + name + " is " + std::to_string(reserved) + "; it must be 0",
-                        "set the whole struct to zero before filling it in");
+  throw flashmoe::Error(
+      flashmoe::ErrorCode::unsupported,
+      std::string("flashmoe: ") + owner + "reserved is " + std::to_string(reserved) + "; it must be 0",
+      "set the whole struct to zero before filling it in");
 }
 
-flashmoe::Tensor from_c(const flashmoe_tensor& t, const char* name) {
-  require_zero(t.reserved, std::string(name) + ".reserved");
+flashmoe::Tensor from_c(const flashmoe_tensor& t, const char* owner) {
+  require_zero(t.reserved, owner);
   flashmoe::Tensor tensor{.data = t.data, .dtype = static_cast<flashmoe::DType>(t.dtype)};
   std::copy_n(t.sizes, 4, tensor.sizes.begin());
   std::copy_n(t.strides, 4, tensor.strides.begin());
@@ -53,11 +54,11 @@ flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
   }
   flashmoe_forward_args known{};  // what an older caller does not know stays zero
   std::memcpy(&known, args, std::min(args->struct_size, sizeof(known)));
-  require_zero(known.reserved, "reserved");
-  flashmoe::ForwardArgs converted{.q = from_c(known.q, "q"),
-                                  .k = from_c(known.k, "k"),
-                                  .v = from_c(known.v, "v"),
-                                  .out = from_c(known.out, "out"),
+  require_zero(known.reserved, "");
+  flashmoe::ForwardArgs converted{.q = from_c(known.q, "q."),
+                                  .k = from_c(known.k, "k."),
+                                  .v = from_c(known.v, "v."),
+                                  .out = from_c(known.out, "out."),
                                   .lse = known.lse,
                                   .mask = static_cast<flashmoe::Mask>(known.mask)};
   if (known.scale != nullptr) converted.scale = *known.scale;
@@ -111,6 +112,14 @@ flashmoe_status flashmoe_forward_workspace_bytes(const flashmoe_forward_args* ar
 flashmoe_status flashmoe_attention_forward(const flashmoe_forward_args* args, void* workspace,
                                            size_t workspace_bytes) {
   return guarded([&] { flashmoe::attention_forward(from_c(args), {workspace, workspace_bytes}); });
+}
+
+flashmoe_status flashmoe_attention_forward_with(const flashmoe_forward_args* args, flashmoe_allocate allocate,
+                                                void* context) {
+  return guarded([&] {
+    require(reinterpret_cast<const void*>(allocate), "allocate");
+    flashmoe::attention_forward_with(from_c(args), {allocate, context});
+  });
 }
 
 flashmoe_status flashmoe_explain_forward(const flashmoe_forward_args* args, char* text, size_t capacity,

@@ -18,12 +18,6 @@ void check_head_dim(const ForwardProblem& problem) {
                                           "; accepted are 1 to " + std::to_string(kLargestHeadDim));
 }
 
-std::size_t workspace_bytes(const ForwardProblem& problem, const Execution& execution) {
-  check_head_dim(problem);
-  return on_gpu(execution) ? cuda::forward_workspace_bytes(problem)
-                           : cpu::forward_workspace_bytes(problem, execution);
-}
-
 void check_workspace(Workspace workspace, std::size_t needed) {
   if (needed == 0) return;
   if (workspace.data == nullptr || workspace.bytes < needed) {
@@ -40,23 +34,52 @@ void check_workspace(Workspace workspace, std::size_t needed) {
   }
 }
 
+// `workspace_of(bytes)` gives the workspace of a plan that needs so many.
+template <class WorkspaceOf>
+void run(const ForwardArgs& args, WorkspaceOf workspace_of) {
+  const ForwardProblem problem = check_forward(args);
+  check_head_dim(problem);
+  if (on_gpu(args.execution)) {
+    const auto plan = cuda::plan_forward(problem, args);
+    cuda::forward(plan, problem, args, workspace_of(plan.workspace_bytes));
+  } else {
+    const auto plan = cpu::plan_forward(problem, args.execution);
+    cpu::forward(plan, problem, args, workspace_of(plan.workspace_bytes));
+  }
+}
+
+Workspace allocated(WorkspaceSource source, std::size_t bytes) {
+  if (bytes == 0) return {};
+  void* data = source.allocate == nullptr ? nullptr : source.allocate(source.context, bytes);
+  if (data == nullptr) {
+    throw Error(ErrorCode::workspace, "attention_forward: the caller has no memory for a workspace of " +
+                                          std::to_string(bytes) + " bytes");
+  }
+  return {data, bytes};
+}
+
 }  // namespace
 
 std::size_t forward_workspace_bytes(const ForwardArgs& args) {
-  return workspace_bytes(check_shapes(args), args.execution);
+  const ForwardProblem problem = check_shapes(args);
+  check_head_dim(problem);
+  return on_gpu(args.execution) ? cuda::forward_workspace_bytes(problem)
+                                : cpu::plan_forward(problem, args.execution).workspace_bytes;
 }
 
 void attention_forward(const ForwardArgs& args, Workspace workspace) {
-  const ForwardProblem problem = check_forward(args);
-  if (on_gpu(args.execution)) {
-    check_head_dim(problem);
-    const auto plan = cuda::plan_forward(problem, args);
-    check_workspace(workspace, plan.workspace_bytes);
-    cuda::forward(plan, problem, args, workspace);
-    return;
-  }
-  check_workspace(workspace, workspace_bytes(problem, args.execution));
-  cpu::forward(problem, args, workspace);
+  run(args, [&](std::size_t bytes) {
+    check_workspace(workspace, bytes);
+    return workspace;
+  });
+}
+
+void attention_forward_with(const ForwardArgs& args, WorkspaceSource source) {
+  run(args, [&](std::size_t bytes) {
+    const Workspace workspace = allocated(source, bytes);
+    check_workspace(workspace, bytes);
+    return workspace;
+  });
 }
 
 std::string explain_forward(const ForwardArgs& args) {

@@ -8,7 +8,6 @@
 #include "cpu/arena.h"
 #include "cpu/combine.h"
 #include "cpu/kernels.h"
-#include "cpu/plan.h"
 #include "cpu/thread_pool.h"
 
 namespace flashmoe::cpu {
@@ -19,10 +18,6 @@ constexpr double kWorthWakingUs = 25;
 
 int threads_for(const Execution& execution) {
   return execution.threads > 0 ? std::min(execution.threads, usable_cores()) : usable_cores();
-}
-
-Plan plan_for(const ForwardProblem& problem, const Execution& execution) {
-  return make_plan(problem, choose_kernel(problem), threads_for(execution));
 }
 
 void* element(const Tensor& t, int64_t batch, int64_t head) {
@@ -101,12 +96,11 @@ class Forward {
 
 }  // namespace
 
-std::size_t forward_workspace_bytes(const ForwardProblem& problem, const Execution& execution) {
-  return plan_for(problem, execution).workspace_bytes;
+Plan plan_forward(const ForwardProblem& problem, const Execution& execution) {
+  return make_plan(problem, choose_kernel(problem), threads_for(execution));
 }
 
-void forward(const ForwardProblem& problem, const ForwardArgs& args, Workspace workspace) {
-  const Plan plan = plan_for(problem, args.execution);
+void forward(const Plan& plan, const ForwardProblem& problem, const ForwardArgs& args, Workspace workspace) {
   const Forward task(problem, args, plan, workspace);
   if (plan.threads == 1) {
     for (int64_t i = 0; i < plan.tasks(); ++i) task(i, 0);
@@ -116,7 +110,8 @@ void forward(const ForwardProblem& problem, const ForwardArgs& args, Workspace w
 }
 
 std::string explain_forward(const ForwardProblem& problem, const Execution& execution) {
-  return describe(plan_for(problem, execution), problem) + "  instruction set: " + instruction_set() + "\n";
+  return describe(plan_forward(problem, execution), problem) + "  instruction set: " + instruction_set() + "
+";
 }
 
 std::string instruction_set() {

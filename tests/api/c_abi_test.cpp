@@ -94,6 +94,68 @@ TEST_F(CAbi, WorkspaceThatIsMissing) {
   EXPECT_EQ(problem.output_bytes(), untouched);
 }
 
+// Memory for a workspace, given when it is asked for.
+struct Giver {
+  std::vector<std::byte> space = std::vector<std::byte>(8 << 20);
+  std::vector<std::size_t> asked{};
+  std::size_t skip = 0;  // bytes past an aligned address
+  bool has_any = true;
+
+  static void* give(void* context, std::size_t bytes) {
+    auto& self = *static_cast<Giver*>(context);
+    self.asked.push_back(bytes);
+    auto* aligned = static_cast<std::byte*>(Workspace::in(self.space.data(), self.space.size()).data);
+    return self.has_any ? aligned + self.skip : nullptr;
+  }
+};
+
+TEST_F(CAbi, AsksOnceForTheWorkspaceThatTheQueryNames) {
+  for (DType dtype : kDTypes) {
+    for (int64_t q_rows : {1, 70}) {
+      const Shape shape{.q_rows = q_rows, .kv_rows = 577, .head_dim = 64, .dtype = dtype, .threads = 2};
+      Problem expected(shape);
+      expected.run();
+      Problem given(shape);
+      const flashmoe_forward_args c_args = to_c(given.args);
+      size_t bytes = 0;
+      ASSERT_EQ(flashmoe_forward_workspace_bytes(&c_args, &bytes), FLASHMOE_OK);
+      Giver giver;
+      ASSERT_EQ(flashmoe_attention_forward_with(&c_args, Giver::give, &giver), FLASHMOE_OK)
+          << flashmoe_last_error();
+      EXPECT_EQ(giver.asked, std::vector<std::size_t>(bytes == 0 ? 0 : 1, bytes)) << describe(shape);
+      EXPECT_EQ(given.output_bytes(), expected.output_bytes()) << describe(shape);
+    }
+  }
+}
+
+TEST_F(CAbi, AsksForNoWorkspaceWhenTheInputIsBad) {
+  for (const BadInput& bad : bad_inputs()) {
+    Problem spoilt(good_shape());
+    bad.spoil(spoilt.args);
+    const flashmoe_forward_args c_args = to_c(spoilt.args);
+    Giver giver;
+    EXPECT_EQ(static_cast<int>(flashmoe_attention_forward_with(&c_args, Giver::give, &giver)),
+              static_cast<int>(bad.code))
+        << bad.name;
+    EXPECT_TRUE(giver.asked.empty()) << bad.name;
+    EXPECT_EQ(spoilt.output_bytes(), untouched) << bad.name;
+  }
+}
+
+TEST_F(CAbi, AWorkspaceThatCantBeGiven) {
+  Giver nothing{.has_any = false};
+  EXPECT_EQ(flashmoe_attention_forward_with(&args, Giver::give, &nothing), FLASHMOE_WORKSPACE);
+  EXPECT_TRUE(last_error_has("no memory for a workspace of " + std::to_string(nothing.asked.at(0))))
+      << flashmoe_last_error();
+  Giver misaligned{.skip = 8};
+  EXPECT_EQ(flashmoe_attention_forward_with(&args, Giver::give, &misaligned), FLASHMOE_WORKSPACE);
+  EXPECT_TRUE(last_error_has("workspace starts 8 bytes past a multiple of 64")) << flashmoe_last_error();
+  EXPECT_EQ(flashmoe_attention_forward_with(&args, nullptr, nullptr), FLASHMOE_INVALID_ARGUMENT);
+  EXPECT_TRUE(last_error_has("allocate is NULL")) << flashmoe_last_error();
+  EXPECT_EQ(problem.output_bytes(), untouched);
+  EXPECT_THROW(attention_forward_with(problem.args, {}), Error);
+}
+
 TEST_F(CAbi, NullArguments) {
   size_t bytes = 77;
   EXPECT_EQ(run(nullptr), FLASHMOE_INVALID_ARGUMENT);

@@ -8,6 +8,21 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def hide_shortcuts():
+    """PyTorch as it was before 2.10, to this package: no exchange API, no quick way to allocate."""
+    import torch
+
+    torch.Tensor.__dlpack_c_exchange_api__ = None
+    guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+    for device in ("cpu", "cuda"):
+        if hasattr(guards, f"_empty_strided_{device}"):
+            delattr(guards, f"_empty_strided_{device}")
+
+
+if os.environ.get("FLASHMOE_TEST_WITHOUT_SHORTCUTS"):
+    hide_shortcuts()
+
+
 @pytest.fixture
 def root():
     """The repository's root folder."""

@@ -164,6 +164,55 @@ def test_numpy_and_pytorch_may_be_mixed():
     assert torch.equal(out, fm.attention(q, k, v))
 
 
+LAYOUTS = {
+    "dense": lambda t: t,
+    "heads last": lambda t: t.transpose(1, 2).contiguous().transpose(1, 2),
+    "batch innermost but one": lambda t: t.permute(1, 2, 0, 3).contiguous().permute(2, 0, 1, 3),
+    "every other row": lambda t: t[:, :, ::2],
+    "one head": lambda t: t[:, 1:2],
+    "one row": lambda t: t[:, :, 3:4],
+    "repeated": lambda t: t[:, :1].expand(-1, 3, -1, -1),
+    "beginning of each row": lambda t: t[..., :8],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_results_are_laid_out_as_empty_like_would(layout, dtype):
+    t = LAYOUTS[layout](normal(2, 4, 10, 16, dtype=dtype))
+    out, lse = fm.attention(t, t, t, return_lse=True)
+    like = torch.empty_like(t)
+    assert (out.dtype, out.shape, out.stride()) == (like.dtype, like.shape, like.stride())
+    assert lse.is_contiguous() and lse.shape == t.shape[:3] and lse.dtype == torch.float32
+    dense = t.contiguous()
+    assert torch.equal(out, fm.attention(dense, dense, dense))
+
+
+def test_results_are_as_inference_mode_and_default_device_want_them():
+    q, k, v = qkv(q_shape=(1, 1, 3, 8))
+    expected = fm.attention(q, k, v)
+    assert not expected.is_inference()
+    with torch.inference_mode():
+        out, lse = fm.attention(q.clone(), k, v, return_lse=True)
+        assert out.is_inference() and lse.is_inference()
+    torch.set_default_device("meta")
+    try:
+        out, lse = fm.attention(q, k, v, return_lse=True)
+        assert out.device.type == lse.device.type == "cpu"
+    finally:
+        torch.set_default_device(None)
+    assert torch.equal(out, expected)
+
+
+def test_no_memory_for_a_result():
+    row = torch.zeros(1, 1, 1, 8)
+    huge = row.expand(1 << 22, 1 << 22, 1, 8)
+    with pytest.raises((RuntimeError, MemoryError), match="memory"):
+        fm.attention(huge, huge, huge)
+    with pytest.raises(ValueError, match="k has shape"):  # the arguments are judged first
+        fm.attention(huge, row, row)
+
+
 def test_no_memory_is_lost():
     q, k, v = qkv(q_shape=(1, 2, 9, 16))
 

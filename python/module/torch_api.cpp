@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "torch_api.h"
+
+#include <algorithm>
+
+namespace flashmoe_python {
+namespace {
+
+// What lies at the end of a path of attributes; null, and no exception, if it ends earlier.
+PyObject* find(PyObject* from, std::initializer_list<const char*> path) {
+  Ref at = Ref::borrow(from);
+  for (const char* name : path) at = Ref(at ? PyObject_GetAttrString(at.get(), name) : nullptr);
+  PyErr_Clear();
+  return at.release();
+}
+
+// The version of the exchange API that we know, which a newer one links to.
+const dlpack::ExchangeApi* find_exchange(PyObject* tensor_type) {
+  constexpr const char* kName = "dlpack_exchange_api";
+  const Ref capsule(find(tensor_type, {"__dlpack_c_exchange_api__"}));
+  if (!capsule || !PyCapsule_IsValid(capsule.get(), kName)) return nullptr;
+  const auto* api = static_cast<const dlpack::ExchangeApi*>(PyCapsule_GetPointer(capsule.get(), kName));
+  while (api != nullptr && api->version.major != 1) api = api->previous;
+  const bool complete = api != nullptr && api->version.minor >= 3 && api->read && api->current_stream;
+  return complete ? api : nullptr;
+}
+
+}  // namespace
+
+const Torch* torch() {
+  static Torch api;
+  static bool known = false;
+  if (known) return &api;
+  const Ref module = imported_module("torch");
+  if (!module) return nullptr;
+  const auto get = [&](std::initializer_list<const char*> path) { return find(module.get(), path); };
+  api.tensor = get({"Tensor"});
+  api.parameter = get({"nn", "Parameter"});
+  api.dtypes = {get({"float32"}), get({"float16"}), get({"bfloat16"})};
+  api.uint8 = get({"uint8"});
+  api.empty = get({"empty"});
+  api.empty_like = get({"empty_like"});
+  api.is_grad_enabled = get({"is_grad_enabled"});
+  known = api.tensor && api.parameter &&
+          std::ranges::all_of(api.dtypes, [](auto* d) { return d != nullptr; }) && api.uint8 && api.empty &&
+          api.empty_like && api.is_grad_enabled;
+  if (!known) return nullptr;  // half imported
+  api.requires_grad = Attribute(api.tensor, "requires_grad");
+  api.is_neg = Method(api.tensor, "is_neg");
+  api.data_ptr = Method(api.tensor, "data_ptr");
+  api.exchange = find_exchange(api.tensor);
+  api.empty_strided = {get({"_C", "_dynamo", "guards", "_empty_strided_cpu"}),
+                       get({"_C", "_dynamo", "guards", "_empty_strided_cuda"})};
+  return &api;
+}
+
+}  // namespace flashmoe_python

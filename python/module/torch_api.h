@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What this module uses of PyTorch, looked up once. No header, no library, no ABI: attributes that every
+// release has, and two shortcuts that newer ones offer, with a way around each.
+#pragma once
+
+#include <array>
+
+#include "dlpack_abi.h"
+#include "member.h"
+
+namespace flashmoe_python {
+
+struct Torch {
+  PyObject *tensor, *parameter;     // types
+  std::array<PyObject*, 3> dtypes;  // of FLASHMOE_FP32, FLASHMOE_FP16, FLASHMOE_BF16
+  PyObject *uint8, *empty, *empty_like, *is_grad_enabled;
+  Attribute requires_grad;
+  Method is_neg, data_ptr;
+  const dlpack::ExchangeApi* exchange;  // null before PyTorch 2.10
+  // _empty_strided_cpu(sizes, strides, dtype) and _empty_strided_cuda(...), by FLASHMOE_DEVICE_*: what
+  // PyTorch's own compiled programs allocate with, in half the time of torch.empty. Null where they are not.
+  std::array<PyObject*, 2> empty_strided;
+};
+
+// Null until the program has imported PyTorch. Nothing in this module imports it.
+const Torch* torch();
+
+}  // namespace flashmoe_python
