@@ -57,7 +57,8 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
       kernels::ampere_forward::launch(problem.dtype, plan.aligned, params, plan.blocks, stream);
       break;
     case ForwardKernel::small_forward:
-      kernels::small::launch(problem.dtype, params, plan.tuning, false, stream);
+      kernels::small::launch(problem.dtype, params, plan.tuning, plan.programmatic == ProgrammaticLaunch::on,
+                             stream);
       break;
   }
   if (plan.num_splits > 1) kernels::combine_splits::launch(problem.dtype, params, plan.head_dim, stream);
