@@ -49,6 +49,9 @@ struct Execution {
   Device device = Device::cpu;
   int threads = 0;         // CPU: at most this many threads; 0 = every core this process may use
   void* stream = nullptr;  // CUDA: the cudaStream_t to launch on
+  // CUDA: programmatic dependent launch. The kernel may start while the one before it on the stream still runs; it
+  // waits for that one's end before it reads or writes memory. Kernels that can't do this start as ever: explain says.
+  bool programmatic = false;
 };
 
 struct ForwardArgs {

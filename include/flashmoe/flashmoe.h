@@ -45,7 +45,7 @@ typedef struct flashmoe_forward_args {
   const float* scale; /* NULL = 1/sqrt(head_dim) */
   void* stream;       /* CUDA: cudaStream_t */
   int32_t threads;    /* CPU: 0 = every core this process may use */
-  int32_t reserved;   /* 0 */
+  int32_t programmatic_launch; /* CUDA: 1 = may start while the kernel before it on the stream still runs; 0 = not */
 } flashmoe_forward_args;
 
 FLASHMOE_API flashmoe_status flashmoe_forward_workspace_bytes(const flashmoe_forward_args* args, size_t* bytes);

@@ -19,6 +19,7 @@ def attention(
     out: Optional[_Tensor] = None,  # [B, Hq, Sq, D]
     *,
     threads: int = 0,
+    programmatic: bool = False,
 ) -> _Tensor: ...
 @overload
 def attention(
@@ -31,6 +32,7 @@ def attention(
     return_lse: Literal[True],
     out: Optional[_Tensor] = None,
     threads: int = 0,
+    programmatic: bool = False,
 ) -> Tuple[_Tensor, _Tensor]: ...  # out [B, Hq, Sq, D], lse [B, Hq, Sq] in float32
 @overload
 def attention(
@@ -43,9 +45,17 @@ def attention(
     out: Optional[_Tensor] = None,
     *,
     threads: int = 0,
+    programmatic: bool = False,
 ) -> Tuple[_Tensor, _Tensor]: ...
 def explain(
-    q: Any, k: Any, v: Any, causal: _Causal = False, scale: Optional[float] = None, *, threads: int = 0
+    q: Any,
+    k: Any,
+    v: Any,
+    causal: _Causal = False,
+    scale: Optional[float] = None,
+    *,
+    threads: int = 0,
+    programmatic: bool = False,
 ) -> str: ...
 @overload
 def flash_attention_forward(

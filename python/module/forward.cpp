@@ -56,11 +56,14 @@ bool check_writable(const TensorView& view) {
 
 bool read_options(const ForwardRequest& request, Call& call) {
   bool has_scale = false;
+  bool programmatic = false;
   if (!read_mask(request.causal, call.args.mask) ||
       !read_scale(request.scale, request.scale_name, call.scale, has_scale) ||
-      !read_count(request.threads, "threads", call.args.threads)) {
+      !read_count(request.threads, "threads", call.args.threads) ||
+      !read_flag(request.programmatic, "programmatic", programmatic)) {
     return false;
   }
+  call.args.programmatic_launch = programmatic ? 1 : 0;
   call.args.scale = has_scale ? &call.scale : nullptr;
   return true;
 }

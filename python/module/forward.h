@@ -15,6 +15,7 @@ struct ForwardRequest {  // borrowed references; null or None where the caller g
   PyObject* scale = nullptr;
   const char* scale_name = "scale";
   PyObject* threads = nullptr;
+  PyObject* programmatic = nullptr;
 };
 
 PyObject* run_forward(const ForwardRequest& request);

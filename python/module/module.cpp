@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kAttentionDoc[] =
     "attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, "
-    "threads=0)\n--\n\n"
+    "threads=0, programmatic=False)\n--\n\n"
     "Exact attention: softmax(scale * q k^T + mask) v, computed tile by tile.\n"
     "\n"
     "q: [B, Hq, Sq, D]; k, v: [B, Hkv, Skv, D]. NumPy arrays, PyTorch tensors or DLPack objects of one "
@@ -26,6 +26,10 @@ constexpr char kAttentionDoc[] =
     "scale: 1/sqrt(D) when None.\n"
     "out: [B, Hq, Sq, D], the dtype of q, written in place and returned; must not overlap q, k or v.\n"
     "threads: at most this many CPU threads; 0 = every core this process may use.\n"
+    "programmatic: on a GPU, lets the kernel start while the one before it on the stream still runs; it "
+    "waits for\n"
+    "    that one's end before it reads or writes memory. Kernels that can't do this start as ever: see "
+    "explain().\n"
     "\n"
     "Returns out [B, Hq, Sq, D], a new tensor of q's library laid out in memory as q is, or (out, lse) with\n"
     "return_lse: lse [B, Hq, Sq] in float32 is the natural log of the sum of exp over the keys of each row.\n"
@@ -34,7 +38,7 @@ constexpr char kAttentionDoc[] =
     "Raises ValueError, TypeError or NotImplementedError before anything is written.";
 
 constexpr char kExplainDoc[] =
-    "explain($module, /, q, k, v, causal=False, scale=None, *, threads=0)\n--\n\n"
+    "explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False)\n--\n\n"
     "What attention() would do for these arguments, and why, in a few lines. Shapes as for attention().";
 
 constexpr char kFlashAttentionForwardDoc[] =
@@ -48,9 +52,9 @@ constexpr char kFlashAttentionForwardDoc[] =
     "Returns O [B, Hq, Sq, D].";
 
 PyObject* attention(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  static const Signature signature("attention",
-                                   {"q", "k", "v", "causal", "scale", "return_lse", "out", "threads"}, 3, 7);
-  std::array<PyObject*, 8> slot;
+  static const Signature signature(
+      "attention", {"q", "k", "v", "causal", "scale", "return_lse", "out", "threads", "programmatic"}, 3, 7);
+  std::array<PyObject*, 9> slot;
   if (!parse_arguments(signature, args, nargs, kwnames, slot)) return nullptr;
   bool return_lse = false;
   if (!read_flag(slot[5], "return_lse", return_lse)) return nullptr;
@@ -61,15 +65,22 @@ PyObject* attention(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject
                       .return_lse = return_lse,
                       .causal = slot[3],
                       .scale = slot[4],
-                      .threads = slot[7]});
+                      .threads = slot[7],
+                      .programmatic = slot[8]});
 }
 
 PyObject* explain(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  static const Signature signature("explain", {"q", "k", "v", "causal", "scale", "threads"}, 3, 5);
-  std::array<PyObject*, 6> slot;
+  static const Signature signature("explain", {"q", "k", "v", "causal", "scale", "threads", "programmatic"},
+                                   3, 5);
+  std::array<PyObject*, 7> slot;
   if (!parse_arguments(signature, args, nargs, kwnames, slot)) return nullptr;
-  return explain_forward(
-      {.q = slot[0], .k = slot[1], .v = slot[2], .causal = slot[3], .scale = slot[4], .threads = slot[5]});
+  return explain_forward({.q = slot[0],
+                          .k = slot[1],
+                          .v = slot[2],
+                          .causal = slot[3],
+                          .scale = slot[4],
+                          .threads = slot[5],
+                          .programmatic = slot[6]});
 }
 
 PyObject* flash_attention_forward(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

@@ -13,7 +13,7 @@ namespace {
 thread_local std::string last_error;
 
 // The first release of flashmoe_forward_args: what every caller's struct_size must cover.
-constexpr std::size_t kFirstArgsSize = offsetof(flashmoe_forward_args, reserved) + sizeof(int32_t);
+constexpr std::size_t kFirstArgsSize = offsetof(flashmoe_forward_args, programmatic_launch) + sizeof(int32_t);
 
 // No release will ever need more: a larger struct_size was not set at all, and must not be read that far.
 constexpr std::size_t kLargestArgsSize = 4096;
@@ -22,7 +22,7 @@ void require_zero(int32_t reserved, const char* owner) {
   if (reserved == 0) return;
   throw flashmoe::Error(
       flashmoe::ErrorCode::unsupported,
-      std::string("flashmoe: ") + owner + "reserved is " + std::to_string(reserved) + "; it must be 0",
+      std::string("flashmoe: ") + owner + ".reserved is " + std::to_string(reserved) + "; it must be 0",
       "set the whole struct to zero before filling it in");
 }
 
@@ -54,17 +54,23 @@ flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
   }
   flashmoe_forward_args known{};  // what an older caller does not know stays zero
   std::memcpy(&known, args, std::min(args->struct_size, sizeof(known)));
-  require_zero(known.reserved, "");
-  flashmoe::ForwardArgs converted{.q = from_c(known.q, "q."),
-                                  .k = from_c(known.k, "k."),
-                                  .v = from_c(known.v, "v."),
-                                  .out = from_c(known.out, "out."),
+  if (known.programmatic_launch != 0 && known.programmatic_launch != 1) {
+    throw Error(ErrorCode::invalid_argument,
+                "flashmoe: programmatic_launch is " + std::to_string(known.programmatic_launch) +
+                    "; accepted are 0 and 1",
+                "set the whole struct to zero before filling it in");
+  }
+  flashmoe::ForwardArgs converted{.q = from_c(known.q, "q"),
+                                  .k = from_c(known.k, "k"),
+                                  .v = from_c(known.v, "v"),
+                                  .out = from_c(known.out, "out"),
                                   .lse = known.lse,
                                   .mask = static_cast<flashmoe::Mask>(known.mask)};
   if (known.scale != nullptr) converted.scale = *known.scale;
   converted.execution = {.device = static_cast<flashmoe::Device>(known.device),
                          .threads = known.threads,
-                         .stream = known.stream};
+                         .stream = known.stream,
+                         .programmatic = known.programmatic_launch == 1};
   return converted;
 }
 

@@ -300,24 +300,8 @@ bool small_pays(const ForwardPlan& plan, const device::Spec& spec) {
   return plan.blocks <= static_cast<unsigned>(spec.sms);
 }
 
-}  // namespace
-
-const char* name_of(ForwardKernel kernel) {
-  switch (kernel) {
-    case ForwardKernel::naive:
-      return "naive";
-    case ForwardKernel::ampere_forward:
-      return "ampere_forward";
-    case ForwardKernel::small_forward:
-      return "small_forward";
-    case ForwardKernel::decode_forward:
-      return "decode_forward";
-  }
-  return "?";
-}
-
-ForwardPlan plan_forward(const ForwardProblem& problem, bool aligned, const device::Spec& spec,
-                         const ForwardChoice& choice) {
+ForwardPlan choose(const ForwardProblem& problem, bool aligned, const device::Spec& spec,
+                   const ForwardChoice& choice) {
   check_limits(problem, spec);
   const char* scalar = needs_scalar(problem);
   if (choice.num_splits && (*choice.num_splits < 1 || *choice.num_splits > kMaxSplits)) {
@@ -350,6 +334,48 @@ ForwardPlan plan_forward(const ForwardProblem& problem, bool aligned, const devi
   return plan_ampere(problem, aligned, spec, choice.num_splits, reason);
 }
 
+ProgrammaticLaunch programmatic_for(const ForwardPlan& plan, const device::Spec& spec) {
+  if (plan.kernel != ForwardKernel::small_forward) return ProgrammaticLaunch::not_by_this_kernel;
+  return spec.arch < 90 ? ProgrammaticLaunch::not_on_this_gpu : ProgrammaticLaunch::on;
+}
+
+const char* in_words(ProgrammaticLaunch launch) {
+  switch (launch) {
+    case ProgrammaticLaunch::off:
+      return "";
+    case ProgrammaticLaunch::on:
+      return "programmatic launch: starts while the kernel before it on the stream ends\n";
+    case ProgrammaticLaunch::not_by_this_kernel:
+      return "programmatic launch: asked for, and not done: only small_forward can\n";
+    case ProgrammaticLaunch::not_on_this_gpu:
+      return "programmatic launch: asked for, and not done: it needs compute capability 9.0\n";
+  }
+  return "";
+}
+
+}  // namespace
+
+const char* name_of(ForwardKernel kernel) {
+  switch (kernel) {
+    case ForwardKernel::naive:
+      return "naive";
+    case ForwardKernel::ampere_forward:
+      return "ampere_forward";
+    case ForwardKernel::small_forward:
+      return "small_forward";
+    case ForwardKernel::decode_forward:
+      return "decode_forward";
+  }
+  return "?";
+}
+
+ForwardPlan plan_forward(const ForwardProblem& problem, bool aligned, const device::Spec& spec,
+                         const ForwardChoice& choice) {
+  ForwardPlan plan = choose(problem, aligned, spec, choice);
+  if (choice.programmatic) plan.programmatic = programmatic_for(plan, spec);
+  return plan;
+}
+
 std::size_t forward_workspace_bytes(const ForwardProblem& problem, const device::Spec& spec) {
   return std::max(plan_forward(problem, true, spec).workspace_bytes,
                   plan_forward(problem, false, spec).workspace_bytes);
@@ -369,7 +395,7 @@ std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, cons
   text += ", " + std::to_string(plan.threads) + " threads and " + std::to_string(plan.smem_bytes) +
           " bytes of shared memory each, on " + std::to_string(spec.sms) + " SMs\n";
   if (plan.workspace_bytes > 0) text += "workspace: " + std::to_string(plan.workspace_bytes) + " bytes\n";
-  return text;
+  return text + in_words(plan.programmatic);
 }
 
 }  // namespace flashmoe::dispatch

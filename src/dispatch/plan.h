@@ -15,6 +15,8 @@ enum class ForwardKernel { naive, ampere_forward, small_forward, decode_forward 
 
 const char* name_of(ForwardKernel kernel);
 
+enum class ProgrammaticLaunch { off, on, not_by_this_kernel, not_on_this_gpu };
+
 struct ForwardPlan {
   ForwardKernel kernel = ForwardKernel::naive;
   bool aligned = true;  // rows begin at multiples of 16 bytes
@@ -31,14 +33,16 @@ struct ForwardPlan {
   int cluster = 1;          // blocks that share the keys of one tile and merge without a second kernel
   unsigned blocks = 0;      // per split and rank in the cluster
   std::size_t workspace_bytes = 0;
+  ProgrammaticLaunch programmatic = ProgrammaticLaunch::off;
   const char* reason = "";  // for this kernel
 };
 
-// What a caller may insist on; tests and benches do.
+// What a caller may insist on (tests and benches do), and what it allows.
 struct ForwardChoice {
   std::optional<ForwardKernel> kernel{};
   std::optional<int> num_splits{};
   std::optional<int> tuning{};  // decode_forward: an index into its table
+  bool programmatic = false;  // programmatic dependent launch, where kernel and GPU can
 };
 
 // `aligned`: every row of q, k, v and out begins at a multiple of 16 bytes. Throws Error when no kernel takes

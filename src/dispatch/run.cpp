@@ -58,7 +58,8 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
       kernels::ampere_forward::launch(problem.dtype, plan.aligned, params, plan.blocks, stream);
       break;
     case ForwardKernel::small_forward:
-      kernels::small::launch(problem.dtype, params, plan.tuning, false, stream);
+      kernels::small::launch(problem.dtype, params, plan.tuning, plan.programmatic == ProgrammaticLaunch::on,
+                             stream);
       break;
     case ForwardKernel::decode_forward:
       kernels::decode::launch(problem.dtype, params, plan.tuning, false, stream);

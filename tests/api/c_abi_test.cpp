@@ -202,14 +202,26 @@ TEST_F(CAbi, ALaterStructThatUsesItsNewFieldsIsRefused) {
 }
 
 TEST_F(CAbi, ReservedFieldsMustBeZero) {
-  for (int32_t* reserved :
-       {&args.reserved, &args.q.reserved, &args.k.reserved, &args.v.reserved, &args.out.reserved}) {
+  for (int32_t* reserved : {&args.q.reserved, &args.k.reserved, &args.v.reserved, &args.out.reserved}) {
     *reserved = 5;
     EXPECT_EQ(run(&args), FLASHMOE_UNSUPPORTED);
     EXPECT_TRUE(last_error_has("reserved is 5; it must be 0")) << flashmoe_last_error();
     *reserved = 0;
   }
   EXPECT_EQ(problem.output_bytes(), untouched);
+}
+
+TEST_F(CAbi, ProgrammaticLaunchIsZeroOrOneAndMeansNothingToACpu) {
+  for (int32_t value : {-1, 2, 256}) {
+    args.programmatic_launch = value;
+    EXPECT_EQ(run(&args), FLASHMOE_INVALID_ARGUMENT);
+    EXPECT_TRUE(last_error_has("programmatic_launch is " + std::to_string(value) + "; accepted are 0 and 1"))
+        << flashmoe_last_error();
+    EXPECT_EQ(problem.output_bytes(), untouched);
+  }
+  args.programmatic_launch = 1;
+  ASSERT_EQ(run(&args), FLASHMOE_OK) << flashmoe_last_error();
+  EXPECT_AGREES_WITH_ORACLE(problem, good_shape());
 }
 
 TEST_F(CAbi, ASuccessClearsTheMessage) {

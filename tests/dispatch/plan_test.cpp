@@ -131,6 +131,30 @@ TEST(Plan, CausalGridsBeginWithTheLongestTiles) {
   EXPECT_EQ(plan.heads_at_once, 7);
 }
 
+TEST(Plan, ProgrammaticLaunchIsNeverOnUnaskedAndOnlyWhereItWorks) {
+  const auto& gpu = device::find("H200");
+  const ForwardProblem small = problem(1, 8, 128, 128, 64);
+  const ForwardProblem large = problem(4, 32, 4096, 4096, 64);
+  const auto said = [](const ForwardProblem& p, const device::Spec& spec, bool asked) {
+    const auto plan = plan_forward(p, true, spec, {.programmatic = asked});
+    return std::pair(plan.programmatic, explain(plan, p, spec));
+  };
+  for (const ForwardProblem& p : {small, large}) {
+    const auto [launch, text] = said(p, gpu, false);
+    EXPECT_EQ(launch, ProgrammaticLaunch::off);
+    EXPECT_EQ(text.find("programmatic"), std::string::npos) << text;
+  }
+  const auto [on, on_text] = said(small, gpu, true);
+  EXPECT_EQ(on, ProgrammaticLaunch::on);
+  EXPECT_NE(on_text.find("programmatic launch: starts while"), std::string::npos) << on_text;
+  const auto [kernel, kernel_text] = said(large, gpu, true);
+  EXPECT_EQ(kernel, ProgrammaticLaunch::not_by_this_kernel);
+  EXPECT_NE(kernel_text.find("only small_forward can"), std::string::npos) << kernel_text;
+  const auto [ada, ada_text] = said(problem(1, 1, 128, 128, 64), device::find("L4"), true);
+  EXPECT_EQ(ada, ProgrammaticLaunch::not_on_this_gpu);
+  EXPECT_NE(ada_text.find("needs compute capability 9.0"), std::string::npos) << ada_text;
+}
+
 TEST(Plan, RefusesWhatNoKernelTakes) {
   const auto& gpu = device::find("H200");
   EXPECT_THROW(plan_forward(problem(1, 1, 1, 1, 257), true, gpu), Error);

@@ -49,6 +49,15 @@ TEST(SmallForward, TakesLengthsAroundEachConfiguration) {
   }
 }
 
+TEST(SmallForward, ComputesTheSameWhenLaunchedProgrammatically) {
+  constexpr dispatch::ForwardChoice kProgrammatic{.kernel = dispatch::ForwardKernel::small_forward,
+                                                  .programmatic = true};
+  for (int64_t keys : {100, 128}) {
+    EXPECT_RUNS_ON_MODEL({.q_heads = 2, .kv_heads = 2, .q_rows = 24, .kv_rows = keys, .dtype = DType::fp16},
+                         kProgrammatic, 1);
+  }
+}
+
 TEST(SmallForward, TakesEveryMultipleOfEightAsHeadDim) {
   for (int64_t head_dim = 8; head_dim <= 128; head_dim += 8) {
     EXPECT_RUNS_ON_MODEL(

@@ -79,6 +79,21 @@ def test_calls_can_be_captured_in_a_graph():
 
 
 @in_build
+def test_programmatic_launch_changes_nothing_but_the_start():
+    q, k, v = (tensor.cuda() for tensor in qkv(torch.float16, (1, 8, 128, 64)))
+    expected = q
+    for _ in range(4):
+        expected = fm.attention(expected, k, v)
+    for _ in range(20):
+        out = q
+        for _ in range(4):
+            out = fm.attention(out, k, v, programmatic=True)
+        assert torch.equal(out, expected)
+    assert "programmatic" not in fm.explain(q, k, v)
+    assert "programmatic launch: " in fm.explain(q, k, v, programmatic=True)
+
+
+@in_build
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="only one CUDA device")
 def test_the_tensors_device_is_used_and_the_current_one_restored():
     cpu = qkv(torch.float16)

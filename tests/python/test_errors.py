@@ -104,6 +104,7 @@ def test_scale_must_be_finite(make, scale):
         ({"threads": -1}, ValueError, "threads is -1"),
         ({"threads": 2**40}, ValueError, "threads is 1099511627776"),
         ({"threads": 1.5}, TypeError, "threads is 1.5"),
+        ({"programmatic": "yes"}, TypeError, "programmatic is 'yes'; accepted are True and False"),
         ({"dropout": 0.1}, TypeError, "unexpected keyword argument 'dropout'"),
         ({"q": None}, TypeError, "multiple values for argument 'q'"),
     ],
