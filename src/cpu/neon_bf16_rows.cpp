@@ -91,7 +91,7 @@ void score_tile(const PanelStep& step, const Rows& k, int64_t first_key, const L
     }
   }
   if (first_key + kTile > step.full_keys) hide_unseen<kPairs>(acc[0], first_key, limits);
-  store_scores<kPairs>(acc[0], scores_of(step) + first_key * 2, largest);
+  store_scores<kPairs>(acc[0], scores_of(step) + first_key * 2, pair_scores(step.block_keys), largest);
 }
 
 // O of kDims dims += P V over `steps` steps of four keys. kWhole: no dim lies past the end of the rows.
@@ -177,8 +177,8 @@ void absorb_pairs(const PanelStep& step) {
 
 struct RowsOps : PanelOps {
   static int64_t block_keys() { return kBlockKeys; }
-  static int64_t k_block_bytes(int64_t) { return sizeof(Rows); }
-  static int64_t v_block_bytes(int64_t) { return sizeof(Rows); }
+  static int64_t k_block_bytes(int64_t, int64_t) { return sizeof(Rows); }
+  static int64_t v_block_bytes(int64_t, int64_t) { return sizeof(Rows); }
 
   static void pack_k(const Task& task, int64_t key, int64_t, std::byte* k) {
     const Rows rows{static_cast<const bfloat16_t*>(task.k) + key * task.k_row_stride, task.k_row_stride};
