@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Ours against PyTorch's scaled_dot_product_attention on the CPU: one run, the same threads, interleaved.
 
-python benches/attention_cpu.py                      all cells (about ten minutes on two cores)
+python benches/attention_cpu.py                      all cells (six to ten minutes on two cores)
 python benches/attention_cpu.py --quick              a few cells, short
 python benches/attention_cpu.py --json results.json  saved after each cell
 """

@@ -62,9 +62,12 @@ def load_torch(threads):
 
 # -- sampling
 
-BLOCK_SECONDS = 2e-3  # short calls are timed many at a time
-LONG_SECONDS = 5.0  # a call this long is its own warm-up, and is made once
-LEAD_IN_SECONDS = 20e-3  # untimed calls first: the threads of the other side may still be spinning
+BLOCK_SECONDS = 30e-3  # short calls are timed many at a time
+LONG_SECONDS = 2.0  # a call this long is its own warm-up, and is made once
+PATIENCE_SECONDS = 10.0  # that the smallest number of rounds may take; two rounds there are in any case
+# Untimed calls before each block. The other side's threads spin for a while after their last call before they sleep:
+# GCC's OpenMP for 300,000 pauses, which is 15 ms on x86, ours for 0.1 ms. Calls ten times as long do not notice.
+LEAD_IN_SECONDS = 30e-3
 
 
 def seconds(call, count=1):
@@ -74,30 +77,37 @@ def seconds(call, count=1):
     return time.perf_counter() - start
 
 
+def lead_in(call, call_s):
+    if call_s > 10 * LEAD_IN_SECONDS:
+        return
+    end = time.perf_counter() + LEAD_IN_SECONDS
+    call()
+    while time.perf_counter() < end:
+        call()
+
+
 def sample(calls, budget_s, seed=0, min_rounds=5, max_rounds=100):
     """Times {name: call} side by side: in each round every call once, in random order. Seconds per call and round.
 
     What slows the machine down for a while then slows all of them, and the ratio within a round stays true.
     """
     order = random.Random(seed)
-    samples, inner = {}, {}
+    samples, call_s = {}, {}
     with quiet_collector():
         for name, call in calls.items():
             first = seconds(call)
-            if first > LONG_SECONDS:
-                samples[name] = [first]
-                continue
-            samples[name] = []
-            inner[name] = max(1, math.ceil(BLOCK_SECONDS / max(seconds(call), 1e-7)))
-        end = time.perf_counter() + budget_s
-        rounds = 0
-        while inner and rounds < max_rounds and (rounds < min_rounds or time.perf_counter() < end):
-            for name in order.sample(sorted(inner), len(inner)):
-                lead_in = time.perf_counter() + LEAD_IN_SECONDS
-                while inner[name] > 1 and time.perf_counter() < lead_in:
-                    calls[name]()
-                samples[name].append(seconds(calls[name], inner[name]) / inner[name])
-            rounds += 1
+            samples[name] = [first] if first > LONG_SECONDS else []
+            if not samples[name]:
+                call_s[name] = min(first, seconds(call))
+        start = time.perf_counter()
+        for done in range(max_rounds if call_s else 0):
+            spent = time.perf_counter() - start
+            if done >= 2 and spent >= (budget_s if done >= min_rounds else PATIENCE_SECONDS):
+                break
+            for name in order.sample(sorted(call_s), len(call_s)):
+                lead_in(calls[name], call_s[name])
+                count = max(1, math.ceil(BLOCK_SECONDS / max(call_s[name], 1e-7)))
+                samples[name].append(seconds(calls[name], count) / count)
     return samples
 
 

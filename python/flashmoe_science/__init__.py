@@ -6,7 +6,8 @@
 >>> flashmoe_science.attention(q, q, q, causal=True).shape
 (1, 8, 128, 64)
 
-Neither NumPy nor PyTorch is imported here; whichever the caller uses is used.
+Neither NumPy nor PyTorch is imported here; whichever the caller uses is used. Inside torch.compile, attention() is the
+operator torch.ops.flashmoe_science.attention (see flashmoe_science.torch).
 """
 
 try:
@@ -19,5 +20,9 @@ except ImportError as error:
         f"{_sys.version_info.major}.{_sys.version_info.minor} ({error})\n"
         f"  try: `pip install .`, or `python setup.py build_ext --inplace`, in the repository's root"
     ) from error
+
+from ._compile import teach_compiler_when_loaded as _teach_compiler_when_loaded
+
+_teach_compiler_when_loaded(attention)
 
 __all__ = ["attention", "explain", "__version__"]

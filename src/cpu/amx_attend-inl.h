@@ -25,19 +25,22 @@ constexpr int64_t kMaxRows = 512;
 inline int64_t slices(int64_t dim) { return ceil_div(dim, kSliceDims); }
 
 struct Scratch {
-  std::byte *s[2], *p[2], *k[2], *v[2], *q, *o;
+  std::byte *s[2], *p[2], *k[2] = {}, *v[2] = {}, *q, *o;
   PanelState* state;
   bool* fresh;
   std::size_t bytes;
 
-  Scratch(std::byte* base, int64_t dim, int64_t rows) {
+  Scratch(std::byte* base, const ForwardProblem& problem, int64_t rows) {
     const int64_t panels = ceil_div(std::min(rows, kMaxRows), kPanelRows);
-    const int64_t depth = slices(dim);
+    const int64_t depth = slices(problem.head_dim);
+    const int64_t blocks =
+        std::min<int64_t>(2, ceil_div(problem.kv_rows, kBlockKeys));  // that are ever packed
+    const int64_t chunks = std::min(kBlockChunks, ceil_div(problem.kv_rows, kChunkKeys));
     Arena arena(base);
     for (std::byte*& each : s) each = arena.take<std::byte>(4 * kBlockChunks * kTileBytes);
     for (std::byte*& each : p) each = arena.take<std::byte>(2 * kBlockChunks * kTileBytes);
-    for (std::byte*& each : k) each = arena.take<std::byte>(2 * kBlockChunks * depth * kTileBytes);
-    for (std::byte*& each : v) each = arena.take<std::byte>(2 * kBlockChunks * depth * kTileBytes);
+    for (int64_t i = 0; i < blocks; ++i) k[i] = arena.take<std::byte>(2 * chunks * depth * kTileBytes);
+    for (int64_t i = 0; i < blocks; ++i) v[i] = arena.take<std::byte>(2 * chunks * depth * kTileBytes);
     state = arena.take<PanelState>(panels);
     fresh = arena.take<bool>(panels);
     q = arena.take<std::byte>(panels * 2 * depth * kTileBytes);
@@ -59,7 +62,7 @@ class RowsAttention {
         depth_(slices(problem_.head_dim)),
         scale_log2e_(std::abs(problem_.scale) * kLog2E),
         kv_end_(limit_of(rows - 1)),
-        scratch_(task.scratch, problem_.head_dim, rows) {}
+        scratch_(task.scratch, problem_, rows) {}
 
   void run() {
     for (int64_t i = 0; i < panels_; ++i) {
@@ -280,7 +283,7 @@ void attend(const Task& task) {
 }
 
 inline std::size_t scratch_bytes(const ForwardProblem& problem, int64_t rows) {
-  return Scratch(nullptr, problem.head_dim, rows).bytes;
+  return Scratch(nullptr, problem, rows).bytes;
 }
 
 }  // namespace

@@ -76,9 +76,8 @@ inline int64_t k_stride(int64_t dim) { return round_up(dim, 2); }      // bf16
 inline int64_t v_stride(int64_t dim) { return round_up(dim, kTile); }  // pairs
 
 inline float* scores_of(const PanelStep& step) { return reinterpret_cast<float*>(step.weights); }
-inline std::byte* pairs_of(const PanelStep& step) {
-  return step.weights + kBlockKeys * kPanelRows * static_cast<int64_t>(sizeof(float));
-}
+inline int64_t scores_bytes(int64_t keys) { return round_up(keys, kTile) * kPanelRows * 4; }
+inline std::byte* pairs_of(const PanelStep& step) { return step.weights + scores_bytes(step.block_keys); }
 constexpr int64_t kPairRow = kPanelRows * 4;  // bytes of P for one pair of keys
 
 // sums[j][v] += the products of `steps` pairs: vectors `a` (kVecs of them, a_vec apart; the next pair a_step
@@ -225,9 +224,9 @@ struct Ops {
   static int64_t panel_rows() { return kPanelRows; }
   static int64_t block_keys() { return kBlockKeys; }
   static int64_t q_panel_bytes(int64_t dim) { return 2 * round_up(dim, 32) * 32; }
-  static int64_t k_block_bytes(int64_t dim) { return kBlockKeys * k_stride(dim) * 2; }
-  static int64_t v_block_bytes(int64_t dim) { return kBlockKeys / 2 * v_stride(dim) * 4; }
-  static int64_t weights_bytes() { return kBlockKeys * kPanelRows * 4 + kBlockKeys / 2 * kPairRow; }
+  static int64_t k_block_bytes(int64_t dim, int64_t keys) { return round_up(keys, kTile) * k_stride(dim) * 2; }
+  static int64_t v_block_bytes(int64_t dim, int64_t keys) { return ceil_div(keys, 2) * v_stride(dim) * 4; }
+  static int64_t weights_bytes(int64_t keys) { return scores_bytes(keys) + ceil_div(keys, 2) * kPairRow; }
   static int64_t out_floats(int64_t dim) { return round_up(dim, kTile) * kPanelRows; }
 
   static void pack_q(const Task& task, int64_t row, int64_t rows, std::byte* to) {

@@ -44,7 +44,7 @@ void score_tile(const PanelStep& step, const bfloat16_t* k, int64_t first_key, c
   }
   multiply<kPairs>(acc, as_bf16(step.q), k, ceil_div(step.dim, 4));
   if (kMasked) hide_unseen(acc, first_key, limits);
-  store_scores(acc, scores_of(step) + first_key * 2, largest);
+  store_scores(acc, scores_of(step) + first_key * 2, pair_scores(step.block_keys), largest);
 }
 
 // O of one tile of dims += P V.
@@ -122,8 +122,12 @@ void absorb_pairs(const PanelStep& step) {
 
 struct TiledOps : PanelOps {
   static int64_t block_keys() { return kBlockKeys; }
-  static int64_t k_block_bytes(int64_t dim) { return kBlockKeys / kTile * ceil_div(dim, 4) * 64; }
-  static int64_t v_block_bytes(int64_t dim) { return ceil_div(dim, kTile) * v_tile_size(kBlockKeys) * 2; }
+  static int64_t k_block_bytes(int64_t dim, int64_t keys) {
+    return ceil_div(keys, kTile) * ceil_div(dim, 4) * 64;
+  }
+  static int64_t v_block_bytes(int64_t dim, int64_t keys) {
+    return ceil_div(dim, kTile) * v_tile_size(keys) * 2;
+  }
 
   static void pack_k(const Task& task, int64_t key, int64_t keys, std::byte* k) {
     const int64_t steps = ceil_div(task.problem->head_dim, 4);

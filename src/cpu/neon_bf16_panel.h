@@ -54,12 +54,14 @@ using Half = bfloat16x8_t;
 inline const bfloat16_t* as_bf16(const std::byte* p) { return reinterpret_cast<const bfloat16_t*>(p); }
 inline bfloat16_t* as_bf16(std::byte* p) { return reinterpret_cast<bfloat16_t*>(p); }
 
-constexpr int64_t kPairScores = kMaxKeys * 2;  // floats of S for one pair of rows
-constexpr int64_t kWeightsBytes = kMaxKeys / 4 * kMaxPairs * 16;
 constexpr int64_t kOutTile = kMaxPairs * 16;
 
+// P of a panel and `keys` keys in bytes, and behind it S: floats for one pair of rows.
+inline int64_t panel_weights(int64_t keys) { return round_up(keys, kTile) / 4 * kMaxPairs * 16; }
+inline int64_t pair_scores(int64_t keys) { return round_up(keys, kTile) * 2; }
+
 inline float* scores_of(const PanelStep& step) {
-  return reinterpret_cast<float*>(step.weights + kWeightsBytes);
+  return reinterpret_cast<float*>(step.weights + panel_weights(step.block_keys));
 }
 
 inline float weight_of(const PanelStep& step, int64_t row, int64_t key) {
@@ -101,14 +103,15 @@ void hide_unseen(Vec (&acc)[kPairs][kColumns], int64_t first_key, const Limits& 
 
 // Stores S and keeps the largest scores of each row so far.
 template <int kPairs, int kColumns>
-inline void store_scores(const Vec (&acc)[kPairs][kColumns], float* scores, Vec* largest) {
+inline void store_scores(const Vec (&acc)[kPairs][kColumns], float* scores, int64_t pair_stride,
+                         Vec* largest) {
 #pragma GCC unroll 6
   for (int i = 0; i < kPairs; ++i) {
     Vec most = vmaxq_f32(acc[i][0], acc[i][1]);
     if (kColumns == 4) most = vmaxq_f32(most, vmaxq_f32(acc[i][kColumns - 2], acc[i][kColumns - 1]));
     largest[i] = vmaxq_f32(largest[i], most);
 #pragma GCC unroll 4
-    for (int j = 0; j < kColumns; ++j) vst1q_f32(scores + i * kPairScores + 4 * j, acc[i][j]);
+    for (int j = 0; j < kColumns; ++j) vst1q_f32(scores + i * pair_stride + 4 * j, acc[i][j]);
   }
 }
 
@@ -207,15 +210,15 @@ Vec weigh_pair(const float* scores, int64_t tiles, float scale, Vec shift, bfloa
 // P of a panel and its sums.
 inline void weigh(const PanelStep& step, int pairs) {
   const float* scores = scores_of(step);
-  for (int i = 0; i < pairs; ++i) {
+  for (int i = 0; i < pairs; ++i, scores += pair_scores(step.block_keys)) {
     float* m = step.max + 2 * i;
     float* l = step.sum + 2 * i;
     const float shift0 = m[0] == -kInfinity ? 0 : m[0];
     const float shift1 = m[1] == -kInfinity ? 0 : m[1];
     const bool fine = std::abs(shift0) < kFineShift && std::abs(shift1) < kFineShift;
     const Vec sum =
-        (fine ? weigh_pair<false> : weigh_pair<true>)(scores + i * kPairScores, ceil_div(step.keys, kTile),
-                                                      step.scale_log2e, Vec{shift0, shift0, shift1, shift1},
+        (fine ? weigh_pair<false> : weigh_pair<true>)(scores, ceil_div(step.keys, kTile), step.scale_log2e,
+                                                      Vec{shift0, shift0, shift1, shift1},
                                                       as_bf16(step.weights) + 8 * i);
     l[0] += sum[0] + sum[1];
     l[1] += sum[2] + sum[3];
@@ -249,7 +252,9 @@ struct PanelOps {
   using Element = bf16;
   static int64_t panel_rows() { return 2 * kMaxPairs; }
   static int64_t q_panel_bytes(int64_t dim) { return ceil_div(dim, 4) * kMaxPairs * 16; }
-  static int64_t weights_bytes() { return kWeightsBytes + kMaxPairs * kPairScores * 4; }
+  static int64_t weights_bytes(int64_t keys) {
+    return panel_weights(keys) + kMaxPairs * pair_scores(keys) * 4;
+  }
   static int64_t out_floats(int64_t dim) { return ceil_div(dim, kTile) * kOutTile; }
 
   static void pack_q(const Task& task, int64_t row, int64_t rows, std::byte* q) {

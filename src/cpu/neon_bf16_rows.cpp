@@ -117,9 +117,9 @@ void score_keys(const PanelStep& step, const Rows& k, const Rows& v, int64_t fir
     Vec hidden[kPairs][2];  // a copy: what is taken the address of would live in memory in the loop above too
     std::copy_n(&sums[0][0][0], 2 * kPairs, &hidden[0][0]);
     hide_unseen(hidden, first_key, limits);
-    return store_scores(hidden, scores_of(step) + first_key * 2, largest);
+    return store_scores(hidden, scores_of(step) + first_key * 2, pair_scores(step.block_keys), largest);
   }
-  store_scores(sums[0], scores_of(step) + first_key * 2, largest);
+  store_scores(sums[0], scores_of(step) + first_key * 2, pair_scores(step.block_keys), largest);
 }
 
 // O of kDims dims += P V over `steps` steps of four keys. kWhole: no dim lies past the end of the rows.
@@ -209,8 +209,8 @@ void absorb_pairs(const PanelStep& step) {
 
 struct RowsOps : PanelOps {
   static int64_t block_keys() { return kBlockKeys; }
-  static int64_t k_block_bytes(int64_t) { return sizeof(Rows); }
-  static int64_t v_block_bytes(int64_t) { return sizeof(Rows); }
+  static int64_t k_block_bytes(int64_t, int64_t) { return sizeof(Rows); }
+  static int64_t v_block_bytes(int64_t, int64_t) { return sizeof(Rows); }
 
   static void pack_k(const Task& task, int64_t key, int64_t, std::byte* k) {
     const Rows rows{static_cast<const bfloat16_t*>(task.k) + key * task.k_row_stride, task.k_row_stride};

@@ -229,9 +229,9 @@ struct TileFp32 {
   static int64_t block_keys() { return kBlockKeys; }
   static int64_t q_panel_bytes(int64_t dim) { return dim * panel_rows() * 4; }
   // Four keys are written at a time: the last tile may write past its end.
-  static int64_t k_block_bytes(int64_t dim) { return (kBlockKeys * dim + 4) * 4; }
-  static int64_t v_block_bytes(int64_t dim) { return kBlockKeys * padded_dim(dim) * 4; }
-  static int64_t weights_bytes() { return (kBlockKeys * panel_rows() + 8) * 4; }
+  static int64_t k_block_bytes(int64_t dim, int64_t keys) { return (round_up(keys, kTileRows) * dim + 4) * 4; }
+  static int64_t v_block_bytes(int64_t dim, int64_t keys) { return keys * padded_dim(dim) * 4; }
+  static int64_t weights_bytes(int64_t keys) { return (round_up(keys, kTileRows) * panel_rows() + 8) * 4; }
   static int64_t out_floats(int64_t dim) { return panel_rows() * padded_dim(dim); }
 
   static void pack_q(const Task& task, int64_t row, int64_t rows, std::byte* q) {

@@ -6,21 +6,23 @@
 // panels wait in scratch. The arithmetic is in `Ops`, one call for each panel and block, so that this file
 // needs no SIMD:
 //
+// clang-format off
 //   struct Ops {                                  // all static; layouts of packed data are its own affair
 //     using Element = ...;                        // float, fp16 or bf16: what q, k, v and out hold
 //     int64_t panel_rows();                       // query rows of a panel
 //     int64_t block_keys();                       // keys of a block
 //     int64_t q_panel_bytes(dim);                 // sizes of one packed panel or block
-//     int64_t k_block_bytes(dim), v_block_bytes(dim);
-//     int64_t weights_bytes();                    // P of one panel and one block
+//     int64_t k_block_bytes(dim, keys), v_block_bytes(dim, keys);
+//     int64_t weights_bytes(keys);                // P of one panel and one block
 //     int64_t out_floats(dim);                    // O of one panel; all zeros is its start
-//     void pack_q(task, row, rows, q);            // packed rows [row, row + rows); rows past them become
-//     zeros void pack_k(task, key, keys, k);            // keys past `keys` become zeros, up to the end of
-//     their tile bool pack_v(task, key, keys, v);            // the same; returns whether every element is
-//     finite void absorb(step);                          // below const float* out_row(out, row, dim,
-//     buffer);// a row of O as dim floats; may be gathered into `buffer` void store(from, factor, dim, to);
-//     // to[d] = from[d] * factor in Element, rounded to nearest even
+//     void pack_q(task, row, rows, q);            // packed rows [row, row + rows); rows past them become zeros
+//     void pack_k(task, key, keys, k);            // keys past `keys` become zeros, up to the end of their tile
+//     bool pack_v(task, key, keys, v);            // the same; returns whether every element is finite
+//     void absorb(step);                          // below
+//     const float* out_row(out, row, dim, buffer);// a row of O as dim floats; may be gathered into `buffer`
+//     void store(from, factor, dim, to);          // to[d] = from[d] * factor in Element, rounded to nearest even
 //   };
+// clang-format on
 #pragma once
 
 #include <algorithm>
@@ -63,12 +65,14 @@ struct TiledScratch {
   int32_t* limits;
   std::size_t bytes;
 
-  TiledScratch(std::byte* base, int64_t dim, int64_t rows) {
+  TiledScratch(std::byte* base, const ForwardProblem& problem, int64_t rows) {
+    const int64_t dim = problem.head_dim;
+    const int64_t keys = std::min(Ops::block_keys(), problem.kv_rows);  // of the largest block
     const int64_t panels = ceil_div(rows, Ops::panel_rows());
     Arena arena(base);
-    k = arena.take<std::byte>(Ops::k_block_bytes(dim));
-    v = arena.take<std::byte>(Ops::v_block_bytes(dim));
-    weights = arena.take<std::byte>(Ops::weights_bytes());
+    k = arena.take<std::byte>(Ops::k_block_bytes(dim, keys));
+    v = arena.take<std::byte>(Ops::v_block_bytes(dim, keys));
+    weights = arena.take<std::byte>(Ops::weights_bytes(keys));
     limits = arena.take<int32_t>(Ops::panel_rows());
     row = arena.take<float>(round_up(dim, 64));
     q = arena.take<std::byte>(panels * Ops::q_panel_bytes(dim));
@@ -81,7 +85,7 @@ struct TiledScratch {
 
 template <class Ops>
 std::size_t tiled_scratch_bytes(const ForwardProblem& problem, int64_t rows) {
-  return TiledScratch<Ops>(nullptr, problem.head_dim, rows).bytes;
+  return TiledScratch<Ops>(nullptr, problem, rows).bytes;
 }
 
 template <class Ops>
@@ -118,7 +122,7 @@ void attend_tiled(const Task& task) {
   const int64_t rows = task.row_end - task.row_begin;
   const int64_t panel_rows = Ops::panel_rows();
   const int64_t panels = ceil_div(rows, panel_rows);
-  const TiledScratch<Ops> scratch(task.scratch, dim, rows);
+  const TiledScratch<Ops> scratch(task.scratch, p, rows);
 
   std::fill_n(scratch.out, panels * Ops::out_floats(dim), 0.0F);
   std::fill_n(scratch.max, panels * panel_rows, -std::numeric_limits<float>::infinity());

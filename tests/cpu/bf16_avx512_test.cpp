@@ -105,8 +105,9 @@ class Avx512Bf16Steps : public testing::TestWithParam<int64_t> {
 
   ForwardProblem problem_;
   std::vector<bf16> q_, k_, v_;
-  Aligned packed_q_{Ops::q_panel_bytes(dim())}, packed_k_{Ops::k_block_bytes(dim())},
-      packed_v_{Ops::v_block_bytes(dim())}, weights_{Ops::weights_bytes()}, out_{Ops::out_floats(dim()) * 4};
+  Aligned packed_q_{Ops::q_panel_bytes(dim())}, packed_k_{Ops::k_block_bytes(dim(), kKeys)},
+      packed_v_{Ops::v_block_bytes(dim(), kKeys)}, weights_{Ops::weights_bytes(kKeys)},
+      out_{Ops::out_floats(dim()) * 4};
   int32_t limits_[kPanelRows];
   alignas(64) float max_[kPanelRows];
   alignas(64) float sum_[kPanelRows];

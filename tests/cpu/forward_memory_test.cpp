@@ -51,6 +51,18 @@ TEST(ForwardMemory, WorkspaceDoesNotGrowWithTheProductOfLengths) {
   }
 }
 
+TEST(ForwardMemory, AShortProblemTakesAWorkspaceToItsMeasure) {
+  for (DType dtype : kDTypes) {
+    ForwardArgs args = without_data(1, 32, 32, 64, dtype);
+    args.execution.threads = 1;
+    const auto tensor = static_cast<std::size_t>(32 * 64) * sizeof(float);
+    // q, k, v and out once each in fp32, weights, and tiles filled up; AMX keeps tiles of scores for a whole
+    // block of keys.
+    EXPECT_LE(forward_workspace_bytes(args), 6 * tensor + (64 << 10) * (dtype == DType::bf16))
+        << name_of(dtype);
+  }
+}
+
 TEST(ForwardMemory, AnAbsurdThreadCountDoesNotAskForAbsurdMemory) {
   ForwardArgs args = without_data(8, 2048, 2048, 128, DType::fp32);
   args.execution.threads = 1'000'000'000;
@@ -65,6 +77,8 @@ TEST(ForwardMemory, NothingIsWrittenAroundTheWorkspace) {
       for (const Shape& base :
            {Shape{.q_heads = 4, .kv_heads = 2, .q_rows = 131, .kv_rows = 333, .head_dim = 33},
             Shape{.q_heads = 4, .kv_heads = 1, .q_rows = 1, .kv_rows = 2500, .head_dim = 80},
+            Shape{.q_rows = 40, .kv_rows = 37, .head_dim = 64},
+            Shape{.q_rows = 64, .kv_rows = 5, .head_dim = 101},
             Shape{.q_rows = 1, .kv_rows = 1, .head_dim = 1}}) {
         Shape shape = base;
         shape.dtype = dtype;

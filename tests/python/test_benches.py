@@ -5,6 +5,7 @@ import json
 import math
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -156,3 +157,21 @@ def test_the_median_of_a_short_cell_counts_every_round(root, monkeypatch):
     assert len(samples["a"]) == len(samples["b"]) == 4
     assert all(value > 0 for value in samples["a"] + samples["b"])
     assert calls["a"] > 4 and calls["b"] > 4
+
+
+def test_slow_calls_are_made_less_often(root, monkeypatch):
+    monkeypatch.syspath_prepend(str(root / "benches"))
+    import harness
+
+    monkeypatch.setattr(harness, "PATIENCE_SECONDS", 0.0)
+    samples = harness.sample({"slow": lambda: None, "other": lambda: None}, 1.0, min_rounds=4)
+    assert [len(values) for values in samples.values()] == [2, 2]
+
+    def long():
+        calls.append(1)
+        time.sleep(2e-3)
+
+    calls = []
+    monkeypatch.setattr(harness, "LONG_SECONDS", 1e-3)
+    samples = harness.sample({"long": long, "short": lambda: None}, 0.0)
+    assert len(calls) == len(samples["long"]) == 1 and len(samples["short"]) == 2

@@ -16,7 +16,15 @@ HERE = Path(__file__).resolve().parent
 def test_everything_holds_without_the_shortcuts():
     files = ["test_torch.py", "test_strides.py", "test_errors.py", "test_flash_attention_forward.py"]
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(str(HERE / file) for file in files)],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *(str(HERE / file) for file in files),
+        ],
         cwd=HERE.parents[1],
         env={**os.environ, "FLASHMOE_TEST_WITHOUT_SHORTCUTS": "1"},
         capture_output=True,
