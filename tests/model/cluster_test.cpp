@@ -146,7 +146,7 @@ TEST(Cluster, BytesMustBeThoseThatWereAnnounced) {
     const std::string text = trouble<Mistake::too_few_bytes>({.seed = seed});
     EXPECT_TRUE(contains(text, "more bytes") || contains(text, "has ended")) << text;
   }
-  expect_trouble<Mistake::too_many_bytes>("waits for 1 of 1 arrivals");  // of the second phase, never to come
+  expect_trouble<Mistake::too_many_bytes>("waits for 0 of 1 arrivals and 16 bytes");
   expect_trouble<Mistake::arrives_too_often>("");
   EXPECT_NE(trouble<Mistake::arrives_too_often>(), "");
 }
