@@ -69,6 +69,7 @@ struct StridedRows {
 // K or V as one lane copies it, from chunk of keys to chunk of keys.
 template <class T, class Stride>
 struct Stream {
+  static constexpr bool kDense = !std::is_same_v<Stride, StridedRows>;
   const T* next;  // this lane's piece of the first row that it copies of the next chunk
   Stride stride;
   int left;          // rows from the next chunk's first one to the range's end; 0 or less: zeros instead
@@ -76,19 +77,26 @@ struct Stream {
 
   template <int kKeysToNext, int kChunks, class Swizzle>
   __device__ __forceinline__ void copy(gpu::Chunk (*to)[kChunks], int lane, Swizzle place) {
-    constexpr bool kDense = !std::is_same_v<Stride, StridedRows>;
     const int row = lane / kChunks;
     const int chunk = lane % kChunks;
     const int mine = kDense || has_columns ? left - row : 0;
+    constexpr int kRowsAtOnce = 32 / kChunks;
+    const T* from = next;
 #pragma unroll
-    for (int i = 0; i < kChunkKeys; i += 32 / kChunks) {
+    for (int i = 0; i < kChunkKeys; i += kRowsAtOnce) {
       const uint32_t target = gpu::shared_address(&to[i + row][place(i + row, chunk)]);
-      gpu::cp_async_16(target, next + i * stride, i < mine ? 16 : 0);  // nothing is read for 0 bytes
+      gpu::cp_async_16(target, from, i < mine ? 16 : 0);  // nothing is read for 0 bytes
+      from = step_on(from, kRowsAtOnce);
     }
-    // Opaque, or all addresses and conditions to come are worked out here and kept in registers. Those of
-    // dense rows cost nothing.
-    next = kDense ? next + kKeysToNext * stride : gpu::opaque(next + kKeysToNext * stride);
+    next = step_on(next, kKeysToNext);
     left = gpu::opaque(left - kKeysToNext);
+  }
+
+ private:
+  // Opaque, or all addresses to come are worked out at once and kept in registers. Those of dense rows cost
+  // nothing.
+  __device__ __forceinline__ const T* step_on(const T* from, int rows) const {
+    return kDense ? from + rows * stride : gpu::opaque(from + rows * stride);
   }
 };
 
