@@ -63,8 +63,9 @@ class ByLane {
       const int seen = sees_ - first - 2 * t_;
 #pragma unroll
       for (int n = 0; n < kTiles; ++n) {
-        if (8 * n >= seen) score(n, 0) = -INFINITY;
-        if (8 * n + 1 >= seen) score(n, 1) = -INFINITY;
+        const int key = n / 2 * Spec::tuning.keys_to_next() + n % 2 * 8;
+        if (key >= seen) score(n, 0) = -INFINITY;
+        if (key + 1 >= seen) score(n, 1) = -INFINITY;
       }
     }
     float largest = fmaxf(score(0, 0), score(0, 1));

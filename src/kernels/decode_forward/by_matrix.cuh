@@ -60,15 +60,20 @@ class ByMatrix {
   }
 
   __device__ __forceinline__ void scores(int step, const gpu::Chunk (*k)[kDim / 8]) {
-    auto& S = S_[step];
-    S[0] = S[1] = S[2] = S[3] = 0.0F;
+    // With few warps on an SM, two sums side by side halve the wait for each other.
+    constexpr int kSums = Spec::tuning.warps <= 4 ? 2 : 1;
+    float sums[kSums][4];
+#pragma unroll
+    for (auto& sum : sums) sum[0] = sum[1] = sum[2] = sum[3] = 0.0F;
     const int row = lane_ % 16;
 #pragma unroll
     for (int c = 0; c < kDim / 8; c += 2) {
       uint32_t a[4];
       gpu::ldmatrix_x4(a, gpu::shared_address(&k[row][place_k(row, c + lane_ / 16)]));
-      gpu::mma_m16n8k16<T>(S, a, q_[c], q_[c + 1]);
+      gpu::mma_m16n8k16<T>(sums[c / 2 % kSums], a, q_[c], q_[c + 1]);
     }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) S_[step][i] = kSums == 2 ? sums[0][i] + sums[kSums - 1][i] : sums[0][i];
   }
 
   // Makes weights of the scores of one block of keys that begins at `first`.
@@ -79,8 +84,9 @@ class ByMatrix {
         const int seen = sees_[x] - first - g_;
 #pragma unroll
         for (int s = 0; s < kSteps; ++s) {
-          if (16 * s >= seen) S_[s][x] = -INFINITY;
-          if (16 * s + 8 >= seen) S_[s][x + 2] = -INFINITY;
+          const int key = s * Spec::tuning.keys_to_next();
+          if (key >= seen) S_[s][x] = -INFINITY;
+          if (key + 8 >= seen) S_[s][x + 2] = -INFINITY;
         }
       }
     }
@@ -134,20 +140,18 @@ class ByMatrix {
     for (int x = 0; x < 2; ++x) {
       const int row = 2 * t_ + x;
       if (row >= rows_) continue;
-      Float4* to = smem.warp[warp].partial[row];
+      // Of 32 columns this lane has four, 8 apart. Their places repeat 32 columns on.
+      auto* to = &smem.warp[warp].partial[row][0].x;
 #pragma unroll
-      for (int i = 0; i < kDim / 16; ++i) {
-        put(to, row, 16 * i + g_, O_[i][x]);
-        put(to, row, 16 * i + 8 + g_, O_[i][x + 2]);
+      for (int four = 0; four < 4; ++four) {
+        float* first = to + 4 * place_partial(row, 2 * four + g_ / 4) + g_ % 4;
+#pragma unroll
+        for (int i = 0; i < kDim / 32; ++i) first[32 * i] = O_[2 * i + four / 2][x + four % 2 * 2];
       }
     }
   }
 
  private:
-  static __device__ __forceinline__ void put(Float4* to, int row, int column, float value) {
-    (&to[place_partial(row, column / 4)].x)[column % 4] = value;
-  }
-
   __device__ __forceinline__ void rescale(int x, float factor) {
     l_[x] *= factor;
 #pragma unroll

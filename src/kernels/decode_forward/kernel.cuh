@@ -49,40 +49,58 @@ struct Share {
   bool programmatic;
 };
 
-// Which keys a warp has, and which of them every row sees.
+// Which keys a warp has, in chunks that lie keys_to_next() apart, and which of them every row sees.
 struct Range {
   int first, end;
   int seen_by_all;  // keys before this one need no mask
 };
 
-// K or V as one lane copies it, from chunk of keys to chunk of keys. Stride is a number, or a type that
-// stands for one: rows that lie side by side then need no address arithmetic of their own.
-template <class T, class Stride = int64_t>
-struct Stream {
-  const T* next;  // this lane's piece of the first row that it copies of the next chunk
-  Stride stride;
-  int left;  // rows from there to the range's end; 0 or less: nothing to copy, zeros instead
-
-  template <int kChunks, class Swizzle>
-  __device__ __forceinline__ void copy(gpu::Chunk (*to)[kChunks], int lane, Swizzle place) {
-    const int row = lane / kChunks;
-    const int chunk = lane % kChunks;
-#pragma unroll
-    for (int i = 0; i < kChunkKeys; i += 32 / kChunks) {
-      const uint32_t target = gpu::shared_address(&to[i + row][place(i + row, chunk)]);
-      gpu::cp_async_16(target, next + i * stride, i < left ? 16 : 0);  // nothing is read for 0 bytes
-    }
-    next = gpu::opaque(next + kChunkKeys * stride);
-    left = gpu::opaque(left - kChunkKeys);
-  }
-};
-
+// Rows that lie side by side and fill the compiled head_dim: addresses that the compiler knows.
 template <int kElements>
 struct DenseRows {
   FLASHMOE_HD constexpr operator int64_t() const { return kElements; }
 };
+// Any rows.
+struct StridedRows {
+  int64_t elements;
+  FLASHMOE_HD constexpr operator int64_t() const { return elements; }
+};
 
-template <class T, class Stride = int64_t>
+// K or V as one lane copies it, from chunk of keys to chunk of keys.
+template <class T, class Stride>
+struct Stream {
+  static constexpr bool kDense = !std::is_same_v<Stride, StridedRows>;
+  const T* next;  // this lane's piece of the first row that it copies of the next chunk
+  Stride stride;
+  int left;          // rows from the next chunk's first one to the range's end; 0 or less: zeros instead
+  bool has_columns;  // false: this lane's columns are past head_dim, and it copies zeros
+
+  template <int kKeysToNext, int kChunks, class Swizzle>
+  __device__ __forceinline__ void copy(gpu::Chunk (*to)[kChunks], int lane, Swizzle place) {
+    const int row = lane / kChunks;
+    const int chunk = lane % kChunks;
+    const int mine = kDense || has_columns ? left - row : 0;
+    constexpr int kRowsAtOnce = 32 / kChunks;
+    const T* from = next;
+#pragma unroll
+    for (int i = 0; i < kChunkKeys; i += kRowsAtOnce) {
+      const uint32_t target = gpu::shared_address(&to[i + row][place(i + row, chunk)]);
+      gpu::cp_async_16(target, from, i < mine ? 16 : 0);  // nothing is read for 0 bytes
+      from = step_on(from, kRowsAtOnce);
+    }
+    next = step_on(next, kKeysToNext);
+    left = gpu::opaque(left - kKeysToNext);
+  }
+
+ private:
+  // Opaque, or all addresses to come are worked out at once and kept in registers. Those of dense rows cost
+  // nothing.
+  __device__ __forceinline__ const T* step_on(const T* from, int rows) const {
+    return kDense ? from + rows * stride : gpu::opaque(from + rows * stride);
+  }
+};
+
+template <class T, class Stride>
 struct Streams {
   Stream<T, Stride> k, v;
 
@@ -93,32 +111,24 @@ struct Streams {
     constexpr Tuning kTuning = Spec::tuning;
     auto* to = own.ring[step % kTuning.ring];
     if (step % kTuning.steps() < kTuning.steps() / 2) {
-      k.template copy<kTuning.chunks()>(to, lane, Maths<Spec>::place_k);
+      k.template copy<kTuning.keys_to_next()>(to, lane, Maths<Spec>::place_k);
     } else {
-      v.template copy<kTuning.chunks()>(to, lane, Maths<Spec>::place_v);
-    }
-  }
-
-  // The first loads of all, which everything waits for.
-  template <class Spec>
-  __device__ __forceinline__ void fill_ring(typename Smem<Spec>::Warp& own, int lane) {
-#pragma unroll
-    for (int step = 0; step < Spec::tuning.ring; ++step) {
-      copy_step<Spec>(step, own, lane);
-      gpu::cp_async_commit();
+      v.template copy<kTuning.keys_to_next()>(to, lane, Maths<Spec>::place_v);
     }
   }
 };
 
 // All keys of this warp, from copies to weights to output.
-template <class Spec>
+template <class Spec, class Stride>
 __device__ __forceinline__ void attend(const Range& range, float scale_log2e,
-                                       Streams<typename Spec::Element> from, typename Smem<Spec>::Warp& own,
-                                       int lane, Maths<Spec>& maths) {
+                                       Streams<typename Spec::Element, Stride> from,
+                                       typename Smem<Spec>::Warp& own, int lane, Maths<Spec>& maths) {
   constexpr Tuning kTuning = Spec::tuning;
   constexpr int kSteps = kTuning.steps();
-  for (int first = range.first;; first += kTuning.block_keys) {
-    const bool more = !kTuning.once && first + kTuning.block_keys < range.end;
+  constexpr int kBlockReach =
+      kSteps / 2 * kTuning.keys_to_next();  // from the first key of a block to the next's
+  for (int first = range.first;; first += kBlockReach) {
+    const bool more = !kTuning.once && first + kBlockReach < range.end;
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       gpu::cp_async_wait<kTuning.ring - 1>();
@@ -127,8 +137,10 @@ __device__ __forceinline__ void attend(const Range& range, float scale_log2e,
       if (step < kSteps / 2) {
         maths.scores(step, chunk);
       } else {
-        if (step == kSteps / 2)
-          maths.absorb(scale_log2e, first + kTuning.block_keys > range.seen_by_all, first);
+        if (step == kSteps / 2) {
+          const int end = first + kBlockReach - kTuning.keys_to_next() + kChunkKeys;
+          maths.absorb(scale_log2e, end > range.seen_by_all, first);
+        }
         maths.outputs(step - kSteps / 2, chunk);
       }
       if (step + kTuning.ring < kSteps || more) {
@@ -275,8 +287,10 @@ __device__ __forceinline__ void merge_block(const ForwardParams& p, const Share&
   }
 }
 
-template <class Spec>
-__device__ __forceinline__ void decode(const ForwardParams& p, const Share& share) {
+// Stride: how rows of K and V lie.
+template <class Spec, class Stride>
+__device__ __forceinline__ void decode(const ForwardParams& p, const Share& share, Stride k_stride,
+                                       Stride v_stride) {
   using T = typename Spec::Element;
   constexpr Tuning kTuning = Spec::tuning;
   auto& smem = gpu::shared<Smem<Spec>>();
@@ -288,24 +302,23 @@ __device__ __forceinline__ void decode(const ForwardParams& p, const Share& shar
 
   if (share.programmatic) gpu::wait_for_previous_kernel();
   Range range{};
-  range.first = (static_cast<int>(gpu::block_index()) * kTuning.warps + warp) * share.keys_per_warp;
-  range.end = range.first + share.keys_per_warp < share.keys ? range.first + share.keys_per_warp : share.keys;
-  const int copy_row = lane / kTuning.chunks();
+  const int keys_of_warp = share.keys_per_warp;
+  const int block_first = static_cast<int>(gpu::block_index()) * kTuning.warps * keys_of_warp;
+  range.first = block_first + warp * (kTuning.interleaved ? kChunkKeys : keys_of_warp);
+  range.end = kTuning.interleaved ? block_first + kTuning.warps * keys_of_warp : range.first + keys_of_warp;
+  if (range.end > share.keys) range.end = share.keys;
+  const auto copy_row = static_cast<unsigned>(range.first + lane / kTuning.chunks());
   const int copy_column = 8 * (lane % kTuning.chunks());
-  const auto first_row = static_cast<unsigned>(range.first + copy_row);
-  const int left = copy_column < p.head_dim ? range.end - range.first - copy_row : 0;
-  Streams<T> from{{static_cast<const T*>(p.k.data) + batch * p.k.batch_stride + kv_head * p.k.head_stride +
-                       first_row * p.k.row_stride + copy_column,
-                   p.k.row_stride, left},
-                  {static_cast<const T*>(p.v.data) + batch * p.v.batch_stride + kv_head * p.v.head_stride +
-                       first_row * p.v.row_stride + copy_column,
-                   p.v.row_stride, left}};
-  if (share.dense) {
-    Streams<T, DenseRows<kTuning.head_dim>> dense{{from.k.next, {}, left}, {from.v.next, {}, left}};
-    dense.template fill_ring<Spec>(own, lane);
-    from = {{dense.k.next, p.k.row_stride, dense.k.left}, {dense.v.next, p.v.row_stride, dense.v.left}};
-  } else {
-    from.template fill_ring<Spec>(own, lane);
+  const auto stream = [&](const View& tensor, Stride stride) {
+    return Stream<T, Stride>{static_cast<const T*>(tensor.data) + batch * tensor.batch_stride +
+                                 kv_head * tensor.head_stride + copy_row * int64_t{stride} + copy_column,
+                             stride, range.end - range.first, copy_column < p.head_dim};
+  };
+  Streams<T, Stride> from{stream(p.k, k_stride), stream(p.v, v_stride)};
+#pragma unroll
+  for (int step = 0; step < kTuning.ring; ++step) {
+    from.template copy_step<Spec>(step, own, lane);
+    gpu::cp_async_commit();
   }
 
   // Q straight into fragments, while K is on its way.
@@ -332,13 +345,17 @@ __device__ __forceinline__ void decode(const ForwardParams& p, const Share& shar
     gpu::cluster_arrive_relaxed();
   }
 
-  const auto seen_at = [&](int position) {  // keys of this warp's range that end before this one
-    const int visible = p.causal ? p.visible_keys(position) : range.end;
-    return visible < range.end ? visible : range.end;
-  };
-  range.seen_by_all = seen_at(0);
-  maths.look([&](int row) { return seen_at(packed_row(p, row).position); });
-  attend<Spec>(range, p.scale_log2e, from, own, lane, maths);
+  range.seen_by_all = range.end;
+  maths.look([&](int) { return range.end; });
+  if (p.causal) {
+    const auto seen_at = [&](int position) {
+      const int visible = p.visible_keys(position);
+      return visible < range.end ? visible : range.end;
+    };
+    range.seen_by_all = seen_at(0);
+    maths.look([&](int row) { return seen_at(packed_row(p, row).position); });
+  }
+  attend<Spec, Stride>(range, p.scale_log2e, from, own, lane, maths);
   maths.publish(warp, smem);
   gpu::sync_block();
   if constexpr (kTuning.cluster > 1) {
@@ -353,8 +370,11 @@ __global__ void __launch_bounds__(Spec::tuning.threads(), Spec::tuning.blocks_pe
     decode_forward(const __grid_constant__ ForwardParams p, const __grid_constant__ Share share) {
   if constexpr (Spec::tuning.cluster > gpu::kMaxCluster) {
     gpu::refuse_architecture();
+  } else if (share.dense) {
+    using Dense = DenseRows<Spec::tuning.head_dim>;
+    decode<Spec>(p, share, Dense(), Dense());
   } else {
-    decode<Spec>(p, share);
+    decode<Spec>(p, share, StridedRows{p.k.row_stride}, StridedRows{p.v.row_stride});
   }
 }
 
