@@ -202,9 +202,8 @@ void run(const Case& c, const std::vector<int>& tunings, const device::Spec& spe
       }
       if (splits > 1 && heads * t.cluster * splits > 4 * spec.sms) break;
       char what[96];
-      std::snprintf(what, sizeof what, "%2d: cluster %d, %d x %3d keys, ring %d, %s, %s, %s", tuning,
-                    t.cluster, t.warps, t.block_keys, t.ring, t.once ? "once" : "loop",
-                    t.by_matrix ? "matrix" : "lane", t.interleaved ? "turns" : "range");
+      std::snprintf(what, sizeof what, "%2d: cluster %d, %d x %3d keys, ring %d, %s", tuning, t.cluster,
+                    t.warps, t.block_keys, t.ring, t.once ? "once" : "loop");
       time_plan(
           c, data,
           dispatch::plan_forward(

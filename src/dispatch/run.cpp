@@ -50,6 +50,7 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
                  Workspace workspace) {
   const kernels::ForwardParams params = params_for(plan, problem, args, workspace);
   void* stream = args.execution.stream;
+  const bool programmatic = plan.programmatic == ProgrammaticLaunch::on;
   switch (plan.kernel) {
     case ForwardKernel::naive:
       kernels::naive::launch(problem.dtype, params, plan.blocks, stream);
@@ -58,11 +59,10 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
       kernels::ampere_forward::launch(problem.dtype, plan.aligned, params, plan.blocks, stream);
       break;
     case ForwardKernel::small_forward:
-      kernels::small::launch(problem.dtype, params, plan.tuning, plan.programmatic == ProgrammaticLaunch::on,
-                             stream);
+      kernels::small::launch(problem.dtype, params, plan.tuning, programmatic, stream);
       break;
     case ForwardKernel::decode_forward:
-      kernels::decode::launch(problem.dtype, params, plan.tuning, false, stream);
+      kernels::decode::launch(problem.dtype, params, plan.tuning, programmatic, stream);
       break;
   }
   if (plan.num_splits > 1) kernels::combine_splits::launch(problem.dtype, params, plan.head_dim, stream);

@@ -29,6 +29,11 @@ struct Work {
   int tile_begin, tile_end;  // tiles of keys
 };
 
+// Of a packed row. A division takes as long as a handful of matrix instructions: the usual case has none.
+__device__ __forceinline__ int position_of(const ForwardParams& p, int packed_row) {
+  return p.pack == 1 ? packed_row : packed_row / p.pack;
+}
+
 template <class Spec>
 __device__ __forceinline__ Work find_work(const ForwardParams& p, int block) {
   const TileOrder::Tile tile = p.order.tile(static_cast<unsigned>(block));
@@ -40,7 +45,7 @@ __device__ __forceinline__ Work find_work(const ForwardParams& p, int block) {
   work.first_row = tile.q_tile * Spec::tuning.tile_q;
   const int left = packed_rows - work.first_row;
   work.rows = left < Spec::tuning.tile_q ? left : Spec::tuning.tile_q;
-  const int keys = p.visible_keys((work.first_row + work.rows - 1) / p.pack);
+  const int keys = p.visible_keys(position_of(p, work.first_row + work.rows - 1));
   const int tiles = (keys + Spec::tuning.tile_kv - 1) / Spec::tuning.tile_kv;
   const auto split = static_cast<int>(gpu::block_index_y());
   work.tile_begin = static_cast<int>(int64_t{tiles} * split / p.num_splits);
@@ -150,7 +155,7 @@ __device__ __forceinline__ void mask(Scores<Spec>& S, const ForwardParams& p, co
   for (int r = 0; r < Spec::row_tiles; ++r) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const int visible = p.visible_keys((first_row + 16 * r + 8 * h) / p.pack) - first;
+      const int visible = p.visible_keys(position_of(p, first_row + 16 * r + 8 * h)) - first;
 #pragma unroll
       for (int n = 0; n < Spec::key_tiles; ++n) {
         if (8 * n >= visible) S[r][n][2 * h] = -INFINITY;
@@ -183,7 +188,7 @@ __device__ __forceinline__ void raise_maximum(State<Spec>& state, const Scores<S
       grew |= largest[r][h] > state.m[r][h] + kSlack;
     }
   }
-  if (!gpu::any_lane(grew)) return;
+  if (Spec::tuning.lazy && !gpu::any_lane(grew)) return;
 #pragma unroll
   for (int r = 0; r < Spec::row_tiles; ++r) {
 #pragma unroll
@@ -274,7 +279,7 @@ __device__ __forceinline__ void normalise(State<Spec>& state) {
 // Row of the dense [B, Hq, Sq] arrays.
 __device__ __forceinline__ int64_t dense_row(const ForwardParams& p, const Work& work, int packed_row) {
   const int head = work.head + (p.pack == 1 ? 0 : packed_row % p.pack);
-  return (int64_t{work.batch} * p.q_heads + head) * p.q_rows + packed_row / p.pack;
+  return (int64_t{work.batch} * p.q_heads + head) * p.q_rows + position_of(p, packed_row);
 }
 
 // Everything that is one number per row, or goes out in fp32: straight from registers.
@@ -406,7 +411,7 @@ __global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_
 
   // Rows of a tile see keys in the order of rows: from this one on, tiles hold keys that the first row does
   // not see.
-  const int first_masked = p.visible_keys(work.first_row / p.pack) / kTileKv;
+  const int first_masked = p.visible_keys(position_of(p, work.first_row)) / kTileKv;
   int stage = 0;  // of this tile
 #pragma unroll 1
   for (int tile = work.tile_begin; tile < work.tile_end; ++tile) {

@@ -15,12 +15,11 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/decode_forward/by_lane.cuh"
-#include "kernels/decode_forward/by_matrix.cuh"
+#include "kernels/decode_forward/maths.cuh"
+#include "kernels/decode_forward/params.h"
 #include "kernels/decode_forward/smem.h"
 #include "kernels/decode_forward/spec.h"
 #include "kernels/eight_rows.cuh"
-#include "kernels/forward_params.h"
 #include "primitives/barrier.h"
 #include "primitives/cluster.h"
 #include "primitives/convert.h"
@@ -36,20 +35,7 @@
 
 namespace flashmoe::kernels::decode::inline FLASHMOE_TARGET {
 
-// The arithmetic of a warp, in one of two forms.
-template <class Spec>
-using Maths = std::conditional_t<Spec::tuning.by_matrix, ByMatrix<Spec>, ByLane<Spec>>;
-
-// How the work is shared, worked out by the host so that no thread divides before its first load.
-struct Share {
-  int rows;           // packed query rows: group * q_rows
-  int keys;           // that any row sees
-  int keys_per_warp;  // a multiple of kChunkKeys
-  bool dense;         // rows of K, and of V, lie side by side and have the compiled head_dim
-  bool programmatic;
-};
-
-// Which keys a warp has, in chunks that lie keys_to_next() apart, and which of them every row sees.
+// Which keys a warp has: the warps of a block take chunks in turn, keys_to_next() apart.
 struct Range {
   int first, end;
   int seen_by_all;  // keys before this one need no mask
@@ -111,18 +97,18 @@ struct Streams {
     constexpr Tuning kTuning = Spec::tuning;
     auto* to = own.ring[step % kTuning.ring];
     if (step % kTuning.steps() < kTuning.steps() / 2) {
-      k.template copy<kTuning.keys_to_next()>(to, lane, Maths<Spec>::place_k);
+      k.template copy<kTuning.keys_to_next()>(to, lane, WarpMaths<Spec>::place_k);
     } else {
-      v.template copy<kTuning.keys_to_next()>(to, lane, Maths<Spec>::place_v);
+      v.template copy<kTuning.keys_to_next()>(to, lane, WarpMaths<Spec>::place_v);
     }
   }
 };
 
 // All keys of this warp, from copies to weights to output.
-template <class Spec, class Stride>
-__device__ __forceinline__ void attend(const Range& range, float scale_log2e,
+template <class Spec, class Stride, class Sees>
+__device__ __forceinline__ void attend(const Range& range, Sees row_sees, float scale_log2e,
                                        Streams<typename Spec::Element, Stride> from,
-                                       typename Smem<Spec>::Warp& own, int lane, Maths<Spec>& maths) {
+                                       typename Smem<Spec>::Warp& own, int lane, WarpMaths<Spec>& maths) {
   constexpr Tuning kTuning = Spec::tuning;
   constexpr int kSteps = kTuning.steps();
   constexpr int kBlockReach =
@@ -139,7 +125,7 @@ __device__ __forceinline__ void attend(const Range& range, float scale_log2e,
       } else {
         if (step == kSteps / 2) {
           const int end = first + kBlockReach - kTuning.keys_to_next() + kChunkKeys;
-          maths.absorb(scale_log2e, end > range.seen_by_all, first);
+          maths.absorb(scale_log2e, end > range.seen_by_all, first, row_sees);
         }
         maths.outputs(step - kSteps / 2, chunk);
       }
@@ -177,15 +163,14 @@ __device__ __forceinline__ Merged merge(const RowStats (&stats)[kShares], const 
 }
 
 // Position and head of packed row `row`, which exists. The usual case, one position, takes no division.
-__device__ __forceinline__ QueryRow packed_row(const ForwardParams& p, int row) {
+__device__ __forceinline__ QueryRow packed_row(const Params& p, int row) {
   const int position = p.q_rows == 1 ? 0 : row / p.group;
   return {position, row - position * p.group, true};
 }
 
-// Normalises columns 4 c to 4 c + 3 of a row and stores them: as output, or as one split's share.
+// Normalises columns 4 c to 4 c + 3 of a row and stores them: as output, or as one split's p.
 template <class Spec>
-__device__ __forceinline__ void store(const ForwardParams& p, int split, int row, int c,
-                                      const Merged& merged) {
+__device__ __forceinline__ void store(const Params& p, int split, int row, int c, const Merged& merged) {
   using T = typename Spec::Element;
   const int column = 4 * c;
   const auto batch = static_cast<int>(gpu::block_index_z());
@@ -197,7 +182,7 @@ __device__ __forceinline__ void store(const ForwardParams& p, int split, int row
   const int64_t index =
       (int64_t{batch} * p.q_heads + head) * p.q_rows + query.position;  // of the row, among all
   if (p.num_splits > 1) {
-    const int64_t at = int64_t{split} * p.order.batch * p.q_heads * p.q_rows + index;
+    const int64_t at = int64_t{split} * p.batch * p.q_heads * p.q_rows + index;
     gpu::store_global(reinterpret_cast<Float4*>(p.partial_out + at * Spec::tuning.head_dim + column), o);
     if (c == 0) gpu::store_global(p.partial_lse + at, merged.stats.max + gpu::lg2(l));
     return;
@@ -222,7 +207,8 @@ __device__ __forceinline__ Merged merge_warps(const Smem<Spec>& smem, int row, i
 #pragma unroll
   for (int w = 0; w < kWarps; ++w) stats[w] = smem.stats[row][w];
 #pragma unroll
-  for (int w = 0; w < kWarps; ++w) partial[w] = smem.warp[w].partial[row][Maths<Spec>::place_partial(row, c)];
+  for (int w = 0; w < kWarps; ++w)
+    partial[w] = smem.warp[w].partial[row][WarpMaths<Spec>::place_partial(row, c)];
   return merge(stats, partial);
 }
 
@@ -258,17 +244,17 @@ __device__ __forceinline__ Merged merge_blocks(const Smem<Spec>& smem, int row, 
 
 // Each block merges its slice of the output columns from the shares of all.
 template <class Spec>
-__device__ __forceinline__ void merge_cluster(const ForwardParams& p, const Share& share, Smem<Spec>& smem) {
+__device__ __forceinline__ void merge_cluster(const Params& p, Smem<Spec>& smem) {
   constexpr Tuning kTuning = Spec::tuning;
   constexpr int kColumns = kTuning.head_dim / 4;
   const uint32_t rank = gpu::cluster_rank();
   gpu::cluster_wait();  // every peer's mbarrier is ready
-  for (int unit = gpu::thread_index(); unit < share.rows * kColumns; unit += kTuning.threads()) {
+  for (int unit = gpu::thread_index(); unit < p.rows * kColumns; unit += kTuning.threads()) {
     const int row = unit / kColumns, c = unit % kColumns;
     send<Spec>(smem, rank, row, c, merge_warps<Spec>(smem, row, c));
   }
   const int split = static_cast<int>(gpu::block_index()) / kTuning.cluster;
-  for (int unit = gpu::thread_index(); unit < share.rows * kTuning.slice(); unit += kTuning.threads()) {
+  for (int unit = gpu::thread_index(); unit < p.rows * kTuning.slice(); unit += kTuning.threads()) {
     // Whoever waits keeps the block, and so its shared memory, until the last peer has written.
     gpu::mbarrier_wait(gpu::shared_address(&smem.all_here), 0);
     const int row = unit / kTuning.slice(), c = unit % kTuning.slice();
@@ -278,10 +264,9 @@ __device__ __forceinline__ void merge_cluster(const ForwardParams& p, const Shar
 }
 
 template <class Spec>
-__device__ __forceinline__ void merge_block(const ForwardParams& p, const Share& share,
-                                            const Smem<Spec>& smem) {
+__device__ __forceinline__ void merge_block(const Params& p, const Smem<Spec>& smem) {
   constexpr int kColumns = Spec::tuning.head_dim / 4;
-  for (int unit = gpu::thread_index(); unit < share.rows * kColumns; unit += Spec::tuning.threads()) {
+  for (int unit = gpu::thread_index(); unit < p.rows * kColumns; unit += Spec::tuning.threads()) {
     const int row = unit / kColumns, c = unit % kColumns;
     store<Spec>(p, static_cast<int>(gpu::block_index()), row, c, merge_warps<Spec>(smem, row, c));
   }
@@ -289,8 +274,7 @@ __device__ __forceinline__ void merge_block(const ForwardParams& p, const Share&
 
 // Stride: how rows of K and V lie.
 template <class Spec, class Stride>
-__device__ __forceinline__ void decode(const ForwardParams& p, const Share& share, Stride k_stride,
-                                       Stride v_stride) {
+__device__ __forceinline__ void decode(const Params& p, Stride k_stride, Stride v_stride) {
   using T = typename Spec::Element;
   constexpr Tuning kTuning = Spec::tuning;
   auto& smem = gpu::shared<Smem<Spec>>();
@@ -300,13 +284,13 @@ __device__ __forceinline__ void decode(const ForwardParams& p, const Share& shar
   const unsigned kv_head = gpu::block_index_y();
   auto& own = smem.warp[warp];
 
-  if (share.programmatic) gpu::wait_for_previous_kernel();
+  if (p.programmatic) gpu::wait_for_previous_kernel();
   Range range{};
-  const int keys_of_warp = share.keys_per_warp;
+  const int keys_of_warp = p.keys_per_warp;
   const int block_first = static_cast<int>(gpu::block_index()) * kTuning.warps * keys_of_warp;
-  range.first = block_first + warp * (kTuning.interleaved ? kChunkKeys : keys_of_warp);
-  range.end = kTuning.interleaved ? block_first + kTuning.warps * keys_of_warp : range.first + keys_of_warp;
-  if (range.end > share.keys) range.end = share.keys;
+  range.first = block_first + warp * kChunkKeys;
+  range.end = block_first + kTuning.warps * keys_of_warp;
+  if (range.end > p.keys) range.end = p.keys;
   const auto copy_row = static_cast<unsigned>(range.first + lane / kTuning.chunks());
   const int copy_column = 8 * (lane % kTuning.chunks());
   const auto stream = [&](const View& tensor, Stride stride) {
@@ -322,7 +306,7 @@ __device__ __forceinline__ void decode(const ForwardParams& p, const Share& shar
   }
 
   // Q straight into fragments, while K is on its way.
-  Maths<Spec> maths(lane, share.rows);
+  WarpMaths<Spec> maths(lane, p.rows);
   maths.load_q(
       [&](int row) {
         const QueryRow query = packed_row(p, row);
@@ -332,49 +316,44 @@ __device__ __forceinline__ void decode(const ForwardParams& p, const Share& shar
                query.position * p.q.row_stride;
       },
       p.head_dim);
-  if (share.programmatic) gpu::let_next_kernel_start();
+  if (p.programmatic) gpu::let_next_kernel_start();
   if constexpr (kTuning.cluster > 1) {
     if (gpu::thread_index() == 0) {
       const uint32_t all_here = gpu::shared_address(&smem.all_here);
       gpu::mbarrier_init(all_here, 1);
       gpu::fence_mbarrier_init();
       gpu::mbarrier_arrive_expect_tx(
-          all_here, static_cast<uint32_t>(kTuning.cluster * share.rows * (kTuning.slice() * 16 + 8)));
+          all_here, static_cast<uint32_t>(kTuning.cluster * p.rows * (kTuning.slice() * 16 + 8)));
     }
     gpu::sync_warp();
     gpu::cluster_arrive_relaxed();
   }
 
-  range.seen_by_all = range.end;
-  maths.look([&](int) { return range.end; });
-  if (p.causal) {
-    const auto seen_at = [&](int position) {
-      const int visible = p.visible_keys(position);
-      return visible < range.end ? visible : range.end;
-    };
-    range.seen_by_all = seen_at(0);
-    maths.look([&](int row) { return seen_at(packed_row(p, row).position); });
-  }
-  attend<Spec, Stride>(range, p.scale_log2e, from, own, lane, maths);
+  const auto row_sees = [&](int row) {
+    const int visible = p.visible_keys(packed_row(p, row).position);
+    return visible < range.end ? visible : range.end;
+  };
+  range.seen_by_all = row_sees(0);
+  attend<Spec, Stride>(range, row_sees, p.scale_log2e, from, own, lane, maths);
   maths.publish(warp, smem);
   gpu::sync_block();
   if constexpr (kTuning.cluster > 1) {
-    merge_cluster<Spec>(p, share, smem);
+    merge_cluster<Spec>(p, smem);
   } else {
-    merge_block<Spec>(p, share, smem);
+    merge_block<Spec>(p, smem);
   }
 }
 
 template <class Spec>
 __global__ void __launch_bounds__(Spec::tuning.threads(), Spec::tuning.blocks_per_sm)
-    decode_forward(const __grid_constant__ ForwardParams p, const __grid_constant__ Share share) {
+    decode_forward(const __grid_constant__ Params p) {
   if constexpr (Spec::tuning.cluster > gpu::kMaxCluster) {
     gpu::refuse_architecture();
-  } else if (share.dense) {
+  } else if (p.dense) {
     using Dense = DenseRows<Spec::tuning.head_dim>;
-    decode<Spec>(p, share, Dense(), Dense());
+    decode<Spec>(p, Dense(), Dense());
   } else {
-    decode<Spec>(p, share, StridedRows{p.k.row_stride}, StridedRows{p.v.row_stride});
+    decode<Spec>(p, StridedRows{p.k.row_stride}, StridedRows{p.v.row_stride});
   }
 }
 
