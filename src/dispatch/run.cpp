@@ -32,11 +32,9 @@ kernels::ForwardParams params_for(const ForwardPlan& plan, const ForwardProblem&
   params.causal = p.mask != Mask::none;
   params.causal_shift = p.mask == Mask::causal ? static_cast<int>(p.kv_rows - p.q_rows) : 0;
   params.pack = plan.pack;
-  params.order = {.q_tiles = static_cast<int>((p.q_rows * plan.pack + plan.tile_q - 1) / plan.tile_q),
-                  .heads = static_cast<int>(p.q_heads) / plan.pack,
-                  .batch = static_cast<int>(p.batch),
-                  .heads_at_once = plan.heads_at_once,
-                  .last_first = plan.last_first};
+  params.order = {static_cast<int>((p.q_rows * plan.pack + plan.tile_q - 1) / plan.tile_q),
+                  static_cast<int>(p.q_heads) / plan.pack, static_cast<int>(p.batch), plan.heads_at_once,
+                  plan.last_first};
   params.num_splits = plan.num_splits;
   if (plan.num_splits > 1) {
     params.partial_out = static_cast<float*>(workspace.data);
