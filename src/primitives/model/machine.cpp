@@ -197,6 +197,7 @@ void Run::prepare(Block& block) {
     thread.exited = false;
     thread.waits_for = nullptr;
     thread.last = Where::current();
+    thread.events = 0;
     thread.copies.clear();
     thread.copy_groups = 0;
     thread.cluster_arrivals = 0;
@@ -225,6 +226,7 @@ void Run::run_until_done() {
 void Run::run_warp(Warp& warp) {
   uint32_t lanes = next_lanes(warp);
   at_ = warp.block;
+  if (tracing) trace_slice();
   while (lanes != 0) {
     const int lane = std::countr_zero(lanes);
     lanes &= lanes - 1;
@@ -296,11 +298,13 @@ const Statistics& statistics() { return counts; }
 void wait(const char* what, const Where& where) {
   current->waits_for = what;
   current->where = where;
+  if (tracing) trace_wait();
   current->warp->runnable &= ~(1U << current->lane);
   Fiber::suspend();
 }
 
 void wake(Thread& thread) {
+  if (tracing) trace_wake(thread);
   thread.waits_for = nullptr;
   thread.warp->runnable |= 1U << thread.lane;
 }
@@ -323,6 +327,7 @@ void run_grid(const gpu::LaunchShape& shape, const std::function<void()>& body) 
   if (shape.cluster < 1 || shape.cluster > 8) throw Failure("a cluster has 1 to 8 blocks");
   if (shape.blocks % static_cast<unsigned>(shape.cluster) != 0)
     throw Failure("the grid's width is not a multiple of the cluster's");
+  if (tracing) trace_launch(shape.kernel);
   Run this_run(shape, body);
   run = &this_run;
   struct Reset {

@@ -14,6 +14,7 @@
 
 #include "primitives/launch_shape.h"
 #include "primitives/model/fiber.h"
+#include "primitives/model/trace.h"
 
 namespace flashmoe::model {
 
@@ -40,9 +41,10 @@ struct Thread {
   bool exited = false;
   const char* waits_for = nullptr;  // null while it can run
   Where where{};                    // of the wait
-  Where last{};              // of the last primitive it called, for accesses that have no place of their own
-  std::vector<Copy> copies;  // in the order of issue
-  uint64_t copy_groups = 0;  // committed so far
+  Where last{};  // of the last primitive it called, for accesses that have no place of their own
+  std::size_t events = 0;         // of its warp's in the trace that it has passed
+  std::vector<Copy> copies;       // in the order of issue
+  uint64_t copy_groups = 0;       // committed so far
   uint64_t cluster_arrivals = 0;  // at the cluster's barrier
   uint64_t cluster_waits = 0;     // begun; one behind between an arrival and its wait
 };
@@ -64,6 +66,7 @@ struct Warp {
   uint32_t exited = 0;
   int priority = 0;
   Collective collective;
+  std::vector<std::size_t> events{};  // its own in the trace
 };
 
 struct BlockBarrier {
@@ -115,6 +118,7 @@ struct RemoteStore {
   uint32_t barrier;  // in the same block
   unsigned from;     // rank
   Where where;
+  uint64_t issued;  // for the trace
 };
 
 // Blocks that run at the same time. A launch without clusters runs clusters of one.
@@ -130,6 +134,13 @@ struct Cluster {
 
 // The thread that runs now. Null outside of kernels.
 extern Thread* current;
+
+// The current thread calls a primitive; `offset` is a place in shared memory where one matters. For reports,
+// and for the trace when there is one.
+inline void note(const char* what, const Where& where, int64_t offset = -1) {
+  current->last = where;
+  if (tracing) trace_event(what, where, offset);
+}
 
 // The current thread stops until wake().
 void wait(const char* what, const Where& where);

@@ -30,8 +30,8 @@ Mbarrier& own(uint32_t address, const char* what, const Where& where) {
   if (address >> kRankShift != 0) {
     report(std::string(what) + ": the mbarrier lies in another block's shared memory", where);
   }
+  note(what, where, int64_t{address} - kSharedWindow);
   Mbarrier& barrier = find(*current->block, address, what, where);
-  current->last = where;
   order_read(shared_place(address, kBarrierBytes, what, where), kBarrierBytes, false, where);
   return barrier;
 }
@@ -52,6 +52,7 @@ std::string land(const RemoteStore& store) {
            " of the cluster, which has ended";
   }
   std::memcpy(store.to.data, store.value.data(), store.bytes);
+  if (tracing) trace_behind_back("st_async", store.where, *store.to.block, store.issued);
   Mbarrier& barrier = store.to.block->mbarriers.at(store.barrier);
   barrier.bytes -= static_cast<int64_t>(store.bytes);
   if (barrier.pending == 0 && barrier.bytes < 0) {
@@ -63,6 +64,7 @@ std::string land(const RemoteStore& store) {
 
 void store_async(uint32_t to, const void* value, std::size_t bytes, uint32_t barrier, const char* what,
                  const Where& where) {
+  note(what, where);
   const Place place = remote_place(to, bytes, what, where);
   const Place signal = remote_place(barrier, kBarrierBytes, what, where);
   if (place.block != signal.block)
@@ -75,7 +77,7 @@ void store_async(uint32_t to, const void* value, std::size_t bytes, uint32_t bar
            where);
   }
   order_store_issued(place, bytes, told, where);
-  RemoteStore store{place, {}, bytes, signal.address, current->block->rank, where};
+  RemoteStore store{place, {}, bytes, signal.address, current->block->rank, where, tracing ? trace_now() : 0};
   std::memcpy(store.value.data(), value, bytes);
   if (settings().stores == CopyTime::early) {
     if (const std::string wrong = land(store); !wrong.empty()) report(wrong, where);
@@ -113,7 +115,7 @@ namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 using model::current;
 
 void mbarrier_init(uint32_t barrier, uint32_t arrivals, const model::Where& where) {
-  current->last = where;
+  model::note("mbarrier_init", where, int64_t{barrier} - model::kSharedWindow);
   const std::byte* word = model::shared_place(barrier, model::kBarrierBytes, "mbarrier_init", where);
   if (arrivals == 0) model::report("mbarrier_init: a phase needs at least one arrival", where);
   const auto [place, is_new] = current->block->mbarriers.try_emplace(barrier);
@@ -126,7 +128,8 @@ void mbarrier_init(uint32_t barrier, uint32_t arrivals, const model::Where& wher
   model::order_mbarrier_made(made);
 }
 
-void fence_mbarrier_init() {
+void fence_mbarrier_init(const model::Where& where) {
+  model::note("fence_mbarrier_init", where);
   for (auto& [address, barrier] : current->block->mbarriers) {
     if (barrier.init_by == current) barrier.fenced_by = current;
   }

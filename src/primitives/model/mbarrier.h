@@ -7,7 +7,7 @@
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
 void mbarrier_init(uint32_t barrier, uint32_t arrivals, const model::Where& where = model::Where::current());
-void fence_mbarrier_init();
+void fence_mbarrier_init(const model::Where& where = model::Where::current());
 void mbarrier_arrive_expect_tx(uint32_t barrier, uint32_t bytes,
                                const model::Where& where = model::Where::current());
 void mbarrier_wait(uint32_t barrier, uint32_t parity, const model::Where& where = model::Where::current());
