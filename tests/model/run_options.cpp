@@ -18,7 +18,8 @@ const char* const kRunUsage =
     "  --splits N       blocks that share the keys of one tile\n"
     "  --gpu NAME       to plan for (H200)\n"
     "  --seed N         schedule: 0 in turns, odd any warp any time, even some warps far ahead (0)\n"
-    "  --late LIST      what takes effect as late as it may: all, none, or some of copies,stores (all)\n"
+    "  --late LIST      what takes effect as late as it may: all, none, or some of copies,stores,tma,wgmma "
+    "(all)\n"
     "  --trace PATH     writes PATH.txt, and PATH.json for ui.perfetto.dev or chrome://tracing\n"
     "example: run_kernel --kernel small_forward --shape 1,1,128,64 --causal --seed 3 --trace build/trace\n";
 
@@ -70,16 +71,24 @@ void set_shape(Shape& shape, const std::string& list) {
 
 void set_late(model::Settings& settings, const std::string& list) {
   using model::CopyTime;
-  const auto set_all = [&](CopyTime time) { settings.copies = settings.stores = time; };
-  set_all(CopyTime::early);
+  struct Kind {
+    const char* name;
+    CopyTime model::Settings::*time;
+  };
+  const Kind kinds[] = {{"copies", &model::Settings::copies},
+                        {"stores", &model::Settings::stores},
+                        {"tma", &model::Settings::tma},
+                        {"wgmma", &model::Settings::wgmma}};
+  for (const Kind& kind : kinds) settings.*kind.time = CopyTime::early;
   for (const std::string& piece : pieces(list)) {
-    if (piece == "all") {
-      set_all(CopyTime::late);
-    } else if (piece != "none") {
-      settings.*named(piece, {&model::Settings::copies, &model::Settings::stores}, [](auto member) {
-        return member == &model::Settings::copies ? "copies" : "stores";
-      }) = CopyTime::late;
+    bool known = piece == "none";
+    for (const Kind& kind : kinds) {
+      if (piece != kind.name && piece != "all") continue;
+      settings.*kind.time = CopyTime::late;
+      known = true;
     }
+    if (!known)
+      throw std::invalid_argument("\"" + piece + "\" is none of all, none, copies, stores, tma, wgmma");
   }
 }
 
