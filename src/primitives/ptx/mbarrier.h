@@ -25,6 +25,11 @@ __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint32_t barrier, uint
                : "memory");
 }
 
+// mbarrier.arrive: one arrival; what this thread did before is seen by those who wait for the phase. Own barriers only.
+__device__ __forceinline__ void mbarrier_arrive(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 // mbarrier.try_wait.parity: whether the phase of this parity has completed; may give up after a while. What
 // peers stored is then visible to this thread.
 __device__ __forceinline__ bool mbarrier_try_wait_parity(uint32_t barrier, uint32_t parity) {
