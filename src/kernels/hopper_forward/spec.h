@@ -13,6 +13,9 @@ inline constexpr int kWarpgroup = 128;     // threads
 inline constexpr int kWarpgroupRows = 64;  // query rows per warpgroup: the height of a wgmma
 inline constexpr int kMaxPack = kWarpgroupRows;
 
+// How a math warpgroup orders its work: joint.cuh, ahead.cuh.
+enum class Schedule { joint, ahead };
+
 struct Tuning {         // every field but head_dim changes speed, never what is computed
   int head_dim;         // compiled; smaller ones are filled up with zeros by TMA
   int tile_kv;          // keys per pipeline stage; a multiple of 16
@@ -21,9 +24,10 @@ struct Tuning {         // every field but head_dim changes speed, never what is
   int q_slots;          // tiles of Q in shared memory
   bool q_in_registers;  // Q as the register operand of Q K^T: its slot is free again at once
   bool own_out;         // O leaves through shared memory of its own, else through that of Q
-  bool carry_over;      // the next tile's first Q K^T is issued with this tile's last P V; needs own_out
-  bool take_turns;      // warpgroups issue their matrix products one after the other
-  bool lazy_rescale;    // O is rescaled only when a row's maximum has grown by more than kLazyGrowth
+  Schedule schedule;
+  bool carry_over;    // the next tile's first Q K^T is issued with this tile's last P V; needs own_out
+  bool take_turns;    // warpgroups issue their matrix products one after the other
+  bool lazy_rescale;  // O is rescaled only when a row's maximum has grown by more than kLazyGrowth
 
   FLASHMOE_HD constexpr int tile_q() const { return kWarpgroupRows * math_warpgroups; }
   FLASHMOE_HD constexpr int threads() const { return kWarpgroup * (math_warpgroups + 1); }
@@ -33,38 +37,24 @@ struct Tuning {         // every field but head_dim changes speed, never what is
 inline constexpr float kLazyGrowth = 8;
 
 // Those that dispatch chooses come first, then those that benches compare them with. Figures: NOTES.md.
+// clang-format off
 inline constexpr Tuning kTunings[] = {
-    {.head_dim = 64,
-     .tile_kv = 128,
-     .math_warpgroups = 3,
-     .stages = 4,
-     .q_slots = 2,
-     .q_in_registers = false,
-     .own_out = true,
-     .carry_over = true,
-     .take_turns = true,
-     .lazy_rescale = true},
-    {.head_dim = 64,
-     .tile_kv = 128,
-     .math_warpgroups = 2,
-     .stages = 4,
-     .q_slots = 2,
-     .q_in_registers = true,
-     .own_out = true,
-     .carry_over = true,
-     .take_turns = true,
-     .lazy_rescale = true},
-    {.head_dim = 128,
-     .tile_kv = 128,
-     .math_warpgroups = 2,
-     .stages = 2,
-     .q_slots = 1,
-     .q_in_registers = true,
-     .own_out = true,
-     .carry_over = true,
-     .take_turns = true,
-     .lazy_rescale = true},
+    // head_dim, keys, warpgroups, stages, Q slots, Q in registers, own O, schedule, carry over, turns, lazy
+    {64, 128, 3, 4, 2, false, true, Schedule::joint, true, true, true},
+    {64, 128, 2, 4, 2, true, true, Schedule::joint, true, true, true},
+    {128, 128, 2, 2, 1, true, true, Schedule::joint, true, true, true},
+    {64, 128, 2, 4, 2, false, true, Schedule::ahead, true, false, true},
+    {64, 128, 2, 4, 2, true, true, Schedule::ahead, true, false, true},
+    {64, 112, 2, 4, 2, false, true, Schedule::ahead, true, false, true},
+    {64, 64, 3, 6, 2, false, true, Schedule::ahead, true, false, true},
+    {64, 64, 3, 6, 2, true, true, Schedule::ahead, true, false, true},
+    {64, 80, 3, 4, 2, false, true, Schedule::ahead, true, false, true},
+    {128, 64, 2, 4, 1, true, true, Schedule::ahead, true, false, true},
+    {128, 80, 2, 3, 1, true, true, Schedule::ahead, true, false, true},
+    {128, 96, 2, 2, 1, true, true, Schedule::ahead, true, false, true},
+    {128, 96, 2, 2, 1, false, true, Schedule::ahead, true, false, true},
 };
+// clang-format on
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
 
 // Registers per thread of the loading and of the other warpgroups. A block has 65,536: what the launch gave
