@@ -46,6 +46,22 @@ __device__ __forceinline__ bool mbarrier_try_wait_parity(uint32_t barrier, uint3
   return done != 0;
 }
 
+// The same where only this block and its own TMA loads arrive: does without what keeps up with other blocks' stores, which
+// drops everything that the SM has cached.
+__device__ __forceinline__ bool mbarrier_try_wait_parity_in_block(uint32_t barrier, uint32_t parity) {
+  uint32_t done;
+  asm volatile(
+      "{\n"
+      "  .reg .pred p;\n"
+      "  mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n"
+      "  selp.u32 %0, 1, 0, p;\n"
+      "}"
+      : "=r"(done)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+  return done != 0;
+}
+
 // st.async: 16 bytes to `to`, announced to `barrier` when they have landed. Both addresses come from mapa()
 // for the same block; `to` is a multiple of 16.
 __device__ __forceinline__ void st_async_16(uint32_t to, const float (&value)[4], uint32_t barrier) {
