@@ -38,8 +38,9 @@ int run(const RunOptions& options) {
   std::string wrong;
   const auto begin = std::chrono::steady_clock::now();
   try {
-    const auto plan =
-        run_on_model(problem, {.choice = options.choice, .settings = options.settings, .gpu = options.gpu});
+    const auto plan = run_on_model(
+        problem,
+        {.choice = options.choice, .settings = options.settings, .gpu = options.gpu, .sms = options.sms});
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     std::cout << dispatch::explain(plan, problem.problem, device::find(options.gpu)) << "ran on the model in "
               << took.count() << " ms, " << model::statistics().switches << " switches\n";
