@@ -62,11 +62,14 @@ std::string trouble_on_model(const Shape& shape, const dispatch::ForwardChoice& 
       Problem problem(shape);
       std::string wrong;
       try {
-        // Both at the same time on even seeds, one early and one late on odd ones.
+        // All at the same time on even seeds, some early and some late on odd ones.
         const bool late = (copies == model::CopyTime::late) == (seed % 2 == 0);
+        const model::CopyTime others = late ? model::CopyTime::late : model::CopyTime::early;
         const model::Settings settings{.seed = static_cast<uint64_t>(seed),
                                        .copies = copies,
-                                       .stores = late ? model::CopyTime::late : model::CopyTime::early};
+                                       .stores = others,
+                                       .tma = copies,
+                                       .wgmma = others};
         run_on_model(problem, {.choice = choice, .settings = settings, .claim_aligned = claim_aligned});
         wrong = problem.disagreement();
       } catch (const std::exception& failure) {
