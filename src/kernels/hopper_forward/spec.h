@@ -42,17 +42,21 @@ inline constexpr Tuning kTunings[] = {
     // head_dim, keys, warpgroups, stages, Q slots, Q in registers, own O, schedule, carry over, turns, lazy
     {64, 128, 3, 4, 2, false, true, Schedule::joint, true, true, true},
     {64, 128, 2, 4, 2, true, true, Schedule::joint, true, true, true},
+    {96, 128, 2, 3, 1, true, true, Schedule::joint, true, true, true},
     {128, 128, 2, 2, 1, true, true, Schedule::joint, true, true, true},
-    {64, 128, 2, 4, 2, false, true, Schedule::ahead, true, false, true},
-    {64, 128, 2, 4, 2, true, true, Schedule::ahead, true, false, true},
-    {64, 112, 2, 4, 2, false, true, Schedule::ahead, true, false, true},
+    {192, 80, 2, 2, 1, false, true, Schedule::joint, true, true, true},
+    {256, 80, 2, 2, 1, false, false, Schedule::joint, false, true, true},
     {64, 64, 3, 6, 2, false, true, Schedule::ahead, true, false, true},
     {64, 64, 3, 6, 2, true, true, Schedule::ahead, true, false, true},
-    {64, 80, 3, 4, 2, false, true, Schedule::ahead, true, false, true},
+    {64, 64, 2, 6, 2, true, true, Schedule::ahead, true, false, true},
+    {64, 96, 2, 5, 2, true, true, Schedule::ahead, true, false, true},
+    {64, 112, 2, 4, 2, true, true, Schedule::ahead, true, false, true},
     {128, 64, 2, 4, 1, true, true, Schedule::ahead, true, false, true},
-    {128, 80, 2, 3, 1, true, true, Schedule::ahead, true, false, true},
-    {128, 96, 2, 2, 1, true, true, Schedule::ahead, true, false, true},
-    {128, 96, 2, 2, 1, false, true, Schedule::ahead, true, false, true},
+    {128, 80, 2, 3, 1, false, true, Schedule::ahead, true, false, true},
+    {128, 128, 2, 2, 1, true, true, Schedule::joint, true, false, true},
+    {256, 80, 2, 2, 1, false, false, Schedule::joint, false, false, true},
+    {256, 64, 2, 2, 1, false, false, Schedule::joint, false, true, true},
+    {64, 128, 3, 4, 2, false, true, Schedule::joint, true, false, true},
 };
 // clang-format on
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
@@ -63,7 +67,7 @@ struct Registers {
   int load, math;
 };
 FLASHMOE_HD constexpr Registers registers_for(int math_warpgroups) {
-  return math_warpgroups == 3 ? Registers{32, 160} : Registers{40, 232};
+  return math_warpgroups == 3 ? Registers{32, 160} : Registers{24, 240};
 }
 
 template <class T, int kTuning>
