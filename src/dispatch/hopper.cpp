@@ -37,7 +37,8 @@ int hopper_pack(const ForwardProblem& p) {
 
 int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec) {
   if (p.head_dim > 64) return p.head_dim <= 96 ? 2 : p.head_dim <= 128 ? 3 : p.head_dim <= 192 ? 4 : 5;
-  // Tiles of 192 rows read K and V less often. Where they would leave SMs idle, or are mostly masked, 128 rows.
+  // Tiles of 192 rows read K and V less often. Where they would leave SMs idle, or are mostly masked, 128
+  // rows.
   const bool short_causal = p.mask != Mask::none && p.kv_rows <= 1024;
   const int64_t large = tiles(p, pack, hopper::kTunings[0].tile_q());
   return short_causal || large < spec.sms ? 1 : 0;
@@ -45,7 +46,7 @@ int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec) {
 
 bool hopper_pays(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
   // Twice the rate per SM (kernels/hopper_forward/NOTES.md), but no way to share the keys of a tile.
-  return 2 * tiles(p, plan.pack, plan.tile_q) >= spec.sms || p.kv_rows <= 512;
+  return 2 * plan.tiles >= static_cast<unsigned>(spec.sms) || p.kv_rows <= 512;
 }
 
 }  // namespace flashmoe::dispatch
