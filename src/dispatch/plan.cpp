@@ -78,7 +78,8 @@ void set_grid(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& sp
                " tiles, more than the 2^31 - 1 blocks of a grid",
            "split the batch over several calls");
   }
-  plan.blocks = static_cast<unsigned>(heads * tiles);
+  plan.tiles = static_cast<unsigned>(heads * tiles);
+  plan.blocks = plan.tiles;
   const bool causal = p.mask != Mask::none;
   plan.last_first = causal;
   plan.heads_at_once = causal ? heads_that_fit(p, heads, plan.pack, spec) : 1;
@@ -174,7 +175,7 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, std::
                    .pack = pack,
                    .reason = reason};
   set_grid(plan, p, spec);
-  plan.blocks = std::min(plan.blocks, static_cast<unsigned>(spec.sms));  // they stay, and share the tiles
+  plan.blocks = std::min(plan.tiles, static_cast<unsigned>(spec.sms));
   return plan;
 }
 
@@ -353,7 +354,7 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
     if (not_decode) refuse(std::string("the chosen kernel, decode_forward, does not take ") + not_decode);
     return plan_decode(problem, spec, choice, reason);
   }
-  const char* not_hopper = too_much_for_hopper(problem, addressing, spec);
+  const char* not_hopper = too_much_for_hopper(addressing, spec);
   if (kernel == ForwardKernel::hopper_forward) {
     if (not_hopper) refuse(std::string("the chosen kernel, hopper_forward, does not take ") + not_hopper);
     return plan_hopper(problem, spec, choice.tuning, reason);
@@ -439,6 +440,7 @@ std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, cons
   if (plan.pack > 1)
     text += "packed: the " + std::to_string(plan.pack) + " query heads of a K/V head share tiles\n";
   text += "grid: " + std::to_string(plan.blocks) + " blocks";
+  if (plan.blocks < plan.tiles) text += " that share " + std::to_string(plan.tiles) + " tiles";
   if (plan.cluster > 1) text += " x " + std::to_string(plan.cluster) + " in a cluster that shares the keys";
   if (plan.num_splits > 1)
     text += " x " + std::to_string(plan.num_splits) + " splits of the keys, then combine_splits";

@@ -31,7 +31,9 @@ struct ForwardPlan {
   bool last_first = false;  // the last row of tiles begins
   int num_splits = 1;       // blocks that share the keys of one tile
   int cluster = 1;          // blocks that share the keys of one tile and merge without a second kernel
-  unsigned blocks = 0;      // per split and rank in the cluster
+  unsigned tiles = 0;       // of query rows, over all heads
+  unsigned blocks =
+      0;  // per split and rank in the cluster; as many as tiles, or fewer that stay and share them
   std::size_t workspace_bytes = 0;
   ProgrammaticLaunch programmatic = ProgrammaticLaunch::off;
   const char* reason = "";  // for this kernel
