@@ -20,23 +20,24 @@ std::vector<RecordedCase> make_cases() {
   for (DType dtype : {DType::fp16, DType::bf16}) {
     for (int64_t dim : {64, 128}) {
       const Shape prefill{
-          .q_rows = 150, .kv_rows = 150, .head_dim = dim, .dtype = dtype, .mask = Mask::causal};
+          .q_rows = 140, .kv_rows = 140, .head_dim = dim, .dtype = dtype, .mask = Mask::causal};
       const Shape across{
-          .q_heads = 2, .kv_heads = 1, .q_rows = 70, .kv_rows = 200, .head_dim = dim, .dtype = dtype};
+          .q_heads = 2, .kv_heads = 1, .q_rows = 20, .kv_rows = 130, .head_dim = dim, .dtype = dtype};
       const Shape few{
-          .q_heads = 4, .kv_heads = 1, .q_rows = 1, .kv_rows = 500, .head_dim = dim, .dtype = dtype};
+          .q_heads = 4, .kv_heads = 1, .q_rows = 1, .kv_rows = 90, .head_dim = dim, .dtype = dtype};
       add(ForwardKernel::naive, {.q_rows = 20, .kv_rows = 50, .head_dim = dim, .dtype = dtype});
-      add(ForwardKernel::ampere_forward, prefill, 1);
+      add(ForwardKernel::ampere_forward, across, 1);
       add(ForwardKernel::ampere_forward, few, 3);
       add(ForwardKernel::hopper_forward, prefill);
       add(ForwardKernel::hopper_forward, across);
       add(ForwardKernel::small_forward,
-          {.q_rows = 40, .kv_rows = 100, .head_dim = dim, .dtype = dtype, .mask = Mask::causal});
+          {.q_rows = 24, .kv_rows = 70, .head_dim = dim, .dtype = dtype, .mask = Mask::causal});
       add(ForwardKernel::decode_forward, few);
     }
     for (int64_t dim : {96, 192, 256}) {
-      add(ForwardKernel::ampere_forward,
-          {.q_rows = 40, .kv_rows = 90, .head_dim = dim, .dtype = dtype, .mask = Mask::causal}, 1);
+      const Shape shape{.q_rows = 12, .kv_rows = 40, .head_dim = dim, .dtype = dtype, .mask = Mask::causal};
+      add(ForwardKernel::ampere_forward, shape, 1);
+      add(ForwardKernel::hopper_forward, shape);
     }
   }
   return cases;
