@@ -44,8 +44,17 @@ bench: build-release  ## Time the CPU kernels against PyTorch on this machine; J
 	@.venv/bin/python benches/attention_cpu.py --json build/bench/attention_cpu.json
 
 .PHONY: model-test
-model-test: build-release  ## Run every GPU kernel on the model of a GPU, on this machine's CPU
+ifdef KERNEL
+# One kernel and shape: make model-test KERNEL=small_forward SHAPE=1,1,128,64 TRACE=build/trace OPTIONS="--causal --seed 3"
+model-test: deps
+	@cmake --preset release -G "$(GENERATOR)" --log-level=WARNING
+	@cmake --build --preset release -j $(JOBS) --target run_kernel
+	@build/release/tests/run_kernel --kernel $(KERNEL) $(if $(SHAPE),--shape $(SHAPE)) $(if $(TRACE),--trace $(TRACE)) \
+	  $(OPTIONS)
+else
+model-test: build-release  ## Run every GPU kernel on the model of a GPU, on this machine's CPU; KERNEL=x for one
 	@ctest --preset release -j $(JOBS) -L model
+endif
 
 .PHONY: gpu-test
 gpu-test: build-cuda  ## The whole correctness suite on this machine's GPU

@@ -12,7 +12,7 @@ std::size_t forward_workspace_bytes(const ForwardProblem& problem) {
 }
 
 dispatch::ForwardPlan plan_forward(const ForwardProblem& problem, const ForwardArgs& args) {
-  return dispatch::plan_forward(problem, dispatch::rows_are_aligned(args), device::probe(),
+  return dispatch::plan_forward(problem, dispatch::addressing_of(args), device::probe(),
                                 {.programmatic = args.execution.programmatic});
 }
 

@@ -5,9 +5,12 @@
 #include <cmath>
 #include <limits>
 
+#include "dispatch/hopper.h"
 #include "flashmoe/error.h"
 #include "kernels/ampere_forward/launch.h"
 #include "kernels/decode_forward/spec.h"
+#include "kernels/hopper_forward/launch.h"
+#include "kernels/hopper_forward/spec.h"
 #include "kernels/naive/smem.h"
 #include "kernels/small_forward/spec.h"
 
@@ -75,7 +78,8 @@ void set_grid(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& sp
                " tiles, more than the 2^31 - 1 blocks of a grid",
            "split the batch over several calls");
   }
-  plan.blocks = static_cast<unsigned>(heads * tiles);
+  plan.tiles = static_cast<unsigned>(heads * tiles);
+  plan.blocks = plan.tiles;
   const bool causal = p.mask != Mask::none;
   plan.last_first = causal;
   plan.heads_at_once = causal ? heads_that_fit(p, heads, plan.pack, spec) : 1;
@@ -146,6 +150,32 @@ ForwardPlan plan_ampere(const ForwardProblem& p, bool aligned, const device::Spe
   set_grid(plan, p, spec);
   plan.num_splits = splits.value_or(choose_splits(plan, p, spec));
   plan.workspace_bytes = partials_bytes(plan, p);
+  return plan;
+}
+
+ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, std::optional<int> choice,
+                        const char* reason) {
+  namespace hopper = kernels::hopper_forward;
+  const int pack = hopper_pack(p);
+  if (choice &&
+      (*choice < 0 || *choice >= hopper::kNumTunings || hopper::kTunings[*choice].head_dim < p.head_dim)) {
+    refuse("tuning is " + std::to_string(*choice) + "; hopper_forward has 0 to " +
+           std::to_string(hopper::kNumTunings - 1) + ", and not all of them take head_dim " +
+           std::to_string(p.head_dim));
+  }
+  const int index = choice.value_or(hopper_tuning(p, pack, spec));
+  const hopper::Tuning& tuning = hopper::kTunings[index];
+  ForwardPlan plan{.kernel = ForwardKernel::hopper_forward,
+                   .head_dim = tuning.head_dim,
+                   .tile_q = tuning.tile_q(),
+                   .tile_kv = tuning.tile_kv,
+                   .threads = tuning.threads(),
+                   .smem_bytes = hopper::smem_bytes(index),
+                   .tuning = index,
+                   .pack = pack,
+                   .reason = reason};
+  set_grid(plan, p, spec);
+  plan.blocks = std::min(plan.tiles, static_cast<unsigned>(spec.sms));
   return plan;
 }
 
@@ -300,8 +330,9 @@ bool small_pays(const ForwardPlan& plan, const device::Spec& spec) {
   return plan.blocks <= static_cast<unsigned>(spec.sms);
 }
 
-ForwardPlan choose(const ForwardProblem& problem, bool aligned, const device::Spec& spec,
+ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const device::Spec& spec,
                    const ForwardChoice& choice) {
+  const bool aligned = addressing.aligned;
   check_limits(problem, spec);
   const char* scalar = needs_scalar(problem);
   if (choice.num_splits && (*choice.num_splits < 1 || *choice.num_splits > kMaxSplits)) {
@@ -323,6 +354,11 @@ ForwardPlan choose(const ForwardProblem& problem, bool aligned, const device::Sp
     if (not_decode) refuse(std::string("the chosen kernel, decode_forward, does not take ") + not_decode);
     return plan_decode(problem, spec, choice, reason);
   }
+  const char* not_hopper = too_much_for_hopper(addressing, spec);
+  if (kernel == ForwardKernel::hopper_forward) {
+    if (not_hopper) refuse(std::string("the chosen kernel, hopper_forward, does not take ") + not_hopper);
+    return plan_hopper(problem, spec, choice.tuning, reason);
+  }
   if (!choice.kernel && !choice.num_splits) {
     if (!too_much) {
       const ForwardPlan small = plan_small(problem, spec, "few keys and few rows: latency is all there is");
@@ -331,7 +367,16 @@ ForwardPlan choose(const ForwardProblem& problem, bool aligned, const device::Sp
     if (!not_decode)
       return plan_decode(problem, spec, {}, "few rows for many keys: reading them is all there is");
   }
-  return plan_ampere(problem, aligned, spec, choice.num_splits, reason);
+  if (choice.kernel || choice.num_splits)
+    return plan_ampere(problem, aligned, spec, choice.num_splits, reason);
+  if (!not_hopper) {
+    const ForwardPlan hopper = plan_hopper(problem, spec, {}, "16-bit inputs on sm_90: wgmma and TMA");
+    if (hopper_pays(hopper, problem, spec)) return hopper;
+    reason = "16-bit inputs: tensor cores; too few rows to fill this GPU without sharing out the keys";
+  } else if (spec.arch == 90) {
+    reason = not_hopper;
+  }
+  return plan_ampere(problem, aligned, spec, {}, reason);
 }
 
 ProgrammaticLaunch programmatic_for(const ForwardPlan& plan, const device::Spec& spec) {
@@ -364,6 +409,8 @@ const char* name_of(ForwardKernel kernel) {
       return "naive";
     case ForwardKernel::ampere_forward:
       return "ampere_forward";
+    case ForwardKernel::hopper_forward:
+      return "hopper_forward";
     case ForwardKernel::small_forward:
       return "small_forward";
     case ForwardKernel::decode_forward:
@@ -372,16 +419,20 @@ const char* name_of(ForwardKernel kernel) {
   return "?";
 }
 
-ForwardPlan plan_forward(const ForwardProblem& problem, bool aligned, const device::Spec& spec,
+ForwardPlan plan_forward(const ForwardProblem& problem, Addressing addressing, const device::Spec& spec,
                          const ForwardChoice& choice) {
-  ForwardPlan plan = choose(problem, aligned, spec, choice);
+  ForwardPlan plan = choose(problem, addressing, spec, choice);
   if (choice.programmatic) plan.programmatic = programmatic_for(plan, spec);
   return plan;
 }
 
 std::size_t forward_workspace_bytes(const ForwardProblem& problem, const device::Spec& spec) {
-  return std::max(plan_forward(problem, true, spec).workspace_bytes,
-                  plan_forward(problem, false, spec).workspace_bytes);
+  std::size_t bytes = 0;
+  for (const Addressing addressing :
+       {Addressing(true, true), Addressing(true, false), Addressing(false, false)}) {
+    bytes = std::max(bytes, plan_forward(problem, addressing, spec).workspace_bytes);
+  }
+  return bytes;
 }
 
 std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, const device::Spec& spec) {
@@ -392,6 +443,7 @@ std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, cons
   if (plan.pack > 1)
     text += "packed: the " + std::to_string(plan.pack) + " query heads of a K/V head share tiles\n";
   text += "grid: " + std::to_string(plan.blocks) + " blocks";
+  if (plan.blocks < plan.tiles) text += " that share " + std::to_string(plan.tiles) + " tiles";
   if (plan.cluster > 1) text += " x " + std::to_string(plan.cluster) + " in a cluster that shares the keys";
   if (plan.num_splits > 1)
     text += " x " + std::to_string(plan.num_splits) + " splits of the keys, then combine_splits";

@@ -11,7 +11,7 @@
 
 namespace flashmoe::dispatch {
 
-enum class ForwardKernel { naive, ampere_forward, small_forward, decode_forward };
+enum class ForwardKernel { naive, ampere_forward, hopper_forward, small_forward, decode_forward };
 
 const char* name_of(ForwardKernel kernel);
 
@@ -25,29 +25,41 @@ struct ForwardPlan {
   int tile_kv = 0;
   int threads = 0;
   int smem_bytes = 0;
-  int tuning = -1;          // small_forward, decode_forward: which of its configurations
+  int tuning = -1;          // which of the kernel's configurations, where it has a table of them
   int pack = 1;             // query heads that one tile treats as one matrix
   int heads_at_once = 1;    // heads whose tiles interleave
   bool last_first = false;  // the last row of tiles begins
   int num_splits = 1;       // blocks that share the keys of one tile
   int cluster = 1;          // blocks that share the keys of one tile and merge without a second kernel
-  unsigned blocks = 0;      // per split and rank in the cluster
+  unsigned tiles = 0;       // of query rows, over all heads
+  unsigned blocks =
+      0;  // per split and rank in the cluster; as many as tiles, or fewer that stay and share them
   std::size_t workspace_bytes = 0;
   ProgrammaticLaunch programmatic = ProgrammaticLaunch::off;
   const char* reason = "";  // for this kernel
+};
+
+// What a plan needs to know of pointers and strides.
+struct Addressing {
+  bool aligned;  // every row of q, k, v and out begins at a multiple of 16 bytes
+  bool boxes;    // and TMA takes their strides: positive, where a dimension has more than one element, and
+                 // below 2^40 bytes
+
+  Addressing(bool all)
+      : aligned(all), boxes(all) {}  // NOLINT: either as most tensors are, or nothing of the kind
+  Addressing(bool rows_aligned, bool tma) : aligned(rows_aligned), boxes(tma) {}
 };
 
 // What a caller may insist on (tests and benches do), and what it allows.
 struct ForwardChoice {
   std::optional<ForwardKernel> kernel{};
   std::optional<int> num_splits{};
-  std::optional<int> tuning{};  // decode_forward: an index into its table
-  bool programmatic = false;  // programmatic dependent launch, where kernel and GPU can
+  std::optional<int> tuning{};  // decode_forward, hopper_forward: an index into its table
+  bool programmatic = false;    // programmatic dependent launch, where kernel and GPU can
 };
 
-// `aligned`: every row of q, k, v and out begins at a multiple of 16 bytes. Throws Error when no kernel takes
-// the problem, or the chosen one does not.
-ForwardPlan plan_forward(const ForwardProblem& problem, bool aligned, const device::Spec& spec,
+// Throws Error when no kernel takes the problem, or the chosen one does not.
+ForwardPlan plan_forward(const ForwardProblem& problem, Addressing addressing, const device::Spec& spec,
                          const ForwardChoice& choice = {});
 
 // Enough workspace whatever the data pointers turn out to be aligned to.

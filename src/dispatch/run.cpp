@@ -5,6 +5,7 @@
 #include "kernels/ampere_forward/launch.h"
 #include "kernels/combine_splits/launch.h"
 #include "kernels/decode_forward/launch.h"
+#include "kernels/hopper_forward/launch.h"
 #include "kernels/naive/launch.h"
 #include "kernels/small_forward/launch.h"
 
@@ -55,6 +56,9 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
       break;
     case ForwardKernel::ampere_forward:
       kernels::ampere_forward::launch(problem.dtype, plan.aligned, params, plan.blocks, stream);
+      break;
+    case ForwardKernel::hopper_forward:
+      kernels::hopper_forward::launch(problem.dtype, params, plan.tuning, plan.blocks, stream);
       break;
     case ForwardKernel::small_forward:
       kernels::small::launch(problem.dtype, params, plan.tuning, programmatic, stream);

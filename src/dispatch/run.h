@@ -8,8 +8,7 @@
 
 namespace flashmoe::dispatch {
 
-// Whether every row of q, k, v and out begins at a multiple of 16 bytes.
-bool rows_are_aligned(const ForwardArgs& args);
+Addressing addressing_of(const ForwardArgs& args);
 
 inline namespace FLASHMOE_TARGET {
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace flashmoe::dispatch {
 namespace {
 
@@ -42,7 +44,9 @@ TEST(Plan, CoversEveryRowOnce) {
       p.kv_heads = 2;
       const auto plan = plan_forward(p, true, device::find("H200"));
       const int64_t tiles = (rows * plan.pack + plan.tile_q - 1) / plan.tile_q;
-      EXPECT_EQ(plan.blocks, tiles * p.batch * p.q_heads / plan.pack) << rows << " rows, group of " << group;
+      EXPECT_EQ(plan.tiles, tiles * p.batch * p.q_heads / plan.pack) << rows << " rows, group of " << group;
+      const bool shared = plan.kernel == ForwardKernel::hopper_forward;
+      EXPECT_EQ(plan.blocks, shared ? std::min(plan.tiles, 132U) : plan.tiles);
     }
   }
 }
@@ -62,8 +66,50 @@ TEST(Plan, ShortSequencesTakeTheLatencyPathWhileOneWaveHoldsThem) {
   const auto& gpu = device::find("H200");
   EXPECT_EQ(plan_forward(problem(1, 1, 128, 128, 64), true, gpu).kernel, ForwardKernel::small_forward);
   EXPECT_EQ(plan_forward(problem(1, 8, 128, 128, 64), true, gpu).kernel, ForwardKernel::small_forward);
-  EXPECT_EQ(plan_forward(problem(64, 32, 128, 128, 64), true, gpu).kernel, ForwardKernel::ampere_forward);
+  EXPECT_EQ(plan_forward(problem(64, 32, 128, 128, 64), true, gpu).kernel, ForwardKernel::hopper_forward);
   EXPECT_EQ(plan_forward(problem(1, 1, 128, 128, 64), false, gpu).kernel, ForwardKernel::ampere_forward);
+}
+
+TEST(Plan, HopperTakesLargeProblemsOfItsOwnGpus) {
+  const ForwardProblem large = problem(4, 16, 4096, 4096, 128);
+  const auto& h200 = device::find("H200");
+  const auto plan = plan_forward(large, true, h200);
+  EXPECT_EQ(plan.kernel, ForwardKernel::hopper_forward);
+  EXPECT_EQ(plan.blocks, 132U);
+  EXPECT_EQ(plan.tiles, 4U * 16 * 32);
+  EXPECT_NE(explain(plan, large, h200).find("132 blocks that share 2048 tiles"), std::string::npos);
+  for (const char* other : {"A100", "L4"}) {
+    EXPECT_EQ(plan_forward(large, true, device::find(other)).kernel, ForwardKernel::ampere_forward);
+    EXPECT_THROW(plan_forward(large, true, device::find(other), {.kernel = ForwardKernel::hopper_forward}),
+                 Error);
+  }
+  device::Spec without_code = h200;  // a build that leaves sm_90a out
+  without_code.max_cluster = 1;
+  EXPECT_EQ(plan_forward(large, true, without_code).kernel, ForwardKernel::ampere_forward);
+}
+
+TEST(Plan, SaysWhyHopperDoesNotTakeIt) {
+  const ForwardProblem large = problem(4, 16, 4096, 4096, 128);
+  const auto& gpu = device::find("H200");
+  const auto why = [&](Addressing addressing) {
+    return std::string(plan_forward(large, addressing, gpu).reason);
+  };
+  EXPECT_NE(why({false, false}).find("multiples of 16 bytes"), std::string::npos);
+  EXPECT_NE(why({true, false}).find("strides that TMA does not take"), std::string::npos);
+  EXPECT_THROW(plan_forward(large, Addressing(true, false), gpu, {.kernel = ForwardKernel::hopper_forward}),
+               Error);
+}
+
+TEST(Plan, HopperPacksHeadsWhereTilesWouldBeMostlyEmpty) {
+  const auto& gpu = device::find("H200");
+  const auto pack = [&](int64_t rows, int64_t group) {
+    ForwardProblem p = problem(8, 8 * group, rows, 4096, 128);
+    p.kv_heads = 8;
+    return plan_forward(p, true, gpu, {.kernel = ForwardKernel::hopper_forward}).pack;
+  };
+  EXPECT_EQ(pack(16, 8), 8);
+  EXPECT_EQ(pack(4096, 8), 1);
+  EXPECT_EQ(pack(16, 7), 1);  // 64 rows are no multiple of 7
 }
 
 TEST(Plan, FewRowsAndManyKeysAreSplitUntilTheGpuIsBusy) {

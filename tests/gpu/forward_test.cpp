@@ -8,6 +8,7 @@
 #include "device/probe.h"
 #include "gpu/on_gpu.h"
 #include "kernels/decode_forward/spec.h"
+#include "kernels/hopper_forward/spec.h"
 
 namespace flashmoe::test {
 namespace {
@@ -73,6 +74,56 @@ TEST(GpuSmall, EveryConfigurationOfDecodeOnce) {
         EXPECT_RUNS_ON_GPU(shape,
                            {.kernel = ForwardKernel::decode_forward, .num_splits = splits, .tuning = tuning});
       }
+    }
+  }
+}
+
+TEST(GpuSmall, EveryConfigurationOfHopperOnce) {
+  SKIP_WITHOUT_GPU();
+  if (device::probe().arch != 90) GTEST_SKIP() << "hopper_forward needs compute capability 9.0";
+  for (int tuning = 0; tuning < kernels::hopper_forward::kNumTunings; ++tuning) {
+    const kernels::hopper_forward::Tuning& t = kernels::hopper_forward::kTunings[tuning];
+    const ForwardChoice choice{.kernel = ForwardKernel::hopper_forward, .tuning = tuning};
+    for (DType dtype : {DType::fp16, DType::bf16}) {
+      for (Mask mask : {Mask::none, Mask::causal, Mask::causal_top_left}) {
+        EXPECT_RUNS_ON_GPU({.batch = 2,
+                            .q_heads = 4,
+                            .kv_heads = 2,
+                            .q_rows = 200,
+                            .kv_rows = 3 * t.tile_kv + 5,
+                            .head_dim = t.head_dim,
+                            .dtype = dtype,
+                            .mask = mask},
+                           choice);
+      }
+      EXPECT_RUNS_ON_GPU({.q_heads = 8,
+                          .kv_heads = 1,
+                          .q_rows = 30,
+                          .kv_rows = 400,
+                          .head_dim = t.head_dim - 8,
+                          .dtype = dtype,
+                          .mask = Mask::causal,
+                          .layout = Layout::bshd},
+                         choice);
+    }
+  }
+}
+
+// More tiles than the GPU has SMs, of one block of keys and of several.
+TEST(GpuForward, HopperGoesFromTileToTile) {
+  SKIP_WITHOUT_GPU();
+  if (device::probe().arch != 90) GTEST_SKIP() << "hopper_forward needs compute capability 9.0";
+  for (int tuning = 0; tuning < kernels::hopper_forward::kNumTunings; ++tuning) {
+    const kernels::hopper_forward::Tuning& t = kernels::hopper_forward::kTunings[tuning];
+    for (int64_t keys : {t.tile_kv, 2 * t.tile_kv + 9}) {
+      EXPECT_RUNS_ON_GPU({.q_heads = 160,
+                          .kv_heads = 80,
+                          .q_rows = t.tile_q() + 2,
+                          .kv_rows = keys,
+                          .head_dim = t.head_dim,
+                          .dtype = DType::bf16,
+                          .mask = Mask::causal},
+                         {.kernel = ForwardKernel::hopper_forward, .tuning = tuning});
     }
   }
 }

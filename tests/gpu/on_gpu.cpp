@@ -112,7 +112,7 @@ void GpuProblem::poison_outputs() {
 dispatch::ForwardPlan GpuProblem::launch(const dispatch::ForwardChoice& choice, void* stream) {
   args.execution.stream = stream;
   const auto plan =
-      dispatch::plan_forward(host_.problem, dispatch::rows_are_aligned(args), device::probe(), choice);
+      dispatch::plan_forward(host_.problem, dispatch::addressing_of(args), device::probe(), choice);
   if (!workspace_ || workspace_->bytes() < plan.workspace_bytes) {
     workspace_ = std::make_unique<DeviceBuffer>(plan.workspace_bytes);
   }

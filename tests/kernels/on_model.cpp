@@ -39,8 +39,10 @@ dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how, const L
         "lse", args.lse,
         static_cast<std::size_t>(args.q.sizes[0] * args.q.sizes[1] * args.q.sizes[2]) * sizeof(float), true);
   }
-  const bool aligned = how.claim_aligned && dispatch::rows_are_aligned(args);
-  const auto plan = dispatch::plan_forward(problem.problem, aligned, device::find(how.gpu), how.choice);
+  const dispatch::Addressing addressing = how.claim_aligned ? dispatch::addressing_of(args) : false;
+  device::Spec spec = device::find(how.gpu);
+  if (how.sms > 0) spec.sms = how.sms;
+  const auto plan = dispatch::plan_forward(problem.problem, addressing, spec, how.choice);
   // A heap block of exactly this size, full of NaN patterns.
   const std::unique_ptr<std::byte[]> space(new std::byte[plan.workspace_bytes + kWorkspaceAlignment]);
   std::memset(space.get(), 0xFF, plan.workspace_bytes + kWorkspaceAlignment);
@@ -62,11 +64,14 @@ std::string trouble_on_model(const Shape& shape, const dispatch::ForwardChoice& 
       Problem problem(shape);
       std::string wrong;
       try {
-        // Both at the same time on even seeds, one early and one late on odd ones.
+        // All at the same time on even seeds, some early and some late on odd ones.
         const bool late = (copies == model::CopyTime::late) == (seed % 2 == 0);
+        const model::CopyTime others = late ? model::CopyTime::late : model::CopyTime::early;
         const model::Settings settings{.seed = static_cast<uint64_t>(seed),
                                        .copies = copies,
-                                       .stores = late ? model::CopyTime::late : model::CopyTime::early};
+                                       .stores = others,
+                                       .tma = copies,
+                                       .wgmma = others};
         run_on_model(problem, {.choice = choice, .settings = settings, .claim_aligned = claim_aligned});
         wrong = problem.disagreement();
       } catch (const std::exception& failure) {

@@ -84,6 +84,10 @@ RandomCase random_case(uint64_t seed) {
         c.choice = {.kernel = ForwardKernel::small_forward};
         break;
       }
+      if (s.head_dim % 8 == 0 && s.layout != Layout::padded && draw.between(0, 1)) {
+        c.choice = {.kernel = ForwardKernel::hopper_forward};
+        break;
+      }
       c.choice = {.kernel = ForwardKernel::ampere_forward,
                   .num_splits = static_cast<int>(draw.between(1, 4))};
   }

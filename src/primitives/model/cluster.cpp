@@ -36,6 +36,7 @@ namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 using model::current;
 
 void cluster_arrive_relaxed(const model::Where& where) {
+  model::note("cluster_arrive_relaxed", where);
   model::Cluster& cluster = *current->block->cluster;
   if (current->cluster_arrivals != current->cluster_waits) {
     model::report("cluster_arrive_relaxed: this thread has already arrived and not waited since", where);
@@ -53,6 +54,7 @@ void cluster_arrive_relaxed(const model::Where& where) {
 }
 
 void cluster_wait(const model::Where& where) {
+  model::note("cluster_wait", where);
   model::Cluster& cluster = *current->block->cluster;
   if (current->cluster_arrivals == current->cluster_waits) {
     model::report("cluster_wait: this thread has not arrived", where);

@@ -22,7 +22,7 @@ void land(const Copy& copy) {
 
 void wait_for_copies(uint64_t pending, const Where& where) {
   auto& copies = current->copies;
-  current->last = where;
+  note("cp_async_wait", where);
   if (!copies.empty() && copies.back().group == current->copy_groups) {
     report("cp_async_wait: this thread has issued copies that it never committed", where);
   }
@@ -39,6 +39,7 @@ void wait_for_copies(uint64_t pending, const Where& where) {
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
 void cp_async_16(uint32_t to, const void* from, int bytes, const model::Where& where) {
+  model::note("cp_async_16", where);
   if (bytes < 0 || bytes > 16)
     model::report("cp_async_16: asked for " + std::to_string(bytes) + " bytes", where);
   if (reinterpret_cast<std::uintptr_t>(from) % 16 != 0) {
@@ -47,7 +48,6 @@ void cp_async_16(uint32_t to, const void* from, int bytes, const model::Where& w
   if (bytes > 0) model::check_global(from, static_cast<std::size_t>(bytes), false, where);
   const model::Copy copy{model::shared_place(to, 16, "cp_async_16", where),
                          static_cast<const std::byte*>(from), bytes, model::current->copy_groups};
-  model::current->last = where;
   model::order_copy_issued(copy.to, where);
   if (model::settings().copies == model::CopyTime::early) {
     model::land(copy);
@@ -57,6 +57,9 @@ void cp_async_16(uint32_t to, const void* from, int bytes, const model::Where& w
   model::current->copies.push_back(copy);
 }
 
-void cp_async_commit() { ++model::current->copy_groups; }
+void cp_async_commit(const model::Where& where) {
+  model::note("cp_async_commit", where);
+  ++model::current->copy_groups;
+}
 
 }  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

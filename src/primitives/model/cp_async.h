@@ -12,7 +12,7 @@ namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
 void cp_async_16(uint32_t to, const void* from, int bytes,
                  const model::Where& where = model::Where::current());
-void cp_async_commit();
+void cp_async_commit(const model::Where& where = model::Where::current());
 
 template <int kPending>
 void cp_async_wait(const model::Where& where = model::Where::current()) {

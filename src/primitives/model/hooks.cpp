@@ -18,7 +18,7 @@ void access(const void* address, std::size_t bytes, bool write) {
                ", outside of the block's " + std::to_string(block.smem_bytes) + " bytes of shared memory",
            current->last);
   }
-  write ? order_write(place, bytes, current->last) : order_read(place, bytes, false, current->last);
+  write ? order_write(place, bytes, false, current->last) : order_read(place, bytes, false, current->last);
 }
 
 }  // namespace

@@ -73,6 +73,9 @@ std::vector<std::unique_ptr<Thread>>& thread_pool() {
   return pool;
 }
 
+// What a launch gives each thread of a kernel whose launch bounds ask for one block per SM.
+int registers_at_start(int threads) { return std::min(65536 / threads / 8 * 8, 256); }
+
 // Leaves a thread that broke a rule, so that what its frames own is freed.
 struct Stop {};
 
@@ -84,6 +87,8 @@ void live() {
         Where::current());
   }
   check_cluster_at_end(*current);
+  check_box_stores_at_end(*current);
+  check_products_at_end(*current);
   current->exited = true;
   current->warp->exited |= 1U << current->lane;
   current->warp->runnable &= ~(1U << current->lane);
@@ -157,7 +162,7 @@ void Run::one_cluster(unsigned x, unsigned y, unsigned z) {
   cluster_.arrived = 0;
   cluster_.meetings = 0;
   cluster_.waiting.clear();
-  cluster_.stores.clear();
+  cluster_.pending.clear();
   for (Block& block : cluster_.blocks) {
     block.x = x + block.rank;
     block.y = y;
@@ -178,6 +183,10 @@ void Run::prepare(Block& block) {
   block.exited = 0;
   block.mbarriers.clear();
   block.barrier = {};
+  block.named_barriers = {};
+  block.free_registers = 0;
+  block.waiting_for_registers.clear();
+  prepare_warpgroups(block);
   std::fill_n(block.smem - kGuardBytes, kGuardBytes, kGuard);
   std::fill_n(block.smem, block.smem_bytes, kPoison);
   std::fill_n(block.smem + block.smem_bytes, kGuardBytes, kGuard);
@@ -197,10 +206,20 @@ void Run::prepare(Block& block) {
     thread.exited = false;
     thread.waits_for = nullptr;
     thread.last = Where::current();
+    thread.events = 0;
     thread.copies.clear();
     thread.copy_groups = 0;
     thread.cluster_arrivals = 0;
     thread.cluster_waits = 0;
+    thread.proxy_fences = 0;
+    thread.registers = registers_at_start(shape_.threads);
+    thread.box_stores.clear();
+    thread.box_group_open = false;
+    thread.box_stores_waited = 0;
+    thread.products = 0;
+    thread.product_groups.clear();
+    thread.products_waited = 0;
+    thread.products_fenced = false;
     thread.warp->lanes |= 1U << thread.lane;
     thread.fiber.prepare(&thread_main);
   }
@@ -213,9 +232,12 @@ void Run::run_until_done() {
       run_warp(*warp);
       continue;
     }
-    std::string wrong;
-    if (!land_a_store(cluster_, varied_ ? random_() : 0, wrong)) break;
-    if (!wrong.empty()) fail(wrong);
+    if (cluster_.pending.empty()) break;
+    const std::size_t chosen = varied_ ? random_() % cluster_.pending.size() : 0;
+    const Pending perform = std::move(cluster_.pending[chosen]);
+    cluster_.pending.erase(cluster_.pending.begin() + static_cast<std::ptrdiff_t>(chosen));
+    if (tracing) trace_slice();
+    if (const std::string wrong = perform(); !wrong.empty()) fail(wrong);
   }
   const bool ended = std::all_of(cluster_.blocks.begin(), cluster_.blocks.end(),
                                  [](const Block& block) { return block.ended(); });
@@ -225,6 +247,7 @@ void Run::run_until_done() {
 void Run::run_warp(Warp& warp) {
   uint32_t lanes = next_lanes(warp);
   at_ = warp.block;
+  if (tracing) trace_slice();
   while (lanes != 0) {
     const int lane = std::countr_zero(lanes);
     lanes &= lanes - 1;
@@ -293,14 +316,28 @@ Settings& settings() {
 
 const Statistics& statistics() { return counts; }
 
-void wait(const char* what, const Where& where) {
+void yield() { Fiber::suspend(); }
+
+void behind_back(CopyTime time, Pending perform, const Where& where) {
+  if (time == CopyTime::late) {
+    current->block->cluster->pending.push_back(std::move(perform));
+  } else if (const std::string wrong = perform(); !wrong.empty()) {
+    report(wrong, where);
+  }
+}
+
+void wait(const char* what, const Where& where, int64_t on, int parity) {
   current->waits_for = what;
+  current->waits_on = on;
+  current->waits_parity = parity;
   current->where = where;
+  if (tracing) trace_wait();
   current->warp->runnable &= ~(1U << current->lane);
   Fiber::suspend();
 }
 
 void wake(Thread& thread) {
+  if (tracing) trace_wake(thread);
   thread.waits_for = nullptr;
   thread.warp->runnable |= 1U << thread.lane;
 }
@@ -323,6 +360,7 @@ void run_grid(const gpu::LaunchShape& shape, const std::function<void()>& body) 
   if (shape.cluster < 1 || shape.cluster > 8) throw Failure("a cluster has 1 to 8 blocks");
   if (shape.blocks % static_cast<unsigned>(shape.cluster) != 0)
     throw Failure("the grid's width is not a multiple of the cluster's");
+  if (tracing) trace_launch(shape.kernel);
   Run this_run(shape, body);
   run = &this_run;
   struct Reset {

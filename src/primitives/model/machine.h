@@ -14,14 +14,18 @@
 
 #include "primitives/launch_shape.h"
 #include "primitives/model/fiber.h"
+#include "primitives/model/settings.h"
+#include "primitives/model/trace.h"
 
 namespace flashmoe::model {
 
 using Where = std::source_location;
+using Clock = std::vector<uint32_t>;  // of order.h: what is known of every warp, and of more
 
 struct Block;
 struct Cluster;
 struct Warp;
+struct Warpgroup;  // wgmma.cpp
 
 // One cp.async that has not taken effect.
 struct Copy {
@@ -29,6 +33,11 @@ struct Copy {
   const std::byte* from;
   int bytes;       // from memory; zeros up to 16
   uint64_t group;  // the commit group of its thread
+};
+
+// One group of a thread's TMA stores.
+struct BoxStores {
+  int reading = 0;  // that have not read shared memory
 };
 
 struct Thread {
@@ -41,10 +50,22 @@ struct Thread {
   const char* waits_for = nullptr;  // null while it can run
   Where where{};                    // of the wait
   Where last{};              // of the last primitive it called, for accesses that have no place of their own
+  std::size_t events = 0;    // of its warp's in the trace that it has passed
   std::vector<Copy> copies;  // in the order of issue
   uint64_t copy_groups = 0;  // committed so far
   uint64_t cluster_arrivals = 0;  // at the cluster's barrier
   uint64_t cluster_waits = 0;     // begun; one behind between an arrival and its wait
+  int64_t waits_on = -1;          // which barrier, by number or shared offset
+  int waits_parity = -1;
+  uint64_t proxy_fences = 0;
+  int registers = 0;
+  std::vector<BoxStores> box_stores;     // by group
+  bool box_group_open = false;           // the last one
+  std::size_t box_stores_waited = 0;     // groups, for their reads
+  uint64_t products = 0;                 // wgmmas issued
+  std::vector<uint64_t> product_groups;  // committed: wgmmas issued by then
+  uint64_t products_waited = 0;
+  bool products_fenced = false;  // no wait since the last wgmma_fence
 };
 
 // One warp-wide operation that some lanes have reached and others not.
@@ -64,11 +85,21 @@ struct Warp {
   uint32_t exited = 0;
   int priority = 0;
   Collective collective;
+  std::vector<std::size_t> events{};  // its own in the trace
 };
 
 struct BlockBarrier {
   int arrived = 0;
   std::vector<Thread*> waiting;
+};
+
+struct NamedBarrier {
+  int threads = 0;  // that it waits for; 0 while nobody has come
+  int arrived = 0;
+  std::vector<Thread*> waiting{};
+  Clock clock{};   // of those who have come
+  Clock opened{};  // of those who came when it last opened
+  Where where{};   // of the first arrival
 };
 
 // A barrier in shared memory. A phase ends when all arrivals have come, and all bytes that they announced.
@@ -81,11 +112,25 @@ struct Mbarrier {
   const Thread* fenced_by = nullptr;  // by fence_mbarrier_init
   uint64_t published_by = 0;  // the meeting of the cluster before which peers can't know of it; 0: none yet
   std::vector<Thread*> waiting{};
-  int16_t number = 0;  // among those that order.h keeps clocks of
-  Where where{};       // of its init
+  Where where{};  // of its init
+
+  // For order.h
+  struct Wait {
+    uint64_t phase = 0;  // that had been reached
+    uint32_t clock = 0;
+    Where where{};
+  };
+  int16_t number = 0;              // among the components of clocks
+  Clock arriving{};                // of all arrivals so far
+  Clock completed{};               // of those that ended a phase
+  std::vector<Wait> last_waits{};  // by warp
 };
 
 struct Block {
+  Block();
+  Block(Block&&) noexcept;
+  ~Block();
+
   unsigned x = 0, y = 0, z = 0;
   Cluster* cluster = nullptr;
   unsigned rank = 0;  // in the cluster
@@ -96,6 +141,10 @@ struct Block {
   std::vector<Warp> warps;
   std::vector<Thread*> threads;
   BlockBarrier barrier;
+  std::array<NamedBarrier, 16> named_barriers{};
+  int free_registers = 0;  // per lane, of the whole block
+  std::vector<Thread*> waiting_for_registers{};
+  std::vector<std::unique_ptr<Warpgroup>> warpgroups{};
 
   bool ended() const { return exited == threads.size(); }
 };
@@ -107,15 +156,9 @@ struct Place {
   std::byte* data;
 };
 
-// One st.async that has not landed.
-struct RemoteStore {
-  Place to;
-  std::array<std::byte, 16> value;
-  std::size_t bytes;
-  uint32_t barrier;  // in the same block
-  unsigned from;     // rank
-  Where where;
-};
+// What goes on behind the threads' backs and has not taken effect: performs it, and returns what is wrong or
+// "".
+using Pending = std::function<std::string()>;
 
 // Blocks that run at the same time. A launch without clusters runs clusters of one.
 struct Cluster {
@@ -123,7 +166,7 @@ struct Cluster {
   int arrived = 0;  // at the barrier
   uint64_t meetings = 0;
   std::vector<Thread*> waiting{};
-  std::vector<RemoteStore> stores{};
+  std::vector<Pending> pending{};
 
   int threads() const { return static_cast<int>(blocks.size() * blocks.front().threads.size()); }
 };
@@ -131,8 +174,21 @@ struct Cluster {
 // The thread that runs now. Null outside of kernels.
 extern Thread* current;
 
-// The current thread stops until wake().
-void wait(const char* what, const Where& where);
+// The current thread calls a primitive; `offset` is a place in shared memory where one matters. For reports,
+// and for the trace when there is one.
+inline void note(const char* what, const Where& where, int64_t offset = -1) {
+  current->last = where;
+  if (tracing) trace_event(what, where, offset);
+}
+
+// The current thread lets others go on first.
+void yield();
+
+// Fresh warpgroups for a block; they live in wgmma.cpp.
+void prepare_warpgroups(Block& block);
+
+// The current thread stops until wake(); `on` says which barrier, if there are many.
+void wait(const char* what, const Where& where, int64_t on = -1, int parity = -1);
 void wake(Thread& thread);
 
 // All lanes meet here; the last one performs the operation for all, with each lane's arguments.
@@ -155,11 +211,14 @@ std::byte* shared_place_in(const Block& block, uint32_t address, std::size_t byt
 Place remote_place(uint32_t address, std::size_t bytes, const char* what, const Where& where);
 inline constexpr int kRankShift = 24;  // mapa puts rank + 1 above
 
-// Lands one of the stores that are under way; false when there is none. `wrong` gets what is wrong with it.
-bool land_a_store(Cluster& cluster, uint64_t choice, std::string& wrong);
+// The current thread has issued something: performed at once if early, else when no thread of the cluster can
+// go on.
+void behind_back(CopyTime time, Pending perform, const Where& where);
 
 // The current thread, or the last thread of a block, ends: reports what it should not leave behind.
 void check_cluster_at_end(const Thread& thread);
+void check_box_stores_at_end(const Thread& thread);
+void check_products_at_end(const Thread& thread);
 void check_mbarriers_at_end(const Block& block);
 
 // Zones before and behind a block's shared memory that nothing may touch.

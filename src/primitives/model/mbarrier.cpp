@@ -4,6 +4,7 @@
 // not a moment sooner, and their destination holds NaN patterns from the moment of issue.
 #include "primitives/model/mbarrier.h"
 
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -16,33 +17,52 @@ namespace {
 
 constexpr std::size_t kBarrierBytes = 8;
 
-Mbarrier& find(Block& block, uint32_t address, const char* what, const Where& where) {
-  const auto found = block.mbarriers.find(address);
-  if (found == block.mbarriers.end()) {
-    report(std::string(what) + ": there is no initialised mbarrier at shared offset " +
-               std::to_string(int64_t{address} - kSharedWindow),
-           where);
-  }
-  return found->second;
-}
-
 Mbarrier& own(uint32_t address, const char* what, const Where& where) {
   if (address >> kRankShift != 0) {
     report(std::string(what) + ": the mbarrier lies in another block's shared memory", where);
   }
-  Mbarrier& barrier = find(*current->block, address, what, where);
-  current->last = where;
+  note(what, where, int64_t{address} - kSharedWindow);
+  Mbarrier& barrier = mbarrier_at(*current->block, address, what, where);
   order_read(shared_place(address, kBarrierBytes, what, where), kBarrierBytes, false, where);
   return barrier;
 }
 
-// Ends the phase when everything that it waits for has come.
-void settle(Mbarrier& barrier) {
-  if (barrier.pending != 0 || barrier.bytes != 0) return;
+// Ends the phase when everything that it waits for has come. "" or what is wrong with that.
+std::string settle(Mbarrier& barrier) {
+  if (barrier.pending != 0 || barrier.bytes != 0) return "";
+  const std::string wrong = order_phase_ends(barrier);
   ++barrier.phase;
   barrier.pending = barrier.arrivals;
+  order_join(barrier.completed, barrier.arriving);
   for (Thread* thread : std::exchange(barrier.waiting, {})) wake(*thread);
+  return wrong;
 }
+
+// One arrival by the current thread.
+void arrive(uint32_t address, uint32_t bytes, const char* what, const Where& where) {
+  Mbarrier& barrier = own(address, what, where);
+  if (barrier.pending == 0) report(std::string(what) + ": more arrivals than the phase takes", where);
+  order_release(barrier.arriving);
+  barrier.bytes += bytes;
+  --barrier.pending;
+  if (barrier.pending == 0 && barrier.bytes < 0) {
+    report(std::string(what) + ": " + std::to_string(-barrier.bytes) +
+               " more bytes have landed than are expected",
+           where);
+  }
+  if (const std::string wrong = settle(barrier); !wrong.empty()) report(wrong, where);
+}
+
+// One st.async that has not landed.
+struct RemoteStore {
+  Place to;
+  std::array<std::byte, 16> value;
+  std::size_t bytes;
+  uint32_t barrier;  // in the same block
+  unsigned from;     // rank
+  Where where;
+  uint64_t issued;  // for the trace
+};
 
 // "" or what is wrong with it.
 std::string land(const RemoteStore& store) {
@@ -52,22 +72,18 @@ std::string land(const RemoteStore& store) {
            " of the cluster, which has ended";
   }
   std::memcpy(store.to.data, store.value.data(), store.bytes);
-  Mbarrier& barrier = store.to.block->mbarriers.at(store.barrier);
-  barrier.bytes -= static_cast<int64_t>(store.bytes);
-  if (barrier.pending == 0 && barrier.bytes < 0) {
-    return from + " brings more bytes than its mbarrier was told to expect";
-  }
-  settle(barrier);
-  return "";
+  if (tracing) trace_behind_back("st_async", store.where, *store.to.block, store.issued);
+  return bytes_landed(store.to.block->mbarriers.at(store.barrier), store.bytes, from);
 }
 
 void store_async(uint32_t to, const void* value, std::size_t bytes, uint32_t barrier, const char* what,
                  const Where& where) {
+  note(what, where);
   const Place place = remote_place(to, bytes, what, where);
   const Place signal = remote_place(barrier, kBarrierBytes, what, where);
   if (place.block != signal.block)
     report(std::string(what) + ": data and mbarrier lie in different blocks", where);
-  const Mbarrier& told = find(*signal.block, signal.address, what, where);
+  const Mbarrier& told = mbarrier_at(*signal.block, signal.address, what, where);
   if (signal.block != current->block &&
       (told.published_by == 0 || current->cluster_waits < told.published_by)) {
     report(std::string(what) + ": the mbarrier's init at " + describe(told.where) +
@@ -75,26 +91,30 @@ void store_async(uint32_t to, const void* value, std::size_t bytes, uint32_t bar
            where);
   }
   order_store_issued(place, bytes, told, where);
-  RemoteStore store{place, {}, bytes, signal.address, current->block->rank, where};
+  RemoteStore store{place, {}, bytes, signal.address, current->block->rank, where, tracing ? trace_now() : 0};
   std::memcpy(store.value.data(), value, bytes);
-  if (settings().stores == CopyTime::early) {
-    if (const std::string wrong = land(store); !wrong.empty()) report(wrong, where);
-  } else {
-    std::memset(place.data, 0xFF, bytes);
-    current->block->cluster->stores.push_back(store);
-  }
+  if (settings().stores == CopyTime::late) std::memset(place.data, 0xFF, bytes);
+  behind_back(
+      settings().stores, [store] { return land(store); }, where);
 }
 
 }  // namespace
 
-bool land_a_store(Cluster& cluster, uint64_t choice, std::string& wrong) {
-  if (cluster.stores.empty()) return false;
-  const auto chosen = cluster.stores.begin() + static_cast<std::ptrdiff_t>(choice % cluster.stores.size());
-  const RemoteStore store = *chosen;
-  *chosen = cluster.stores.back();
-  cluster.stores.pop_back();
-  wrong = land(store);
-  return true;
+Mbarrier& mbarrier_at(Block& block, uint32_t address, const char* what, const Where& where) {
+  const auto found = block.mbarriers.find(address);
+  if (found == block.mbarriers.end()) {
+    report(std::string(what) + ": there is no initialised mbarrier at shared offset " +
+               std::to_string(int64_t{address} - kSharedWindow),
+           where);
+  }
+  return found->second;
+}
+
+std::string bytes_landed(Mbarrier& barrier, std::size_t bytes, const std::string& from) {
+  barrier.bytes -= static_cast<int64_t>(bytes);
+  if (barrier.pending == 0 && barrier.bytes < 0)
+    return from + " brings more bytes than its mbarrier was told to expect";
+  return settle(barrier);
 }
 
 void check_mbarriers_at_end(const Block& block) {
@@ -113,7 +133,7 @@ namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 using model::current;
 
 void mbarrier_init(uint32_t barrier, uint32_t arrivals, const model::Where& where) {
-  current->last = where;
+  model::note("mbarrier_init", where, int64_t{barrier} - model::kSharedWindow);
   const std::byte* word = model::shared_place(barrier, model::kBarrierBytes, "mbarrier_init", where);
   if (arrivals == 0) model::report("mbarrier_init: a phase needs at least one arrival", where);
   const auto [place, is_new] = current->block->mbarriers.try_emplace(barrier);
@@ -122,36 +142,34 @@ void mbarrier_init(uint32_t barrier, uint32_t arrivals, const model::Where& wher
   made.arrivals = made.pending = arrivals;
   made.init_by = current;
   made.where = where;
-  model::order_write(word, model::kBarrierBytes, where);
+  model::order_write(word, model::kBarrierBytes, false, where);
   model::order_mbarrier_made(made);
 }
 
-void fence_mbarrier_init() {
+void fence_mbarrier_init(const model::Where& where) {
+  model::note("fence_mbarrier_init", where);
   for (auto& [address, barrier] : current->block->mbarriers) {
     if (barrier.init_by == current) barrier.fenced_by = current;
   }
 }
 
 void mbarrier_arrive_expect_tx(uint32_t barrier, uint32_t bytes, const model::Where& where) {
-  model::Mbarrier& b = model::own(barrier, "mbarrier_arrive_expect_tx", where);
-  if (b.pending == 0) model::report("mbarrier_arrive_expect_tx: more arrivals than the phase takes", where);
-  b.bytes += bytes;
-  --b.pending;
-  if (b.pending == 0 && b.bytes < 0) {
-    model::report("mbarrier_arrive_expect_tx: " + std::to_string(-b.bytes) +
-                      " more bytes have landed than are expected",
-                  where);
-  }
-  model::settle(b);
+  model::arrive(barrier, bytes, "mbarrier_arrive_expect_tx", where);
+}
+
+void mbarrier_arrive(uint32_t barrier, const model::Where& where) {
+  model::arrive(barrier, 0, "mbarrier_arrive", where);
 }
 
 void mbarrier_wait(uint32_t barrier, uint32_t parity, const model::Where& where) {
   model::Mbarrier& b = model::own(barrier, "mbarrier_wait", where);
+  if (parity > 1)
+    model::report("mbarrier_wait: the parity is " + std::to_string(parity) + ", and 0 or 1 is needed", where);
   while ((b.phase & 1) == parity) {
     b.waiting.push_back(current);
-    model::wait("mbarrier_wait", where);
+    model::wait("mbarrier_wait", where, int64_t{barrier} - model::kSharedWindow, static_cast<int>(parity));
   }
-  model::order_mbarrier_waited(b);
+  model::order_mbarrier_waited(b, where);
 }
 
 void st_async_16(uint32_t to, const float (&value)[4], uint32_t barrier, const model::Where& where) {

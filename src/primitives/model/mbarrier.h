@@ -4,12 +4,24 @@
 #include "primitives/model/machine.h"
 #include "primitives/platform.h"
 
+namespace flashmoe::model {
+
+// The block's mbarrier at this shared address; reports that there is none.
+Mbarrier& mbarrier_at(Block& block, uint32_t address, const char* what, const Where& where);
+
+// Bytes that the barrier counts have come; `from` says whence, for what is wrong with that. "" when nothing
+// is.
+std::string bytes_landed(Mbarrier& barrier, std::size_t bytes, const std::string& from);
+
+}  // namespace flashmoe::model
+
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
 void mbarrier_init(uint32_t barrier, uint32_t arrivals, const model::Where& where = model::Where::current());
-void fence_mbarrier_init();
+void fence_mbarrier_init(const model::Where& where = model::Where::current());
 void mbarrier_arrive_expect_tx(uint32_t barrier, uint32_t bytes,
                                const model::Where& where = model::Where::current());
+void mbarrier_arrive(uint32_t barrier, const model::Where& where = model::Where::current());
 void mbarrier_wait(uint32_t barrier, uint32_t parity, const model::Where& where = model::Where::current());
 void st_async_16(uint32_t to, const float (&value)[4], uint32_t barrier,
                  const model::Where& where = model::Where::current());

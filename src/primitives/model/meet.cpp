@@ -10,7 +10,7 @@ namespace flashmoe::model {
 void meet(const char* name, void (*perform)(void* const* arguments), void* arguments, const Where& where) {
   Warp& warp = *current->warp;
   Collective& pending = warp.collective;
-  current->last = where;
+  note(name, where);
   if (warp.exited != 0) {
     report(std::string(name) + ": a lane of this warp has already ended, and all 32 must take part", where);
   }
@@ -48,7 +48,7 @@ namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
 void sync_block(const model::Where& where) {
   using model::current;
-  current->last = where;
+  model::note("sync_block", where);
   model::BlockBarrier& barrier = current->block->barrier;
   if (++barrier.arrived < static_cast<int>(current->block->threads.size())) {
     barrier.waiting.push_back(current);

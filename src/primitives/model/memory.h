@@ -14,7 +14,7 @@ inline void check_alignment(const void* address, std::size_t bytes, const model:
 
 template <class T>
 T load_global(const T* from, const model::Where& where = model::Where::current()) {
-  model::current->last = where;
+  model::note("load_global", where);
   check_alignment(from, sizeof(T), where);
   model::check_global(from, sizeof(T), false, where);
   return *from;
@@ -22,7 +22,7 @@ T load_global(const T* from, const model::Where& where = model::Where::current()
 
 template <class T>
 void store_global(T* to, T value, const model::Where& where = model::Where::current()) {
-  model::current->last = where;
+  model::note("store_global", where);
   check_alignment(to, sizeof(T), where);
   model::check_global(to, sizeof(T), true, where);
   *to = value;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A vector clock per warp, and for every 4 bytes of shared memory who wrote and read it last, and when.
 // Between warps a meeting of both is needed; between lanes of one warp a meeting of the warp. An mbarrier is
-// a writer too, with its phases as clock: what was stored in a phase is known to whoever has waited for it.
+// a writer too, with its phases as clock: what was sent in a phase is known to whoever has waited for it. So
+// are the readers behind a warp's back, with what it has waited for as clock.
 #include "primitives/model/order.h"
 
 #ifdef FLASHMOE_MODEL_CHECKED
@@ -20,27 +21,53 @@ constexpr int kAllLanes = -1;
 struct Access {
   uint32_t clock = 0;     // its warp's own component of the clock
   uint32_t meetings = 0;  // of its warp, so far
-  int16_t warp = 0;       // of the cluster; or a barrier
+  int16_t who = 0;        // a component of the clocks
   int16_t lane = 0;
   Where where{};
 };
 
 struct Cell {
-  Access write;
+  uint64_t cluster = 0;  // since which the rest holds; anything older counts as nothing
+  Access write{};
   const Thread* copying = nullptr;  // whose cp.async is under way
   Where copy_issued{};
+  const Thread* writer = nullptr;  // by an ordinary store
+  uint64_t writer_fences = 0;      // that it had passed
 };
 
+// Components of the clocks: the cluster's warps, the products of its warpgroups, the box stores of its warps,
+// and then every mbarrier as it is made.
+std::size_t warps = 0;
 std::size_t warps_per_block = 0;
+std::size_t groups_per_block = 0;
+std::size_t first_barrier = 0;
+std::size_t readers_per_cell = 0;  // the block's warps, its warpgroups' products, any box store
 std::size_t cells_per_block = 0;
-std::vector<Cell> cells;    // of all blocks
-std::vector<Access> reads;  // [cell][warp of its block]
-std::vector<std::vector<uint32_t>>
-    seen;                        // [warp][other warp, or barrier]: what of the other is before this one
+uint64_t cluster_number = 0;
+std::vector<Cell> cells;         // of all blocks
+std::vector<Access> reads;       // [cell][reader]
+std::vector<Clock> seen;         // [warp]: what of every component is before this warp
 std::vector<uint32_t> meetings;  // [warp]
 
 std::size_t number_of(const Warp& warp) {
   return warp.block->rank * warps_per_block + static_cast<std::size_t>(warp.index);
+}
+
+std::size_t component_of(Reader reader) {
+  const std::size_t warp = number_of(*current->warp);
+  return reader == Reader::product ? warps + current->block->rank * groups_per_block +
+                                         static_cast<std::size_t>(current->warp->index) / 4
+                                   : warps + groups_per_block * (warps / warps_per_block) + warp;
+}
+
+Cell& cell_at(std::size_t index) {
+  Cell& cell = cells[index];
+  if (cell.cluster != cluster_number) {
+    cell = {.cluster = cluster_number};
+    std::fill_n(reads.begin() + static_cast<std::ptrdiff_t>(index * readers_per_cell), readers_per_cell,
+                Access{});
+  }
+  return cell;
 }
 
 Access access_now(int lane, const Where& where) {
@@ -51,22 +78,25 @@ Access access_now(int lane, const Where& where) {
 // Whether `earlier` is certain to be over before what happens now.
 bool before(const Access& earlier, const Access& now) {
   if (earlier.clock == 0) return true;
-  if (earlier.warp != now.warp)
-    return seen[static_cast<std::size_t>(now.warp)][static_cast<std::size_t>(earlier.warp)] >= earlier.clock;
+  if (earlier.who != now.who)
+    return seen[static_cast<std::size_t>(now.who)][static_cast<std::size_t>(earlier.who)] >= earlier.clock;
   const bool same_lane = earlier.lane == now.lane && now.lane != kAllLanes;
-  return same_lane || meetings[static_cast<std::size_t>(now.warp)] > earlier.meetings;
+  return same_lane || meetings[static_cast<std::size_t>(now.who)] > earlier.meetings;
 }
 
 std::string whose(const Access& access) {
-  const auto number = static_cast<std::size_t>(access.warp);
-  if (number >= seen.size()) return "another block by an st_async near " + describe(access.where);
+  const auto number = static_cast<std::size_t>(access.who);
+  if (number >= first_barrier) return "a copy or store issued at " + describe(access.where);
+  if (number >= warps) return "what was issued at " + describe(access.where);
   const std::string lane = access.lane == kAllLanes ? "all lanes" : "lane " + std::to_string(access.lane);
   return "warp " + std::to_string(number % warps_per_block) + ", " + lane + " near " + describe(access.where);
 }
 
 const char* what_is_missing(const Access& earlier, const Access& now) {
-  if (static_cast<std::size_t>(earlier.warp) >= seen.size()) return "no mbarrier_wait between the two";
-  return earlier.warp == now.warp ? "no sync_warp between the two" : "no barrier between the two";
+  const auto number = static_cast<std::size_t>(earlier.who);
+  if (number >= first_barrier) return "no mbarrier_wait between the two";
+  if (number >= warps) return "no wait for its end between the two";
+  return earlier.who == now.who ? "no sync_warp between the two" : "no barrier between the two";
 }
 
 std::string at(std::size_t cell) {
@@ -74,7 +104,7 @@ std::string at(std::size_t cell) {
 }
 
 void check_write(std::size_t index, const Access& now) {
-  const Cell& cell = cells[index];
+  const Cell& cell = cell_at(index);
   if (cell.copying != nullptr) {
     report("race: writes " + at(index) + ", which a cp.async issued at " + describe(cell.copy_issued) +
                " is filling",
@@ -85,13 +115,28 @@ void check_write(std::size_t index, const Access& now) {
                what_is_missing(cell.write, now),
            now.where);
   }
-  for (std::size_t warp = 0; warp < warps_per_block; ++warp) {
-    const Access& read = reads[index * warps_per_block + warp];
+  for (std::size_t reader = 0; reader < readers_per_cell; ++reader) {
+    const Access& read = reads[index * readers_per_cell + reader];
     if (!before(read, now)) {
       report("race: overwrites " + at(index) + ", which " + whose(read) + " reads; " +
                  what_is_missing(read, now),
              now.where);
     }
+  }
+}
+
+void check_read(std::size_t index, const Access& now) {
+  const Cell& cell = cell_at(index);
+  if (cell.copying != nullptr) {
+    report("race: reads " + at(index) + ", which a cp.async issued at " + describe(cell.copy_issued) +
+               " may still be filling",
+           now.where);
+  }
+  if (cell.write.clock == 0) report("reads " + at(index) + ", which was never written", now.where);
+  if (!before(cell.write, now)) {
+    report("race: reads " + at(index) + ", which " + whose(cell.write) + " writes; " +
+               what_is_missing(cell.write, now),
+           now.where);
   }
 }
 
@@ -112,11 +157,16 @@ void each_cell(const std::byte* place, std::size_t bytes, Each each) {
 void order_begin(const Cluster& cluster) {
   const Block& one = cluster.blocks.front();
   warps_per_block = one.warps.size();
+  groups_per_block = (warps_per_block + 3) / 4;
+  warps = cluster.blocks.size() * warps_per_block;
+  first_barrier = warps + cluster.blocks.size() * groups_per_block + warps;
+  readers_per_cell = warps_per_block + groups_per_block + 1;
   cells_per_block = (one.smem_bytes + kCellBytes - 1) / kCellBytes;
-  const std::size_t warps = cluster.blocks.size() * warps_per_block;
-  cells.assign(cluster.blocks.size() * cells_per_block, {});
-  reads.assign(cells.size() * warps_per_block, {});
-  seen.assign(warps, std::vector<uint32_t>(warps, 0));
+  ++cluster_number;
+  if (cells.size() < cluster.blocks.size() * cells_per_block)
+    cells.resize(cluster.blocks.size() * cells_per_block);
+  if (reads.size() < cells.size() * readers_per_cell) reads.resize(cells.size() * readers_per_cell);
+  seen.assign(warps, Clock(first_barrier, 0));
   for (std::size_t w = 0; w < warps; ++w) seen[w][w] = 1;
   meetings.assign(warps, 0);
 }
@@ -124,19 +174,8 @@ void order_begin(const Cluster& cluster) {
 void order_read(const std::byte* place, std::size_t bytes, bool by_all_lanes, const Where& where) {
   const Access now = access_now(by_all_lanes ? kAllLanes : current->lane, where);
   each_cell(place, bytes, [&](std::size_t index) {
-    const Cell& cell = cells[index];
-    if (cell.copying != nullptr) {
-      report("race: reads " + at(index) + ", which a cp.async issued at " + describe(cell.copy_issued) +
-                 " may still be filling",
-             where);
-    }
-    if (cell.write.clock == 0) report("reads " + at(index) + ", which was never written", where);
-    if (!before(cell.write, now)) {
-      report("race: reads " + at(index) + ", which " + whose(cell.write) + " writes; " +
-                 what_is_missing(cell.write, now),
-             where);
-    }
-    Access& read = reads[index * warps_per_block + static_cast<std::size_t>(now.warp) % warps_per_block];
+    check_read(index, now);
+    Access& read = reads[index * readers_per_cell + static_cast<std::size_t>(current->warp->index)];
     // Two lanes that read between the same meetings become "all lanes": a writer must then meet the warp.
     const bool joins_another =
         read.clock == now.clock && read.meetings == now.meetings && read.lane != now.lane;
@@ -145,11 +184,13 @@ void order_read(const std::byte* place, std::size_t bytes, bool by_all_lanes, co
   });
 }
 
-void order_write(const std::byte* place, std::size_t bytes, const Where& where) {
-  const Access now = access_now(current->lane, where);
+void order_write(const std::byte* place, std::size_t bytes, bool by_all_lanes, const Where& where) {
+  const Access now = access_now(by_all_lanes ? kAllLanes : current->lane, where);
   each_cell(place, bytes, [&](std::size_t index) {
     check_write(index, now);
     cells[index].write = now;
+    cells[index].writer = current;
+    cells[index].writer_fences = current->proxy_fences;
   });
 }
 
@@ -165,18 +206,17 @@ void order_copy_issued(const std::byte* place, const Where& where) {
 void order_copy_landed(const std::byte* place, const Where& where) {
   const Access now = access_now(current->lane, where);
   each_cell(place, 16, [&](std::size_t index) {
-    cells[index].copying = nullptr;
-    cells[index].write = now;
+    Cell& cell = cell_at(index);
+    cell.copying = nullptr;
+    cell.write = now;
+    cell.writer = current;
+    cell.writer_fences = current->proxy_fences;
   });
 }
 
 void order_block_met(const Block& block) {
-  std::vector<uint32_t> all(seen.front().size(), 0);
-  for (const Warp& warp : block.warps) {
-    const auto& its = seen[number_of(warp)];
-    std::transform(all.begin(), all.end(), its.begin(), all.begin(),
-                   [](uint32_t a, uint32_t b) { return std::max(a, b); });
-  }
+  Clock all;
+  for (const Warp& warp : block.warps) order_join(all, seen[number_of(warp)]);
   for (const Warp& warp : block.warps) {
     const std::size_t number = number_of(warp);
     seen[number] = all;
@@ -187,9 +227,23 @@ void order_block_met(const Block& block) {
 
 void order_warp_met(const Warp& warp) { ++meetings[number_of(warp)]; }
 
+void order_join(Clock& clock, const Clock& other) {
+  if (clock.size() < other.size()) clock.resize(other.size(), 0);
+  for (std::size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
+}
+
+void order_release(Clock& clock) {
+  const std::size_t warp = number_of(*current->warp);
+  order_join(clock, seen[warp]);
+  ++seen[warp][warp];
+}
+
+void order_acquire(const Clock& clock) { order_join(seen[number_of(*current->warp)], clock); }
+
 void order_mbarrier_made(Mbarrier& barrier) {
   barrier.number = static_cast<int16_t>(seen.front().size());
-  for (auto& clock : seen) clock.push_back(0);
+  for (Clock& clock : seen) clock.push_back(0);
+  barrier.last_waits.assign(warps, {});
 }
 
 void order_store_issued(const Place& to, std::size_t bytes, const Mbarrier& barrier, const Where& where) {
@@ -197,12 +251,54 @@ void order_store_issued(const Place& to, std::size_t bytes, const Mbarrier& barr
   each_cell(*to.block, to.data, bytes, [&](std::size_t index) {
     check_write(index, now);
     cells[index].write = {static_cast<uint32_t>(barrier.phase) + 1, 0, barrier.number, kAllLanes, where};
+    cells[index].writer = nullptr;
   });
 }
 
-void order_mbarrier_waited(const Mbarrier& barrier) {
-  uint32_t& known = seen[number_of(*current->warp)][static_cast<std::size_t>(barrier.number)];
+void order_mbarrier_waited(Mbarrier& barrier, const Where& where) {
+  const std::size_t warp = number_of(*current->warp);
+  order_acquire(barrier.completed);
+  uint32_t& known = seen[warp][static_cast<std::size_t>(barrier.number)];
   known = std::max(known, static_cast<uint32_t>(barrier.phase));
+  if (current->lane == 0) barrier.last_waits[warp] = {barrier.phase, seen[warp][warp], where};
+}
+
+std::string order_phase_ends(const Mbarrier& barrier) {
+  for (std::size_t warp = 0; warp < warps; ++warp) {
+    const Mbarrier::Wait& wait = barrier.last_waits[warp];
+    const uint32_t known = warp < barrier.arriving.size() ? barrier.arriving[warp] : 0;
+    // `phase` is still the one that ends; the wait in question was for the one before it to end.
+    if (wait.clock == 0 || wait.phase != barrier.phase || known >= wait.clock) continue;
+    return "the mbarrier made at " + describe(barrier.where) + " may move on by a phase before warp " +
+           std::to_string(warp % warps_per_block) + " has seen the one that it waits for at " +
+           describe(wait.where) + ", and that wait then never ends; nothing orders the two";
+  }
+  return "";
+}
+
+void order_read_behind_back(Reader reader, const std::byte* place, std::size_t bytes, uint64_t number,
+                            const Where& where) {
+  const Access now = access_now(kAllLanes, where);
+  const Access read{static_cast<uint32_t>(number), 0, static_cast<int16_t>(component_of(reader)), kAllLanes,
+                    where};
+  const std::size_t slot =
+      warps_per_block +
+      (reader == Reader::product ? static_cast<std::size_t>(current->warp->index) / 4 : groups_per_block);
+  each_cell(place, bytes, [&](std::size_t index) {
+    check_read(index, now);
+    const Cell& cell = cells[index];
+    if (cell.writer != nullptr && cell.writer->proxy_fences == cell.writer_fences) {
+      report("reads " + at(index) + " by the asynchronous proxy, without a fence_proxy_async by " +
+                 whose(cell.write) + ", which wrote it by ordinary stores",
+             where);
+    }
+    reads[index * readers_per_cell + slot] = read;
+  });
+}
+
+void order_waited_for(Reader reader, uint64_t number) {
+  uint32_t& known = seen[number_of(*current->warp)][component_of(reader)];
+  known = std::max(known, static_cast<uint32_t>(number));
 }
 
 }  // namespace flashmoe::model

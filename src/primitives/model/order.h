@@ -23,7 +23,7 @@ void order_begin(const Cluster& cluster);
 // The current thread reads or writes. `by_all_lanes`: a collective, in which every lane of the warp takes
 // part.
 void order_read(const std::byte* place, std::size_t bytes, bool by_all_lanes, const Where& where);
-void order_write(const std::byte* place, std::size_t bytes, const Where& where);
+void order_write(const std::byte* place, std::size_t bytes, bool by_all_lanes, const Where& where);
 
 // The current thread has issued a copy of 16 bytes; has waited for it.
 void order_copy_issued(const std::byte* place, const Where& where);
@@ -34,25 +34,49 @@ void order_copy_landed(const std::byte* place, const Where& where);
 void order_block_met(const Block& block);
 void order_warp_met(const Warp& warp);
 
-// The current thread has made a barrier; has stored into a block behind its back, as the barrier's phase at
-// hand will tell; has waited for all phases of it that are over.
+// What the current warp knows goes into the clock, and what it does from now on does not; the clock's
+// knowledge goes to the warp.
+void order_release(Clock& clock);
+void order_acquire(const Clock& clock);
+void order_join(Clock& clock, const Clock& other);
+
+// The current thread has made a barrier; has had bytes sent to a block behind its back, as the barrier's
+// phase at hand will tell; has waited for all phases of it that are over.
 void order_mbarrier_made(Mbarrier& barrier);
 void order_store_issued(const Place& to, std::size_t bytes, const Mbarrier& barrier, const Where& where);
-void order_mbarrier_waited(const Mbarrier& barrier);
+void order_mbarrier_waited(Mbarrier& barrier, const Where& where);
+
+// A phase of the barrier ends. "" or what is wrong: a wait for the phase before it that may come only now
+// would take the new phase for the old one, whose parity is the other, and wait for good.
+std::string order_phase_ends(const Mbarrier& barrier);
+
+// Reads behind the threads' backs, by the warpgroup's products or the current warp's stores of boxes. They
+// are numbered from 1; who has waited for a number knows that it, and all below, are over.
+enum class Reader { product, box_store };
+void order_read_behind_back(Reader reader, const std::byte* place, std::size_t bytes, uint64_t number,
+                            const Where& where);
+void order_waited_for(Reader reader, uint64_t number);
 
 #else
 
 inline constexpr bool kOrderIsChecked = false;
+enum class Reader { product, box_store };
 inline void order_begin(const Cluster&) {}
 inline void order_read(const std::byte*, std::size_t, bool, const Where&) {}
-inline void order_write(const std::byte*, std::size_t, const Where&) {}
+inline void order_write(const std::byte*, std::size_t, bool, const Where&) {}
 inline void order_copy_issued(const std::byte*, const Where&) {}
 inline void order_copy_landed(const std::byte*, const Where&) {}
 inline void order_block_met(const Block&) {}
 inline void order_warp_met(const Warp&) {}
+inline void order_release(Clock&) {}
+inline void order_acquire(const Clock&) {}
+inline void order_join(Clock&, const Clock&) {}
 inline void order_mbarrier_made(Mbarrier&) {}
 inline void order_store_issued(const Place&, std::size_t, const Mbarrier&, const Where&) {}
-inline void order_mbarrier_waited(const Mbarrier&) {}
+inline void order_mbarrier_waited(Mbarrier&, const Where&) {}
+inline std::string order_phase_ends(const Mbarrier&) { return ""; }
+inline void order_read_behind_back(Reader, const std::byte*, std::size_t, uint64_t, const Where&) {}
+inline void order_waited_for(Reader, uint64_t) {}
 
 #endif
 

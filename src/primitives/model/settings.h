@@ -9,7 +9,8 @@
 
 namespace flashmoe::model {
 
-// When an asynchronous copy or store takes effect. Both are legal on a GPU; a kernel must be right under either.
+// When an asynchronous copy or store takes effect. Both are legal on a GPU; a kernel must be right under
+// either.
 enum class CopyTime {
   late,   // at the wait that guarantees it, and until then its destination holds NaN patterns
           // (a store to another block: when nobody can go on without it)
@@ -22,6 +23,8 @@ struct Settings {
   uint64_t seed = 0;
   CopyTime copies = CopyTime::late;  // cp.async
   CopyTime stores = CopyTime::late;  // st.async
+  CopyTime tma = CopyTime::late;     // boxes, both ways
+  CopyTime wgmma = CopyTime::late;  // when products read shared memory; registers hold nothing until the wait
 };
 
 Settings& settings();

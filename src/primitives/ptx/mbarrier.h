@@ -25,6 +25,11 @@ __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint32_t barrier, uint
                : "memory");
 }
 
+// mbarrier.arrive: one arrival; what this thread did before is seen by those who wait for the phase. Own barriers only.
+__device__ __forceinline__ void mbarrier_arrive(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
 // mbarrier.try_wait.parity: whether the phase of this parity has completed; may give up after a while. What
 // peers stored is then visible to this thread.
 __device__ __forceinline__ bool mbarrier_try_wait_parity(uint32_t barrier, uint32_t parity) {
@@ -33,6 +38,22 @@ __device__ __forceinline__ bool mbarrier_try_wait_parity(uint32_t barrier, uint3
       "{\n"
       "  .reg .pred p;\n"
       "  mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+      "  selp.u32 %0, 1, 0, p;\n"
+      "}"
+      : "=r"(done)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+  return done != 0;
+}
+
+// The same where only this block and its own TMA loads arrive: does without what keeps up with other blocks' stores, which
+// drops everything that the SM has cached.
+__device__ __forceinline__ bool mbarrier_try_wait_parity_in_block(uint32_t barrier, uint32_t parity) {
+  uint32_t done;
+  asm volatile(
+      "{\n"
+      "  .reg .pred p;\n"
+      "  mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n"
       "  selp.u32 %0, 1, 0, p;\n"
       "}"
       : "=r"(done)

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include "dispatch/hopper.h"
+
+#include <algorithm>
+
+#include "kernels/hopper_forward/spec.h"
+
+namespace flashmoe::dispatch {
+namespace {
+
+namespace hopper = kernels::hopper_forward;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t tiles(const ForwardProblem& p, int pack, int tile_q) {
+  return p.batch * (p.q_heads / pack) * ceil_div(p.q_rows * pack, tile_q);
+}
+
+}  // namespace
+
+const char* too_much_for_hopper(Addressing addressing, const device::Spec& spec) {
+  if (spec.arch != 90) return "a GPU other than compute capability 9.0";
+  if (spec.max_cluster == 1) return "a build without machine code for sm_90a";
+  if (!addressing.aligned) return "rows that do not begin at multiples of 16 bytes";
+  if (!addressing.boxes) return "strides that TMA does not take: negative, zero, or 2^40 bytes and more";
+  return nullptr;
+}
+
+int hopper_pack(const ForwardProblem& p) {
+  const int64_t group = p.group();
+  if (group == 1 || hopper::kMaxPack % group != 0) return 1;
+  const auto filled = [](int64_t rows) {
+    return static_cast<double>(rows) / static_cast<double>(ceil_div(rows, 128) * 128);
+  };
+  return filled(p.q_rows) < 0.9 * filled(p.q_rows * group) ? static_cast<int>(group) : 1;
+}
+
+int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec) {
+  if (p.head_dim > 64) return p.head_dim <= 96 ? 2 : p.head_dim <= 128 ? 3 : p.head_dim <= 192 ? 4 : 5;
+  // Tiles of 192 rows read K and V less often. Where they would leave SMs idle, or are mostly masked, 128
+  // rows.
+  const bool short_causal = p.mask != Mask::none && p.kv_rows <= 1024;
+  const int64_t large = tiles(p, pack, hopper::kTunings[0].tile_q());
+  return short_causal || large < spec.sms ? 1 : 0;
+}
+
+bool hopper_pays(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
+  // Twice the rate per SM (kernels/hopper_forward/NOTES.md), but no way to share the keys of a tile.
+  return 2 * plan.tiles >= static_cast<unsigned>(spec.sms) || p.kv_rows <= 512;
+}
+
+}  // namespace flashmoe::dispatch

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// Schedule `joint`: Q K^T of a block of keys is issued together with P V of the block before; the softmax
+// between them runs while the other warpgroups have the tensor cores.
+#pragma once
+
+#include "kernels/hopper_forward/rows.cuh"
+
+namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
+
+template <class Spec>
+class Joint {
+ public:
+  __device__ __forceinline__ Joint(const Params& params, Smem<Spec>& smem, int warpgroup)
+      : rows_(params, smem, warpgroup) {}
+
+  __device__ __forceinline__ void run() {
+    if (!find_tile<Spec>(rows_.params, 0, rows_.tile)) return;
+    if (rows_.warpgroup == Spec::math_warpgroups - 1) rows_.pass_turn();  // the first has the first turn
+    begin_tile();
+    for (unsigned round = 1;; ++round) {
+      walk_keys();
+      const Tile done = rows_.tile;
+      const bool more = find_tile<Spec>(rows_.params, round, rows_.tile);
+      if (Spec::tuning.carry_over && more) {
+        change_tile(done);
+        continue;
+      }
+      finish_tile(done);
+      if (!more) break;
+      begin_tile();
+    }
+    rows_.wait_for_stores();
+  }
+
+ private:
+  Rows<Spec> rows_;
+  Scores<Spec> S_;
+
+  // From nothing to P of the tile's last block of keys.
+  __device__ __forceinline__ void begin_tile() {
+    rows_.wait_for_queries();
+    rows_.wait_for_keys();
+    rows_.issue_q_times_k(S_);
+    gpu::wgmma_wait<0>();
+    gpu::pin(S_);
+    rows_.release_keys();
+    rows_.begin_softmax(S_);
+    rows_.pack_p(S_);
+    rows_.fresh = true;
+  }
+
+  // From P of the last block to P of the first one.
+  __device__ __forceinline__ void walk_keys() {
+    const int seen_by_all = rows_.blocks_seen_by_all();
+    int block = rows_.tile.blocks - 2;
+#pragma unroll 1
+    for (; block >= seen_by_all; --block) step<true>(block);
+#pragma unroll 1
+    for (; block >= 0; --block) step<false>(block);
+    rows_.release_queries();
+  }
+
+  template <bool kMasked>
+  __device__ __forceinline__ void step(int block) {
+    issue_both();
+    gpu::wgmma_wait<1>();
+    gpu::pin(S_);
+    rows_.release_keys();
+    if constexpr (kMasked) rows_.mask(S_, block);
+    rows_.update_maximum(S_);
+    rows_.template exponentials<false>(S_);
+    gpu::wgmma_wait<0>();
+    gpu::pin(rows_.O);
+    rows_.release_values();
+    rows_.rescale();
+    rows_.pack_p(S_);
+    rows_.fresh = false;
+  }
+
+  // The last P V of a tile, together with the beginning of the next.
+  __device__ __forceinline__ void change_tile(const Tile& done) {
+    rows_.wait_for_queries();
+    issue_both();
+    gpu::wgmma_wait<1>();
+    gpu::pin(S_);
+    rows_.release_keys();
+    const float m[2] = {rows_.m[0], rows_.m[1]};
+    const float l[2] = {rows_.l[0], rows_.l[1]};
+    rows_.begin_softmax(S_);
+    gpu::wgmma_wait<0>();
+    gpu::pin(rows_.O);
+    rows_.release_values();
+    rows_.store(done, m, l);
+    rows_.pack_p(S_);
+    rows_.fresh = true;
+  }
+
+  __device__ __forceinline__ void finish_tile(const Tile& done) {
+    rows_.wait_for_values();
+    rows_.issue_p_times_v();
+    gpu::wgmma_wait<0>();
+    gpu::pin(rows_.O);
+    rows_.release_values();
+    rows_.store(done, rows_.m, rows_.l);
+  }
+
+  __device__ __forceinline__ void issue_both() {
+    rows_.wait_for_keys();
+    rows_.wait_for_turn();
+    rows_.issue_q_times_k(S_);
+    rows_.wait_for_values();
+    rows_.issue_p_times_v();
+    rows_.pass_turn();
+  }
+};
+
+}  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

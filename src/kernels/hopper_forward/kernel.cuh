@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// hopper_forward: attention by wgmma and TMA, for sm_90a.
+// After FlashAttention-3 (Shah et al., 2024): one warpgroup loads, the others compute; S, P, O, m, l are the
+// papers' letters. Bound: tensor cores (and the chip's power) at head_dim 128 and 256, exponentials beside
+// them at 64. Blocks stay: each walks over tiles of query rows, and a tile's end overlaps with the beginning
+// of the next. The schedule is drawn in NOTES.md; load.cuh has the loader, math.cuh the others, tiles.cuh
+// what they agree on.
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/hopper_forward/ahead.cuh"
+#include "kernels/hopper_forward/joint.cuh"
+#include "kernels/hopper_forward/load.cuh"
+#include "primitives/barrier.h"
+#include "primitives/cluster.h"
+#include "primitives/setmaxnreg.h"
+
+namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
+
+template <class Spec>
+__device__ __forceinline__ void init_barriers(Smem<Spec>& smem) {
+  constexpr int kMath = Spec::math_warpgroups;
+  for (int i = 0; i < Spec::tuning.stages; ++i) {
+    gpu::mbarrier_init(gpu::shared_address(&smem.k_full[i]), 1);
+    gpu::mbarrier_init(gpu::shared_address(&smem.v_full[i]), 1);
+    gpu::mbarrier_init(gpu::shared_address(&smem.k_free[i]), kMath);
+    gpu::mbarrier_init(gpu::shared_address(&smem.v_free[i]), kMath);
+  }
+  for (int w = 0; w < kMath; ++w) {
+    for (int i = 0; i < Spec::tuning.q_slots; ++i) {
+      gpu::mbarrier_init(gpu::shared_address(&smem.q_full[w][i]), 1);
+      gpu::mbarrier_init(gpu::shared_address(&smem.q_free[w][i]), Spec::tuning.q_in_registers ? 4 : 1);
+    }
+  }
+  gpu::fence_mbarrier_init();
+}
+
+template <class Spec>
+__global__ void __launch_bounds__(Spec::threads, 1) hopper_forward(const __grid_constant__ Params params) {
+  if constexpr (gpu::kHasWgmma) {
+    auto& smem = gpu::shared<Smem<Spec>>();
+    if (gpu::thread_index() == 0) init_barriers<Spec>(smem);
+    gpu::sync_block();
+    const int warpgroup = gpu::warp_index() / 4;
+    if (warpgroup == 0) {
+      gpu::setmaxnreg_dec<Spec::registers.load>();
+      if (gpu::thread_index() == 0) load_tiles<Spec>(params, smem);
+    } else {
+      gpu::setmaxnreg_inc<Spec::registers.math>();
+      using Math = std::conditional_t<Spec::tuning.schedule == Schedule::joint, Joint<Spec>, Ahead<Spec>>;
+      Math(params, smem, warpgroup - 1).run();
+    }
+  } else {
+    gpu::refuse_architecture();
+  }
+}
+
+}  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "flashmoe/attention.h"
+#include "kernels/forward_params.h"
+#include "primitives/target.h"
+
+namespace flashmoe::kernels::hopper_forward {
+
+// Dynamic shared memory of a row of kTunings.
+int smem_bytes(int tuning);
+
+inline namespace FLASHMOE_TARGET {
+// fp16 and bf16; `tuning` is an index into kTunings, `blocks` as many as run at once. Rows begin at multiples
+// of 16 bytes, strides of dimensions larger than 1 are positive, and params.pack divides 64.
+void launch(DType dtype, const ForwardParams& params, int tuning, unsigned blocks, void* stream);
+}  // namespace FLASHMOE_TARGET
+
+}  // namespace flashmoe::kernels::hopper_forward

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// The loading thread: for each tile Q, and K and V from the last block of keys to the first, V one block
+// behind K.
+#pragma once
+
+#include "kernels/hopper_forward/tiles.cuh"
+#include "primitives/mbarrier.h"
+#include "primitives/shared.h"
+#include "primitives/tma.h"
+
+namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
+
+// One stage of K or V, as soon as it is free.
+template <class Spec, class Stages>
+__device__ __forceinline__ void load_keys(unsigned char (&stages)[Spec::tuning.stages][Spec::kv_bytes],
+                                          uint64_t (&full)[Spec::tuning.stages],
+                                          uint64_t (&free)[Spec::tuning.stages], Stages& ring,
+                                          const gpu::TensorMap& map, const Tile& tile, int block) {
+  gpu::mbarrier_wait_in_block(gpu::shared_address(&free[ring.stage]), ring.turn ^ 1);
+  const uint32_t barrier = gpu::shared_address(&full[ring.stage]);
+  const uint32_t to = gpu::shared_address(stages[ring.stage]);
+  gpu::mbarrier_arrive_expect_tx(barrier, Spec::kv_bytes);
+#pragma unroll
+  for (int slab = 0; slab < Spec::slabs; ++slab) {
+    gpu::tma_load_4d(to + slab * Spec::kv_slab_bytes, map, barrier, slab * Spec::slab_columns,
+                     block * Spec::tile_kv, tile.kv_head, tile.batch);
+  }
+  ring.advance();
+}
+
+// The rows of every math warpgroup, each on a barrier of its own.
+template <class Spec, class Slots>
+__device__ __forceinline__ void load_queries(const Params& params, Smem<Spec>& smem, Slots& ring,
+                                             const Tile& tile) {
+  const int pack = params.problem.pack;
+#pragma unroll
+  for (int w = 0; w < Spec::math_warpgroups; ++w) {
+    gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free[w][ring.stage]), ring.turn ^ 1);
+    const uint32_t barrier = gpu::shared_address(&smem.q_full[w][ring.stage]);
+    const uint32_t to = gpu::shared_address(smem.q[w][ring.stage]);
+    gpu::mbarrier_arrive_expect_tx(barrier, Spec::q_bytes);
+#pragma unroll
+    for (int slab = 0; slab < Spec::slabs; ++slab) {
+      gpu::tma_load_5d(to + slab * Spec::q_slab_bytes, params.q, barrier, slab * Spec::slab_columns, 0,
+                       (tile.first_row + w * kWarpgroupRows) / pack, tile.head / pack, tile.batch);
+    }
+  }
+  ring.advance();
+}
+
+template <class Spec>
+__device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& smem) {
+  gpu::tma_prefetch_map(params.q);
+  gpu::tma_prefetch_map(params.k);
+  gpu::tma_prefetch_map(params.v);
+  gpu::tma_prefetch_map(params.out);
+  Ring<Spec::tuning.stages> k_ring, v_ring;
+  Ring<Spec::tuning.q_slots> q_ring;
+  const auto load_k = [&](const Tile& tile, int block) {
+    load_keys<Spec>(smem.k, smem.k_full, smem.k_free, k_ring, params.k, tile, block);
+  };
+  const auto load_v = [&](const Tile& tile, int block) {
+    load_keys<Spec>(smem.v, smem.v_full, smem.v_free, v_ring, params.v, tile, block);
+  };
+  Tile tile;
+#pragma unroll 1
+  for (unsigned round = 0; find_tile<Spec>(params, round, tile); ++round) {
+    // The first tile needs Q as soon as K. Later ones find their slot of Q in use for longer than their stage
+    // of K.
+    if (round == 0) load_queries<Spec>(params, smem, q_ring, tile);
+    load_k(tile, tile.blocks - 1);
+    if (round != 0) load_queries<Spec>(params, smem, q_ring, tile);
+#pragma unroll 1
+    for (int block = tile.blocks - 2; block >= 0; --block) {
+      load_k(tile, block);
+      load_v(tile, block + 1);
+    }
+    load_v(tile, 0);
+  }
+}
+
+}  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// The tensor maps of a call.
+#pragma once
+
+#include "kernels/hopper_forward/params.h"
+#include "kernels/hopper_forward/spec.h"
+
+namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
+
+// Fills in params.q, out, k and v from params.problem. Maps that this thread made before are taken from a
+// small cache: a map says nothing but what its shape says, so they never go stale.
+void set_maps(Params& params, const Tuning& tuning);
+
+}  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "kernels/forward_params.h"
+#include "primitives/tensor_map.h"
+
+namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
+
+struct Params {
+  gpu::TensorMap q, out;  // [B, Hq / pack, Sq, pack, D]: a box is 64 packed rows of one slab
+  gpu::TensorMap k, v;    // [B, Hkv, Skv, D]: a box is one slab of a stage
+  ForwardParams problem;
+  unsigned tiles;   // of query rows, in problem.order
+  unsigned blocks;  // that share them
+};
+
+}  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

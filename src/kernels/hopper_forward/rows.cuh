@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+// What a math warpgroup does with its 64 rows of a tile, piece by piece. The order of the pieces is the
+// schedule: joint.cuh and ahead.cuh.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/hopper_forward/tiles.cuh"
+#include "primitives/barrier.h"
+#include "primitives/convert.h"
+#include "primitives/ldmatrix.h"
+#include "primitives/math.h"
+#include "primitives/mbarrier.h"
+#include "primitives/memory.h"
+#include "primitives/named_barrier.h"
+#include "primitives/proxy_fence.h"
+#include "primitives/shared.h"
+#include "primitives/shuffle.h"
+#include "primitives/stmatrix.h"
+#include "primitives/tma.h"
+#include "primitives/wgmma.h"
+
+namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
+
+// One of each per math warpgroup; 0 belongs to sync_block.
+enum class Barrier { turn = 1, out = 4 };
+
+template <class Spec>
+using Scores = float[Spec::tile_kv / 2];
+
+// Lane l of warp w has rows 16 w + l / 4 and + 8, and of every 8 columns the pair 2 (l % 4) and the next:
+// element i of an accumulator is of row (i / 2) % 2 of them.
+template <class Spec>
+struct Rows {
+  using T = typename Spec::Element;
+  static constexpr Tuning kTuning = Spec::tuning;
+  static constexpr int kMath = Spec::math_warpgroups;
+  static constexpr int kKeys = Spec::tile_kv;
+
+  const Params& params;
+  Smem<Spec>& smem;
+  int warpgroup;
+  int thread;  // of the warpgroup
+  Tile tile;
+  Ring<kTuning.stages> k_ring, v_ring;
+  Ring<kTuning.q_slots> q_ring;
+
+  float O[Spec::head_dim / 2];
+  uint32_t P[Spec::key_steps][4];
+  uint32_t Q[kTuning.q_in_registers ? Spec::dim_steps : 1][4];
+  float m[2];  // largest score so far (or, when lazy, a little less), times scale_log2e; -inf: no key seen
+  float l[2];  // sum so far over this lane's columns
+  bool fresh;  // O holds nothing of this tile
+  float alpha[2];  // by which O is to be rescaled, if grown
+  bool grown;
+
+  __device__ __forceinline__ Rows(const Params& all_params, Smem<Spec>& shared, int number)
+      : params(all_params), smem(shared), warpgroup(number), thread(gpu::thread_index() % kWarpgroup) {}
+
+  // O has a value, if one that is not used, before the first tile rescales it.
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int i = 0; i < Spec::head_dim / 2; ++i) O[i] = 0;
+  }
+
+  // Blocks of keys that all rows of the warpgroup see, counted from the first.
+  __device__ __forceinline__ int blocks_seen_by_all() const {
+    return params.problem.visible_keys(first_row() / params.problem.pack) / kKeys;
+  }
+
+  // ---- Matrix products ----
+
+  // S = Q K^T.
+  __device__ __forceinline__ void issue_q_times_k(Scores<Spec>& S) {
+    const uint32_t k = gpu::descriptor_low(gpu::shared_address(smem.k[k_ring.stage]), 0);
+    const uint32_t q = gpu::descriptor_low(gpu::shared_address(smem.q[warpgroup][q_ring.stage]), 0);
+    gpu::pin(S);
+    if constexpr (kTuning.q_in_registers) gpu::pin(Q);
+    gpu::wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < Spec::dim_steps; ++step) {
+      const uint64_t b =
+          gpu::descriptor(k + along_head_dim(step, Spec::kv_slab_bytes) / 16, Spec::descriptor_high);
+      if constexpr (kTuning.q_in_registers) {
+        gpu::wgmma_rs<T, false>(S, Q[step], b, step > 0);
+      } else {
+        const uint64_t a =
+            gpu::descriptor(q + along_head_dim(step, Spec::q_slab_bytes) / 16, Spec::descriptor_high);
+        gpu::wgmma_ss<T, false>(S, a, b, step > 0);
+      }
+    }
+    gpu::wgmma_commit();
+  }
+
+  // O += P V.
+  __device__ __forceinline__ void issue_p_times_v() {
+    const uint32_t v = gpu::descriptor_low(gpu::shared_address(smem.v[v_ring.stage]), Spec::kv_slab_bytes);
+    gpu::pin(O);
+    gpu::pin(P);
+    gpu::wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < Spec::key_steps; ++step) {
+      const uint64_t b = gpu::descriptor(v + 16 * step * Spec::row_bytes / 16, Spec::descriptor_high);
+      gpu::wgmma_rs<T, true>(O, P[step], b, !fresh || step > 0);
+    }
+    gpu::wgmma_commit();
+  }
+
+  // Bytes to 16 columns of head_dim, in a tile whose slabs have so many bytes.
+  static __device__ __forceinline__ constexpr uint32_t along_head_dim(int step, int slab_bytes) {
+    constexpr int kStepsPerSlab = Spec::slab_columns / 16;
+    return static_cast<uint32_t>(step / kStepsPerSlab * slab_bytes + step % kStepsPerSlab * 32);
+  }
+
+  // ---- Softmax ----
+
+  // Scores of keys that a row does not see become -inf.
+  __device__ __forceinline__ void mask(Scores<Spec>& S, int block) const {
+    const ForwardParams& p = params.problem;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int row = first_row() + lane_row() + 8 * r;
+      const int visible = p.visible_keys(row / p.pack) - block * kKeys - 2 * (gpu::lane_index() % 4);
+#pragma unroll
+      for (int i = 0; i < kKeys / 2; ++i) {
+        if (i / 2 % 2 == r && 8 * (i / 4) + i % 2 >= visible) S[i] = -INFINITY;
+      }
+    }
+  }
+
+  // The largest score of each of the lane's rows.
+  static __device__ __forceinline__ void find_largest(const Scores<Spec>& S, float (&largest)[2]) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      float even = fmaxf(S[2 * r], S[2 * r + 1]);
+      float odd = fmaxf(S[2 * r + 4], S[2 * r + 5]);
+#pragma unroll
+      for (int i = 8 + 2 * r; i < kKeys / 2; i += 8) {
+        even = fmaxf(even, fmaxf(S[i], S[i + 1]));
+        odd = fmaxf(odd, fmaxf(S[i + 4], S[i + 5]));
+      }
+      float x = fmaxf(even, odd);
+      x = fmaxf(x, gpu::shuffle_xor(x, 1));
+      largest[r] = fmaxf(x, gpu::shuffle_xor(x, 2));
+    }
+  }
+
+  __device__ __forceinline__ void begin_maximum(const Scores<Spec>& S) {
+    float largest[2];
+    find_largest(S, largest);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) m[r] = largest[r] * params.problem.scale_log2e;
+  }
+
+  // Brings m and l up to date, and says by what O has to follow.
+  __device__ __forceinline__ void update_maximum(const Scores<Spec>& S) {
+    float largest[2];
+    find_largest(S, largest);
+    const float scale = params.problem.scale_log2e;
+    // Where no key has been seen this is infinite, or NaN while there still is none: then m stays -inf.
+    const float growth = fmaxf(largest[0] * scale - m[0], largest[1] * scale - m[1]);
+    grown = !kTuning.lazy_rescale || gpu::any_lane(growth > kLazyGrowth);
+    if (!grown) return;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const float larger = fmaxf(m[r], largest[r] * scale);
+      alpha[r] = gpu::ex2(m[r] - finite(larger));
+      l[r] *= alpha[r];
+      m[r] = larger;
+    }
+  }
+
+  // A row that has seen no key has the maximum -inf; taken as 0 it gives weights 0, not NaN.
+  static __device__ __forceinline__ float finite(float x) { return x == -INFINITY ? 0.0F : x; }
+
+  // For a tile's first block of those that are walked, the last one.
+  __device__ __forceinline__ void begin_softmax(Scores<Spec>& S) {
+    if (tile.blocks > blocks_seen_by_all()) mask(S, tile.blocks - 1);
+    begin_maximum(S);
+    exponentials<true>(S);
+  }
+
+  // S becomes exp2(scale S - m), and l its sum.
+  template <bool kFirst>
+  __device__ __forceinline__ void exponentials(Scores<Spec>& S) {
+    const float scale = params.problem.scale_log2e;
+    const float base[2] = {finite(m[0]), finite(m[1])};
+    float even[2] = {0, 0};
+    float odd[2] = {0, 0};
+#pragma unroll
+    for (int i = 0; i < kKeys / 2; ++i) {
+      const int r = i / 2 % 2;
+      S[i] = gpu::ex2(fmaf(S[i], scale, -base[r]));
+      (i % 2 == 0 ? even : odd)[r] += S[i];
+    }
+#pragma unroll
+    for (int r = 0; r < 2; ++r) l[r] = kFirst ? even[r] + odd[r] : l[r] + (even[r] + odd[r]);
+  }
+
+  __device__ __forceinline__ void rescale() {
+    if (!grown) return;
+#pragma unroll
+    for (int i = 0; i < Spec::head_dim / 2; ++i) O[i] *= alpha[i / 2 % 2];
+  }
+
+  // The accumulators of S are, packed in pairs, the register operand of P V.
+  __device__ __forceinline__ void pack_p(const Scores<Spec>& S) {
+#pragma unroll
+    for (int i = 0; i < kKeys / 4; ++i) P[i / 4][i % 4] = gpu::pack<T>(S[2 * i], S[2 * i + 1]);
+  }
+
+  // ---- Results ----
+
+  // O / l through shared memory to global memory, and the LSE.
+  __device__ __forceinline__ void store(const Tile& done, const float (&row_m)[2], const float (&row_l)[2]) {
+    float inverse[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      float sum = row_l[r];
+      sum += gpu::shuffle_xor(sum, 1);
+      sum += gpu::shuffle_xor(sum, 2);
+      inverse[r] = sum == 0 ? 0.0F : 1.0F / sum;
+      store_lse(done, done.first_row + warpgroup * kWarpgroupRows + lane_row() + 8 * r, row_m[r], sum);
+    }
+    unsigned char* place = smem.q[warpgroup][q_ring.stage];
+    if constexpr (kTuning.own_out) {
+      place = smem.own_out[warpgroup];
+      if (thread == 0) gpu::tma_store_wait_read<0>();  // of the tile before
+    }
+    sync_warpgroup();
+    const uint32_t rows = matrix_address(gpu::shared_address(place));
+#pragma unroll
+    for (int step = 0; step < Spec::dim_steps; ++step) {
+      uint32_t fragment[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int at = 8 * step + 2 * i;
+        fragment[i] = gpu::pack<T>(O[at] * inverse[i % 2], O[at + 1] * inverse[i % 2]);
+      }
+      gpu::stmatrix_x4(at_columns(rows, step), fragment);
+    }
+    gpu::fence_proxy_async();
+    sync_warpgroup();
+    if (thread == 0) {
+      const int pack = params.problem.pack;
+#pragma unroll
+      for (int slab = 0; slab < Spec::slabs; ++slab) {
+        gpu::tma_store_5d(params.out, gpu::shared_address(place) + slab * Spec::q_slab_bytes,
+                          slab * Spec::slab_columns, 0, (done.first_row + warpgroup * kWarpgroupRows) / pack,
+                          done.head / pack, done.batch);
+      }
+      gpu::tma_store_commit();
+      if constexpr (!kTuning.own_out) gpu::tma_store_wait_read<0>();
+    }
+    if constexpr (!kTuning.own_out) release(smem.q_free[warpgroup], q_ring);
+  }
+
+  __device__ __forceinline__ void store_lse(const Tile& done, int row, float row_m, float row_l) const {
+    const ForwardParams& p = params.problem;
+    if (p.lse == nullptr || gpu::lane_index() % 4 != 0 || row >= p.q_rows * p.pack) return;
+    const int64_t head = int64_t{done.batch} * p.q_heads + done.head + row % p.pack;
+    const float lse = row_l == 0 ? -INFINITY : (row_m + gpu::lg2(row_l)) * 0.6931471805599453F;
+    gpu::store_global(p.lse + head * p.q_rows + row / p.pack, lse);
+  }
+
+  // ---- Places ----
+
+  __device__ __forceinline__ int first_row() const { return tile.first_row + warpgroup * kWarpgroupRows; }
+  __device__ __forceinline__ int lane_row() const { return 16 * (thread / 32) + gpu::lane_index() / 4; }
+
+  // What this lane tells ldmatrix and stmatrix: the warp's 16 rows at columns 0 to 15 of a tile of 64 rows.
+  __device__ __forceinline__ uint32_t matrix_address(uint32_t place) const {
+    const int lane = gpu::lane_index();
+    const int row = 16 * (thread / 32) + lane % 16;
+    constexpr int kSwizzledRows =
+        Spec::slab_columns / 8;  // chunks of 16 bytes per row, and rows until they repeat
+    const int swizzle = row * Spec::row_bytes / 128 % kSwizzledRows;
+    return place + row * Spec::row_bytes + 16 * (lane / 16 ^ swizzle);
+  }
+  static __device__ __forceinline__ uint32_t at_columns(uint32_t address, int step) {
+    constexpr int kStepsPerSlab = Spec::slab_columns / 16;
+    return (address ^ (32 * (step % kStepsPerSlab))) + step / kStepsPerSlab * Spec::q_slab_bytes;
+  }
+
+  // ---- Waiting for one another ----
+
+  __device__ __forceinline__ void wait_for_queries() {
+    wait_full(smem.q_full[warpgroup], q_ring);
+    if constexpr (kTuning.q_in_registers) {
+      const uint32_t rows = matrix_address(gpu::shared_address(smem.q[warpgroup][q_ring.stage]));
+#pragma unroll
+      for (int step = 0; step < Spec::dim_steps; ++step) gpu::ldmatrix_x4(Q[step], at_columns(rows, step));
+      gpu::sync_warp();
+      if (gpu::lane_index() == 0)
+        gpu::mbarrier_arrive(gpu::shared_address(&smem.q_free[warpgroup][q_ring.stage]));
+      q_ring.advance();
+    }
+  }
+
+  __device__ __forceinline__ void wait_for_keys() { wait_full(smem.k_full, k_ring); }
+  __device__ __forceinline__ void wait_for_values() { wait_full(smem.v_full, v_ring); }
+  __device__ __forceinline__ void release_keys() { release(smem.k_free, k_ring); }
+  __device__ __forceinline__ void release_values() { release(smem.v_free, v_ring); }
+  // Q in registers has been released when it was loaded, and the place that O takes is when O has left it.
+  __device__ __forceinline__ void release_queries() {
+    if constexpr (!kTuning.q_in_registers && kTuning.own_out) release(smem.q_free[warpgroup], q_ring);
+  }
+  // Before the end: shared memory has to outlive the stores that read it.
+  __device__ __forceinline__ void wait_for_stores() const {
+    if (thread == 0) gpu::tma_store_wait_read<0>();
+  }
+
+  // Only before the wgmma that reads the place: once one warp has released it, the barrier may move on under
+  // the others.
+  template <int kStages>
+  static __device__ __forceinline__ void wait_full(uint64_t (&full)[kStages], const Ring<kStages>& ring) {
+    gpu::mbarrier_wait_in_block(gpu::shared_address(&full[ring.stage]), ring.turn);
+  }
+
+  template <int kStages>
+  __device__ __forceinline__ void release(uint64_t (&free)[kStages], Ring<kStages>& ring) {
+    if (thread == 0) gpu::mbarrier_arrive(gpu::shared_address(&free[ring.stage]));
+    ring.advance();
+  }
+
+  __device__ __forceinline__ void sync_warpgroup() {
+    gpu::named_barrier_sync(number(Barrier::out, warpgroup), kWarpgroup);
+  }
+
+  // The tensor cores in turn: a warpgroup issues its products, then the next one does.
+  __device__ __forceinline__ void wait_for_turn() {
+    if constexpr (kTuning.take_turns)
+      gpu::named_barrier_sync(number(Barrier::turn, warpgroup), 2 * kWarpgroup);
+  }
+  __device__ __forceinline__ void pass_turn() {
+    if constexpr (kTuning.take_turns) {
+      gpu::named_barrier_arrive(number(Barrier::turn, warpgroup + 1 == kMath ? 0 : warpgroup + 1),
+                                2 * kWarpgroup);
+    }
+  }
+
+  static __device__ __forceinline__ int number(Barrier barrier, int of_warpgroup) {
+    return static_cast<int>(barrier) + of_warpgroup;
+  }
+};
+
+}  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

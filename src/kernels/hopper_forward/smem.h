@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/hopper_forward/spec.h"
+
+namespace flashmoe::kernels::hopper_forward {
+
+// A full barrier counts the bytes that the loader announced; a free barrier the warpgroups (Q in registers:
+// the warps) that are done with the place.
+template <class Spec>
+struct Smem {
+  static constexpr int kMath = Spec::math_warpgroups;
+  static constexpr int kStages = Spec::tuning.stages;
+  static constexpr int kSlots = Spec::tuning.q_slots;
+  static constexpr bool kOwnOut = Spec::tuning.own_out;
+
+  alignas(1024) unsigned char k[kStages][Spec::kv_bytes];
+  alignas(1024) unsigned char v[kStages][Spec::kv_bytes];
+  alignas(1024) unsigned char q[kMath][kSlots][Spec::q_bytes];
+  alignas(1024) unsigned char own_out[kOwnOut ? kMath : 1][kOwnOut ? Spec::q_bytes : 16];
+  uint64_t k_full[kStages], k_free[kStages];
+  uint64_t v_full[kStages], v_free[kStages];
+  uint64_t q_full[kMath][kSlots], q_free[kMath][kSlots];
+};
+
+}  // namespace flashmoe::kernels::hopper_forward

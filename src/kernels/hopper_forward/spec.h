@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// The compiled forms of hopper_forward: element type and one row of this table.
+#pragma once
+
+#include <cstdint>
+
+#include "primitives/matrix_descriptor.h"
+#include "primitives/target.h"
+
+namespace flashmoe::kernels::hopper_forward {
+
+inline constexpr int kWarpgroup = 128;     // threads
+inline constexpr int kWarpgroupRows = 64;  // query rows per warpgroup: the height of a wgmma
+inline constexpr int kMaxPack = kWarpgroupRows;
+
+// How a math warpgroup orders its work: joint.cuh, ahead.cuh.
+enum class Schedule { joint, ahead };
+
+struct Tuning {         // every field but head_dim changes speed, never what is computed
+  int head_dim;         // compiled; smaller ones are filled up with zeros by TMA
+  int tile_kv;          // keys per pipeline stage; a multiple of 16
+  int math_warpgroups;  // of 64 query rows each; one more warpgroup loads
+  int stages;           // tiles of K, and of V, in shared memory
+  int q_slots;          // tiles of Q in shared memory
+  bool q_in_registers;  // Q as the register operand of Q K^T: its slot is free again at once
+  bool own_out;         // O leaves through shared memory of its own, else through that of Q
+  Schedule schedule;
+  bool carry_over;    // the next tile's first Q K^T is issued with this tile's last P V; needs own_out
+  bool take_turns;    // warpgroups issue their matrix products one after the other
+  bool lazy_rescale;  // O is rescaled only when a row's maximum has grown by more than kLazyGrowth
+
+  FLASHMOE_HD constexpr int tile_q() const { return kWarpgroupRows * math_warpgroups; }
+  FLASHMOE_HD constexpr int threads() const { return kWarpgroup * (math_warpgroups + 1); }
+};
+
+// P reaches at most 2^8 then, which fp16 and bf16 hold as exactly as 1.
+inline constexpr float kLazyGrowth = 8;
+
+// Those that dispatch chooses come first, then those that benches compare them with. Figures: NOTES.md.
+// clang-format off
+inline constexpr Tuning kTunings[] = {
+    // head_dim, keys, warpgroups, stages, Q slots, Q in registers, own O, schedule, carry over, turns, lazy
+    {64, 128, 3, 4, 2, false, true, Schedule::joint, true, true, true},
+    {64, 128, 2, 4, 2, true, true, Schedule::joint, true, true, true},
+    {96, 128, 2, 3, 1, true, true, Schedule::joint, true, true, true},
+    {128, 128, 2, 2, 1, true, true, Schedule::joint, true, true, true},
+    {192, 80, 2, 2, 1, false, true, Schedule::joint, true, true, true},
+    {256, 80, 2, 2, 1, false, false, Schedule::joint, false, true, true},
+    {64, 64, 3, 6, 2, false, true, Schedule::ahead, true, false, true},
+    {64, 64, 3, 6, 2, true, true, Schedule::ahead, true, false, true},
+    {64, 64, 2, 6, 2, true, true, Schedule::ahead, true, false, true},
+    {64, 96, 2, 5, 2, true, true, Schedule::ahead, true, false, true},
+    {64, 112, 2, 4, 2, true, true, Schedule::ahead, true, false, true},
+    {128, 64, 2, 4, 1, true, true, Schedule::ahead, true, false, true},
+    {128, 80, 2, 3, 1, false, true, Schedule::ahead, true, false, true},
+    {128, 128, 2, 2, 1, true, true, Schedule::joint, true, false, true},
+    {256, 80, 2, 2, 1, false, false, Schedule::joint, false, false, true},
+    {256, 64, 2, 2, 1, false, false, Schedule::joint, false, true, true},
+    {64, 128, 3, 4, 2, false, true, Schedule::joint, true, false, true},
+};
+// clang-format on
+inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
+
+// Registers per thread of the loading and of the other warpgroups. A block has 65,536: what the launch gave
+// each thread, in steps of 8, has to cover both.
+struct Registers {
+  int load, math;
+};
+FLASHMOE_HD constexpr Registers registers_for(int math_warpgroups) {
+  return math_warpgroups == 3 ? Registers{32, 160} : Registers{24, 240};
+}
+
+template <class T, int kTuning>
+struct Spec {
+  using Element = T;
+  static constexpr Tuning tuning = kTunings[kTuning];
+  static constexpr int head_dim = tuning.head_dim;
+  static constexpr int tile_kv = tuning.tile_kv;
+  static constexpr int math_warpgroups = tuning.math_warpgroups;
+  static constexpr int tile_q = tuning.tile_q();
+  static constexpr int threads = tuning.threads();
+  static constexpr Registers registers = registers_for(math_warpgroups);
+
+  // Tiles lie in shared memory as slabs of all their rows, as wide as the swizzle.
+  static constexpr int slab_columns = head_dim % 64 == 0 ? 64 : 32;
+  static constexpr int slabs = head_dim / slab_columns;
+  static constexpr int row_bytes = 2 * slab_columns;  // in a slab
+  static constexpr gpu::Swizzle swizzle =
+      slab_columns == 64 ? gpu::Swizzle::bytes_128 : gpu::Swizzle::bytes_64;
+  static constexpr uint32_t descriptor_high = gpu::descriptor_high(8 * row_bytes, swizzle);
+  static constexpr int q_bytes = kWarpgroupRows * head_dim * 2;  // of one warpgroup; O takes the same
+  static constexpr int kv_bytes = tile_kv * head_dim * 2;        // of one stage of K, or V
+  static constexpr int q_slab_bytes = q_bytes / slabs;
+  static constexpr int kv_slab_bytes = kv_bytes / slabs;
+
+  static constexpr int dim_steps = head_dim / 16;  // of a matrix product over head_dim
+  static constexpr int key_steps = tile_kv / 16;   // over the keys of a stage
+
+  static_assert(head_dim % slab_columns == 0 && tile_kv % 16 == 0 && tile_kv <= 256);
+  static_assert(tuning.own_out || (!tuning.carry_over && !tuning.q_in_registers && tuning.q_slots == 1),
+                "O takes the place of Q once the tile is done");
+};
+
+}  // namespace flashmoe::kernels::hopper_forward

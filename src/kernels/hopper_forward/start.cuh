@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The launch of one form, compiled per element type in a file of its own so that types build side by side.
+#pragma once
+
+#include <utility>
+
+#include "kernels/hopper_forward/kernel.cuh"
+#include "kernels/hopper_forward/maps.h"
+#include "primitives/launch.h"
+
+namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
+
+template <class T, int kTuning>
+void start(const Params& params, void* stream) {
+  using S = Spec<T, kTuning>;
+  gpu::launch(&hopper_forward<S>,
+              {.kernel = "hopper_forward",
+               .blocks = params.blocks,
+               .threads = S::threads,
+               .smem_bytes = sizeof(Smem<S>),
+               .stream = stream},
+              params);
+}
+
+template <class T, int... kTuning>
+void start_one_of(std::integer_sequence<int, kTuning...>, int tuning, const Params& params, void* stream) {
+  using Start = void (*)(const Params&, void*);
+  constexpr Start kStarts[] = {&start<T, kTuning>...};
+  kStarts[tuning](params, stream);
+}
+
+template <class T>
+void start_any(const ForwardParams& problem, int tuning, unsigned blocks, void* stream) {
+  Params params;
+  params.problem = problem;
+  params.tiles = static_cast<unsigned>(problem.order.q_tiles * problem.order.heads * problem.order.batch);
+  params.blocks = blocks;
+  set_maps(params, kTunings[tuning]);
+  start_one_of<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+}
+
+void launch_fp16(const ForwardParams& params, int tuning, unsigned blocks, void* stream);
+void launch_bf16(const ForwardParams& params, int tuning, unsigned blocks, void* stream);
+
+}  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

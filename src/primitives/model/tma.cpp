@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Boxes of a tensor, moved behind the threads' backs. A late load lands when no thread can go on, and its
+// place holds NaN patterns from the moment of issue. A store has two moments: it reads shared memory, and
+// later writes global memory.
+#include "primitives/model/tma.h"
+
+#include <cstring>
+
+#include "primitives/model/mbarrier.h"
+#include "primitives/model/order.h"
+#include "primitives/model/reports.h"
+#include "primitives/model/swizzle.h"
+
+namespace flashmoe::model {
+namespace {
+
+using gpu::TensorMap;
+using gpu::TensorMapShape;
+using Coordinates = std::array<int, gpu::kMaxMapRank>;
+
+constexpr int kElementBytes = 2;
+constexpr std::size_t kPiece = 16;  // bytes: what a swizzle moves as one
+constexpr const char* kWaitsForBoxReads = "tma_store_wait_read";
+
+struct Box {
+  TensorMapShape map;  // a copy: the kernel's parameter may be gone when the box moves
+  Coordinates first;
+  Block* block;
+  uint32_t address;  // shared
+  Where where;
+  uint64_t issued;  // for the trace
+
+  std::size_t bytes() const {
+    std::size_t count = kElementBytes;
+    for (int i = 0; i < map.rank; ++i)
+      count *= static_cast<std::size_t>(map.box[static_cast<std::size_t>(i)]);
+    return count;
+  }
+  std::string says(const char* what) const { return std::string(what) + " at " + describe(where); }
+};
+
+// each(shared, global, bytes): every 16 bytes of the box, where they lie in shared memory, and the first
+// `bytes` of them in global memory; the rest lies outside of the tensor.
+template <class Each>
+void each_piece(const Box& box, Each each) {
+  const TensorMapShape& map = box.map;
+  const std::size_t row_bytes = static_cast<std::size_t>(map.box[0]) * kElementBytes;
+  const std::size_t rows = box.bytes() / row_bytes;
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::size_t rest = row;
+    int64_t offset = 0;
+    bool inside = true;
+    for (std::size_t i = 1; i < static_cast<std::size_t>(map.rank); ++i) {
+      const auto width = static_cast<std::size_t>(map.box[i]);
+      const int64_t at = box.first[i] + static_cast<int64_t>(rest % width);
+      rest /= width;
+      inside = inside && at >= 0 && at < map.sizes[i];
+      offset += at * map.stride_bytes[i];
+    }
+    for (std::size_t piece = 0; piece < row_bytes; piece += kPiece) {
+      const int64_t column = box.first[0] + static_cast<int64_t>(piece) / kElementBytes;
+      const int64_t left = inside && column >= 0 ? (map.sizes[0] - column) * kElementBytes : 0;
+      const auto linear = static_cast<uint32_t>(box.address + row * row_bytes + piece);
+      std::byte* shared = box.block->smem + (swizzled(linear, map.swizzle) - kSharedWindow);
+      const auto count = static_cast<std::size_t>(left < 0 ? 0 : left > 16 ? 16 : left);
+      each(shared, static_cast<const std::byte*>(map.data) + offset + column * kElementBytes, count);
+    }
+  }
+}
+
+Box box_of(const TensorMap& map, const Coordinates& first, int rank, uint32_t address, bool writes,
+           const char* what, const Where& where) {
+  note(what, where);
+  if (map.shape.rank != rank) {
+    report(std::string(what) + ": the map has " + std::to_string(map.shape.rank) + " dimensions", where);
+  }
+  if (address % 128 != 0) report(std::string(what) + ": the shared address is not a multiple of 128", where);
+  if (first[0] % 8 != 0 && first[0] < 0) {
+    report(
+        std::string(what) + ": a box that begins outside of the innermost dimension, not at a multiple of 8",
+        where);
+  }
+  Box box{map.shape, first, current->block, address, where, tracing ? trace_now() : 0};
+  shared_place_in(*current->block, address, 1, what, where);
+  shared_place_in(*current->block, address + static_cast<uint32_t>(box.bytes()) - 1, 1, what, where);
+  each_piece(box, [&](const std::byte*, const std::byte* global, std::size_t bytes) {
+    if (bytes > 0) check_global(global, bytes, writes, where);
+  });
+  return box;
+}
+
+void load(const TensorMap& map, const Coordinates& first, int rank, uint32_t to, uint32_t barrier,
+          const char* what, const Where& where) {
+  const Box box = box_of(map, first, rank, to, false, what, where);
+  Mbarrier& told = mbarrier_at(*current->block, barrier, what, where);
+  const bool late = settings().tma == CopyTime::late;
+  each_piece(box, [&](std::byte* shared, const std::byte*, std::size_t) {
+    order_store_issued({box.block, 0, shared}, kPiece, told, where);
+    if (late) std::memset(shared, 0xFF, kPiece);
+  });
+  const auto land = [box, &told, what] {
+    if (box.block->ended()) return box.says(what) + " lands in a block that has ended";
+    each_piece(box, [&](std::byte* shared, const std::byte* global, std::size_t bytes) {
+      if (bytes > 0) std::memcpy(shared, global, bytes);
+      std::memset(shared + bytes, 0, kPiece - bytes);
+    });
+    if (tracing) trace_behind_back(what, box.where, *box.block, box.issued);
+    return bytes_landed(told, box.bytes(), box.says(what));
+  };
+  behind_back(settings().tma, land, where);
+}
+
+void store(const TensorMap& map, const Coordinates& first, int rank, uint32_t from, const char* what,
+           const Where& where) {
+  const Box box = box_of(map, first, rank, from, true, what, where);
+  if (!current->box_group_open) {
+    current->box_stores.push_back({});
+    current->box_group_open = true;
+  }
+  const std::size_t group = current->box_stores.size() - 1;
+  ++current->box_stores[group].reading;
+  each_piece(box, [&](const std::byte* shared, const std::byte*, std::size_t) {
+    order_read_behind_back(Reader::box_store, shared, kPiece, group + 1, where);
+  });
+  const auto perform = [box, group, what, thread = current] {
+    auto data = std::make_shared<std::vector<std::byte>>();
+    each_piece(box, [&](const std::byte* shared, const std::byte*, std::size_t) {
+      data->insert(data->end(), shared, shared + kPiece);
+    });
+    --thread->box_stores[group].reading;
+    if (thread->waits_for == kWaitsForBoxReads) wake(*thread);
+    const auto write = [box, data, what]() -> std::string {
+      const std::byte* piece = data->data();
+      each_piece(box, [&](const std::byte*, const std::byte* global, std::size_t bytes) {
+        if (bytes > 0) std::memcpy(const_cast<std::byte*>(global), piece, bytes);
+        piece += kPiece;
+      });
+      if (tracing) trace_behind_back(what, box.where, *box.block, box.issued);
+      return "";
+    };
+    if (settings().tma == CopyTime::early) return write();
+    box.block->cluster->pending.push_back(write);
+    return std::string();
+  };
+  behind_back(settings().tma, perform, where);
+}
+
+}  // namespace
+
+void wait_for_box_reads(std::size_t pending, const Where& where) {
+  note("tma_store_wait_read", where);
+  if (current->box_group_open && pending == 0) {
+    report("tma_store_wait_read: this thread has issued stores that it never committed", where);
+  }
+  const std::size_t closed = current->box_stores.size() - (current->box_group_open ? 1 : 0);
+  const std::size_t done = closed > pending ? closed - pending : 0;
+  for (std::size_t group = current->box_stores_waited; group < done; ++group) {
+    while (current->box_stores[group].reading > 0) wait(kWaitsForBoxReads, where);
+  }
+  if (done > current->box_stores_waited) current->box_stores_waited = done;
+  order_waited_for(Reader::box_store, done);
+}
+
+void check_box_stores_at_end(const Thread& thread) {
+  if (thread.box_stores_waited == thread.box_stores.size()) return;
+  report("a thread ends with TMA stores that may still read shared memory: it never waited for them",
+         thread.last);
+}
+
+}  // namespace flashmoe::model
+
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+
+void tma_load_4d(uint32_t to, const TensorMap& map, uint32_t barrier, int c0, int c1, int c2, int c3,
+                 const model::Where& where) {
+  model::load(map, {c0, c1, c2, c3}, 4, to, barrier, "tma_load_4d", where);
+}
+
+void tma_load_5d(uint32_t to, const TensorMap& map, uint32_t barrier, int c0, int c1, int c2, int c3, int c4,
+                 const model::Where& where) {
+  model::load(map, {c0, c1, c2, c3, c4}, 5, to, barrier, "tma_load_5d", where);
+}
+
+void tma_store_5d(const TensorMap& map, uint32_t from, int c0, int c1, int c2, int c3, int c4,
+                  const model::Where& where) {
+  model::store(map, {c0, c1, c2, c3, c4}, 5, from, "tma_store_5d", where);
+}
+
+void tma_store_commit(const model::Where& where) {
+  model::note("tma_store_commit", where);
+  model::current->box_group_open = false;
+}
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

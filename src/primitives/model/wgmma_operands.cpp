@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+#include "primitives/model/wgmma_operands.h"
+
+#include <cstring>
+#include <string>
+
+#include "numeric/half.h"
+#include "primitives/model/swizzle.h"
+
+namespace flashmoe::model {
+namespace {
+
+constexpr int kChunk = 8;  // elements of 2 bytes
+
+// The fields of a matrix descriptor.
+struct Layout {
+  uint32_t start, leading, stride;
+  gpu::Swizzle swizzle;
+
+  explicit Layout(uint64_t descriptor)
+      : start(static_cast<uint32_t>(descriptor & 0x3FFF) << 4),
+        leading(static_cast<uint32_t>(descriptor >> 16 & 0x3FFF) << 4),
+        stride(static_cast<uint32_t>(descriptor >> 32 & 0x3FFF) << 4),
+        swizzle(static_cast<gpu::Swizzle>(descriptor >> 62)) {}
+
+  // Along K: 8 elements of row (or column) `row` from K = k on.
+  uint32_t along(int row, int k) const {
+    const auto r = static_cast<uint32_t>(row);
+    const auto c = static_cast<uint32_t>(k) / kChunk;
+    const uint32_t place = swizzle == gpu::Swizzle::none
+                               ? start + r / 8 * stride + c * leading + r % 8 * 16
+                               : start + r / 8 * stride + r % 8 * swizzle_bytes(swizzle) + c * 16;
+    return swizzled(place, swizzle);
+  }
+
+  // Across K: of the elements with this k, 8 from column `n` on.
+  uint32_t across(int n, int k) const {
+    const auto row = static_cast<uint32_t>(k);
+    const uint32_t width = swizzle_bytes(swizzle);
+    const uint32_t bytes = 2 * static_cast<uint32_t>(n);
+    // Without a swizzle the two distances change places.
+    const uint32_t slabs = swizzle == gpu::Swizzle::none ? stride : leading;
+    const uint32_t rows = swizzle == gpu::Swizzle::none ? leading : stride;
+    return swizzled(start + bytes / width * slabs + row / 8 * rows + row % 8 * width + bytes % width,
+                    swizzle);
+  }
+};
+
+const std::byte* place(const Block& block, uint32_t address) {
+  return block.smem + (address - kSharedWindow);
+}
+
+void check_descriptor(const char* which, uint64_t descriptor, const Where& where) {
+  constexpr uint64_t kFields =
+      0x3FFF | uint64_t{0x3FFF} << 16 | uint64_t{0x3FFF} << 32 | uint64_t{7} << 49 | uint64_t{3} << 62;
+  const std::string whose = std::string("wgmma: the descriptor of ") + which;
+  if ((descriptor & ~kFields) != 0) report(whose + " has bits set that have no meaning", where);
+  if ((descriptor >> 49 & 7) != 0)
+    report(whose + " has a base offset, which is not modelled: begin slabs at 8 rows", where);
+}
+
+// Calls each(address) for the chunks of B.
+template <class Each>
+void each_chunk_of_b(const ProductOperands& operands, Each each) {
+  const Layout b(operands.b);
+  if (operands.b_across_k) {
+    for (int k = 0; k < kProductDepth; ++k) {
+      for (int n = 0; n < operands.width; n += kChunk) each(b.across(n, k), n, k);
+    }
+  } else {
+    for (int n = 0; n < operands.width; ++n) {
+      for (int k = 0; k < kProductDepth; k += kChunk) each(b.along(n, k), n, k);
+    }
+  }
+}
+
+const std::vector<float>& fp16_values() {
+  static const std::vector<float> values = [] {
+    std::vector<float> all(65536);
+    for (uint32_t bits = 0; bits < 65536; ++bits) all[bits] = to_float(fp16{static_cast<uint16_t>(bits)});
+    return all;
+  }();
+  return values;
+}
+
+struct Widen {
+  bool is_bf16;
+  const float* fp16_value = fp16_values().data();
+
+  float operator()(uint16_t bits) const { return is_bf16 ? to_float(bf16{bits}) : fp16_value[bits]; }
+  void chunk(const std::byte* from, float* to, int step) const {
+    uint16_t bits[kChunk];
+    std::memcpy(bits, from, sizeof bits);
+    for (int i = 0; i < kChunk; ++i) to[i * step] = (*this)(bits[i]);
+  }
+  void pair(uint32_t bits, float* to) const {
+    to[0] = (*this)(static_cast<uint16_t>(bits));
+    to[1] = (*this)(static_cast<uint16_t>(bits >> 16));
+  }
+};
+
+}  // namespace
+
+void check_operands(const ProductOperands& operands, const Where& where) {
+  const auto inside = [&](const char* which, uint32_t address) {
+    if (address < kSharedWindow || address - kSharedWindow + 16 > current->block->smem_bytes) {
+      report(std::string("wgmma: its operand ") + which + " reaches shared offset " +
+                 std::to_string(int64_t{address} - kSharedWindow) + ", outside of the block's " +
+                 std::to_string(current->block->smem_bytes) + " bytes",
+             where);
+    }
+  };
+  check_descriptor("b", operands.b, where);
+  each_chunk_of_b(operands, [&](uint32_t address, int, int) { inside("b", address); });
+  if (operands.a_in_registers) return;
+  check_descriptor("a", operands.a, where);
+  const Layout a(operands.a);
+  for (int row = 0; row < kProductRows; ++row) {
+    for (int k = 0; k < kProductDepth; k += kChunk) inside("a", a.along(row, k));
+  }
+}
+
+void each_chunk(const Block& block, const ProductOperands& operands, int warp_of_group,
+                const std::function<void(const std::byte*)>& each) {
+  each_chunk_of_b(operands, [&](uint32_t address, int, int) { each(place(block, address)); });
+  if (operands.a_in_registers) return;
+  const Layout a(operands.a);
+  for (int row = 16 * warp_of_group; row < 16 * warp_of_group + 16; ++row) {
+    for (int k = 0; k < kProductDepth; k += kChunk) each(place(block, a.along(row, k)));
+  }
+}
+
+void multiply(const Block& block, const ProductOperands& operands, const RegisterOperand& registers,
+              std::vector<float>& sums) {
+  const Widen widen{operands.is_bf16};
+  const auto width = static_cast<std::size_t>(operands.width);
+  float a[kProductRows][kProductDepth];
+  if (operands.a_in_registers) {
+    for (std::size_t t = 0; t < kWarpgroupThreads; ++t) {
+      const std::size_t row = t / 32 * 16 + t % 32 / 4;
+      const std::size_t k = 2 * (t % 4);
+      widen.pair(registers[t][0], &a[row][k]);
+      widen.pair(registers[t][1], &a[row + 8][k]);
+      widen.pair(registers[t][2], &a[row][k + 8]);
+      widen.pair(registers[t][3], &a[row + 8][k + 8]);
+    }
+  } else {
+    const Layout layout(operands.a);
+    for (int row = 0; row < kProductRows; ++row) {
+      for (int k = 0; k < kProductDepth; k += kChunk)
+        widen.chunk(place(block, layout.along(row, k)), &a[row][k], 1);
+    }
+  }
+  static std::vector<float> b;  // [k][n]: the inner loop runs along n
+  b.resize(kProductDepth * width);
+  each_chunk_of_b(operands, [&](uint32_t address, int n, int k) {
+    float* to = &b[static_cast<std::size_t>(k) * width + static_cast<std::size_t>(n)];
+    widen.chunk(place(block, address), to, operands.b_across_k ? 1 : operands.width);
+  });
+  for (std::size_t row = 0; row < kProductRows; ++row) {
+    float* sum = &sums[row * width];
+    if (!operands.accumulate) std::fill_n(sum, width, 0.0F);
+    for (std::size_t k = 0; k < kProductDepth; ++k) {
+      const float x = a[row][k];
+      const float* y = &b[k * width];
+      for (std::size_t n = 0; n < width; ++n) sum[n] += x * y[n];
+    }
+  }
+}
+
+}  // namespace flashmoe::model

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// What a wgmma multiplies: operands in shared memory by their descriptors, and the arithmetic.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "primitives/model/machine.h"
+
+namespace flashmoe::model {
+
+inline constexpr int kProductRows = 64;
+inline constexpr int kProductDepth = 16;
+inline constexpr std::size_t kWarpgroupThreads = 128;
+
+struct ProductOperands {
+  bool is_bf16;
+  int width;  // columns of the product
+  bool a_in_registers;
+  uint64_t a;  // descriptor, along K; unless in registers
+  bool b_across_k;
+  uint64_t b;  // descriptor
+  bool accumulate;
+
+  bool operator==(const ProductOperands&) const = default;
+};
+
+// A register operand, by thread of the warpgroup.
+using RegisterOperand = std::array<std::array<uint32_t, 4>, kWarpgroupThreads>;
+
+// Reports fields that no hardware has, and operands that lie outside of shared memory.
+void check_operands(const ProductOperands& operands, const Where& where);
+
+// each(place): all 16-byte chunks of shared memory that one warp of the warpgroup reads: its rows of A, and
+// all of B.
+void each_chunk(const Block& block, const ProductOperands& operands, int warp_of_group,
+                const std::function<void(const std::byte*)>& each);
+
+// sums[64][width] = a b + (accumulate ? sums : 0).
+void multiply(const Block& block, const ProductOperands& operands, const RegisterOperand& a,
+              std::vector<float>& sums);
+
+}  // namespace flashmoe::model

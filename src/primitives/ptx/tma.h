@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include "primitives/tensor_map.h"
+
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+
+// prefetch.tensormap (sm_90): the map will be used soon. Any one thread.
+__device__ __forceinline__ void tma_prefetch_map(const TensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+// cp.async.bulk.tensor.4d (sm_90): the box whose first element has these coordinates, innermost first, to the
+// shared address `to`, a multiple of 128 (of 8 rows of the swizzle). What lies outside of the tensor becomes
+// zero; the whole box counts for `barrier`, which has been told of its bytes. Caller: one thread.
+__device__ __forceinline__ void tma_load_4d(uint32_t to, const TensorMap& map, uint32_t barrier, int c0,
+                                            int c1, int c2, int c3) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
+      "l"(&map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
+      : "memory");
+}
+
+__device__ __forceinline__ void tma_load_5d(uint32_t to, const TensorMap& map, uint32_t barrier, int c0,
+                                            int c1, int c2, int c3, int c4) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(to),
+      "l"(&map), "r"(barrier), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4)
+      : "memory");
+}
+
+// The way back: what lies outside of the tensor is dropped. Those who wrote `from` have passed
+// fence_proxy_async() and a barrier. Caller: one thread, which then commits, and waits before `from` is
+// written again.
+__device__ __forceinline__ void tma_store_5d(const TensorMap& map, uint32_t from, int c0, int c1, int c2,
+                                             int c3, int c4) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];" ::"l"(
+          &map),
+      "r"(from), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4)
+      : "memory");
+}
+
+// cp.async.bulk.commit_group: closes the group of this thread's stores since the last one.
+__device__ __forceinline__ void tma_store_commit() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+// cp.async.bulk.wait_group.read: until at most `kPending` of this thread's groups still read shared memory.
+template <int kPending>
+__device__ __forceinline__ void tma_store_wait_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
+}
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What TMA knows of a tensor: where it lies, its sizes and strides, and the box that one copy moves. Made on
+// the host, passed to a kernel as part of a __grid_constant__ parameter.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "primitives/matrix_descriptor.h"
+#include "primitives/platform.h"
+
+namespace flashmoe::gpu {
+
+inline constexpr int kMaxMapRank = 5;
+
+// Of 16-bit elements; dimension 0 is the innermost and contiguous.
+struct TensorMapShape {
+  const void* data = nullptr;  // a multiple of 16
+  int rank = 0;
+  std::array<int64_t, kMaxMapRank> sizes{};         // elements
+  std::array<int64_t, kMaxMapRank> stride_bytes{};  // multiples of 16, below 2^40; [0] is not read
+  std::array<int, kMaxMapRank> box{};  // elements, at most 256 each; box[0] no wider than the swizzle
+  Swizzle swizzle = Swizzle::bytes_128;
+
+  bool operator==(const TensorMapShape&) const = default;
+};
+
+}  // namespace flashmoe::gpu
+
+// make_tensor_map(shape) -> TensorMap; throws Error when the driver refuses the shape. About a microsecond of
+// host time.
+#ifdef FLASHMOE_MODEL
+#include "primitives/model/tensor_map.h"
+#else
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+
+struct alignas(64) TensorMap {
+  uint64_t opaque[16];
+};
+
+TensorMap make_tensor_map(const TensorMapShape& shape);
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET
+#endif
