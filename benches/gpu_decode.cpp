@@ -173,7 +173,7 @@ void time_plan(const Case& c, const Data& data, const dispatch::ForwardPlan& pla
   const Times warm = measure(data, problem, plan, false, stream);
   const Times cold = measure(data, problem, plan, true, stream);
   const double gb = 2 * static_cast<double>(c.cache_bytes()) * 1e-9;
-  std::printf("  %-44s %3d  %7.2f %7.2f   %7.2f %7.2f   %5.0f\n", what.c_str(), plan.num_splits, warm.best,
+  std::printf("  %-52s %3d  %7.2f %7.2f   %7.2f %7.2f   %5.0f\n", what.c_str(), plan.num_splits, warm.best,
               warm.worst, cold.best, cold.worst, gb / (cold.best * 1e-6));
   std::fflush(stdout);
 }
@@ -184,7 +184,7 @@ void run(const Case& c, const std::vector<int>& tunings, const device::Spec& spe
   std::printf("\nB=%ld Hq=%ld Hkv=%ld Skv=%ld D=%ld %s, %.1f MB of K and V\n", static_cast<long>(c.batch),
               static_cast<long>(c.heads), static_cast<long>(c.kv_heads), static_cast<long>(c.keys),
               static_cast<long>(c.dim), name_of(c.dtype), 2e-6 * static_cast<double>(c.cache_bytes()));
-  std::printf("  %-44s %3s  %7s %7s   %7s %7s   %5s\n", "", "splits", "warm us", "worst", "cold us", "worst",
+  std::printf("  %-52s %3s  %7s %7s   %7s %7s   %5s\n", "", "splits", "warm us", "worst", "cold us", "worst",
               "GB/s");
   const auto chosen = dispatch::plan_forward(problem, true, spec);
   time_plan(c, data, chosen,
@@ -202,8 +202,8 @@ void run(const Case& c, const std::vector<int>& tunings, const device::Spec& spe
       }
       if (splits > 1 && heads * t.cluster * splits > 4 * spec.sms) break;
       char what[96];
-      std::snprintf(what, sizeof what, "%2d: cluster %d, %d x %3d keys, ring %d, %s, %s", tuning, t.cluster,
-                    t.warps, t.block_keys, t.ring, t.once ? "once" : "loop", t.by_matrix ? "matrix" : "lane");
+      std::snprintf(what, sizeof what, "%2d: cluster %d, %d x %3d keys, ring %d, %s", tuning, t.cluster,
+                    t.warps, t.block_keys, t.ring, t.once ? "once" : "loop");
       time_plan(
           c, data,
           dispatch::plan_forward(

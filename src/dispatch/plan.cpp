@@ -380,7 +380,9 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
 }
 
 ProgrammaticLaunch programmatic_for(const ForwardPlan& plan, const device::Spec& spec) {
-  if (plan.kernel != ForwardKernel::small_forward) return ProgrammaticLaunch::not_by_this_kernel;
+  const bool can = plan.kernel == ForwardKernel::small_forward ||
+                   (plan.kernel == ForwardKernel::decode_forward && plan.num_splits == 1);
+  if (!can) return ProgrammaticLaunch::not_by_this_kernel;
   return spec.arch < 90 ? ProgrammaticLaunch::not_on_this_gpu : ProgrammaticLaunch::on;
 }
 
@@ -391,7 +393,8 @@ const char* in_words(ProgrammaticLaunch launch) {
     case ProgrammaticLaunch::on:
       return "programmatic launch: starts while the kernel before it on the stream ends\n";
     case ProgrammaticLaunch::not_by_this_kernel:
-      return "programmatic launch: asked for, and not done: only small_forward can\n";
+      return "programmatic launch: asked for, and not done: only small_forward and unsplit decode_forward "
+             "can\n";
     case ProgrammaticLaunch::not_on_this_gpu:
       return "programmatic launch: asked for, and not done: it needs compute capability 9.0\n";
   }

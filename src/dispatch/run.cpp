@@ -33,11 +33,9 @@ kernels::ForwardParams params_for(const ForwardPlan& plan, const ForwardProblem&
   params.causal = p.mask != Mask::none;
   params.causal_shift = p.mask == Mask::causal ? static_cast<int>(p.kv_rows - p.q_rows) : 0;
   params.pack = plan.pack;
-  params.order = {.q_tiles = static_cast<int>((p.q_rows * plan.pack + plan.tile_q - 1) / plan.tile_q),
-                  .heads = static_cast<int>(p.q_heads) / plan.pack,
-                  .batch = static_cast<int>(p.batch),
-                  .heads_at_once = plan.heads_at_once,
-                  .last_first = plan.last_first};
+  params.order = {static_cast<int>((p.q_rows * plan.pack + plan.tile_q - 1) / plan.tile_q),
+                  static_cast<int>(p.q_heads) / plan.pack, static_cast<int>(p.batch), plan.heads_at_once,
+                  plan.last_first};
   params.num_splits = plan.num_splits;
   if (plan.num_splits > 1) {
     params.partial_out = static_cast<float*>(workspace.data);
@@ -51,6 +49,7 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
                  Workspace workspace) {
   const kernels::ForwardParams params = params_for(plan, problem, args, workspace);
   void* stream = args.execution.stream;
+  const bool programmatic = plan.programmatic == ProgrammaticLaunch::on;
   switch (plan.kernel) {
     case ForwardKernel::naive:
       kernels::naive::launch(problem.dtype, params, plan.blocks, stream);
@@ -62,11 +61,10 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
       kernels::hopper_forward::launch(problem.dtype, params, plan.tuning, plan.blocks, stream);
       break;
     case ForwardKernel::small_forward:
-      kernels::small::launch(problem.dtype, params, plan.tuning, plan.programmatic == ProgrammaticLaunch::on,
-                             stream);
+      kernels::small::launch(problem.dtype, params, plan.tuning, programmatic, stream);
       break;
     case ForwardKernel::decode_forward:
-      kernels::decode::launch(problem.dtype, params, plan.tuning, false, stream);
+      kernels::decode::launch(problem.dtype, params, plan.tuning, programmatic, stream);
       break;
   }
   if (plan.num_splits > 1) kernels::combine_splits::launch(problem.dtype, params, plan.head_dim, stream);

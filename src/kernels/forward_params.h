@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/divisor.h"
 #include "primitives/target.h"
 
 namespace flashmoe::kernels {
@@ -20,24 +21,38 @@ struct TileOrder {
   int q_tiles;  // per head
   int heads;    // per batch entry: query heads, or K/V heads where a group of query heads is packed
   int batch;
-  int heads_at_once;  // size of a group, over all batch entries
+  int heads_at_once;  // size of a group, over all batch entries; the last one may be smaller
   bool last_first;
+  Divisor by_group_tiles, by_group, by_last_group, by_heads;
+
+  TileOrder() = default;
+  TileOrder(int tiles_per_head, int heads_per_batch, int batches, int group, bool last_row_first)
+      : q_tiles(tiles_per_head),
+        heads(heads_per_batch),
+        batch(batches),
+        heads_at_once(group),
+        last_first(last_row_first),
+        by_group_tiles(static_cast<uint32_t>(q_tiles * heads_at_once)),
+        by_group(static_cast<uint32_t>(heads_at_once)),
+        by_last_group(static_cast<uint32_t>((heads * batch - 1) % heads_at_once + 1)),
+        by_heads(static_cast<uint32_t>(heads)) {}
 
   struct Tile {
     int batch, head, q_tile;
   };
 
-  FLASHMOE_HD Tile tile(unsigned block) const {
-    const auto all_heads = static_cast<unsigned>(heads * batch);
-    const auto at_once = static_cast<unsigned>(heads_at_once);
-    const auto tiles = static_cast<unsigned>(q_tiles);
-    const unsigned group = block / (tiles * at_once);
-    const unsigned in_group = block - group * tiles * at_once;
-    const unsigned left = all_heads - group * at_once;
-    const unsigned width = left < at_once ? left : at_once;
-    const auto row = static_cast<int>(in_group / width);
-    const auto head = static_cast<int>(group * at_once + in_group % width);
-    return {head / heads, head % heads, last_first ? q_tiles - 1 - row : row};
+  FLASHMOE_HD Tile tile(uint32_t block) const {
+    const uint32_t group = by_group_tiles.divide(block);
+    const uint32_t in_group = block - group * by_group_tiles.value();
+    const uint32_t first = group * by_group.value();
+    const bool is_last = first + by_group.value() > static_cast<uint32_t>(heads * batch);
+    const uint32_t row = is_last ? by_last_group.divide(in_group) : by_group.divide(in_group);
+    const uint32_t width = is_last ? by_last_group.value() : by_group.value();
+    const uint32_t head = first + in_group - row * width;
+    const uint32_t entry = by_heads.divide(head);
+    const auto q_tile = static_cast<int>(row);
+    return {static_cast<int>(entry), static_cast<int>(head - entry * by_heads.value()),
+            last_first ? q_tiles - 1 - q_tile : q_tile};
   }
 };
 

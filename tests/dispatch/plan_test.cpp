@@ -195,7 +195,7 @@ TEST(Plan, ProgrammaticLaunchIsNeverOnUnaskedAndOnlyWhereItWorks) {
   EXPECT_NE(on_text.find("programmatic launch: starts while"), std::string::npos) << on_text;
   const auto [kernel, kernel_text] = said(large, gpu, true);
   EXPECT_EQ(kernel, ProgrammaticLaunch::not_by_this_kernel);
-  EXPECT_NE(kernel_text.find("only small_forward can"), std::string::npos) << kernel_text;
+  EXPECT_NE(kernel_text.find("only small_forward and unsplit decode_forward can"), std::string::npos) << kernel_text;
   const auto [ada, ada_text] = said(problem(1, 1, 128, 128, 64), device::find("L4"), true);
   EXPECT_EQ(ada, ProgrammaticLaunch::not_on_this_gpu);
   EXPECT_NE(ada_text.find("needs compute capability 9.0"), std::string::npos) << ada_text;

@@ -211,20 +211,26 @@ TEST(GpuForward, RepeatsAreBitExact) {
 // Each call reads what the one before it writes: one that started and did not wait would read NaN.
 TEST(GpuForward, ProgrammaticLaunchesInARowSeeEachOthersResults) {
   SKIP_WITHOUT_GPU();
-  const Shape shape{.q_heads = 8, .kv_heads = 8, .q_rows = 128, .kv_rows = 128, .dtype = DType::fp16};
-  Problem problems[] = {Problem(shape), Problem(shape), Problem(shape)};
-  GpuProblem calls[] = {GpuProblem(problems[0]), GpuProblem(problems[1]), GpuProblem(problems[2])};
-  calls[1].args.q = calls[0].args.out;
-  calls[2].args.q = calls[1].args.out;
-  const auto run = [&](const ForwardChoice& choice) {
-    for (GpuProblem& call : calls) call.poison_outputs();
-    for (GpuProblem& call : calls) call.launch(choice);
-    EXPECT_EQ(calls[2].download(), "");
-    return problems[2].output_bytes();
-  };
-  const auto expected = run(kSmall);
-  for (int i = 0; i < 50; ++i) {
-    ASSERT_EQ(run({.kernel = ForwardKernel::small_forward, .programmatic = true}), expected) << "run " << i;
+  const std::pair<Shape, ForwardKernel> cases[] = {
+      {{.q_heads = 8, .kv_heads = 8, .q_rows = 128, .kv_rows = 128, .dtype = DType::fp16},
+       ForwardKernel::small_forward},
+      {{.q_heads = 8, .kv_heads = 2, .q_rows = 1, .kv_rows = 1024, .head_dim = 128, .dtype = DType::bf16},
+       ForwardKernel::decode_forward}};
+  for (const auto& [shape, kernel] : cases) {
+    Problem problems[] = {Problem(shape), Problem(shape), Problem(shape)};
+    GpuProblem calls[] = {GpuProblem(problems[0]), GpuProblem(problems[1]), GpuProblem(problems[2])};
+    calls[1].args.q = calls[0].args.out;
+    calls[2].args.q = calls[1].args.out;
+    const auto run = [&](const ForwardChoice& choice) {
+      for (GpuProblem& call : calls) call.poison_outputs();
+      for (GpuProblem& call : calls) call.launch(choice);
+      EXPECT_EQ(calls[2].download(), "");
+      return problems[2].output_bytes();
+    };
+    const auto expected = run({.kernel = kernel});
+    for (int i = 0; i < 50; ++i) {
+      ASSERT_EQ(run({.kernel = kernel, .programmatic = true}), expected) << "run " << i;
+    }
   }
 }
 

@@ -17,6 +17,7 @@
 #include "primitives/ldmatrix.h"
 #include "primitives/math.h"
 #include "primitives/mma.h"
+#include "primitives/opaque.h"
 #include "primitives/shuffle.h"
 
 namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET {
@@ -28,9 +29,14 @@ struct Work {
   int tile_begin, tile_end;  // tiles of keys
 };
 
+// Of a packed row. A division takes as long as a handful of matrix instructions: the usual case has none.
+__device__ __forceinline__ int position_of(const ForwardParams& p, int packed_row) {
+  return p.pack == 1 ? packed_row : packed_row / p.pack;
+}
+
 template <class Spec>
-__device__ __forceinline__ Work find_work(const ForwardParams& p) {
-  const TileOrder::Tile tile = p.order.tile(gpu::block_index());
+__device__ __forceinline__ Work find_work(const ForwardParams& p, int block) {
+  const TileOrder::Tile tile = p.order.tile(static_cast<unsigned>(block));
   const int packed_rows = p.q_rows * p.pack;
   Work work;
   work.batch = tile.batch;
@@ -39,7 +45,7 @@ __device__ __forceinline__ Work find_work(const ForwardParams& p) {
   work.first_row = tile.q_tile * Spec::tuning.tile_q;
   const int left = packed_rows - work.first_row;
   work.rows = left < Spec::tuning.tile_q ? left : Spec::tuning.tile_q;
-  const int keys = p.visible_keys((work.first_row + work.rows - 1) / p.pack);
+  const int keys = p.visible_keys(position_of(p, work.first_row + work.rows - 1));
   const int tiles = (keys + Spec::tuning.tile_kv - 1) / Spec::tuning.tile_kv;
   const auto split = static_cast<int>(gpu::block_index_y());
   work.tile_begin = static_cast<int>(int64_t{tiles} * split / p.num_splits);
@@ -73,7 +79,8 @@ __device__ __forceinline__ uint32_t at_columns(uint32_t address, int column_of_1
 template <class Spec>
 struct State {
   float O[Spec::row_tiles][Spec::dim_tiles][4];
-  float m[Spec::row_tiles][2];  // maximum so far, times scale_log2e; -inf: no key seen
+  float m[Spec::row_tiles]
+         [2];  // largest score so far times scale_log2e, or up to kSlack less; -inf: no key seen
   float l[Spec::row_tiles][2];  // sum so far over this lane's columns
 };
 
@@ -148,7 +155,7 @@ __device__ __forceinline__ void mask(Scores<Spec>& S, const ForwardParams& p, co
   for (int r = 0; r < Spec::row_tiles; ++r) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const int visible = p.visible_keys((first_row + 16 * r + 8 * h) / p.pack) - first;
+      const int visible = p.visible_keys(position_of(p, first_row + 16 * r + 8 * h)) - first;
 #pragma unroll
       for (int n = 0; n < Spec::key_tiles; ++n) {
         if (8 * n >= visible) S[r][n][2 * h] = -INFINITY;
@@ -158,37 +165,64 @@ __device__ __forceinline__ void mask(Scores<Spec>& S, const ForwardParams& p, co
   }
 }
 
-// Turns S into P = exp2(scale S - m), and brings m, l and O up to date.
+// Weights may be as large as 2^kSlack before m is raised: they stay exact to their own rounding, and most
+// tiles rescale nothing.
+inline constexpr float kSlack = 8;
+
+// Raises m to the largest scores where some row of the warp has grown well past it; brings l and O to the new
+// m.
 template <class Spec>
-__device__ __forceinline__ void absorb(State<Spec>& state, Scores<Spec>& S, float scale_log2e) {
+__device__ __forceinline__ void raise_maximum(State<Spec>& state, const Scores<Spec>& S, float scale_log2e) {
+  float largest[Spec::row_tiles][2];
+  bool grew = false;
 #pragma unroll
   for (int r = 0; r < Spec::row_tiles; ++r) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      float largest = fmaxf(S[r][0][2 * h], S[r][0][2 * h + 1]);
+      float x = fmaxf(S[r][0][2 * h], S[r][0][2 * h + 1]);
 #pragma unroll
-      for (int n = 1; n < Spec::key_tiles; ++n)
-        largest = fmaxf(largest, fmaxf(S[r][n][2 * h], S[r][n][2 * h + 1]));
-      largest = fmaxf(largest, gpu::shuffle_xor(largest, 1));
-      largest = fmaxf(largest, gpu::shuffle_xor(largest, 2));
-      const float m_new = fmaxf(state.m[r][h], largest * scale_log2e);
-      const float base = m_new == -INFINITY ? 0.0F : m_new;  // no key seen yet: all weights become 0, not NaN
-      const float alpha = gpu::ex2(state.m[r][h] - base);
-      state.m[r][h] = m_new;
-      float sum = 0;
+      for (int n = 1; n < Spec::key_tiles; ++n) x = fmaxf(x, fmaxf(S[r][n][2 * h], S[r][n][2 * h + 1]));
+      x = fmaxf(x, gpu::shuffle_xor(x, 1));
+      x = fmaxf(x, gpu::shuffle_xor(x, 2));
+      largest[r][h] = x * scale_log2e;
+      grew |= largest[r][h] > state.m[r][h] + kSlack;
+    }
+  }
+  if (Spec::tuning.lazy && !gpu::any_lane(grew)) return;
+#pragma unroll
+  for (int r = 0; r < Spec::row_tiles; ++r) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const float m = fmaxf(state.m[r][h], largest[r][h]);
+      const float alpha = gpu::ex2(state.m[r][h] - (m == -INFINITY ? 0.0F : m));
+      state.m[r][h] = m;
+      state.l[r][h] *= alpha;
+#pragma unroll
+      for (int d = 0; d < Spec::dim_tiles; ++d) {
+        state.O[r][d][2 * h] *= alpha;
+        state.O[r][d][2 * h + 1] *= alpha;
+      }
+    }
+  }
+}
+
+// Turns S into P = exp2(scale S - m), and brings m, l and O up to date.
+template <class Spec>
+__device__ __forceinline__ void absorb(State<Spec>& state, Scores<Spec>& S, float scale_log2e) {
+  raise_maximum<Spec>(state, S, scale_log2e);
+#pragma unroll
+  for (int r = 0; r < Spec::row_tiles; ++r) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const float m = state.m[r][h];
+      const float base = m == -INFINITY ? 0.0F : m;  // no key seen yet: all weights become 0, not NaN
 #pragma unroll
       for (int n = 0; n < Spec::key_tiles; ++n) {
 #pragma unroll
         for (int i = 2 * h; i < 2 * h + 2; ++i) {
           S[r][n][i] = gpu::ex2(fmaf(S[r][n][i], scale_log2e, -base));
-          sum += S[r][n][i];
+          state.l[r][h] += S[r][n][i];
         }
-      }
-      state.l[r][h] = fmaf(state.l[r][h], alpha, sum);
-#pragma unroll
-      for (int d = 0; d < Spec::dim_tiles; ++d) {
-        state.O[r][d][2 * h] *= alpha;
-        state.O[r][d][2 * h + 1] *= alpha;
       }
     }
   }
@@ -245,7 +279,7 @@ __device__ __forceinline__ void normalise(State<Spec>& state) {
 // Row of the dense [B, Hq, Sq] arrays.
 __device__ __forceinline__ int64_t dense_row(const ForwardParams& p, const Work& work, int packed_row) {
   const int head = work.head + (p.pack == 1 ? 0 : packed_row % p.pack);
-  return (int64_t{work.batch} * p.q_heads + head) * p.q_rows + packed_row / p.pack;
+  return (int64_t{work.batch} * p.q_heads + head) * p.q_rows + position_of(p, packed_row);
 }
 
 // Everything that is one number per row, or goes out in fp32: straight from registers.
@@ -320,7 +354,7 @@ __global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_
   constexpr int kStages = Spec::tuning.stages;
   constexpr int kTileKv = Spec::tuning.tile_kv;
   auto& smem = gpu::shared<Smem<Spec>>();
-  const Work work = find_work<Spec>(p);
+  const Work work = find_work<Spec>(p, static_cast<int>(gpu::block_index()));
   const int lane = gpu::lane_index();
   const T* q = static_cast<const T*>(p.q.data) + work.batch * p.q.batch_stride + work.head * p.q.head_stride;
   const T* k =
@@ -328,25 +362,31 @@ __global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_
   const T* v =
       static_cast<const T*>(p.v.data) + work.batch * p.v.batch_stride + work.kv_head * p.v.head_stride;
 
-  const auto load_keys = [&](int tile) {
-    const int first_key = tile * kTileKv;
-    const int stage = (tile - work.tile_begin) % kStages;
-    const int rows = p.kv_rows - first_key;
-    const T* k_rows = k + first_key * p.k.row_stride;
-    const T* v_rows = v + first_key * p.v.row_stride;
-    load_tile<Spec, kTileKv>(smem.k[stage], rows, p.head_dim,
-                             [&](int row) { return k_rows + row * p.k.row_stride; });
-    load_tile<Spec, kTileKv>(smem.v[stage], rows, p.head_dim,
-                             [&](int row) { return v_rows + row * p.v.row_stride; });
+  const auto load_k = [&](int tile, int stage) {
+    const T* rows = k + int64_t{tile} * kTileKv * p.k.row_stride;
+    load_tile<Spec, kTileKv>(smem.k[stage], p.kv_rows - tile * kTileKv, p.head_dim,
+                             [&](int row) { return rows + row * p.k.row_stride; });
+  };
+  const auto load_v = [&](int tile, int stage) {
+    const T* rows = v + int64_t{tile} * kTileKv * p.v.row_stride;
+    load_tile<Spec, kTileKv>(smem.v[stage], p.kv_rows - tile * kTileKv, p.head_dim,
+                             [&](int row) { return rows + row * p.v.row_stride; });
   };
 
-  // Copy group i is tile i; the first one brings Q too. Groups may be empty, so that their number is always
-  // known.
+  // Copies in groups: Q with the first K, the first V, then K with V of each later tile. Groups may be empty,
+  // so that their number is always known.
   load_tile<Spec, Spec::tuning.tile_q>(smem.q, work.rows, p.head_dim, [&](int row) {
     return q + packed_offset(p.q, p, work.first_row + row);
   });
-  for (int tile = work.tile_begin; tile < work.tile_begin + kStages - 1; ++tile) {
-    if (tile < work.tile_end) load_keys(tile);
+  if (work.tile_begin < work.tile_end) load_k(work.tile_begin, 0);
+  gpu::cp_async_commit();
+  if (work.tile_begin < work.tile_end) load_v(work.tile_begin, 0);
+  gpu::cp_async_commit();
+  for (int stage = 1; stage < kStages - 1; ++stage) {
+    if (work.tile_begin + stage < work.tile_end) {
+      load_k(work.tile_begin + stage, stage);
+      load_v(work.tile_begin + stage, stage);
+    }
     gpu::cp_async_commit();
   }
 
@@ -358,7 +398,7 @@ __global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_
   const uint32_t v_address = lane_address<Spec>(smem.v[0], lane % 16, lane / 16);
   QFragments<Spec> q_fragments;
   if constexpr (Spec::tuning.q_in_registers) {
-    gpu::cp_async_wait<kStages - 2>();
+    gpu::cp_async_wait<kStages - 1>();
     gpu::sync_block();
 #pragma unroll
     for (int r = 0; r < Spec::row_tiles; ++r) {
@@ -371,30 +411,48 @@ __global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_
 
   // Rows of a tile see keys in the order of rows: from this one on, tiles hold keys that the first row does
   // not see.
-  const int first_masked = p.visible_keys(work.first_row / p.pack) / kTileKv;
+  const int first_masked = p.visible_keys(position_of(p, work.first_row)) / kTileKv;
+  int stage = 0;  // of this tile
 #pragma unroll 1
   for (int tile = work.tile_begin; tile < work.tile_end; ++tile) {
-    gpu::cp_async_wait<kStages - 2>();
+    const bool first = tile == work.tile_begin;
+    if (first) {
+      gpu::cp_async_wait<kStages - 1>();
+    } else {
+      gpu::cp_async_wait<kStages - 2>();
+    }
     gpu::sync_block();  // this tile is here for all, and all are done with the one before
-    if (tile + kStages - 1 < work.tile_end) load_keys(tile + kStages - 1);
+    const int free_stage = stage == 0 ? kStages - 1 : stage - 1;
+    if (tile + kStages - 1 < work.tile_end) {
+      load_k(tile + kStages - 1, free_stage);
+      load_v(tile + kStages - 1, free_stage);
+    }
     gpu::cp_async_commit();
 
-    const uint32_t stage_offset = (tile - work.tile_begin) % kStages * sizeof(smem.k[0]);
+    const uint32_t stage_offset = static_cast<uint32_t>(stage) * sizeof(smem.k[0]);
     Scores<Spec> S;
     q_times_k<Spec>(S, q_fragments, q_address, k_address + stage_offset);
     if (tile >= first_masked) mask<Spec>(S, p, work, tile * kTileKv);
     absorb<Spec>(state, S, p.scale_log2e);
+    if (first) {  // its V came by itself, so that nothing before had to wait for it
+      gpu::cp_async_wait<kStages - 1>();
+      gpu::sync_block();
+    }
     p_times_v<Spec>(state, S, v_address + stage_offset);
+    stage = stage + 1 == kStages ? 0 : stage + 1;
   }
   gpu::cp_async_wait<0>();
-  // O will take the place of Q. Every barrier of the loop ordered all loads of Q before it; without one, this does.
+  // O will take the place of Q. Every barrier of the loop ordered all loads of Q before it; without one, this
+  // does.
   if (work.tile_begin == work.tile_end) gpu::sync_block();
 
   normalise<Spec>(state);
+  // Worked out anew rather than kept in registers all the way.
+  const Work done = find_work<Spec>(p, gpu::opaque(static_cast<int>(gpu::block_index())));
   if (p.num_splits > 1) {
-    store_partial<Spec>(p, work, state);
+    store_partial<Spec>(p, done, state);
   } else {
-    store_output<Spec>(p, work, state, smem.q);
+    store_output<Spec>(p, done, state, smem.q);
   }
 }
 

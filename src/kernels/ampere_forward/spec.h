@@ -13,6 +13,7 @@ struct Tuning {         // every field changes speed, never what is computed
   int tile_kv;          // keys per pipeline stage; a multiple of 16
   int warps;            // each has tile_q / warps rows, a multiple of 16, and all keys
   int stages;           // K/V tiles in shared memory: one in use, the others on their way
+  bool lazy;            // O is rescaled only when some row's maximum has grown well, else always
   bool q_in_registers;  // else Q fragments are read from shared memory again for every tile of keys
 };
 
@@ -20,25 +21,29 @@ struct Tuning {         // every field changes speed, never what is computed
 FLASHMOE_HD constexpr Tuning tuning_for(int head_dim) {
   switch (head_dim) {
     case 32:
-      return {.tile_q = 128, .tile_kv = 64, .warps = 4, .stages = 3, .q_in_registers = true};
+      return {.tile_q = 128, .tile_kv = 64, .warps = 4, .stages = 3, .lazy = false, .q_in_registers = true};
     case 64:
-      return {.tile_q = 128, .tile_kv = 64, .warps = 4, .stages = 2, .q_in_registers = true};
+      return {.tile_q = 128, .tile_kv = 64, .warps = 4, .stages = 2, .lazy = false, .q_in_registers = true};
     case 96:
-      return {.tile_q = 128, .tile_kv = 32, .warps = 4, .stages = 3, .q_in_registers = false};
+      return {.tile_q = 128, .tile_kv = 32, .warps = 4, .stages = 3, .lazy = true, .q_in_registers = false};
     case 128:
-      return {.tile_q = 128, .tile_kv = 32, .warps = 4, .stages = 3, .q_in_registers = false};
+      return {.tile_q = 128, .tile_kv = 48, .warps = 4, .stages = 2, .lazy = true, .q_in_registers = false};
     case 192:
-      return {.tile_q = 64, .tile_kv = 32, .warps = 4, .stages = 2, .q_in_registers = false};
+      return {.tile_q = 64, .tile_kv = 32, .warps = 4, .stages = 2, .lazy = true, .q_in_registers = false};
     default:
-      return {.tile_q = 64, .tile_kv = 32, .warps = 4, .stages = 2, .q_in_registers = false};
+      return {.tile_q = 64, .tile_kv = 32, .warps = 4, .stages = 2, .lazy = true, .q_in_registers = false};
   }
 }
 
 // Rows that are not 16-byte aligned are loaded element by element: the loads decide, so one plain cut for
 // all.
 FLASHMOE_HD constexpr Tuning unaligned_tuning(int head_dim) {
-  return {
-      .tile_q = 64, .tile_kv = head_dim > 128 ? 16 : 32, .warps = 4, .stages = 2, .q_in_registers = false};
+  return {.tile_q = 64,
+          .tile_kv = head_dim > 128 ? 16 : 32,
+          .warps = 4,
+          .stages = 2,
+          .lazy = true,
+          .q_in_registers = false};
 }
 
 template <class T, int kDim, bool kIsAligned>

@@ -15,12 +15,11 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/decode_forward/by_lane.cuh"
-#include "kernels/decode_forward/by_matrix.cuh"
+#include "kernels/decode_forward/maths.cuh"
+#include "kernels/decode_forward/params.h"
 #include "kernels/decode_forward/smem.h"
 #include "kernels/decode_forward/spec.h"
 #include "kernels/eight_rows.cuh"
-#include "kernels/forward_params.h"
 #include "primitives/barrier.h"
 #include "primitives/cluster.h"
 #include "primitives/convert.h"
@@ -36,53 +35,58 @@
 
 namespace flashmoe::kernels::decode::inline FLASHMOE_TARGET {
 
-// The arithmetic of a warp, in one of two forms.
-template <class Spec>
-using Maths = std::conditional_t<Spec::tuning.by_matrix, ByMatrix<Spec>, ByLane<Spec>>;
-
-// How the work is shared, worked out by the host so that no thread divides before its first load.
-struct Share {
-  int rows;           // packed query rows: group * q_rows
-  int keys;           // that any row sees
-  int keys_per_warp;  // a multiple of kChunkKeys
-  bool dense;         // rows of K, and of V, lie side by side and have the compiled head_dim
-  bool programmatic;
-};
-
-// Which keys a warp has, and which of them every row sees.
+// Which keys a warp has: the warps of a block take chunks in turn, keys_to_next() apart.
 struct Range {
   int first, end;
   int seen_by_all;  // keys before this one need no mask
 };
 
-// K or V as one lane copies it, from chunk of keys to chunk of keys. Stride is a number, or a type that
-// stands for one: rows that lie side by side then need no address arithmetic of their own.
-template <class T, class Stride = int64_t>
-struct Stream {
-  const T* next;  // this lane's piece of the first row that it copies of the next chunk
-  Stride stride;
-  int left;  // rows from there to the range's end; 0 or less: nothing to copy, zeros instead
-
-  template <int kChunks, class Swizzle>
-  __device__ __forceinline__ void copy(gpu::Chunk (*to)[kChunks], int lane, Swizzle place) {
-    const int row = lane / kChunks;
-    const int chunk = lane % kChunks;
-#pragma unroll
-    for (int i = 0; i < kChunkKeys; i += 32 / kChunks) {
-      const uint32_t target = gpu::shared_address(&to[i + row][place(i + row, chunk)]);
-      gpu::cp_async_16(target, next + i * stride, i < left ? 16 : 0);  // nothing is read for 0 bytes
-    }
-    next = gpu::opaque(next + kChunkKeys * stride);
-    left = gpu::opaque(left - kChunkKeys);
-  }
-};
-
+// Rows that lie side by side and fill the compiled head_dim: addresses that the compiler knows.
 template <int kElements>
 struct DenseRows {
   FLASHMOE_HD constexpr operator int64_t() const { return kElements; }
 };
+// Any rows.
+struct StridedRows {
+  int64_t elements;
+  FLASHMOE_HD constexpr operator int64_t() const { return elements; }
+};
 
-template <class T, class Stride = int64_t>
+// K or V as one lane copies it, from chunk of keys to chunk of keys.
+template <class T, class Stride>
+struct Stream {
+  static constexpr bool kDense = !std::is_same_v<Stride, StridedRows>;
+  const T* next;  // this lane's piece of the first row that it copies of the next chunk
+  Stride stride;
+  int left;          // rows from the next chunk's first one to the range's end; 0 or less: zeros instead
+  bool has_columns;  // false: this lane's columns are past head_dim, and it copies zeros
+
+  template <int kKeysToNext, int kChunks, class Swizzle>
+  __device__ __forceinline__ void copy(gpu::Chunk (*to)[kChunks], int lane, Swizzle place) {
+    const int row = lane / kChunks;
+    const int chunk = lane % kChunks;
+    const int mine = kDense || has_columns ? left - row : 0;
+    constexpr int kRowsAtOnce = 32 / kChunks;
+    const T* from = next;
+#pragma unroll
+    for (int i = 0; i < kChunkKeys; i += kRowsAtOnce) {
+      const uint32_t target = gpu::shared_address(&to[i + row][place(i + row, chunk)]);
+      gpu::cp_async_16(target, from, i < mine ? 16 : 0);  // nothing is read for 0 bytes
+      from = step_on(from, kRowsAtOnce);
+    }
+    next = step_on(next, kKeysToNext);
+    left = gpu::opaque(left - kKeysToNext);
+  }
+
+ private:
+  // Opaque, or all addresses to come are worked out at once and kept in registers. Those of dense rows cost
+  // nothing.
+  __device__ __forceinline__ const T* step_on(const T* from, int rows) const {
+    return kDense ? from + rows * stride : gpu::opaque(from + rows * stride);
+  }
+};
+
+template <class T, class Stride>
 struct Streams {
   Stream<T, Stride> k, v;
 
@@ -93,32 +97,24 @@ struct Streams {
     constexpr Tuning kTuning = Spec::tuning;
     auto* to = own.ring[step % kTuning.ring];
     if (step % kTuning.steps() < kTuning.steps() / 2) {
-      k.template copy<kTuning.chunks()>(to, lane, Maths<Spec>::place_k);
+      k.template copy<kTuning.keys_to_next()>(to, lane, WarpMaths<Spec>::place_k);
     } else {
-      v.template copy<kTuning.chunks()>(to, lane, Maths<Spec>::place_v);
-    }
-  }
-
-  // The first loads of all, which everything waits for.
-  template <class Spec>
-  __device__ __forceinline__ void fill_ring(typename Smem<Spec>::Warp& own, int lane) {
-#pragma unroll
-    for (int step = 0; step < Spec::tuning.ring; ++step) {
-      copy_step<Spec>(step, own, lane);
-      gpu::cp_async_commit();
+      v.template copy<kTuning.keys_to_next()>(to, lane, WarpMaths<Spec>::place_v);
     }
   }
 };
 
 // All keys of this warp, from copies to weights to output.
-template <class Spec>
-__device__ __forceinline__ void attend(const Range& range, float scale_log2e,
-                                       Streams<typename Spec::Element> from, typename Smem<Spec>::Warp& own,
-                                       int lane, Maths<Spec>& maths) {
+template <class Spec, class Stride, class Sees>
+__device__ __forceinline__ void attend(const Range& range, Sees row_sees, float scale_log2e,
+                                       Streams<typename Spec::Element, Stride> from,
+                                       typename Smem<Spec>::Warp& own, int lane, WarpMaths<Spec>& maths) {
   constexpr Tuning kTuning = Spec::tuning;
   constexpr int kSteps = kTuning.steps();
-  for (int first = range.first;; first += kTuning.block_keys) {
-    const bool more = !kTuning.once && first + kTuning.block_keys < range.end;
+  constexpr int kBlockReach =
+      kSteps / 2 * kTuning.keys_to_next();  // from the first key of a block to the next's
+  for (int first = range.first;; first += kBlockReach) {
+    const bool more = !kTuning.once && first + kBlockReach < range.end;
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       gpu::cp_async_wait<kTuning.ring - 1>();
@@ -127,8 +123,10 @@ __device__ __forceinline__ void attend(const Range& range, float scale_log2e,
       if (step < kSteps / 2) {
         maths.scores(step, chunk);
       } else {
-        if (step == kSteps / 2)
-          maths.absorb(scale_log2e, first + kTuning.block_keys > range.seen_by_all, first);
+        if (step == kSteps / 2) {
+          const int end = first + kBlockReach - kTuning.keys_to_next() + kChunkKeys;
+          maths.absorb(scale_log2e, end > range.seen_by_all, first, row_sees);
+        }
         maths.outputs(step - kSteps / 2, chunk);
       }
       if (step + kTuning.ring < kSteps || more) {
@@ -165,15 +163,14 @@ __device__ __forceinline__ Merged merge(const RowStats (&stats)[kShares], const 
 }
 
 // Position and head of packed row `row`, which exists. The usual case, one position, takes no division.
-__device__ __forceinline__ QueryRow packed_row(const ForwardParams& p, int row) {
+__device__ __forceinline__ QueryRow packed_row(const Params& p, int row) {
   const int position = p.q_rows == 1 ? 0 : row / p.group;
   return {position, row - position * p.group, true};
 }
 
-// Normalises columns 4 c to 4 c + 3 of a row and stores them: as output, or as one split's share.
+// Normalises columns 4 c to 4 c + 3 of a row and stores them: as output, or as one split's p.
 template <class Spec>
-__device__ __forceinline__ void store(const ForwardParams& p, int split, int row, int c,
-                                      const Merged& merged) {
+__device__ __forceinline__ void store(const Params& p, int split, int row, int c, const Merged& merged) {
   using T = typename Spec::Element;
   const int column = 4 * c;
   const auto batch = static_cast<int>(gpu::block_index_z());
@@ -185,7 +182,7 @@ __device__ __forceinline__ void store(const ForwardParams& p, int split, int row
   const int64_t index =
       (int64_t{batch} * p.q_heads + head) * p.q_rows + query.position;  // of the row, among all
   if (p.num_splits > 1) {
-    const int64_t at = int64_t{split} * p.order.batch * p.q_heads * p.q_rows + index;
+    const int64_t at = int64_t{split} * p.batch * p.q_heads * p.q_rows + index;
     gpu::store_global(reinterpret_cast<Float4*>(p.partial_out + at * Spec::tuning.head_dim + column), o);
     if (c == 0) gpu::store_global(p.partial_lse + at, merged.stats.max + gpu::lg2(l));
     return;
@@ -210,7 +207,8 @@ __device__ __forceinline__ Merged merge_warps(const Smem<Spec>& smem, int row, i
 #pragma unroll
   for (int w = 0; w < kWarps; ++w) stats[w] = smem.stats[row][w];
 #pragma unroll
-  for (int w = 0; w < kWarps; ++w) partial[w] = smem.warp[w].partial[row][Maths<Spec>::place_partial(row, c)];
+  for (int w = 0; w < kWarps; ++w)
+    partial[w] = smem.warp[w].partial[row][WarpMaths<Spec>::place_partial(row, c)];
   return merge(stats, partial);
 }
 
@@ -246,17 +244,17 @@ __device__ __forceinline__ Merged merge_blocks(const Smem<Spec>& smem, int row, 
 
 // Each block merges its slice of the output columns from the shares of all.
 template <class Spec>
-__device__ __forceinline__ void merge_cluster(const ForwardParams& p, const Share& share, Smem<Spec>& smem) {
+__device__ __forceinline__ void merge_cluster(const Params& p, Smem<Spec>& smem) {
   constexpr Tuning kTuning = Spec::tuning;
   constexpr int kColumns = kTuning.head_dim / 4;
   const uint32_t rank = gpu::cluster_rank();
   gpu::cluster_wait();  // every peer's mbarrier is ready
-  for (int unit = gpu::thread_index(); unit < share.rows * kColumns; unit += kTuning.threads()) {
+  for (int unit = gpu::thread_index(); unit < p.rows * kColumns; unit += kTuning.threads()) {
     const int row = unit / kColumns, c = unit % kColumns;
     send<Spec>(smem, rank, row, c, merge_warps<Spec>(smem, row, c));
   }
   const int split = static_cast<int>(gpu::block_index()) / kTuning.cluster;
-  for (int unit = gpu::thread_index(); unit < share.rows * kTuning.slice(); unit += kTuning.threads()) {
+  for (int unit = gpu::thread_index(); unit < p.rows * kTuning.slice(); unit += kTuning.threads()) {
     // Whoever waits keeps the block, and so its shared memory, until the last peer has written.
     gpu::mbarrier_wait(gpu::shared_address(&smem.all_here), 0);
     const int row = unit / kTuning.slice(), c = unit % kTuning.slice();
@@ -266,17 +264,17 @@ __device__ __forceinline__ void merge_cluster(const ForwardParams& p, const Shar
 }
 
 template <class Spec>
-__device__ __forceinline__ void merge_block(const ForwardParams& p, const Share& share,
-                                            const Smem<Spec>& smem) {
+__device__ __forceinline__ void merge_block(const Params& p, const Smem<Spec>& smem) {
   constexpr int kColumns = Spec::tuning.head_dim / 4;
-  for (int unit = gpu::thread_index(); unit < share.rows * kColumns; unit += Spec::tuning.threads()) {
+  for (int unit = gpu::thread_index(); unit < p.rows * kColumns; unit += Spec::tuning.threads()) {
     const int row = unit / kColumns, c = unit % kColumns;
     store<Spec>(p, static_cast<int>(gpu::block_index()), row, c, merge_warps<Spec>(smem, row, c));
   }
 }
 
-template <class Spec>
-__device__ __forceinline__ void decode(const ForwardParams& p, const Share& share) {
+// Stride: how rows of K and V lie.
+template <class Spec, class Stride>
+__device__ __forceinline__ void decode(const Params& p, Stride k_stride, Stride v_stride) {
   using T = typename Spec::Element;
   constexpr Tuning kTuning = Spec::tuning;
   auto& smem = gpu::shared<Smem<Spec>>();
@@ -286,30 +284,29 @@ __device__ __forceinline__ void decode(const ForwardParams& p, const Share& shar
   const unsigned kv_head = gpu::block_index_y();
   auto& own = smem.warp[warp];
 
-  if (share.programmatic) gpu::wait_for_previous_kernel();
+  if (p.programmatic) gpu::wait_for_previous_kernel();
   Range range{};
-  range.first = (static_cast<int>(gpu::block_index()) * kTuning.warps + warp) * share.keys_per_warp;
-  range.end = range.first + share.keys_per_warp < share.keys ? range.first + share.keys_per_warp : share.keys;
-  const int copy_row = lane / kTuning.chunks();
+  const int keys_of_warp = p.keys_per_warp;
+  const int block_first = static_cast<int>(gpu::block_index()) * kTuning.warps * keys_of_warp;
+  range.first = block_first + warp * kChunkKeys;
+  range.end = block_first + kTuning.warps * keys_of_warp;
+  if (range.end > p.keys) range.end = p.keys;
+  const auto copy_row = static_cast<unsigned>(range.first + lane / kTuning.chunks());
   const int copy_column = 8 * (lane % kTuning.chunks());
-  const auto first_row = static_cast<unsigned>(range.first + copy_row);
-  const int left = copy_column < p.head_dim ? range.end - range.first - copy_row : 0;
-  Streams<T> from{{static_cast<const T*>(p.k.data) + batch * p.k.batch_stride + kv_head * p.k.head_stride +
-                       first_row * p.k.row_stride + copy_column,
-                   p.k.row_stride, left},
-                  {static_cast<const T*>(p.v.data) + batch * p.v.batch_stride + kv_head * p.v.head_stride +
-                       first_row * p.v.row_stride + copy_column,
-                   p.v.row_stride, left}};
-  if (share.dense) {
-    Streams<T, DenseRows<kTuning.head_dim>> dense{{from.k.next, {}, left}, {from.v.next, {}, left}};
-    dense.template fill_ring<Spec>(own, lane);
-    from = {{dense.k.next, p.k.row_stride, dense.k.left}, {dense.v.next, p.v.row_stride, dense.v.left}};
-  } else {
-    from.template fill_ring<Spec>(own, lane);
+  const auto stream = [&](const View& tensor, Stride stride) {
+    return Stream<T, Stride>{static_cast<const T*>(tensor.data) + batch * tensor.batch_stride +
+                                 kv_head * tensor.head_stride + copy_row * int64_t{stride} + copy_column,
+                             stride, range.end - range.first, copy_column < p.head_dim};
+  };
+  Streams<T, Stride> from{stream(p.k, k_stride), stream(p.v, v_stride)};
+#pragma unroll
+  for (int step = 0; step < kTuning.ring; ++step) {
+    from.template copy_step<Spec>(step, own, lane);
+    gpu::cp_async_commit();
   }
 
   // Q straight into fragments, while K is on its way.
-  Maths<Spec> maths(lane, share.rows);
+  WarpMaths<Spec> maths(lane, p.rows);
   maths.load_q(
       [&](int row) {
         const QueryRow query = packed_row(p, row);
@@ -319,42 +316,44 @@ __device__ __forceinline__ void decode(const ForwardParams& p, const Share& shar
                query.position * p.q.row_stride;
       },
       p.head_dim);
-  if (share.programmatic) gpu::let_next_kernel_start();
+  if (p.programmatic) gpu::let_next_kernel_start();
   if constexpr (kTuning.cluster > 1) {
     if (gpu::thread_index() == 0) {
       const uint32_t all_here = gpu::shared_address(&smem.all_here);
       gpu::mbarrier_init(all_here, 1);
       gpu::fence_mbarrier_init();
       gpu::mbarrier_arrive_expect_tx(
-          all_here, static_cast<uint32_t>(kTuning.cluster * share.rows * (kTuning.slice() * 16 + 8)));
+          all_here, static_cast<uint32_t>(kTuning.cluster * p.rows * (kTuning.slice() * 16 + 8)));
     }
     gpu::sync_warp();
     gpu::cluster_arrive_relaxed();
   }
 
-  const auto seen_at = [&](int position) {  // keys of this warp's range that end before this one
-    const int visible = p.causal ? p.visible_keys(position) : range.end;
+  const auto row_sees = [&](int row) {
+    const int visible = p.visible_keys(packed_row(p, row).position);
     return visible < range.end ? visible : range.end;
   };
-  range.seen_by_all = seen_at(0);
-  maths.look([&](int row) { return seen_at(packed_row(p, row).position); });
-  attend<Spec>(range, p.scale_log2e, from, own, lane, maths);
+  range.seen_by_all = row_sees(0);
+  attend<Spec, Stride>(range, row_sees, p.scale_log2e, from, own, lane, maths);
   maths.publish(warp, smem);
   gpu::sync_block();
   if constexpr (kTuning.cluster > 1) {
-    merge_cluster<Spec>(p, share, smem);
+    merge_cluster<Spec>(p, smem);
   } else {
-    merge_block<Spec>(p, share, smem);
+    merge_block<Spec>(p, smem);
   }
 }
 
 template <class Spec>
 __global__ void __launch_bounds__(Spec::tuning.threads(), Spec::tuning.blocks_per_sm)
-    decode_forward(const __grid_constant__ ForwardParams p, const __grid_constant__ Share share) {
+    decode_forward(const __grid_constant__ Params p) {
   if constexpr (Spec::tuning.cluster > gpu::kMaxCluster) {
     gpu::refuse_architecture();
+  } else if (p.dense) {
+    using Dense = DenseRows<Spec::tuning.head_dim>;
+    decode<Spec>(p, Dense(), Dense());
   } else {
-    decode<Spec>(p, share);
+    decode<Spec>(p, StridedRows{p.k.row_stride}, StridedRows{p.v.row_stride});
   }
 }
 

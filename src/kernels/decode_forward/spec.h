@@ -19,12 +19,13 @@ struct Tuning {
   int block_keys;     // keys whose scores a warp holds in registers at once; a multiple of 16
   int ring;           // chunks of K or V per warp that are in shared memory or on their way
   bool once;          // a warp never has more than block_keys keys: nothing to rescale
-  bool by_matrix;     // fragments by ldmatrix, else by 16-byte loads
   int blocks_per_sm;  // that are to fit an SM: limits the registers
 
   constexpr int threads() const { return 32 * warps; }
   constexpr int chunks() const { return head_dim / 8; }   // 16-byte pieces of a row
   constexpr int steps() const { return block_keys / 8; }  // chunks of K, then of V, of a block of keys
+  // From the first key of a warp's chunk to that of its next: the warps of a block take chunks in turn.
+  constexpr int keys_to_next() const { return warps * kChunkKeys; }
   // Output columns, by four, that each block of a cluster merges.
   constexpr int slice() const { return head_dim / 4 / cluster; }
   constexpr int smem_bytes() const {
@@ -41,53 +42,32 @@ struct Tuning {
 };
 
 inline constexpr bool kOnce = true, kLoop = false;
-inline constexpr bool kMatrix = true, kLane = false;
 
 // Of rows that take a problem and have the cluster that dispatch wants, the first one is used.
 // clang-format off
 inline constexpr Tuning kTunings[] = {
-    // head_dim, cluster, warps, block_keys, ring, once, by_matrix, blocks_per_sm
+    // head_dim, cluster, warps, block_keys, ring, once, blocks_per_sm
     // One K/V head per cluster of eight: few heads, short latency.
-    {128, 8, 4,  16, 2, kOnce, kLane, 1},
-    {128, 8, 4,  32, 4, kOnce, kLane, 1},
-    {128, 8, 4,  64, 4, kOnce, kLane, 1},
-    {128, 8, 8,  32, 4, kOnce, kLane, 1},
-    {128, 8, 8,  64, 4, kOnce, kLane, 1},
-    {128, 8, 8, 128, 3, kOnce, kLane, 1},
-    {128, 8, 8, 128, 4, kOnce, kLane, 1},
-    {128, 8, 4,  16, 2, kOnce, kMatrix, 1},
-    {128, 8, 4,  32, 4, kOnce, kMatrix, 1},
-    {128, 8, 4,  64, 4, kOnce, kMatrix, 1},
-    {128, 8, 8,  32, 4, kOnce, kMatrix, 1},
-    {128, 8, 8,  64, 4, kOnce, kMatrix, 1},
-    {128, 8, 8, 128, 3, kOnce, kMatrix, 1},
-    {128, 8, 8, 128, 4, kOnce, kMatrix, 1},
-    {128, 8, 8, 128, 6, kOnce, kMatrix, 1},
-    {128, 8, 8,  64, 4, kLoop, kLane, 1},
-    {128, 8, 8,  64, 4, kLoop, kMatrix, 1},
-    {128, 8, 8,  64, 2, kLoop, kMatrix, 2},
-    {128, 8, 8, 128, 4, kLoop, kMatrix, 1},
-    {128, 8, 4,  64, 8, kLoop, kMatrix, 1},
-    {128, 4, 4,  64, 4, kLoop, kMatrix, 3},
-    {128, 4, 8,  64, 2, kLoop, kMatrix, 2},
-    {128, 2, 4,  64, 4, kLoop, kMatrix, 3},
-    {128, 2, 8,  64, 2, kLoop, kMatrix, 2},
-    // One K/V head per block, or its keys in splits.
-    {128, 1, 4,  32, 4, kLoop, kMatrix, 3},
-    {128, 1, 4,  64, 4, kLoop, kLane, 1},
-    {128, 1, 4,  64, 4, kLoop, kMatrix, 3},
-    {128, 1, 4,  64, 8, kLoop, kMatrix, 1},
-    {128, 1, 8,  64, 2, kLoop, kMatrix, 2},
-    {128, 1, 8,  64, 4, kLoop, kMatrix, 1},
+    {128, 8,  4, 16, 2, kOnce, 1},
+    {128, 8,  4, 32, 4, kOnce, 1},
+    {128, 8,  4, 64, 4, kOnce, 1},
+    {128, 8,  8, 64, 4, kOnce, 1},
+    {128, 8, 16, 64, 3, kOnce, 1},
+    {128, 8,  8, 64, 4, kLoop, 1},
+    {128, 4,  4, 64, 4, kLoop, 3},
+    {128, 2,  4, 64, 4, kLoop, 3},
+    {128, 1,  4, 64, 4, kLoop, 3},  // one K/V head per block, or its keys in splits
+    {128, 8, 16, 64, 2, kOnce, 1},
+    {128, 8,  8, 32, 4, kLoop, 1},
+    {128, 8, 16, 32, 2, kLoop, 1},
+    {128, 8,  4, 16, 1, kOnce, 1},
     // The same for rows of 64.
-    { 64, 8, 4,  32, 4, kOnce, kMatrix, 1},
-    { 64, 8, 4,  32, 4, kOnce, kLane, 1},
-    { 64, 8, 8,  64, 4, kOnce, kMatrix, 1},
-    { 64, 8, 8,  64, 8, kLoop, kMatrix, 1},
-    { 64, 4, 4,  64, 8, kLoop, kMatrix, 3},
-    { 64, 2, 4,  64, 8, kLoop, kMatrix, 3},
-    { 64, 1, 4,  64, 8, kLoop, kMatrix, 3},
-    { 64, 1, 8,  64, 4, kLoop, kMatrix, 2},
+    { 64, 8,  4, 32, 4, kOnce, 1},
+    { 64, 8,  8, 64, 8, kOnce, 1},
+    { 64, 8,  8, 64, 8, kLoop, 1},
+    { 64, 4,  4, 64, 8, kLoop, 3},
+    { 64, 2,  4, 64, 8, kLoop, 3},
+    { 64, 1,  4, 64, 8, kLoop, 3},
 };
 // clang-format on
 inline constexpr int kNumTunings = static_cast<int>(std::size(kTunings));

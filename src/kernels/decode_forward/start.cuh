@@ -15,12 +15,6 @@ template <class Spec>
 void start(const ForwardParams& p, bool programmatic, void* stream) {
   constexpr Tuning kTuning = Spec::tuning;
   static_assert(sizeof(Smem<Spec>) == kTuning.smem_bytes());
-  const int keys = p.visible_keys(p.q_rows - 1);
-  const Share share{.rows = p.group * p.q_rows,
-                    .keys = keys,
-                    .keys_per_warp = static_cast<int>(keys_per_warp(kTuning, keys, p.num_splits)),
-                    .dense = p.k.row_stride == kTuning.head_dim && p.v.row_stride == kTuning.head_dim,
-                    .programmatic = programmatic};
   gpu::launch(&decode_forward<Spec>,
               {.kernel = "decode_forward",
                .blocks = static_cast<unsigned>(p.num_splits * kTuning.cluster),
@@ -31,7 +25,7 @@ void start(const ForwardParams& p, bool programmatic, void* stream) {
                .cluster = kTuning.cluster,
                .programmatic = programmatic,
                .stream = stream},
-              p, share);
+              Params(p, kTuning, programmatic));
 }
 
 template <class T, int... kIndex>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The arithmetic of one warp of decode_forward, with fragments by ldmatrix: S^T = K Q^T and O^T = V^T P^T,
+// The arithmetic of one warp of decode_forward: S^T = K Q^T and O^T = V^T P^T,
 // both with 16 keys or columns on the long side of the matrix instruction and the eight query rows on its
 // short side. No lane of any operand is empty; the weights change sides by movmatrix.
 #pragma once
@@ -23,13 +23,13 @@ namespace flashmoe::kernels::decode::inline FLASHMOE_TARGET {
 // rows the columns 16 i + g (elements 0 and 1) and 16 i + 8 + g (2 and 3). Invariant: m is -inf only while
 // the row has seen no key; then l and O are 0.
 template <class Spec>
-class ByMatrix {
+class WarpMaths {
   using T = typename Spec::Element;
   static constexpr int kDim = Spec::tuning.head_dim;
   static constexpr int kSteps = Spec::tuning.block_keys / 16;
 
  public:
-  __device__ __forceinline__ ByMatrix(int lane, int rows)
+  __device__ __forceinline__ WarpMaths(int lane, int rows)
       : lane_(lane), g_(lane / 4), t_(lane % 4), rows_(rows) {}
 
   // Eight rows of one chunk column touch all banks once.
@@ -52,35 +52,36 @@ class ByMatrix {
     }
   }
 
-  // row_sees: from a packed row to the keys it sees.
-  template <class Sees>
-  __device__ __forceinline__ void look(Sees row_sees) {
-#pragma unroll
-    for (int x = 0; x < 2; ++x) sees_[x] = row_sees(2 * t_ + x < rows_ ? 2 * t_ + x : 0);
-  }
-
   __device__ __forceinline__ void scores(int step, const gpu::Chunk (*k)[kDim / 8]) {
-    auto& S = S_[step];
-    S[0] = S[1] = S[2] = S[3] = 0.0F;
+    // With few warps on an SM, two sums side by side halve the wait for each other.
+    constexpr int kSums = Spec::tuning.warps <= 4 ? 2 : 1;
+    float sums[kSums][4];
+#pragma unroll
+    for (auto& sum : sums) sum[0] = sum[1] = sum[2] = sum[3] = 0.0F;
     const int row = lane_ % 16;
 #pragma unroll
     for (int c = 0; c < kDim / 8; c += 2) {
       uint32_t a[4];
       gpu::ldmatrix_x4(a, gpu::shared_address(&k[row][place_k(row, c + lane_ / 16)]));
-      gpu::mma_m16n8k16<T>(S, a, q_[c], q_[c + 1]);
+      gpu::mma_m16n8k16<T>(sums[c / 2 % kSums], a, q_[c], q_[c + 1]);
     }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) S_[step][i] = kSums == 2 ? sums[0][i] + sums[kSums - 1][i] : sums[0][i];
   }
 
-  // Makes weights of the scores of one block of keys that begins at `first`.
-  __device__ __forceinline__ void absorb(float scale_log2e, bool mask, int first) {
+  // Makes weights of the scores of one block of keys that begins at `first`. row_sees: from a packed row to
+  // the keys it sees, asked for where there is something to mask.
+  template <class Sees>
+  __device__ __forceinline__ void absorb(float scale_log2e, bool mask, int first, Sees row_sees) {
     if (mask) {
 #pragma unroll
       for (int x = 0; x < 2; ++x) {
-        const int seen = sees_[x] - first - g_;
+        const int seen = row_sees(2 * t_ + x < rows_ ? 2 * t_ + x : 0) - first - g_;
 #pragma unroll
         for (int s = 0; s < kSteps; ++s) {
-          if (16 * s >= seen) S_[s][x] = -INFINITY;
-          if (16 * s + 8 >= seen) S_[s][x + 2] = -INFINITY;
+          const int key = s * Spec::tuning.keys_to_next();
+          if (key >= seen) S_[s][x] = -INFINITY;
+          if (key + 8 >= seen) S_[s][x + 2] = -INFINITY;
         }
       }
     }
@@ -134,20 +135,18 @@ class ByMatrix {
     for (int x = 0; x < 2; ++x) {
       const int row = 2 * t_ + x;
       if (row >= rows_) continue;
-      Float4* to = smem.warp[warp].partial[row];
+      // Of 32 columns this lane has four, 8 apart. Their places repeat 32 columns on.
+      auto* to = &smem.warp[warp].partial[row][0].x;
 #pragma unroll
-      for (int i = 0; i < kDim / 16; ++i) {
-        put(to, row, 16 * i + g_, O_[i][x]);
-        put(to, row, 16 * i + 8 + g_, O_[i][x + 2]);
+      for (int four = 0; four < 4; ++four) {
+        float* first = to + 4 * place_partial(row, 2 * four + g_ / 4) + g_ % 4;
+#pragma unroll
+        for (int i = 0; i < kDim / 32; ++i) first[32 * i] = O_[2 * i + four / 2][x + four % 2 * 2];
       }
     }
   }
 
  private:
-  static __device__ __forceinline__ void put(Float4* to, int row, int column, float value) {
-    (&to[place_partial(row, column / 4)].x)[column % 4] = value;
-  }
-
   __device__ __forceinline__ void rescale(int x, float factor) {
     l_[x] *= factor;
 #pragma unroll
@@ -158,7 +157,6 @@ class ByMatrix {
   }
 
   int lane_, g_, t_, rows_;
-  int sees_[2] = {0, 0};   // keys that rows 2 t and 2 t + 1 see
   uint32_t q_[kDim / 8];   // of row g the elements 8 c + 2 t and the next
   float S_[kSteps][4];     // scores of the block of keys at hand
   uint32_t P_[kSteps][2];  // their weights
