@@ -46,10 +46,12 @@ bench: build-release  ## Time the CPU kernels against PyTorch on this machine; J
 .PHONY: model-test
 ifdef KERNEL
 # One kernel and shape: make model-test KERNEL=small_forward SHAPE=1,1,128,64 TRACE=build/trace OPTIONS="--causal --seed 3"
+# Every access is checked; PLAIN=1 leaves that out, for speed.
+RUN_KERNEL := run_kernel$(if $(PLAIN),,_checked)
 model-test: deps
 	@cmake --preset release -G "$(GENERATOR)" --log-level=WARNING
-	@cmake --build --preset release -j $(JOBS) --target run_kernel
-	@build/release/tests/run_kernel --kernel $(KERNEL) $(if $(SHAPE),--shape $(SHAPE)) $(if $(TRACE),--trace $(TRACE)) \
+	@cmake --build --preset release -j $(JOBS) --target $(RUN_KERNEL)
+	@build/release/tests/$(RUN_KERNEL) --kernel $(KERNEL) $(if $(SHAPE),--shape $(SHAPE)) $(if $(TRACE),--trace $(TRACE)) \
 	  $(OPTIONS)
 else
 model-test: build-release  ## Run every GPU kernel on the model of a GPU, on this machine's CPU; KERNEL=x for one

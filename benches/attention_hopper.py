@@ -52,11 +52,8 @@ class Forms:
             stream = torch.cuda.current_stream().cuda_stream
             if self.library.hopper_run(ctypes.addressof(problem), form, stream, message, 500) != 0:
                 raise RuntimeError(message.value.decode())
-        launch.tensors = q, k, v, out, lse  # a graph of launches writes to them as long as it lives
+        launch.keeps = q, k, v, out, lse  # capturing a graph gives unused memory back
         return launch, out, lse
-
-
-OTHERS = {-1: "dispatch", -2: "ampere_forward"}
 
 
 class Graph:
@@ -124,7 +121,7 @@ def measure(torch, forms, wanted, case, options):
     expected = launches["cudnn"]()
     result = {"case": dict(zip(("batch", "q_heads", "kv_heads", "rows", "head_dim", "causal"), case)), "wrong": {}}
     for form in wanted:
-        name = forms.name(form) if form >= 0 else OTHERS[form]
+        name = forms.name(form) if form >= 0 else "dispatch"
         launch, out, lse = forms.call(torch, form, q, k, v, causal)
         launch()
         torch.cuda.synchronize()
@@ -175,7 +172,7 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--dims", type=numbers, default=[64, 128, 256])
     parser.add_argument("--rows", type=numbers, default=[512, 1024, 2048, 4096, 8192, 16384])
-    parser.add_argument("--forms", type=numbers, help="by number; -1 is what dispatch chooses, -2 ampere_forward. Without: all")
+    parser.add_argument("--forms", type=numbers, help="by number; -1 is what dispatch chooses. Without: all")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--warm-ms", type=float, default=25)
     parser.add_argument("--no-flash", dest="flash", action="store_false")
@@ -188,7 +185,7 @@ def main():
     document = {"kind": "attention_hopper", "gpu": torch.cuda.get_device_name(), "torch": torch.__version__,
                 "cudnn": torch.backends.cudnn.version(), "results": []}
     for case in cases(options):
-        wanted = [f for f in (range(-2, len(forms)) if options.forms is None else options.forms)
+        wanted = [f for f in (range(len(forms)) if options.forms is None else options.forms)
                   if f < 0 or forms.head_dim(f) == case[4]]
         result = measure(torch, forms, wanted, case, options)
         document["results"].append(result)

@@ -41,9 +41,9 @@ __attribute__((visibility("default"))) int hopper_head_dim(int tuning) {
 
 __attribute__((visibility("default"))) void hopper_name(int tuning, char* name, int bytes) {
   const hopper::Tuning& t = hopper::kTunings[tuning];
-  std::snprintf(name, static_cast<std::size_t>(bytes), "%d %dx%d %s%s%s s%d", tuning, t.tile_q(), t.tile_kv,
+  std::snprintf(name, static_cast<std::size_t>(bytes), "%d %dx%d %s%s%s%s s%d", tuning, t.tile_q(), t.tile_kv,
                 t.schedule == hopper::Schedule::joint ? "joint" : "ahead", t.q_in_registers ? " qr" : "",
-                t.take_turns ? " turns" : "", t.stages);
+                t.take_turns ? " turns" : "", t.skip_unseen ? " skip" : "", t.stages);
 }
 
 // Dense [B, H, S, D]. `tuning` -1: what dispatch chooses; -2: ampere_forward. 0, or an error's text in

@@ -17,28 +17,27 @@ class Ahead {
       : rows_(params, smem, warpgroup) {}
 
   __device__ __forceinline__ void run() {
-    if (!next_tile(0)) return;
+    if (!next_tile()) return;
     rows_.clear();
-    --block_issued_;
-    rows_.wait_for_queries();
+    --block_;
     rows_.wait_for_keys();
     rows_.issue_q_times_k(A_);
     gpu::wgmma_wait<0>();
     take_scores(A_);
     while (true) {
       if (!step(A_, B_)) {
-        absorb<0>(A_);
+        absorb<0>(A_, 0, first_, rows_.round - 1);
         break;
       }
       if (!step(B_, A_)) {
-        absorb<0>(B_);
+        absorb<0>(B_, 0, first_, rows_.round - 1);
         break;
       }
     }
     gpu::wgmma_wait<0>();
     gpu::pin(rows_.O);
     rows_.release_values();
-    rows_.store(rows_.tile, rows_.m, rows_.l);
+    rows_.store(rows_.note_of(rows_.round - 1), rows_.m, rows_.l);
     rows_.wait_for_stores();
   }
 
@@ -46,70 +45,61 @@ class Ahead {
   Rows<Spec> rows_;
   Scores<Spec> A_, B_;
 
-  // The scores that were asked for last.
-  unsigned round_issued_ = 0;
-  int blocks_issued_;  // of the tile
-  int block_issued_;
-  // The scores that are here.
-  unsigned round_;
+  // The scores that were asked for last are of this block of keys of tile rows_.round.
   int block_;
-  int seen_by_all_;
-  bool begins_;                  // it is the first one of its tile
+  bool first_;                   // of those of the tile that the warpgroup sees
   bool pending_ = false;         // a P V has been issued before
   float done_m_[2], done_l_[2];  // of the tile before, until it is stored
 
   // Softmax and P V of the block that is here, while Q K^T of the next is computed. False, and nothing done,
   // when there is no next.
   __device__ __forceinline__ bool step(Scores<Spec>& S, Scores<Spec>& next) {
-    if (block_issued_ == 0) {
-      if (!next_tile(round_issued_ + 1)) return false;
+    const int block = block_;
+    const bool first = first_;
+    const unsigned round = rows_.round;
+    if (block == 0) {
       rows_.release_queries();
-      rows_.wait_for_queries();
+      if (!next_tile()) return false;
+    } else {
+      first_ = false;
     }
-    --block_issued_;
+    --block_;
     rows_.wait_for_keys();
     rows_.issue_q_times_k(next);
-    absorb<1>(S);
+    absorb<1>(S, block, first, round);
     gpu::wgmma_wait<1>();
     take_scores(next);
     return true;
   }
 
-  __device__ __forceinline__ bool next_tile(unsigned round) {
-    Tile tile;
-    if (!find_tile<Spec>(rows_.params, round, tile)) return false;
-    round_issued_ = round;
-    blocks_issued_ = tile.blocks;
-    block_issued_ = tile.blocks;
+  __device__ __forceinline__ bool next_tile() {
+    if (!rows_.next_tile()) return false;
+    const auto& note = rows_.note_of(rows_.round);
+    rows_.skip_keys(rows_.unseen(note));
+    block_ = note.seen[rows_.warpgroup];
+    first_ = true;
     return true;
-  }
-
-  __device__ __forceinline__ void store_tile_before() {
-    Tile done;
-    find_tile<Spec>(rows_.params, round_ - 1, done);
-    rows_.store(done, done_m_, done_l_);
   }
 
   __device__ __forceinline__ void take_scores(Scores<Spec>& S) {
     gpu::pin(S);
     rows_.release_keys();
-    block_ = block_issued_;
-    begins_ = block_ == blocks_issued_ - 1;
-    round_ = round_issued_;
   }
 
   // `kSince` groups of products have been issued since the last P V.
   template <int kSince>
-  __device__ __forceinline__ void absorb(Scores<Spec>& S) {
-    const bool begins = begins_;
-    if (begins) begin_tile();
-    if (block_ >= seen_by_all_) rows_.mask(S, block_);
+  __device__ __forceinline__ void absorb(Scores<Spec>& S, int block, bool first, unsigned round) {
+    if (first) begin_tile(round);
+    if (block >= rows_.seen_by_all) rows_.mask(S, block);
     rows_.update_maximum(S);
     rows_.template exponentials<false>(S);
     gpu::wgmma_wait<kSince>();
     gpu::pin(rows_.O);
     if (pending_) rows_.release_values();
-    if (begins && pending_) store_tile_before();
+    if (first) {
+      rows_.skip_values(rows_.unseen(rows_.note_of(round)));
+      if (pending_) rows_.store(rows_.note_of(round - 1), done_m_, done_l_);
+    }
     rows_.rescale();
     rows_.pack_p(S);
     rows_.wait_for_values();
@@ -119,10 +109,8 @@ class Ahead {
   }
 
   // The tile before is done but for its last P V, and for storing it.
-  __device__ __forceinline__ void begin_tile() {
-    find_tile<Spec>(rows_.params, round_, rows_.tile);
-    rows_.fresh = true;
-    seen_by_all_ = rows_.blocks_seen_by_all();
+  __device__ __forceinline__ void begin_tile(unsigned round) {
+    rows_.enter(rows_.note_of(round));
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       done_m_[r] = rows_.m[r];

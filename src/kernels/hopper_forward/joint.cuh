@@ -14,20 +14,23 @@ class Joint {
       : rows_(params, smem, warpgroup) {}
 
   __device__ __forceinline__ void run() {
-    if (!find_tile<Spec>(rows_.params, 0, rows_.tile)) return;
     if (rows_.warpgroup == Spec::math_warpgroups - 1) rows_.pass_turn();  // the first has the first turn
-    begin_tile();
-    for (unsigned round = 1;; ++round) {
+    bool more = rows_.next_tile();
+    if (more) begin_tile();
+    while (more) {
       walk_keys();
-      const Tile done = rows_.tile;
-      const bool more = find_tile<Spec>(rows_.params, round, rows_.tile);
-      if (Spec::tuning.carry_over && more) {
-        change_tile(done);
-        continue;
+      if constexpr (Spec::tuning.carry_over) {
+        more = rows_.next_tile();
+        if (more) {
+          change_tile();
+        } else {
+          finish_tile(rows_.round - 1);
+        }
+      } else {
+        finish_tile(rows_.round);
+        more = rows_.next_tile();
+        if (more) begin_tile();
       }
-      finish_tile(done);
-      if (!more) break;
-      begin_tile();
     }
     rows_.wait_for_stores();
   }
@@ -38,23 +41,32 @@ class Joint {
 
   // From nothing to P of the tile's last block of keys.
   __device__ __forceinline__ void begin_tile() {
-    rows_.wait_for_queries();
+    const auto& note = rows_.note_of(rows_.round);
+    rows_.enter(note);
+    rows_.skip_keys(rows_.unseen(note));
+    rows_.skip_values(rows_.unseen(note));
     rows_.wait_for_keys();
     rows_.issue_q_times_k(S_);
     gpu::wgmma_wait<0>();
     gpu::pin(S_);
     rows_.release_keys();
-    rows_.begin_softmax(S_);
+    rows_.begin_softmax(S_, note.seen[rows_.warpgroup] - 1);
     rows_.pack_p(S_);
-    rows_.fresh = true;
   }
 
   // From P of the last block to P of the first one.
   __device__ __forceinline__ void walk_keys() {
-    const int seen_by_all = rows_.blocks_seen_by_all();
-    int block = rows_.tile.blocks - 2;
+    const auto& note = rows_.note_of(rows_.round);
+    if constexpr (Spec::tuning.take_turns) {
 #pragma unroll 1
-    for (; block >= seen_by_all; --block) step<true>(block);
+      for (int i = rows_.unseen(note); i > 0; --i) {  // while the others see them
+        rows_.wait_for_turn();
+        rows_.pass_turn();
+      }
+    }
+    int block = note.seen[rows_.warpgroup] - 2;
+#pragma unroll 1
+    for (; block >= rows_.seen_by_all; --block) step<true>(block);
 #pragma unroll 1
     for (; block >= 0; --block) step<false>(block);
     rows_.release_queries();
@@ -78,30 +90,32 @@ class Joint {
   }
 
   // The last P V of a tile, together with the beginning of the next.
-  __device__ __forceinline__ void change_tile(const Tile& done) {
-    rows_.wait_for_queries();
+  __device__ __forceinline__ void change_tile() {
+    const auto& note = rows_.note_of(rows_.round);
+    rows_.skip_keys(rows_.unseen(note));
     issue_both();
     gpu::wgmma_wait<1>();
     gpu::pin(S_);
     rows_.release_keys();
+    rows_.enter(note);
     const float m[2] = {rows_.m[0], rows_.m[1]};
     const float l[2] = {rows_.l[0], rows_.l[1]};
-    rows_.begin_softmax(S_);
+    rows_.begin_softmax(S_, note.seen[rows_.warpgroup] - 1);
     gpu::wgmma_wait<0>();
     gpu::pin(rows_.O);
     rows_.release_values();
-    rows_.store(done, m, l);
+    rows_.skip_values(rows_.unseen(note));
+    rows_.store(rows_.note_of(rows_.round - 1), m, l);
     rows_.pack_p(S_);
-    rows_.fresh = true;
   }
 
-  __device__ __forceinline__ void finish_tile(const Tile& done) {
+  __device__ __forceinline__ void finish_tile(unsigned round) {
     rows_.wait_for_values();
     rows_.issue_p_times_v();
     gpu::wgmma_wait<0>();
     gpu::pin(rows_.O);
     rows_.release_values();
-    rows_.store(done, rows_.m, rows_.l);
+    rows_.store(rows_.note_of(round), rows_.m, rows_.l);
   }
 
   __device__ __forceinline__ void issue_both() {

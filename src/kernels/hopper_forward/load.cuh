@@ -5,6 +5,7 @@
 
 #include "kernels/hopper_forward/tiles.cuh"
 #include "primitives/mbarrier.h"
+#include "primitives/opaque.h"
 #include "primitives/shared.h"
 #include "primitives/tma.h"
 
@@ -15,7 +16,7 @@ template <class Spec, class Stages>
 __device__ __forceinline__ void load_keys(unsigned char (&stages)[Spec::tuning.stages][Spec::kv_bytes],
                                           uint64_t (&full)[Spec::tuning.stages],
                                           uint64_t (&free)[Spec::tuning.stages], Stages& ring,
-                                          const gpu::TensorMap& map, const Tile& tile, int block) {
+                                          const gpu::TensorMap& map, int block, int kv_head, int batch) {
   gpu::mbarrier_wait_in_block(gpu::shared_address(&free[ring.stage]), ring.turn ^ 1);
   const uint32_t barrier = gpu::shared_address(&full[ring.stage]);
   const uint32_t to = gpu::shared_address(stages[ring.stage]);
@@ -23,26 +24,30 @@ __device__ __forceinline__ void load_keys(unsigned char (&stages)[Spec::tuning.s
 #pragma unroll
   for (int slab = 0; slab < Spec::slabs; ++slab) {
     gpu::tma_load_4d(to + slab * Spec::kv_slab_bytes, map, barrier, slab * Spec::slab_columns,
-                     block * Spec::tile_kv, tile.kv_head, tile.batch);
+                     block * Spec::tile_kv, kv_head, batch);
   }
   ring.advance();
 }
 
-// The rows of every math warpgroup, each on a barrier of its own.
+// The rows of every math warpgroup, each on a barrier of its own; behind the last tile the barriers alone.
 template <class Spec, class Slots>
 __device__ __forceinline__ void load_queries(const Params& params, Smem<Spec>& smem, Slots& ring,
-                                             const Tile& tile) {
+                                             const Tile<Spec::math_warpgroups>& note) {
   const int pack = params.problem.pack;
 #pragma unroll
   for (int w = 0; w < Spec::math_warpgroups; ++w) {
     gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free[w][ring.stage]), ring.turn ^ 1);
     const uint32_t barrier = gpu::shared_address(&smem.q_full[w][ring.stage]);
     const uint32_t to = gpu::shared_address(smem.q[w][ring.stage]);
+    if (note.blocks == 0) {
+      gpu::mbarrier_arrive(barrier);
+      continue;
+    }
     gpu::mbarrier_arrive_expect_tx(barrier, Spec::q_bytes);
 #pragma unroll
     for (int slab = 0; slab < Spec::slabs; ++slab) {
       gpu::tma_load_5d(to + slab * Spec::q_slab_bytes, params.q, barrier, slab * Spec::slab_columns, 0,
-                       (tile.first_row + w * kWarpgroupRows) / pack, tile.head / pack, tile.batch);
+                       (note.first_row + w * kWarpgroupRows) / pack, note.head / pack, note.batch);
     }
   }
   ring.advance();
@@ -56,26 +61,33 @@ __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& sme
   gpu::tma_prefetch_map(params.out);
   Ring<Spec::tuning.stages> k_ring, v_ring;
   Ring<Spec::tuning.q_slots> q_ring;
-  const auto load_k = [&](const Tile& tile, int block) {
-    load_keys<Spec>(smem.k, smem.k_full, smem.k_free, k_ring, params.k, tile, block);
-  };
-  const auto load_v = [&](const Tile& tile, int block) {
-    load_keys<Spec>(smem.v, smem.v_full, smem.v_free, v_ring, params.v, tile, block);
-  };
-  Tile tile;
 #pragma unroll 1
-  for (unsigned round = 0; find_tile<Spec>(params, round, tile); ++round) {
+  for (unsigned round = 0;; ++round) {
+    auto& written = smem.tiles[round % Smem<Spec>::kTiles];
+    find_tile<Spec>(params, round, written);
+    const auto& tile =
+        *gpu::opaque(&written);  // to be read again where it is needed: this thread has few registers
+    const int kv_head = tile.head / params.problem.group;
+    const int batch = tile.batch;
+    const int blocks = tile.blocks;
+    const auto load_k = [&](int block) {
+      load_keys<Spec>(smem.k, smem.k_full, smem.k_free, k_ring, params.k, block, kv_head, batch);
+    };
+    const auto load_v = [&](int block) {
+      load_keys<Spec>(smem.v, smem.v_full, smem.v_free, v_ring, params.v, block, kv_head, batch);
+    };
     // The first tile needs Q as soon as K. Later ones find their slot of Q in use for longer than their stage
     // of K.
-    if (round == 0) load_queries<Spec>(params, smem, q_ring, tile);
-    load_k(tile, tile.blocks - 1);
-    if (round != 0) load_queries<Spec>(params, smem, q_ring, tile);
+    if (round == 0 || blocks == 0) load_queries<Spec>(params, smem, q_ring, tile);
+    if (blocks == 0) return;
+    load_k(blocks - 1);
+    if (round != 0) load_queries<Spec>(params, smem, q_ring, *gpu::opaque(&tile));
 #pragma unroll 1
-    for (int block = tile.blocks - 2; block >= 0; --block) {
-      load_k(tile, block);
-      load_v(tile, block + 1);
+    for (int block = blocks - 2; block >= 0; --block) {
+      load_k(block);
+      load_v(block + 1);
     }
-    load_v(tile, 0);
+    load_v(0);
   }
 }
 

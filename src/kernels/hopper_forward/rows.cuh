@@ -40,8 +40,10 @@ struct Rows {
   const Params& params;
   Smem<Spec>& smem;
   int warpgroup;
-  int thread;  // of the warpgroup
-  Tile tile;
+  int thread;            // of the warpgroup
+  unsigned round = ~0U;  // of the last tile that next_tile() found
+  int first_row;         // of the warpgroup in the tile, packed
+  int seen_by_all;       // blocks of keys
   Ring<kTuning.stages> k_ring, v_ring;
   Ring<kTuning.q_slots> q_ring;
 
@@ -63,9 +65,30 @@ struct Rows {
     for (int i = 0; i < Spec::head_dim / 2; ++i) O[i] = 0;
   }
 
-  // Blocks of keys that all rows of the warpgroup see, counted from the first.
-  __device__ __forceinline__ int blocks_seen_by_all() const {
-    return params.problem.visible_keys(first_row() / params.problem.pack) / kKeys;
+  // ---- Tiles ----
+
+  // Waits for the next tile's note and its Q; false when there is no tile left.
+  __device__ __forceinline__ bool next_tile() {
+    wait_full(smem.q_full[warpgroup], q_ring);
+    ++round;
+    const Tile<kMath>& note = note_of(round);
+    if (note.blocks == 0) return false;
+    if constexpr (kTuning.q_in_registers) load_queries();
+    return true;
+  }
+  __device__ __forceinline__ const Tile<kMath>& note_of(unsigned tile) const {
+    return smem.tiles[tile % Smem<Spec>::kTiles];
+  }
+  // Of the blocks of keys of a tile, the last ones may be seen by later warpgroups alone.
+  __device__ __forceinline__ int unseen(const Tile<kMath>& note) const {
+    return kTuning.skip_unseen ? note.blocks - note.seen[warpgroup] : 0;
+  }
+
+  // From now on the softmax is that of this tile.
+  __device__ __forceinline__ void enter(const Tile<kMath>& note) {
+    first_row = note.first_row + warpgroup * kWarpgroupRows;
+    seen_by_all = note.seen_by_all[warpgroup];
+    fresh = true;
   }
 
   // ---- Matrix products ----
@@ -119,7 +142,7 @@ struct Rows {
     const ForwardParams& p = params.problem;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int row = first_row() + lane_row() + 8 * r;
+      const int row = first_row + lane_row() + 8 * r;
       const int visible = p.visible_keys(row / p.pack) - block * kKeys - 2 * (gpu::lane_index() % 4);
 #pragma unroll
       for (int i = 0; i < kKeys / 2; ++i) {
@@ -173,9 +196,9 @@ struct Rows {
   // A row that has seen no key has the maximum -inf; taken as 0 it gives weights 0, not NaN.
   static __device__ __forceinline__ float finite(float x) { return x == -INFINITY ? 0.0F : x; }
 
-  // For a tile's first block of those that are walked, the last one.
-  __device__ __forceinline__ void begin_softmax(Scores<Spec>& S) {
-    if (tile.blocks > blocks_seen_by_all()) mask(S, tile.blocks - 1);
+  // For the first block that is walked, which is the last one that the warpgroup sees.
+  __device__ __forceinline__ void begin_softmax(Scores<Spec>& S, int block) {
+    if (block >= seen_by_all) mask(S, block);
     begin_maximum(S);
     exponentials<true>(S);
   }
@@ -212,7 +235,8 @@ struct Rows {
   // ---- Results ----
 
   // O / l through shared memory to global memory, and the LSE.
-  __device__ __forceinline__ void store(const Tile& done, const float (&row_m)[2], const float (&row_l)[2]) {
+  __device__ __forceinline__ void store(const Tile<kMath>& done, const float (&row_m)[2],
+                                        const float (&row_l)[2]) {
     float inverse[2];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
@@ -255,7 +279,8 @@ struct Rows {
     if constexpr (!kTuning.own_out) release(smem.q_free[warpgroup], q_ring);
   }
 
-  __device__ __forceinline__ void store_lse(const Tile& done, int row, float row_m, float row_l) const {
+  __device__ __forceinline__ void store_lse(const Tile<kMath>& done, int row, float row_m,
+                                            float row_l) const {
     const ForwardParams& p = params.problem;
     if (p.lse == nullptr || gpu::lane_index() % 4 != 0 || row >= p.q_rows * p.pack) return;
     const int64_t head = int64_t{done.batch} * p.q_heads + done.head + row % p.pack;
@@ -265,7 +290,6 @@ struct Rows {
 
   // ---- Places ----
 
-  __device__ __forceinline__ int first_row() const { return tile.first_row + warpgroup * kWarpgroupRows; }
   __device__ __forceinline__ int lane_row() const { return 16 * (thread / 32) + gpu::lane_index() / 4; }
 
   // What this lane tells ldmatrix and stmatrix: the warp's 16 rows at columns 0 to 15 of a tile of 64 rows.
@@ -284,23 +308,22 @@ struct Rows {
 
   // ---- Waiting for one another ----
 
-  __device__ __forceinline__ void wait_for_queries() {
-    wait_full(smem.q_full[warpgroup], q_ring);
-    if constexpr (kTuning.q_in_registers) {
-      const uint32_t rows = matrix_address(gpu::shared_address(smem.q[warpgroup][q_ring.stage]));
+  __device__ __forceinline__ void load_queries() {
+    const uint32_t rows = matrix_address(gpu::shared_address(smem.q[warpgroup][q_ring.stage]));
 #pragma unroll
-      for (int step = 0; step < Spec::dim_steps; ++step) gpu::ldmatrix_x4(Q[step], at_columns(rows, step));
-      gpu::sync_warp();
-      if (gpu::lane_index() == 0)
-        gpu::mbarrier_arrive(gpu::shared_address(&smem.q_free[warpgroup][q_ring.stage]));
-      q_ring.advance();
-    }
+    for (int step = 0; step < Spec::dim_steps; ++step) gpu::ldmatrix_x4(Q[step], at_columns(rows, step));
+    gpu::sync_warp();
+    if (gpu::lane_index() == 0)
+      gpu::mbarrier_arrive(gpu::shared_address(&smem.q_free[warpgroup][q_ring.stage]));
+    q_ring.advance();
   }
 
   __device__ __forceinline__ void wait_for_keys() { wait_full(smem.k_full, k_ring); }
   __device__ __forceinline__ void wait_for_values() { wait_full(smem.v_full, v_ring); }
   __device__ __forceinline__ void release_keys() { release(smem.k_free, k_ring); }
   __device__ __forceinline__ void release_values() { release(smem.v_free, v_ring); }
+  __device__ __forceinline__ void skip_keys(int blocks) { skip(smem.k_full, smem.k_free, k_ring, blocks); }
+  __device__ __forceinline__ void skip_values(int blocks) { skip(smem.v_full, smem.v_free, v_ring, blocks); }
   // Q in registers has been released when it was loaded, and the place that O takes is when O has left it.
   __device__ __forceinline__ void release_queries() {
     if constexpr (!kTuning.q_in_registers && kTuning.own_out) release(smem.q_free[warpgroup], q_ring);
@@ -321,6 +344,18 @@ struct Rows {
   __device__ __forceinline__ void release(uint64_t (&free)[kStages], Ring<kStages>& ring) {
     if (thread == 0) gpu::mbarrier_arrive(gpu::shared_address(&free[ring.stage]));
     ring.advance();
+  }
+
+  // Stages that the warpgroup does not read. Who releases a stage has to wait for it, or it might release it
+  // for the turn before; the others must not, since the barrier may move on under them.
+  template <int kStages>
+  __device__ __forceinline__ void skip(uint64_t (&full)[kStages], uint64_t (&free)[kStages],
+                                       Ring<kStages>& ring, int blocks) {
+#pragma unroll 1
+    for (int i = 0; i < blocks; ++i) {
+      if (thread == 0) wait_full(full, ring);
+      release(free, ring);
+    }
   }
 
   __device__ __forceinline__ void sync_warpgroup() {

@@ -28,6 +28,7 @@ struct Tuning {         // every field but head_dim changes speed, never what is
   bool carry_over;    // the next tile's first Q K^T is issued with this tile's last P V; needs own_out
   bool take_turns;    // warpgroups issue their matrix products one after the other
   bool lazy_rescale;  // O is rescaled only when a row's maximum has grown by more than kLazyGrowth
+  bool skip_unseen;  // blocks of keys that only later warpgroups of the tile see are not computed by the others
 
   FLASHMOE_HD constexpr int tile_q() const { return kWarpgroupRows * math_warpgroups; }
   FLASHMOE_HD constexpr int threads() const { return kWarpgroup * (math_warpgroups + 1); }
@@ -39,24 +40,26 @@ inline constexpr float kLazyGrowth = 8;
 // Those that dispatch chooses come first, then those that benches compare them with. Figures: NOTES.md.
 // clang-format off
 inline constexpr Tuning kTunings[] = {
-    // head_dim, keys, warpgroups, stages, Q slots, Q in registers, own O, schedule, carry over, turns, lazy
-    {64, 128, 3, 4, 2, false, true, Schedule::joint, true, true, true},
-    {64, 128, 2, 4, 2, true, true, Schedule::joint, true, true, true},
-    {96, 128, 2, 3, 1, true, true, Schedule::joint, true, true, true},
-    {128, 128, 2, 2, 1, true, true, Schedule::joint, true, true, true},
-    {192, 80, 2, 2, 1, false, true, Schedule::joint, true, true, true},
-    {256, 80, 2, 2, 1, false, false, Schedule::joint, false, true, true},
-    {64, 64, 3, 6, 2, false, true, Schedule::ahead, true, false, true},
-    {64, 64, 3, 6, 2, true, true, Schedule::ahead, true, false, true},
-    {64, 64, 2, 6, 2, true, true, Schedule::ahead, true, false, true},
-    {64, 96, 2, 5, 2, true, true, Schedule::ahead, true, false, true},
-    {64, 112, 2, 4, 2, true, true, Schedule::ahead, true, false, true},
-    {128, 64, 2, 4, 1, true, true, Schedule::ahead, true, false, true},
-    {128, 80, 2, 3, 1, false, true, Schedule::ahead, true, false, true},
-    {128, 128, 2, 2, 1, true, true, Schedule::joint, true, false, true},
-    {256, 80, 2, 2, 1, false, false, Schedule::joint, false, false, true},
-    {256, 64, 2, 2, 1, false, false, Schedule::joint, false, true, true},
-    {64, 128, 3, 4, 2, false, true, Schedule::joint, true, false, true},
+    // head_dim, keys, warpgroups, stages, Q slots, Q in registers, own O, schedule, carry over, turns, lazy, skip
+    {64, 128, 3, 4, 2, false, true, Schedule::joint, true, true, true, true},
+    {64, 128, 2, 4, 2, true, true, Schedule::joint, true, true, true, true},
+    {96, 128, 2, 3, 1, true, true, Schedule::joint, true, true, true, true},
+    {128, 128, 2, 2, 1, true, true, Schedule::joint, true, true, true, true},
+    {192, 80, 2, 2, 1, false, true, Schedule::joint, true, true, true, true},
+    {256, 80, 2, 2, 1, false, false, Schedule::joint, false, true, true, true},
+    {64, 64, 3, 6, 2, false, true, Schedule::ahead, true, false, true,false},
+    {64, 64, 3, 6, 2, true, true, Schedule::ahead, true, false, true,false},
+    {64, 64, 2, 6, 2, true, true, Schedule::ahead, true, false, true, true},
+    {64, 96, 2, 5, 2, true, true, Schedule::ahead, true, false, true, true},
+    {64, 112, 2, 4, 2, true, true, Schedule::ahead, true, false, true,false},
+    {128, 64, 2, 4, 1, true, true, Schedule::ahead, true, false, true,false},
+    {128, 80, 2, 3, 1, false, true, Schedule::ahead, true, false, true, true},
+    {128, 128, 2, 2, 1, true, true, Schedule::joint, true, false, true, true},
+    {256, 80, 2, 2, 1, false, false, Schedule::joint, false, false, true, true},
+    {256, 64, 2, 2, 1, false, false, Schedule::joint, false, true, true, true},
+    {64, 128, 3, 4, 2, false, true, Schedule::joint, true, false, true, true},
+    {64, 128, 3, 4, 2, false, true, Schedule::joint, true, true, true, false},
+    {128, 128, 2, 2, 1, true, true, Schedule::joint, true, true, true, false},
 };
 // clang-format on
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
@@ -67,7 +70,7 @@ struct Registers {
   int load, math;
 };
 FLASHMOE_HD constexpr Registers registers_for(int math_warpgroups) {
-  return math_warpgroups == 3 ? Registers{32, 160} : Registers{24, 240};
+  return math_warpgroups == 3 ? Registers{32, 160} : Registers{40, 232};
 }
 
 template <class T, int kTuning>
@@ -97,6 +100,9 @@ struct Spec {
   static constexpr int key_steps = tile_kv / 16;   // over the keys of a stage
 
   static_assert(head_dim % slab_columns == 0 && tile_kv % 16 == 0 && tile_kv <= 256);
+  // A warpgroup that sees none of a tile's last blocks of keys goes past them while others still need them: that must not
+  // take all stages.
+  static_assert((math_warpgroups - 1) * kWarpgroupRows <= (tuning.stages - 1) * tile_kv);
   static_assert(tuning.own_out || (!tuning.carry_over && !tuning.q_in_registers && tuning.q_slots == 1),
                 "O takes the place of Q once the tile is done");
 };

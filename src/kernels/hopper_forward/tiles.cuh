@@ -11,31 +11,45 @@
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
-struct Tile {
-  int batch, head, kv_head;  // head: the first query head of the tile
-  int first_row;             // packed query rows
-  int blocks;  // of keys, walked from the last to the first; at least one, if only of masked keys
-};
-
-// The block's tile number `round`; false when there is none. Where work per tile falls from first to last
-// (causal), a block that begins a round with the longest begins the next with the shortest: sums stay even
-// without a counter that all blocks share, and nothing has to be reset between launches.
+// Blocks of keys that hold all that this packed row sees, and those that it sees to the end.
 template <class Spec>
-__device__ __forceinline__ bool find_tile(const Params& params, unsigned round, Tile& tile) {
+__device__ __forceinline__ int blocks_seen(const ForwardParams& p, int row) {
+  const int keys = p.visible_keys(row / p.pack);
+  return keys == 0 ? 1 : (keys + Spec::tile_kv - 1) / Spec::tile_kv;
+}
+template <class Spec>
+__device__ __forceinline__ int blocks_seen_whole(const ForwardParams& p, int row) {
+  return p.visible_keys(row / p.pack) / Spec::tile_kv;
+}
+
+// The block's tile number `round`, with no blocks when there is none. Where work per tile falls from first to
+// last (causal), a block that begins a round with the longest begins the next with the shortest: sums stay
+// even without a counter that all blocks share, and nothing has to be reset between launches.
+template <class Spec>
+__device__ __forceinline__ void find_tile(const Params& params, unsigned round,
+                                          Tile<Spec::math_warpgroups>& tile) {
   const ForwardParams& p = params.problem;
   const unsigned block = gpu::block_index();
   const unsigned number = round * params.blocks + (round % 2 == 0 ? block : params.blocks - 1 - block);
-  if (number >= params.tiles) return false;
+  tile.blocks = 0;
+  if (number >= params.tiles) return;
   const TileOrder::Tile place = p.order.tile(number);
   tile.batch = place.batch;
   tile.head = place.head * p.pack;
-  tile.kv_head = tile.head / p.group;
   tile.first_row = place.q_tile * Spec::tile_q;
-  const int packed_rows = p.q_rows * p.pack;
-  const int end = tile.first_row + Spec::tile_q < packed_rows ? tile.first_row + Spec::tile_q : packed_rows;
-  const int keys = p.visible_keys((end - 1) / p.pack);
-  tile.blocks = keys == 0 ? 1 : (keys + Spec::tile_kv - 1) / Spec::tile_kv;
-  return true;
+  const int last_row = p.q_rows * p.pack - 1;
+#pragma unroll
+  for (int w = 0; w < Spec::math_warpgroups; ++w) {
+    const int first = tile.first_row + w * kWarpgroupRows;
+    const int last = first + kWarpgroupRows - 1 < last_row ? first + kWarpgroupRows - 1 : last_row;
+    tile.seen[w] = blocks_seen<Spec>(p, last);
+    tile.seen_by_all[w] = blocks_seen_whole<Spec>(p, first);
+  }
+  tile.blocks = tile.seen[Spec::math_warpgroups - 1];  // later rows see no less
+  if constexpr (!Spec::tuning.skip_unseen) {
+#pragma unroll
+    for (int w = 0; w < Spec::math_warpgroups; ++w) tile.seen[w] = tile.blocks;
+  }
 }
 
 // A place in a ring of kStages, and how often the ring has turned, modulo 2. Who fills it waits for `turn ^
