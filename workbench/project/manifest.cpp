@@ -125,6 +125,7 @@ Project build_project(const toml::table& toml, const std::filesystem::path& dire
   Project project;
   project.directory = directory;
   project.name = root.text("name").value_or(directory.filename().string());
+  project.python = root.text("interpreter").value_or("");
   auto kernel = root.table("kernel");
   if (!kernel) root.fail("kernel", "is missing", "a table [kernel] with sources and entry, or python");
   project.kernel = read_kernel(*kernel, "kernel", DeviceKind::cpu);

@@ -60,6 +60,7 @@ struct Project {
   Kernel kernel;
   std::vector<Kernel> baselines;  // in order; the first that can run here is used
   Operator op;
+  std::string python;         // interpreter; empty: look for one
   std::vector<Shape> shapes;  // smallest first, as the manifest orders them
   CorrectnessRules correctness;
   PerformanceRules performance;

@@ -74,8 +74,8 @@ void Worker::set_problem(const protocol::ProblemMessage& problem, double seconds
   ask(std::move(request), seconds);
 }
 
-void Worker::prepare(const std::vector<protocol::Offsets>& calls, double seconds) {
-  ask({{"do", "prepare"}, {"offsets", calls}}, seconds);
+void Worker::prepare(const std::vector<protocol::Offsets>& calls, std::size_t lead, double seconds) {
+  ask({{"do", "prepare"}, {"offsets", calls}, {"lead", lead}}, seconds);
 }
 
 protocol::Timed Worker::go(double seconds, double& wall_ns) {

@@ -35,7 +35,8 @@ class Worker {
 
   const nlohmann::json& loaded() const { return loaded_; }  // what it said about itself
   void set_problem(const protocol::ProblemMessage& problem, double seconds);
-  void prepare(const std::vector<protocol::Offsets>& calls, double seconds);
+  // The first `lead` calls are not timed: they wake threads up and fill code caches.
+  void prepare(const std::vector<protocol::Offsets>& calls, std::size_t lead, double seconds);
   // The calls that were prepared. `wall_ns` gets the time as this process saw it.
   protocol::Timed go(double seconds, double& wall_ns);
   // Puts the outputs of that call into results().
