@@ -37,11 +37,12 @@ test:  ## Build and run every test that this machine can run
 	@scripts/run-tests
 
 .PHONY: bench
-bench: build-release  ## Time the CPU kernels against PyTorch on this machine; JSON into build/bench/
+bench: build-release  ## Time the CPU kernels against PyTorch on this machine, and put dent's verdicts to the test; JSON into build/bench/
 	@scripts/python-env
 	@FLASHMOE_CUDA=OFF .venv/bin/python setup.py build_ext --inplace
 	@mkdir -p build/bench
 	@.venv/bin/python benches/attention_cpu.py --json build/bench/attention_cpu.json
+	@build/release/benches/dent_aa --json build/bench/dent_aa.json
 
 .PHONY: model-test
 model-test: build-release  ## Run every GPU kernel on the model of a GPU, on this machine's CPU

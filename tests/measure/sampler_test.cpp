@@ -78,7 +78,7 @@ TEST(Sampler, StopsEarlyWhenTheCaseIsClear) {
   const Sampling sampling = clear.go();
   EXPECT_EQ(sampling.stop, StopReason::decided);
   EXPECT_EQ(sampling.comparison.verdict, SpeedVerdict::faster);
-  EXPECT_EQ(sampling.pairs.size(), 16u);
+  EXPECT_EQ(sampling.pairs.size(), 32u);
 }
 
 TEST(Sampler, KeepsToTheTimeBoxAndSaysSo) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace dent {
 namespace {
 
@@ -32,18 +34,18 @@ std::string why(const Comparison& c, const ComparisonRule& rule) {
 
 Comparison compare(std::span<const Pair> pairs, const ComparisonRule& rule) {
   log_ratios(pairs);  // a broken sample is an error even where its pair would be set aside
-  const Sifted sifted = set_aside_slow_clocks(pairs, rule.clock);
+  Sifted sifted = set_aside_slow_clocks(pairs, rule.clock);
   Comparison result;
   result.pairs = sifted.kept.size();
-  result.pairs_aside = sifted.aside.size();
+  result.aside = std::move(sifted.aside);
   result.clock_mhz = sifted.clock_mhz;
   result.baseline_ns = median_ns(sifted.kept, Side::baseline);
   result.candidate_ns = median_ns(sifted.kept, Side::candidate);
   result.ratio = paired_ratio(sifted.kept, rule.alpha);
-  if (static_cast<double>(result.pairs_aside) > rule.most_aside * static_cast<double>(pairs.size())) {
-    result.reason =
-        fmt::format("the clock was below {:.0f} MHz in {} of {} pairs, so the rest proves nothing",
-                    result.clock_mhz.value_or(0) * rule.clock.lowest_share, result.pairs_aside, pairs.size());
+  if (static_cast<double>(result.aside.size()) > rule.most_aside * static_cast<double>(pairs.size())) {
+    result.reason = fmt::format(
+        "the clock was below {:.0f} MHz in {} of {} pairs, so the rest proves nothing",
+        result.clock_mhz.value_or(0) * rule.clock.lowest_share, result.aside.size(), pairs.size());
     return result;
   }
   result.verdict = judge(result.ratio, rule.same_within);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "measure/clocks.h"
 #include "measure/ratio.h"
@@ -28,8 +29,8 @@ struct Comparison {
   std::string reason;          // one line, for people: why this verdict
   double baseline_ns = 0;      // medians of the pairs that were kept
   double candidate_ns = 0;
-  std::size_t pairs = 0;        // that were kept
-  std::size_t pairs_aside = 0;  // set aside for their clocks
+  std::size_t pairs = 0;           // that were kept
+  std::vector<std::size_t> aside;  // indices of the pairs that were set aside for their clocks
   std::optional<double> clock_mhz;
 };
 

@@ -8,6 +8,8 @@
 // correlation time of the signs about the median (Geyer's initial positive sequence). That costs one sort,
 // has no tuning, needs no random numbers, and the tests measure its coverage. A block bootstrap would need a
 // block length chosen for it.
+// Its limit: a series not much longer than its own memory hides it (16 values correlated by 0.8 are covered
+// to 85 %, 500 to 95 %).
 #pragma once
 
 #include <optional>

@@ -19,7 +19,7 @@ enum class StopReason { decided, time_box, sample_cap };
 std::string_view name(StopReason reason);  // "decided", "time box", "sample cap"
 
 struct StopRule {
-  int min_pairs = 16;
+  int min_pairs = 32;  // fewer can't show how correlated they are
   int max_pairs = 2048;
   double precision = 0.01;  // go on until the interval is no wider than centre / and * (1 + precision)
 };
