@@ -5,51 +5,12 @@
 
 #include "gates/correctness.h"
 #include "gates/timed_side.h"
+#include "ledger/sampling_records.h"
 
 namespace dent {
 namespace {
 
 using nlohmann::json;
-
-json samples_record(const Problem& problem, const Sampling& sampling) {
-  json record{{"shape", problem.shape},
-              {"baseline_ns", json::array()},
-              {"candidate_ns", json::array()},
-              {"candidate_first", json::array()},
-              {"baseline_calls", sampling.baseline_calls},
-              {"candidate_calls", sampling.candidate_calls}};
-  for (const Pair& pair : sampling.pairs) {
-    record["baseline_ns"].push_back(pair.baseline.ns);
-    record["candidate_ns"].push_back(pair.candidate.ns);
-    record["candidate_first"].push_back(pair.candidate_first ? 1 : 0);
-  }
-  return record;
-}
-
-json comparison_record(const Problem& problem, const Sampling& sampling, const ComparisonRule& rule) {
-  const Comparison& comparison = sampling.comparison;
-  json record{{"shape", problem.shape},
-              {"verdict", name(comparison.verdict)},
-              {"reason", comparison.reason},
-              {"baseline_ns", comparison.baseline_ns},
-              {"candidate_ns", comparison.candidate_ns},
-              {"pairs", comparison.pairs},
-              {"pairs_aside", comparison.pairs_aside},
-              {"stop", name(sampling.stop)},
-              {"elapsed_s", sampling.elapsed_s},
-              {"steady", sampling.steady},
-              {"warm_up_pairs", sampling.warm_up_pairs},
-              {"alpha", rule.alpha},
-              {"same_within", rule.same_within},
-              {"bytes", problem.bytes}};
-  if (problem.flops > 0) record["flops"] = problem.flops;
-  if (comparison.ratio) {
-    record["ratio"] = {{"centre", comparison.ratio->centre},
-                       {"low", comparison.ratio->interval.low},
-                       {"high", comparison.ratio->interval.high}};
-  }
-  return record;
-}
 
 std::string in_words(const Comparison& comparison) {
   if (!comparison.ratio) return fmt::format("{}: {}", name(comparison.verdict), comparison.reason);
@@ -117,8 +78,11 @@ GateResult PerformanceGate::run(Worker& candidate, Worker& baseline, const Probl
       result.next = "profile before changing anything";
     }
   }
-  result.records.emplace_back("samples", samples_record(problem, sampling));
-  result.records.emplace_back("comparison", comparison_record(problem, sampling, policy.compare));
+  json comparison = comparison_record(problem.shape, sampling, policy);
+  comparison["bytes"] = problem.bytes;
+  if (problem.flops > 0) comparison["flops"] = problem.flops;
+  result.records.emplace_back("samples", samples_record(problem.shape, sampling));
+  result.records.emplace_back("comparison", std::move(comparison));
   return result;
 }
 
@@ -126,8 +90,7 @@ GateResult summarize(const std::vector<json>& comparisons, const PerformanceRule
   std::vector<Ratio> ratios;
   for (const json& record : comparisons) {
     if (!record.contains("ratio")) continue;
-    const json& ratio = record.at("ratio");
-    ratios.push_back({ratio.at("centre").get<double>(), {ratio.at("low").get<double>(), ratio.at("high").get<double>()}});
+    ratios.push_back(ratio_of(record.at("ratio")));
   }
   if (ratios.empty() || ratios.size() < comparisons.size()) {
     GateResult result = failed(Cause::ambiguous, "too few samples for an interval",
@@ -145,7 +108,7 @@ GateResult summarize(const std::vector<json>& comparisons, const PerformanceRule
     result = failed(Cause::ambiguous, reason, "close other programs, or raise performance.seconds in dent.toml");
   }
   result.records.emplace_back("summary", json{{"verdict", name(verdict)},
-                                              {"ratio", {{"centre", mean.centre}, {"low", mean.interval.low}, {"high", mean.interval.high}}},
+                                              {"ratio", ratio_record(mean)},
                                               {"shapes", ratios.size()},
                                               {"reason", reason}});
   return result;
