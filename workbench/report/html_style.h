@@ -33,7 +33,7 @@ th { color: var(--soft); font-weight: 600; } td.number, th.number { text-align: 
 .bar i.over { background: var(--bad); }
 pre { overflow-x: auto; background: var(--panel); padding: .75rem; font-size: .8rem; }
 summary { cursor: pointer; color: var(--soft); }
-svg { width: 100%; height: auto; display: block; }
+svg { width: 100%; min-width: 30rem; height: auto; display: block; }
 svg .label { font-size: 11px; fill: var(--soft); } svg .strong { font-weight: 700; fill: var(--ink); }
 svg .grid { stroke: var(--rule); stroke-width: .5; } svg .one { stroke: var(--ink); stroke-width: 1; }
 svg .same-band { fill: var(--band); }

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <vector>
 
 #include "report/format.h"
@@ -58,14 +56,15 @@ std::string roofline_plot(const SessionView& session) {
   if (!session.roofline || points.empty()) return {};
   const RooflineView& roof = *session.roofline;
   const double ridge = roof.peak_gflops / roof.peak_gbs;
-  double low_x = ridge, high_x = ridge, low_y = roof.peak_gflops;
+  double low_x = ridge, high_x = ridge, low_y = roof.peak_gflops, high_y = roof.peak_gflops;
   for (const Point& point : points) {
     low_x = std::min(low_x, point.intensity);
     high_x = std::max(high_x, point.intensity);
     low_y = std::min(low_y, point.gflops);
+    high_y = std::max(high_y, point.gflops);  // above the roof: something is wrong, and must be seen
   }
   const Axis x(Axis::Scale::logarithmic, low_x / 4, high_x * 4, kLeft, kWidth - kRight);
-  const Axis y(Axis::Scale::logarithmic, std::min(low_y, low_x / 4 * roof.peak_gbs) / 2, roof.peak_gflops * 2,
+  const Axis y(Axis::Scale::logarithmic, std::min(low_y, low_x / 4 * roof.peak_gbs) / 2, high_y * 2,
                kHeight - kBottom, kTop);
 
   Svg svg(kWidth, kHeight, "roofline of " + roof.device);

@@ -12,8 +12,9 @@
 namespace dent {
 
 Svg::Svg(double width, double height, std::string_view label)
-    : text_(fmt::format("<svg viewBox=\"0 0 {:g} {:g}\" role=\"img\" aria-label=\"{}\">\n", width, height,
-                        escape_html(label))) {}
+    : text_(fmt::format(
+          "<div class=\"scroll\"><svg viewBox=\"0 0 {:g} {:g}\" role=\"img\" aria-label=\"{}\">\n", width,
+          height, escape_html(label))) {}
 
 void Svg::line(double x1, double y1, double x2, double y2, std::string_view css_class) {
   text_ += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" class=\"{}\"/>\n", coordinate(x1),
@@ -36,7 +37,7 @@ void Svg::path(std::string_view data, std::string_view css_class, std::string_vi
   text_ += title.empty() ? "/>\n" : fmt::format("><title>{}</title></path>\n", escape_html(title));
 }
 
-std::string Svg::take() && { return std::move(text_) + "</svg>\n"; }
+std::string Svg::take() && { return std::move(text_) + "</svg></div>\n"; }
 
 Axis::Axis(Scale scale, double low, double high, double from, double to)
     : scale_(scale), low_(low), high_(high), from_(from), to_(to) {
