@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "error.h"
 #include "ledger/in_child.h"
@@ -26,14 +27,16 @@ std::string error_of(const SessionStore& store, std::string_view id) {
 TEST(SessionStore, CreatesFoldersOfTheirOwn) {
   ScratchFolder project;
   SessionStore store(project.path());
-  std::set<std::string> ids;
+  std::vector<std::string> ids;
   for (int i = 0; i < 20; ++i) {
     const SessionFolder session = store.create();
-    ids.insert(session.id);
+    ids.push_back(session.id);
     EXPECT_TRUE(std::filesystem::is_directory(session.artifacts()));
     EXPECT_EQ(session.folder.parent_path(), project / ".dent" / "sessions");
   }
-  EXPECT_EQ(ids.size(), 20u);
+  EXPECT_TRUE(std::is_sorted(ids.begin(), ids.end()))
+      << "names sort by time, however quickly they follow each other";
+  EXPECT_EQ(std::adjacent_find(ids.begin(), ids.end()), ids.end());
   EXPECT_TRUE(std::filesystem::exists(project / ".dent" / ".gitignore"));
   EXPECT_EQ(store.list().size(), 20u);
 }

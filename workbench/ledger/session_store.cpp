@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <random>
 #include <system_error>
+#include <thread>
 
 #include "error.h"
 #include "ledger/durable_file.h"
@@ -17,8 +17,10 @@ namespace dent {
 namespace {
 
 std::string new_id() {
-  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("{:%Y%m%d-%H%M%S}-{:04x}", fmt::gmtime(now), std::random_device{}() & 0xffff);
+  const auto now = std::chrono::system_clock::now();
+  const auto ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
+  return fmt::format("{:%Y%m%d-%H%M%S}-{:03d}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms);
 }
 
 std::string ids_of(const std::vector<SessionFolder>& sessions) {
@@ -43,7 +45,10 @@ SessionFolder SessionStore::create() {
   while (true) {
     const std::string id = new_id();
     SessionFolder session{id, dent_ / "sessions" / id};
-    if (!create_folder_durably(session.folder)) continue;  // someone drew the same lot in the same second
+    if (!create_folder_durably(session.folder)) {  // this millisecond is taken
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      continue;
+    }
     create_folder_durably(session.artifacts());
     return session;
   }

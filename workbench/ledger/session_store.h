@@ -10,7 +10,7 @@
 namespace dent {
 
 struct SessionFolder {
-  std::string id;  // 20260331-140509-3fa9: UTC and a random part, so that names sort by time
+  std::string id;  // 20260331-140509-123: UTC to the millisecond, so that names sort by time
   std::filesystem::path folder;
 
   std::filesystem::path ledger() const { return folder / "ledger.jsonl"; }
