@@ -78,6 +78,7 @@ void Runner::open_session() {
              {"options",
               {{"shapes", options_.plan.shapes},
                {"preflight", options_.plan.preflight},
+               {"build", options_.plan.build},
                {"baseline", options_.plan.baseline},
                {"correctness", options_.plan.correctness},
                {"performance", options_.plan.performance},
