@@ -81,10 +81,11 @@ void take_correctness(SessionView& view, const json& data) {
   c.seeds = data.at("seeds");
   c.first_bad.clear();
   if (const auto bad = maybe<json>(data, "first_bad")) {
-    const json& got = bad->at("got");
-    c.first_bad =
-        fmt::format("{}: {} instead of {}", bad->at("index").dump(),
-                    got.is_string() ? got.get<std::string>() : got.dump(), bad->at("expected").dump());
+    const auto plain = [&bad](const char* key) {
+      const json& value = bad->at(key);
+      return value.is_string() ? value.get<std::string>() : value.dump();
+    };
+    c.first_bad = fmt::format("{}: {} instead of {}", plain("index"), plain("got"), plain("expected"));
   }
 }
 
