@@ -124,7 +124,7 @@ void take_summary(SessionView& view, const json& data) {
 
 void take_cheat(SessionView& view, const json& data) {
   view.cheats.push_back(
-      {data.at("name"), data.at("evidence"), data.at("step"), text_or_empty(data, "shape")});
+      {data.at("name"), data.at("evidence"), text_or_empty(data, "step"), text_or_empty(data, "shape")});
 }
 
 void take_verdict(SessionView& view, const json& data) {
