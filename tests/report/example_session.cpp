@@ -77,7 +77,7 @@ void correctness(Teller& t, bool right) {
               {"max_error", right ? 1e-7 : 4.72},
               {"bound", 1e-6},
               {"verdict", right ? "pass" : "fail"}};
-  if (!right) record["first_bad"] = {{"index", {0, 1, 5}}, {"got", "nan"}, {"expected", 0.25}};
+  if (!right) record["first_bad"] = {{"index", "out[0, 1, 5]"}, {"got", "nan"}, {"expected", 0.25}};
   t.tell("correctness", std::move(record));
 }
 

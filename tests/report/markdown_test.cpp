@@ -21,7 +21,7 @@ TEST(MarkdownReport, BeginsWithTheVerdict) {
   EXPECT_EQ(page_of(Story::faster).rfind("# attention \\<cpu>: FASTER\n", 0), 0u);
   EXPECT_NE(page_of(Story::cheating).find("**CHEAT: output written after the call had returned**"),
             std::string::npos);
-  EXPECT_NE(page_of(Story::incorrect).find("[0,1,5]: nan instead of 0.25"), std::string::npos);
+  EXPECT_NE(page_of(Story::incorrect).find("out[0, 1, 5]: nan instead of 0.25"), std::string::npos);
   EXPECT_NE(page_of(Story::interrupted).find("dent resume id"), std::string::npos);
 }
 

@@ -6,11 +6,15 @@
 #include <chrono>
 #include <thread>
 
+#include "gates/replays.h"
+#include "workers/strays.h"
+
 namespace dent {
 namespace {
 
 // Time for threads that were left behind to show themselves.
 constexpr auto kLateWriteWait = std::chrono::milliseconds(3);
+constexpr auto kLateWritePatience = std::chrono::milliseconds(100);
 
 nlohmann::json record_of(const Problem& problem, int seeds, const Agreement& all) {
   nlohmann::json record{{"shape", problem.shape},        {"seeds", seeds},
@@ -54,6 +58,12 @@ std::optional<GateResult> misbehaviour(const protocol::Kept& kept, const std::st
   return std::nullopt;
 }
 
+std::optional<GateResult> left_behind(const std::string& step, const Problem& problem) {
+  const auto stray = kill_strays();
+  if (!stray) return std::nullopt;
+  return cheat("a process left behind", "process " + *stray + " ran outside the group that dent stops and kills", step, problem);
+}
+
 GateResult CorrectnessGate::run(Worker& candidate, const Problem& problem, std::uint64_t seed, const Progress& progress) {
   const CorrectnessRules& rules = workshop_.project().correctness;
   const double seconds = workshop_.project().limits.call_seconds;
@@ -62,6 +72,7 @@ GateResult CorrectnessGate::run(Worker& candidate, const Problem& problem, std::
   Random random(seed);
   candidate.set_problem(message_for(problem, workshop_.pool(), 1, false), seconds);
   Agreement all;
+  Replays replays;
   int seeds = 0;
   double wall_ns = 0;
   for (; seeds < rules.seeds; ++seeds) {
@@ -69,7 +80,7 @@ GateResult CorrectnessGate::run(Worker& candidate, const Problem& problem, std::
     workshop_.pool().fill(problem, random.next());
     const auto offsets = InputPool::draw(problem, random);
     const auto once = [&] {
-      candidate.prepare({offsets}, 0, seconds);
+      candidate.prepare({offsets}, seconds);
       candidate.go(seconds, wall_ns);
       std::this_thread::sleep_for(kLateWriteWait);
       return candidate.keep(0, seconds);
@@ -78,7 +89,14 @@ GateResult CorrectnessGate::run(Worker& candidate, const Problem& problem, std::
     const Delivered outputs = delivered(candidate, problem);
     if (!problem_found) {
       all.absorb(oracle_.judge(problem, offsets, outputs));
-      if (!all.ok()) problem_found = wrong(all);
+      if (all.unwritten > 0) {  // was never written, or is not written yet?
+        std::this_thread::sleep_for(kLateWritePatience);
+        problem_found = misbehaviour(candidate.keep(0, seconds), step, problem);
+      }
+      if (problem_found) {
+        // a thread was at work
+      } else if (!all.ok() && replays.seen(offsets, outputs)) problem_found = cheat(kReplayed, all.first_bad, step, problem);
+      else if (!all.ok()) problem_found = wrong(all);
       else if (all.zeros_would_pass) {
         problem_found = failed(Cause::environment, "the tolerance is so wide that an output of zeros would pass",
                                "make operator.tolerance smaller, or the inputs larger");
@@ -91,6 +109,8 @@ GateResult CorrectnessGate::run(Worker& candidate, const Problem& problem, std::
                                "look for a race or uninitialised memory; if it is meant, set correctness.deterministic = false");
       }
     }
+    replays.remember(offsets, outputs);
+    if (!problem_found) problem_found = left_behind(step, problem);
     if (problem_found) {
       problem_found->records.insert(problem_found->records.begin(), {"correctness", record_of(problem, seeds + 1, all)});
       return *problem_found;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "gates/gate.h"
 
+#include <algorithm>
+
 namespace dent {
 
 std::string_view name(GateVerdict verdict) {
@@ -48,7 +50,12 @@ GateResult failed(const Failure& failure) {
     case Failure::Kind::crashed: next = "dent sanitize finds the first wild access"; break;
     default: break;
   }
-  GateResult result = failed(cause, failure.what, std::move(next));
+  GateResult result = failed(cause, (cause == Cause::cheat ? "CHEAT: " : "") + failure.what, std::move(next));
+  if (cause == Cause::cheat) {
+    const auto colon = failure.what.find(": ");
+    result.records.emplace_back("cheat", nlohmann::json{{"name", failure.what.substr(0, colon)},
+                                                        {"evidence", failure.what.substr(std::min(colon + 2, failure.what.size()))}});
+  }
   result.last_words = failure.last_words;
   result.evidence = {{"failure", name(failure.kind)}};
   return result;

@@ -104,7 +104,7 @@ std::vector<Oracle::Expected> Oracle::expect(const Problem& problem, const proto
     shape_ = problem.shape;
   }
   double wall_ns = 0;
-  worker_->prepare({offsets}, 0, seconds);
+  worker_->prepare({offsets}, seconds);
   worker_->go(seconds, wall_ns);
   const auto kept = worker_->keep(0, seconds);
   if (!kept.mismatches.empty()) {

@@ -3,8 +3,11 @@
 // box ends; then the timed outputs are checked.
 #pragma once
 
+#include <optional>
+
 #include "gates/gate.h"
 #include "gates/oracle.h"
+#include "gates/timed_side.h"
 #include "measure/sampler.h"
 
 namespace dent {
@@ -15,6 +18,8 @@ class PerformanceGate {
   GateResult run(Worker& candidate, Worker& baseline, const Problem& problem, std::uint64_t seed, const Progress& progress);
 
  private:
+  std::optional<GateResult> check_timed_outputs(const TimedSide& side, const Problem& problem, const std::string& step);
+
   Workshop& workshop_;
   Oracle& oracle_;
 };

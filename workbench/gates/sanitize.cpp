@@ -46,7 +46,7 @@ GateResult SanitizeGate::run(std::uint64_t seed, const Progress& progress) {
       progress(static_cast<double>(checked) / static_cast<double>(workshop_.problems().size()), problem.shape);
       workshop_.pool().fill(problem, random.next());
       worker->set_problem(message_for(problem, workshop_.pool(), 1, false), seconds);
-      worker->prepare({InputPool::draw(problem, random)}, 0, seconds);
+      worker->prepare({InputPool::draw(problem, random)}, seconds);
       double wall_ns = 0;
       worker->go(seconds, wall_ns);
       const auto kept = worker->keep(0, seconds);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// One side of a comparison: a worker that is timed on fresh inputs, while everyone else is stopped, and whose clock is
-// held against ours.
+// One side of a comparison: a worker that is timed on fresh inputs, while everyone else is stopped, and whose
+// clock is held against ours.
 #pragma once
 
-#include <string>
 #include <vector>
 
+#include "gates/clock_audit.h"
 #include "gates/input_pool.h"
 #include "gates/oracle.h"
 #include "measure/sampler.h"
@@ -19,11 +19,13 @@ class TimedSide {
   // Stops `other` while this one runs: its threads must not spin or work meanwhile.
   void against(Worker& other) { other_ = &other; }
 
-  Timing run(int calls);  // for the sampler
-  std::size_t most_calls() const { return most_calls_; }
+  // For the sampler. Takes up to twice as many calls as asked for, by lot: a kernel can't know when a stretch
+  // ends, and the two clocks can be compared over stretches of different length.
+  Timing run(int calls);
+  int most_calls() const { return static_cast<int>(most_calls_ / 2); }
 
-  // A long stretch, timed on both clocks. "" when they agree; else by how much they don't.
-  std::string audit();
+  // From all stretches so far, and more like them while that leaves it unclear.
+  ClockAudit audit();
 
   // Outputs of calls that were timed, chosen by lot after they had run.
   struct KeptCall {
@@ -35,7 +37,8 @@ class TimedSide {
   void keep_one();  // of the last stretch
 
  private:
-  protocol::Timed stretch(std::size_t calls, std::size_t lead, double& wall_ns);
+  protocol::Timed stretch(std::size_t calls, double& wall_ns);
+  void lead_in(std::size_t calls);
 
   Worker& worker_;
   Worker* other_ = nullptr;
@@ -45,7 +48,8 @@ class TimedSide {
   std::size_t most_calls_;
   std::vector<protocol::Offsets> last_;
   double ns_per_call_ = 0;  // of the last stretch
-  long stretches_ = 0;
+  int asked_ = 1;           // calls in the last request
+  std::vector<TwoClocks> clocks_;
   std::vector<KeptCall> kept_;
 };
 

@@ -81,10 +81,11 @@ void take_correctness(SessionView& view, const json& data) {
   c.seeds = data.at("seeds");
   c.first_bad.clear();
   if (const auto bad = maybe<json>(data, "first_bad")) {
-    const json& got = bad->at("got");
-    c.first_bad =
-        fmt::format("{}: {} instead of {}", bad->at("index").dump(),
-                    got.is_string() ? got.get<std::string>() : got.dump(), bad->at("expected").dump());
+    const auto plain = [&bad](const char* key) {
+      const json& value = bad->at(key);
+      return value.is_string() ? value.get<std::string>() : value.dump();
+    };
+    c.first_bad = fmt::format("{}: {} instead of {}", plain("index"), plain("got"), plain("expected"));
   }
 }
 
@@ -123,7 +124,7 @@ void take_summary(SessionView& view, const json& data) {
 
 void take_cheat(SessionView& view, const json& data) {
   view.cheats.push_back(
-      {data.at("name"), data.at("evidence"), data.at("step"), text_or_empty(data, "shape")});
+      {data.at("name"), data.at("evidence"), text_or_empty(data, "step"), text_or_empty(data, "shape")});
 }
 
 void take_verdict(SessionView& view, const json& data) {

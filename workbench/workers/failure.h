@@ -16,7 +16,7 @@ struct Failure {
     garbage,        // answered something that is no answer
     out_of_memory,  // held more than it may
     refused,        // could not load the kernel, or the kernel returned an error
-    cheated,        // answered what can't be
+    cheated,        // answered what can't be; `what` is then "name of the cheat: evidence"
   };
   Kind kind = Kind::crashed;
   std::string what;        // one line

@@ -12,6 +12,8 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #include "error.h"
@@ -74,6 +76,9 @@ int become(const Command& command, pid_t parent, char* const* argv, char* const*
   return errno;
 }
 
+std::mutex groups_mutex;
+std::set<pid_t> groups;  // of live Processes
+
 std::string signal_name(int number) {
   switch (number) {
     case SIGSEGV: return "SIGSEGV (a wild address)";
@@ -132,10 +137,19 @@ Process::Process(const Command& command) : command_(command) {
                 "check that it is installed and in PATH");
   }
   setpgid(pid_, pid_);  // as the child does: whoever comes first
+  const std::lock_guard lock(groups_mutex);
+  groups.insert(pid_);
 }
 
 Process::~Process() {
   if (pid_ > 0 && !ending_) kill(Ending::Kind::signalled);
+  const std::lock_guard lock(groups_mutex);
+  groups.erase(pid_);
+}
+
+bool Process::is_group(pid_t group) {
+  const std::lock_guard lock(groups_mutex);
+  return groups.contains(group);
 }
 
 std::optional<Ending> Process::poll() {

@@ -41,6 +41,7 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   pid_t id() const { return pid_; }
+  static bool is_group(pid_t group);    // whether a live Process leads it
   std::optional<Ending> poll();         // how it ended, or nothing while it runs
   Ending wait(double seconds);          // kills the group when the time is over
   Ending kill(Ending::Kind why);        // the whole group, now

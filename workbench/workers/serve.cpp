@@ -60,7 +60,7 @@ json answer(Host& host, const json& request) {
     return json::object();
   }
   if (verb == "prepare") {
-    host.prepare(request.at("offsets").get<std::vector<protocol::Offsets>>(), request.value("lead", std::size_t{0}));
+    host.prepare(request.at("offsets").get<std::vector<protocol::Offsets>>());
     return json::object();
   }
   if (verb == "go") return host.go();

@@ -14,7 +14,7 @@ class Host {
   virtual ~Host() = default;
   virtual nlohmann::json load(const nlohmann::json& request) = 0;
   virtual void set_problem(const protocol::ProblemMessage& problem) = 0;
-  virtual void prepare(const std::vector<protocol::Offsets>& calls, std::size_t lead) = 0;
+  virtual void prepare(const std::vector<protocol::Offsets>& calls) = 0;
   virtual protocol::Timed go() = 0;
   virtual protocol::Kept keep(std::size_t call) = 0;
 

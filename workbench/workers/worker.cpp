@@ -74,8 +74,8 @@ void Worker::set_problem(const protocol::ProblemMessage& problem, double seconds
   ask(std::move(request), seconds);
 }
 
-void Worker::prepare(const std::vector<protocol::Offsets>& calls, std::size_t lead, double seconds) {
-  ask({{"do", "prepare"}, {"offsets", calls}, {"lead", lead}}, seconds);
+void Worker::prepare(const std::vector<protocol::Offsets>& calls, double seconds) {
+  ask({{"do", "prepare"}, {"offsets", calls}}, seconds);
 }
 
 protocol::Timed Worker::go(double seconds, double& wall_ns) {
@@ -104,6 +104,7 @@ json Worker::ask(json request, double seconds) {
   const long long id = next_id_++;
   request["id"] = id;
   const std::string line = request.dump() + "\n";
+  refuse_unasked();
   const auto start = Clock::now();
   for (std::size_t sent = 0; sent < line.size();) {
     pollfd ready{requests_, POLLOUT, 0};
@@ -123,6 +124,17 @@ json Worker::ask(json request, double seconds) {
     fail(Failure::Kind::refused, error->is_string() ? error->get<std::string>() : error->dump());
   }
   return reply;
+}
+
+// Whatever lies in the pipe before a request is sent was not written by our worker program.
+void Worker::refuse_unasked() {
+  pollfd ready{replies_, POLLIN, 0};
+  const bool more = ::poll(&ready, 1, 0) > 0 && (ready.revents & POLLIN) != 0;
+  if (unread_.empty() && !more) return;
+  process_->kill(Ending::Kind::signalled);
+  throw KernelFailed({Failure::Kind::cheated,
+                      "an answer that nobody had asked for: something wrote into the pipe between dent and its worker",
+                      process_->last_words()});
 }
 
 std::string Worker::read_line(double seconds) {

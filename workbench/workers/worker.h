@@ -35,8 +35,7 @@ class Worker {
 
   const nlohmann::json& loaded() const { return loaded_; }  // what it said about itself
   void set_problem(const protocol::ProblemMessage& problem, double seconds);
-  // The first `lead` calls are not timed: they wake threads up and fill code caches.
-  void prepare(const std::vector<protocol::Offsets>& calls, std::size_t lead, double seconds);
+  void prepare(const std::vector<protocol::Offsets>& calls, double seconds);
   // The calls that were prepared. `wall_ns` gets the time as this process saw it.
   protocol::Timed go(double seconds, double& wall_ns);
   // Puts the outputs of that call into results().
@@ -50,6 +49,7 @@ class Worker {
  private:
   nlohmann::json ask(nlohmann::json request, double seconds);
   std::string read_line(double seconds);
+  void refuse_unasked();
   [[noreturn]] void fail(Failure::Kind kind, const std::string& what);
   [[noreturn]] void fail_as_it_ended(const std::string& doing);
 

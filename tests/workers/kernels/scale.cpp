@@ -3,6 +3,7 @@
 #include <dent/kernel.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -64,7 +64,7 @@ class CudaDevice : public Device {
     download(to, from, bytes);
   }
 
-  protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, std::size_t lead, bool flush,
+  protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, bool flush,
                        const std::function<void()>& snapshot) override {
     while (events_.size() < 2 * calls.size()) {
       CuEvent event = nullptr;
@@ -111,7 +111,7 @@ class CudaDevice : public Device {
     cuda_.check(cuda_.context_synchronize(), "running the kernel");
     protocol::Timed timed;
     timed.drain_ns = std::chrono::duration<double, std::nano>(Clock::now() - stream_done).count();
-    for (std::size_t c = lead; c < calls.size(); ++c) {
+    for (std::size_t c = 0; c < calls.size(); ++c) {
       float ms = 0;
       cuda_.check(cuda_.event_elapsed(&ms, events_[2 * c], events_[2 * c + 1]), "reading an event");
       const double ns = static_cast<double>(ms) * 1e6;

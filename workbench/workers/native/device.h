@@ -27,10 +27,10 @@ class Device {
   virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;
   virtual void flush(const std::vector<PreparedCall>&) {}  // caches, where that is done before a stretch
-  // Calls the entry on each in turn; from the `lead`th on every call is timed, alone. Right after the last timer has stopped, and before
+  // Calls the entry on each in turn; every call is timed, alone. Right after the last timer has stopped, and before
   // anything else is waited for, `snapshot` is called. Throws when the entry returns an error.
-  virtual protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, std::size_t lead,
-                               bool flush, const std::function<void()>& snapshot) = 0;
+  virtual protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, bool flush,
+                               const std::function<void()>& snapshot) = 0;
   // As download, but ordered only behind what is on stream(): sees what a caller who trusts the stream would see.
   virtual void download_in_order(void* to, const void* from, std::size_t bytes) { download(to, from, bytes); }
 };

@@ -2,7 +2,6 @@
 // dent-worker: loads one kernel from a shared library and runs it on request. Started by dent; see docs/dent.md.
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -33,14 +32,13 @@ class NativeHost : public Host {
     sets_ = std::make_unique<CallSets>(*device_, problem);
   }
 
-  void prepare(const std::vector<protocol::Offsets>& calls, std::size_t lead) override {
-    lead_ = std::min(lead, calls.size() - 1);
+  void prepare(const std::vector<protocol::Offsets>& calls) override {
     sets().prepare(pool, calls);
     if (sets().flush()) device_->flush(sets().prepared());
   }
 
   protocol::Timed go() override {
-    return device_->time(entry_, sets().prepared(), lead_, sets().flush(), [this] { sets().snapshot_last(); });
+    return device_->time(entry_, sets().prepared(), sets().flush(), [this] { sets().snapshot_last(); });
   }
 
   protocol::Kept keep(std::size_t call) override { return sets().keep(call, pool, results); }
@@ -53,7 +51,6 @@ class NativeHost : public Host {
 
   std::unique_ptr<Device> device_;
   dent_entry entry_ = nullptr;
-  std::size_t lead_ = 0;
   std::unique_ptr<CallSets> sets_;
 };
 

@@ -40,7 +40,7 @@ class AttentionOracle : public Host {
 
   void set_problem(const protocol::ProblemMessage& problem) override { message_ = problem; }
 
-  void prepare(const std::vector<protocol::Offsets>& calls, std::size_t) override { offsets_ = calls.at(0); }
+  void prepare(const std::vector<protocol::Offsets>& calls) override { offsets_ = calls.at(0); }
 
   protocol::Timed go() override {
     const auto start = std::chrono::steady_clock::now();

@@ -89,7 +89,7 @@ class Worker:
         return tensor.to(self.device) if self.device == "cuda" else tensor
 
     def prepare(self, request):
-        self.offsets, self.lead = request["offsets"], request.get("lead", 0)
+        self.offsets = request["offsets"]
         self.calls = [
             [self._argument(self._window(place, at), place) for place, at in zip(self.inputs, offsets)]
             for offsets in self.offsets
@@ -119,9 +119,8 @@ class Worker:
             output = function(*call, **numbers)
             ns = _now() - start
             self.kept[i] = output
-            if i >= self.lead:
-                total += ns
-                slowest = max(slowest, ns)
+            total += ns
+            slowest = max(slowest, ns)
         self.last = self._bytes_of(self.kept[-1])
         return {"ns": total, "slowest_ns": slowest, "drain_ns": 0}
 
@@ -139,7 +138,7 @@ class Worker:
         stopped = _now()
         self.synchronize()
         drain = _now() - stopped
-        times = [start.elapsed_time(stop) * 1e6 for start, stop in events][self.lead :]
+        times = [start.elapsed_time(stop) * 1e6 for start, stop in events]
         return {"ns": sum(times), "slowest_ns": max(times), "drain_ns": drain}
 
     def _as_list(self, output):
