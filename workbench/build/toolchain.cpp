@@ -57,7 +57,7 @@ std::string gpu_architecture() {
   return "sm_" + digits + (digits == "90" ? "a" : "");
 }
 
-Toolchain toolchain(bool cuda) {
+Toolchain toolchain(bool cuda, bool architecture_is_given) {
   Toolchain tools;
   if (!cuda) {
     const std::string compiler = cxx_compiler();
@@ -75,8 +75,13 @@ Toolchain toolchain(bool cuda) {
                 "install the CUDA toolkit, or set CUDA_HOME");
   }
   tools.version = version_of(nvcc);
-  tools.compile = {nvcc, "-std=c++20", "-O3", "-Xcompiler=-fPIC", "-Xptxas=-v", "-lineinfo", "-arch=" + gpu_architecture()};
-  tools.link = {nvcc, "-shared", "-arch=" + gpu_architecture()};
+  tools.compile = {nvcc, "-std=c++20", "-O3", "-Xcompiler=-fPIC", "-Xptxas=-v", "-lineinfo"};
+  tools.link = {nvcc, "-shared"};
+  if (!architecture_is_given) {
+    const std::string architecture = "-arch=" + gpu_architecture();
+    tools.compile.push_back(architecture);
+    tools.link.push_back(architecture);
+  }
   return tools;
 }
 

@@ -2,6 +2,7 @@
 // dent: takes any kernel through gates. Parse, run what was chosen, report, exit code.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 #include "cli/commands.h"
@@ -45,6 +46,9 @@ int main(int argc, char** argv) {
     return code == 0 ? 0 : static_cast<int>(ExitCode::usage);
   } catch (const Error& problem) {
     return fail(problem.what(), exit_code(problem.code()), json, command);
+  } catch (const std::filesystem::filesystem_error& problem) {
+    return fail(std::string(problem.what()) + "\n  try: check that the disk has room (df -h) and that you may write there",
+                ExitCode::environment, json, command);
   } catch (const std::exception& problem) {
     return fail(std::string("dent itself: ") + problem.what(), ExitCode::internal, json, command);
   }

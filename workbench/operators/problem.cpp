@@ -11,7 +11,7 @@
 namespace dent {
 namespace {
 
-constexpr double kMostElements = 1e11;  // beyond any machine's memory: a typing error
+constexpr double kMostElements = 1e10;  // beyond any machine's memory: a typing error
 
 Tensor make_tensor(const TensorRule& rule, const Numbers& numbers, const Shape& shape) {
   Tensor tensor{rule.name, rule.dtype, {}, rule.fill};

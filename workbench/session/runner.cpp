@@ -17,6 +17,7 @@
 #include "project/manifest.h"
 #include "report/write_reports.h"
 #include "session/version.h"
+#include "workers/strays.h"
 
 namespace dent {
 namespace {
@@ -130,8 +131,7 @@ GateResult Runner::run_step(const Step& step) {
     case StepKind::preflight: return PreflightGate(workshop_).run(progress);
     case StepKind::build: {
       GateResult result = BuildGate(workshop_, options_.clean).run(progress);
-      if (result.verdict == GateVerdict::pass) candidate();  // it must load as well
-      return result;
+      return result.verdict == GateVerdict::pass ? load(std::move(result)) : result;
     }
     case StepKind::baseline:
       return BaselineGate(workshop_, store_.folder() / "baselines.json", options_.rebaseline)
@@ -150,6 +150,25 @@ GateResult Runner::run_step(const Step& step) {
     }
   }
   return failed(Cause::environment, "no such step");
+}
+
+// What was built must load as well, in the process that will run it.
+GateResult Runner::load(GateResult built) {
+  try {
+    candidate();
+  } catch (const KernelFailed& problem) {
+    const Failure& failure = problem.failure();
+    if (failure.kind != Failure::Kind::refused) throw;
+    if (project_.kernel.device == DeviceKind::cuda && failure.what.find("CUDA driver") != std::string::npos) {
+      built.reason += "; not loaded, since this machine has no CUDA driver";
+      return built;
+    }
+    built.verdict = GateVerdict::fail;
+    built.cause = Cause::build;
+    built.reason = failure.what;
+    built.last_words = failure.last_words;
+  }
+  return built;
 }
 
 void Runner::record_end(const Step& step, const GateResult& result, double seconds) {
@@ -237,7 +256,10 @@ Oracle& Runner::oracle() {
 }
 
 Worker& Runner::candidate() {
-  if (!candidate_) candidate_ = workshop_.start(project_.kernel, "candidate");
+  if (!candidate_) {
+    adopt_orphans();  // from here on, and not before: a build may leave a compiler's server behind
+    candidate_ = workshop_.start(project_.kernel, "candidate");
+  }
   return *candidate_;
 }
 

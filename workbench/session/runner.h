@@ -43,6 +43,7 @@ class Runner {
   void open_session();
   GateResult perform(const Step& step);
   GateResult run_step(const Step& step);
+  GateResult load(GateResult built);
   void record_end(const Step& step, const GateResult& result, double seconds);
   const nlohmann::json* finished(const std::string& step) const;
   std::vector<nlohmann::json> last_records(const std::string& kind) const;
