@@ -18,10 +18,12 @@ namespace {
 using test::ScratchProject;
 
 const std::string kInstant =
-    "[performance]\nseconds = 0.15\nsame_within = 0.9\nprecision = 0.9\nstop_below = 0.01\nbaseline_within = 50\n"
+    "[performance]\nseconds = 0.15\nsame_within = 0.9\nprecision = 0.9\nstop_below = 0.01\nbaseline_within = "
+    "50\n"
     "[correctness]\nseeds = 1\n";
 
-// Starts dent and kills it, and with it its workers, after so many milliseconds. True when it came to its end before.
+// Starts dent and kills it, and with it its workers, after so many milliseconds. True when it came to its end
+// before.
 bool run_for(const ScratchProject& project, const std::vector<std::string>& arguments, int milliseconds) {
   Process process({.argv = project.command(arguments), .log = project.folder() / "log"});
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
@@ -47,7 +49,8 @@ TEST(Resume, GoesOnAfterFiftyKillsAtRandom) {
     if (!ended) ++kills;
     if (store.list().empty()) continue;
     const SessionFolder session = store.find("latest");
-    if (!std::filesystem::exists(session.ledger()) || read_ledger(session.ledger()).records.empty()) continue;  // before its start
+    if (!std::filesystem::exists(session.ledger()) || read_ledger(session.ledger()).records.empty())
+      continue;  // before its start
     // Killed again and again on its way, but each time given a little longer.
     for (int attempt = 1; !ended; ++attempt) {
       ended = run_for(project, {"resume", "-q", session.id}, moment(random) + 200 * attempt);
@@ -93,7 +96,8 @@ TEST(TwoAtOnce, TheSecondIsToldWhoIsThere) {
   project.write_scale_manifest("hangs", "[limits]\ncall_seconds = 60\n");
   Process first({.argv = project.command({"check", "-q"}), .log = project.folder() / "log"});
   const auto lock = project.folder() / ".dent" / "lock";
-  for (int i = 0; i < 200 && project.read(".dent/lock").empty(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  for (int i = 0; i < 200 && project.read(".dent/lock").empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   ASSERT_TRUE(std::filesystem::exists(lock));
   const auto second = project.dent({"check"});
   EXPECT_EQ(second.code, 12) << second.err;
@@ -142,8 +146,9 @@ TEST(Storage, AFullDiskIsAClearErrorAndLosesNothing) {
   if (!disk.mounted()) GTEST_SKIP() << "no right to mount a small disk";
   project.write_scale_manifest("right", kInstant);
   project.dent({"bench", "-q"});  // what is built is there now
-  disk.fill_but(16 * 1024);                          // room for the beginning of a ledger
-  const Finished full = run({.argv = project.command({"bench", "-q"}), .log = "/tmp/dent-full-disk.log"}, 120);
+  disk.fill_but(16 * 1024);       // room for the beginning of a ledger
+  const Finished full =
+      run({.argv = project.command({"bench", "-q"}), .log = "/tmp/dent-full-disk.log"}, 120);
   EXPECT_EQ(full.ending.code, 3) << full.output;
   EXPECT_NE(full.output.find("No space left on device"), std::string::npos) << full.output;
   std::filesystem::remove("/tmp/dent-full-disk.log");

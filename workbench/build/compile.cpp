@@ -48,7 +48,8 @@ std::string joined(const std::vector<std::string>& words) { return fmt::format("
 
 bool names_architecture(const std::vector<std::string>& flags) {
   return std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
-    return flag.rfind("-arch", 0) == 0 || flag.rfind("-gencode", 0) == 0 || flag.rfind("--gpu-architecture", 0) == 0;
+    return flag.rfind("-arch", 0) == 0 || flag.rfind("-gencode", 0) == 0 ||
+           flag.rfind("--gpu-architecture", 0) == 0;
   });
 }
 
@@ -73,7 +74,8 @@ class Build {
   void compile_sources() {
     const bool cuda = kernel_.device == DeviceKind::cuda;
     std::vector<std::string> sources;
-    for (const std::string& source : kernel_.sources) sources.push_back((project_.directory / source).lexically_normal());
+    for (const std::string& source : kernel_.sources)
+      sources.push_back((project_.directory / source).lexically_normal());
     if (is_declaration(kernel_.entry)) {
       const fs::path glue = folder_ / (cuda ? "dent_entry.cu" : "dent_entry.cpp");
       const std::string text = glue_source(kernel_.entry, project_.op, project_.shapes.front(), cuda);
@@ -128,7 +130,8 @@ class Build {
       fs::rename(copy, built_.library);
     }
     std::vector<std::string> inputs{made};
-    for (const std::string& source : kernel_.sources) inputs.push_back((project_.directory / source).lexically_normal());
+    for (const std::string& source : kernel_.sources)
+      inputs.push_back((project_.directory / source).lexically_normal());
     finish(std::move(inputs), kernel_.build);
   }
 
@@ -148,8 +151,8 @@ class Build {
     std::error_code ignored;
     fs::remove(log, ignored);
     const double left = project_.limits.build_seconds - built_.seconds;
-    const Finished finished =
-        dent::run({.argv = command, .environment = environment, .directory = project_.directory, .log = log}, left);
+    const Finished finished = dent::run(
+        {.argv = command, .environment = environment, .directory = project_.directory, .log = log}, left);
     built_.seconds += finished.seconds;
     built_.log += "$ " + joined(command) + "\n" + finished.output;
     built_.how = finished.ending.kind;
@@ -216,9 +219,11 @@ Built build_kernel(const Project& project, const Kernel& kernel, const BuildOpti
 }
 
 std::string staleness(const Built& built) {
-  if (sha256_of_file(built.library) != built.binary_hash) return built.library.string() + " is not the one that was built";
+  if (sha256_of_file(built.library) != built.binary_hash)
+    return built.library.string() + " is not the one that was built";
   const json known = json::parse(read_text(built.library.parent_path() / "build.json"), nullptr, false);
-  if (!known.is_object() || known.value("source_hash", "") != built.source_hash) return "something else was built meanwhile";
+  if (!known.is_object() || known.value("source_hash", "") != built.source_hash)
+    return "something else was built meanwhile";
   if (hash_of(built.inputs, known.value("recipe", "")) == built.source_hash) return {};
   return "the sources have changed since they were built";
 }

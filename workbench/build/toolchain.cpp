@@ -63,7 +63,8 @@ Toolchain toolchain(bool cuda, bool architecture_is_given) {
     const std::string compiler = cxx_compiler();
     tools.version = version_of(compiler);
     if (tools.version.empty()) {
-      throw Error(ErrorCode::environment, "no C++ compiler: " + compiler + " can't be run", "install g++, or set CXX");
+      throw Error(ErrorCode::environment, "no C++ compiler: " + compiler + " can't be run",
+                  "install g++, or set CXX");
     }
     tools.compile = {compiler, "-std=c++20", "-O3", "-fPIC"};
     tools.link = {compiler, "-shared"};
@@ -71,7 +72,8 @@ Toolchain toolchain(bool cuda, bool architecture_is_given) {
   }
   const std::string nvcc = nvcc_compiler();
   if (nvcc.empty()) {
-    throw Error(ErrorCode::environment, "no CUDA compiler: nvcc is neither in PATH nor in /usr/local/cuda/bin",
+    throw Error(ErrorCode::environment,
+                "no CUDA compiler: nvcc is neither in PATH nor in /usr/local/cuda/bin",
                 "install the CUDA toolkit, or set CUDA_HOME");
   }
   tools.version = version_of(nvcc);

@@ -64,7 +64,8 @@ void Terminal::progress(double share, const std::string& doing) {
   if (bar_shown_ && now - last_line_ < kRedraw) return;
   last_line_ = now;
   const int full = static_cast<int>(std::clamp(share, 0.0, 1.0) * kBarWidth);
-  say(fmt::format("\r\x1b[K{} {}{} {:.0f} s, then at most {:.0f} s  {}", heading_, std::string(static_cast<std::size_t>(full), '#'),
+  say(fmt::format("\r\x1b[K{} {}{} {:.0f} s, then at most {:.0f} s  {}", heading_,
+                  std::string(static_cast<std::size_t>(full), '#'),
                   std::string(static_cast<std::size_t>(kBarWidth - full), '.'), elapsed, left_s_, doing));
   std::fflush(stderr);
   bar_shown_ = true;
@@ -79,7 +80,8 @@ void Terminal::end(const Step&, const GateResult& result, double seconds) {
   if (quiet_) return;
   clear_bar();
   const std::string verdict(name(result.verdict));
-  say(fmt::format("{} {} {:>5.1f} s  {}\n", heading_, painted(fmt::format("{:<7}", verdict), colour_of(verdict), colour_), seconds,
+  say(fmt::format("{} {} {:>5.1f} s  {}\n", heading_,
+                  painted(fmt::format("{:<7}", verdict), colour_of(verdict), colour_), seconds,
                   result.reason));
 }
 

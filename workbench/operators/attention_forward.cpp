@@ -32,7 +32,8 @@ void complete_attention_numbers(Numbers& numbers) {
   const auto take = [&](const char* name, const char* from) {
     if (given(name)) return;
     if (!given(from)) {
-      throw Error(ErrorCode::invalid, std::string("attention.forward: a shape has neither ") + name + " nor " + from,
+      throw Error(ErrorCode::invalid,
+                  std::string("attention.forward: a shape has neither ") + name + " nor " + from,
                   "give S, or Sq and Skv");
     }
     numbers[name] = numbers[from];

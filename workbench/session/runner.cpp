@@ -25,11 +25,14 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 }  // namespace
 
-Runner::Runner(const Project& project, SessionStore& store, SessionFolder session, RunOptions options, Display& display)
+Runner::Runner(const Project& project, SessionStore& store, SessionFolder session, RunOptions options,
+               Display& display)
     : project_(project),
       store_(store),
       session_(std::move(session)),
@@ -39,7 +42,7 @@ Runner::Runner(const Project& project, SessionStore& store, SessionFolder sessio
       plan_(make_plan(project, options_.plan)),
       workshop_(project, find_resources(), store.folder(), session_.artifacts()) {
 #ifndef __SANITIZE_ADDRESS__  // whose search for leaks is such a look from outside
-  prctl(PR_SET_DUMPABLE, 0);    // expected outputs are in our memory, which is nobody else's to read
+  prctl(PR_SET_DUMPABLE, 0);  // expected outputs are in our memory, which is nobody else's to read
 #endif
 }
 
@@ -89,7 +92,8 @@ void Runner::open_session() {
              {"command", options_.command}};
   json environment = environment_snapshot(project_.directory);
   if (environment.contains("cpu")) about["device_name"] = environment["cpu"].value("model", "");
-  if (project_.kernel.device == DeviceKind::cuda && environment.contains("gpus") && !environment["gpus"].empty()) {
+  if (project_.kernel.device == DeviceKind::cuda && environment.contains("gpus") &&
+      !environment["gpus"].empty()) {
     about["device_name"] = environment["gpus"][0].value("name", "");
   }
   ledger_.append("session", std::move(about));
@@ -97,8 +101,11 @@ void Runner::open_session() {
 }
 
 GateResult Runner::perform(const Step& step) {
-  if (project_.budget_minutes > 0 && step.kind != StepKind::report && spent_seconds() > 60 * project_.budget_minutes) {
-    return failed(Cause::budget, fmt::format("{:.1f} minutes are spent; the budget was {}", spent_seconds() / 60, project_.budget_minutes),
+  if (project_.budget_minutes > 0 && step.kind != StepKind::report &&
+      spent_seconds() > 60 * project_.budget_minutes) {
+    return failed(Cause::budget,
+                  fmt::format("{:.1f} minutes are spent; the budget was {}", spent_seconds() / 60,
+                              project_.budget_minutes),
                   "raise budget.minutes in dent.toml and go on: dent resume");
   }
   ledger_.append("begin", {{"step", step.name}});
@@ -118,17 +125,21 @@ GateResult Runner::perform(const Step& step) {
 }
 
 GateResult Runner::run_step(const Step& step) {
-  const Progress progress = [this](double share, const std::string& doing) { display_.progress(share, doing); };
+  const Progress progress = [this](double share, const std::string& doing) {
+    display_.progress(share, doing);
+  };
   const bool measures = step.kind == StepKind::correctness || step.kind == StepKind::performance;
   if (measures) {
     progress(0, "starting workers");
     candidate();
     if (const std::string stale = workshop_.stale(project_.kernel); !stale.empty()) {
-      return failed(Cause::build, stale + ": what would be measured is not what you see", "dent run builds it again");
+      return failed(Cause::build, stale + ": what would be measured is not what you see",
+                    "dent run builds it again");
     }
   }
   switch (step.kind) {
-    case StepKind::preflight: return PreflightGate(workshop_).run(progress);
+    case StepKind::preflight:
+      return PreflightGate(workshop_).run(progress);
     case StepKind::build: {
       GateResult result = BuildGate(workshop_, options_.clean).run(progress);
       return result.verdict == GateVerdict::pass ? load(std::move(result)) : result;
@@ -138,12 +149,15 @@ GateResult Runner::run_step(const Step& step) {
           .run(baseline(), chosen_baseline().name, machine_name(), oracle(), seed_, progress);
     case StepKind::correctness:
       candidate().resume();
-      return CorrectnessGate(workshop_, oracle()).run(candidate(), workshop_.problems()[step.shape], seed_, progress);
+      return CorrectnessGate(workshop_, oracle())
+          .run(candidate(), workshop_.problems()[step.shape], seed_, progress);
     case StepKind::performance:
       return PerformanceGate(workshop_, oracle())
           .run(candidate(), baseline(), workshop_.problems()[step.shape], seed_, progress);
-    case StepKind::summary: return summarize(last_records("comparison"), project_.performance);
-    case StepKind::sanitize: return SanitizeGate(workshop_).run(seed_, progress);
+    case StepKind::summary:
+      return summarize(last_records("comparison"), project_.performance);
+    case StepKind::sanitize:
+      return SanitizeGate(workshop_).run(seed_, progress);
     case StepKind::report: {
       write_reports(store_, session_);
       return passed("report.md, report.html and report.json in " + session_.folder.string());
@@ -219,12 +233,13 @@ SessionEnd Runner::conclude() {
     if (gate == nullptr || gate->at("verdict") != "fail") continue;
     const Cause cause = [&] {
       for (int c = 0; c <= static_cast<int>(Cause::budget); ++c) {
-        if (static_cast<int>(exit_code(static_cast<Cause>(c))) == gate->value("cause", 0)) return static_cast<Cause>(c);
+        if (static_cast<int>(exit_code(static_cast<Cause>(c))) == gate->value("cause", 0))
+          return static_cast<Cause>(c);
       }
       return Cause::environment;
     }();
-    end = {session_.id, std::string(verdict_name(cause)), gate->at("reason").get<std::string>(), gate->value("next", ""),
-           exit_code(cause)};
+    end = {session_.id, std::string(verdict_name(cause)), gate->at("reason").get<std::string>(),
+           gate->value("next", ""), exit_code(cause)};
     if (end.reason.rfind(end.verdict + ": ", 0) == 0) end.reason.erase(0, end.verdict.size() + 2);
     break;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Takes a project through its plan, step by step. Each step's result is on disk before the next begins, so a session
-// that was killed goes on where it was.
+// Takes a project through its plan, step by step. Each step's result is on disk before the next begins, so a
+// session that was killed goes on where it was.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,8 @@ struct SessionEnd {
 class Runner {
  public:
   // Holds references to all of them.
-  Runner(const Project& project, SessionStore& store, SessionFolder session, RunOptions options, Display& display);
+  Runner(const Project& project, SessionStore& store, SessionFolder session, RunOptions options,
+         Display& display);
 
   SessionEnd run();  // from the start, or from where the ledger ends
 
