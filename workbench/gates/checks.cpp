@@ -18,6 +18,7 @@ namespace {
 
 constexpr double kGiB = static_cast<double>(1LL << 30);
 constexpr double kLeastDiskGiB = 0.5;
+constexpr double kIdleBelowPercent = 10;
 
 bool any_kernel(const Project& project, const std::function<bool(const Kernel&)>& test) {
   if (test(project.kernel)) return true;
@@ -48,6 +49,18 @@ double memory_needed_gib(const Project& project) {
     bytes = std::max(bytes, 8 * one);  // sets of tensors of two sides, the pool, expected values in fp64
   }
   return bytes / kGiB + 0.5;
+}
+
+// What nvidia-smi says about the first GPU, field by field; nothing when it can't or does not know a field.
+std::vector<std::string> ask_gpu(const std::string& query) {
+  const auto answer = capture({"nvidia-smi", "--query-gpu=" + query, "--format=csv,noheader,nounits"}, 4);
+  std::vector<std::string> fields;
+  if (!answer) return fields;
+  std::istringstream row(first_line(*answer));
+  for (std::string field; std::getline(row, field, ',');) {
+    fields.push_back(field.substr(std::min(field.find_first_not_of(' '), field.size())));
+  }
+  return fields;
 }
 
 }  // namespace
@@ -142,34 +155,25 @@ std::vector<Check> gpu_checks(const Project& project) {
   if (!any_kernel(project, [](const Kernel& kernel) { return kernel.device == DeviceKind::cuda; })) {
     return {{"GPU", GateVerdict::skipped, "not needed by this project"}};
   }
-  const auto answer = capture({"nvidia-smi",
-                               "--query-gpu=name,driver_version,memory.used,memory.total,utilization.gpu,"
-                               "clocks_throttle_reasons.active",
-                               "--format=csv,noheader,nounits"},
-                              4);
-  if (!answer) {
+  const auto fields = ask_gpu("name,driver_version,memory.used,memory.total,utilization.gpu");
+  if (fields.size() < 5) {
     return {{"GPU", GateVerdict::fail, "nvidia-smi finds none",
              "run this on a machine with an NVIDIA GPU and its driver"}};
   }
-  std::vector<std::string> fields;
-  std::istringstream row(first_line(*answer));
-  for (std::string field; std::getline(row, field, ',');)
-    fields.push_back(field.substr(field.find_first_not_of(' ')));
-  if (fields.size() < 6)
-    return {{"GPU", GateVerdict::fail, "nvidia-smi said: " + first_line(*answer), "update the driver"}};
   std::vector<Check> checks{{"GPU", GateVerdict::pass, fields[0] + ", driver " + fields[1]}};
-  const bool idle = std::atof(fields[4].c_str()) < 10;
-  checks.push_back(
-      {"GPU idle", idle ? GateVerdict::pass : GateVerdict::fail,
-       fmt::format("{} % busy, {} of {} MiB in use", fields[4], fields[2], fields[3]),
-       idle ? ""
-            : "wait for the programs that nvidia-smi lists, or choose another with CUDA_VISIBLE_DEVICES"});
-  // Bits of the driver's answer: 0 and 1 are idle and application clocks; from 3 on they are slowdowns.
-  const auto reasons = std::strtoull(fields[5].c_str(), nullptr, 16);
-  const bool slow = (reasons & ~std::uint64_t{3}) != 0;
-  checks.push_back(
-      {"GPU clock", slow ? GateVerdict::skipped : GateVerdict::pass, "throttle reasons " + fields[5],
-       slow ? "the card is held back (power or heat); let it cool, or lock its clock: nvidia-smi -lgc" : ""});
+  const bool idle = std::atof(fields[4].c_str()) < kIdleBelowPercent;
+  checks.push_back({"GPU idle", idle ? GateVerdict::pass : GateVerdict::fail,
+                    fmt::format("{} % busy, {} of {} MiB in use", fields[4], fields[2], fields[3]),
+                    idle ? "" : "wait for the programs that nvidia-smi lists, or set CUDA_VISIBLE_DEVICES"});
+  auto reasons = ask_gpu("clocks_event_reasons.active");  // drivers before 535 call it by its old name
+  if (reasons.empty()) reasons = ask_gpu("clocks_throttle_reasons.active");
+  if (!reasons.empty()) {
+    // Bits 0 and 1 are idle and application clocks; the others are slowdowns.
+    const bool slow = (std::strtoull(reasons[0].c_str(), nullptr, 16) & ~std::uint64_t{3}) != 0;
+    checks.push_back({"GPU clock", slow ? GateVerdict::skipped : GateVerdict::pass,
+                      slow ? "held back, reasons " + reasons[0] : "not held back",
+                      slow ? "power or heat: let it cool, or lock its clock (nvidia-smi -lgc)" : ""});
+  }
   std::ifstream parameters("/proc/driver/nvidia/params");
   for (std::string line; std::getline(parameters, line);) {
     if (line.rfind("RmProfilingAdminOnly:", 0) != 0) continue;

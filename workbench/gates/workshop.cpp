@@ -24,7 +24,7 @@ std::vector<Problem> problems_of(const Project& project) {
 }
 
 bool sanitized() {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return true;
 #else
   return false;

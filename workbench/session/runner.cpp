@@ -98,6 +98,7 @@ void Runner::open_session() {
   }
   ledger_.append("session", std::move(about));
   ledger_.append("environment", std::move(environment));
+  for (const std::string& note : notes_) ledger_.append("note", {{"text", note}});
 }
 
 GateResult Runner::perform(const Step& step) {
@@ -296,8 +297,8 @@ const Kernel& Runner::chosen_baseline() {
     try {
       baseline_ = workshop_.start(kernel, "baseline");
       baseline_index_ = i;
-    } catch (const KernelFailed&) {  // not on this machine; the next one then
-    } catch (const Error&) {
+    } catch (const std::exception& problem) {  // not on this machine; the next one then
+      notes_.push_back("baseline " + kernel.name + " can't run here: " + problem.what());
     }
   }
   return project_.baselines[baseline_index_.value_or(0)];

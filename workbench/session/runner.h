@@ -69,6 +69,7 @@ class Runner {
   std::unique_ptr<Worker> candidate_;
   std::unique_ptr<Worker> baseline_;
   std::optional<std::size_t> baseline_index_;
+  std::vector<std::string> notes_;  // for people, in the record of the session
   std::uint64_t seed_ = 0;  // of the step that runs
 };
 
