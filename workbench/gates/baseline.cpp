@@ -59,7 +59,7 @@ GateResult BaselineGate::run(Worker& baseline, const std::string& name, const st
     const auto offsets = InputPool::draw(problem, random);
     double wall_ns = 0;
     baseline.set_problem(message_for(problem, workshop_.pool(), 1, false), limit_s);
-    baseline.prepare({offsets}, 0, limit_s);
+    baseline.prepare({offsets}, limit_s);
     baseline.go(limit_s, wall_ns);
     const auto kept = baseline.keep(0, limit_s);
     if (!kept.mismatches.empty()) return failed(Cause::environment, "baseline " + name + ": " + kept.mismatches.front());

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
+#include "build/toolchain.h"
 #include "error.h"
+#include "workers/capture.h"
 
 namespace dent {
 namespace {
@@ -76,6 +78,29 @@ std::unique_ptr<Worker> Workshop::start(const Kernel& kernel, const std::string&
   }
   how.argv = {resources_.native_worker};
   how.hard_memory_limit = kernel.device == DeviceKind::cpu && !sanitized();
+  how.load = {{"library", built.library}, {"entry", built.entry}, {"device", name(kernel.device)}};
+  return std::make_unique<Worker>(std::move(how), pool_.memory());
+}
+
+std::unique_ptr<Worker> Workshop::start_sanitized(const Kernel& kernel) {
+  WorkerSetup how = setup("sanitized");
+  for (const Problem& problem : problems_) how.result_bytes = std::max(how.result_bytes, result_bytes(problem));
+  BuildOptions options{.folder = folder_ / "sanitized", .include = resources_.include, .clean = false, .extra_flags = {}};
+  if (kernel.device == DeviceKind::cuda) {
+    how.argv = {"compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "86", resources_.native_worker};
+    how.load_seconds *= 4;
+  } else {
+    options.extra_flags = {"-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-fno-omit-frame-pointer"};
+    auto runtime = capture({cxx_compiler(), "-print-file-name=libasan.so"}, 5);
+    if (!runtime || runtime->find('/') == std::string::npos) {
+      throw Error(ErrorCode::environment, "the compiler has no AddressSanitizer", "install libasan (Debian: libgcc-12-dev)");
+    }
+    while (!runtime->empty() && runtime->back() == '\n') runtime->pop_back();
+    how.environment = {{"LD_PRELOAD", *runtime}, {"ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0"}};
+    how.argv = {resources_.native_worker};
+  }
+  const Built built = build_kernel(project_, kernel, options);
+  if (!built.ok) throw KernelFailed({Failure::Kind::refused, "does not build for the sanitizer: " + built.problem, built.log});
   how.load = {{"library", built.library}, {"entry", built.entry}, {"device", name(kernel.device)}};
   return std::make_unique<Worker>(std::move(how), pool_.memory());
 }

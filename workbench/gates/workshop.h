@@ -35,6 +35,9 @@ class Workshop {
 
   // A process with the kernel loaded. Throws KernelFailed.
   std::unique_ptr<Worker> start(const Kernel& kernel, const std::string& role);
+  // The same under a memory checker: AddressSanitizer built in, or compute-sanitizer around it. Throws Error
+  // (environment) where there is none.
+  std::unique_ptr<Worker> start_sanitized(const Kernel& kernel);
   // The process that knows what is right.
   std::unique_ptr<Worker> start_reference();
 

@@ -34,7 +34,7 @@ std::vector<Step> make_plan(const Project& project, const PlanOptions& options) 
   if (options.preflight) {
     plan.push_back({StepKind::preflight, "preflight", 0, project.limits.preflight_seconds, "the first check that fails stops the session"});
   }
-  plan.push_back({StepKind::build, "build", 0, project.limits.build_seconds, "stops when it does not build or load"});
+  if (options.build) plan.push_back({StepKind::build, "build", 0, project.limits.build_seconds, "stops when it does not build or load"});
   if (options.baseline && options.performance) {
     plan.push_back({StepKind::baseline, "baseline", 0, 10.0 * static_cast<double>(project.shapes.size()),
                     "stops when the baseline does not reproduce", fmt::format("within {:.0f} %", 100 * speed.baseline_within)});

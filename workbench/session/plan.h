@@ -23,6 +23,7 @@ struct Step {
 
 struct PlanOptions {
   bool preflight = true;
+  bool build = true;
   bool baseline = true;
   bool correctness = true;
   bool performance = true;

@@ -17,6 +17,7 @@
 #include "project/manifest.h"
 #include "report/write_reports.h"
 #include "session/version.h"
+#include "workers/strays.h"
 
 namespace dent {
 namespace {
@@ -37,6 +38,7 @@ Runner::Runner(const Project& project, SessionStore& store, SessionFolder sessio
       ledger_(session_.ledger()),
       plan_(make_plan(project, options_.plan)),
       workshop_(project, find_resources(), store.folder(), session_.artifacts()) {
+  adopt_orphans();
   prctl(PR_SET_DUMPABLE, 0);  // expected outputs are in our memory; other processes of the same user have no business there
 }
 
@@ -78,6 +80,7 @@ void Runner::open_session() {
              {"options",
               {{"shapes", options_.plan.shapes},
                {"preflight", options_.plan.preflight},
+               {"build", options_.plan.build},
                {"baseline", options_.plan.baseline},
                {"correctness", options_.plan.correctness},
                {"performance", options_.plan.performance},
