@@ -122,7 +122,7 @@ GateResult summarize(const std::vector<json>& comparisons, const PerformanceRule
   }
   const Ratio mean = geometric_mean(ratios);
   const SpeedVerdict verdict = judge(mean, rules.same_within);
-  const std::string reason = fmt::format("{} {:.3f}x ({:.3f} to {:.3f}) over {} {}", name(verdict), mean.centre, mean.interval.low,
+  const std::string reason = fmt::format("{:.3f}x ({:.3f} to {:.3f}), geometric mean over {} {}", mean.centre, mean.interval.low,
                                          mean.interval.high, ratios.size(), ratios.size() == 1 ? "shape" : "shapes");
   GateResult result = passed(reason);
   if (verdict == SpeedVerdict::slower) result = failed(Cause::slower, reason, "profile, then change one thing");

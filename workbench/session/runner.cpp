@@ -39,7 +39,9 @@ Runner::Runner(const Project& project, SessionStore& store, SessionFolder sessio
       plan_(make_plan(project, options_.plan)),
       workshop_(project, find_resources(), store.folder(), session_.artifacts()) {
   adopt_orphans();
-  prctl(PR_SET_DUMPABLE, 0);  // expected outputs are in our memory; other processes of the same user have no business there
+#ifndef __SANITIZE_ADDRESS__  // whose search for leaks is such a look from outside
+  prctl(PR_SET_DUMPABLE, 0);    // expected outputs are in our memory, which is nobody else's to read
+#endif
 }
 
 SessionEnd Runner::run() {
@@ -206,6 +208,7 @@ SessionEnd Runner::conclude() {
     }();
     end = {session_.id, std::string(verdict_name(cause)), gate->at("reason").get<std::string>(), gate->value("next", ""),
            exit_code(cause)};
+    if (end.reason.rfind(end.verdict + ": ", 0) == 0) end.reason.erase(0, end.verdict.size() + 2);
     break;
   }
   if (end.verdict.empty()) {
