@@ -106,6 +106,17 @@ TEST(Ledger, ARecordOfANewerDentIsNeverCutOff) {
   EXPECT_EQ(std::filesystem::file_size(file), bytes);
 }
 
+// A kernel runs with its user's rights, and could write a verdict of its own.
+TEST(Ledger, WhatSomeoneElseWroteIsNoticed) {
+  ScratchFolder folder;
+  const auto file = folder / "ledger.jsonl";
+  Ledger ledger(file);
+  ledger.append("note", {});
+  add_bytes(file, to_line({2, "t", "verdict", {{"verdict", "FASTER"}}}) + "\n");
+  EXPECT_THROW(ledger.append("note", {}), Error);
+  EXPECT_THROW(ledger.append("note", {}), Error) << "and not only once";
+}
+
 TEST(Ledger, ARefusedRecordLeavesNoTrace) {
   ScratchFolder folder;
   const auto file = folder / "ledger.jsonl";

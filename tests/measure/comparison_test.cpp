@@ -32,6 +32,14 @@ TEST(Comparison, TooFewPairsAreAmbiguousAndNotNaN) {
   }
 }
 
+TEST(Comparison, SaysWhenManyPairsCountAsFew) {
+  auto pairs = simulated_pairs(60, 1, {.sigma = 0.001, .spikes = 0}, 1);
+  for (std::size_t i = 30; i < 60; ++i) pairs[i].candidate.ns *= 2;  // one long phase
+  const Comparison c = compare(pairs, {});
+  EXPECT_EQ(c.verdict, SpeedVerdict::ambiguous);
+  EXPECT_NE(c.reason.find("goes in phases"), std::string::npos) << c.reason;
+}
+
 // Samples on a lowered clock must not decide: here they alone make the candidate look slow.
 TEST(Comparison, ThrottledPairsAreCountedAndLeftOut) {
   auto pairs = simulated_pairs(200, 1.0, {.sigma = 0.005, .spikes = 0}, 2);

@@ -31,19 +31,25 @@ std::vector<double> uncounted_per_call(std::span<const TwoClocks> stretches) {
 }  // namespace
 
 ClockAudit audit_clocks(std::span<const TwoClocks> stretches, const ClockRules& rules) {
-  const auto uncounted = median_estimate(uncounted_per_call(stretches), rules.alpha);
-  if (!uncounted) return {};
-  std::vector<double> counted;
+  if (stretches.empty()) return {};
+  std::vector<double> counted, excess;
   for (const TwoClocks& stretch : stretches) {
     counted.push_back(stretch.counted_ns / static_cast<double>(stretch.calls));
+    excess.push_back(stretch.passed_ns / std::max(stretch.counted_ns, 1.0) - 1);
   }
   const double per_call = median(counted);
+  const double whole_excess =
+      median(excess);  // with the way there and back: an upper bound, good for long calls
+  const auto uncounted = median_estimate(uncounted_per_call(stretches), rules.alpha);
+  if (!uncounted) return {ClockVerdict::unclear, "", whole_excess};
+  const double most = std::min(whole_excess, uncounted->interval.high / std::max(per_call, 1.0));
   const double allowed = rules.share * per_call + rules.ns_per_call;
-  if (uncounted->interval.high <= allowed) return {ClockVerdict::honest, ""};
-  if (uncounted->interval.low <= allowed) return {};
+  if (uncounted->interval.high <= allowed) return {ClockVerdict::honest, "", most};
+  if (uncounted->interval.low <= allowed) return {ClockVerdict::unclear, "", most};
   return {ClockVerdict::tampered,
           fmt::format("it counted {:.0f} ns a call, and {:.0f} ns more passed for each", per_call,
-                      uncounted->centre)};
+                      uncounted->centre),
+          most};
 }
 
 }  // namespace dent

@@ -23,7 +23,7 @@ struct TwoClocks {
 struct ClockRules {
   double share = 0.05;       // of the counted time that may pass uncounted,
   double ns_per_call = 150;  // and what the loop around the calls may take
-  double alpha = 0.002;      // of the interval; a false alarm is worse than one more stretch
+  double alpha = 1e-4;       // of the interval; a false alarm is worse than one more stretch
 };
 
 enum class ClockVerdict { honest, tampered, unclear };
@@ -31,9 +31,11 @@ enum class ClockVerdict { honest, tampered, unclear };
 struct ClockAudit {
   ClockVerdict verdict = ClockVerdict::unclear;
   std::string evidence;  // when tampered
+  double uncounted = 0;  // at most this share of the counted time has passed uncounted, as far as is known
 };
 
-// In the order taken; they must differ in their number of calls. Unclear when they are too few or too noisy.
+// In the order taken; of every two in a row one must hold more calls than the other. Unclear when they are
+// too few or too noisy.
 ClockAudit audit_clocks(std::span<const TwoClocks> stretches, const ClockRules& rules);
 
 }  // namespace dent

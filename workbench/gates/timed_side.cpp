@@ -49,12 +49,19 @@ void TimedSide::lead_in(std::size_t calls) {
   if (const std::size_t lead = lead_for(calls, ns_per_call_); lead > 0) stretch(lead, ignored);
 }
 
+// Of every two stretches one is twice as long, by lot.
+bool TimedSide::next_is_long() {
+  const bool second = clocks_.size() % 2 == 1;
+  if (!second) long_first_ = random_.unit() < 0.5;
+  return second != long_first_;
+}
+
 Timing TimedSide::run(int calls) {
   if (other_ != nullptr) other_->pause();
   worker_.resume();
   asked_ = calls;
   const auto least = std::min(static_cast<std::size_t>(calls), most_calls_ / 2);
-  const std::size_t count = least + random_.below(least + 1);
+  const std::size_t count = next_is_long() ? 2 * least : least;
   lead_in(count);
   double wall_ns = 0;
   const protocol::Timed timed = stretch(count, wall_ns);

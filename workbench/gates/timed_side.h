@@ -19,8 +19,8 @@ class TimedSide {
   // Stops `other` while this one runs: its threads must not spin or work meanwhile.
   void against(Worker& other) { other_ = &other; }
 
-  // For the sampler. Takes up to twice as many calls as asked for, by lot: a kernel can't know when a stretch
-  // ends, and the two clocks can be compared over stretches of different length.
+  // For the sampler. Takes as many calls as asked for or twice as many, by lot: a kernel can't know when a
+  // stretch ends, and the two clocks can be compared over stretches of different length.
   Timing run(int calls);
   int most_calls() const { return static_cast<int>(most_calls_ / 2); }
 
@@ -39,6 +39,7 @@ class TimedSide {
  private:
   protocol::Timed stretch(std::size_t calls, double& wall_ns);
   void lead_in(std::size_t calls);
+  bool next_is_long();
 
   Worker& worker_;
   Worker* other_ = nullptr;
@@ -47,8 +48,9 @@ class TimedSide {
   Random random_;
   std::size_t most_calls_;
   std::vector<protocol::Offsets> last_;
-  double ns_per_call_ = 0;  // of the last stretch
-  int asked_ = 1;           // calls in the last request
+  double ns_per_call_ = 0;   // of the last stretch
+  int asked_ = 1;            // calls in the last request
+  bool long_first_ = false;  // of these two stretches
   std::vector<TwoClocks> clocks_;
   std::vector<KeptCall> kept_;
 };

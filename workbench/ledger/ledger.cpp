@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -74,6 +75,13 @@ const Record& Ledger::append(std::string_view kind, nlohmann::json data) {
   if (beyond_trust_) {
     throw Error(ErrorCode::environment, fmt::format("{} could not be written before", file_.string()),
                 "see to the disk, then `dent resume`");
+  }
+  struct stat now {};
+  if (::fstat(descriptor_.get(), &now) != 0 || static_cast<std::size_t>(now.st_size) != bytes_) {
+    throw Error(ErrorCode::invalid,
+                fmt::format("{} was changed while this session ran: {} bytes instead of {}", file_.string(),
+                            now.st_size, bytes_),
+                "only dent writes there: look at what the kernel or its build does to files");
   }
   Record record{static_cast<std::int64_t>(records_.size()) + 1, utc_now(), std::string(kind),
                 std::move(data)};

@@ -10,7 +10,13 @@ namespace {
 
 std::string why(const Comparison& c, const ComparisonRule& rule) {
   if (!c.ratio) {
-    return fmt::format("{} pairs are too few for an interval at alpha = {:.4g}", c.pairs, rule.alpha);
+    const auto independent = static_cast<std::size_t>(static_cast<double>(c.pairs) / c.correlation_time);
+    if (c.pairs == independent) {
+      return fmt::format("{} pairs are too few for an interval at alpha = {:.4g}", c.pairs, rule.alpha);
+    }
+    return fmt::format(
+        "{} pairs that count as {} are too few for an interval: the machine's speed goes in phases", c.pairs,
+        independent);
   }
   const Interval& in = c.ratio->interval;
   const auto interval = fmt::format("interval {:.4f} .. {:.4f}", in.low, in.high);
@@ -41,6 +47,7 @@ Comparison compare(std::span<const Pair> pairs, const ComparisonRule& rule) {
   result.clock_mhz = sifted.clock_mhz;
   result.baseline_ns = median_ns(sifted.kept, Side::baseline);
   result.candidate_ns = median_ns(sifted.kept, Side::candidate);
+  result.correlation_time = correlation_time(log_ratios(sifted.kept));
   result.ratio = paired_ratio(sifted.kept, rule.alpha);
   if (static_cast<double>(result.aside.size()) > rule.most_aside * static_cast<double>(pairs.size())) {
     result.reason = fmt::format(

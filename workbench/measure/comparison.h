@@ -31,6 +31,7 @@ struct Comparison {
   double candidate_ns = 0;
   std::size_t pairs = 0;           // that were kept
   std::vector<std::size_t> aside;  // indices of the pairs that were set aside for their clocks
+  double correlation_time = 1;     // pairs in a row that say the same; see measure/interval.h
   std::optional<double> clock_mhz;
 };
 

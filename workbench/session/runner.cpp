@@ -41,6 +41,7 @@ Runner::Runner(const Project& project, SessionStore& store, SessionFolder sessio
       ledger_(session_.ledger()),
       plan_(make_plan(project, options_.plan)),
       workshop_(project, find_resources(), store.folder(), session_.artifacts()) {
+  adopt_orphans();
 #ifndef __SANITIZE_ADDRESS__  // whose search for leaks is such a look from outside
   prctl(PR_SET_DUMPABLE, 0);  // expected outputs are in our memory, which is nobody else's to read
 #endif
