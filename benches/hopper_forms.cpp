@@ -46,7 +46,8 @@ __attribute__((visibility("default"))) void hopper_name(int tuning, char* name, 
                 t.take_turns ? " turns" : "", t.skip_unseen ? " skip" : "", t.stages);
 }
 
-// Dense [B, H, S, D]. `tuning` below 0: what dispatch chooses. 0, or an error's text in `message`.
+// Dense [B, H, S, D]. `tuning` -1: what dispatch chooses; -2: ampere_forward. 0, or an error's text in
+// `message`.
 __attribute__((visibility("default"))) int hopper_run(const HopperProblem* p, int tuning, void* stream,
                                                       char* message, int bytes) {
   try {
@@ -69,6 +70,7 @@ __attribute__((visibility("default"))) int hopper_run(const HopperProblem* p, in
     args.execution.stream = stream;
     dispatch::ForwardChoice choice{.kernel = dispatch::ForwardKernel::hopper_forward};
     if (tuning >= 0) choice.tuning = tuning;
+    if (tuning == -2) choice.kernel = dispatch::ForwardKernel::ampere_forward;
     dispatch::run_forward(dispatch::plan_forward(problem, true, device::probe(), choice), problem, args, {});
     return 0;
   } catch (const std::exception& error) {
