@@ -2,6 +2,7 @@
 // The model of a GPU tells the truth: the same inputs through the same kernels on a real one give the same
 // results, within what rounding may do. FLASHMOE_MODEL_RESULTS names the file that record_results made;
 // FLASHMOE_AGREEMENT, if set, where a summary goes as JSON.
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -80,8 +81,10 @@ std::string compare(const RecordedCase& c, const Recording& recording, Agreement
 }
 
 void write_summary(const char* path, const std::map<std::string, Agreement>& kernels) {
+  cudaDeviceProp gpu{};
+  check_cuda(cudaGetDeviceProperties(&gpu, 0), "cudaGetDeviceProperties");
   std::ofstream file(path);
-  file << "{\n  \"gpu\": \"" << device::probe().name << "\",\n  \"kernels\": {";
+  file << "{\n  \"gpu\": \"" << gpu.name << "\",\n  \"kernels\": {";
   const char* separator = "\n";
   for (const auto& [kernel, a] : kernels) {
     file << separator << "    \"" << kernel << "\": {\"cases\": " << a.cases << ", \"values\": " << a.values

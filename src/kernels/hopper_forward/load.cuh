@@ -67,9 +67,9 @@ __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& sme
     find_tile<Spec>(params, round, written);
     const auto& tile =
         *gpu::opaque(&written);  // to be read again where it is needed: this thread has few registers
-    const int kv_head = tile.head / params.problem.group;
-    const int batch = tile.batch;
     const int blocks = tile.blocks;
+    const int kv_head = blocks == 0 ? 0 : tile.head / params.problem.group;
+    const int batch = blocks == 0 ? 0 : tile.batch;
     const auto load_k = [&](int block) {
       load_keys<Spec>(smem.k, smem.k_full, smem.k_free, k_ring, params.k, block, kv_head, batch);
     };
