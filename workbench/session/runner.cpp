@@ -285,7 +285,7 @@ const Kernel& Runner::chosen_baseline() {
   for (const Record& record : ledger_.records()) {  // a session that goes on keeps its baseline
     if (record.kind != "session") continue;
     for (std::size_t i = 0; i < project_.baselines.size(); ++i) {
-      if (project_.baselines[i].name == record.data.at("baseline")) baseline_index_ = i;
+      if (project_.baselines[i].name == record.data.value("baseline", "")) baseline_index_ = i;
     }
   }
   for (std::size_t i = 0; !baseline_index_ && i < project_.baselines.size(); ++i) {
