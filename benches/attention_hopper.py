@@ -56,6 +56,9 @@ class Forms:
         return launch, out, lse
 
 
+OTHERS = {-1: "dispatch", -2: "ampere_forward"}
+
+
 class Graph:
     def __init__(self, torch, launch, calls):
         self.torch, self.calls, self.samples = torch, calls, []
@@ -121,7 +124,7 @@ def measure(torch, forms, wanted, case, options):
     expected = launches["cudnn"]()
     result = {"case": dict(zip(("batch", "q_heads", "kv_heads", "rows", "head_dim", "causal"), case)), "wrong": {}}
     for form in wanted:
-        name = forms.name(form) if form >= 0 else "dispatch"
+        name = forms.name(form) if form >= 0 else OTHERS[form]
         launch, out, lse = forms.call(torch, form, q, k, v, causal)
         launch()
         torch.cuda.synchronize()
@@ -172,7 +175,7 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--dims", type=numbers, default=[64, 128, 256])
     parser.add_argument("--rows", type=numbers, default=[512, 1024, 2048, 4096, 8192, 16384])
-    parser.add_argument("--forms", type=numbers, help="by number; -1 is what dispatch chooses. Without: all")
+    parser.add_argument("--forms", type=numbers, help="by number, as hopper_forms.cpp explains; -1 is what dispatch chooses. Without: all")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--warm-ms", type=float, default=25)
     parser.add_argument("--no-flash", dest="flash", action="store_false")
