@@ -172,7 +172,7 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--dims", type=numbers, default=[64, 128, 256])
     parser.add_argument("--rows", type=numbers, default=[512, 1024, 2048, 4096, 8192, 16384])
-    parser.add_argument("--forms", type=numbers, help="by number; -1 is what dispatch chooses. Without: all")
+    parser.add_argument("--forms", type=numbers, help="by number, as hopper_forms.cpp explains; -1 is what dispatch chooses. Without: all")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--warm-ms", type=float, default=25)
     parser.add_argument("--no-flash", dest="flash", action="store_false")

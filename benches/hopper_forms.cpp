@@ -39,16 +39,18 @@ __attribute__((visibility("default"))) int hopper_head_dim(int tuning) {
   return hopper::kTunings[tuning].head_dim;
 }
 
-__attribute__((visibility("default"))) void hopper_name(int tuning, char* name, int bytes) {
-  const hopper::Tuning& t = hopper::kTunings[tuning];
-  std::snprintf(name, static_cast<std::size_t>(bytes), "%d %dx%d %s%s%s%s s%d", tuning, t.tile_q(), t.tile_kv,
-                t.schedule == hopper::Schedule::joint ? "joint" : "ahead", t.q_in_registers ? " qr" : "",
-                t.take_turns ? " turns" : "", t.skip_unseen ? " skip" : "", t.stages);
+__attribute__((visibility("default"))) void hopper_name(int form, char* name, int bytes) {
+  const hopper::Tuning& t = hopper::kTunings[form % 100];
+  constexpr const char* kOrder[] = {"", " no prefetch", " by head", " all heads"};
+  constexpr const char* kOut[] = {"own", "q", "regs"};
+  std::snprintf(name, static_cast<std::size_t>(bytes), "%d %dx%d%s s%d %s%s", form, t.tile_q(), t.tile_kv,
+                t.q_in_registers ? " qr" : "", t.stages, kOut[static_cast<int>(t.out)], kOrder[form / 100]);
 }
 
-// Dense [B, H, S, D]. `tuning` -1: what dispatch chooses; -2: ampere_forward. 0, or an error's text in
-// `message`.
-__attribute__((visibility("default"))) int hopper_run(const HopperProblem* p, int tuning, void* stream,
+// Dense [B, H, S, D]. `form` is a tuning, -1 for what dispatch chooses, or -2 for ampere_forward; plus 100
+// for no prefetch, 200 and 300 for the tiles of one head after the other and of all heads at once, with
+// prefetch. 0, or an error's text in `message`.
+__attribute__((visibility("default"))) int hopper_run(const HopperProblem* p, int form, void* stream,
                                                       char* message, int bytes) {
   try {
     const DType dtype = p->bf16 != 0 ? DType::bf16 : DType::fp16;
@@ -69,9 +71,15 @@ __attribute__((visibility("default"))) int hopper_run(const HopperProblem* p, in
     args.lse = p->lse;
     args.execution.stream = stream;
     dispatch::ForwardChoice choice{.kernel = dispatch::ForwardKernel::hopper_forward};
-    if (tuning >= 0) choice.tuning = tuning;
-    if (tuning == -2) choice.kernel = dispatch::ForwardKernel::ampere_forward;
-    dispatch::run_forward(dispatch::plan_forward(problem, true, device::probe(), choice), problem, args, {});
+    if (form >= 0) choice.tuning = form % 100;
+    if (form == -2) choice.kernel = dispatch::ForwardKernel::ampere_forward;
+    dispatch::ForwardPlan plan = dispatch::plan_forward(problem, true, device::probe(), choice);
+    if (form >= 100) {
+      plan.prefetch = form >= 200;
+      if (form >= 200)
+        plan.heads_at_once = form < 300 ? 1 : static_cast<int>(p->batch * p->q_heads) / plan.pack;
+    }
+    dispatch::run_forward(plan, problem, args, {});
     return 0;
   } catch (const std::exception& error) {
     std::snprintf(message, static_cast<std::size_t>(bytes), "%s", error.what());

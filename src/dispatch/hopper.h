@@ -15,6 +15,9 @@ int hopper_pack(const ForwardProblem& p);
 // The row of its table.
 int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec);
 
+// In which order its blocks walk over the tiles.
+void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec);
+
 // Whether it is faster than ampere_forward, which may share the keys of a tile between blocks.
 bool hopper_pays(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec);
 

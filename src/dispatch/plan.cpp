@@ -176,6 +176,7 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, std::
                    .reason = reason};
   set_grid(plan, p, spec);
   plan.blocks = std::min(plan.tiles, static_cast<unsigned>(spec.sms));
+  order_hopper_tiles(plan, p, spec);
   return plan;
 }
 

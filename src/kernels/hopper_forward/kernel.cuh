@@ -7,11 +7,8 @@
 // what they agree on.
 #pragma once
 
-#include <type_traits>
-
-#include "kernels/hopper_forward/ahead.cuh"
-#include "kernels/hopper_forward/joint.cuh"
 #include "kernels/hopper_forward/load.cuh"
+#include "kernels/hopper_forward/math.cuh"
 #include "primitives/barrier.h"
 #include "primitives/cluster.h"
 #include "primitives/setmaxnreg.h"
@@ -48,8 +45,7 @@ __global__ void __launch_bounds__(Spec::threads, 1) hopper_forward(const __grid_
       if (gpu::thread_index() == 0) load_tiles<Spec>(params, smem);
     } else {
       gpu::setmaxnreg_inc<Spec::registers.math>();
-      using Math = std::conditional_t<Spec::tuning.schedule == Schedule::joint, Joint<Spec>, Ahead<Spec>>;
-      Math(params, smem, warpgroup - 1).run();
+      Math<Spec>(params, smem, warpgroup - 1).run();
     }
   } else {
     gpu::refuse_architecture();

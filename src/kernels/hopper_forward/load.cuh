@@ -16,7 +16,7 @@ template <class Spec, class Stages>
 __device__ __forceinline__ void load_keys(unsigned char (&stages)[Spec::tuning.stages][Spec::kv_bytes],
                                           uint64_t (&full)[Spec::tuning.stages],
                                           uint64_t (&free)[Spec::tuning.stages], Stages& ring,
-                                          const gpu::TensorMap& map, int block, int kv_head, int batch) {
+                                          const gpu::TensorMap& map, int block, const Tile& note) {
   gpu::mbarrier_wait_in_block(gpu::shared_address(&free[ring.stage]), ring.turn ^ 1);
   const uint32_t barrier = gpu::shared_address(&full[ring.stage]);
   const uint32_t to = gpu::shared_address(stages[ring.stage]);
@@ -24,25 +24,21 @@ __device__ __forceinline__ void load_keys(unsigned char (&stages)[Spec::tuning.s
 #pragma unroll
   for (int slab = 0; slab < Spec::slabs; ++slab) {
     gpu::tma_load_4d(to + slab * Spec::kv_slab_bytes, map, barrier, slab * Spec::slab_columns,
-                     block * Spec::tile_kv, kv_head, batch);
+                     block * Spec::tile_kv, note.kv_head, note.batch);
   }
   ring.advance();
 }
 
-// The rows of every math warpgroup, each on a barrier of its own; behind the last tile the barriers alone.
+// The rows of every math warpgroup, each on a barrier of its own.
 template <class Spec, class Slots>
 __device__ __forceinline__ void load_queries(const Params& params, Smem<Spec>& smem, Slots& ring,
-                                             const Tile<Spec::math_warpgroups>& note) {
+                                             const Tile& note) {
   const int pack = params.problem.pack;
 #pragma unroll
   for (int w = 0; w < Spec::math_warpgroups; ++w) {
     gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free[w][ring.stage]), ring.turn ^ 1);
     const uint32_t barrier = gpu::shared_address(&smem.q_full[w][ring.stage]);
     const uint32_t to = gpu::shared_address(smem.q[w][ring.stage]);
-    if (note.blocks == 0) {
-      gpu::mbarrier_arrive(barrier);
-      continue;
-    }
     gpu::mbarrier_arrive_expect_tx(barrier, Spec::q_bytes);
 #pragma unroll
     for (int slab = 0; slab < Spec::slabs; ++slab) {
@@ -53,41 +49,58 @@ __device__ __forceinline__ void load_queries(const Params& params, Smem<Spec>& s
   ring.advance();
 }
 
+// Tiles of one head are computed side by side, and each brings its share of the head's keys.
+template <class Spec>
+__device__ __forceinline__ void prefetch_tile(const Params& params, const Tile& note) {
+  const ForwardParams& p = params.problem;
+#pragma unroll 1
+  for (int slab = 0; slab < Spec::slabs; ++slab) {
+    const int column = slab * Spec::slab_columns;
+#pragma unroll 1
+    for (int block = note.first_row / Spec::tile_q; block < note.blocks; block += p.order.q_tiles) {
+      gpu::tma_prefetch_4d(params.k, column, block * Spec::tile_kv, note.kv_head, note.batch);
+      gpu::tma_prefetch_4d(params.v, column, block * Spec::tile_kv, note.kv_head, note.batch);
+    }
+#pragma unroll 1
+    for (int row = note.first_row; row < note.first_row + Spec::tile_q; row += kWarpgroupRows) {
+      gpu::tma_prefetch_5d(params.q, column, 0, row / p.pack, note.head / p.pack, note.batch);
+    }
+  }
+}
+
 template <class Spec>
 __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& smem) {
   gpu::tma_prefetch_map(params.q);
   gpu::tma_prefetch_map(params.k);
   gpu::tma_prefetch_map(params.v);
-  gpu::tma_prefetch_map(params.out);
   Ring<Spec::tuning.stages> k_ring, v_ring;
   Ring<Spec::tuning.q_slots> q_ring;
+  // This thread has few registers: what it wrote down is read again where it is needed.
+  const auto now = [&]() -> const Tile& { return *gpu::opaque(&smem.tile); };
+  const auto load_k = [&](int block) {
+    load_keys<Spec>(smem.k, smem.k_full, smem.k_free, k_ring, params.k, block, now());
+  };
+  const auto load_v = [&](int block) {
+    load_keys<Spec>(smem.v, smem.v_full, smem.v_free, v_ring, params.v, block, now());
+  };
+  bool more = find_tile<Spec>(params, 0, smem.tile);
 #pragma unroll 1
-  for (unsigned round = 0;; ++round) {
-    auto& written = smem.tiles[round % Smem<Spec>::kTiles];
-    find_tile<Spec>(params, round, written);
-    const auto& tile =
-        *gpu::opaque(&written);  // to be read again where it is needed: this thread has few registers
-    const int blocks = tile.blocks;
-    const int kv_head = blocks == 0 ? 0 : tile.head / params.problem.group;
-    const int batch = blocks == 0 ? 0 : tile.batch;
-    const auto load_k = [&](int block) {
-      load_keys<Spec>(smem.k, smem.k_full, smem.k_free, k_ring, params.k, block, kv_head, batch);
-    };
-    const auto load_v = [&](int block) {
-      load_keys<Spec>(smem.v, smem.v_full, smem.v_free, v_ring, params.v, block, kv_head, batch);
-    };
+  for (unsigned round = 0; more; ++round) {
+    const int blocks = now().blocks;
     // The first tile needs Q as soon as K. Later ones find their slot of Q in use for longer than their stage
     // of K.
-    if (round == 0 || blocks == 0) load_queries<Spec>(params, smem, q_ring, tile);
-    if (blocks == 0) return;
+    if (round == 0) load_queries<Spec>(params, smem, q_ring, now());
     load_k(blocks - 1);
-    if (round != 0) load_queries<Spec>(params, smem, q_ring, *gpu::opaque(&tile));
+    if (round != 0) load_queries<Spec>(params, smem, q_ring, now());
+    more = find_tile<Spec>(params, round + 1, smem.next_tile);
+    if (more && params.prefetch) prefetch_tile<Spec>(params, *gpu::opaque(&smem.next_tile));
 #pragma unroll 1
     for (int block = blocks - 2; block >= 0; --block) {
       load_k(block);
       load_v(block + 1);
     }
     load_v(0);
+    if (more) smem.tile = smem.next_tile;
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "kernels/hopper_forward/tiles.cuh"
 #include "primitives/barrier.h"
+#include "primitives/bits.h"
 #include "primitives/convert.h"
 #include "primitives/ldmatrix.h"
 #include "primitives/math.h"
@@ -40,10 +41,13 @@ struct Rows {
   const Params& params;
   Smem<Spec>& smem;
   int warpgroup;
-  int thread;            // of the warpgroup
-  unsigned round = ~0U;  // of the last tile that next_tile() found
+  int thread;  // of the warpgroup, and warp
+  int warp;
+  unsigned round = ~0U;  // of the tile
   int first_row;         // of the warpgroup in the tile, packed
-  int seen_by_all;       // blocks of keys
+  int seen;              // blocks of keys
+  int unseen;            // blocks of keys behind them that only other warpgroups see
+  int seen_by_all;       // blocks of keys that all rows see to the end
   Ring<kTuning.stages> k_ring, v_ring;
   Ring<kTuning.q_slots> q_ring;
 
@@ -57,38 +61,26 @@ struct Rows {
   bool grown;
 
   __device__ __forceinline__ Rows(const Params& all_params, Smem<Spec>& shared, int number)
-      : params(all_params), smem(shared), warpgroup(number), thread(gpu::thread_index() % kWarpgroup) {}
-
-  // O has a value, if one that is not used, before the first tile rescales it.
-  __device__ __forceinline__ void clear() {
-#pragma unroll
-    for (int i = 0; i < Spec::head_dim / 2; ++i) O[i] = 0;
-  }
+      : params(all_params),
+        smem(shared),
+        warpgroup(number),
+        thread(gpu::thread_index() % kWarpgroup),
+        warp(gpu::warp_index() % 4) {}
 
   // ---- Tiles ----
 
-  // Waits for the next tile's note and its Q; false when there is no tile left.
+  // Goes to the block's next tile, and waits for its Q; false when there is none.
   __device__ __forceinline__ bool next_tile() {
+    Tile tile;
+    if (!find_tile<Spec>(params, ++round, tile)) return false;
+    const ForwardParams& p = params.problem;
+    first_row = tile.first_row + warpgroup * kWarpgroupRows;
+    seen = blocks_of_warpgroup<Spec>(p, tile, warpgroup);
+    unseen = tile.blocks - seen;
+    seen_by_all = p.visible_keys(first_row / p.pack) / kKeys;
     wait_full(smem.q_full[warpgroup], q_ring);
-    ++round;
-    const Tile<kMath>& note = note_of(round);
-    if (note.blocks == 0) return false;
     if constexpr (kTuning.q_in_registers) load_queries();
     return true;
-  }
-  __device__ __forceinline__ const Tile<kMath>& note_of(unsigned tile) const {
-    return smem.tiles[tile % Smem<Spec>::kTiles];
-  }
-  // Of the blocks of keys of a tile, the last ones may be seen by later warpgroups alone.
-  __device__ __forceinline__ int unseen(const Tile<kMath>& note) const {
-    return kTuning.skip_unseen ? note.blocks - note.seen[warpgroup] : 0;
-  }
-
-  // From now on the softmax is that of this tile.
-  __device__ __forceinline__ void enter(const Tile<kMath>& note) {
-    first_row = note.first_row + warpgroup * kWarpgroupRows;
-    seen_by_all = note.seen_by_all[warpgroup];
-    fresh = true;
   }
 
   // ---- Matrix products ----
@@ -182,7 +174,7 @@ struct Rows {
     const float scale = params.problem.scale_log2e;
     // Where no key has been seen this is infinite, or NaN while there still is none: then m stays -inf.
     const float growth = fmaxf(largest[0] * scale - m[0], largest[1] * scale - m[1]);
-    grown = !kTuning.lazy_rescale || gpu::any_lane(growth > kLazyGrowth);
+    grown = gpu::any_lane(growth > kLazyGrowth);
     if (!grown) return;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
@@ -234,9 +226,11 @@ struct Rows {
 
   // ---- Results ----
 
-  // O / l through shared memory to global memory, and the LSE.
-  __device__ __forceinline__ void store(const Tile<kMath>& done, const float (&row_m)[2],
+  // O / l and the LSE of the block's tile `tile_round` to global memory.
+  __device__ __forceinline__ void store(unsigned tile_round, const float (&row_m)[2],
                                         const float (&row_l)[2]) {
+    Tile done;
+    find_tile<Spec>(params, tile_round, done);
     float inverse[2];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
@@ -246,9 +240,17 @@ struct Rows {
       inverse[r] = sum == 0 ? 0.0F : 1.0F / sum;
       store_lse(done, done.first_row + warpgroup * kWarpgroupRows + lane_row() + 8 * r, row_m[r], sum);
     }
+    if constexpr (kTuning.out == Out::registers) {
+      store_from_registers(done, inverse);
+    } else {
+      store_by_tma(done, inverse);
+    }
+  }
+
+  __device__ __forceinline__ void store_by_tma(const Tile& done, const float (&inverse)[2]) {
     unsigned char* place = smem.q[warpgroup][q_ring.stage];
-    if constexpr (kTuning.own_out) {
-      place = smem.own_out[warpgroup];
+    if constexpr (kTuning.out == Out::own_place) {
+      place = smem.out[warpgroup];
       if (thread == 0) gpu::tma_store_wait_read<0>();  // of the tile before
     }
     sync_warpgroup();
@@ -274,13 +276,71 @@ struct Rows {
                           done.head / pack, done.batch);
       }
       gpu::tma_store_commit();
-      if constexpr (!kTuning.own_out) gpu::tma_store_wait_read<0>();
+      if constexpr (kTuning.out == Out::place_of_q) gpu::tma_store_wait_read<0>();
     }
-    if constexpr (!kTuning.own_out) release(smem.q_free[warpgroup], q_ring);
+    if constexpr (kTuning.out == Out::place_of_q) release(smem.q_free[warpgroup], q_ring);
   }
 
-  __device__ __forceinline__ void store_lse(const Tile<kMath>& done, int row, float row_m,
-                                            float row_l) const {
+  // The four lanes of a row have two columns each of every 8. They exchange them until each has 8 columns of
+  // every 32: 16 bytes to store at once, next to those of the others.
+  __device__ __forceinline__ void store_from_registers(const Tile& done, const float (&inverse)[2]) const {
+    const ForwardParams& p = params.problem;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int row = done.first_row + warpgroup * kWarpgroupRows + lane_row() + 8 * r;
+      const bool exists = row < p.q_rows * p.pack;
+      const int head = done.head + (p.pack == 1 ? 0 : row % p.pack);
+      T* to = static_cast<T*>(p.out.data) + done.batch * p.out.batch_stride + head * p.out.head_stride +
+              (p.pack == 1 ? row : row / p.pack) * p.out.row_stride;
+#pragma unroll
+      for (int i = 0; i < Spec::head_dim / 32; ++i) {
+        uint32_t word[4];
+#pragma unroll
+        for (int g = 0; g < 4; ++g) {
+          const int at = 4 * (4 * i + g) + 2 * r;
+          word[g] = gpu::pack<T>(O[at] * inverse[r], O[at + 1] * inverse[r]);
+        }
+        transpose_in_quad(word);
+        const int column = 32 * i + 8 * (gpu::lane_index() % 4);
+        if (exists) store_columns(to, column, p.head_dim - column, {word[0], word[1], word[2], word[3]});
+      }
+    }
+  }
+
+  // Word g of lane t of a quad becomes word t of lane g.
+  static __device__ __forceinline__ void transpose_in_quad(uint32_t (&word)[4]) {
+    const bool odd = gpu::lane_index() % 2 == 1;
+    const bool upper = gpu::lane_index() % 4 >= 2;
+    exchange(word[0], word[1], odd, 1);
+    exchange(word[2], word[3], odd, 1);
+    exchange(word[0], word[2], upper, 2);
+    exchange(word[1], word[3], upper, 2);
+  }
+
+  // The lower lane's `second` and the upper lane's `first` change places.
+  static __device__ __forceinline__ void exchange(uint32_t& first, uint32_t& second, bool is_upper,
+                                                  int lane_mask) {
+    const float given = gpu::as_float(is_upper ? first : second);
+    const uint32_t taken = gpu::as_bits(gpu::shuffle_xor(given, lane_mask));
+    (is_upper ? first : second) = taken;
+  }
+
+  // Eight columns, or those of them that there are.
+  static __device__ __forceinline__ void store_columns(T* row, int column, int left,
+                                                       const gpu::Chunk& chunk) {
+    if (left >= 8) {
+      gpu::store_global(reinterpret_cast<gpu::Chunk*>(row + column), chunk);
+      return;
+    }
+    const uint32_t word[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      if (i < left)
+        gpu::store_global(row + column + i, T{static_cast<uint16_t>(word[i / 2] >> 16 * (i % 2))});
+    }
+  }
+
+  __device__ __forceinline__ void store_lse(const Tile& done, int row, float row_m, float row_l) const {
     const ForwardParams& p = params.problem;
     if (p.lse == nullptr || gpu::lane_index() % 4 != 0 || row >= p.q_rows * p.pack) return;
     const int64_t head = int64_t{done.batch} * p.q_heads + done.head + row % p.pack;
@@ -326,11 +386,12 @@ struct Rows {
   __device__ __forceinline__ void skip_values(int blocks) { skip(smem.v_full, smem.v_free, v_ring, blocks); }
   // Q in registers has been released when it was loaded, and the place that O takes is when O has left it.
   __device__ __forceinline__ void release_queries() {
-    if constexpr (!kTuning.q_in_registers && kTuning.own_out) release(smem.q_free[warpgroup], q_ring);
+    if constexpr (!kTuning.q_in_registers && kTuning.out != Out::place_of_q)
+      release(smem.q_free[warpgroup], q_ring);
   }
   // Before the end: shared memory has to outlive the stores that read it.
   __device__ __forceinline__ void wait_for_stores() const {
-    if (thread == 0) gpu::tma_store_wait_read<0>();
+    if (kTuning.out != Out::registers && thread == 0) gpu::tma_store_wait_read<0>();
   }
 
   // Only before the wgmma that reads the place: once one warp has released it, the barrier may move on under
@@ -346,8 +407,8 @@ struct Rows {
     ring.advance();
   }
 
-  // Stages that the warpgroup does not read. Who releases a stage has to wait for it, or it might release it
-  // for the turn before; the others must not, since the barrier may move on under them.
+  // Stages that the warpgroup does not read. The thread that releases a stage has to wait for it, or it might
+  // release it for the turn before; no other may, not even of its warp: the barrier may move on under it.
   template <int kStages>
   __device__ __forceinline__ void skip(uint64_t (&full)[kStages], uint64_t (&free)[kStages],
                                        Ring<kStages>& ring, int blocks) {
@@ -364,14 +425,11 @@ struct Rows {
 
   // The tensor cores in turn: a warpgroup issues its products, then the next one does.
   __device__ __forceinline__ void wait_for_turn() {
-    if constexpr (kTuning.take_turns)
-      gpu::named_barrier_sync(number(Barrier::turn, warpgroup), 2 * kWarpgroup);
+    gpu::named_barrier_sync(number(Barrier::turn, warpgroup), 2 * kWarpgroup);
   }
   __device__ __forceinline__ void pass_turn() {
-    if constexpr (kTuning.take_turns) {
-      gpu::named_barrier_arrive(number(Barrier::turn, warpgroup + 1 == kMath ? 0 : warpgroup + 1),
-                                2 * kWarpgroup);
-    }
+    gpu::named_barrier_arrive(number(Barrier::turn, warpgroup + 1 == kMath ? 0 : warpgroup + 1),
+                              2 * kWarpgroup);
   }
 
   static __device__ __forceinline__ int number(Barrier barrier, int of_warpgroup) {

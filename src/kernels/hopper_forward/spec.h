@@ -13,8 +13,8 @@ inline constexpr int kWarpgroup = 128;     // threads
 inline constexpr int kWarpgroupRows = 64;  // query rows per warpgroup: the height of a wgmma
 inline constexpr int kMaxPack = kWarpgroupRows;
 
-// How a math warpgroup orders its work: joint.cuh, ahead.cuh.
-enum class Schedule { joint, ahead };
+// How O leaves: through shared memory of its own or that of Q, by TMA, or straight from registers.
+enum class Out { own_place, place_of_q, registers };
 
 struct Tuning {         // every field but head_dim changes speed, never what is computed
   int head_dim;         // compiled; smaller ones are filled up with zeros by TMA
@@ -23,43 +23,33 @@ struct Tuning {         // every field but head_dim changes speed, never what is
   int stages;           // tiles of K, and of V, in shared memory
   int q_slots;          // tiles of Q in shared memory
   bool q_in_registers;  // Q as the register operand of Q K^T: its slot is free again at once
-  bool own_out;         // O leaves through shared memory of its own, else through that of Q
-  Schedule schedule;
-  bool carry_over;    // the next tile's first Q K^T is issued with this tile's last P V; needs own_out
-  bool take_turns;    // warpgroups issue their matrix products one after the other
-  bool lazy_rescale;  // O is rescaled only when a row's maximum has grown by more than kLazyGrowth
-  bool skip_unseen;  // blocks of keys that only later warpgroups of the tile see are not computed by the others
+  Out out;
 
   FLASHMOE_HD constexpr int tile_q() const { return kWarpgroupRows * math_warpgroups; }
   FLASHMOE_HD constexpr int threads() const { return kWarpgroup * (math_warpgroups + 1); }
 };
 
-// P reaches at most 2^8 then, which fp16 and bf16 hold as exactly as 1.
+// O is rescaled only when a row's maximum has grown by more than this power of two. P then reaches at most
+// 2^8, which fp16 and bf16 hold as exactly as 1.
 inline constexpr float kLazyGrowth = 8;
 
 // Those that dispatch chooses come first, then those that benches compare them with. Figures: NOTES.md.
 // clang-format off
 inline constexpr Tuning kTunings[] = {
-    // head_dim, keys, warpgroups, stages, Q slots, Q in registers, own O, schedule, carry over, turns, lazy, skip
-    {64, 128, 3, 4, 2, false, true, Schedule::joint, true, true, true, true},
-    {64, 128, 2, 4, 2, true, true, Schedule::joint, true, true, true, true},
-    {96, 128, 2, 3, 1, true, true, Schedule::joint, true, true, true, true},
-    {128, 128, 2, 2, 1, true, true, Schedule::joint, true, true, true, true},
-    {192, 80, 2, 2, 1, false, true, Schedule::joint, true, true, true, true},
-    {256, 80, 2, 2, 1, false, false, Schedule::joint, false, true, true, true},
-    {64, 64, 3, 6, 2, false, true, Schedule::ahead, true, false, true,false},
-    {64, 64, 3, 6, 2, true, true, Schedule::ahead, true, false, true,false},
-    {64, 64, 2, 6, 2, true, true, Schedule::ahead, true, false, true, true},
-    {64, 96, 2, 5, 2, true, true, Schedule::ahead, true, false, true, true},
-    {64, 112, 2, 4, 2, true, true, Schedule::ahead, true, false, true,false},
-    {128, 64, 2, 4, 1, true, true, Schedule::ahead, true, false, true,false},
-    {128, 80, 2, 3, 1, false, true, Schedule::ahead, true, false, true, true},
-    {128, 128, 2, 2, 1, true, true, Schedule::joint, true, false, true, true},
-    {256, 80, 2, 2, 1, false, false, Schedule::joint, false, false, true, true},
-    {256, 64, 2, 2, 1, false, false, Schedule::joint, false, true, true, true},
-    {64, 128, 3, 4, 2, false, true, Schedule::joint, true, false, true, true},
-    {64, 128, 3, 4, 2, false, true, Schedule::joint, true, true, true, false},
-    {128, 128, 2, 2, 1, true, true, Schedule::joint, true, true, true, false},
+    // head_dim, keys, warpgroups, stages, Q slots, Q in registers
+    {64, 128, 3, 4, 2, false, Out::own_place},
+    {64, 128, 2, 4, 2, true, Out::own_place},
+    {96, 128, 2, 3, 1, true, Out::own_place},
+    {128, 128, 2, 2, 1, true, Out::own_place},
+    {192, 80, 2, 2, 1, false, Out::own_place},
+    {256, 80, 2, 2, 1, false, Out::registers},
+    {64, 64, 3, 8, 2, false, Out::own_place},
+    {64, 112, 3, 4, 2, false, Out::own_place},
+    {128, 128, 2, 3, 1, true, Out::registers},
+    {128, 64, 2, 4, 1, true, Out::own_place},
+    {128, 160, 2, 2, 1, false, Out::registers},
+    {256, 80, 2, 2, 1, false, Out::place_of_q},
+    {256, 64, 2, 2, 1, false, Out::registers},
 };
 // clang-format on
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
@@ -100,11 +90,10 @@ struct Spec {
   static constexpr int key_steps = tile_kv / 16;   // over the keys of a stage
 
   static_assert(head_dim % slab_columns == 0 && tile_kv % 16 == 0 && tile_kv <= 256);
-  // A warpgroup that sees none of a tile's last blocks of keys goes past them while others still need them: that must not
-  // take all stages.
-  static_assert((math_warpgroups - 1) * kWarpgroupRows <= (tuning.stages - 1) * tile_kv);
-  static_assert(tuning.own_out || (!tuning.carry_over && !tuning.q_in_registers && tuning.q_slots == 1),
-                "O takes the place of Q once the tile is done");
+  // The next tile's first Q K^T is issued with this tile's last P V, unless O has to leave through Q's place
+  // first.
+  static constexpr bool carries_over = tuning.out != Out::place_of_q;
+  static_assert(carries_over || (!tuning.q_in_registers && tuning.q_slots == 1));
 };
 
 }  // namespace flashmoe::kernels::hopper_forward

@@ -11,45 +11,44 @@
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
-// Blocks of keys that hold all that this packed row sees, and those that it sees to the end.
+// Blocks of keys that hold all that packed rows before `end` see.
 template <class Spec>
-__device__ __forceinline__ int blocks_seen(const ForwardParams& p, int row) {
-  const int keys = p.visible_keys(row / p.pack);
+__device__ __forceinline__ int blocks_seen(const ForwardParams& p, int end) {
+  const int packed_rows = p.q_rows * p.pack;
+  const int keys = p.visible_keys(((end < packed_rows ? end : packed_rows) - 1) / p.pack);
   return keys == 0 ? 1 : (keys + Spec::tile_kv - 1) / Spec::tile_kv;
 }
-template <class Spec>
-__device__ __forceinline__ int blocks_seen_whole(const ForwardParams& p, int row) {
-  return p.visible_keys(row / p.pack) / Spec::tile_kv;
-}
 
-// The block's tile number `round`, with no blocks when there is none. Where work per tile falls from first to
-// last (causal), a block that begins a round with the longest begins the next with the shortest: sums stay
-// even without a counter that all blocks share, and nothing has to be reset between launches.
+// The block's tile number `round`; false when there is none. Where work per tile falls from first to last
+// (causal), a block that begins a round with the longest begins the next with the shortest: sums stay even
+// without a counter that all blocks share, and nothing has to be reset between launches. Loader and math
+// warpgroups each work it out for themselves: what a warp reads from shared memory the compiler takes for
+// different in every lane, and loops and addresses that follow from it cost 7 % of the speed.
 template <class Spec>
-__device__ __forceinline__ void find_tile(const Params& params, unsigned round,
-                                          Tile<Spec::math_warpgroups>& tile) {
+__device__ __forceinline__ bool find_tile(const Params& params, unsigned round, Tile& tile) {
   const ForwardParams& p = params.problem;
   const unsigned block = gpu::block_index();
   const unsigned number = round * params.blocks + (round % 2 == 0 ? block : params.blocks - 1 - block);
-  tile.blocks = 0;
-  if (number >= params.tiles) return;
+  if (number >= params.tiles) return false;
   const TileOrder::Tile place = p.order.tile(number);
   tile.batch = place.batch;
   tile.head = place.head * p.pack;
+  tile.kv_head = tile.head / p.group;
   tile.first_row = place.q_tile * Spec::tile_q;
-  const int last_row = p.q_rows * p.pack - 1;
-#pragma unroll
-  for (int w = 0; w < Spec::math_warpgroups; ++w) {
-    const int first = tile.first_row + w * kWarpgroupRows;
-    const int last = first + kWarpgroupRows - 1 < last_row ? first + kWarpgroupRows - 1 : last_row;
-    tile.seen[w] = blocks_seen<Spec>(p, last);
-    tile.seen_by_all[w] = blocks_seen_whole<Spec>(p, first);
-  }
-  tile.blocks = tile.seen[Spec::math_warpgroups - 1];  // later rows see no less
-  if constexpr (!Spec::tuning.skip_unseen) {
-#pragma unroll
-    for (int w = 0; w < Spec::math_warpgroups; ++w) tile.seen[w] = tile.blocks;
-  }
+  tile.blocks = blocks_seen<Spec>(p, tile.first_row + Spec::tile_q);
+  return true;
+}
+
+// Of the tile's blocks of keys, those up to the last one that a warpgroup sees: its rows may all see less
+// than the last row of the tile, or not exist. It goes past the others while other warpgroups still need
+// them, and may hold those up until it has come to a block that it sees: so that is one of those that are
+// here at the same time.
+template <class Spec>
+__device__ __forceinline__ int blocks_of_warpgroup(const ForwardParams& p, const Tile& tile, int warpgroup) {
+  const int first = tile.first_row + warpgroup * kWarpgroupRows;
+  const int seen = first >= p.q_rows * p.pack ? 1 : blocks_seen<Spec>(p, first + kWarpgroupRows);
+  const int least = tile.blocks - (Spec::tuning.stages - 1);
+  return seen < least ? least : seen;
 }
 
 // A place in a ring of kStages, and how often the ring has turned, modulo 2. Who fills it waits for `turn ^

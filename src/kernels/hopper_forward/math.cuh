@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Schedule `joint`: Q K^T of a block of keys is issued together with P V of the block before; the softmax
-// between them runs while the other warpgroups have the tensor cores.
+// The schedule of a math warpgroup: Q K^T of a block of keys is issued together with P V of the block before;
+// the softmax between them runs while the other warpgroups have the tensor cores.
 #pragma once
 
 #include "kernels/hopper_forward/rows.cuh"
@@ -8,9 +8,9 @@
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
 template <class Spec>
-class Joint {
+class Math {
  public:
-  __device__ __forceinline__ Joint(const Params& params, Smem<Spec>& smem, int warpgroup)
+  __device__ __forceinline__ Math(const Params& params, Smem<Spec>& smem, int warpgroup)
       : rows_(params, smem, warpgroup) {}
 
   __device__ __forceinline__ void run() {
@@ -19,7 +19,7 @@ class Joint {
     if (more) begin_tile();
     while (more) {
       walk_keys();
-      if constexpr (Spec::tuning.carry_over) {
+      if constexpr (Spec::carries_over) {
         more = rows_.next_tile();
         if (more) {
           change_tile();
@@ -41,30 +41,26 @@ class Joint {
 
   // From nothing to P of the tile's last block of keys.
   __device__ __forceinline__ void begin_tile() {
-    const auto& note = rows_.note_of(rows_.round);
-    rows_.enter(note);
-    rows_.skip_keys(rows_.unseen(note));
-    rows_.skip_values(rows_.unseen(note));
+    rows_.fresh = true;
+    rows_.skip_keys(rows_.unseen);
+    rows_.skip_values(rows_.unseen);
     rows_.wait_for_keys();
     rows_.issue_q_times_k(S_);
     gpu::wgmma_wait<0>();
     gpu::pin(S_);
     rows_.release_keys();
-    rows_.begin_softmax(S_, note.seen[rows_.warpgroup] - 1);
+    rows_.begin_softmax(S_, rows_.seen - 1);
     rows_.pack_p(S_);
   }
 
   // From P of the last block to P of the first one.
   __device__ __forceinline__ void walk_keys() {
-    const auto& note = rows_.note_of(rows_.round);
-    if constexpr (Spec::tuning.take_turns) {
 #pragma unroll 1
-      for (int i = rows_.unseen(note); i > 0; --i) {  // while the others see them
-        rows_.wait_for_turn();
-        rows_.pass_turn();
-      }
+    for (int i = rows_.unseen; i > 0; --i) {  // while the others see them
+      rows_.wait_for_turn();
+      rows_.pass_turn();
     }
-    int block = note.seen[rows_.warpgroup] - 2;
+    int block = rows_.seen - 2;
 #pragma unroll 1
     for (; block >= rows_.seen_by_all; --block) step<true>(block);
 #pragma unroll 1
@@ -91,21 +87,20 @@ class Joint {
 
   // The last P V of a tile, together with the beginning of the next.
   __device__ __forceinline__ void change_tile() {
-    const auto& note = rows_.note_of(rows_.round);
-    rows_.skip_keys(rows_.unseen(note));
+    rows_.skip_keys(rows_.unseen);
     issue_both();
     gpu::wgmma_wait<1>();
     gpu::pin(S_);
     rows_.release_keys();
-    rows_.enter(note);
     const float m[2] = {rows_.m[0], rows_.m[1]};
     const float l[2] = {rows_.l[0], rows_.l[1]};
-    rows_.begin_softmax(S_, note.seen[rows_.warpgroup] - 1);
+    rows_.begin_softmax(S_, rows_.seen - 1);
     gpu::wgmma_wait<0>();
     gpu::pin(rows_.O);
     rows_.release_values();
-    rows_.skip_values(rows_.unseen(note));
-    rows_.store(rows_.note_of(rows_.round - 1), m, l);
+    rows_.skip_values(rows_.unseen);
+    rows_.store(rows_.round - 1, m, l);
+    rows_.fresh = true;
     rows_.pack_p(S_);
   }
 
@@ -115,7 +110,7 @@ class Joint {
     gpu::wgmma_wait<0>();
     gpu::pin(rows_.O);
     rows_.release_values();
-    rows_.store(rows_.note_of(round), rows_.m, rows_.l);
+    rows_.store(round, rows_.m, rows_.l);
   }
 
   __device__ __forceinline__ void issue_both() {
