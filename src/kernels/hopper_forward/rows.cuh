@@ -41,8 +41,7 @@ struct Rows {
   const Params& params;
   Smem<Spec>& smem;
   int warpgroup;
-  int thread;  // of the warpgroup, and warp
-  int warp;
+  int thread;            // of the warpgroup
   unsigned round = ~0U;  // of the tile
   int first_row;         // of the warpgroup in the tile, packed
   int seen;              // blocks of keys
@@ -61,11 +60,7 @@ struct Rows {
   bool grown;
 
   __device__ __forceinline__ Rows(const Params& all_params, Smem<Spec>& shared, int number)
-      : params(all_params),
-        smem(shared),
-        warpgroup(number),
-        thread(gpu::thread_index() % kWarpgroup),
-        warp(gpu::warp_index() % 4) {}
+      : params(all_params), smem(shared), warpgroup(number), thread(gpu::thread_index() % kWarpgroup) {}
 
   // ---- Tiles ----
 
