@@ -4,6 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "kernels/forward_params.h"
 
 namespace flashmoe::dispatch {
 namespace {
@@ -171,10 +176,38 @@ TEST(Plan, CausalGridsBeginWithTheLongestTiles) {
   ForwardProblem p = problem(2, 16, 8192, 8192, 128);
   EXPECT_FALSE(plan_forward(p, true, gpu).last_first);
   p.mask = Mask::causal;
-  const auto plan = plan_forward(p, true, gpu);
+  const auto plan = plan_forward(p, true, gpu, {.kernel = ForwardKernel::ampere_forward});
   EXPECT_TRUE(plan.last_first);
   // K and V of one head have 4 MB: seven heads fit half of the 60 MB of L2.
   EXPECT_EQ(plan.heads_at_once, 7);
+}
+
+// How even the shares of work are that hopper_forward's blocks get: the mean over the largest.
+double evenness(const ForwardPlan& plan, const ForwardProblem& p, int sms) {
+  const kernels::TileOrder order(static_cast<int>((p.q_rows + plan.tile_q - 1) / plan.tile_q),
+                                 static_cast<int>(p.q_heads), static_cast<int>(p.batch), plan.heads_at_once,
+                                 plan.last_first);
+  std::vector<double> work(static_cast<std::size_t>(sms));
+  for (unsigned number = 0; number < plan.tiles; ++number) {
+    const unsigned round = number / plan.blocks, place = number % plan.blocks;
+    const int64_t end = std::min<int64_t>((order.tile(number).q_tile + 1) * plan.tile_q, p.q_rows);
+    const double blocks_of_keys = std::ceil(static_cast<double>(p.visible_keys(end - 1)) / plan.tile_kv);
+    work[round % 2 == 0 ? place : plan.blocks - 1 - place] += blocks_of_keys + 1.5;  // what any tile costs
+  }
+  const double sum = std::accumulate(work.begin(), work.end(), 0.0);
+  return sum / sms / *std::max_element(work.begin(), work.end());
+}
+
+TEST(Plan, HopperSharesOutCausalWorkEvenly) {
+  const auto& gpu = device::find("H200");
+  for (int64_t head_dim : {64, 128, 256}) {
+    for (int64_t rows : {512, 1024, 2048, 4096, 8192, 16384}) {
+      ForwardProblem p = problem(16384 / rows, 2048 / head_dim, rows, rows, head_dim);
+      p.mask = Mask::causal;
+      const auto plan = plan_forward(p, true, gpu, {.kernel = ForwardKernel::hopper_forward});
+      EXPECT_GE(evenness(plan, p, gpu.sms), rows < 4096 ? 0.92 : 0.97) << "D=" << head_dim << " S=" << rows;
+    }
+  }
 }
 
 TEST(Plan, ProgrammaticLaunchIsNeverOnUnaskedAndOnlyWhereItWorks) {
@@ -195,7 +228,8 @@ TEST(Plan, ProgrammaticLaunchIsNeverOnUnaskedAndOnlyWhereItWorks) {
   EXPECT_NE(on_text.find("programmatic launch: starts while"), std::string::npos) << on_text;
   const auto [kernel, kernel_text] = said(large, gpu, true);
   EXPECT_EQ(kernel, ProgrammaticLaunch::not_by_this_kernel);
-  EXPECT_NE(kernel_text.find("only small_forward and unsplit decode_forward can"), std::string::npos) << kernel_text;
+  EXPECT_NE(kernel_text.find("only small_forward and unsplit decode_forward can"), std::string::npos)
+      << kernel_text;
   const auto [ada, ada_text] = said(problem(1, 1, 128, 128, 64), device::find("L4"), true);
   EXPECT_EQ(ada, ProgrammaticLaunch::not_on_this_gpu);
   EXPECT_NE(ada_text.find("needs compute capability 9.0"), std::string::npos) << ada_text;

@@ -2,6 +2,7 @@
 // What all mutants include, before any name is redefined.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "model/mutants/registry.h"
 #include "numeric/half.h"
 #include "primitives/barrier.h"
+#include "primitives/bits.h"
 #include "primitives/chunk.h"
 #include "primitives/cluster.h"
 #include "primitives/convert.h"
@@ -27,6 +29,7 @@
 #include "primitives/memory.h"
 #include "primitives/mma.h"
 #include "primitives/named_barrier.h"
+#include "primitives/opaque.h"
 #include "primitives/proxy_fence.h"
 #include "primitives/setmaxnreg.h"
 #include "primitives/shared.h"
