@@ -9,6 +9,8 @@ JOBS ?= $(shell nproc)
 GENERATOR := $(shell command -v ninja >/dev/null && echo Ninja || echo "Unix Makefiles")
 NVCC := $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
 RELEASE := $(if $(NVCC),cuda,release)
+GPU := $(if $(NVCC),$(shell nvidia-smi -L 2>/dev/null | head -n 1))
+RUN_PRESET := $(if $(GPU),cuda,release)
 
 .PHONY: help
 help:  ## What there is to do
@@ -28,9 +30,14 @@ build-%: deps
 build: build-$(RELEASE)  ## Build everything this machine can build
 
 .PHONY: run
-run: build-release  ## Compute exact attention here, check it, and compare it with PyTorch where that is installed
+run: build-$(RUN_PRESET)  ## dent takes the attention kernel through its gates: ready, built, right, fast, reported
 	@scripts/python-env
-	@scripts/run-demo
+	@scripts/run-demo $(RUN_PRESET)
+
+.PHONY: compare
+compare: build-release  ## Compute exact attention here, check it, and compare it with PyTorch where that is installed
+	@scripts/python-env
+	@scripts/compare-with-pytorch
 
 .PHONY: test
 test:  ## Build and run every test that this machine can run

@@ -15,7 +15,8 @@ flashmoe::Tensor view(const dent_tensor& tensor) {
 
 void* allocate(void* context, std::size_t bytes) {
   auto& space = *static_cast<std::vector<std::byte>*>(context);
-  if (space.size() < bytes + flashmoe::kWorkspaceAlignment) space.resize(bytes + flashmoe::kWorkspaceAlignment);
+  if (space.size() < bytes + flashmoe::kWorkspaceAlignment)
+    space.resize(bytes + flashmoe::kWorkspaceAlignment);
   return flashmoe::Workspace::in(space.data(), space.size()).data;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A baseline without dependencies: out = softmax(q k^T / sqrt(D)) v, one row at a time. It knows nothing of dent; the
-// manifest gives its declaration, and dent writes the entry.
+// A baseline without dependencies: out = softmax(q k^T / sqrt(D)) v, one row at a time. It knows nothing of
+// dent; the manifest gives its declaration, and dent writes the entry.
 #include <cmath>
 #include <vector>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// flashmoe's CUDA kernels behind the one C function that dent calls. Launches on the stream it is given and does not wait.
+// flashmoe's CUDA kernels behind the one C function that dent calls. Launches on the stream it is given and
+// does not wait.
 #include <cuda_runtime.h>
 #include <dent/kernel.h>
 #include <flashmoe/attention.h>
@@ -10,7 +11,8 @@ namespace {
 
 flashmoe::Tensor view(const dent_tensor& tensor) {
   const auto dtype = tensor.dtype == DENT_BF16 ? flashmoe::DType::bf16 : flashmoe::DType::fp16;
-  return flashmoe::Tensor::dense(tensor.data, dtype, {tensor.sizes[0], tensor.sizes[1], tensor.sizes[2], tensor.sizes[3]});
+  return flashmoe::Tensor::dense(tensor.data, dtype,
+                                 {tensor.sizes[0], tensor.sizes[1], tensor.sizes[2], tensor.sizes[3]});
 }
 
 // Grows with the largest problem so far; calls come one at a time, on one stream.

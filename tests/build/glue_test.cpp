@@ -18,10 +18,14 @@ std::string glue(const std::string& declaration, bool cuda = false) {
 }
 
 TEST(Glue, MatchesParametersByName) {
-  const std::string source = glue("void attend(float* out, const float *q, const float* k, const float* v, int S, float scale)");
-  EXPECT_NE(source.find("attend((float*)call->outputs[0].data, (const float *)call->inputs[0].data, (const float*)call->inputs[1].data, "
-                        "(const float*)call->inputs[2].data, (int)number(call, \"S\"), (float)number(call, \"scale\"))"),
-            std::string::npos)
+  const std::string source =
+      glue("void attend(float* out, const float *q, const float* k, const float* v, int S, float scale)");
+  EXPECT_NE(
+      source.find(
+          "attend((float*)call->outputs[0].data, (const float *)call->inputs[0].data, (const "
+          "float*)call->inputs[1].data, "
+          "(const float*)call->inputs[2].data, (int)number(call, \"S\"), (float)number(call, \"scale\"))"),
+      std::string::npos)
       << source;
 }
 
@@ -57,7 +61,8 @@ TEST(Glue, TellsADeclarationFromAName) {
 TEST(Sha256, GivesThePublishedDigests) {
   EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(sha256(std::string(1000000, 'a')), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  EXPECT_EQ(sha256(std::string(1000000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
 TEST(Ptxas, ReadsResourcesOfEveryKernel) {
@@ -65,7 +70,8 @@ TEST(Ptxas, ReadsResourcesOfEveryKernel) {
       "ptxas info    : Compiling entry function '_Z4copyPfPKf' for 'sm_90a'\n"
       "ptxas info    : Function properties for _Z4copyPfPKf\n"
       "    256 bytes stack frame, 12 bytes spill stores, 20 bytes spill loads\n"
-      "ptxas info    : Used 40 registers, used 1 barriers, 256 bytes cumulative stack size, 50000 bytes smem\n"
+      "ptxas info    : Used 40 registers, used 1 barriers, 256 bytes cumulative stack size, 50000 bytes "
+      "smem\n"
       "ptxas info    : Compiling entry function 'second' for 'sm_80'\n"
       "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
       "ptxas info    : Used 8 registers\n");

@@ -43,7 +43,8 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 }
 
 void expect_mentions(const std::string& text, std::initializer_list<const char*> words) {
-  for (const char* word : words) EXPECT_NE(text.find(word), std::string::npos) << word << " is not in: " << text;
+  for (const char* word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << word << " is not in: " << text;
 }
 
 TEST(Manifest, NeedsNoMoreThanElevenLines) {
@@ -57,31 +58,37 @@ TEST(Manifest, NeedsNoMoreThanElevenLines) {
 TEST(Manifest, AnswersAnUnknownKeyWithTheNearestOne) {
   expect_mentions(error_of(replaced(kMinimal, "entry =", "entyr = \"a\"\nentry =")),
                   {"line 4", "kernel.entyr", "no such key", "did you mean \"entry\"?"});
-  expect_mentions(error_of(kMinimal + "[perfomance]\nseconds = 1\n"), {"perfomance", "did you mean \"performance\"?"});
-  expect_mentions(error_of(kMinimal + "[performance]\nzzzzzz = 1\n"), {"performance.zzzzzz", "accepted here are", "seconds"});
+  expect_mentions(error_of(kMinimal + "[perfomance]\nseconds = 1\n"),
+                  {"perfomance", "did you mean \"performance\"?"});
+  expect_mentions(error_of(kMinimal + "[performance]\nzzzzzz = 1\n"),
+                  {"performance.zzzzzz", "accepted here are", "seconds"});
 }
 
 TEST(Manifest, SaysWhatIsMissing) {
   expect_mentions(error_of(replaced(kMinimal, "version = 1", "")), {"version", "reads version 1"});
   expect_mentions(error_of(replaced(kMinimal, "version = 1", "version = 2")), {"version", "is 2"});
   expect_mentions(error_of(replaced(kMinimal, "entry = \"run\"", "")), {"entry", "missing"});
-  expect_mentions(error_of(replaced(kMinimal, "python = \"old:run\"", "python = \"old\"")), {"baseline.old.python", "module:function"});
+  expect_mentions(error_of(replaced(kMinimal, "python = \"old:run\"", "python = \"old\"")),
+                  {"baseline.old.python", "module:function"});
   expect_mentions(error_of(replaced(kMinimal, "S = 32", "")), {"neither Sq nor S"});
-  expect_mentions(error_of(replaced(kMinimal, "sources = [\"kernel.cpp\"]", "")), {"one of sources, library and python"});
+  expect_mentions(error_of(replaced(kMinimal, "sources = [\"kernel.cpp\"]", "")),
+                  {"one of sources, library and python"});
 }
 
 TEST(Manifest, RefusesValuesOfTheWrongKind) {
   expect_mentions(error_of(replaced(kMinimal, "S = 32", "S = \"32\"")), {"shapes[0].S", "must be a number"});
   expect_mentions(error_of(kMinimal + "[performance]\nseconds = -1\n"), {"must be above 0"});
-  expect_mentions(error_of(replaced(kMinimal, "attention.forward", "attention.backward")), {"accepted are attention.forward"});
+  expect_mentions(error_of(replaced(kMinimal, "attention.forward", "attention.backward")),
+                  {"accepted are attention.forward"});
   expect_mentions(error_of("version = 1\n[kernel\n"), {"line 2"});
   expect_mentions(error_of(kMinimal + "[[shapes]]\nname = \"tiny\"\nS = 64\n"), {"\"tiny\" is there twice"});
 }
 
 TEST(Manifest, ReplacesVariablesOfTheEnvironment) {
   setenv("DENT_TEST_FOLDER", "/opt/x", 1);
-  const Project project =
-      parse(replaced(kMinimal, "entry = \"run\"", "entry = \"run\"\nlink = [\"${DENT_TEST_FOLDER}/a.so\", \"${DENT_TEST_NONE:-up}/b.so\"]"));
+  const Project project = parse(
+      replaced(kMinimal, "entry = \"run\"",
+               "entry = \"run\"\nlink = [\"${DENT_TEST_FOLDER}/a.so\", \"${DENT_TEST_NONE:-up}/b.so\"]"));
   EXPECT_EQ(project.kernel.link, (std::vector<std::string>{"/opt/x/a.so", "up/b.so"}));
 }
 

@@ -27,7 +27,8 @@ class ScratchProject {
  public:
   ScratchProject() {
     static int count = 0;
-    folder_ = std::filesystem::temp_directory_path() / ("dent test " + std::to_string(getpid()) + "-" + std::to_string(count++));
+    folder_ = std::filesystem::temp_directory_path() /
+              ("dent test " + std::to_string(getpid()) + "-" + std::to_string(count++));
     std::filesystem::create_directories(folder_);
   }
   ~ScratchProject() {
@@ -38,7 +39,9 @@ class ScratchProject {
   ScratchProject& operator=(const ScratchProject&) = delete;
 
   const std::filesystem::path& folder() const { return folder_; }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+  }
   std::string read(const std::string& name) const {
     std::ifstream stream(folder_ / name);
     std::ostringstream text;
@@ -49,13 +52,19 @@ class ScratchProject {
   // y = 2 x from the library of test kernels, a few shapes, measured for an instant each.
   void write_scale_manifest(const std::string& entry, const std::string& more = {}) const {
     const std::string library = std::string("library = \"") + DENT_TEST_KERNELS + "\"";
-    write("dent.toml", "version = 1\nname = \"scale\"\n"
-                       "shapes = [{ name = \"tiny\", n = 37 }, { name = \"small\", n = 1000 }]\n"
-                       "[kernel]\n" + library + "\nentry = \"" + entry + "\"\n"
-                       "[baseline.plain]\n" + library + "\nentry = \"right\"\n"
-                       "[operator]\nname = \"scale\"\n"
-                       "inputs.x = { shape = [\"n\"] }\noutputs.y = { shape = [\"n\"] }\n"
-                       "reference = { " + library + ", entry = \"reference\" }\n" + more);
+    write("dent.toml",
+          "version = 1\nname = \"scale\"\n"
+          "shapes = [{ name = \"tiny\", n = 37 }, { name = \"small\", n = 1000 }]\n"
+          "[kernel]\n" +
+              library + "\nentry = \"" + entry +
+              "\"\n"
+              "[baseline.plain]\n" +
+              library +
+              "\nentry = \"right\"\n"
+              "[operator]\nname = \"scale\"\n"
+              "inputs.x = { shape = [\"n\"] }\noutputs.y = { shape = [\"n\"] }\n"
+              "reference = { " +
+              library + ", entry = \"reference\" }\n" + more);
   }
 
   std::vector<std::string> command(std::vector<std::string> arguments) const {
@@ -65,12 +74,14 @@ class ScratchProject {
   }
 
   // stdout and stderr apart, through a shell.
-  Ran dent(const std::vector<std::string>& arguments, double seconds = 120, const std::string& before = {}) const {
+  Ran dent(const std::vector<std::string>& arguments, double seconds = 120,
+           const std::string& before = {}) const {
     std::string line = before;
     for (const std::string& word : command(arguments)) line += " '" + word + "'";
     line += " >'" + (folder_ / "stdout").string() + "' 2>'" + (folder_ / "stderr").string() + "'";
     const Finished finished = run({.argv = {"/bin/sh", "-c", line}}, seconds);
-    return {finished.ending.kind == Ending::Kind::exited ? finished.ending.code : -1, read("stdout"), read("stderr")};
+    return {finished.ending.kind == Ending::Kind::exited ? finished.ending.code : -1, read("stdout"),
+            read("stderr")};
   }
 
  private:

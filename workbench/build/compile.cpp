@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -45,6 +46,13 @@ std::string hash_of(const std::vector<std::string>& files, const std::string& co
 
 std::string joined(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " ")); }
 
+bool names_architecture(const std::vector<std::string>& flags) {
+  return std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
+    return flag.rfind("-arch", 0) == 0 || flag.rfind("-gencode", 0) == 0 ||
+           flag.rfind("--gpu-architecture", 0) == 0;
+  });
+}
+
 class Build {
  public:
   Build(const Project& project, const Kernel& kernel, const BuildOptions& options)
@@ -66,7 +74,8 @@ class Build {
   void compile_sources() {
     const bool cuda = kernel_.device == DeviceKind::cuda;
     std::vector<std::string> sources;
-    for (const std::string& source : kernel_.sources) sources.push_back((project_.directory / source).lexically_normal());
+    for (const std::string& source : kernel_.sources)
+      sources.push_back((project_.directory / source).lexically_normal());
     if (is_declaration(kernel_.entry)) {
       const fs::path glue = folder_ / (cuda ? "dent_entry.cu" : "dent_entry.cpp");
       const std::string text = glue_source(kernel_.entry, project_.op, project_.shapes.front(), cuda);
@@ -76,7 +85,7 @@ class Build {
     for (const std::string& source : sources) {
       if (!fs::exists(source)) return fail(fmt::format("source {} is not there", source));
     }
-    const Toolchain tools = toolchain(cuda);
+    const Toolchain tools = toolchain(cuda, names_architecture(kernel_.flags));
     std::vector<std::vector<std::string>> commands;
     std::vector<std::string> objects;
     for (std::size_t i = 0; i < sources.size(); ++i) {
@@ -115,11 +124,14 @@ class Build {
     if (!kernel_.build.empty() && !execute({"/bin/sh", "-c", kernel_.build}, {})) return;
     if (!fs::exists(made)) return fail(fmt::format("the build made no {}", made.string()));
     // What is measured is a copy that no later build can change under us.
-    const fs::path copy = folder_ / "kernel.so.new";
-    fs::copy_file(made, copy, fs::copy_options::overwrite_existing);
-    fs::rename(copy, built_.library);
+    if (sha256_of_file(made) != sha256_of_file(built_.library)) {
+      const fs::path copy = folder_ / "kernel.so.new";
+      fs::copy_file(made, copy, fs::copy_options::overwrite_existing);
+      fs::rename(copy, built_.library);
+    }
     std::vector<std::string> inputs{made};
-    for (const std::string& source : kernel_.sources) inputs.push_back((project_.directory / source).lexically_normal());
+    for (const std::string& source : kernel_.sources)
+      inputs.push_back((project_.directory / source).lexically_normal());
     finish(std::move(inputs), kernel_.build);
   }
 
@@ -127,7 +139,10 @@ class Build {
     if (item.rfind('-', 0) == 0) return {item};
     const fs::path file = (project_.directory / item).lexically_normal();
     if (file.extension() != ".so") return {file};
-    return {file, "-Wl,-rpath," + file.parent_path().string()};
+    // Found again when it is loaded. nvcc does not take -Wl.
+    const std::string folder = file.parent_path().string();
+    if (kernel_.device == DeviceKind::cuda) return {file, "-Xlinker", "-rpath=" + folder};
+    return {file, "-Wl,-rpath," + folder};
   }
 
   bool execute(const std::vector<std::string>& command,
@@ -136,8 +151,8 @@ class Build {
     std::error_code ignored;
     fs::remove(log, ignored);
     const double left = project_.limits.build_seconds - built_.seconds;
-    const Finished finished =
-        dent::run({.argv = command, .environment = environment, .directory = project_.directory, .log = log}, left);
+    const Finished finished = dent::run(
+        {.argv = command, .environment = environment, .directory = project_.directory, .log = log}, left);
     built_.seconds += finished.seconds;
     built_.log += "$ " + joined(command) + "\n" + finished.output;
     built_.how = finished.ending.kind;
@@ -148,7 +163,9 @@ class Build {
   static std::string first_error(const Finished& finished, const std::string& program) {
     std::istringstream lines(finished.output);
     for (std::string line; std::getline(lines, line);) {
-      if (line.find("error") != std::string::npos || line.find("undefined reference") != std::string::npos) return line;
+      for (const char* mark : {"error", "undefined reference", "fatal"}) {
+        if (line.find(mark) != std::string::npos) return line;
+      }
     }
     return program + " " + describe(finished.ending);
   }
@@ -202,9 +219,11 @@ Built build_kernel(const Project& project, const Kernel& kernel, const BuildOpti
 }
 
 std::string staleness(const Built& built) {
-  if (sha256_of_file(built.library) != built.binary_hash) return built.library.string() + " is not the one that was built";
+  if (sha256_of_file(built.library) != built.binary_hash)
+    return built.library.string() + " is not the one that was built";
   const json known = json::parse(read_text(built.library.parent_path() / "build.json"), nullptr, false);
-  if (!known.is_object() || known.value("source_hash", "") != built.source_hash) return "something else was built meanwhile";
+  if (!known.is_object() || known.value("source_hash", "") != built.source_hash)
+    return "something else was built meanwhile";
   if (hash_of(built.inputs, known.value("recipe", "")) == built.source_hash) return {};
   return "the sources have changed since they were built";
 }

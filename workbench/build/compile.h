@@ -14,22 +14,22 @@ namespace dent {
 
 struct Built {
   bool ok = false;
-  std::string problem;    // one line, when not ok
+  std::string problem;  // one line, when not ok
   Ending::Kind how = Ending::Kind::exited;
   std::filesystem::path library;
-  std::string entry;           // symbol
-  std::string source_hash;     // of every file that went in, and of the commands
-  std::string binary_hash;     // of the library
+  std::string entry;                // symbol
+  std::string source_hash;          // of every file that went in, and of the commands
+  std::string binary_hash;          // of the library
   std::vector<std::string> inputs;  // the files
-  std::string log;             // what the compiler said
+  std::string log;                  // what the compiler said
   double seconds = 0;
-  bool reused = false;         // nothing had changed
+  bool reused = false;  // nothing had changed
 };
 
 struct BuildOptions {
-  std::filesystem::path folder;        // where results are kept: .dent/build
-  std::filesystem::path include;       // with dent/kernel.h
-  bool clean = false;                  // build even if nothing has changed
+  std::filesystem::path folder;          // where results are kept: .dent/build
+  std::filesystem::path include;         // with dent/kernel.h
+  bool clean = false;                    // build even if nothing has changed
   std::vector<std::string> extra_flags;  // for example those of a sanitizer
 };
 

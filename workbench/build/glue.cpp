@@ -13,7 +13,8 @@ namespace {
 
 std::string trimmed(std::string text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.erase(0, 1);
-  while (!text.empty() && (std::isspace(static_cast<unsigned char>(text.back())) != 0 || text.back() == ';')) text.pop_back();
+  while (!text.empty() && (std::isspace(static_cast<unsigned char>(text.back())) != 0 || text.back() == ';'))
+    text.pop_back();
   return text;
 }
 
@@ -25,7 +26,9 @@ struct Parameter {
 // "const float* x" -> {"const float*", "x"}: the name is the last identifier.
 Parameter split(const std::string& text) {
   std::size_t start = text.size();
-  while (start > 0 && (std::isalnum(static_cast<unsigned char>(text[start - 1])) != 0 || text[start - 1] == '_')) --start;
+  while (start > 0 &&
+         (std::isalnum(static_cast<unsigned char>(text[start - 1])) != 0 || text[start - 1] == '_'))
+    --start;
   return {trimmed(text.substr(0, start)), text.substr(start)};
 }
 
@@ -44,10 +47,12 @@ std::vector<Parameter> parameters_of(const std::string& declaration, std::size_t
   return parameters;
 }
 
-std::string argument(const Parameter& parameter, const Operator& op, const Numbers& numbers, const std::string& entry) {
+std::string argument(const Parameter& parameter, const Operator& op, const Numbers& numbers,
+                     const std::string& entry) {
   const auto match = [&](const std::vector<TensorRule>& rules, const char* list) -> std::string {
     for (std::size_t i = 0; i < rules.size(); ++i) {
-      if (rules[i].name == parameter.name) return fmt::format("({})call->{}[{}].data", parameter.type, list, i);
+      if (rules[i].name == parameter.name)
+        return fmt::format("({})call->{}[{}].data", parameter.type, list, i);
     }
     return {};
   };
@@ -55,15 +60,17 @@ std::string argument(const Parameter& parameter, const Operator& op, const Numbe
   if (text.empty()) text = match(op.outputs, "outputs");
   if (!text.empty()) return text;
   if (parameter.name == "stream") return fmt::format("({})call->stream", parameter.type);
-  if (numbers.count(parameter.name) > 0) return fmt::format("({})number(call, \"{}\")", parameter.type, parameter.name);
+  if (numbers.count(parameter.name) > 0)
+    return fmt::format("({})number(call, \"{}\")", parameter.type, parameter.name);
   std::string known;
   for (const auto* rules : {&op.inputs, &op.outputs}) {
     for (const TensorRule& rule : *rules) known += rule.name + ", ";
   }
   for (const auto& [name, value] : numbers) known += name + ", ";
-  throw Error(ErrorCode::invalid,
-              fmt::format("entry \"{}\": nothing is called \"{}\"; there are {}stream", entry, parameter.name, known),
-              "name the parameters in the declaration as the operator does; the kernel's own source stays as it is");
+  throw Error(
+      ErrorCode::invalid,
+      fmt::format("entry \"{}\": nothing is called \"{}\"; there are {}stream", entry, parameter.name, known),
+      "name the parameters in the declaration as the operator does; the kernel's own source stays as it is");
 }
 
 }  // namespace

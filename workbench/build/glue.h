@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Lets a kernel stay as it is: from the declaration of any C++ function, the source of an entry that dent can call.
+// Lets a kernel stay as it is: from the declaration of any C++ function, the source of an entry that dent can
+// call.
 //
 //   entry = "void softmax_forward(float* out, const float* inp, int N, int C)"
 //
-// Each parameter is matched by its name: tensors by pointer, sizes and parameters by value, `stream` by itself.
+// Each parameter is matched by its name: tensors by pointer, sizes and parameters by value, `stream` by
+// itself.
 #pragma once
 
 #include <string>

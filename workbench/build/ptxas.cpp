@@ -16,8 +16,8 @@ constexpr int kMostStaticSmem = 48 * 1024;  // more must be asked for as dynamic
 
 std::string demangled(const std::string& symbol) {
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
-                                                         &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
   return status == 0 ? text.get() : symbol;
 }
 
@@ -40,10 +40,12 @@ std::vector<KernelResources> parse_ptxas(const std::string& compiler_output) {
       continue;
     } else if (line.find("bytes stack frame") != std::string::npos) {
       kernels.back().stack_bytes = number_before(line, "bytes stack frame");
-      kernels.back().spill_bytes = number_before(line, "bytes spill stores") + number_before(line, "bytes spill loads");
+      kernels.back().spill_bytes =
+          number_before(line, "bytes spill stores") + number_before(line, "bytes spill loads");
     } else if (line.find("Used ") != std::string::npos) {
       std::smatch used;
-      if (std::regex_search(line, used, std::regex("Used ([0-9]+) registers"))) kernels.back().registers = std::stoi(used[1]);
+      if (std::regex_search(line, used, std::regex("Used ([0-9]+) registers")))
+        kernels.back().registers = std::stoi(used[1]);
       kernels.back().static_smem_bytes = number_before(line, "bytes smem");
     }
   }

@@ -13,7 +13,8 @@ struct KernelResources {
   std::string arch;
   int registers = 0;
   int static_smem_bytes = 0;
-  int stack_bytes = 0;  // also from arrays that are indexed by variables: memory traffic that spills don't show
+  int stack_bytes =
+      0;  // also from arrays that are indexed by variables: memory traffic that spills don't show
   int spill_bytes = 0;  // stores and loads
 };
 

@@ -14,8 +14,8 @@ namespace {
 
 using Word = std::uint32_t;
 
-// The first 32 bits of the fractional parts of roots of the first primes: square roots to start from, cube roots as
-// round constants.
+// The first 32 bits of the fractional parts of roots of the first primes: square roots to start from, cube
+// roots as round constants.
 struct Constants {
   std::array<Word, 8> start{};
   std::array<Word, 64> round{};
@@ -37,7 +37,8 @@ struct Constants {
 void absorb(std::array<Word, 8>& state, const unsigned char* block, const Constants& constants) {
   std::array<Word, 64> w{};
   for (std::size_t i = 0; i < 16; ++i) {
-    w[i] = Word{block[4 * i]} << 24 | Word{block[4 * i + 1]} << 16 | Word{block[4 * i + 2]} << 8 | block[4 * i + 3];
+    w[i] = Word{block[4 * i]} << 24 | Word{block[4 * i + 1]} << 16 | Word{block[4 * i + 2]} << 8 |
+           block[4 * i + 3];
   }
   for (std::size_t i = 16; i < 64; ++i) {
     const Word s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);

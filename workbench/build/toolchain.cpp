@@ -57,13 +57,14 @@ std::string gpu_architecture() {
   return "sm_" + digits + (digits == "90" ? "a" : "");
 }
 
-Toolchain toolchain(bool cuda) {
+Toolchain toolchain(bool cuda, bool architecture_is_given) {
   Toolchain tools;
   if (!cuda) {
     const std::string compiler = cxx_compiler();
     tools.version = version_of(compiler);
     if (tools.version.empty()) {
-      throw Error(ErrorCode::environment, "no C++ compiler: " + compiler + " can't be run", "install g++, or set CXX");
+      throw Error(ErrorCode::environment, "no C++ compiler: " + compiler + " can't be run",
+                  "install g++, or set CXX");
     }
     tools.compile = {compiler, "-std=c++20", "-O3", "-fPIC"};
     tools.link = {compiler, "-shared"};
@@ -71,12 +72,18 @@ Toolchain toolchain(bool cuda) {
   }
   const std::string nvcc = nvcc_compiler();
   if (nvcc.empty()) {
-    throw Error(ErrorCode::environment, "no CUDA compiler: nvcc is neither in PATH nor in /usr/local/cuda/bin",
+    throw Error(ErrorCode::environment,
+                "no CUDA compiler: nvcc is neither in PATH nor in /usr/local/cuda/bin",
                 "install the CUDA toolkit, or set CUDA_HOME");
   }
   tools.version = version_of(nvcc);
-  tools.compile = {nvcc, "-std=c++20", "-O3", "-Xcompiler=-fPIC", "-Xptxas=-v", "-lineinfo", "-arch=" + gpu_architecture()};
-  tools.link = {nvcc, "-shared", "-arch=" + gpu_architecture()};
+  tools.compile = {nvcc, "-std=c++20", "-O3", "-Xcompiler=-fPIC", "-Xptxas=-v", "-lineinfo"};
+  tools.link = {nvcc, "-shared"};
+  if (!architecture_is_given) {
+    const std::string architecture = "-arch=" + gpu_architecture();
+    tools.compile.push_back(architecture);
+    tools.link.push_back(architecture);
+  }
   return tools;
 }
 

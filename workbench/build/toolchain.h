@@ -17,10 +17,11 @@ struct Toolchain {
 
 std::string cxx_compiler();   // CXX, or g++
 std::string nvcc_compiler();  // nvcc in PATH, CUDA_HOME or /usr/local/cuda; "" when there is none
-std::string version_of(const std::string& program);  // first line of its --version that names a version; "" if it can't run
+std::string version_of(
+    const std::string& program);  // first line of its --version that names a version; "" if it can't run
 
 // Throws Error (environment) when there is no such compiler.
-Toolchain toolchain(bool cuda);
+Toolchain toolchain(bool cuda, bool architecture_is_given = false);
 
 // "sm_90a" for the GPU of this machine, "sm_80" without one.
 std::string gpu_architecture();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// dent completion SHELL: a script that completes commands, options and session ids. Made from the commands themselves, so
-// it can't be out of date.
-#include <CLI/CLI.hpp>
+// dent completion SHELL: a script that completes commands, options and session ids. Made from the commands
+// themselves, so it can't be out of date.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -50,7 +50,8 @@ complete -o default -F _dent dent
 
 void add_completion(CLI::App& app, Chosen& chosen) {
   auto shell = std::make_shared<std::string>("bash");
-  CLI::App* command = app.add_subcommand("completion", "Print a script that completes dent's commands in a shell");
+  CLI::App* command =
+      app.add_subcommand("completion", "Print a script that completes dent's commands in a shell");
   command->add_option("shell", *shell, "bash, or zsh (through its bash emulation)")
       ->check(CLI::IsMember({"bash", "zsh"}))
       ->capture_default_str();

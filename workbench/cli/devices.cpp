@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // dent devices: what this machine has to run kernels on.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -19,14 +19,19 @@ ExitCode devices(const Common& common) {
   const std::string nvcc = nvcc_compiler();
   const std::string cuda = nvcc.empty() ? "" : version_of(nvcc);
   if (common.json) {
-    print_json("devices", {{"cpu", cpu}, {"gpus", gpus}, {"machine", found.value("machine", "")},
-                           {"compiler", version_of(cxx_compiler())}, {"cuda_compiler", cuda}});
+    print_json("devices", {{"cpu", cpu},
+                           {"gpus", gpus},
+                           {"machine", found.value("machine", "")},
+                           {"compiler", version_of(cxx_compiler())},
+                           {"cuda_compiler", cuda}});
     return ExitCode::ok;
   }
-  std::string text = fmt::format("cpu   {} ({}), {} cores, {:.1f} GiB\n", cpu.value("model", "unknown"), found.value("machine", ""),
-                                 cpu.value("cores", 0), cpu.value("memory_bytes", 0.0) / static_cast<double>(1LL << 30));
+  std::string text = fmt::format("cpu   {} ({}), {} cores, {:.1f} GiB\n", cpu.value("model", "unknown"),
+                                 found.value("machine", ""), cpu.value("cores", 0),
+                                 cpu.value("memory_bytes", 0.0) / static_cast<double>(1LL << 30));
   for (const nlohmann::json& gpu : gpus) {
-    text += fmt::format("cuda  {}, {} MiB, driver {}\n", gpu.value("name", ""), gpu.value("memory_mib", 0), gpu.value("driver", ""));
+    text += fmt::format("cuda  {}, {} MiB, driver {}\n", gpu.value("name", ""), gpu.value("memory_mib", 0),
+                        gpu.value("driver", ""));
   }
   if (gpus.empty()) text += "cuda  no GPU on this machine\n";
   text += fmt::format("g++   {}\nnvcc  {}\n", version_of(cxx_compiler()), cuda.empty() ? "not here" : cuda);

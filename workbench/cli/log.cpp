@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // dent log: the sessions of a project, newest first.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -28,19 +28,25 @@ ExitCode log(const LogArguments& arguments) {
     const SessionFolder& folder = sessions[sessions.size() - 1 - i];
     try {
       const SessionView view = load_session(folder);
-      nlohmann::json entry{{"session", view.id}, {"started", view.started}, {"command", view.text("command")},
-                           {"verdict", view.verdict}, {"reason", view.reason}};
+      nlohmann::json entry{{"session", view.id},
+                           {"started", view.started},
+                           {"command", view.text("command")},
+                           {"verdict", view.verdict},
+                           {"reason", view.reason}};
       if (view.mean) entry["speedup"] = view.mean->centre;
       list.push_back(std::move(entry));
       text += fmt::format("{}  {:<9} {}  {}\n", view.id, view.text("command"),
-                          painted(fmt::format("{:<12}", view.verdict), colour_of(view.verdict), colour), view.reason);
+                          painted(fmt::format("{:<12}", view.verdict), colour_of(view.verdict), colour),
+                          view.reason);
     } catch (const std::exception& problem) {  // one broken session hides no other
       list.push_back({{"session", folder.id}, {"error", problem.what()}});
       text += fmt::format("{}  unreadable: {}\n", folder.id, problem.what());
     }
   }
-  if (arguments.common.json) print_json("log", {{"sessions", std::move(list)}});
-  else std::fputs(text.empty() ? "no sessions yet: dent run\n" : text.c_str(), stdout);
+  if (arguments.common.json)
+    print_json("log", {{"sessions", std::move(list)}});
+  else
+    std::fputs(text.empty() ? "no sessions yet: dent run\n" : text.c_str(), stdout);
   return ExitCode::ok;
 }
 

@@ -2,6 +2,7 @@
 // dent: takes any kernel through gates. Parse, run what was chosen, report, exit code.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 #include "cli/commands.h"
@@ -20,10 +21,14 @@ int fail(const std::string& text, dent::ExitCode code, bool json, const std::str
 
 int main(int argc, char** argv) {
   using namespace dent;
-  CLI::App app("dent takes a kernel through gates: is the machine ready, does it build, is it right, is it faster?", "dent");
+  CLI::App app(
+      "dent takes a kernel through gates: is the machine ready, does it build, is it right, is it faster?",
+      "dent");
   app.set_version_flag("--version", std::string("dent ") + kDentVersion);
   app.require_subcommand(1);
-  app.footer("Start with: dent init attention my-kernel && cd my-kernel && dent run\nExit codes, manifest and JSON: docs/dent.md");
+  app.footer(
+      "Start with: dent init attention my-kernel && cd my-kernel && dent run\nExit codes, manifest and JSON: "
+      "docs/dent.md");
   cli::Chosen chosen;
   cli::add_run(app, chosen);
   cli::add_single_gates(app, chosen);
@@ -45,6 +50,10 @@ int main(int argc, char** argv) {
     return code == 0 ? 0 : static_cast<int>(ExitCode::usage);
   } catch (const Error& problem) {
     return fail(problem.what(), exit_code(problem.code()), json, command);
+  } catch (const std::filesystem::filesystem_error& problem) {
+    return fail(std::string(problem.what()) +
+                    "\n  try: check that the disk has room (df -h) and that you may write there",
+                ExitCode::environment, json, command);
   } catch (const std::exception& problem) {
     return fail(std::string("dent itself: ") + problem.what(), ExitCode::internal, json, command);
   }

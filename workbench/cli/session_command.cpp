@@ -20,19 +20,23 @@ using nlohmann::json;
 
 std::string speed_table(const SessionView& view) {
   if (view.shapes.empty()) return {};
-  std::string text = fmt::format("{:<14} {:>12} {:>12} {:>9}  {:<18} {}\n", "shape", "baseline", "candidate", "speed", "95 % interval", "verdict");
+  std::string text = fmt::format("{:<14} {:>12} {:>12} {:>9}  {:<18} {}\n", "shape", "baseline", "candidate",
+                                 "speed", "95 % interval", "verdict");
   const bool colour = colours(1);
   for (const ShapeView& shape : view.shapes) {
     const auto us = [](double ns) { return fmt::format("{:.1f} us", ns / 1e3); };
-    text += fmt::format("{:<14} {:>12} {:>12} {:>9}  {:<18} {}\n", shape.shape, us(shape.baseline_ns), us(shape.candidate_ns),
-                        shape.ratio ? fmt::format("{:.3f}x", shape.ratio->centre) : "-",
-                        shape.ratio ? fmt::format("{:.3f} to {:.3f}", shape.ratio->interval.low, shape.ratio->interval.high) : "-",
-                        painted(shape.verdict, colour_of(shape.verdict), colour));
+    text += fmt::format(
+        "{:<14} {:>12} {:>12} {:>9}  {:<18} {}\n", shape.shape, us(shape.baseline_ns), us(shape.candidate_ns),
+        shape.ratio ? fmt::format("{:.3f}x", shape.ratio->centre) : "-",
+        shape.ratio ? fmt::format("{:.3f} to {:.3f}", shape.ratio->interval.low, shape.ratio->interval.high)
+                    : "-",
+        painted(shape.verdict, colour_of(shape.verdict), colour));
   }
   return text + "\n";
 }
 
-ExitCode finish(const char* command, const SessionEnd& end, const SessionFolder& folder, const Common& common) {
+ExitCode finish(const char* command, const SessionEnd& end, const SessionFolder& folder,
+                const Common& common) {
   if (common.json) {
     std::ifstream report(folder.folder / "report.json");
     json document = json::parse(report, nullptr, false);
@@ -71,7 +75,8 @@ ExitCode resume_session(const Project& project, const std::string& id, const Com
   const SessionFolder folder = store.find(id);
   const auto content = read_ledger(folder.ledger());
   if (content.records.empty()) {
-    throw Error(ErrorCode::invalid, "session " + folder.id + " ended before its first record; there is nothing to go on with",
+    throw Error(ErrorCode::invalid,
+                "session " + folder.id + " ended before its first record; there is nothing to go on with",
                 "start a new one: dent run");
   }
   const json& about = content.records.front().data;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // dent show ID: one session, as its report tells it. dent report ID: writes the reports again.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -45,7 +45,9 @@ ExitCode report(const ShowArguments& arguments) {
                           {"html", files.html.string()},
                           {"json", files.json.string()}});
   } else {
-    std::fputs(fmt::format("{}\n{}\n{}\n", files.markdown.string(), files.html.string(), files.json.string()).c_str(), stdout);
+    std::fputs(fmt::format("{}\n{}\n{}\n", files.markdown.string(), files.html.string(), files.json.string())
+                   .c_str(),
+               stdout);
   }
   return ExitCode::ok;
 }
@@ -55,7 +57,8 @@ void add(CLI::App& app, Chosen& chosen, const char* name, const char* about, con
   auto arguments = std::make_shared<ShowArguments>();
   CLI::App* command = app.add_subcommand(name, about);
   add_common(*command, arguments->common);
-  command->add_option("session", arguments->id, "Its id, the beginning of it, or \"latest\"")->capture_default_str();
+  command->add_option("session", arguments->id, "Its id, the beginning of it, or \"latest\"")
+      ->capture_default_str();
   set_example(*command, example);
   command->callback([=, &chosen] { chosen.action = [=] { return action(*arguments); }; });
 }
@@ -67,7 +70,8 @@ void add_show(CLI::App& app, Chosen& chosen) {
 }
 
 void add_report(CLI::App& app, Chosen& chosen) {
-  add(app, chosen, "report", "Write report.md, report.html and report.json of a session again", "  dent report latest", report);
+  add(app, chosen, "report", "Write report.md, report.html and report.json of a session again",
+      "  dent report latest", report);
 }
 
 }  // namespace dent::cli

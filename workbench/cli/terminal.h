@@ -3,8 +3,10 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include "session/display.h"
 
@@ -18,6 +20,7 @@ const char* colour_of(const std::string& verdict);
 class Terminal : public Display {
  public:
   explicit Terminal(bool quiet);
+  ~Terminal() override;
   void plan(const std::vector<Step>& plan, std::size_t done_already) override;
   void begin(const Step& step, std::size_t number, std::size_t of) override;
   void progress(double share, const std::string& doing) override;
@@ -25,17 +28,27 @@ class Terminal : public Display {
 
  private:
   using Clock = std::chrono::steady_clock;
-  void clear_bar();
+  void draw();  // with mutex_ held
+  void beat();  // draws now and then while a gate is busy with something that tells nothing, a compiler for
+                // example
 
-  bool quiet_;
-  bool live_;  // stderr is a terminal
-  bool colour_;
+  const bool quiet_;
+  const bool live_;  // stderr is a terminal
+  const bool colour_;
+
+  std::mutex mutex_;  // of all below
+  std::condition_variable changed_;
+  bool over_ = false;
+  bool in_step_ = false;
   bool bar_shown_ = false;
   std::string heading_;
-  double left_s_ = 0;  // of the time boxes of later steps
+  std::string doing_;
+  double share_ = 0;
+  double left_s_ = 0;  // time boxes of later steps
   double box_s_ = 0;
   Clock::time_point began_;
-  Clock::time_point last_line_;
+  Clock::time_point drawn_;
+  std::thread heart_;
 };
 
 }  // namespace dent::cli

@@ -28,7 +28,8 @@ json read_record(const std::filesystem::path& file) {
 }  // namespace
 
 // The quickest stretch: what the baseline can do when nothing disturbs it, which is what must reproduce.
-double BaselineGate::fastest_ns(Worker& baseline, const Problem& problem, std::uint64_t seed, double seconds) {
+double BaselineGate::fastest_ns(Worker& baseline, const Problem& problem, std::uint64_t seed,
+                                double seconds) {
   workshop_.pool().fill(problem, seed);
   TimedSide side(baseline, problem, workshop_, seed);
   double least = 0;
@@ -40,8 +41,8 @@ double BaselineGate::fastest_ns(Worker& baseline, const Problem& problem, std::u
   return least;
 }
 
-GateResult BaselineGate::run(Worker& baseline, const std::string& name, const std::string& machine, Oracle& oracle,
-                             std::uint64_t seed, const Progress& progress) {
+GateResult BaselineGate::run(Worker& baseline, const std::string& name, const std::string& machine,
+                             Oracle& oracle, std::uint64_t seed, const Progress& progress) {
   const double within = workshop_.project().performance.baseline_within;
   const double limit_s = workshop_.project().limits.call_seconds;
   json record = read_record(record_);
@@ -62,10 +63,12 @@ GateResult BaselineGate::run(Worker& baseline, const std::string& name, const st
     baseline.prepare({offsets}, limit_s);
     baseline.go(limit_s, wall_ns);
     const auto kept = baseline.keep(0, limit_s);
-    if (!kept.mismatches.empty()) return failed(Cause::environment, "baseline " + name + ": " + kept.mismatches.front());
+    if (!kept.mismatches.empty())
+      return failed(Cause::environment, "baseline " + name + ": " + kept.mismatches.front());
     const Agreement agreement = oracle.judge(problem, offsets, delivered(baseline, problem));
     if (!agreement.ok()) {
-      return failed(Cause::environment, fmt::format("baseline {} is wrong on {}: {}", name, problem.shape, agreement.first_bad),
+      return failed(Cause::environment,
+                    fmt::format("baseline {} is wrong on {}: {}", name, problem.shape, agreement.first_bad),
                     "mend the baseline, or the operator's description in dent.toml");
     }
     const double expected = known.value(problem.shape, 0.0);
@@ -77,15 +80,19 @@ GateResult BaselineGate::run(Worker& baseline, const std::string& name, const st
     }
     now[problem.shape] = ns;
     if (expected > 0 && (ns > expected * (1 + within) || ns < expected / (1 + within)) && off.empty()) {
-      off = fmt::format("{} takes {:.1f} us on {}; it took {:.1f} us before on this machine ({:+.0f} %)", name, ns / 1e3,
-                        problem.shape, expected / 1e3, 100 * (ns / expected - 1));
+      off = fmt::format("{} takes {:.1f} us on {}; it took {:.1f} us before on this machine ({:+.0f} %)",
+                        name, ns / 1e3, problem.shape, expected / 1e3, 100 * (ns / expected - 1));
     }
   }
-  GateResult result = off.empty() ? passed(fmt::format("{} reproduces within {:.0f} % on {} shapes", name, 100 * within, problems.size()))
-                                  : failed(Cause::environment, off,
-                                           "find out what has changed (load, clocks, versions); if it is meant to be so: "
-                                           "dent run --rebaseline");
-  if (known.empty()) result.reason = fmt::format("{} measured on {} shapes and recorded for this machine", name, problems.size());
+  GateResult result =
+      off.empty() ? passed(fmt::format("{} reproduces within {:.0f} % on {} shapes", name, 100 * within,
+                                       problems.size()))
+                  : failed(Cause::environment, off,
+                           "find out what has changed (load, clocks, versions); if it is meant to be so: "
+                           "dent run --rebaseline");
+  if (known.empty())
+    result.reason =
+        fmt::format("{} measured on {} shapes and recorded for this machine", name, problems.size());
   result.evidence = {{"baseline", name}, {"fastest_ns", now}};
   if (off.empty()) {
     for (const auto& [shape, ns] : now.items()) {

@@ -35,7 +35,9 @@ GateResult BuildGate::run(const Progress& progress) {
   const Built& built = workshop_.build(kernel, clean_);
   std::ofstream(workshop_.logs() / "build.log") << built.log;
   const auto kernels = parse_ptxas(built.log);
-  nlohmann::json record{{"source_hash", built.source_hash}, {"seconds", built.seconds}, {"log", "build.log"},
+  nlohmann::json record{{"source_hash", built.source_hash},
+                        {"seconds", built.seconds},
+                        {"log", "build.log"},
                         {"kernels", record_of(kernels)}};
   if (built.ok) record["binary_hash"] = built.binary_hash;
 
@@ -44,16 +46,19 @@ GateResult BuildGate::run(const Progress& progress) {
   if (!built.ok) {
     const bool late = built.how == Ending::Kind::timed_out;
     result = failed(late ? Cause::timeout : Cause::build, built.problem,
-                    late ? "raise limits.build_seconds in dent.toml" : "the compiler's whole output is in artifacts/build.log");
+                    late ? "raise limits.build_seconds in dent.toml"
+                         : "the compiler's whole output is in artifacts/build.log");
     result.last_words = built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0);
   } else if (!beyond.empty()) {
     result = failed(Cause::build, beyond, "declare it extern __shared__ and ask for it at launch");
   } else {
     result = passed(built.reused ? "up to date, source " + built.source_hash.substr(0, 12)
-                                 : fmt::format("built in {:.1f} s, source {}", built.seconds, built.source_hash.substr(0, 12)));
+                                 : fmt::format("built in {:.1f} s, source {}", built.seconds,
+                                               built.source_hash.substr(0, 12)));
     for (const KernelResources& k : kernels) {
       if (k.spill_bytes > 0 || k.stack_bytes > 0) {
-        result.reason += fmt::format("; {} has {} bytes of stack and {} of spills", k.name, k.stack_bytes, k.spill_bytes);
+        result.reason +=
+            fmt::format("; {} has {} bytes of stack and {} of spills", k.name, k.stack_bytes, k.spill_bytes);
         break;
       }
     }

@@ -7,9 +7,12 @@ namespace dent {
 
 std::string_view name(GateVerdict verdict) {
   switch (verdict) {
-    case GateVerdict::pass: return "pass";
-    case GateVerdict::fail: return "fail";
-    case GateVerdict::skipped: return "skipped";
+    case GateVerdict::pass:
+      return "pass";
+    case GateVerdict::fail:
+      return "fail";
+    case GateVerdict::skipped:
+      return "skipped";
   }
   return "";
 }
@@ -46,15 +49,21 @@ GateResult failed(const Failure& failure) {
       cause = Cause::cheat;
       next = {};
       break;
-    case Failure::Kind::out_of_memory: next = "raise limits.memory_gib in dent.toml if the kernel needs it"; break;
-    case Failure::Kind::crashed: next = "dent sanitize finds the first wild access"; break;
-    default: break;
+    case Failure::Kind::out_of_memory:
+      next = "raise limits.memory_gib in dent.toml if the kernel needs it";
+      break;
+    case Failure::Kind::crashed:
+      next = "dent sanitize finds the first wild access";
+      break;
+    default:
+      break;
   }
   GateResult result = failed(cause, (cause == Cause::cheat ? "CHEAT: " : "") + failure.what, std::move(next));
   if (cause == Cause::cheat) {
     const auto colon = failure.what.find(": ");
-    result.records.emplace_back("cheat", nlohmann::json{{"name", failure.what.substr(0, colon)},
-                                                        {"evidence", failure.what.substr(std::min(colon + 2, failure.what.size()))}});
+    result.records.emplace_back(
+        "cheat", nlohmann::json{{"name", failure.what.substr(0, colon)},
+                                {"evidence", failure.what.substr(std::min(colon + 2, failure.what.size()))}});
   }
   result.last_words = failure.last_words;
   result.evidence = {{"failure", name(failure.kind)}};

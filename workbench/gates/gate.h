@@ -16,7 +16,18 @@ enum class GateVerdict { pass, fail, skipped };
 std::string_view name(GateVerdict verdict);
 
 // What a failure was about; each has an exit code of its own.
-enum class Cause { none, environment, build, incorrect, slower, regressed, ambiguous, cheat, timeout, budget };
+enum class Cause {
+  none,
+  environment,
+  build,
+  incorrect,
+  slower,
+  regressed,
+  ambiguous,
+  cheat,
+  timeout,
+  budget
+};
 
 struct GateResult {
   GateVerdict verdict = GateVerdict::pass;
@@ -25,7 +36,8 @@ struct GateResult {
   std::string next;    // what to do about it; may be empty
   nlohmann::json evidence;
   std::string last_words;  // of a worker that died
-  std::vector<std::pair<std::string, nlohmann::json>> records;  // kind and data, as docs/dent-records.md has them
+  std::vector<std::pair<std::string, nlohmann::json>>
+      records;  // kind and data, as docs/dent-records.md has them
 };
 
 GateResult passed(std::string reason);

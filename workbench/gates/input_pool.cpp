@@ -18,7 +18,8 @@ InputPool::InputPool(const std::vector<Problem>& problems) {
   std::size_t bytes = kAlignment;
   for (const Problem& problem : problems) {
     std::size_t needed = 0;
-    for (const Tensor& tensor : problem.inputs) needed += aligned(part_elements(tensor) * bytes_of(tensor.dtype));
+    for (const Tensor& tensor : problem.inputs)
+      needed += aligned(part_elements(tensor) * bytes_of(tensor.dtype));
     bytes = std::max(bytes, needed);
   }
   memory_ = SharedMemory("dent-inputs", bytes, SharedMemory::Children::only_read);
@@ -64,7 +65,8 @@ std::size_t result_bytes(const Problem& problem) {
   return bytes;
 }
 
-protocol::ProblemMessage message_for(const Problem& problem, const InputPool& pool, std::size_t calls, bool flush) {
+protocol::ProblemMessage message_for(const Problem& problem, const InputPool& pool, std::size_t calls,
+                                     bool flush) {
   protocol::ProblemMessage message;
   const auto in = pool.places(problem);
   const auto out = result_places(problem.outputs);

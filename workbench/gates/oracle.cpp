@@ -12,20 +12,27 @@
 namespace dent {
 namespace {
 
-// Units in the last place that an operator without a tolerance may be off: of the element, and of the output's size.
+// Units in the last place that an operator without a tolerance may be off: of the element, and of the
+// output's size.
 constexpr double kDefaultUnits = 64;
 
 double unit_of(DType dtype) {
   switch (dtype) {
-    case DType::fp64: return 0x1p-53;
-    case DType::fp32: return 0x1p-24;
-    case DType::fp16: return 0x1p-11;
-    case DType::bf16: return 0x1p-8;
-    default: return 0;  // integers are exact
+    case DType::fp64:
+      return 0x1p-53;
+    case DType::fp32:
+      return 0x1p-24;
+    case DType::fp16:
+      return 0x1p-11;
+    case DType::bf16:
+      return 0x1p-8;
+    default:
+      return 0;  // integers are exact
   }
 }
 
-std::vector<double> bounds_from(const Tolerance& tolerance, DType dtype, const std::vector<double>& expected) {
+std::vector<double> bounds_from(const Tolerance& tolerance, DType dtype,
+                                const std::vector<double>& expected) {
   double squares = 0;
   for (const double value : expected) squares += value * value;
   const double size = expected.empty() ? 0 : std::sqrt(squares / static_cast<double>(expected.size()));
@@ -72,7 +79,8 @@ void Agreement::absorb(const Agreement& other) {
   }
   const std::size_t total = elements + other.elements;
   if (total > 0) {
-    mean_error = (mean_error * static_cast<double>(elements) + other.mean_error * static_cast<double>(other.elements)) /
+    mean_error = (mean_error * static_cast<double>(elements) +
+                  other.mean_error * static_cast<double>(other.elements)) /
                  static_cast<double>(total);
   }
   elements = total;
@@ -124,7 +132,8 @@ std::vector<Oracle::Expected> Oracle::expect(const Problem& problem, const proto
         expected[i].bounds.push_back(bound);
       }
     }
-    if (!with_bounds) expected[i].bounds = bounds_from(op.tolerance, problem.outputs[i].dtype, expected[i].values);
+    if (!with_bounds)
+      expected[i].bounds = bounds_from(op.tolerance, problem.outputs[i].dtype, expected[i].values);
   }
   return expected;
 }
@@ -162,8 +171,11 @@ Agreement Oracle::judge(const Problem& problem, const protocol::Offsets& offsets
       }
       if (!(error <= bound)) {  // NaN lands here
         if (one.bad++ == 0) {
-          one.first_bad = fmt::format("{} is {}, expected {} +- {:.2g}", position(tensor, e), got, want, bound);
-          one.first_bad_record = {{"index", position(tensor, e)}, {"got", number_or_name(got)}, {"expected", number_or_name(want)}};
+          one.first_bad =
+              fmt::format("{} is {}, expected {} +- {:.2g}", position(tensor, e), got, want, bound);
+          one.first_bad_record = {{"index", position(tensor, e)},
+                                  {"got", number_or_name(got)},
+                                  {"expected", number_or_name(want)}};
         }
       }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Does it touch memory that is not its own? Every shape once under AddressSanitizer (C++) or compute-sanitizer (CUDA).
+// Does it touch memory that is not its own? Every shape once under AddressSanitizer (C++) or
+// compute-sanitizer (CUDA).
 #pragma once
 
 #include "gates/gate.h"

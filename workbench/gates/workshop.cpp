@@ -24,7 +24,7 @@ std::vector<Problem> problems_of(const Project& project) {
 }
 
 bool sanitized() {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return true;
 #else
   return false;
@@ -43,7 +43,8 @@ Workshop::Workshop(const Project& project, Resources resources, fs::path dent_fo
       pool_(problems_) {}
 
 const Built& Workshop::build(const Kernel& kernel, bool clean) {
-  const BuildOptions options{.folder = folder_ / "build", .include = resources_.include, .clean = clean, .extra_flags = {}};
+  const BuildOptions options{
+      .folder = folder_ / "build", .include = resources_.include, .clean = clean, .extra_flags = {}};
   return built_[kernel.name] = build_kernel(project_, kernel, options);
 }
 
@@ -64,7 +65,8 @@ WorkerSetup Workshop::setup(const std::string& role) const {
 
 std::unique_ptr<Worker> Workshop::start(const Kernel& kernel, const std::string& role) {
   WorkerSetup how = setup(role);
-  for (const Problem& problem : problems_) how.result_bytes = std::max(how.result_bytes, result_bytes(problem));
+  for (const Problem& problem : problems_)
+    how.result_bytes = std::max(how.result_bytes, result_bytes(problem));
   if (!kernel.python.empty()) {
     how.argv = {python_, "-u", resources_.python_worker};
     how.load = {{"function", kernel.python}, {"device", name(kernel.device)}};
@@ -73,7 +75,8 @@ std::unique_ptr<Worker> Workshop::start(const Kernel& kernel, const std::string&
   const auto found = built_.find(kernel.name);
   const Built& built = found != built_.end() && found->second.ok ? found->second : build(kernel);
   if (!built.ok) {
-    throw KernelFailed({Failure::Kind::refused, fmt::format("{} \"{}\" does not build: {}", role, kernel.name, built.problem),
+    throw KernelFailed({Failure::Kind::refused,
+                        fmt::format("{} \"{}\" does not build: {}", role, kernel.name, built.problem),
                         built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0)});
   }
   how.argv = {resources_.native_worker};
@@ -84,23 +87,30 @@ std::unique_ptr<Worker> Workshop::start(const Kernel& kernel, const std::string&
 
 std::unique_ptr<Worker> Workshop::start_sanitized(const Kernel& kernel) {
   WorkerSetup how = setup("sanitized");
-  for (const Problem& problem : problems_) how.result_bytes = std::max(how.result_bytes, result_bytes(problem));
-  BuildOptions options{.folder = folder_ / "sanitized", .include = resources_.include, .clean = false, .extra_flags = {}};
+  for (const Problem& problem : problems_)
+    how.result_bytes = std::max(how.result_bytes, result_bytes(problem));
+  BuildOptions options{
+      .folder = folder_ / "sanitized", .include = resources_.include, .clean = false, .extra_flags = {}};
   if (kernel.device == DeviceKind::cuda) {
-    how.argv = {"compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "86", resources_.native_worker};
+    how.argv = {"compute-sanitizer", "--tool", "memcheck",
+                "--error-exitcode",  "86",     resources_.native_worker};
     how.load_seconds *= 4;
   } else {
-    options.extra_flags = {"-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-fno-omit-frame-pointer"};
+    options.extra_flags = {"-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g",
+                           "-fno-omit-frame-pointer"};
     auto runtime = capture({cxx_compiler(), "-print-file-name=libasan.so"}, 5);
     if (!runtime || runtime->find('/') == std::string::npos) {
-      throw Error(ErrorCode::environment, "the compiler has no AddressSanitizer", "install libasan (Debian: libgcc-12-dev)");
+      throw Error(ErrorCode::environment, "the compiler has no AddressSanitizer",
+                  "install libasan (Debian: libgcc-12-dev)");
     }
     while (!runtime->empty() && runtime->back() == '\n') runtime->pop_back();
     how.environment = {{"LD_PRELOAD", *runtime}, {"ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0"}};
     how.argv = {resources_.native_worker};
   }
   const Built built = build_kernel(project_, kernel, options);
-  if (!built.ok) throw KernelFailed({Failure::Kind::refused, "does not build for the sanitizer: " + built.problem, built.log});
+  if (!built.ok)
+    throw KernelFailed(
+        {Failure::Kind::refused, "does not build for the sanitizer: " + built.problem, built.log});
   how.load = {{"library", built.library}, {"entry", built.entry}, {"device", name(kernel.device)}};
   return std::make_unique<Worker>(std::move(how), pool_.memory());
 }

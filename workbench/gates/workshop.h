@@ -19,7 +19,8 @@ namespace dent {
 class Workshop {
  public:
   // `logs`: what workers print is kept here.
-  Workshop(const Project& project, Resources resources, std::filesystem::path dent_folder, std::filesystem::path logs);
+  Workshop(const Project& project, Resources resources, std::filesystem::path dent_folder,
+           std::filesystem::path logs);
 
   const Project& project() const { return project_; }
   const std::vector<Problem>& problems() const { return problems_; }  // in the order of the shapes

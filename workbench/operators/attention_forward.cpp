@@ -32,7 +32,8 @@ void complete_attention_numbers(Numbers& numbers) {
   const auto take = [&](const char* name, const char* from) {
     if (given(name)) return;
     if (!given(from)) {
-      throw Error(ErrorCode::invalid, std::string("attention.forward: a shape has neither ") + name + " nor " + from,
+      throw Error(ErrorCode::invalid,
+                  std::string("attention.forward: a shape has neither ") + name + " nor " + from,
                   "give S, or Sq and Skv");
     }
     numbers[name] = numbers[from];
@@ -46,11 +47,8 @@ void complete_attention_numbers(Numbers& numbers) {
   if (!given("scale")) numbers["scale"] = 1 / std::sqrt(numbers["D"]);
   const double sq = numbers["Sq"];
   const double skv = numbers["Skv"];
-  double pairs = 0;
-  for (double i = 0; i < sq; ++i) {
-    pairs += numbers["causal"] == 0 ? skv : std::clamp(i + 1 + skv - sq, 0.0, skv);
-  }
-  numbers["pairs"] = pairs;
+  const double rows = std::min(sq, skv);  // that see a triangle of keys; all rows see the keys before it
+  numbers["pairs"] = numbers["causal"] == 0 ? sq * skv : rows * (rows + 1) / 2 + sq * std::max(0.0, skv - sq);
 }
 
 }  // namespace dent

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The operator that dent knows by itself: out = softmax(scale q k^T + mask) v, and where asked the log-sum-exp.
+// The operator that dent knows by itself: out = softmax(scale q k^T + mask) v, and where asked the
+// log-sum-exp.
 #pragma once
 
 #include "operators/problem.h"
@@ -15,8 +16,8 @@ struct AttentionOptions {
 // Sizes of a shape: S (or Sq and Skv), D; B, H and Hkv default to 1, 1 and H.
 Operator attention_forward(const AttentionOptions& options);
 
-// Fills in what follows from the sizes given: Sq, Skv, Hkv, scale, and `pairs`, the (query, key) pairs of a head that
-// the mask lets through.
+// Fills in what follows from the sizes given: Sq, Skv, Hkv, scale, and `pairs`, the (query, key) pairs of a
+// head that the mask lets through.
 void complete_attention_numbers(Numbers& numbers);
 
 }  // namespace dent

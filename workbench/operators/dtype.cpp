@@ -21,9 +21,12 @@ struct Entry {
 };
 // Payloads: 0xDE 0x47 where there is room for it.
 constexpr std::array kTypes{
-    Entry{DType::fp64, "fp64", 8, 0x7FF800000000DE47U}, Entry{DType::fp32, "fp32", 4, 0x7FC0DE47U},
-    Entry{DType::fp16, "fp16", 2, 0x7EDEU},             Entry{DType::bf16, "bf16", 2, 0x7FDEU},
-    Entry{DType::int32, "int32", 4, 0x80000000U},       Entry{DType::int64, "int64", 8, 0x8000000000000000U},
+    Entry{DType::fp64, "fp64", 8, 0x7FF800000000DE47U},
+    Entry{DType::fp32, "fp32", 4, 0x7FC0DE47U},
+    Entry{DType::fp16, "fp16", 2, 0x7EDEU},
+    Entry{DType::bf16, "bf16", 2, 0x7FDEU},
+    Entry{DType::int32, "int32", 4, 0x80000000U},
+    Entry{DType::int64, "int64", 8, 0x8000000000000000U},
 };
 
 const Entry& entry(DType dtype) { return kTypes.at(static_cast<std::size_t>(dtype)); }
@@ -58,12 +61,18 @@ bool is_floating(DType dtype) { return dtype <= DType::bf16; }
 
 double load(DType dtype, const void* memory, std::size_t index) {
   switch (dtype) {
-    case DType::fp64: return read<double>(memory, index);
-    case DType::fp32: return static_cast<double>(read<float>(memory, index));
-    case DType::fp16: return static_cast<double>(flashmoe::to_float(read<flashmoe::fp16>(memory, index)));
-    case DType::bf16: return static_cast<double>(flashmoe::to_float(read<flashmoe::bf16>(memory, index)));
-    case DType::int32: return read<std::int32_t>(memory, index);
-    case DType::int64: return static_cast<double>(read<std::int64_t>(memory, index));
+    case DType::fp64:
+      return read<double>(memory, index);
+    case DType::fp32:
+      return static_cast<double>(read<float>(memory, index));
+    case DType::fp16:
+      return static_cast<double>(flashmoe::to_float(read<flashmoe::fp16>(memory, index)));
+    case DType::bf16:
+      return static_cast<double>(flashmoe::to_float(read<flashmoe::bf16>(memory, index)));
+    case DType::int32:
+      return read<std::int32_t>(memory, index);
+    case DType::int64:
+      return static_cast<double>(read<std::int64_t>(memory, index));
   }
   return std::numeric_limits<double>::quiet_NaN();
 }
@@ -71,12 +80,18 @@ double load(DType dtype, const void* memory, std::size_t index) {
 void store(DType dtype, void* memory, std::size_t index, double value) {
   const auto single = static_cast<float>(value);
   switch (dtype) {
-    case DType::fp64: return write(memory, index, value);
-    case DType::fp32: return write(memory, index, single);
-    case DType::fp16: return write(memory, index, flashmoe::to_fp16(single));
-    case DType::bf16: return write(memory, index, flashmoe::to_bf16(single));
-    case DType::int32: return write(memory, index, static_cast<std::int32_t>(std::llround(value)));
-    case DType::int64: return write(memory, index, static_cast<std::int64_t>(std::llround(value)));
+    case DType::fp64:
+      return write(memory, index, value);
+    case DType::fp32:
+      return write(memory, index, single);
+    case DType::fp16:
+      return write(memory, index, flashmoe::to_fp16(single));
+    case DType::bf16:
+      return write(memory, index, flashmoe::to_bf16(single));
+    case DType::int32:
+      return write(memory, index, static_cast<std::int32_t>(std::llround(value)));
+    case DType::int64:
+      return write(memory, index, static_cast<std::int64_t>(std::llround(value)));
   }
 }
 

@@ -22,8 +22,8 @@ bool is_floating(DType dtype);
 double load(DType dtype, const void* memory, std::size_t index);
 void store(DType dtype, void* memory, std::size_t index, double value);
 
-// What outputs are filled with before a kernel runs: a NaN of a payload that no arithmetic gives, or for integers
-// the smallest number there is. poisoned() knows it again.
+// What outputs are filled with before a kernel runs: a NaN of a payload that no arithmetic gives, or for
+// integers the smallest number there is. poisoned() knows it again.
 void poison(DType dtype, void* memory, std::size_t elements);
 bool poisoned(DType dtype, const void* memory, std::size_t index);
 

@@ -35,27 +35,35 @@ class Parser {
     return true;
   }
   [[noreturn]] void fail(const std::string& why) const {
-    throw Error(ErrorCode::invalid, "expression \"" + std::string(text_) + "\", character " + std::to_string(at_ + 1) +
-                                        ": " + why,
-                "operators are + - * / %, functions min max ceil floor log2 sqrt");
+    throw Error(
+        ErrorCode::invalid,
+        "expression \"" + std::string(text_) + "\", character " + std::to_string(at_ + 1) + ": " + why,
+        "operators are + - * / %, functions min max ceil floor log2 sqrt");
   }
 
   double sum() {
     double value = product();
     for (;;) {
-      if (take('+')) value += product();
-      else if (take('-')) value -= product();
-      else return value;
+      if (take('+'))
+        value += product();
+      else if (take('-'))
+        value -= product();
+      else
+        return value;
     }
   }
 
   double product() {
     double value = factor();
     for (;;) {
-      if (take('*')) value *= factor();
-      else if (take('/')) value /= factor();
-      else if (take('%')) value = std::fmod(value, factor());
-      else return value;
+      if (take('*'))
+        value *= factor();
+      else if (take('/'))
+        value /= factor();
+      else if (take('%'))
+        value = std::fmod(value, factor());
+      else
+        return value;
     }
   }
 
@@ -100,7 +108,8 @@ class Parser {
     at_ = start;
     std::string known;
     for (const auto& [name, value] : numbers_) known += (known.empty() ? "" : ", ") + name;
-    fail("nothing is called " + std::string(word) + "; this problem has " + (known.empty() ? "no names" : known));
+    fail("nothing is called " + std::string(word) + "; this problem has " +
+         (known.empty() ? "no names" : known));
   }
 
   std::string_view text_;

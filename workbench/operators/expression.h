@@ -9,10 +9,11 @@
 
 namespace dent {
 
-using Numbers = std::map<std::string, double, std::less<>>;  // dimensions and parameters of one problem, by name
+using Numbers =
+    std::map<std::string, double, std::less<>>;  // dimensions and parameters of one problem, by name
 
-// + - * / % with the usual precedence, parentheses, min, max, ceil, floor, log2, sqrt. Throws Error with the text and
-// the place in it; an unknown name is answered with the names there are.
+// + - * / % with the usual precedence, parentheses, min, max, ceil, floor, log2, sqrt. Throws Error with the
+// text and the place in it; an unknown name is answered with the names there are.
 double evaluate(std::string_view text, const Numbers& numbers);
 
 // The names that occur in it.

@@ -11,7 +11,7 @@
 namespace dent {
 namespace {
 
-constexpr double kMostElements = 1e11;  // beyond any machine's memory: a typing error
+constexpr double kMostElements = 1e10;  // beyond any machine's memory: a typing error
 
 Tensor make_tensor(const TensorRule& rule, const Numbers& numbers, const Shape& shape) {
   Tensor tensor{rule.name, rule.dtype, {}, rule.fill};
@@ -20,9 +20,10 @@ Tensor make_tensor(const TensorRule& rule, const Numbers& numbers, const Shape& 
     const double size = evaluate(dim, numbers);
     elements *= size;
     if (!(size >= 1) || size != std::floor(size) || !(elements <= kMostElements)) {
-      throw Error(ErrorCode::invalid,
-                  fmt::format("shape \"{}\": dimension \"{}\" of {} is {}; it must be a whole number from 1 up", shape.name,
-                              dim, rule.name, size));
+      throw Error(
+          ErrorCode::invalid,
+          fmt::format("shape \"{}\": dimension \"{}\" of {} is {}; it must be a whole number from 1 up",
+                      shape.name, dim, rule.name, size));
     }
     tensor.sizes.push_back(static_cast<std::int64_t>(size));
   }
@@ -43,8 +44,10 @@ Problem make_problem(const Operator& op, const Shape& shape) {
   problem.numbers = op.parameters;
   for (const auto& [name, value] : shape.sizes) problem.numbers[name] = value;
   if (op.reference.kind == Reference::Kind::attention) complete_attention_numbers(problem.numbers);
-  for (const TensorRule& rule : op.inputs) problem.inputs.push_back(make_tensor(rule, problem.numbers, shape));
-  for (const TensorRule& rule : op.outputs) problem.outputs.push_back(make_tensor(rule, problem.numbers, shape));
+  for (const TensorRule& rule : op.inputs)
+    problem.inputs.push_back(make_tensor(rule, problem.numbers, shape));
+  for (const TensorRule& rule : op.outputs)
+    problem.outputs.push_back(make_tensor(rule, problem.numbers, shape));
   if (!op.flops.empty()) problem.flops = evaluate(op.flops, problem.numbers);
   if (!op.bytes.empty()) {
     problem.bytes = evaluate(op.bytes, problem.numbers);
@@ -57,7 +60,8 @@ Problem make_problem(const Operator& op, const Shape& shape) {
 
 std::string describe(const Shape& shape) {
   std::string text;
-  for (const auto& [name, value] : shape.sizes) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  for (const auto& [name, value] : shape.sizes)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
   return text;
 }
 

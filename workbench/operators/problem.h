@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An operator is what a kernel claims to compute, with sizes left open; a problem is one with sizes filled in.
+// An operator is what a kernel claims to compute, with sizes left open; a problem is one with sizes filled
+// in.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,8 @@ struct Reference {
   DType dtype = DType::fp64;  // inputs are widened to it, outputs come in it
 };
 
-// |got - expected| <= absolute + relative * |expected|, for each element. Attention has a bound of its own for each
-// element, derived from type and length; `slack` multiplies it.
+// |got - expected| <= absolute + relative * |expected|, for each element. Attention has a bound of its own
+// for each element, derived from type and length; `slack` multiplies it.
 struct Tolerance {
   std::optional<double> absolute;
   std::optional<double> relative;

@@ -49,7 +49,8 @@ Kernel read_kernel(StrictTable table, std::string name, DeviceKind device) {
     table.fail("python", "is \"" + kernel.python + "\"; it must be \"module:function\"");
   }
   if (kernel.python.empty() && kernel.entry.empty()) {
-    table.fail("entry", "is missing", "the name of a function as in dent/kernel.h, or the declaration of any C++ function");
+    table.fail("entry", "is missing",
+               "the name of a function as in dent/kernel.h, or the declaration of any C++ function");
   }
   table.done();
   return kernel;
@@ -66,7 +67,8 @@ std::vector<Shape> read_shapes(StrictTable& root) {
     }
     shapes.push_back(std::move(shape));
   }
-  if (shapes.empty()) root.fail("shapes", "there must be at least one", "shapes = [{ name = \"tiny\", S = 32 }]");
+  if (shapes.empty())
+    root.fail("shapes", "there must be at least one", "shapes = [{ name = \"tiny\", S = 32 }]");
   return shapes;
 }
 
@@ -136,15 +138,18 @@ Project build_project(const toml::table& toml, const std::filesystem::path& dire
     }
   }
   if (project.baselines.empty()) {
-    root.fail("baseline", "there must be at least one", "a table [baseline.NAME] with sources and entry, or python");
+    root.fail("baseline", "there must be at least one",
+              "a table [baseline.NAME] with sources and entry, or python");
   }
   auto op = root.table("operator");
-  if (!op) root.fail("operator", "is missing", "operator = { kind = \"attention.forward\", dtype = \"fp32\" }");
+  if (!op)
+    root.fail("operator", "is missing", "operator = { kind = \"attention.forward\", dtype = \"fp32\" }");
   project.op = read_operator(*op);
   project.shapes = read_shapes(root);
   read_rules(root, project);
   root.done();
-  for (const Shape& shape : project.shapes) make_problem(project.op, shape);  // throws where something is missing
+  for (const Shape& shape : project.shapes)
+    make_problem(project.op, shape);  // throws where something is missing
   return project;
 }
 

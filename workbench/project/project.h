@@ -14,12 +14,12 @@ namespace dent {
 enum class DeviceKind { cpu, cuda };
 inline const char* name(DeviceKind kind) { return kind == DeviceKind::cuda ? "cuda" : "cpu"; }
 
-// Something to build and run: the candidate, or what it is compared with. Exactly one of `sources`, `library` and
-// `python` says where it comes from.
+// Something to build and run: the candidate, or what it is compared with. Exactly one of `sources`, `library`
+// and `python` says where it comes from.
 struct Kernel {
   std::string name;
   std::vector<std::string> sources;  // compiled by dent: g++, or nvcc when one ends in .cu
-  std::string entry;                 // of dent/kernel.h; or a C++ declaration, for which dent writes the entry
+  std::string entry;  // of dent/kernel.h; or a C++ declaration, for which dent writes the entry
   std::vector<std::string> flags;
   std::vector<std::string> include;  // folders
   std::vector<std::string> link;     // files and -l options
@@ -40,17 +40,17 @@ struct Limits {
 
 struct CorrectnessRules {
   int seeds = 3;
-  double seconds = 10;  // time box for each shape
+  double seconds = 10;        // time box for each shape
   bool deterministic = true;  // the same input must give the same bits
 };
 
 struct PerformanceRules {
-  double seconds = 4;      // time box for each shape
+  double seconds = 4;       // time box for each shape
   double precision = 0.02;  // stop when the interval is this narrow
   double same_within = 0.01;
-  double stop_below = 0.5;     // of the baseline's speed: stop here
-  double profile_below = 1.0;  // profile before going on
-  bool flush = true;           // caches
+  double stop_below = 0.5;        // of the baseline's speed: stop here
+  double profile_below = 1.0;     // profile before going on
+  bool flush = true;              // caches
   double baseline_within = 0.10;  // of the recorded baseline, else the session stops
 };
 
@@ -65,7 +65,7 @@ struct Project {
   CorrectnessRules correctness;
   PerformanceRules performance;
   Limits limits;
-  double budget_minutes = 0;  // 0: none
+  double budget_minutes = 0;                                               // 0: none
   std::vector<std::pair<std::string, std::vector<std::string>>> tunables;  // macro -> values to try
 };
 

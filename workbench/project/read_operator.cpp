@@ -21,10 +21,14 @@ DType read_dtype(StrictTable& table, DType otherwise) {
 Fill read_fill(StrictTable& table) {
   Fill fill;
   const std::string kind = table.text("fill").value_or("normal");
-  if (kind == "normal") fill.kind = Fill::Kind::normal;
-  else if (kind == "uniform") fill.kind = Fill::Kind::uniform;
-  else if (kind == "integers") fill.kind = Fill::Kind::integers;
-  else table.fail("fill", "is \"" + kind + "\"; accepted are normal, uniform, integers");
+  if (kind == "normal")
+    fill.kind = Fill::Kind::normal;
+  else if (kind == "uniform")
+    fill.kind = Fill::Kind::uniform;
+  else if (kind == "integers")
+    fill.kind = Fill::Kind::integers;
+  else
+    table.fail("fill", "is \"" + kind + "\"; accepted are normal, uniform, integers");
   fill.low = table.number(kind == "normal" ? "mean" : "low").value_or(0);
   fill.high = table.number(kind == "normal" ? "deviation" : "high").value_or(1);
   if (kind != "normal" && !(fill.low < fill.high)) table.fail("high", "must be above low");
@@ -55,7 +59,8 @@ Reference read_reference(StrictTable& op) {
   auto table = op.table("reference");
   if (!table) {
     op.fail("reference", "is missing: who says what is right?",
-            "reference = { python = \"reference:softmax\" }, or { source = \"reference.cpp\", entry = \"softmax\" }");
+            "reference = { python = \"reference:softmax\" }, or { source = \"reference.cpp\", entry = "
+            "\"softmax\" }");
   }
   Reference reference;
   const auto python = table->text("python");

@@ -23,8 +23,10 @@ std::string with_environment(const std::string& text) {
     const std::string inside = text.substr(open + 2, close - open - 2);
     const std::size_t fallback = inside.find(":-");
     const char* value = std::getenv(inside.substr(0, fallback).c_str());
-    if (value != nullptr && *value != '\0') result += value;
-    else if (fallback != std::string::npos) result += inside.substr(fallback + 2);
+    if (value != nullptr && *value != '\0')
+      result += value;
+    else if (fallback != std::string::npos)
+      result += inside.substr(fallback + 2);
     at = close + 1;
   }
   return result;
@@ -49,7 +51,8 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
       row[0] = i;
       for (std::size_t j = 1; j <= candidate.size(); ++j) {
         const std::size_t above = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (word[i - 1] == candidate[j - 1] ? 0U : 1U)});
+        row[j] =
+            std::min({row[j] + 1, row[j - 1] + 1, diagonal + (word[i - 1] == candidate[j - 1] ? 0U : 1U)});
         diagonal = above;
       }
     }
@@ -69,7 +72,8 @@ const toml::node* StrictTable::find(std::string_view key) {
 void StrictTable::fail(std::string_view key, const std::string& why, const std::string& remedy) const {
   const toml::node* node = table_->get(key);
   const auto line = node != nullptr ? node->source().begin.line : table_->source().begin.line;
-  throw Error(ErrorCode::invalid, fmt::format("dent.toml, line {}: {}{}: {}", line, where_, key, why), remedy);
+  throw Error(ErrorCode::invalid, fmt::format("dent.toml, line {}: {}{}: {}", line, where_, key, why),
+              remedy);
 }
 
 bool StrictTable::has(std::string_view key) { return find(key) != nullptr; }
@@ -102,9 +106,12 @@ std::vector<std::string> StrictTable::texts(std::string_view key) {
   std::vector<std::string> result;
   if (!node->is_array()) fail(key, "is " + kind_of(*node) + "; it must be a list of strings");
   for (const toml::node& element : *node->as_array()) {
-    if (element.is_string()) result.push_back(with_environment(*element.value<std::string>()));
-    else if (element.is_integer()) result.push_back(std::to_string(*element.value<std::int64_t>()));
-    else fail(key, "holds " + kind_of(element) + "; it must be a list of strings");
+    if (element.is_string())
+      result.push_back(with_environment(*element.value<std::string>()));
+    else if (element.is_integer())
+      result.push_back(std::to_string(*element.value<std::int64_t>()));
+    else
+      fail(key, "holds " + kind_of(element) + "; it must be a list of strings");
   }
   return result;
 }
@@ -156,7 +163,9 @@ void StrictTable::done() const {
     if (asked_.count(key) > 0) continue;
     const std::vector<std::string> known(asked_.begin(), asked_.end());
     const auto near = nearest(key, known);
-    fail(key, "no such key", near ? "did you mean \"" + *near + "\"?" : "accepted here are " + fmt::format("{}", fmt::join(known, ", ")));
+    fail(key, "no such key",
+         near ? "did you mean \"" + *near + "\"?"
+              : "accepted here are " + fmt::format("{}", fmt::join(known, ", ")));
   }
 }
 

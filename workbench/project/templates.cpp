@@ -40,7 +40,8 @@ H = 8
 S = 128
 )~";
 
-constexpr const char* kAttentionCpp = R"~(// out = softmax(q k^T / sqrt(D)) v, one row at a time. Make it faster.
+constexpr const char* kAttentionCpp =
+    R"~(// out = softmax(q k^T / sqrt(D)) v, one row at a time. Make it faster.
 #include <cmath>
 #include <vector>
 
@@ -71,7 +72,8 @@ void {function}(const float* q, const float* k, const float* v, float* out, int 
 }}
 )~";
 
-constexpr const char* kAttentionCuda = R"~(// out = softmax(q k^T / sqrt(D)) v: one thread per query row, softmax online. Make it faster. D up to 128.
+constexpr const char* kAttentionCuda =
+    R"~(// out = softmax(q k^T / sqrt(D)) v: one thread per query row, softmax online. Make it faster. D up to 128.
 #include <cuda_runtime.h>
 
 static __global__ void attend(const float* q, const float* k, const float* v, float* out, int S, int D) {{
@@ -178,7 +180,8 @@ void softmax(const float* x, float* y, int rows, int columns, cudaStream_t strea
 }}
 )~";
 
-constexpr const char* kCustomReference = R"~("""Says what is right (called with float64) and serves as the baseline (called with the kernel's own type)."""
+constexpr const char* kCustomReference =
+    R"~("""Says what is right (called with float64) and serves as the baseline (called with the kernel's own type)."""
 
 DENT_FRAMEWORK = "{framework}"
 
@@ -189,7 +192,8 @@ def softmax(x):
 
 }  // namespace
 
-std::vector<TemplateFile> project_template(const std::string& kind, const std::string& language, const std::string& name) {
+std::vector<TemplateFile> project_template(const std::string& kind, const std::string& language,
+                                           const std::string& name) {
   if (kind != "attention" && kind != "custom") {
     throw Error(ErrorCode::invalid, "no template is called \"" + kind + "\"; there are attention, custom");
   }
@@ -212,12 +216,14 @@ std::vector<TemplateFile> project_template(const std::string& kind, const std::s
             {"naive." + ext, source(kernel, "naive_attention")},
             {"baseline.py", kAttentionBaseline}};
   }
-  const std::string body =
-      cuda ? "import torch\n\n    return torch.softmax(x, dim=-1)"
-           : "import numpy\n\n    weights = numpy.exp(x - x.max(axis=-1, keepdims=True))\n    return weights / weights.sum(axis=-1, keepdims=True)";
-  return {{"dent.toml", manifest(kCustomManifest)},
-          {"kernel." + ext, source(cuda ? kCustomCuda : kCustomCpp, "")},
-          {"reference.py", fmt::format(fmt::runtime(kCustomReference), fmt::arg("framework", cuda ? "torch" : "numpy"), fmt::arg("body", body))}};
+  const std::string body = cuda ? "import torch\n\n    return torch.softmax(x, dim=-1)"
+                                : "import numpy\n\n    weights = numpy.exp(x - x.max(axis=-1, "
+                                  "keepdims=True))\n    return weights / weights.sum(axis=-1, keepdims=True)";
+  return {
+      {"dent.toml", manifest(kCustomManifest)},
+      {"kernel." + ext, source(cuda ? kCustomCuda : kCustomCpp, "")},
+      {"reference.py", fmt::format(fmt::runtime(kCustomReference),
+                                   fmt::arg("framework", cuda ? "torch" : "numpy"), fmt::arg("body", body))}};
 }
 
 }  // namespace dent

@@ -13,6 +13,7 @@ struct TemplateFile {
 };
 
 // kind: "attention" or "custom"; language: "cpp" or "cuda". Throws Error for anything else.
-std::vector<TemplateFile> project_template(const std::string& kind, const std::string& language, const std::string& name);
+std::vector<TemplateFile> project_template(const std::string& kind, const std::string& language,
+                                           const std::string& name);
 
 }  // namespace dent

@@ -17,7 +17,8 @@ void check_names(const Project& project, const std::vector<std::string>& wanted)
   for (const std::string& name : wanted) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     const auto near = nearest(name, names);
-    throw Error(ErrorCode::invalid, fmt::format("no shape is called \"{}\"; there are {}", name, fmt::join(names, ", ")),
+    throw Error(ErrorCode::invalid,
+                fmt::format("no shape is called \"{}\"; there are {}", name, fmt::join(names, ", ")),
                 near ? "did you mean \"" + *near + "\"?" : "");
   }
 }
@@ -27,35 +28,43 @@ void check_names(const Project& project, const std::vector<std::string>& wanted)
 std::vector<Step> make_plan(const Project& project, const PlanOptions& options) {
   check_names(project, options.shapes);
   const auto wanted = [&](const Shape& shape) {
-    return options.shapes.empty() || std::find(options.shapes.begin(), options.shapes.end(), shape.name) != options.shapes.end();
+    return options.shapes.empty() ||
+           std::find(options.shapes.begin(), options.shapes.end(), shape.name) != options.shapes.end();
   };
   const PerformanceRules& speed = project.performance;
   std::vector<Step> plan;
   if (options.preflight) {
-    plan.push_back({StepKind::preflight, "preflight", 0, project.limits.preflight_seconds, "the first check that fails stops the session"});
+    plan.push_back({StepKind::preflight, "preflight", 0, project.limits.preflight_seconds,
+                    "the first check that fails stops the session"});
   }
-  if (options.build) plan.push_back({StepKind::build, "build", 0, project.limits.build_seconds, "stops when it does not build or load"});
+  if (options.build)
+    plan.push_back(
+        {StepKind::build, "build", 0, project.limits.build_seconds, "stops when it does not build or load"});
   if (options.baseline && options.performance) {
     plan.push_back({StepKind::baseline, "baseline", 0, 10.0 * static_cast<double>(project.shapes.size()),
-                    "stops when the baseline does not reproduce", fmt::format("within {:.0f} %", 100 * speed.baseline_within)});
+                    "stops when the baseline does not reproduce",
+                    fmt::format("within {:.0f} %", 100 * speed.baseline_within)});
   }
   for (std::size_t i = 0; options.correctness && i < project.shapes.size(); ++i) {
     if (!wanted(project.shapes[i])) continue;
-    plan.push_back({StepKind::correctness, "correctness/" + project.shapes[i].name, i, project.correctness.seconds,
-                    fmt::format("{} seeds; the first wrong element stops the session", project.correctness.seeds),
-                    "each element within its bound"});
+    plan.push_back(
+        {StepKind::correctness, "correctness/" + project.shapes[i].name, i, project.correctness.seconds,
+         fmt::format("{} seeds; the first wrong element stops the session", project.correctness.seeds),
+         "each element within its bound"});
   }
   if (options.sanitize) {
-    plan.push_back({StepKind::sanitize, "sanitize", 0, project.limits.sanitize_seconds, "the first finding stops the session"});
+    plan.push_back({StepKind::sanitize, "sanitize", 0, project.limits.sanitize_seconds,
+                    "the first finding stops the session"});
   }
   for (std::size_t i = 0; options.performance && i < project.shapes.size(); ++i) {
     if (!wanted(project.shapes[i])) continue;
     plan.push_back({StepKind::performance, "performance/" + project.shapes[i].name, i, speed.seconds,
-                    fmt::format("interval narrower than {:.1f} % or time box; below {}x stops the session", 100 * speed.precision,
-                                speed.stop_below),
+                    fmt::format("interval narrower than {:.1f} % or time box; below {}x stops the session",
+                                100 * speed.precision, speed.stop_below),
                     fmt::format("{}x", speed.profile_below)});
   }
-  if (options.performance) plan.push_back({StepKind::summary, "performance", 0, 1, "geometric mean over shapes", "1x"});
+  if (options.performance)
+    plan.push_back({StepKind::summary, "performance", 0, 1, "geometric mean over shapes", "1x"});
   plan.push_back({StepKind::report, "report", 0, 5, "always written"});
   return plan;
 }

@@ -14,8 +14,8 @@ enum class StepKind { preflight, build, baseline, correctness, performance, summ
 
 struct Step {
   StepKind kind = StepKind::preflight;
-  std::string name;        // "correctness/tiny"
-  std::size_t shape = 0;   // index, for correctness and performance
+  std::string name;       // "correctness/tiny"
+  std::size_t shape = 0;  // index, for correctness and performance
   double time_box_s = 0;
   std::string stop_rule;
   std::string threshold{};

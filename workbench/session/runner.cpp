@@ -25,11 +25,14 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 }  // namespace
 
-Runner::Runner(const Project& project, SessionStore& store, SessionFolder session, RunOptions options, Display& display)
+Runner::Runner(const Project& project, SessionStore& store, SessionFolder session, RunOptions options,
+               Display& display)
     : project_(project),
       store_(store),
       session_(std::move(session)),
@@ -40,7 +43,7 @@ Runner::Runner(const Project& project, SessionStore& store, SessionFolder sessio
       workshop_(project, find_resources(), store.folder(), session_.artifacts()) {
   adopt_orphans();
 #ifndef __SANITIZE_ADDRESS__  // whose search for leaks is such a look from outside
-  prctl(PR_SET_DUMPABLE, 0);    // expected outputs are in our memory, which is nobody else's to read
+  prctl(PR_SET_DUMPABLE, 0);  // expected outputs are in our memory, which is nobody else's to read
 #endif
 }
 
@@ -90,16 +93,21 @@ void Runner::open_session() {
              {"command", options_.command}};
   json environment = environment_snapshot(project_.directory);
   if (environment.contains("cpu")) about["device_name"] = environment["cpu"].value("model", "");
-  if (project_.kernel.device == DeviceKind::cuda && environment.contains("gpus") && !environment["gpus"].empty()) {
+  if (project_.kernel.device == DeviceKind::cuda && environment.contains("gpus") &&
+      !environment["gpus"].empty()) {
     about["device_name"] = environment["gpus"][0].value("name", "");
   }
   ledger_.append("session", std::move(about));
   ledger_.append("environment", std::move(environment));
+  for (const std::string& note : notes_) ledger_.append("note", {{"text", note}});
 }
 
 GateResult Runner::perform(const Step& step) {
-  if (project_.budget_minutes > 0 && step.kind != StepKind::report && spent_seconds() > 60 * project_.budget_minutes) {
-    return failed(Cause::budget, fmt::format("{:.1f} minutes are spent; the budget was {}", spent_seconds() / 60, project_.budget_minutes),
+  if (project_.budget_minutes > 0 && step.kind != StepKind::report &&
+      spent_seconds() > 60 * project_.budget_minutes) {
+    return failed(Cause::budget,
+                  fmt::format("{:.1f} minutes are spent; the budget was {}", spent_seconds() / 60,
+                              project_.budget_minutes),
                   "raise budget.minutes in dent.toml and go on: dent resume");
   }
   ledger_.append("begin", {{"step", step.name}});
@@ -119,39 +127,64 @@ GateResult Runner::perform(const Step& step) {
 }
 
 GateResult Runner::run_step(const Step& step) {
-  const Progress progress = [this](double share, const std::string& doing) { display_.progress(share, doing); };
+  const Progress progress = [this](double share, const std::string& doing) {
+    display_.progress(share, doing);
+  };
   const bool measures = step.kind == StepKind::correctness || step.kind == StepKind::performance;
   if (measures) {
     progress(0, "starting workers");
     candidate();
     if (const std::string stale = workshop_.stale(project_.kernel); !stale.empty()) {
-      return failed(Cause::build, stale + ": what would be measured is not what you see", "dent run builds it again");
+      return failed(Cause::build, stale + ": what would be measured is not what you see",
+                    "dent run builds it again");
     }
   }
   switch (step.kind) {
-    case StepKind::preflight: return PreflightGate(workshop_).run(progress);
+    case StepKind::preflight:
+      return PreflightGate(workshop_).run(progress);
     case StepKind::build: {
       GateResult result = BuildGate(workshop_, options_.clean).run(progress);
-      if (result.verdict == GateVerdict::pass) candidate();  // it must load as well
-      return result;
+      return result.verdict == GateVerdict::pass ? load(std::move(result)) : result;
     }
     case StepKind::baseline:
       return BaselineGate(workshop_, store_.folder() / "baselines.json", options_.rebaseline)
           .run(baseline(), chosen_baseline().name, machine_name(), oracle(), seed_, progress);
     case StepKind::correctness:
       candidate().resume();
-      return CorrectnessGate(workshop_, oracle()).run(candidate(), workshop_.problems()[step.shape], seed_, progress);
+      return CorrectnessGate(workshop_, oracle())
+          .run(candidate(), workshop_.problems()[step.shape], seed_, progress);
     case StepKind::performance:
       return PerformanceGate(workshop_, oracle())
           .run(candidate(), baseline(), workshop_.problems()[step.shape], seed_, progress);
-    case StepKind::summary: return summarize(last_records("comparison"), project_.performance);
-    case StepKind::sanitize: return SanitizeGate(workshop_).run(seed_, progress);
+    case StepKind::summary:
+      return summarize(last_records("comparison"), project_.performance);
+    case StepKind::sanitize:
+      return SanitizeGate(workshop_).run(seed_, progress);
     case StepKind::report: {
       write_reports(store_, session_);
       return passed("report.md, report.html and report.json in " + session_.folder.string());
     }
   }
   return failed(Cause::environment, "no such step");
+}
+
+// What was built must load as well, in the process that will run it.
+GateResult Runner::load(GateResult built) {
+  try {
+    candidate();
+  } catch (const KernelFailed& problem) {
+    const Failure& failure = problem.failure();
+    if (failure.kind != Failure::Kind::refused) throw;
+    if (project_.kernel.device == DeviceKind::cuda && failure.what.find("CUDA driver") != std::string::npos) {
+      built.reason += "; not loaded, since this machine has no CUDA driver";
+      return built;
+    }
+    built.verdict = GateVerdict::fail;
+    built.cause = Cause::build;
+    built.reason = failure.what;
+    built.last_words = failure.last_words;
+  }
+  return built;
 }
 
 void Runner::record_end(const Step& step, const GateResult& result, double seconds) {
@@ -202,12 +235,13 @@ SessionEnd Runner::conclude() {
     if (gate == nullptr || gate->at("verdict") != "fail") continue;
     const Cause cause = [&] {
       for (int c = 0; c <= static_cast<int>(Cause::budget); ++c) {
-        if (static_cast<int>(exit_code(static_cast<Cause>(c))) == gate->value("cause", 0)) return static_cast<Cause>(c);
+        if (static_cast<int>(exit_code(static_cast<Cause>(c))) == gate->value("cause", 0))
+          return static_cast<Cause>(c);
       }
       return Cause::environment;
     }();
-    end = {session_.id, std::string(verdict_name(cause)), gate->at("reason").get<std::string>(), gate->value("next", ""),
-           exit_code(cause)};
+    end = {session_.id, std::string(verdict_name(cause)), gate->at("reason").get<std::string>(),
+           gate->value("next", ""), exit_code(cause)};
     if (end.reason.rfind(end.verdict + ": ", 0) == 0) end.reason.erase(0, end.verdict.size() + 2);
     break;
   }
@@ -239,7 +273,10 @@ Oracle& Runner::oracle() {
 }
 
 Worker& Runner::candidate() {
-  if (!candidate_) candidate_ = workshop_.start(project_.kernel, "candidate");
+  if (!candidate_) {
+    adopt_orphans();  // from here on, and not before: a build may leave a compiler's server behind
+    candidate_ = workshop_.start(project_.kernel, "candidate");
+  }
   return *candidate_;
 }
 
@@ -261,8 +298,8 @@ const Kernel& Runner::chosen_baseline() {
     try {
       baseline_ = workshop_.start(kernel, "baseline");
       baseline_index_ = i;
-    } catch (const KernelFailed&) {  // not on this machine; the next one then
-    } catch (const Error&) {
+    } catch (const std::exception& problem) {  // not on this machine; the next one then
+      notes_.push_back("baseline " + kernel.name + " can't run here: " + problem.what());
     }
   }
   return project_.baselines[baseline_index_.value_or(0)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Takes a project through its plan, step by step. Each step's result is on disk before the next begins, so a session
-// that was killed goes on where it was.
+// Takes a project through its plan, step by step. Each step's result is on disk before the next begins, so a
+// session that was killed goes on where it was.
 #pragma once
 
 #include <memory>
@@ -35,7 +35,8 @@ struct SessionEnd {
 class Runner {
  public:
   // Holds references to all of them.
-  Runner(const Project& project, SessionStore& store, SessionFolder session, RunOptions options, Display& display);
+  Runner(const Project& project, SessionStore& store, SessionFolder session, RunOptions options,
+         Display& display);
 
   SessionEnd run();  // from the start, or from where the ledger ends
 
@@ -43,6 +44,7 @@ class Runner {
   void open_session();
   GateResult perform(const Step& step);
   GateResult run_step(const Step& step);
+  GateResult load(GateResult built);
   void record_end(const Step& step, const GateResult& result, double seconds);
   const nlohmann::json* finished(const std::string& step) const;
   std::vector<nlohmann::json> last_records(const std::string& kind) const;
@@ -67,6 +69,7 @@ class Runner {
   std::unique_ptr<Worker> candidate_;
   std::unique_ptr<Worker> baseline_;
   std::optional<std::size_t> baseline_index_;
+  std::vector<std::string> notes_;  // for people, in the record of the session
   std::uint64_t seed_ = 0;  // of the step that runs
 };
 

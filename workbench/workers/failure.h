@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a kernel's process can fail. That is a result about the kernel, which a gate records; it travels as an exception
-// because it may come up in the middle of a sampling run.
+// How a kernel's process can fail. That is a result about the kernel, which a gate records; it travels as an
+// exception because it may come up in the middle of a sampling run.
 #pragma once
 
 #include <stdexcept>
@@ -25,13 +25,20 @@ struct Failure {
 
 inline const char* name(Failure::Kind kind) {
   switch (kind) {
-    case Failure::Kind::crashed: return "crashed";
-    case Failure::Kind::exited: return "exited early";
-    case Failure::Kind::hung: return "hung";
-    case Failure::Kind::garbage: return "garbage";
-    case Failure::Kind::out_of_memory: return "out of memory";
-    case Failure::Kind::refused: return "refused";
-    case Failure::Kind::cheated: return "cheated";
+    case Failure::Kind::crashed:
+      return "crashed";
+    case Failure::Kind::exited:
+      return "exited early";
+    case Failure::Kind::hung:
+      return "hung";
+    case Failure::Kind::garbage:
+      return "garbage";
+    case Failure::Kind::out_of_memory:
+      return "out of memory";
+    case Failure::Kind::refused:
+      return "refused";
+    case Failure::Kind::cheated:
+      return "cheated";
   }
   return "";
 }

@@ -51,7 +51,8 @@ void limit(int resource, rlim_t most) {
 }
 
 // Between fork and exec: only calls that are safe there. Returns errno of what failed.
-int become(const Command& command, pid_t parent, char* const* argv, char* const* env, int log, const char* directory) {
+int become(const Command& command, pid_t parent, char* const* argv, char* const* env, int log,
+           const char* directory) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) return ESRCH;  // it died before the line above
@@ -81,14 +82,22 @@ std::set<pid_t> groups;  // of live Processes
 
 std::string signal_name(int number) {
   switch (number) {
-    case SIGSEGV: return "SIGSEGV (a wild address)";
-    case SIGBUS: return "SIGBUS (a wild address)";
-    case SIGABRT: return "SIGABRT (abort or a failed assertion)";
-    case SIGFPE: return "SIGFPE (an arithmetic error, such as division by zero)";
-    case SIGILL: return "SIGILL (an instruction that this machine does not have)";
-    case SIGKILL: return "SIGKILL (killed from outside; the system may have run out of memory)";
-    case SIGXFSZ: return "SIGXFSZ (wrote more than 4 GiB into a file)";
-    default: return "signal " + std::to_string(number);
+    case SIGSEGV:
+      return "SIGSEGV (a wild address)";
+    case SIGBUS:
+      return "SIGBUS (a wild address)";
+    case SIGABRT:
+      return "SIGABRT (abort or a failed assertion)";
+    case SIGFPE:
+      return "SIGFPE (an arithmetic error, such as division by zero)";
+    case SIGILL:
+      return "SIGILL (an instruction that this machine does not have)";
+    case SIGKILL:
+      return "SIGKILL (killed from outside; the system may have run out of memory)";
+    case SIGXFSZ:
+      return "SIGXFSZ (wrote more than 4 GiB into a file)";
+    default:
+      return "signal " + std::to_string(number);
   }
 }
 
@@ -96,17 +105,21 @@ std::string signal_name(int number) {
 
 std::string describe(const Ending& ending) {
   switch (ending.kind) {
-    case Ending::Kind::exited: return "exited with status " + std::to_string(ending.code);
-    case Ending::Kind::signalled: return "died of " + signal_name(ending.code);
-    case Ending::Kind::timed_out: return "was stopped at its time limit";
-    case Ending::Kind::out_of_memory: return "was stopped at its memory limit";
+    case Ending::Kind::exited:
+      return "exited with status " + std::to_string(ending.code);
+    case Ending::Kind::signalled:
+      return "died of " + signal_name(ending.code);
+    case Ending::Kind::timed_out:
+      return "was stopped at its time limit";
+    case Ending::Kind::out_of_memory:
+      return "was stopped at its memory limit";
   }
   return {};
 }
 
 Process::Process(const Command& command) : command_(command) {
-  const int log = open(command.log.empty() ? "/dev/null" : command.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
-                       0644);
+  const int log = open(command.log.empty() ? "/dev/null" : command.log.c_str(),
+                       O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (log < 0) {
     throw Error(ErrorCode::environment, "can't write " + command.log.string() + ": " + std::strerror(errno));
   }
@@ -116,7 +129,8 @@ Process::Process(const Command& command) : command_(command) {
   const std::vector<char*> env = pointers(variables);
   const std::string directory = command.directory.string();
   int report[2];
-  if (pipe2(report, O_CLOEXEC) != 0) throw Error(ErrorCode::environment, "can't make a pipe: too many open files");
+  if (pipe2(report, O_CLOEXEC) != 0)
+    throw Error(ErrorCode::environment, "can't make a pipe: too many open files");
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ == 0) {

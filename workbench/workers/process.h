@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A child process in a group of its own, which ends with its parent, at its time limit or at its memory limit, and
-// takes everything that it started along.
+// A child process in a group of its own, which ends with its parent, at its time limit or at its memory
+// limit, and takes everything that it started along.
 #pragma once
 
 #include <sys/types.h>
@@ -17,11 +17,12 @@ namespace dent {
 struct Command {
   std::vector<std::string> argv{};
   std::vector<std::pair<std::string, std::string>> environment{};  // added to ours
-  std::filesystem::path directory{};                             // to run in; empty: ours
-  std::filesystem::path log{};                                   // gets stdout and stderr
-  std::int64_t memory_bytes = 0;                                 // anonymous memory of the group's leader; 0: no limit
-  bool hard_memory_limit = false;  // also by the kernel's own limit; not with sanitizers or a GPU, which map far more
-  std::vector<int> pass{};         // descriptors that become 3, 4, 5, ... in the child
+  std::filesystem::path directory{};                               // to run in; empty: ours
+  std::filesystem::path log{};                                     // gets stdout and stderr
+  std::int64_t memory_bytes = 0;  // anonymous memory of the group's leader; 0: no limit
+  bool hard_memory_limit =
+      false;  // also by the kernel's own limit; not with sanitizers or a GPU, which map far more
+  std::vector<int> pass{};  // descriptors that become 3, 4, 5, ... in the child
 };
 
 struct Ending {
@@ -41,12 +42,12 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   pid_t id() const { return pid_; }
-  static bool is_group(pid_t group);    // whether a live Process leads it
-  std::optional<Ending> poll();         // how it ended, or nothing while it runs
-  Ending wait(double seconds);          // kills the group when the time is over
-  Ending kill(Ending::Kind why);        // the whole group, now
-  bool over_memory() const;             // whether it holds more than its limit
-  void pause();                         // stops the group; nothing of it runs until resume()
+  static bool is_group(pid_t group);  // whether a live Process leads it
+  std::optional<Ending> poll();       // how it ended, or nothing while it runs
+  Ending wait(double seconds);        // kills the group when the time is over
+  Ending kill(Ending::Kind why);      // the whole group, now
+  bool over_memory() const;           // whether it holds more than its limit
+  void pause();                       // stops the group; nothing of it runs until resume()
   void resume();
   std::string last_words(std::size_t most = 2000) const;  // the end of the log
 

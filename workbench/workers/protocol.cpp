@@ -61,7 +61,10 @@ void from_json(const json& in, Timed& timed) {
 }
 
 void to_json(json& out, const Kept& kept) {
-  out = {{"late", kept.late}, {"inputs", kept.inputs}, {"overruns", kept.overruns}, {"mismatches", kept.mismatches}};
+  out = {{"late", kept.late},
+         {"inputs", kept.inputs},
+         {"overruns", kept.overruns},
+         {"mismatches", kept.mismatches}};
 }
 
 void from_json(const json& in, Kept& kept) {

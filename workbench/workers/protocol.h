@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What parent and worker say to each other: one JSON object per line, requests on descriptor 3, replies on 4. Tensors
-// go through shared memory: inputs come out of the pool (5, read only), outputs go into the results (6).
+// What parent and worker say to each other: one JSON object per line, requests on descriptor 3, replies on 4.
+// Tensors go through shared memory: inputs come out of the pool (5, read only), outputs go into the results
+// (6).
 //
 // docs/dent.md lists every message. The same five verbs serve a candidate, a baseline and a reference.
 #pragma once
@@ -39,15 +40,15 @@ struct ProblemMessage {
 using Offsets = std::vector<std::size_t>;  // of one call: for each input, the element in its pool to start at
 
 struct Timed {
-  double ns = 0;       // all calls of the stretch, each timed alone, added up
-  double slowest = 0;  // the longest of them
+  double ns = 0;        // all calls of the stretch, each timed alone, added up
+  double slowest = 0;   // the longest of them
   double drain_ns = 0;  // how much longer the device worked after the last call's timer had stopped
 };
 
 struct Kept {
-  bool late = false;                   // the output changed after the call had returned
-  std::vector<std::string> inputs;     // that the kernel has written to
-  std::vector<std::string> overruns;   // outputs beyond whose ends it has written
+  bool late = false;                    // the output changed after the call had returned
+  std::vector<std::string> inputs;      // that the kernel has written to
+  std::vector<std::string> overruns;    // outputs beyond whose ends it has written
   std::vector<std::string> mismatches;  // outputs of another shape, type or stride than asked for
 };
 

@@ -28,12 +28,14 @@ Resources find_resources() {
   const fs::path installed = here.parent_path();
   return {.native_worker = first_of({here / "dent-worker", installed / "libexec/dent/dent-worker"}),
           .oracle = first_of({here / "dent-oracle", installed / "libexec/dent/dent-oracle"}),
-          .python_worker = first_of({here / "share/dent/dent_worker.py", installed / "share/dent/dent_worker.py"}),
+          .python_worker =
+              first_of({here / "share/dent/dent_worker.py", installed / "share/dent/dent_worker.py"}),
           .include = first_of({here / "share/dent/include", installed / "share/dent/include"})};
 }
 
 std::string find_python(const fs::path& project, const std::string& chosen) {
-  if (!chosen.empty()) return chosen.find('/') == std::string::npos ? chosen : (project / chosen).lexically_normal().string();
+  if (!chosen.empty())
+    return chosen.find('/') == std::string::npos ? chosen : (project / chosen).lexically_normal().string();
   if (const char* python = std::getenv("DENT_PYTHON"); python != nullptr && *python != '\0') return python;
   for (fs::path folder = project;; folder = folder.parent_path()) {
     const fs::path python = folder / ".venv/bin/python";

@@ -40,7 +40,8 @@ bool write_line(const std::string& text) {
 
 void* map(int descriptor, std::size_t bytes, int protection) {
   void* memory = mmap(nullptr, bytes, protection, MAP_SHARED, descriptor, 0);
-  if (memory == MAP_FAILED) throw std::runtime_error("can't map the shared memory; was dent-worker started by dent?");
+  if (memory == MAP_FAILED)
+    throw std::runtime_error("can't map the shared memory; was dent-worker started by dent?");
   return memory;
 }
 
@@ -48,9 +49,11 @@ json answer(Host& host, const json& request) {
   const auto verb = request.at("do").get<std::string>();
   if (verb == "load") {
     if (request.at("protocol").get<int>() != protocol::kVersion) {
-      throw std::runtime_error("this worker speaks another version of the protocol; build dent and its workers together");
+      throw std::runtime_error(
+          "this worker speaks another version of the protocol; build dent and its workers together");
     }
-    host.pool = static_cast<const std::byte*>(map(protocol::kPool, request.at("pool_bytes").get<std::size_t>(), PROT_READ));
+    host.pool = static_cast<const std::byte*>(
+        map(protocol::kPool, request.at("pool_bytes").get<std::size_t>(), PROT_READ));
     host.results = static_cast<std::byte*>(
         map(protocol::kResults, request.at("result_bytes").get<std::size_t>(), PROT_READ | PROT_WRITE));
     return host.load(request);

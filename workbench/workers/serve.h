@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The worker's end of the protocol: reads requests, calls the host, writes replies, until the parent hangs up.
+// The worker's end of the protocol: reads requests, calls the host, writes replies, until the parent hangs
+// up.
 #pragma once
 
 #include <cstddef>

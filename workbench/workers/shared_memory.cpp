@@ -21,8 +21,8 @@ namespace dent {
 SharedMemory::SharedMemory(const char* name, std::size_t bytes, Children children) : bytes_(bytes) {
   const auto fail = [&](const char* call) {
     const std::string why = std::strerror(errno);
-    throw Error(ErrorCode::environment,
-                std::string("no shared memory of ") + std::to_string(bytes) + " bytes for " + name + ": " + call + ": " + why);
+    throw Error(ErrorCode::environment, std::string("no shared memory of ") + std::to_string(bytes) +
+                                            " bytes for " + name + ": " + call + ": " + why);
   };
   descriptor_ = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor_ < 0) fail("memfd_create");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that a parent shares with its workers by an inherited descriptor: no name, no file, gone with its users.
+// Memory that a parent shares with its workers by an inherited descriptor: no name, no file, gone with its
+// users.
 #pragma once
 
 #include <cstddef>

@@ -19,10 +19,12 @@ namespace {
 
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
-constexpr int kWatchEveryMs = 50;  // how often memory and life are looked at while waiting
+constexpr int kWatchEveryMs = 50;    // how often memory and life are looked at while waiting
 constexpr std::size_t kShown = 200;  // characters of garbage in a message
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 }  // namespace
 
@@ -33,11 +35,13 @@ Worker::Closer::~Closer() {
 
 Worker::Worker(WorkerSetup setup, const SharedMemory& pool)
     : setup_(std::move(setup)),
-      results_("dent-results", std::max<std::size_t>(setup_.result_bytes, 1), SharedMemory::Children::may_write) {
+      results_("dent-results", std::max<std::size_t>(setup_.result_bytes, 1),
+               SharedMemory::Children::may_write) {
   signal(SIGPIPE, SIG_IGN);  // a write to a dead worker is an error code here
   int down[2];
   int up[2];
-  if (pipe2(down, O_CLOEXEC) != 0) throw Error(ErrorCode::environment, "can't make a pipe: too many open files");
+  if (pipe2(down, O_CLOEXEC) != 0)
+    throw Error(ErrorCode::environment, "can't make a pipe: too many open files");
   requests_ = down[1];
   if (pipe2(up, O_CLOEXEC) != 0) {
     close(down[0]);
@@ -132,9 +136,10 @@ void Worker::refuse_unasked() {
   const bool more = ::poll(&ready, 1, 0) > 0 && (ready.revents & POLLIN) != 0;
   if (unread_.empty() && !more) return;
   process_->kill(Ending::Kind::signalled);
-  throw KernelFailed({Failure::Kind::cheated,
-                      "an answer that nobody had asked for: something wrote into the pipe between dent and its worker",
-                      process_->last_words()});
+  throw KernelFailed(
+      {Failure::Kind::cheated,
+       "an answer that nobody had asked for: something wrote into the pipe between dent and its worker",
+       process_->last_words()});
 }
 
 std::string Worker::read_line(double seconds) {
@@ -158,8 +163,8 @@ std::string Worker::read_line(double seconds) {
     }
     if (process_->over_memory()) {
       process_->kill(Ending::Kind::out_of_memory);
-      fail(Failure::Kind::out_of_memory, "held more memory than its limit of " +
-                                             std::to_string(setup_.memory_bytes >> 20) + " MiB");
+      fail(Failure::Kind::out_of_memory,
+           "held more memory than its limit of " + std::to_string(setup_.memory_bytes >> 20) + " MiB");
     }
     if (seconds_since(start) > seconds) {
       process_->kill(Ending::Kind::timed_out);
@@ -175,7 +180,8 @@ void Worker::fail(Failure::Kind kind, const std::string& what) {
 
 void Worker::fail_as_it_ended(const std::string& doing) {
   doing_ = doing;
-  const Ending ending = process_->wait(2);  // its pipe is closed: it is about to end, or has closed it on purpose
+  const Ending ending =
+      process_->wait(2);  // its pipe is closed: it is about to end, or has closed it on purpose
   const auto kind = ending.kind == Ending::Kind::signalled ? Failure::Kind::crashed : Failure::Kind::exited;
   fail(kind, describe(ending) + " before it answered");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The parent's end of a worker: a process that runs one kernel. Whatever happens over there comes out of these
-// functions as an answer or as KernelFailed, within its time limit.
+// The parent's end of a worker: a process that runs one kernel. Whatever happens over there comes out of
+// these functions as an answer or as KernelFailed, within its time limit.
 #pragma once
 
 #include <filesystem>

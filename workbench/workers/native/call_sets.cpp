@@ -19,7 +19,8 @@ struct CallSets::Set {
   std::vector<dent_tensor> output_tensors;
 };
 
-CallSets::CallSets(Device& device, protocol::ProblemMessage problem) : device_(device), problem_(std::move(problem)) {
+CallSets::CallSets(Device& device, protocol::ProblemMessage problem)
+    : device_(device), problem_(std::move(problem)) {
   for (const auto& [name, value] : problem_.numbers) numbers_.push_back({name.c_str(), value});
 }
 
@@ -83,7 +84,8 @@ void CallSets::prepare(const std::byte* pool, const std::vector<protocol::Offset
       prepared.memory.emplace_back(set.inputs[i], values.size());
     }
     for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
-      device_.upload(static_cast<std::byte*>(set.outputs[i]) - kGuardBytes, blanks[i].data(), blanks[i].size());
+      device_.upload(static_cast<std::byte*>(set.outputs[i]) - kGuardBytes, blanks[i].data(),
+                     blanks[i].size());
       prepared.memory.emplace_back(set.outputs[i], problem_.outputs[i].tensor.bytes());
     }
     prepared.call = {.struct_size = sizeof(dent_call),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sets of tensors, one per call of a timed stretch, so that no two calls see the same memory or the same values.
+// Sets of tensors, one per call of a timed stretch, so that no two calls see the same memory or the same
+// values.
 #pragma once
 
 #include <memory>
@@ -30,7 +31,8 @@ class CallSets {
   struct Set;
   std::unique_ptr<Set> make_set();
   void release(Set& set);
-  std::vector<std::byte> window(const protocol::TensorPlace& input, const std::byte* pool, std::size_t offset) const;
+  std::vector<std::byte> window(const protocol::TensorPlace& input, const std::byte* pool,
+                                std::size_t offset) const;
 
   Device& device_;
   protocol::ProblemMessage problem_;

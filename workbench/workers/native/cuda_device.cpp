@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Timing on a GPU. Each call lies between two events on one stream, behind a memset that pushes everything out of the
-// L2 cache; while that runs, the host queues the call, so that launch latency stays outside the interval.
+// Timing on a GPU. Each call lies between two events on one stream, behind a memset that pushes everything
+// out of the L2 cache; while that runs, the host queues the call, so that launch latency stays outside the
+// interval.
 //
-// The last call of a stretch is also a test of stream order. Its inputs hold NaN until a copy on the stream puts the
-// values in place, and its output is copied away on the stream right behind it: work on another stream, or work that
-// goes on after the last event, reads NaN or comes too late, and the output shows it.
+// The last call of a stretch is also a test of stream order. Its inputs hold NaN until a copy on the stream
+// puts the values in place, and its output is copied away on the stream right behind it: work on another
+// stream, or work that goes on after the last event, reads NaN or comes too late, and the output shows it.
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
@@ -17,8 +18,8 @@ namespace dent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kAttributeL2Bytes = 38;       // CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
-constexpr unsigned kNonBlocking = 1;        // CU_STREAM_NON_BLOCKING
+constexpr int kAttributeL2Bytes = 38;        // CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
+constexpr unsigned kNonBlocking = 1;         // CU_STREAM_NON_BLOCKING
 constexpr unsigned char kNotANumber = 0xFF;  // as every byte: a NaN in each floating type
 
 CuPointer number(const void* memory) { return reinterpret_cast<CuPointer>(memory); }
@@ -33,7 +34,8 @@ class CudaDevice : public Device {
     cuda_.check(cuda_.device_get(&device, 0), "finding the GPU");
     cuda_.check(cuda_.primary_retain(&context, device), "making a context on the GPU");
     cuda_.check(cuda_.set_current(context), "making a context on the GPU");
-    cuda_.check(cuda_.device_attribute(&l2_bytes, kAttributeL2Bytes, device), "asking for the size of the L2 cache");
+    cuda_.check(cuda_.device_attribute(&l2_bytes, kAttributeL2Bytes, device),
+                "asking for the size of the L2 cache");
     cuda_.check(cuda_.stream_create(&stream_, kNonBlocking), "making a stream");
     flush_bytes_ = 2 * static_cast<std::size_t>(std::max(l2_bytes, 1 << 20));
     flush_ = allocate(flush_bytes_);
@@ -89,7 +91,8 @@ class CudaDevice : public Device {
     for (std::size_t c = 0; c < calls.size(); ++c) {
       const bool is_last = c + 1 == calls.size();
       for (std::size_t i = 0; is_last && i < inputs; ++i) {
-        cuda_.check(cuda_.copy_across_async(number(last.memory[i].first), number(staged[i]), last.memory[i].second, stream_),
+        cuda_.check(cuda_.copy_across_async(number(last.memory[i].first), number(staged[i]),
+                                            last.memory[i].second, stream_),
                     "putting an input in place");
       }
       if (flush || is_last) {
@@ -137,8 +140,9 @@ class CudaDevice : public Device {
     }
     void* copy_of(const void* memory, std::size_t bytes) {
       void* copy = space(bytes);
-      device_.cuda_.check(device_.cuda_.copy_across_async(number(copy), number(memory), bytes, device_.stream_),
-                          "setting an input aside");
+      device_.cuda_.check(
+          device_.cuda_.copy_across_async(number(copy), number(memory), bytes, device_.stream_),
+          "setting an input aside");
       return copy;
     }
 

@@ -13,7 +13,8 @@ CudaDriver CudaDriver::load() {
   if (library == nullptr) throw std::runtime_error("no CUDA driver on this machine (libcuda.so.1)");
   const auto find = [library](auto& function, const char* symbol) {
     function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, symbol));
-    if (function == nullptr) throw std::runtime_error(std::string("the CUDA driver has no ") + symbol + "; it is too old");
+    if (function == nullptr)
+      throw std::runtime_error(std::string("the CUDA driver has no ") + symbol + "; it is too old");
   };
   CudaDriver driver{};
   find(driver.init, "cuInit");
@@ -42,8 +43,8 @@ void CudaDriver::check(int status, const char* doing) const {
   if (status == 0) return;
   const char* words = nullptr;
   error_string(status, &words);
-  throw std::runtime_error(std::string(doing) + ": " + (words != nullptr ? words : "unknown error") + " (CUDA error " +
-                           std::to_string(status) + ")");
+  throw std::runtime_error(std::string(doing) + ": " + (words != nullptr ? words : "unknown error") +
+                           " (CUDA error " + std::to_string(status) + ")");
 }
 
 }  // namespace dent

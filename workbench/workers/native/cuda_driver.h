@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The few functions of the CUDA driver that a worker needs, found when it starts: the same dent-worker runs on machines
-// with and without a GPU, and builds without the toolkit. Kernels bring their own runtime; both share the device's
-// primary context.
+// The few functions of the CUDA driver that a worker needs, found when it starts: the same dent-worker runs
+// on machines with and without a GPU, and builds without the toolkit. Kernels bring their own runtime; both
+// share the device's primary context.
 #pragma once
 
 #include <cstddef>

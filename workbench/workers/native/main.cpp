@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// dent-worker: loads one kernel from a shared library and runs it on request. Started by dent; see docs/dent.md.
+// dent-worker: loads one kernel from a shared library and runs it on request. Started by dent; see
+// docs/dent.md.
 #include <dlfcn.h>
 
 #include <memory>
@@ -22,7 +23,8 @@ class NativeHost : public Host {
     if (handle == nullptr) throw std::runtime_error(std::string("can't load the kernel: ") + dlerror());
     entry_ = reinterpret_cast<dent_entry>(dlsym(handle, symbol.c_str()));
     if (entry_ == nullptr) {
-      throw std::runtime_error("the library has no function \"" + symbol + "\"; is it declared extern \"C\" and exported?");
+      throw std::runtime_error("the library has no function \"" + symbol +
+                               "\"; is it declared extern \"C\" and exported?");
     }
     return {{"kind", "native"}, {"device", device_->kind() == DENT_CUDA ? "cuda" : "cpu"}};
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// dent-oracle: says what attention should give, in float64, and how far from it each element may be. It speaks the
-// worker's protocol, in a process that no candidate's code ever enters.
+// dent-oracle: says what attention should give, in float64, and how far from it each element may be. It
+// speaks the worker's protocol, in a process that no candidate's code ever enters.
 //
-// Outputs asked for by name: out, out.bound, lse, lse.bound; all fp64. A problem beyond "most_pairs" (query, key) pairs
-// is checked at rows drawn by lot from "seed": the other elements get an infinite bound.
+// Outputs asked for by name: out, out.bound, lse, lse.bound; all fp64. A problem beyond "most_pairs" (query,
+// key) pairs is checked at rows drawn by lot from "seed": the other elements get an infinite bound.
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -24,10 +24,14 @@ constexpr double kMostPairs = 1.5e6;  // times head_dim: about a second
 
 flashmoe::DType library_type(DType dtype) {
   switch (dtype) {
-    case DType::fp32: return flashmoe::DType::fp32;
-    case DType::fp16: return flashmoe::DType::fp16;
-    case DType::bf16: return flashmoe::DType::bf16;
-    default: throw std::runtime_error("attention.forward takes fp32, fp16 and bf16");
+    case DType::fp32:
+      return flashmoe::DType::fp32;
+    case DType::fp16:
+      return flashmoe::DType::fp16;
+    case DType::bf16:
+      return flashmoe::DType::bf16;
+    default:
+      throw std::runtime_error("attention.forward takes fp32, fp16 and bf16");
   }
 }
 
@@ -59,10 +63,12 @@ class AttentionOracle : public Host {
  private:
   std::int64_t number(const char* name) const { return static_cast<std::int64_t>(message_.numbers.at(name)); }
 
-  flashmoe::Tensor view(std::size_t input, std::int64_t head, std::int64_t first_row, std::int64_t rows) const {
+  flashmoe::Tensor view(std::size_t input, std::int64_t head, std::int64_t first_row,
+                        std::int64_t rows) const {
     const auto& place = message_.inputs.at(input);
     const auto& sizes = place.tensor.sizes;  // [B, H, S, D]
-    const std::size_t element = offsets_.at(input) + static_cast<std::size_t>((head * sizes[2] + first_row) * sizes[3]);
+    const std::size_t element =
+        offsets_.at(input) + static_cast<std::size_t>((head * sizes[2] + first_row) * sizes[3]);
     // The reference only reads.
     auto* data = const_cast<std::byte*>(pool) + place.at + element * bytes_of(place.stored);
     return flashmoe::Tensor::dense(data, library_type(place.stored), {1, 1, rows, sizes[3]});
@@ -78,14 +84,16 @@ class AttentionOracle : public Host {
     for (const char* name : {"out", "out.bound"}) {
       values_[name].assign(count * static_cast<std::size_t>(dim), std::numeric_limits<double>::infinity());
     }
-    for (const char* name : {"lse", "lse.bound"}) values_[name].assign(count, std::numeric_limits<double>::infinity());
+    for (const char* name : {"lse", "lse.bound"})
+      values_[name].assign(count, std::numeric_limits<double>::infinity());
 
     const double all_pairs = static_cast<double>(count) * static_cast<double>(keys);
     if (all_pairs <= most_pairs_) {
       for (std::int64_t head = 0; head < heads; ++head) block(head, 0, rows);
       return;
     }
-    // The first and the last row of all, and rows drawn by lot: the draw is made after the candidate has answered.
+    // The first and the last row of all, and rows drawn by lot: the draw is made after the candidate has
+    // answered.
     const auto wanted = static_cast<std::int64_t>(most_pairs_ / static_cast<double>(keys)) + 2;
     Random random(secret_seed());
     block(0, 0, 1);
@@ -118,7 +126,8 @@ class AttentionOracle : public Host {
     const auto at = static_cast<std::size_t>(head * q_rows + first);
     const auto width = static_cast<std::size_t>(dim);
     if (visible == 0) {  // no key at all: zeros, and a log-sum-exp of -inf
-      for (std::size_t d = 0; d < width; ++d) values_["out"][at * width + d] = values_["out.bound"][at * width + d] = 0;
+      for (std::size_t d = 0; d < width; ++d)
+        values_["out"][at * width + d] = values_["out.bound"][at * width + d] = 0;
       values_["lse"][at] = -std::numeric_limits<double>::infinity();
       values_["lse.bound"][at] = 0;
       return;
