@@ -10,6 +10,7 @@
 #include "gates/baseline.h"
 #include "gates/build.h"
 #include "gates/correctness.h"
+#include "gates/peaks.h"
 #include "gates/performance.h"
 #include "gates/preflight.h"
 #include "gates/sanitize.h"
@@ -154,18 +155,42 @@ GateResult Runner::run_step(const Step& step) {
       return CorrectnessGate(workshop_, oracle())
           .run(candidate(), workshop_.problems()[step.shape], seed_, progress);
     case StepKind::performance:
-      return PerformanceGate(workshop_, oracle())
-          .run(candidate(), baseline(), workshop_.problems()[step.shape], seed_, progress);
-    case StepKind::summary:
-      return summarize(last_records("comparison"), project_.performance);
+      return measure(workshop_.problems()[step.shape], progress);
+    case StepKind::summary: {
+      GateResult result = summarize(last_records("comparison"), project_.performance);
+      if (const auto peaks = device_peaks()) {
+        result.records.emplace_back("roofline", json{{"device", peaks->device},
+                                                     {"peak_gflops", peaks->gflops},
+                                                     {"peak_gbs", peaks->gbs},
+                                                     {"source", peaks->source}});
+      }
+      return result;
+    }
     case StepKind::sanitize:
       return SanitizeGate(workshop_).run(seed_, progress);
     case StepKind::report: {
       write_reports(store_, session_);
-      return passed("report.md, report.html and report.json in " + session_.folder.string());
+      return passed("report.md, report.html and report.json in .dent/sessions/" + session_.id);
     }
   }
   return failed(Cause::environment, "no such step");
+}
+
+GateResult Runner::measure(const Problem& problem, const Progress& progress) {
+  GateResult result =
+      PerformanceGate(workshop_, oracle()).run(candidate(), baseline(), problem, seed_, progress);
+  // The peaks of a GPU are its data sheet's; those of a CPU were measured, and are no upper bound.
+  if (project_.kernel.device == DeviceKind::cuda) {
+    if (const auto peaks = device_peaks()) {
+      refuse_the_impossible(result, problem, *peaks, project_.performance.flush);
+    }
+  }
+  return result;
+}
+
+std::optional<Peaks> Runner::device_peaks() const {
+  const auto device = ledger_.records().front().data.value("device_name", std::string());
+  return project_.kernel.device == DeviceKind::cuda ? gpu_peaks(device) : std::optional(cpu_peaks(device));
 }
 
 // What was built must load as well, in the process that will run it.

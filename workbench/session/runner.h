@@ -8,6 +8,7 @@
 #include <string>
 
 #include "gates/oracle.h"
+#include "gates/peaks.h"
 #include "gates/workshop.h"
 #include "ledger/ledger.h"
 #include "ledger/session_store.h"
@@ -44,6 +45,8 @@ class Runner {
   void open_session();
   GateResult perform(const Step& step);
   GateResult run_step(const Step& step);
+  GateResult measure(const Problem& problem, const Progress& progress);
+  std::optional<Peaks> device_peaks() const;
   GateResult load(GateResult built);
   void record_end(const Step& step, const GateResult& result, double seconds);
   const nlohmann::json* finished(const std::string& step) const;
@@ -70,7 +73,7 @@ class Runner {
   std::unique_ptr<Worker> baseline_;
   std::optional<std::size_t> baseline_index_;
   std::vector<std::string> notes_;  // for people, in the record of the session
-  std::uint64_t seed_ = 0;  // of the step that runs
+  std::uint64_t seed_ = 0;          // of the step that runs
 };
 
 }  // namespace dent
