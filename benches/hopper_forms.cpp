@@ -73,7 +73,6 @@ __attribute__((visibility("default"))) int hopper_run(const HopperProblem* p, in
     dispatch::ForwardChoice choice{.kernel = dispatch::ForwardKernel::hopper_forward};
     if (form >= 0) choice.tuning = form % 100;
     if (form == -2) choice.kernel = dispatch::ForwardKernel::ampere_forward;
-    if (form == -2) choice.kernel = dispatch::ForwardKernel::ampere_forward;
     dispatch::ForwardPlan plan = dispatch::plan_forward(problem, true, device::probe(), choice);
     if (form >= 100) {
       plan.prefetch = form >= 200;
