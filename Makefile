@@ -9,6 +9,8 @@ JOBS ?= $(shell nproc)
 GENERATOR := $(shell command -v ninja >/dev/null && echo Ninja || echo "Unix Makefiles")
 NVCC := $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
 RELEASE := $(if $(NVCC),cuda,release)
+GPU := $(if $(NVCC),$(shell nvidia-smi -L 2>/dev/null | head -n 1))
+RUN_PRESET := $(if $(GPU),cuda,release)
 
 .PHONY: help
 help:  ## What there is to do
@@ -28,28 +30,36 @@ build-%: deps
 build: build-$(RELEASE)  ## Build everything this machine can build
 
 .PHONY: run
-run: build-release  ## Compute exact attention here, check it, and compare it with PyTorch where that is installed
+run: build-$(RUN_PRESET)  ## dent takes the attention kernel through its gates: ready, built, right, fast, reported
 	@scripts/python-env
-	@scripts/run-demo
+	@scripts/run-demo $(RUN_PRESET)
+
+.PHONY: compare
+compare: build-release  ## Compute exact attention here, check it, and compare it with PyTorch where that is installed
+	@scripts/python-env
+	@scripts/compare-with-pytorch
 
 .PHONY: test
 test:  ## Build and run every test that this machine can run
 	@scripts/run-tests
 
 .PHONY: bench
-bench: build-release  ## Time the CPU kernels against PyTorch on this machine; JSON into build/bench/
+bench: build-release  ## Time the CPU kernels against PyTorch on this machine, and put dent's verdicts to the test; JSON into build/bench/
 	@scripts/python-env
 	@FLASHMOE_CUDA=OFF .venv/bin/python setup.py build_ext --inplace
 	@mkdir -p build/bench
 	@.venv/bin/python benches/attention_cpu.py --json build/bench/attention_cpu.json
+	@build/release/benches/dent_aa --json build/bench/dent_aa.json
 
 .PHONY: model-test
 ifdef KERNEL
 # One kernel and shape: make model-test KERNEL=small_forward SHAPE=1,1,128,64 TRACE=build/trace OPTIONS="--causal --seed 3"
+# Every access is checked; PLAIN=1 leaves that out, for speed.
+RUN_KERNEL := run_kernel$(if $(PLAIN),,_checked)
 model-test: deps
 	@cmake --preset release -G "$(GENERATOR)" --log-level=WARNING
-	@cmake --build --preset release -j $(JOBS) --target run_kernel
-	@build/release/tests/run_kernel --kernel $(KERNEL) $(if $(SHAPE),--shape $(SHAPE)) $(if $(TRACE),--trace $(TRACE)) \
+	@cmake --build --preset release -j $(JOBS) --target $(RUN_KERNEL)
+	@build/release/tests/$(RUN_KERNEL) --kernel $(KERNEL) $(if $(SHAPE),--shape $(SHAPE)) $(if $(TRACE),--trace $(TRACE)) \
 	  $(OPTIONS)
 else
 model-test: build-release  ## Run every GPU kernel on the model of a GPU, on this machine's CPU; KERNEL=x for one

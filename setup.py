@@ -46,7 +46,7 @@ def build_tree():
     shared = ROOT / "build" / ("release" if cuda() == "OFF" else "cuda")
     if (shared / "CMakeCache.txt").exists():
         return shared, options
-    options += ["-DFLASHMOE_BENCHES=OFF", "-DFLASHMOE_EXAMPLES=OFF", "-DBUILD_TESTING=OFF"]
+    options += ["-DFLASHMOE_BENCHES=OFF", "-DFLASHMOE_EXAMPLES=OFF", "-DBUILD_TESTING=OFF", "-DDENT=OFF"]
     return ROOT / "build" / "python", options
 
 

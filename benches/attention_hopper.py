@@ -56,6 +56,9 @@ class Forms:
         return launch, out, lse
 
 
+OTHERS = {-1: "dispatch", -2: "ampere_forward"}
+
+
 class Graph:
     def __init__(self, torch, launch, calls):
         self.torch, self.calls, self.samples = torch, calls, []
@@ -121,7 +124,7 @@ def measure(torch, forms, wanted, case, options):
     expected = launches["cudnn"]()
     result = {"case": dict(zip(("batch", "q_heads", "kv_heads", "rows", "head_dim", "causal"), case)), "wrong": {}}
     for form in wanted:
-        name = forms.name(form) if form >= 0 else "dispatch"
+        name = forms.name(form) if form >= 0 else OTHERS[form]
         launch, out, lse = forms.call(torch, form, q, k, v, causal)
         launch()
         torch.cuda.synchronize()

@@ -47,9 +47,9 @@ __attribute__((visibility("default"))) void hopper_name(int form, char* name, in
                 t.q_in_registers ? " qr" : "", t.stages, kOut[static_cast<int>(t.out)], kOrder[form / 100]);
 }
 
-// Dense [B, H, S, D]. `form` is a tuning, or -1 for what dispatch chooses; plus 100 for no prefetch, 200 and
-// 300 for the tiles of one head after the other and of all heads at once, with prefetch. 0, or an error's
-// text in `message`.
+// Dense [B, H, S, D]. `form` is a tuning, -1 for what dispatch chooses, or -2 for ampere_forward; plus 100
+// for no prefetch, 200 and 300 for the tiles of one head after the other and of all heads at once, with
+// prefetch. 0, or an error's text in `message`.
 __attribute__((visibility("default"))) int hopper_run(const HopperProblem* p, int form, void* stream,
                                                       char* message, int bytes) {
   try {
@@ -72,6 +72,7 @@ __attribute__((visibility("default"))) int hopper_run(const HopperProblem* p, in
     args.execution.stream = stream;
     dispatch::ForwardChoice choice{.kernel = dispatch::ForwardKernel::hopper_forward};
     if (form >= 0) choice.tuning = form % 100;
+    if (form == -2) choice.kernel = dispatch::ForwardKernel::ampere_forward;
     dispatch::ForwardPlan plan = dispatch::plan_forward(problem, true, device::probe(), choice);
     if (form >= 100) {
       plan.prefetch = form >= 200;

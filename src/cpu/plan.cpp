@@ -94,7 +94,10 @@ Plan make_plan(const ForwardProblem& p, const Kernel& kernel, int threads) {
   plan.keys_per_split = best.splits == 1 ? p.kv_rows : round_up(ceil_div(p.kv_rows, best.splits), 64);
   plan.splits = ceil_div(p.kv_rows, plan.keys_per_split);
   plan.threads = static_cast<int>(std::min<int64_t>(threads, plan.tasks()));
-  plan.core_us = 4 * mean_keys(p) * static_cast<double>(heads * rows * p.head_dim) / kernel.core_flop_per_us;
+  // Arithmetic, and packing q, k, v and the output, which is most of it where rows and keys are few.
+  constexpr double kElementsPerUs = 5000;
+  plan.core_us = 4 * mean_keys(p) * static_cast<double>(heads * rows * p.head_dim) / kernel.core_flop_per_us +
+                 static_cast<double>(2 * heads * (rows + p.kv_rows) * p.head_dim) / kElementsPerUs;
 
   plan.scratch_bytes = static_cast<std::size_t>(
       round_up(static_cast<int64_t>(kernel.scratch_bytes(p, plan.rows_per_task)), kCacheLine));

@@ -40,7 +40,9 @@ dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how, const L
         static_cast<std::size_t>(args.q.sizes[0] * args.q.sizes[1] * args.q.sizes[2]) * sizeof(float), true);
   }
   const dispatch::Addressing addressing = how.claim_aligned ? dispatch::addressing_of(args) : false;
-  const auto plan = dispatch::plan_forward(problem.problem, addressing, device::find(how.gpu), how.choice);
+  device::Spec spec = device::find(how.gpu);
+  if (how.sms > 0) spec.sms = how.sms;
+  const auto plan = dispatch::plan_forward(problem.problem, addressing, spec, how.choice);
   // A heap block of exactly this size, full of NaN patterns.
   const std::unique_ptr<std::byte[]> space(new std::byte[plan.workspace_bytes + kWorkspaceAlignment]);
   std::memset(space.get(), 0xFF, plan.workspace_bytes + kWorkspaceAlignment);

@@ -16,7 +16,8 @@ const char* const kRunUsage =
     "  --dtype NAME     fp16, bf16 or fp32 (fp16)\n"
     "  --mask NAME      none, causal or causal_top_left (none); --causal is short for the second\n"
     "  --splits N       blocks that share the keys of one tile\n"
-    "  --gpu NAME       to plan for (H200)\n"
+    "  --tuning N       which of the kernel's configurations, where it has a table of them\n"
+    "  --gpu NAME       to plan for (H200); --sms N: as if it had so many SMs\n"
     "  --seed N         schedule: 0 in turns, odd any warp any time, even some warps far ahead (0)\n"
     "  --late LIST      what takes effect as late as it may: all, none, or some of copies,stores,tma,wgmma "
     "(all)\n"
@@ -107,10 +108,11 @@ std::optional<RunOptions> parse_run_options(const std::vector<std::string>& word
     if (i + 1 == words.size()) throw std::invalid_argument(word + " is unknown, or has no value behind it");
     const std::string& value = words[++i];
     if (word == "--kernel") {
-      options.choice.kernel = named(value,
-                                    {ForwardKernel::naive, ForwardKernel::ampere_forward,
-                                     ForwardKernel::small_forward, ForwardKernel::decode_forward},
-                                    [](ForwardKernel kernel) { return dispatch::name_of(kernel); });
+      options.choice.kernel =
+          named(value,
+                {ForwardKernel::naive, ForwardKernel::ampere_forward, ForwardKernel::hopper_forward,
+                 ForwardKernel::small_forward, ForwardKernel::decode_forward},
+                [](ForwardKernel kernel) { return dispatch::name_of(kernel); });
     } else if (word == "--shape") {
       set_shape(options.shape, value);
     } else if (word == "--dtype") {
@@ -123,6 +125,10 @@ std::optional<RunOptions> parse_run_options(const std::vector<std::string>& word
       options.choice.num_splits = static_cast<int>(number(value));
     } else if (word == "--gpu") {
       options.gpu = value;
+    } else if (word == "--tuning") {
+      options.choice.tuning = static_cast<int>(number(value));
+    } else if (word == "--sms") {
+      options.sms = static_cast<int>(number(value));
     } else if (word == "--seed") {
       options.settings.seed = static_cast<uint64_t>(number(value));
     } else if (word == "--late") {

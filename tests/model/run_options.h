@@ -17,6 +17,7 @@ struct RunOptions {
   dispatch::ForwardChoice choice{};
   model::Settings settings{};
   std::string gpu = "H200";
+  int sms = 0;
   std::string trace{};  // where to write it; "" for none
 };
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/ampere_forward/smem.h"
 #include "kernels/ampere_forward/tile_copy.cuh"
@@ -165,65 +166,82 @@ __device__ __forceinline__ void mask(Scores<Spec>& S, const ForwardParams& p, co
   }
 }
 
-// Weights may be as large as 2^kSlack before m is raised: they stay exact to their own rounding, and most
-// tiles rescale nothing.
+// The largest score of this lane's row h of row tile r, over the four lanes that share it.
+template <class Spec>
+__device__ __forceinline__ float row_maximum(const Scores<Spec>& S, int r, int h) {
+  float x = fmaxf(S[r][0][2 * h], S[r][0][2 * h + 1]);
+#pragma unroll
+  for (int n = 1; n < Spec::key_tiles; ++n) x = fmaxf(x, fmaxf(S[r][n][2 * h], S[r][n][2 * h + 1]));
+  x = fmaxf(x, gpu::shuffle_xor(x, 1));
+  return fmaxf(x, gpu::shuffle_xor(x, 2));
+}
+
+// Brings m of a row to `m`, and its l and O with it.
+template <class Spec>
+__device__ __forceinline__ void raise(State<Spec>& state, int r, int h, float m) {
+  const float alpha = gpu::ex2(state.m[r][h] - (m == -INFINITY ? 0.0F : m));
+  state.m[r][h] = m;
+  state.l[r][h] *= alpha;
+#pragma unroll
+  for (int d = 0; d < Spec::dim_tiles; ++d) {
+    state.O[r][d][2 * h] *= alpha;
+    state.O[r][d][2 * h + 1] *= alpha;
+  }
+}
+
+// P = exp2(scale S - m) of a row, and its sum.
+template <class Spec>
+__device__ __forceinline__ void weigh(State<Spec>& state, Scores<Spec>& S, int r, int h, float scale_log2e) {
+  const float m = state.m[r][h];
+  const float base = m == -INFINITY ? 0.0F : m;  // no key seen yet: all weights become 0, not NaN
+  float sum = 0;
+#pragma unroll
+  for (int n = 0; n < Spec::key_tiles; ++n) {
+#pragma unroll
+    for (int i = 2 * h; i < 2 * h + 2; ++i) {
+      S[r][n][i] = gpu::ex2(fmaf(S[r][n][i], scale_log2e, -base));
+      sum += S[r][n][i];
+    }
+  }
+  state.l[r][h] += sum;
+}
+
+// Weights may be as large as 2^kSlack before a lazy form raises m. They stay exact to their own rounding, and
+// most tiles rescale nothing.
 inline constexpr float kSlack = 8;
 
-// Raises m to the largest scores where some row of the warp has grown well past it; brings l and O to the new
-// m.
+// Raises m only once some row of the warp has grown well past it: one branch for all rows.
 template <class Spec>
-__device__ __forceinline__ void raise_maximum(State<Spec>& state, const Scores<Spec>& S, float scale_log2e) {
+__device__ __forceinline__ void raise_lazily(State<Spec>& state, const Scores<Spec>& S, float scale_log2e) {
   float largest[Spec::row_tiles][2];
   bool grew = false;
 #pragma unroll
   for (int r = 0; r < Spec::row_tiles; ++r) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      float x = fmaxf(S[r][0][2 * h], S[r][0][2 * h + 1]);
-#pragma unroll
-      for (int n = 1; n < Spec::key_tiles; ++n) x = fmaxf(x, fmaxf(S[r][n][2 * h], S[r][n][2 * h + 1]));
-      x = fmaxf(x, gpu::shuffle_xor(x, 1));
-      x = fmaxf(x, gpu::shuffle_xor(x, 2));
-      largest[r][h] = x * scale_log2e;
+      largest[r][h] = row_maximum<Spec>(S, r, h) * scale_log2e;
       grew |= largest[r][h] > state.m[r][h] + kSlack;
     }
   }
-  if (Spec::tuning.lazy && !gpu::any_lane(grew)) return;
+  if (!gpu::any_lane(grew)) return;
 #pragma unroll
   for (int r = 0; r < Spec::row_tiles; ++r) {
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const float m = fmaxf(state.m[r][h], largest[r][h]);
-      const float alpha = gpu::ex2(state.m[r][h] - (m == -INFINITY ? 0.0F : m));
-      state.m[r][h] = m;
-      state.l[r][h] *= alpha;
-#pragma unroll
-      for (int d = 0; d < Spec::dim_tiles; ++d) {
-        state.O[r][d][2 * h] *= alpha;
-        state.O[r][d][2 * h + 1] *= alpha;
-      }
-    }
+    for (int h = 0; h < 2; ++h) raise<Spec>(state, r, h, fmaxf(state.m[r][h], largest[r][h]));
   }
 }
 
-// Turns S into P = exp2(scale S - m), and brings m, l and O up to date.
+// Turns S into P, and brings m, l and O up to date.
 template <class Spec>
 __device__ __forceinline__ void absorb(State<Spec>& state, Scores<Spec>& S, float scale_log2e) {
-  raise_maximum<Spec>(state, S, scale_log2e);
+  if constexpr (Spec::tuning.lazy) raise_lazily<Spec>(state, S, scale_log2e);
 #pragma unroll
   for (int r = 0; r < Spec::row_tiles; ++r) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const float m = state.m[r][h];
-      const float base = m == -INFINITY ? 0.0F : m;  // no key seen yet: all weights become 0, not NaN
-#pragma unroll
-      for (int n = 0; n < Spec::key_tiles; ++n) {
-#pragma unroll
-        for (int i = 2 * h; i < 2 * h + 2; ++i) {
-          S[r][n][i] = gpu::ex2(fmaf(S[r][n][i], scale_log2e, -base));
-          state.l[r][h] += S[r][n][i];
-        }
-      }
+      if constexpr (!Spec::tuning.lazy)
+        raise<Spec>(state, r, h, fmaxf(state.m[r][h], row_maximum<Spec>(S, r, h) * scale_log2e));
+      weigh<Spec>(state, S, r, h, scale_log2e);
     }
   }
 }
@@ -413,9 +431,7 @@ __global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_
   // not see.
   const int first_masked = p.visible_keys(position_of(p, work.first_row)) / kTileKv;
   int stage = 0;  // of this tile
-#pragma unroll 1
-  for (int tile = work.tile_begin; tile < work.tile_end; ++tile) {
-    const bool first = tile == work.tile_begin;
+  const auto step = [&](int tile, auto first) {
     if (first) {
       gpu::cp_async_wait<kStages - 1>();
     } else {
@@ -440,6 +456,16 @@ __global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_
     }
     p_times_v<Spec>(state, S, v_address + stage_offset);
     stage = stage + 1 == kStages ? 0 : stage + 1;
+  };
+  if constexpr (Spec::tuning.lazy) {
+#pragma unroll 1
+    for (int tile = work.tile_begin; tile < work.tile_end; ++tile) step(tile, tile == work.tile_begin);
+  } else {
+    // The first tile is a step of its own: a condition would keep the compiler from mixing softmax and P V,
+    // which a lazy form's branches do anyway.
+    if (work.tile_begin < work.tile_end) step(work.tile_begin, std::true_type());
+#pragma unroll 1
+    for (int tile = work.tile_begin + 1; tile < work.tile_end; ++tile) step(tile, std::false_type());
   }
   gpu::cp_async_wait<0>();
   // O will take the place of Q. Every barrier of the loop ordered all loads of Q before it; without one, this

@@ -27,7 +27,7 @@ FLASHMOE_HD constexpr Tuning tuning_for(int head_dim) {
     case 96:
       return {.tile_q = 128, .tile_kv = 32, .warps = 4, .stages = 3, .lazy = true, .q_in_registers = false};
     case 128:
-      return {.tile_q = 128, .tile_kv = 48, .warps = 4, .stages = 2, .lazy = true, .q_in_registers = false};
+      return {.tile_q = 128, .tile_kv = 64, .warps = 4, .stages = 2, .lazy = true, .q_in_registers = false};
     case 192:
       return {.tile_q = 64, .tile_kv = 32, .warps = 4, .stages = 2, .lazy = true, .q_in_registers = false};
     default:

@@ -299,13 +299,13 @@ __device__ __forceinline__ void decode(const Params& p, Stride k_stride, Stride 
                              stride, range.end - range.first, copy_column < p.head_dim};
   };
   Streams<T, Stride> from{stream(p.k, k_stride), stream(p.v, v_stride)};
+  constexpr int kOfK = kTuning.ring < kTuning.steps() / 2 ? kTuning.ring : kTuning.steps() / 2;
 #pragma unroll
-  for (int step = 0; step < kTuning.ring; ++step) {
+  for (int step = 0; step < kOfK; ++step) {
     from.template copy_step<Spec>(step, own, lane);
     gpu::cp_async_commit();
   }
-
-  // Q straight into fragments, while K is on its way.
+  // Q straight into fragments, asked for behind the K that it meets and before any V.
   WarpMaths<Spec> maths(lane, p.rows);
   maths.load_q(
       [&](int row) {
@@ -316,6 +316,11 @@ __device__ __forceinline__ void decode(const Params& p, Stride k_stride, Stride 
                query.position * p.q.row_stride;
       },
       p.head_dim);
+#pragma unroll
+  for (int step = kOfK; step < kTuning.ring; ++step) {
+    from.template copy_step<Spec>(step, own, lane);
+    gpu::cp_async_commit();
+  }
   if (p.programmatic) gpu::let_next_kernel_start();
   if constexpr (kTuning.cluster > 1) {
     if (gpu::thread_index() == 0) {

@@ -48,26 +48,21 @@ inline constexpr bool kOnce = true, kLoop = false;
 inline constexpr Tuning kTunings[] = {
     // head_dim, cluster, warps, block_keys, ring, once, blocks_per_sm
     // One K/V head per cluster of eight: few heads, short latency.
-    {128, 8,  4, 16, 2, kOnce, 1},
-    {128, 8,  4, 32, 4, kOnce, 1},
-    {128, 8,  4, 64, 4, kOnce, 1},
-    {128, 8,  8, 64, 4, kOnce, 1},
-    {128, 8, 16, 64, 3, kOnce, 1},
-    {128, 8,  8, 64, 4, kLoop, 1},
-    {128, 4,  4, 64, 4, kLoop, 3},
-    {128, 2,  4, 64, 4, kLoop, 3},
-    {128, 1,  4, 64, 4, kLoop, 3},  // one K/V head per block, or its keys in splits
-    {128, 8, 16, 64, 2, kOnce, 1},
-    {128, 8,  8, 32, 4, kLoop, 1},
-    {128, 8, 16, 32, 2, kLoop, 1},
-    {128, 8,  4, 16, 1, kOnce, 1},
+    {128, 8, 4, 16, 2, kOnce, 1},
+    {128, 8, 4, 32, 4, kOnce, 1},
+    {128, 8, 4, 64, 4, kOnce, 1},
+    {128, 8, 8, 64, 4, kOnce, 1},
+    {128, 8, 8, 64, 4, kLoop, 1},
+    {128, 4, 4, 64, 4, kLoop, 3},
+    {128, 2, 4, 64, 4, kLoop, 3},
+    {128, 1, 4, 64, 4, kLoop, 3},  // one K/V head per block, or its keys in splits
     // The same for rows of 64.
-    { 64, 8,  4, 32, 4, kOnce, 1},
-    { 64, 8,  8, 64, 8, kOnce, 1},
-    { 64, 8,  8, 64, 8, kLoop, 1},
-    { 64, 4,  4, 64, 8, kLoop, 3},
-    { 64, 2,  4, 64, 8, kLoop, 3},
-    { 64, 1,  4, 64, 8, kLoop, 3},
+    { 64, 8, 4, 32, 4, kOnce, 1},
+    { 64, 8, 8, 64, 8, kOnce, 1},
+    { 64, 8, 8, 64, 8, kLoop, 1},
+    { 64, 4, 4, 64, 8, kLoop, 3},
+    { 64, 2, 4, 64, 8, kLoop, 3},
+    { 64, 1, 4, 64, 8, kLoop, 3},
 };
 // clang-format on
 inline constexpr int kNumTunings = static_cast<int>(std::size(kTunings));

@@ -101,7 +101,7 @@ __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& sme
       load_v(block + 1);
     }
     load_v(0);
-    smem.tile = smem.next_tile;
+    if (more) smem.tile = smem.next_tile;
   }
 }
 

@@ -41,8 +41,7 @@ struct Rows {
   const Params& params;
   Smem<Spec>& smem;
   int warpgroup;
-  int thread;  // of the warpgroup, and warp
-  int warp;
+  int thread;            // of the warpgroup
   unsigned round = ~0U;  // of the tile
   int first_row;         // of the warpgroup in the tile, packed
   int seen;              // blocks of keys
@@ -61,11 +60,7 @@ struct Rows {
   bool grown;
 
   __device__ __forceinline__ Rows(const Params& all_params, Smem<Spec>& shared, int number)
-      : params(all_params),
-        smem(shared),
-        warpgroup(number),
-        thread(gpu::thread_index() % kWarpgroup),
-        warp(gpu::warp_index() % 4) {}
+      : params(all_params), smem(shared), warpgroup(number), thread(gpu::thread_index() % kWarpgroup) {}
 
   // ---- Tiles ----
 
@@ -409,14 +404,14 @@ struct Rows {
     ring.advance();
   }
 
-  // Stages that the warpgroup does not read. Who releases a stage has to wait for it, or it might release it
-  // for the turn before; the others must not, since the barrier may move on under them.
+  // Stages that the warpgroup does not read. The thread that releases a stage has to wait for it, or it might
+  // release it for the turn before; no other may, not even of its warp: the barrier may move on under it.
   template <int kStages>
   __device__ __forceinline__ void skip(uint64_t (&full)[kStages], uint64_t (&free)[kStages],
                                        Ring<kStages>& ring, int blocks) {
 #pragma unroll 1
     for (int i = 0; i < blocks; ++i) {
-      if (warp == 0) wait_full(full, ring);
+      if (thread == 0) wait_full(full, ring);
       release(free, ring);
     }
   }

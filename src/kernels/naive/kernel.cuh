@@ -45,7 +45,7 @@ __device__ inline float sum_over_row(float x) {
 }
 
 template <class Spec>
-__global__ void __launch_bounds__(kThreads) naive_forward(const __grid_constant__ ForwardParams p) {
+__global__ void __launch_bounds__(kThreads, 1) naive_forward(const __grid_constant__ ForwardParams p) {
   using T = typename Spec::Element;
   constexpr int kRows = 4;               // rows of a thread
   constexpr int kKeys = kTile / 16;      // its keys in a tile

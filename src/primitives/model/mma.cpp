@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "primitives/model/mma.h"
 
+#include "primitives/model/widen.h"
+
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 namespace {
 
@@ -11,25 +13,22 @@ struct Operands {
 };
 
 template <class T>
-void unpack(uint32_t pair, float& low, float& high) {
-  low = to_float(T{static_cast<uint16_t>(pair)});
-  high = to_float(T{static_cast<uint16_t>(pair >> 16)});
-}
-
-template <class T>
 void multiply(void* const* lanes) {
+  const model::Widen<T> widen;
   float a[16][16];
   float b[16][8];  // [k][n]: the inner loop runs along n
   for (int l = 0; l < 32; ++l) {
     const auto& from = *static_cast<const Operands*>(lanes[l]);
     const int g = l / 4;
     const int t = 2 * (l % 4);
-    unpack<T>(from.a[0], a[g][t], a[g][t + 1]);
-    unpack<T>(from.a[1], a[g + 8][t], a[g + 8][t + 1]);
-    unpack<T>(from.a[2], a[g][t + 8], a[g][t + 9]);
-    unpack<T>(from.a[3], a[g + 8][t + 8], a[g + 8][t + 9]);
-    unpack<T>(from.b[0], b[t][g], b[t + 1][g]);
-    unpack<T>(from.b[1], b[t + 8][g], b[t + 9][g]);
+    widen.pair(from.a[0], &a[g][t]);
+    widen.pair(from.a[1], &a[g + 8][t]);
+    widen.pair(from.a[2], &a[g][t + 8]);
+    widen.pair(from.a[3], &a[g + 8][t + 8]);
+    for (int i = 0; i < 2; ++i) {
+      b[t + 8 * i][g] = widen(from.b[i]);
+      b[t + 8 * i + 1][g] = widen(from.b[i] >> 16);
+    }
   }
   float c[16][8];
   for (int row = 0; row < 16; ++row) {

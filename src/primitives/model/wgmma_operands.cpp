@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "primitives/model/wgmma_operands.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
-#include "numeric/half.h"
 #include "primitives/model/swizzle.h"
+#include "primitives/model/widen.h"
 
 namespace flashmoe::model {
 namespace {
@@ -74,30 +75,52 @@ void each_chunk_of_b(const ProductOperands& operands, Each each) {
   }
 }
 
-const std::vector<float>& fp16_values() {
-  static const std::vector<float> values = [] {
-    std::vector<float> all(65536);
-    for (uint32_t bits = 0; bits < 65536; ++bits) all[bits] = to_float(fp16{static_cast<uint16_t>(bits)});
-    return all;
-  }();
-  return values;
+template <class T>
+void widen_chunk(const Widen<T>& widen, const std::byte* from, float* to, int step) {
+  uint16_t bits[kChunk];
+  std::memcpy(bits, from, sizeof bits);
+  for (int i = 0; i < kChunk; ++i) to[i * step] = widen(bits[i]);
 }
 
-struct Widen {
-  bool is_bf16;
-  const float* fp16_value = fp16_values().data();
-
-  float operator()(uint16_t bits) const { return is_bf16 ? to_float(bf16{bits}) : fp16_value[bits]; }
-  void chunk(const std::byte* from, float* to, int step) const {
-    uint16_t bits[kChunk];
-    std::memcpy(bits, from, sizeof bits);
-    for (int i = 0; i < kChunk; ++i) to[i * step] = (*this)(bits[i]);
+template <class T>
+void multiply_as(const Block& block, const ProductOperands& operands, const RegisterOperand& registers,
+                 std::vector<float>& sums) {
+  const Widen<T> widen;
+  const auto width = static_cast<std::size_t>(operands.width);
+  float a[kProductRows][kProductDepth];
+  if (operands.a_in_registers) {
+    for (std::size_t t = 0; t < kWarpgroupThreads; ++t) {
+      const std::size_t row = t / 32 * 16 + t % 32 / 4;
+      const std::size_t k = 2 * (t % 4);
+      widen.pair(registers[t][0], &a[row][k]);
+      widen.pair(registers[t][1], &a[row + 8][k]);
+      widen.pair(registers[t][2], &a[row][k + 8]);
+      widen.pair(registers[t][3], &a[row + 8][k + 8]);
+    }
+  } else {
+    const Layout layout(operands.a);
+    for (int row = 0; row < kProductRows; ++row) {
+      for (int k = 0; k < kProductDepth; k += kChunk) {
+        widen_chunk(widen, place(block, layout.along(row, k)), &a[row][k], 1);
+      }
+    }
   }
-  void pair(uint32_t bits, float* to) const {
-    to[0] = (*this)(static_cast<uint16_t>(bits));
-    to[1] = (*this)(static_cast<uint16_t>(bits >> 16));
+  static std::vector<float> b;  // [k][n]: the inner loop runs along n
+  b.resize(kProductDepth * width);
+  each_chunk_of_b(operands, [&](uint32_t address, int n, int k) {
+    float* to = &b[static_cast<std::size_t>(k) * width + static_cast<std::size_t>(n)];
+    widen_chunk(widen, place(block, address), to, operands.b_across_k ? 1 : operands.width);
+  });
+  for (std::size_t row = 0; row < kProductRows; ++row) {
+    float* sum = &sums[row * width];
+    if (!operands.accumulate) std::fill_n(sum, width, 0.0F);
+    for (std::size_t k = 0; k < kProductDepth; ++k) {
+      const float x = a[row][k];
+      const float* y = &b[k * width];
+      for (std::size_t n = 0; n < width; ++n) sum[n] += x * y[n];
+    }
   }
-};
+}
 
 }  // namespace
 
@@ -130,42 +153,9 @@ void each_chunk(const Block& block, const ProductOperands& operands, int warp_of
   }
 }
 
-void multiply(const Block& block, const ProductOperands& operands, const RegisterOperand& registers,
+void multiply(const Block& block, const ProductOperands& operands, const RegisterOperand& a,
               std::vector<float>& sums) {
-  const Widen widen{operands.is_bf16};
-  const auto width = static_cast<std::size_t>(operands.width);
-  float a[kProductRows][kProductDepth];
-  if (operands.a_in_registers) {
-    for (std::size_t t = 0; t < kWarpgroupThreads; ++t) {
-      const std::size_t row = t / 32 * 16 + t % 32 / 4;
-      const std::size_t k = 2 * (t % 4);
-      widen.pair(registers[t][0], &a[row][k]);
-      widen.pair(registers[t][1], &a[row + 8][k]);
-      widen.pair(registers[t][2], &a[row][k + 8]);
-      widen.pair(registers[t][3], &a[row + 8][k + 8]);
-    }
-  } else {
-    const Layout layout(operands.a);
-    for (int row = 0; row < kProductRows; ++row) {
-      for (int k = 0; k < kProductDepth; k += kChunk)
-        widen.chunk(place(block, layout.along(row, k)), &a[row][k], 1);
-    }
-  }
-  static std::vector<float> b;  // [k][n]: the inner loop runs along n
-  b.resize(kProductDepth * width);
-  each_chunk_of_b(operands, [&](uint32_t address, int n, int k) {
-    float* to = &b[static_cast<std::size_t>(k) * width + static_cast<std::size_t>(n)];
-    widen.chunk(place(block, address), to, operands.b_across_k ? 1 : operands.width);
-  });
-  for (std::size_t row = 0; row < kProductRows; ++row) {
-    float* sum = &sums[row * width];
-    if (!operands.accumulate) std::fill_n(sum, width, 0.0F);
-    for (std::size_t k = 0; k < kProductDepth; ++k) {
-      const float x = a[row][k];
-      const float* y = &b[k * width];
-      for (std::size_t n = 0; n < width; ++n) sum[n] += x * y[n];
-    }
-  }
+  (operands.is_bf16 ? multiply_as<bf16> : multiply_as<fp16>)(block, operands, a, sums);
 }
 
 }  // namespace flashmoe::model

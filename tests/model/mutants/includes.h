@@ -2,16 +2,21 @@
 // What all mutants include, before any name is redefined.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <type_traits>
 
 #include "kernels/forward_params.h"
+#include "model/mutants/hopper_form.h"
 #include "model/mutants/registry.h"
 #include "numeric/half.h"
 #include "primitives/barrier.h"
+#include "primitives/bits.h"
 #include "primitives/chunk.h"
+#include "primitives/cluster.h"
 #include "primitives/convert.h"
 #include "primitives/cp_async.h"
 #include "primitives/dependent_launch.h"
@@ -20,7 +25,15 @@
 #include "primitives/launch.h"
 #include "primitives/ldmatrix.h"
 #include "primitives/math.h"
+#include "primitives/mbarrier.h"
 #include "primitives/memory.h"
 #include "primitives/mma.h"
+#include "primitives/named_barrier.h"
+#include "primitives/opaque.h"
+#include "primitives/proxy_fence.h"
+#include "primitives/setmaxnreg.h"
 #include "primitives/shared.h"
 #include "primitives/shuffle.h"
+#include "primitives/stmatrix.h"
+#include "primitives/tma.h"
+#include "primitives/wgmma.h"

@@ -9,6 +9,7 @@
 #include "dispatch/run.h"
 #include "kernels/combine_splits/launch.h"
 #include "kernels/on_model.h"
+#include "model/mutants/hopper_form.h"
 #include "model/mutants/registry.h"
 
 namespace flashmoe::test {
@@ -53,18 +54,32 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
   if (kernel == "naive") {
     return {{shape(2, 1, 70, 150, 100, Mask::causal)}, {shape(1, 1, 150, 40, 64, Mask::causal)}};
   }
+  if (kernel.starts_with("hopper_forward")) {
+    const int64_t dim = kernel.ends_with("64") ? 64 : 128;
+    return {{shape(6, 6, 100, 100, dim, Mask::none)},
+            {shape(2, 1, 330, 394, dim, Mask::causal)},
+            {shape(2, 2, 300, 500, dim, Mask::none)}};
+  }
   return {
       {shape(4, 2, 40, 300, 64, Mask::causal)},   {shape(1, 1, 150, 150, 128, Mask::causal)},
       {shape(1, 1, 300, 40, 128, Mask::causal)},  {shape(1, 1, 140, 130, 44, Mask::causal, Layout::padded)},
       {shape(2, 1, 20, 500, 128, Mask::none), 3}, {shape(1, 1, 300, 40, 44, Mask::causal, Layout::padded)}};
 }
 
-dispatch::ForwardKernel kernel_of(const Mutant& mutant) {
+OnModel how_to_run(const Mutant& mutant, const MutantCase& c, const model::Settings& settings) {
   using dispatch::ForwardKernel;
-  for (ForwardKernel kernel : {ForwardKernel::naive, ForwardKernel::ampere_forward}) {
-    if (name_of(kernel) == mutant.kernel) return kernel;
+  OnModel how{.choice = {.kernel = ForwardKernel::small_forward, .num_splits = c.num_splits},
+              .settings = settings};
+  for (ForwardKernel kernel :
+       {ForwardKernel::naive, ForwardKernel::ampere_forward, ForwardKernel::hopper_forward}) {
+    if (mutant.kernel.starts_with(name_of(kernel))) how.choice.kernel = kernel;
   }
-  return ForwardKernel::small_forward;
+  if (how.choice.kernel == ForwardKernel::hopper_forward) {
+    how.choice.num_splits.reset();
+    how.choice.tuning = hopper_tuning(static_cast<int>(c.shape.head_dim));
+    how.sms = 1;  // one block has all tiles, more than it has slots for
+  }
+  return how;
 }
 
 // What is wrong with one run, or "".
@@ -76,9 +91,7 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
     if (plan.num_splits > 1) kernels::combine_splits::launch(c.shape.dtype, params, plan.head_dim, nullptr);
   };
   try {
-    run_on_model(problem,
-                 {.choice = {.kernel = kernel_of(mutant), .num_splits = c.num_splits}, .settings = settings},
-                 run);
+    run_on_model(problem, how_to_run(mutant, c, settings), run);
     return problem.disagreement();
   } catch (const model::Failure& failure) {
     return failure.what();
@@ -87,8 +100,11 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
 
 std::string caught(const Mutant& mutant) {
   for (const MutantCase& c : cases_for(mutant.kernel)) {
-    for (const model::Settings& settings : {model::Settings{.seed = 0, .copies = model::CopyTime::early},
-                                            model::Settings{.seed = 1, .copies = model::CopyTime::late}}) {
+    using model::CopyTime;
+    for (const model::Settings& settings :
+         {model::Settings{
+              .seed = 0, .copies = CopyTime::early, .tma = CopyTime::early, .wgmma = CopyTime::early},
+          model::Settings{.seed = 1}}) {
       const std::string what = caught(mutant, c, settings);
       if (!what.empty()) return what;
     }
@@ -117,7 +133,7 @@ std::string test_name(const testing::TestParamInfo<std::size_t>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Model, Mutants, testing::Range(std::size_t{0}, mutants().size()), test_name);
 
-TEST(MutantsCount, IsAtLeastFifty) { EXPECT_GE(mutants().size(), 53U); }  // with three exact copies
+TEST(MutantsCount, IsAtLeastAHundred) { EXPECT_GE(mutants().size(), 105U); }  // with five exact copies
 
 }  // namespace
 }  // namespace flashmoe::test

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Disks that are full and folders that can't be written: a clear error, and nothing that was there is harmed.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <fstream>
+#include <string>
+
+#include "error.h"
+#include "ledger/durable_file.h"
+#include "ledger/in_child.h"
+#include "ledger/ledger.h"
+#include "ledger/session_store.h"
+
+namespace dent {
+namespace {
+
+using testing::become_an_ordinary_user;
+using testing::ScratchFolder;
+using testing::start_child;
+using testing::wait_for;
+
+void limit_file_size(rlim_t bytes) {
+  ::signal(SIGXFSZ, SIG_IGN);  // then a write beyond the limit fails, as one to a full disk does
+  const rlimit limit{bytes, RLIM_INFINITY};
+  if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) throw std::runtime_error("no limit set");
+}
+
+// 0 when `body` throws an Error of the environment whose text holds `expected`.
+template <class Body>
+int must_refuse(const Body& body, const std::string& expected) {
+  try {
+    body();
+    std::cerr << "it was not refused" << std::endl;
+    return 1;
+  } catch (const Error& error) {
+    const bool good = error.code() == ErrorCode::environment &&
+                      std::string(error.what()).find(expected) != std::string::npos;
+    if (!good) std::cerr << error.what() << std::endl;
+    return good ? 0 : 2;
+  }
+}
+
+TEST(LedgerDisk, AFullDiskIsAClearErrorAndTheLedgerGoesOnWhenThereIsRoom) {
+  ScratchFolder folder;
+  const auto file = folder / "ledger.jsonl";
+  EXPECT_EQ(wait_for(start_child([&] {
+              Ledger ledger(file);
+              ledger.append("note", {{"text", "fits"}});
+              limit_file_size(std::filesystem::file_size(file) + 100);
+              const auto too_long = [&] { ledger.append("note", {{"text", std::string(5000, 'x')}}); };
+              if (must_refuse(too_long, "can't write to") != 0) return 1;
+              if (read_ledger(file).torn_bytes != 0) return 2;  // what fitted of the record is gone again
+              limit_file_size(RLIM_INFINITY);
+              return ledger.append("note", {{"text", "fits again"}}).number == 2 ? 0 : 3;
+            })),
+            0);
+  const auto content = read_ledger(file);
+  ASSERT_EQ(content.records.size(), 2u);
+  EXPECT_EQ(content.records[1].data.at("text"), "fits again");
+}
+
+TEST(LedgerDisk, AFullDiskLeavesTheOldVersionOfAFile) {
+  ScratchFolder folder;
+  const auto file = folder / "report.md";
+  write_durably(file, "old");
+  EXPECT_EQ(wait_for(start_child([&] {
+              limit_file_size(1000);
+              return must_refuse([&] { write_durably(file, std::string(5000, 'x')); }, "ulimit -f");
+            })),
+            0);
+  std::ifstream in(file);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1)
+      << "something was left behind";
+}
+
+// The device of the system that is always full: what a real ENOSPC says.
+TEST(LedgerDisk, NoSpaceLeftNamesTheRemedy) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  const FileDescriptor full = open_file("/dev/full", 1 /* O_WRONLY */, "can't open");
+  EXPECT_EQ(must_refuse([&] { write_all(full.get(), "x", "/dev/full"); }, "free some space"), 0);
+}
+
+TEST(LedgerDisk, AReadOnlyProjectIsAClearError) {
+  ScratchFolder folder;
+  std::filesystem::permissions(folder.path(), static_cast<std::filesystem::perms>(0555));
+  EXPECT_EQ(wait_for(start_child([&] {
+              become_an_ordinary_user();
+              return must_refuse([&] { SessionStore(folder.path()).create(); }, "make ");
+            })),
+            0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(LedgerDisk, AReadOnlyLedgerIsAClearErrorAndCanStillBeRead) {
+  ScratchFolder folder;
+  const auto file = folder / "ledger.jsonl";
+  Ledger(file).append("note", {});
+  std::filesystem::permissions(file, static_cast<std::filesystem::perms>(0444));
+  std::filesystem::permissions(folder.path(), static_cast<std::filesystem::perms>(0555));
+  EXPECT_EQ(wait_for(start_child([&] {
+              become_an_ordinary_user();
+              if (read_ledger(file).records.size() != 1) return 1;
+              return must_refuse([&] { Ledger{file}; }, "can't open the ledger");
+            })),
+            0);
+}
+
+}  // namespace
+}  // namespace dent

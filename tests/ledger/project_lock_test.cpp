@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "ledger/project_lock.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "error.h"
+#include "ledger/in_child.h"
+
+namespace dent {
+namespace {
+
+using testing::ScratchFolder;
+using testing::start_child;
+using testing::wait_for;
+
+// A child that holds the lock, from when this returns until it is killed.
+pid_t child_with_lock(const ScratchFolder& folder) {
+  const auto ready = folder / "ready";
+  const pid_t child = start_child([&] {
+    ProjectLock lock(folder.path());
+    std::ofstream(ready) << "yes";
+    std::this_thread::sleep_for(std::chrono::minutes(5));
+    return 0;
+  });
+  while (!std::filesystem::exists(ready)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return child;
+}
+
+TEST(ProjectLock, TheSecondIsToldWhoTheFirstIs) {
+  ScratchFolder folder;
+  const pid_t first = child_with_lock(folder);
+  try {
+    ProjectLock second(folder.path());
+    ADD_FAILURE() << "two at once";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::busy);
+    EXPECT_NE(std::string(error.what()).find("process " + std::to_string(first)), std::string::npos)
+        << error.what();
+  }
+  ::kill(first, SIGKILL);
+  wait_for(first);
+}
+
+TEST(ProjectLock, TheLockOfADeadProcessIsTakenOver) {
+  ScratchFolder folder;
+  const pid_t first = child_with_lock(folder);
+  ::kill(first, SIGKILL);
+  wait_for(first);
+  ASSERT_TRUE(std::filesystem::exists(folder / "lock"));
+  EXPECT_NO_THROW(ProjectLock{folder.path()});
+}
+
+TEST(ProjectLock, IsFreeAgainAfterItsOwner) {
+  ScratchFolder folder;
+  { ProjectLock lock(folder.path()); }
+  EXPECT_NO_THROW(ProjectLock{folder.path()});
+}
+
+// A worker that outlives us must not keep the project locked.
+TEST(ProjectLock, IsNotInheritedByProgramsThatWeStart) {
+  ScratchFolder folder;
+  std::optional<ProjectLock> lock(folder.path());
+  const pid_t sleeper = start_child([] {
+    ::execlp("sleep", "sleep", "60", static_cast<char*>(nullptr));
+    return 98;
+  });
+  const auto exe = "/proc/" + std::to_string(sleeper) + "/exe";  // wait until it has become the other program
+  while (std::filesystem::read_symlink(exe) == std::filesystem::read_symlink("/proc/self/exe")) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  lock.reset();
+  EXPECT_NO_THROW(ProjectLock{folder.path()});
+  ::kill(sleeper, SIGKILL);
+  wait_for(sleeper);
+}
+
+}  // namespace
+}  // namespace dent

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "measure/ratio.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "error.h"
+#include "measure/simulated.h"
+
+namespace dent {
+namespace {
+
+using testing::simulated_pairs;
+
+TEST(PairedRatio, FindsTheTrueSpeedup) {
+  for (double speedup : {0.5, 0.97, 1.0, 3.0}) {
+    const auto ratio = paired_ratio(simulated_pairs(1000, speedup, {}, 5), 0.01);
+    ASSERT_TRUE(ratio);
+    EXPECT_TRUE(ratio->interval.contains(speedup)) << speedup;
+    EXPECT_NEAR(ratio->centre / speedup, 1, 0.005);
+  }
+}
+
+TEST(PairedRatio, IsBlindToWhatSlowsBothSidesDown) {
+  auto pairs = simulated_pairs(200, 1.05, {}, 6);
+  const auto before = paired_ratio(pairs, 0.05);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const double drift = 1 + 0.01 * static_cast<double>(i);  // three times as slow in the end
+    pairs[i].baseline.ns *= drift;
+    pairs[i].candidate.ns *= drift;
+  }
+  const auto after = paired_ratio(pairs, 0.05);
+  EXPECT_NEAR(after->interval.low, before->interval.low, 1e-12);
+  EXPECT_NEAR(after->interval.high, before->interval.high, 1e-12);
+}
+
+TEST(GeometricMean, OfOneRatioIsThatRatio) {
+  const Ratio only{1.2, {1.1, 1.5}};
+  const Ratio mean = geometric_mean(std::vector{only});
+  EXPECT_DOUBLE_EQ(mean.centre, 1.2);
+  EXPECT_DOUBLE_EQ(mean.interval.low, 1.1);
+  EXPECT_DOUBLE_EQ(mean.interval.high, 1.5);
+}
+
+TEST(GeometricMean, IsTheSameSeenFromTheOtherSide) {
+  const std::vector<Ratio> ratios{{2, {1.9, 2.2}}, {0.4, {0.3, 0.41}}};
+  std::vector<Ratio> inverse;
+  for (const Ratio& r : ratios) inverse.push_back({1 / r.centre, {1 / r.interval.high, 1 / r.interval.low}});
+  const Ratio mean = geometric_mean(ratios), other = geometric_mean(inverse);
+  EXPECT_DOUBLE_EQ(mean.centre, std::sqrt(0.8));
+  EXPECT_DOUBLE_EQ(mean.centre, 1 / other.centre);
+  EXPECT_DOUBLE_EQ(mean.interval.low, 1 / other.interval.high);
+  EXPECT_DOUBLE_EQ(mean.interval.high, 1 / other.interval.low);
+}
+
+TEST(GeometricMean, RefusesNothingAndNonsense) {
+  EXPECT_THROW(geometric_mean({}), Error);
+  EXPECT_THROW(geometric_mean(std::vector{Ratio{1, {0, 2}}}), Error);
+  EXPECT_THROW(geometric_mean(std::vector{Ratio{3, {1, 2}}}), Error);
+  EXPECT_THROW(geometric_mean(std::vector{Ratio{std::nan(""), {1, 2}}}), Error);
+}
+
+TEST(GeometricMean, KeepsItsPromise) {
+  const double speedups[] = {0.8, 1.0, 1.1, 1.9};
+  const double truth = std::pow(0.8 * 1.0 * 1.1 * 1.9, 0.25);
+  int held = 0;
+  constexpr int kTrials = 1000;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<Ratio> ratios;
+    for (int shape = 0; shape < 4; ++shape) {
+      const auto pairs = simulated_pairs(60, speedups[shape], {.correlation = 0.3},
+                                         static_cast<std::uint64_t>(10 * trial + shape));
+      ratios.push_back(*paired_ratio(pairs, 0.05));
+    }
+    held += geometric_mean(ratios).interval.contains(truth);
+  }
+  EXPECT_GE(held, 0.94 * kTrials);
+  EXPECT_LT(held, kTrials);  // an interval that never misses is too wide to be one
+}
+
+TEST(Change, ComparesTwoSessionsThroughTheirOwnBaselines) {
+  const Ratio before{1.0, {0.98, 1.02}}, after{1.5, {1.45, 1.56}};
+  const Ratio gain = change(before, after), loss = change(after, before);
+  EXPECT_DOUBLE_EQ(gain.centre, 1.5);
+  EXPECT_GT(gain.interval.low, 1.4);
+  EXPECT_LT(gain.interval.low, 1.45);
+  EXPECT_DOUBLE_EQ(gain.interval.low, 1 / loss.interval.high);
+}
+
+}  // namespace
+}  // namespace dent

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "measure/verdict.h"
+
+#include <gtest/gtest.h>
+
+#include "error.h"
+
+namespace dent {
+namespace {
+
+SpeedVerdict of(double low, double centre, double high) { return judge(Ratio{centre, {low, high}}, 0.01); }
+
+TEST(SpeedVerdict, NeverClaimsWhatIncludesOne) {
+  EXPECT_EQ(of(0.99, 1.05, 1.2), SpeedVerdict::ambiguous);
+  EXPECT_EQ(of(1.0, 1.05, 1.2), SpeedVerdict::ambiguous);
+  EXPECT_EQ(of(0.8, 0.95, 1.0), SpeedVerdict::ambiguous);
+  EXPECT_EQ(of(0.9, 1.0, 1.1), SpeedVerdict::ambiguous);
+  EXPECT_EQ(judge(std::nullopt, 0.01), SpeedVerdict::ambiguous);
+}
+
+TEST(SpeedVerdict, ClaimsWhatIsClear) {
+  EXPECT_EQ(of(1.02, 1.03, 1.04), SpeedVerdict::faster);
+  EXPECT_EQ(of(0.95, 0.97, 0.98), SpeedVerdict::slower);
+  EXPECT_EQ(of(0.995, 1.0, 1.005), SpeedVerdict::same);
+}
+
+TEST(SpeedVerdict, ADifferenceTooSmallToCountIsTheSameEvenWhenItIsCertain) {
+  EXPECT_EQ(of(1.004, 1.005, 1.006), SpeedVerdict::same);
+  EXPECT_EQ(of(0.994, 0.995, 0.996), SpeedVerdict::same);
+}
+
+TEST(SpeedVerdict, ASmallBiasIsNoGain) {
+  EXPECT_EQ(of(1.002, 1.008, 1.014), SpeedVerdict::ambiguous);
+  EXPECT_EQ(of(0.985, 0.992, 0.998), SpeedVerdict::ambiguous);
+}
+
+TEST(SpeedVerdict, NamesGoBothWays) {
+  for (auto verdict :
+       {SpeedVerdict::faster, SpeedVerdict::slower, SpeedVerdict::same, SpeedVerdict::ambiguous}) {
+    EXPECT_EQ(parse_speed_verdict(name(verdict)), verdict);
+  }
+  EXPECT_THROW(parse_speed_verdict("faster"), Error);
+}
+
+}  // namespace
+}  // namespace dent

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Which forms of hopper_forward its mutants are made of: those that dispatch chooses for the widest and the
+// narrowest head.
+#pragma once
+
+#include "kernels/hopper_forward/maps.h"
+#include "kernels/hopper_forward/params.h"
+#include "kernels/hopper_forward/spec.h"
+
+namespace flashmoe::test {
+
+// The first row of the table with this head_dim.
+constexpr int hopper_tuning(int head_dim) {
+  int index = 0;
+  while (kernels::hopper_forward::kTunings[index].head_dim != head_dim) ++index;
+  return index;
+}
+
+// The real kernel's parameters, whose maps a mutant's are copied from: to the compiler, each has a type of
+// its own.
+inline kernels::hopper_forward::Params hopper_params(const kernels::ForwardParams& problem, int tuning,
+                                                     unsigned blocks) {
+  kernels::hopper_forward::Params params;
+  params.problem = problem;
+  params.tiles = static_cast<unsigned>(problem.order.q_tiles * problem.order.heads * problem.order.batch);
+  params.blocks = blocks;
+  params.prefetch = true;
+  kernels::hopper_forward::set_maps(params, kernels::hopper_forward::kTunings[tuning]);
+  return params;
+}
+
+}  // namespace flashmoe::test

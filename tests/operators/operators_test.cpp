@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "error.h"
+#include "operators/attention_forward.h"
+#include "operators/dtype.h"
+#include "operators/fill.h"
+
+namespace dent {
+namespace {
+
+constexpr DType kAll[] = {DType::fp64, DType::fp32, DType::fp16, DType::bf16, DType::int32, DType::int64};
+
+TEST(DTypes, StoreAndLoadSmallWholeNumbersExactly) {
+  for (const DType dtype : kAll) {
+    std::vector<std::byte> memory(3 * bytes_of(dtype));
+    store(dtype, memory.data(), 1, -96);
+    EXPECT_EQ(load(dtype, memory.data(), 1), -96) << name(dtype);
+    EXPECT_EQ(parse_dtype(name(dtype)), dtype);
+  }
+  EXPECT_THROW(parse_dtype("float"), Error);
+}
+
+TEST(DTypes, PoisonIsKnownAgainAndIsNaNWhereThereIsOne) {
+  for (const DType dtype : kAll) {
+    std::vector<std::byte> memory(2 * bytes_of(dtype));
+    poison(dtype, memory.data(), 2);
+    EXPECT_TRUE(poisoned(dtype, memory.data(), 1)) << name(dtype);
+    if (is_floating(dtype)) {
+      EXPECT_TRUE(std::isnan(load(dtype, memory.data(), 1))) << name(dtype);
+    }
+    store(dtype, memory.data(), 1, is_floating(dtype) ? NAN : 0);  // a NaN of arithmetic is no poison
+    EXPECT_FALSE(poisoned(dtype, memory.data(), 1)) << name(dtype);
+  }
+}
+
+TEST(Filling, GivesTheSameForASeedAndSomethingElseForAnother) {
+  std::vector<float> a(1001), b(1001), c(1001);
+  fill({}, DType::fp32, a.data(), a.size(), 7);
+  fill({}, DType::fp32, b.data(), b.size(), 7);
+  fill({}, DType::fp32, c.data(), c.size(), 8);
+  EXPECT_EQ(a, b);
+  EXPECT_NE(a, c);
+}
+
+TEST(Filling, HasTheMomentsAndTheRangeThatWereAskedFor) {
+  std::vector<double> values(40000);
+  fill({Fill::Kind::normal, 3, 2}, DType::fp64, values.data(), values.size(), 1);
+  double sum = 0, squares = 0;
+  for (const double x : values) sum += x, squares += (x - 3) * (x - 3);
+  EXPECT_NEAR(sum / 40000, 3, 0.05);
+  EXPECT_NEAR(squares / 40000, 4, 0.15);
+  std::vector<std::int32_t> dice(1000);
+  fill({Fill::Kind::integers, 1, 6}, DType::int32, dice.data(), dice.size(), 1);
+  bool seen[7] = {};
+  for (const auto x : dice) {
+    ASSERT_GE(x, 1);
+    ASSERT_LE(x, 6);
+    seen[x] = true;
+  }
+  for (int x = 1; x <= 6; ++x) EXPECT_TRUE(seen[x]) << x;
+}
+
+TEST(AttentionOperator, FillsInWhatFollowsFromTheSizesGiven) {
+  const Operator op = attention_forward({.dtype = DType::fp16, .causal = true, .lse = true});
+  const Problem problem = make_problem(op, {"x", {{"Sq", 2}, {"Skv", 5}, {"H", 4}, {"Hkv", 2}}});
+  EXPECT_EQ(problem.inputs[1].sizes, (std::vector<std::int64_t>{1, 2, 5, 64}));
+  EXPECT_EQ(problem.outputs[1].sizes, (std::vector<std::int64_t>{1, 4, 2}));
+  EXPECT_EQ(problem.numbers.at("pairs"), 4 + 5);  // the last query sees the last key
+  EXPECT_EQ(problem.flops, 4.0 * 4 * 9 * 64);
+  EXPECT_EQ(problem.numbers.at("scale"), 0.125);
+}
+
+TEST(AttentionOperator, RefusesSizesThatMakeNoSense) {
+  const Operator op = attention_forward({});
+  EXPECT_THROW(make_problem(op, {"no S", {{"H", 2}}}), Error);
+  EXPECT_THROW(make_problem(op, {"half", {{"S", 1.5}}}), Error);
+  EXPECT_THROW(make_problem(op, {"none", {{"S", 0}}}), Error);
+  EXPECT_THROW(make_problem(op, {"heads", {{"S", 8}, {"H", 3}, {"Hkv", 2}}}), Error);
+  EXPECT_THROW(make_problem(op, {"endless", {{"S", 1e9}}}), Error);
+  EXPECT_THROW(attention_forward({.dtype = DType::int32}), Error);
+}
+
+}  // namespace
+}  // namespace dent

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "project/manifest.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "error.h"
+#include "project/templates.h"
+
+namespace dent {
+namespace {
+
+const std::string kMinimal = R"(version = 1
+[kernel]
+sources = ["kernel.cpp"]
+entry = "run"
+[baseline.old]
+python = "old:run"
+[operator]
+kind = "attention.forward"
+[[shapes]]
+name = "tiny"
+S = 32
+)";
+
+Project parse(const std::string& text) { return parse_project(text, "/somewhere/my-kernel"); }
+
+std::string error_of(const std::string& text) {
+  try {
+    parse(text);
+  } catch (const Error& problem) {
+    EXPECT_EQ(problem.code(), ErrorCode::invalid);
+    return problem.what();
+  }
+  return "no error";
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& with) {
+  const auto at = text.find(what);
+  EXPECT_NE(at, std::string::npos) << what;
+  return text.replace(at, what.size(), with);
+}
+
+void expect_mentions(const std::string& text, std::initializer_list<const char*> words) {
+  for (const char* word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << word << " is not in: " << text;
+}
+
+TEST(Manifest, NeedsNoMoreThanElevenLines) {
+  const Project project = parse(kMinimal);
+  EXPECT_EQ(project.name, "my-kernel");
+  EXPECT_EQ(project.kernel.device, DeviceKind::cpu);
+  EXPECT_EQ(project.baselines.at(0).python, "old:run");
+  EXPECT_EQ(project.shapes.at(0).sizes.at("S"), 32);
+}
+
+TEST(Manifest, AnswersAnUnknownKeyWithTheNearestOne) {
+  expect_mentions(error_of(replaced(kMinimal, "entry =", "entyr = \"a\"\nentry =")),
+                  {"line 4", "kernel.entyr", "no such key", "did you mean \"entry\"?"});
+  expect_mentions(error_of(kMinimal + "[perfomance]\nseconds = 1\n"),
+                  {"perfomance", "did you mean \"performance\"?"});
+  expect_mentions(error_of(kMinimal + "[performance]\nzzzzzz = 1\n"),
+                  {"performance.zzzzzz", "accepted here are", "seconds"});
+}
+
+TEST(Manifest, SaysWhatIsMissing) {
+  expect_mentions(error_of(replaced(kMinimal, "version = 1", "")), {"version", "reads version 1"});
+  expect_mentions(error_of(replaced(kMinimal, "version = 1", "version = 2")), {"version", "is 2"});
+  expect_mentions(error_of(replaced(kMinimal, "entry = \"run\"", "")), {"entry", "missing"});
+  expect_mentions(error_of(replaced(kMinimal, "python = \"old:run\"", "python = \"old\"")),
+                  {"baseline.old.python", "module:function"});
+  expect_mentions(error_of(replaced(kMinimal, "S = 32", "")), {"neither Sq nor S"});
+  expect_mentions(error_of(replaced(kMinimal, "sources = [\"kernel.cpp\"]", "")),
+                  {"one of sources, library and python"});
+}
+
+TEST(Manifest, RefusesValuesOfTheWrongKind) {
+  expect_mentions(error_of(replaced(kMinimal, "S = 32", "S = \"32\"")), {"shapes[0].S", "must be a number"});
+  expect_mentions(error_of(kMinimal + "[performance]\nseconds = -1\n"), {"must be above 0"});
+  expect_mentions(error_of(replaced(kMinimal, "attention.forward", "attention.backward")),
+                  {"accepted are attention.forward"});
+  expect_mentions(error_of("version = 1\n[kernel\n"), {"line 2"});
+  expect_mentions(error_of(kMinimal + "[[shapes]]\nname = \"tiny\"\nS = 64\n"), {"\"tiny\" is there twice"});
+}
+
+TEST(Manifest, ReplacesVariablesOfTheEnvironment) {
+  setenv("DENT_TEST_FOLDER", "/opt/x", 1);
+  const Project project = parse(
+      replaced(kMinimal, "entry = \"run\"",
+               "entry = \"run\"\nlink = [\"${DENT_TEST_FOLDER}/a.so\", \"${DENT_TEST_NONE:-up}/b.so\"]"));
+  EXPECT_EQ(project.kernel.link, (std::vector<std::string>{"/opt/x/a.so", "up/b.so"}));
+}
+
+TEST(Manifest, DescribesAnOperatorThatNobodyKnows) {
+  const auto files = project_template("custom", "cpp", "soft");
+  const Project project = parse(files.at(0).content);
+  EXPECT_EQ(project.name, "soft");
+  EXPECT_EQ(project.op.reference.entry, "reference:softmax");
+  const Problem problem = make_problem(project.op, project.shapes.at(1));
+  EXPECT_EQ(problem.inputs.at(0).sizes, (std::vector<std::int64_t>{64, 4096}));
+  EXPECT_EQ(problem.flops, 5.0 * 64 * 4096);
+}
+
+TEST(Manifest, EveryTemplateIsAValidOne) {
+  for (const char* kind : {"attention", "custom"}) {
+    for (const char* language : {"cpp", "cuda"}) {
+      const auto files = project_template(kind, language, "x");
+      EXPECT_NO_THROW(parse(files.at(0).content)) << kind << " " << language;
+    }
+  }
+  EXPECT_THROW(project_template("convolution", "cpp", "x"), Error);
+  EXPECT_THROW(project_template("custom", "rust", "x"), Error);
+}
+
+TEST(Manifest, ShowsEveryDefaultInItsEffectiveForm) {
+  const auto config = effective_config(parse(kMinimal));
+  EXPECT_EQ(config.at("correctness").at("seeds"), 3);
+  EXPECT_EQ(config.at("performance").at("stop_below"), 0.5);
+  EXPECT_EQ(config.at("operator").at("inputs").at("q").at("dtype"), "fp32");
+}
+
+}  // namespace
+}  // namespace dent

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "report/html.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "report/example_session.h"
+
+namespace dent {
+namespace {
+
+using testing::example_records;
+using testing::Story;
+
+std::string page_of(Story story, std::span<const HistoryEntry> history = {}) {
+  return html_report(view_session("20260331-140509-3fa9", example_records(story)), history);
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+// Every element that is opened is closed, in order. Attributes hold no '>' since text is escaped.
+void expect_balanced(const std::string& page) {
+  std::vector<std::string> open;
+  const std::regex tag("<(/?)([a-z][a-z0-9]*)[^>]*?(/?)>");
+  const std::string body = page.substr(page.find("</style>") + 8);
+  for (std::sregex_iterator it(body.begin(), body.end(), tag), end; it != end; ++it) {
+    const std::string name = (*it)[2];
+    if ((*it)[3] == "/" || name == "br" || name == "meta") continue;
+    if ((*it)[1] != "/") {
+      open.push_back(name);
+      continue;
+    }
+    if (name == "head" || name == "html" || name == "body") {
+      if (!open.empty() && open.back() == name) open.pop_back();
+      continue;
+    }
+    ASSERT_FALSE(open.empty()) << name;
+    ASSERT_EQ(open.back(), name) << "at " << it->position();
+    open.pop_back();
+  }
+  EXPECT_TRUE(open.empty()) << open.back();
+}
+
+TEST(HtmlReport, NeedsNothingButItself) {
+  for (auto story : {Story::faster, Story::cheating, Story::incorrect, Story::interrupted}) {
+    const std::string page = page_of(story);
+    for (const char* outside :
+         {"<script", "<link", "<img", "http:", "https:", "url(", "@import", "javascript:", " on"}) {
+      if (std::string(outside) == " on") {
+        EXPECT_FALSE(std::regex_search(page, std::regex("<[^>]* on[a-z]+="))) << "an event handler";
+      } else {
+        EXPECT_EQ(page.find(outside), std::string::npos) << outside;
+      }
+    }
+    expect_balanced(page);
+  }
+}
+
+TEST(HtmlReport, ShowsEverythingThatASessionHas) {
+  const std::string page = page_of(Story::faster);
+  for (const char* section : {"Speed", "Samples", "Gates", "Correctness", "Roofline", "Checks", "Build",
+                              "Environment", "Earlier sessions", "Notes"}) {
+    EXPECT_NE(page.find("<h2>" + std::string(section) + "</h2>"), std::string::npos) << section;
+  }
+  EXPECT_EQ(count(page, "<svg "), 5u) << "ratios, three shapes, roofline";
+  EXPECT_NE(page.find("1.110x (1.090 .. 1.130)"), std::string::npos);
+  EXPECT_NE(page.find("45.5 s"), std::string::npos) << "time that a gate took";
+  EXPECT_NE(page.find("class=\"over\""), std::string::npos) << "and that it was over its box";
+  EXPECT_NE(page.find("prefers-color-scheme: dark"), std::string::npos);
+  EXPECT_NE(page.find("@media print"), std::string::npos);
+  EXPECT_EQ(page.find("nan"), std::string::npos);
+}
+
+TEST(HtmlReport, TextOfOthersIsEscaped) {
+  const std::string page = page_of(Story::faster);
+  EXPECT_NE(page.find("attention &lt;cpu&gt;"), std::string::npos);
+  EXPECT_NE(page.find("naive &amp; plain"), std::string::npos);
+  EXPECT_EQ(page.find("<cpu>"), std::string::npos);
+  EXPECT_EQ(page.find("<idle>"), std::string::npos);
+  EXPECT_NE(page_of(Story::incorrect).find("assert &lt;failed&gt;"), std::string::npos);
+}
+
+TEST(HtmlReport, NamesTheCheat) {
+  const std::string page = page_of(Story::cheating);
+  EXPECT_NE(page.find("CHEAT: output written after the call had returned"), std::string::npos);
+}
+
+TEST(HtmlReport, SaysWhyThereIsNoRoofline) {
+  auto records = example_records(Story::faster);
+  std::erase_if(records, [](const Record& record) { return record.kind == "roofline"; });
+  EXPECT_NE(html_report(view_session("id", records), {}).find("Not drawn: the device"), std::string::npos);
+}
+
+TEST(HtmlReport, ListsEarlierSessions) {
+  HistoryEntry good, broken;
+  good.id = "20260101-000000-aaaa";
+  good.verdict = "SLOWER";
+  good.mean = Ratio{0.5, {0.4, 0.6}};
+  broken.id = "20251231-000000-bbbb";
+  broken.unreadable = "line 3: not a record";
+  const std::string page = page_of(Story::faster, std::vector{good, broken});
+  EXPECT_NE(page.find("0.500x (0.400 .. 0.600)"), std::string::npos);
+  EXPECT_NE(page.find("unreadable: line 3"), std::string::npos);
+}
+
+// A session may be killed at any instant, and its report asked for.
+TEST(HtmlReport, EveryBeginningOfASessionHasAPage) {
+  const auto records = example_records(Story::faster);
+  for (std::size_t length = 0; length <= records.size(); ++length) {
+    expect_balanced(html_report(view_session("id", std::span(records).first(length)), {}));
+  }
+}
+
+}  // namespace
+}  // namespace dent

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include "report/markdown.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+
+#include "report/example_session.h"
+
+namespace dent {
+namespace {
+
+using testing::example_records;
+using testing::Story;
+
+std::string page_of(Story story) { return markdown_report(view_session("id", example_records(story)), {}); }
+
+TEST(MarkdownReport, BeginsWithTheVerdict) {
+  EXPECT_EQ(page_of(Story::faster).rfind("# attention \\<cpu>: FASTER\n", 0), 0u);
+  EXPECT_NE(page_of(Story::cheating).find("**CHEAT: output written after the call had returned**"),
+            std::string::npos);
+  EXPECT_NE(page_of(Story::incorrect).find("out[0, 1, 5]: nan instead of 0.25"), std::string::npos);
+  EXPECT_NE(page_of(Story::interrupted).find("dent resume id"), std::string::npos);
+}
+
+TEST(MarkdownReport, RowsOfATableHaveAsManyCellsAsItsHead) {
+  std::istringstream lines(page_of(Story::faster));
+  std::ptrdiff_t head = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("|")) {
+      head = 0;
+      continue;
+    }
+    std::ptrdiff_t cells = std::count(line.begin(), line.end(), '|');
+    for (auto at = line.find("\\|"); at != std::string::npos; at = line.find("\\|", at + 1)) --cells;
+    if (head == 0) head = cells;
+    EXPECT_EQ(cells, head) << line;
+  }
+}
+
+}  // namespace
+}  // namespace dent

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// The real dent on a real project in a folder of its own.
+#pragma once
+
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "workers/process.h"
+
+namespace dent::test {
+
+struct Ran {
+  int code = -1;
+  std::string out;
+  std::string err;
+  nlohmann::json json() const { return nlohmann::json::parse(out, nullptr, false); }
+};
+
+class ScratchProject {
+ public:
+  ScratchProject() {
+    static int count = 0;
+    folder_ = std::filesystem::temp_directory_path() /
+              ("dent test " + std::to_string(getpid()) + "-" + std::to_string(count++));
+    std::filesystem::create_directories(folder_);
+  }
+  ~ScratchProject() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  ScratchProject(const ScratchProject&) = delete;
+  ScratchProject& operator=(const ScratchProject&) = delete;
+
+  const std::filesystem::path& folder() const { return folder_; }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream stream(folder_ / name);
+    std::ostringstream text;
+    text << stream.rdbuf();
+    return text.str();
+  }
+
+  // y = 2 x from the library of test kernels, a few shapes, measured for an instant each.
+  void write_scale_manifest(const std::string& entry, const std::string& more = {}) const {
+    const std::string library = std::string("library = \"") + DENT_TEST_KERNELS + "\"";
+    write("dent.toml",
+          "version = 1\nname = \"scale\"\n"
+          "shapes = [{ name = \"tiny\", n = 37 }, { name = \"small\", n = 1000 }]\n"
+          "[kernel]\n" +
+              library + "\nentry = \"" + entry +
+              "\"\n"
+              "[baseline.plain]\n" +
+              library +
+              "\nentry = \"right\"\n"
+              "[operator]\nname = \"scale\"\n"
+              "inputs.x = { shape = [\"n\"] }\noutputs.y = { shape = [\"n\"] }\n"
+              "reference = { " +
+              library + ", entry = \"reference\" }\n" + more);
+  }
+
+  std::vector<std::string> command(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), DENT_PROGRAM);
+    arguments.insert(arguments.end(), {"-p", folder_.string()});
+    return arguments;
+  }
+
+  // stdout and stderr apart, through a shell.
+  Ran dent(const std::vector<std::string>& arguments, double seconds = 120,
+           const std::string& before = {}) const {
+    std::string line = before;
+    for (const std::string& word : command(arguments)) line += " '" + word + "'";
+    line += " >'" + (folder_ / "stdout").string() + "' 2>'" + (folder_ / "stderr").string() + "'";
+    const Finished finished = run({.argv = {"/bin/sh", "-c", line}}, seconds);
+    return {finished.ending.kind == Ending::Kind::exited ? finished.ending.code : -1, read("stdout"),
+            read("stderr")};
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace dent::test

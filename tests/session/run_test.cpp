@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Whole sessions of the real program: verdicts, exit codes, JSON, and what lies on disk afterwards.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "ledger/ledger.h"
+#include "ledger/session_store.h"
+#include "session/dent_program.h"
+
+namespace dent {
+namespace {
+
+using test::Ran;
+using test::ScratchProject;
+
+const std::string kQuick =
+    "[performance]\nseconds = 0.3\nsame_within = 0.5\nprecision = 0.5\nbaseline_within = 20\n";
+
+nlohmann::json run_json(const ScratchProject& project, std::vector<std::string> arguments,
+                        int expected_code) {
+  arguments.push_back("--json");
+  const Ran ran = project.dent(arguments);
+  EXPECT_EQ(ran.code, expected_code) << ran.out << ran.err;
+  const auto document = ran.json();
+  EXPECT_TRUE(document.is_object()) << ran.out;
+  if (!document.is_object()) return nlohmann::json::object();
+  EXPECT_EQ(document.value("schema", 0), 1);
+  return document;
+}
+
+TEST(DentRun, TakesAKernelThroughEveryGate) {
+  const ScratchProject project;
+  project.write_scale_manifest("right", kQuick);
+  const Ran ran = project.dent({"run", "--json"});
+  // Two copies of one kernel on a busy machine: SAME or AMBIGUOUS, hardly anything else; never wrong, never a
+  // cheat.
+  EXPECT_TRUE(ran.code == 0 || ran.code == 8 || ran.code == 6) << ran.out << ran.err;
+  const auto document = ran.json();
+  ASSERT_TRUE(document.is_object()) << ran.out << ran.err;
+  const auto session = SessionStore(project.folder()).find("latest");
+  std::map<std::string, int> gates;
+  for (const Record& record : read_ledger(session.ledger()).records) {
+    if (record.kind == "gate") ++gates[record.data.at("step").get<std::string>()];
+  }
+  const std::map<std::string, int> expected{{"preflight", 1},
+                                            {"build", 1},
+                                            {"baseline", 1},
+                                            {"correctness/tiny", 1},
+                                            {"correctness/small", 1},
+                                            {"performance/tiny", 1},
+                                            {"performance/small", 1},
+                                            {"performance", 1},
+                                            {"report", 1}};
+  EXPECT_EQ(gates, expected);
+  for (const char* file : {"report.md", "report.html", "report.json", "ledger.jsonl"}) {
+    EXPECT_TRUE(std::filesystem::exists(session.folder / file)) << file;
+  }
+  EXPECT_NE(ran.err.find("[ 1/9] preflight"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.err.find("\x1b"), std::string::npos) << "no colours off a terminal";
+}
+
+TEST(DentRun, HasAnExitCodeForEachWayToFail) {
+  const std::map<std::string, std::pair<int, std::string>> failures{
+      {"wrong", {5, "INCORRECT"}},   {"crashes", {5, "INCORRECT"}}, {"leaves", {5, "INCORRECT"}},
+      {"babbles", {5, "INCORRECT"}}, {"refuses", {5, "INCORRECT"}}, {"overruns", {5, "INCORRECT"}},
+      {"hangs", {10, "TIMEOUT"}}};
+  for (const auto& [entry, expected] : failures) {
+    const ScratchProject project;
+    project.write_scale_manifest(entry, "[limits]\ncall_seconds = 2\n");
+    const auto document = run_json(project, {"check"}, expected.first);
+    EXPECT_EQ(document.value("verdict", ""), expected.second) << entry << document.dump(1);
+    EXPECT_FALSE(document.value("reason", "").empty()) << entry;
+  }
+}
+
+TEST(DentRun, NamesTheFirstWrongElement) {
+  const ScratchProject project;
+  project.write_scale_manifest("wrong");
+  const auto document = run_json(project, {"check", "--shape", "tiny"}, 5);
+  EXPECT_NE(document.value("reason", "").find("1 of 37 elements are wrong; first: y[36] is"),
+            std::string::npos)
+      << document.value("reason", "");
+}
+
+TEST(DentRun, SlowerIsItsOwnExitCode) {
+  const ScratchProject project;
+  project.write_scale_manifest("slow", "[performance]\nseconds = 1\n");
+  const auto document = run_json(project, {"bench", "--shape", "small"}, 6);
+  EXPECT_EQ(document.value("verdict", ""), "SLOWER");
+  EXPECT_NE(document.value("reason", "").find("STOP"), std::string::npos) << document.value("reason", "");
+}
+
+TEST(DentRun, BuildFailureShowsTheCompilersOwnWords) {
+  const ScratchProject project;
+  project.write_scale_manifest("right");
+  std::string text = project.read("dent.toml");
+  const auto from = text.find("library");
+  text.replace(from, text.find('\n', from) - from, "sources = [\"broken.cpp\"]");
+  project.write("dent.toml", text);
+  project.write("broken.cpp", "int right( {\n");
+  const auto document = run_json(project, {"build"}, 4);
+  EXPECT_EQ(document.value("verdict", ""), "BUILD FAILED");
+  EXPECT_NE(document.value("reason", "").find("broken.cpp:1"), std::string::npos)
+      << document.value("reason", "");
+  project.write("broken.cpp", "extern \"C\" int another(const void*) { return 0; }\n");
+  EXPECT_NE(run_json(project, {"build"}, 4).value("reason", "").find("no function \"right\""),
+            std::string::npos);
+}
+
+TEST(DentRun, MistakesInTheManifestAreUsageErrors) {
+  const ScratchProject project;
+  project.write_scale_manifest("right", "[performnce]\nseconds = 1\n");
+  const auto document = run_json(project, {"run"}, 2);
+  EXPECT_NE(document.value("error", "").find("did you mean \"performance\"?"), std::string::npos)
+      << document.dump();
+  EXPECT_EQ(project.dent({"run", "--shapes"}).code, 2);
+  project.write_scale_manifest("right");
+  EXPECT_NE(project.dent({"check", "--shape", "tyni"}).err.find("did you mean \"tiny\"?"), std::string::npos);
+}
+
+TEST(DentRun, PlanRunsNothing) {
+  const ScratchProject project;
+  project.write_scale_manifest("crashes");
+  const auto document = run_json(project, {"run", "--plan"}, 0);
+  EXPECT_EQ(document.at("plan").size(), 9U);
+  EXPECT_FALSE(std::filesystem::exists(project.folder() / ".dent"));
+  EXPECT_NE(project.dent({"run", "--plan"}).out.find("time box"), std::string::npos);
+}
+
+TEST(DentRun, BudgetStopsASession) {
+  const ScratchProject project;
+  project.write_scale_manifest("right", kQuick + "[budget]\nminutes = 0.00001\n");
+  EXPECT_EQ(run_json(project, {"run"}, 11).value("verdict", ""), "BUDGET");
+}
+
+TEST(DentCommands, LogShowCompareAndReportReadWhatWasMeasured) {
+  const ScratchProject project;
+  project.write_scale_manifest("right", kQuick);
+  project.dent({"bench", "--shape", "tiny"});
+  const auto first = run_json(project, {"log"}, 0).at("sessions").at(0).at("session").get<std::string>();
+  project.dent({"bench", "--shape", "tiny"});
+  EXPECT_EQ(run_json(project, {"log"}, 0).at("sessions").size(), 2U);
+  EXPECT_EQ(run_json(project, {"show", first}, 0).value("session", ""), first);
+  const Ran compared = project.dent({"compare", first, "latest", "--json"});
+  EXPECT_TRUE(compared.code == 0 || compared.code == 7 || compared.code == 8) << compared.out << compared.err;
+  EXPECT_TRUE(compared.json().contains("change")) << compared.out;
+  EXPECT_TRUE(std::filesystem::exists(run_json(project, {"report", "latest"}, 0).value("html", "")));
+  EXPECT_EQ(project.dent({"show", "1999"}).code, 2);
+}
+
+TEST(DentCommands, CompletionIsAScriptThatBashAccepts) {
+  const Finished script =
+      run({.argv = {"/bin/bash", "-c", std::string(DENT_PROGRAM) + " completion bash | bash -n"}}, 20);
+  EXPECT_TRUE(script.ending.clean());
+}
+
+TEST(DentCommands, EveryCommandShowsAnExample) {
+  for (const char* command : {"run", "resume", "preflight", "build", "check", "bench", "sanitize", "log",
+                              "show", "compare", "report", "init", "devices"}) {
+    const ScratchProject project;
+    const Ran ran = project.dent({command, "--help"});
+    EXPECT_EQ(ran.code, 0) << command;
+    EXPECT_NE(ran.out.find("Examples:\n  "), std::string::npos) << command << ran.out;
+  }
+}
+
+}  // namespace
+}  // namespace dent

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// Whatever a kernel does to its process, the parent gets an answer or a failure, within its time.
+#include "workers/worker.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "operators/fill.h"
+
+namespace dent {
+namespace {
+
+constexpr std::int64_t kElements = 37;
+constexpr double kSeconds = 20;
+
+protocol::ProblemMessage problem() {
+  protocol::ProblemMessage message;
+  message.inputs = {{{"x", DType::fp32, {kElements}, {}}, DType::fp32, 0}};
+  message.outputs = {{{"y", DType::fp32, {kElements}, {}}, DType::fp32, 0}};
+  message.numbers = {{"n", kElements}};
+  return message;
+}
+
+class Workers : public testing::Test {
+ protected:
+  Workers() : pool_("test-inputs", 4096, SharedMemory::Children::only_read) {
+    fill({}, DType::fp32, pool_.data(), 1024, 1);
+    log_ = std::filesystem::temp_directory_path() / ("dent-worker-test-" + std::to_string(getpid()) + ".log");
+    std::filesystem::remove(log_);
+  }
+  ~Workers() override { std::filesystem::remove(log_); }
+
+  std::unique_ptr<Worker> start(const std::string& entry, std::int64_t memory_bytes = 0) {
+    WorkerSetup setup;
+    setup.role = "candidate";
+    setup.argv = {DENT_WORKER};
+    setup.load = {{"library", DENT_TEST_KERNELS}, {"entry", entry}};
+    setup.environment = {{"ASAN_OPTIONS", "handle_segv=0"}};  // in a sanitized build, a crash is to stay one
+    setup.log = log_;
+    setup.memory_bytes = memory_bytes;
+    setup.result_bytes = 4096;
+    return std::make_unique<Worker>(std::move(setup), pool_);
+  }
+
+  Failure failure_of(const std::string& entry, double seconds = kSeconds, std::int64_t memory_bytes = 0) {
+    try {
+      auto worker = start(entry, memory_bytes);
+      double wall_ns = 0;
+      worker->set_problem(problem(), kSeconds);
+      worker->prepare({{3}}, kSeconds);
+      worker->go(seconds, wall_ns);
+      worker->keep(0, seconds);
+    } catch (const KernelFailed& problem) {
+      return problem.failure();
+    }
+    ADD_FAILURE() << entry << " did not fail";
+    return {};
+  }
+
+  SharedMemory pool_;
+  std::filesystem::path log_;
+};
+
+TEST_F(Workers, RunAKernelOnTheWindowThatTheyAreTold) {
+  auto worker = start("right");
+  double wall_ns = 0;
+  worker->set_problem(problem(), kSeconds);
+  worker->prepare({{5}, {11}}, kSeconds);
+  const auto timed = worker->go(kSeconds, wall_ns);
+  EXPECT_GT(timed.ns, 0);
+  EXPECT_LE(timed.ns, wall_ns);
+  const auto kept = worker->keep(1, kSeconds);
+  EXPECT_FALSE(kept.late);
+  EXPECT_TRUE(kept.inputs.empty());
+  EXPECT_TRUE(kept.overruns.empty());
+  for (std::size_t i = 0; i < kElements; ++i) {
+    EXPECT_EQ(load(DType::fp32, worker->results(), i), 2 * load(DType::fp32, pool_.data(), 11 + i)) << i;
+  }
+}
+
+TEST_F(Workers, CrashIsAResultWithLastWords) {
+  const Failure failure = failure_of("crashes");
+  EXPECT_EQ(failure.kind, Failure::Kind::crashed) << failure.what;
+  EXPECT_NE(failure.what.find("SIGSEGV"), std::string::npos) << failure.what;
+  EXPECT_NE(failure.last_words.find("about to crash"), std::string::npos) << failure.last_words;
+}
+
+TEST_F(Workers, HangIsStoppedAtItsTimeLimit) {
+  const auto start = std::chrono::steady_clock::now();
+  const Failure failure = failure_of("hangs", 0.3);
+  EXPECT_EQ(failure.kind, Failure::Kind::hung) << failure.what;
+  EXPECT_NE(failure.last_words.find("about to hang"), std::string::npos) << failure.last_words;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
+}
+
+TEST_F(Workers, EarlyExitIsNoAnswer) {
+  const Failure failure = failure_of("leaves");
+  EXPECT_EQ(failure.kind, Failure::Kind::exited) << failure.what;
+  EXPECT_NE(failure.what.find("status 0 before it answered"), std::string::npos) << failure.what;
+}
+
+TEST_F(Workers, GarbageOnThePipeIsNamed) {
+  const Failure failure = failure_of("babbles");
+  EXPECT_EQ(failure.kind, Failure::Kind::garbage) << failure.what;
+  EXPECT_NE(failure.what.find("I am a reply"), std::string::npos) << failure.what;
+}
+
+TEST_F(Workers, AStatusOtherThanZeroIsARefusal) {
+  const Failure failure = failure_of("refuses");
+  EXPECT_EQ(failure.kind, Failure::Kind::refused) << failure.what;
+  EXPECT_NE(failure.what.find("returned 7"), std::string::npos) << failure.what;
+}
+
+TEST_F(Workers, MemoryIsLimited) {
+  const Failure failure = failure_of("hoards", kSeconds, std::int64_t{1} << 29);
+  EXPECT_EQ(failure.kind, Failure::Kind::out_of_memory) << failure.what;
+  EXPECT_NE(failure.what.find("512 MiB"), std::string::npos) << failure.what;
+}
+
+TEST_F(Workers, AMissingEntryAndAMissingLibraryAreNamed) {
+  EXPECT_NE(failure_of("no_such_entry").what.find("no function \"no_such_entry\""), std::string::npos);
+  WorkerSetup setup;
+  setup.argv = {DENT_WORKER};
+  setup.load = {{"library", "/no/such/library.so"}, {"entry", "x"}};
+  setup.log = log_;
+  try {
+    Worker worker(std::move(setup), pool_);
+    FAIL();
+  } catch (const KernelFailed& problem) {
+    EXPECT_NE(std::string(problem.what()).find("/no/such/library.so"), std::string::npos) << problem.what();
+  }
+}
+
+TEST_F(Workers, AWriteBeyondTheOutputIsNoticed) {
+  auto worker = start("overruns");
+  double wall_ns = 0;
+  worker->set_problem(problem(), kSeconds);
+  worker->prepare({{0}}, kSeconds);
+  worker->go(kSeconds, wall_ns);
+  EXPECT_EQ(worker->keep(0, kSeconds).overruns, std::vector<std::string>{"y"});
+}
+
+}  // namespace
+}  // namespace dent

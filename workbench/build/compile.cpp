@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include "build/compile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "build/glue.h"
+#include "build/sha256.h"
+#include "build/toolchain.h"
+#include "error.h"
+
+namespace dent {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string read_text(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+// The files that a compiler's .d file names.
+std::vector<std::string> dependencies_in(const fs::path& file) {
+  std::istringstream words(read_text(file));
+  std::vector<std::string> files;
+  for (std::string word; words >> word;) {
+    if (word == "\\" || word.back() == ':') continue;
+    files.push_back(word);
+  }
+  return files;
+}
+
+std::string hash_of(const std::vector<std::string>& files, const std::string& commands) {
+  std::string all = commands;
+  for (const std::string& file : files) all += "\n" + file + " " + sha256_of_file(file);
+  return sha256(all);
+}
+
+std::string joined(const std::vector<std::string>& words) { return fmt::format("{}", fmt::join(words, " ")); }
+
+bool names_architecture(const std::vector<std::string>& flags) {
+  return std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
+    return flag.rfind("-arch", 0) == 0 || flag.rfind("-gencode", 0) == 0 ||
+           flag.rfind("--gpu-architecture", 0) == 0;
+  });
+}
+
+class Build {
+ public:
+  Build(const Project& project, const Kernel& kernel, const BuildOptions& options)
+      : project_(project), kernel_(kernel), options_(options), folder_(options.folder / kernel.name) {
+    fs::create_directories(folder_);
+    built_.library = folder_ / "kernel.so";
+    built_.entry = is_declaration(kernel.entry) ? kGlueEntry : kernel.entry;
+  }
+
+  Built run() {
+    kernel_.library.empty() ? compile_sources() : run_command();
+    if (!built_.ok) return built_;
+    built_.binary_hash = sha256_of_file(built_.library);
+    remember();
+    return built_;
+  }
+
+ private:
+  void compile_sources() {
+    const bool cuda = kernel_.device == DeviceKind::cuda;
+    std::vector<std::string> sources;
+    for (const std::string& source : kernel_.sources)
+      sources.push_back((project_.directory / source).lexically_normal());
+    if (is_declaration(kernel_.entry)) {
+      const fs::path glue = folder_ / (cuda ? "dent_entry.cu" : "dent_entry.cpp");
+      const std::string text = glue_source(kernel_.entry, project_.op, project_.shapes.front(), cuda);
+      if (read_text(glue) != text) std::ofstream(glue) << text;
+      sources.push_back(glue);
+    }
+    for (const std::string& source : sources) {
+      if (!fs::exists(source)) return fail(fmt::format("source {} is not there", source));
+    }
+    const Toolchain tools = toolchain(cuda, names_architecture(kernel_.flags));
+    std::vector<std::vector<std::string>> commands;
+    std::vector<std::string> objects;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const fs::path object = folder_ / fmt::format("{}-{}.o", i, fs::path(sources[i]).stem().string());
+      std::vector<std::string> command = tools.compile;
+      command.push_back("-I" + options_.include.string());
+      for (const std::string& folder : kernel_.include) {
+        command.push_back("-I" + (project_.directory / folder).lexically_normal().string());
+      }
+      append(command, kernel_.flags);
+      append(command, options_.extra_flags);
+      append(command, {"-MMD", "-MF", object.string() + ".d", "-c", sources[i], "-o", object.string()});
+      commands.push_back(std::move(command));
+      objects.push_back(object);
+    }
+    std::vector<std::string> link = tools.link;
+    append(link, objects);
+    for (const std::string& item : kernel_.link) append(link, link_arguments(item));
+    append(link, options_.extra_flags);
+    append(link, {"-o", built_.library.string()});
+    commands.push_back(std::move(link));
+
+    std::string recipe = tools.version;
+    for (const auto& command : commands) recipe += "\n" + joined(command);
+    if (!options_.clean && up_to_date(recipe)) return;
+    std::vector<std::string> inputs(sources);
+    for (const auto& command : commands) {
+      if (!execute(command, tools.environment)) return;
+    }
+    for (const std::string& object : objects) append(inputs, dependencies_in(object + ".d"));
+    finish(std::move(inputs), recipe);
+  }
+
+  void run_command() {
+    const fs::path made = (project_.directory / kernel_.library).lexically_normal();
+    if (!kernel_.build.empty() && !execute({"/bin/sh", "-c", kernel_.build}, {})) return;
+    if (!fs::exists(made)) return fail(fmt::format("the build made no {}", made.string()));
+    // What is measured is a copy that no later build can change under us.
+    if (sha256_of_file(made) != sha256_of_file(built_.library)) {
+      const fs::path copy = folder_ / "kernel.so.new";
+      fs::copy_file(made, copy, fs::copy_options::overwrite_existing);
+      fs::rename(copy, built_.library);
+    }
+    std::vector<std::string> inputs{made};
+    for (const std::string& source : kernel_.sources)
+      inputs.push_back((project_.directory / source).lexically_normal());
+    finish(std::move(inputs), kernel_.build);
+  }
+
+  std::vector<std::string> link_arguments(const std::string& item) const {
+    if (item.rfind('-', 0) == 0) return {item};
+    const fs::path file = (project_.directory / item).lexically_normal();
+    if (file.extension() != ".so") return {file};
+    // Found again when it is loaded. nvcc does not take -Wl.
+    const std::string folder = file.parent_path().string();
+    if (kernel_.device == DeviceKind::cuda) return {file, "-Xlinker", "-rpath=" + folder};
+    return {file, "-Wl,-rpath," + folder};
+  }
+
+  bool execute(const std::vector<std::string>& command,
+               const std::vector<std::pair<std::string, std::string>>& environment) {
+    const fs::path log = folder_ / "build.log";
+    std::error_code ignored;
+    fs::remove(log, ignored);
+    const double left = project_.limits.build_seconds - built_.seconds;
+    const Finished finished = dent::run(
+        {.argv = command, .environment = environment, .directory = project_.directory, .log = log}, left);
+    built_.seconds += finished.seconds;
+    built_.log += "$ " + joined(command) + "\n" + finished.output;
+    built_.how = finished.ending.kind;
+    if (!finished.ending.clean()) fail(first_error(finished, command.front()));
+    return finished.ending.clean();
+  }
+
+  static std::string first_error(const Finished& finished, const std::string& program) {
+    std::istringstream lines(finished.output);
+    for (std::string line; std::getline(lines, line);) {
+      for (const char* mark : {"error", "undefined reference", "fatal"}) {
+        if (line.find(mark) != std::string::npos) return line;
+      }
+    }
+    return program + " " + describe(finished.ending);
+  }
+
+  bool up_to_date(const std::string& recipe) {
+    const json known = json::parse(read_text(folder_ / "build.json"), nullptr, false);
+    if (!known.is_object() || known.value("recipe", "") != recipe) return false;
+    const auto inputs = known.value("inputs", std::vector<std::string>());
+    if (hash_of(inputs, recipe) != known.value("source_hash", "")) return false;
+    if (sha256_of_file(built_.library) != known.value("binary_hash", "")) return false;
+    built_.log = known.value("log", "");
+    built_.reused = true;
+    finish(inputs, recipe);
+    return true;
+  }
+
+  void finish(std::vector<std::string> inputs, const std::string& recipe) {
+    const std::set<std::string> once(inputs.begin(), inputs.end());
+    built_.inputs.assign(once.begin(), once.end());
+    recipe_ = recipe;
+    built_.source_hash = hash_of(built_.inputs, recipe);
+    built_.ok = true;
+  }
+
+  void remember() const {
+    const json known{{"recipe", recipe_},
+                     {"inputs", built_.inputs},
+                     {"source_hash", built_.source_hash},
+                     {"binary_hash", built_.binary_hash},
+                     {"log", built_.log}};
+    std::ofstream(folder_ / "build.json") << known.dump(1, ' ', false, json::error_handler_t::replace);
+  }
+
+  static void append(std::vector<std::string>& list, const std::vector<std::string>& more) {
+    list.insert(list.end(), more.begin(), more.end());
+  }
+  void fail(const std::string& problem) { built_.problem = problem; }
+
+  const Project& project_;
+  const Kernel& kernel_;
+  const BuildOptions& options_;
+  fs::path folder_;
+  std::string recipe_;
+  Built built_;
+};
+
+}  // namespace
+
+Built build_kernel(const Project& project, const Kernel& kernel, const BuildOptions& options) {
+  return Build(project, kernel, options).run();
+}
+
+std::string staleness(const Built& built) {
+  if (sha256_of_file(built.library) != built.binary_hash)
+    return built.library.string() + " is not the one that was built";
+  const json known = json::parse(read_text(built.library.parent_path() / "build.json"), nullptr, false);
+  if (!known.is_object() || known.value("source_hash", "") != built.source_hash)
+    return "something else was built meanwhile";
+  if (hash_of(built.inputs, known.value("recipe", "")) == built.source_hash) return {};
+  return "the sources have changed since they were built";
+}
+
+}  // namespace dent

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Lets a kernel stay as it is: from the declaration of any C++ function, the source of an entry that dent can
+// call.
+//
+//   entry = "void softmax_forward(float* out, const float* inp, int N, int C)"
+//
+// Each parameter is matched by its name: tensors by pointer, sizes and parameters by value, `stream` by
+// itself.
+#pragma once
+
+#include <string>
+
+#include "operators/problem.h"
+
+namespace dent {
+
+// True for a declaration, false for a plain name.
+bool is_declaration(const std::string& entry);
+
+inline constexpr const char* kGlueEntry = "dent_generated_entry";
+
+// Throws Error naming the parameter that is neither a tensor nor a number of the operator.
+std::string glue_source(const std::string& declaration, const Operator& op, const Shape& shape, bool cuda);
+
+}  // namespace dent

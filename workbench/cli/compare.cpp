@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// dent compare A B: did the kernel get faster or slower between two sessions? Each was measured against the
+// baseline of its own session, so the machine's mood on the day falls out.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "error.h"
+#include "ledger/sampling_records.h"
+#include "measure/verdict.h"
+#include "project/manifest.h"
+#include "report/session_view.h"
+
+namespace dent::cli {
+namespace {
+
+struct CompareArguments {
+  Common common;
+  std::string before;
+  std::string after = "latest";
+};
+
+ExitCode compare(const CompareArguments& arguments) {
+  const Project project = read_project(arguments.common.project);
+  const SessionStore store(project.directory);
+  const SessionView before = load_session(store.find(arguments.before));
+  const SessionView after = load_session(store.find(arguments.after));
+  if (before.text("baseline") != after.text("baseline")) {
+    throw Error(ErrorCode::invalid,
+                fmt::format("{} was compared with {}, {} with {}: their ratios have nothing in common",
+                            before.id, before.text("baseline"), after.id, after.text("baseline")));
+  }
+  nlohmann::json rows = nlohmann::json::array();
+  std::vector<Ratio> changes;
+  std::string text = fmt::format("{:<14} {:>9} {:>9} {:>9}  {:<18} {}\n", "shape", "before", "after",
+                                 "change", "95 % interval", "verdict");
+  const double same_within = project.performance.same_within;
+  for (const ShapeView& old : before.shapes) {
+    for (const ShapeView& now : after.shapes) {
+      if (old.shape != now.shape || !old.ratio || !now.ratio) continue;
+      const Ratio ratio = change(*old.ratio, *now.ratio);
+      changes.push_back(ratio);
+      const std::string verdict(name(judge(ratio, same_within)));
+      rows.push_back({{"shape", old.shape},
+                      {"before", ratio_record(*old.ratio)},
+                      {"after", ratio_record(*now.ratio)},
+                      {"change", ratio_record(ratio)},
+                      {"verdict", verdict}});
+      text += fmt::format("{:<14} {:>8.3f}x {:>8.3f}x {:>8.3f}x  {:<18} {}\n", old.shape, old.ratio->centre,
+                          now.ratio->centre, ratio.centre,
+                          fmt::format("{:.3f} to {:.3f}", ratio.interval.low, ratio.interval.high),
+                          painted(verdict, colour_of(verdict), colours(1)));
+    }
+  }
+  if (changes.empty()) {
+    throw Error(ErrorCode::invalid,
+                fmt::format("{} and {} have no measured shape in common", before.id, after.id));
+  }
+  const Ratio mean = geometric_mean(changes);
+  const SpeedVerdict verdict = judge(mean, same_within);
+  ExitCode code = ExitCode::ok;
+  std::string word(name(verdict));
+  if (verdict == SpeedVerdict::slower) {
+    code = ExitCode::regressed;
+    word = "REGRESSED";
+  }
+  if (verdict == SpeedVerdict::ambiguous) code = ExitCode::ambiguous;
+  if (arguments.common.json) {
+    print_json("compare", {{"before", before.id},
+                           {"after", after.id},
+                           {"shapes", rows},
+                           {"change", ratio_record(mean)},
+                           {"verdict", word},
+                           {"exit_code", static_cast<int>(code)}});
+  } else {
+    text += fmt::format("\n{}: {:.3f}x ({:.3f} to {:.3f}) over {} shapes, {} -> {}\n",
+                        painted(word, colour_of(word), colours(1)), mean.centre, mean.interval.low,
+                        mean.interval.high, changes.size(), before.id, after.id);
+    std::fputs(text.c_str(), stdout);
+  }
+  return code;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Chosen& chosen) {
+  auto arguments = std::make_shared<CompareArguments>();
+  CLI::App* command =
+      app.add_subcommand("compare", "Compare two sessions; the exit code tells a regression from noise");
+  add_common(*command, arguments->common);
+  command->add_option("before", arguments->before, "Session to compare with")->required();
+  command->add_option("after", arguments->after, "Session to compare")->capture_default_str();
+  set_example(
+      *command,
+      "  dent compare 20260331-1405 latest\n  dent compare 20260331-1405 latest || echo \"exit code $?\"");
+  command->callback([arguments, &chosen] { chosen.action = [arguments] { return compare(*arguments); }; });
+}
+
+}  // namespace dent::cli

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// dent init: a new project that runs as it is.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/commands.h"
+#include "error.h"
+#include "project/templates.h"
+
+namespace dent::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct InitArguments {
+  Common common;
+  std::string kind = "attention";
+  std::string folder = ".";
+  std::string language = "cpp";
+};
+
+ExitCode init(const InitArguments& arguments) {
+  const fs::path folder = fs::absolute(arguments.folder).lexically_normal();
+  const std::string name =
+      folder.filename().empty() ? folder.parent_path().filename().string() : folder.filename().string();
+  const auto files = project_template(arguments.kind, arguments.language, name);
+  for (const TemplateFile& file : files) {
+    if (fs::exists(folder / file.name)) {
+      throw Error(ErrorCode::invalid, (folder / file.name).string() + " is there already",
+                  "choose an empty folder: dent init " + arguments.kind + " NAME");
+    }
+  }
+  std::error_code problem;
+  fs::create_directories(folder, problem);
+  std::vector<std::string> names;
+  for (const TemplateFile& file : files) {
+    std::ofstream stream(folder / file.name);
+    stream << file.content;
+    if (!stream.flush()) throw Error(ErrorCode::environment, "can't write " + (folder / file.name).string());
+    names.push_back((folder / file.name).string());
+  }
+  if (arguments.common.json)
+    print_json("init", {{"files", names}});
+  else
+    std::fputs(fmt::format("{}\nnext: dent run -p {}\n", fmt::join(names, "\n"), arguments.folder).c_str(),
+               stdout);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_init(CLI::App& app, Chosen& chosen) {
+  auto arguments = std::make_shared<InitArguments>();
+  CLI::App* command = app.add_subcommand("init", "Write a project that runs as it is, to start from");
+  command
+      ->add_option("template", arguments->kind,
+                   "attention, or custom (an operator that the manifest describes)")
+      ->capture_default_str();
+  command->add_option("folder", arguments->folder, "Where to write it")->capture_default_str();
+  command->add_option("-l,--language", arguments->language, "cpp or cuda")->capture_default_str();
+  command->add_flag("--json", arguments->common.json, "One JSON document on stdout instead of text");
+  set_example(*command, "  dent init attention my-kernel\n  dent init custom my-softmax --language cuda");
+  command->callback([arguments, &chosen] { chosen.action = [arguments] { return init(*arguments); }; });
+}
+
+}  // namespace dent::cli

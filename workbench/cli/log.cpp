@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// dent log: the sessions of a project, newest first.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "project/manifest.h"
+#include "report/session_view.h"
+
+namespace dent::cli {
+namespace {
+
+struct LogArguments {
+  Common common;
+  std::size_t most = 20;
+};
+
+ExitCode log(const LogArguments& arguments) {
+  const Project project = read_project(arguments.common.project);
+  const auto sessions = SessionStore(project.directory).list();
+  nlohmann::json list = nlohmann::json::array();
+  std::string text;
+  const bool colour = colours(1);
+  for (std::size_t i = 0; i < sessions.size() && i < arguments.most; ++i) {
+    const SessionFolder& folder = sessions[sessions.size() - 1 - i];
+    try {
+      const SessionView view = load_session(folder);
+      nlohmann::json entry{{"session", view.id},
+                           {"started", view.started},
+                           {"command", view.text("command")},
+                           {"verdict", view.verdict},
+                           {"reason", view.reason}};
+      if (view.mean) entry["speedup"] = view.mean->centre;
+      list.push_back(std::move(entry));
+      text += fmt::format("{}  {:<9} {}  {}\n", view.id, view.text("command"),
+                          painted(fmt::format("{:<12}", view.verdict), colour_of(view.verdict), colour),
+                          view.reason);
+    } catch (const std::exception& problem) {  // one broken session hides no other
+      list.push_back({{"session", folder.id}, {"error", problem.what()}});
+      text += fmt::format("{}  unreadable: {}\n", folder.id, problem.what());
+    }
+  }
+  if (arguments.common.json)
+    print_json("log", {{"sessions", std::move(list)}});
+  else
+    std::fputs(text.empty() ? "no sessions yet: dent run\n" : text.c_str(), stdout);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_log(CLI::App& app, Chosen& chosen) {
+  auto arguments = std::make_shared<LogArguments>();
+  CLI::App* command = app.add_subcommand("log", "List the sessions of a project, newest first");
+  add_common(*command, arguments->common);
+  command->add_option("-n,--most", arguments->most, "How many")->capture_default_str();
+  set_example(*command, "  dent log\n  dent log -n 5 --json");
+  command->callback([arguments, &chosen] { chosen.action = [arguments] { return log(*arguments); }; });
+}
+
+}  // namespace dent::cli

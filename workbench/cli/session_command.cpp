@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "cli/session_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "cli/terminal.h"
+#include "error.h"
+#include "ledger/project_lock.h"
+#include "project/manifest.h"
+#include "report/session_view.h"
+
+namespace dent::cli {
+namespace {
+
+using nlohmann::json;
+
+std::string speed_table(const SessionView& view) {
+  if (view.shapes.empty()) return {};
+  std::string text = fmt::format("{:<14} {:>12} {:>12} {:>9}  {:<18} {}\n", "shape", "baseline", "candidate",
+                                 "speed", "95 % interval", "verdict");
+  const bool colour = colours(1);
+  for (const ShapeView& shape : view.shapes) {
+    const auto us = [](double ns) { return fmt::format("{:.1f} us", ns / 1e3); };
+    text += fmt::format(
+        "{:<14} {:>12} {:>12} {:>9}  {:<18} {}\n", shape.shape, us(shape.baseline_ns), us(shape.candidate_ns),
+        shape.ratio ? fmt::format("{:.3f}x", shape.ratio->centre) : "-",
+        shape.ratio ? fmt::format("{:.3f} to {:.3f}", shape.ratio->interval.low, shape.ratio->interval.high)
+                    : "-",
+        painted(shape.verdict, colour_of(shape.verdict), colour));
+  }
+  return text + "\n";
+}
+
+// As short as it can be said from the folder that the user is in.
+std::string from_here(const std::filesystem::path& file) {
+  std::error_code problem;
+  const auto relative = std::filesystem::proximate(file, problem);
+  if (problem || relative.begin() == relative.end() || *relative.begin() == "..") return file.string();
+  return relative.string();
+}
+
+ExitCode finish(const char* command, const SessionEnd& end, const SessionFolder& folder,
+                const Common& common) {
+  if (common.json) {
+    std::ifstream report(folder.folder / "report.json");
+    json document = json::parse(report, nullptr, false);
+    print_json(command, {{"session", end.id},
+                         {"verdict", end.verdict},
+                         {"reason", end.reason},
+                         {"next", end.next},
+                         {"exit_code", static_cast<int>(end.code)},
+                         {"folder", folder.folder.string()},
+                         {"report", document.is_object() ? document : json::object()}});
+    return end.code;
+  }
+  std::string text = speed_table(load_session(folder));
+  text += painted(end.verdict, colour_of(end.verdict), colours(1)) + ": " + end.reason + "\n";
+  if (!end.next.empty()) text += "next: " + end.next + "\n";
+  text += "report: " + from_here(folder.folder / "report.html") + "\n";
+  std::fputs(text.c_str(), stdout);
+  return end.code;
+}
+
+}  // namespace
+
+ExitCode run_session(const char* command, const Project& project, RunOptions options, const Common& common) {
+  options.command = command;
+  SessionStore store(project.directory);
+  const ProjectLock lock(store.prepare());
+  const SessionFolder folder = store.create();
+  Terminal terminal(common.quiet);
+  const SessionEnd end = Runner(project, store, folder, std::move(options), terminal).run();
+  return finish(command, end, folder, common);
+}
+
+ExitCode resume_session(const Project& project, const std::string& id, const Common& common) {
+  SessionStore store(project.directory);
+  const ProjectLock lock(store.prepare());
+  const SessionFolder folder = store.find(id);
+  const auto content = read_ledger(folder.ledger());
+  if (content.records.empty()) {
+    throw Error(ErrorCode::invalid,
+                "session " + folder.id + " ended before its first record; there is nothing to go on with",
+                "start a new one: dent run");
+  }
+  const json& about = content.records.front().data;
+  if (about.at("manifest") != effective_config(project).dump(1)) {
+    throw Error(ErrorCode::invalid, "dent.toml has changed since session " + folder.id + " began",
+                "undo the change to go on with it, or start a new one: dent run");
+  }
+  RunOptions options;
+  options.command = about.value("command", "run");
+  if (const auto recorded = about.find("options"); recorded != about.end()) {
+    options.plan = {.preflight = recorded->value("preflight", true),
+                    .build = recorded->value("build", true),
+                    .baseline = recorded->value("baseline", true),
+                    .correctness = recorded->value("correctness", true),
+                    .performance = recorded->value("performance", true),
+                    .sanitize = recorded->value("sanitize", false),
+                    .shapes = recorded->value("shapes", std::vector<std::string>())};
+  }
+  Terminal terminal(common.quiet);
+  const SessionEnd end = Runner(project, store, folder, std::move(options), terminal).run();
+  return finish("resume", end, folder, common);
+}
+
+}  // namespace dent::cli

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// dent preflight, build, check, bench, sanitize: part of a session, for when one question is all there is.
+// Each is a session as well, so that nothing that was measured is lost.
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+#include "cli/session_command.h"
+#include "project/manifest.h"
+
+namespace dent::cli {
+namespace {
+
+struct SingleGate {
+  const char* name;
+  const char* about;
+  PlanOptions plan;
+  const char* example;
+};
+
+void add(CLI::App& app, Chosen& chosen, const SingleGate& gate) {
+  auto common = std::make_shared<Common>();
+  auto options = std::make_shared<RunOptions>();
+  options->plan = gate.plan;
+  CLI::App* command = app.add_subcommand(gate.name, gate.about);
+  add_common(*command, *common);
+  if (gate.plan.correctness || gate.plan.performance) {
+    command->add_option("-s,--shape", options->plan.shapes, "Only this shape (may be given several times)");
+  }
+  if (gate.plan.build) command->add_flag("--clean", options->clean, "Build from scratch");
+  if (gate.plan.baseline)
+    command->add_flag("--rebaseline", options->rebaseline,
+                      "Forget the baseline that was recorded for this machine");
+  set_example(*command, gate.example);
+  const char* name = gate.name;
+  command->callback([=, &chosen] {
+    chosen.action = [=] { return run_session(name, read_project(common->project), *options, *common); };
+  });
+}
+
+}  // namespace
+
+void add_single_gates(CLI::App& app, Chosen& chosen) {
+  const PlanOptions none{
+      .preflight = false, .build = false, .baseline = false, .correctness = false, .performance = false};
+  PlanOptions preflight = none;
+  preflight.preflight = true;
+  PlanOptions build = none;
+  build.build = true;
+  PlanOptions check = build;
+  check.correctness = true;
+  PlanOptions bench = check;  // the speed of a wrong kernel is of no interest
+  bench.baseline = bench.performance = true;
+  PlanOptions sanitize = build;
+  sanitize.sanitize = true;
+  for (const SingleGate& gate : {
+           SingleGate{"preflight", "Is this machine ready? Says what is missing and how to mend it",
+                      preflight, "  dent preflight"},
+           SingleGate{"build", "Build the kernel and load it", build, "  dent build --clean"},
+           SingleGate{"check", "Is the kernel right? Smallest shape first", check,
+                      "  dent check\n  dent check --shape tiny"},
+           SingleGate{"bench", "Is the kernel right, and how fast is it against the baseline?", bench,
+                      "  dent bench --shape medium"},
+           SingleGate{"sanitize", "Run the kernel under AddressSanitizer or compute-sanitizer", sanitize,
+                      "  dent sanitize"},
+       }) {
+    add(app, chosen, gate);
+  }
+}
+
+}  // namespace dent::cli

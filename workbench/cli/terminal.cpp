@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "cli/terminal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace dent::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr Clock::duration kSilence = std::chrono::seconds(25);
+constexpr Clock::duration kRedraw = std::chrono::milliseconds(100);
+constexpr std::size_t kBarWidth = 24;
+constexpr double kUsualBuildSeconds = 10;  // for the estimate; its time box is for the worst case
+
+void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
+}  // namespace
+
+bool colours(int descriptor) {
+  const char* refused = std::getenv("NO_COLOR");
+  return isatty(descriptor) == 1 && (refused == nullptr || *refused == '\0');
+}
+
+std::string painted(const std::string& text, const char* colour, bool on) {
+  return on && *colour != '\0' ? fmt::format("\x1b[{}m{}\x1b[0m", colour, text) : text;
+}
+
+const char* colour_of(const std::string& verdict) {
+  if (verdict == "pass" || verdict == "FASTER" || verdict == "SAME" || verdict == "PASS") return "32";
+  if (verdict == "skipped" || verdict == "AMBIGUOUS" || verdict == "INTERRUPTED") return "33";
+  return "31";
+}
+
+Terminal::Terminal(bool quiet) : quiet_(quiet), live_(isatty(2) == 1), colour_(colours(2)) {
+  if (!quiet_) heart_ = std::thread([this] { beat(); });
+}
+
+Terminal::~Terminal() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_all();
+  if (heart_.joinable()) heart_.join();
+}
+
+void Terminal::beat() {
+  std::unique_lock lock(mutex_);
+  while (!over_) {
+    changed_.wait_for(lock, std::chrono::seconds(1));
+    if (!over_ && in_step_) draw();
+  }
+}
+
+void Terminal::draw() {
+  const auto now = Clock::now();
+  if (now - drawn_ < (live_ ? kRedraw : kSilence)) return;
+  drawn_ = now;
+  const double elapsed = std::chrono::duration<double>(now - began_).count();
+  if (!live_) {
+    say(fmt::format("{} {:.0f} s of at most {:.0f} s: {}\n", heading_, elapsed, box_s_, doing_));
+    return;
+  }
+  const auto full = static_cast<std::size_t>(std::clamp(share_, 0.0, 1.0) * kBarWidth);
+  say(fmt::format("\r\x1b[K{} {}{} {:.0f} s, then at most {:.0f} s  {}", heading_, std::string(full, '#'),
+                  std::string(kBarWidth - full, '.'), elapsed, left_s_, doing_));
+  std::fflush(stderr);
+  bar_shown_ = true;
+}
+
+void Terminal::plan(const std::vector<Step>& plan, std::size_t done_already) {
+  const std::lock_guard lock(mutex_);
+  for (const Step& step : plan)
+    left_s_ += step.kind == StepKind::build ? kUsualBuildSeconds : step.time_box_s;
+  if (quiet_) return;
+  say(fmt::format("{} steps, at most about {:.0f} s{}\n", plan.size(), left_s_,
+                  done_already > 0 ? fmt::format("; {} were done before", done_already) : ""));
+}
+
+void Terminal::begin(const Step& step, std::size_t number, std::size_t of) {
+  const std::lock_guard lock(mutex_);
+  heading_ = fmt::format("[{:>2}/{}] {:<24}", number, of, step.name);
+  doing_.clear();
+  share_ = 0;
+  box_s_ = step.time_box_s;
+  left_s_ = std::max(0.0, left_s_ - (step.kind == StepKind::build ? kUsualBuildSeconds : step.time_box_s));
+  began_ = Clock::now();
+  drawn_ = live_ ? Clock::time_point() : began_;
+  in_step_ = true;
+  if (!quiet_) draw();
+}
+
+void Terminal::progress(double share, const std::string& doing) {
+  const std::lock_guard lock(mutex_);
+  share_ = share;
+  doing_ = doing;
+  if (!quiet_) draw();
+}
+
+void Terminal::end(const Step&, const GateResult& result, double seconds) {
+  const std::lock_guard lock(mutex_);
+  in_step_ = false;
+  if (quiet_) return;
+  if (bar_shown_) say("\r\x1b[K");
+  bar_shown_ = false;
+  const std::string verdict(name(result.verdict));
+  say(fmt::format("{} {} {:>5.1f} s  {}\n", heading_,
+                  painted(fmt::format("{:<7}", verdict), colour_of(verdict), colour_), seconds,
+                  result.reason));
+}
+
+}  // namespace dent::cli

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Progress for people, on stderr: a bar on a terminal, plain lines elsewhere, never silent for 30 seconds.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "session/display.h"
+
+namespace dent::cli {
+
+// Colours only on a terminal, and never where NO_COLOR is set.
+bool colours(int descriptor);
+std::string painted(const std::string& text, const char* colour, bool on);
+const char* colour_of(const std::string& verdict);
+
+class Terminal : public Display {
+ public:
+  explicit Terminal(bool quiet);
+  ~Terminal() override;
+  void plan(const std::vector<Step>& plan, std::size_t done_already) override;
+  void begin(const Step& step, std::size_t number, std::size_t of) override;
+  void progress(double share, const std::string& doing) override;
+  void end(const Step& step, const GateResult& result, double seconds) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void draw();  // with mutex_ held
+  void beat();  // draws now and then while a gate is busy with something that tells nothing, a compiler for
+                // example
+
+  const bool quiet_;
+  const bool live_;  // stderr is a terminal
+  const bool colour_;
+
+  std::mutex mutex_;  // of all below
+  std::condition_variable changed_;
+  bool over_ = false;
+  bool in_step_ = false;
+  bool bar_shown_ = false;
+  std::string heading_;
+  std::string doing_;
+  double share_ = 0;
+  double left_s_ = 0;  // time boxes of later steps
+  double box_s_ = 0;
+  Clock::time_point began_;
+  Clock::time_point drawn_;
+  std::thread heart_;
+};
+
+}  // namespace dent::cli

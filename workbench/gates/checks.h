@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Single questions to the machine, each answered with what was found and how to mend it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "gates/gate.h"
+#include "gates/workshop.h"
+
+namespace dent {
+
+struct Check {
+  std::string name;
+  GateVerdict verdict = GateVerdict::pass;
+  std::string found;
+  std::string fix{};  // the exact thing to do, when it did not pass
+};
+
+nlohmann::json check_record(const std::string& step, const Check& check);
+
+std::vector<Check> compiler_checks(const Project& project);
+std::vector<Check> machine_checks(const Project& project);  // cores, load, memory, disk, git
+std::vector<Check> python_checks(const Project& project, const std::string& python);
+std::vector<Check> gpu_checks(const Project& project);  // one "skipped" when the project needs no GPU
+
+}  // namespace dent

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "gates/clock_audit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "measure/interval.h"
+
+namespace dent {
+namespace {
+
+constexpr double kLeastDifference =
+    0.1;  // in calls, of the longer stretch: closer ones tell nothing but noise
+
+// Time that passed and was not counted, for each call more: once for every two stretches in a row that differ
+// enough.
+std::vector<double> uncounted_per_call(std::span<const TwoClocks> stretches) {
+  std::vector<double> found;
+  for (std::size_t i = 0; i + 1 < stretches.size(); i += 2) {
+    const TwoClocks &a = stretches[i], &b = stretches[i + 1];
+    const double more_calls = static_cast<double>(b.calls) - static_cast<double>(a.calls);
+    if (std::abs(more_calls) < kLeastDifference * static_cast<double>(std::max(a.calls, b.calls))) continue;
+    found.push_back(((b.passed_ns - b.counted_ns) - (a.passed_ns - a.counted_ns)) / more_calls);
+  }
+  return found;
+}
+
+}  // namespace
+
+ClockAudit audit_clocks(std::span<const TwoClocks> stretches, const ClockRules& rules) {
+  if (stretches.empty()) return {};
+  std::vector<double> counted, excess;
+  for (const TwoClocks& stretch : stretches) {
+    counted.push_back(stretch.counted_ns / static_cast<double>(stretch.calls));
+    excess.push_back(stretch.passed_ns / std::max(stretch.counted_ns, 1.0) - 1);
+  }
+  const double per_call = median(counted);
+  const double whole_excess =
+      median(excess);  // with the way there and back: an upper bound, good for long calls
+  const auto uncounted = median_estimate(uncounted_per_call(stretches), rules.alpha);
+  if (!uncounted) return {ClockVerdict::unclear, "", whole_excess};
+  const double most = std::min(whole_excess, uncounted->interval.high / std::max(per_call, 1.0));
+  const double allowed = rules.share * per_call + rules.ns_per_call;
+  if (uncounted->interval.high <= allowed) return {ClockVerdict::honest, "", most};
+  if (uncounted->interval.low <= allowed) return {ClockVerdict::unclear, "", most};
+  return {ClockVerdict::tampered,
+          fmt::format("it counted {:.0f} ns a call, and {:.0f} ns more passed for each", per_call,
+                      uncounted->centre),
+          most};
+}
+
+}  // namespace dent

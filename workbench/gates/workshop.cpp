@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "gates/workshop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "build/toolchain.h"
+#include "error.h"
+#include "workers/capture.h"
+
+namespace dent {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostCalls = 4096;
+constexpr std::size_t kMostBytesOfCalls = std::size_t{256} << 20;
+
+std::vector<Problem> problems_of(const Project& project) {
+  std::vector<Problem> problems;
+  for (const Shape& shape : project.shapes) problems.push_back(make_problem(project.op, shape));
+  return problems;
+}
+
+bool sanitized() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+Workshop::Workshop(const Project& project, Resources resources, fs::path dent_folder, fs::path logs)
+    : project_(project),
+      resources_(std::move(resources)),
+      folder_(std::move(dent_folder)),
+      logs_(std::move(logs)),
+      python_(find_python(project.directory, project.python)),
+      problems_(problems_of(project)),
+      pool_(problems_) {}
+
+const Built& Workshop::build(const Kernel& kernel, bool clean) {
+  const BuildOptions options{
+      .folder = folder_ / "build", .include = resources_.include, .clean = clean, .extra_flags = {}};
+  return built_[kernel.name] = build_kernel(project_, kernel, options);
+}
+
+std::string Workshop::stale(const Kernel& kernel) const {
+  const auto found = built_.find(kernel.name);
+  return found == built_.end() ? "" : staleness(found->second);
+}
+
+WorkerSetup Workshop::setup(const std::string& role) const {
+  WorkerSetup setup;
+  setup.role = role;
+  setup.directory = project_.directory;
+  setup.log = logs_ / (role + ".log");
+  setup.memory_bytes = static_cast<std::int64_t>(project_.limits.memory_gib * static_cast<double>(1LL << 30));
+  setup.load_seconds = project_.limits.load_seconds;
+  return setup;
+}
+
+std::unique_ptr<Worker> Workshop::start(const Kernel& kernel, const std::string& role) {
+  WorkerSetup how = setup(role);
+  for (const Problem& problem : problems_)
+    how.result_bytes = std::max(how.result_bytes, result_bytes(problem));
+  if (!kernel.python.empty()) {
+    how.argv = {python_, "-u", resources_.python_worker};
+    how.load = {{"function", kernel.python}, {"device", name(kernel.device)}};
+    return std::make_unique<Worker>(std::move(how), pool_.memory());
+  }
+  const auto found = built_.find(kernel.name);
+  const Built& built = found != built_.end() && found->second.ok ? found->second : build(kernel);
+  if (!built.ok) {
+    throw KernelFailed({Failure::Kind::refused,
+                        fmt::format("{} \"{}\" does not build: {}", role, kernel.name, built.problem),
+                        built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0)});
+  }
+  how.argv = {resources_.native_worker};
+  how.hard_memory_limit = kernel.device == DeviceKind::cpu && !sanitized();
+  how.load = {{"library", built.library}, {"entry", built.entry}, {"device", name(kernel.device)}};
+  return std::make_unique<Worker>(std::move(how), pool_.memory());
+}
+
+std::unique_ptr<Worker> Workshop::start_sanitized(const Kernel& kernel) {
+  WorkerSetup how = setup("sanitized");
+  for (const Problem& problem : problems_)
+    how.result_bytes = std::max(how.result_bytes, result_bytes(problem));
+  BuildOptions options{
+      .folder = folder_ / "sanitized", .include = resources_.include, .clean = false, .extra_flags = {}};
+  if (kernel.device == DeviceKind::cuda) {
+    how.argv = {"compute-sanitizer", "--tool", "memcheck",
+                "--error-exitcode",  "86",     resources_.native_worker};
+    how.load_seconds *= 4;
+  } else {
+    options.extra_flags = {"-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g",
+                           "-fno-omit-frame-pointer"};
+    auto runtime = capture({cxx_compiler(), "-print-file-name=libasan.so"}, 5);
+    if (!runtime || runtime->find('/') == std::string::npos) {
+      throw Error(ErrorCode::environment, "the compiler has no AddressSanitizer",
+                  "install libasan (Debian: libgcc-12-dev)");
+    }
+    while (!runtime->empty() && runtime->back() == '\n') runtime->pop_back();
+    how.environment = {{"LD_PRELOAD", *runtime}, {"ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0"}};
+    how.argv = {resources_.native_worker};
+  }
+  const Built built = build_kernel(project_, kernel, options);
+  if (!built.ok)
+    throw KernelFailed(
+        {Failure::Kind::refused, "does not build for the sanitizer: " + built.problem, built.log});
+  how.load = {{"library", built.library}, {"entry", built.entry}, {"device", name(kernel.device)}};
+  return std::make_unique<Worker>(std::move(how), pool_.memory());
+}
+
+std::unique_ptr<Worker> Workshop::start_reference() {
+  WorkerSetup how = setup("reference");
+  for (const Problem& problem : problems_) {
+    how.result_bytes = std::max(how.result_bytes, result_bytes(reference_problem(project_.op, problem)));
+  }
+  const Reference& reference = project_.op.reference;
+  switch (reference.kind) {
+    case Reference::Kind::attention:
+      how.argv = {resources_.oracle};
+      how.load = nlohmann::json::object();
+      break;
+    case Reference::Kind::python:
+      how.argv = {python_, "-u", resources_.python_worker};
+      how.load = {{"function", reference.entry}, {"device", "cpu"}};
+      break;
+    case Reference::Kind::library: {
+      Kernel kernel;
+      kernel.name = "reference";
+      kernel.entry = reference.entry;
+      kernel.library = reference.library;
+      if (!reference.source.empty()) kernel.sources = {reference.source};
+      const Built& built = build(kernel);
+      if (!built.ok) throw Error(ErrorCode::invalid, "the reference does not build: " + built.problem);
+      how.argv = {resources_.native_worker};
+      how.load = {{"library", built.library}, {"entry", built.entry}, {"device", "cpu"}};
+      break;
+    }
+  }
+  return std::make_unique<Worker>(std::move(how), pool_.memory());
+}
+
+std::size_t Workshop::most_calls(const Problem& problem) const {
+  std::size_t bytes = 1;
+  for (const Tensor& tensor : problem.inputs) bytes += tensor.bytes();
+  for (const Tensor& tensor : problem.outputs) bytes += tensor.bytes();
+  return std::clamp<std::size_t>(kMostBytesOfCalls / bytes, 2, kMostCalls);
+}
+
+Problem reference_problem(const Operator& op, const Problem& problem) {
+  Problem asked = problem;
+  asked.outputs.clear();
+  for (const Tensor& output : problem.outputs) {
+    Tensor wide = output;
+    wide.dtype = op.reference.dtype;
+    asked.outputs.push_back(wide);
+    if (op.reference.kind != Reference::Kind::attention) continue;
+    wide.name += ".bound";
+    asked.outputs.push_back(wide);
+  }
+  return asked;
+}
+
+}  // namespace dent

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "ledger/project_lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string>
+
+#include "error.h"
+#include "ledger/record.h"
+
+namespace dent {
+namespace {
+
+std::string holder(int fd) {
+  std::array<char, 256> text{};
+  const ssize_t length = ::pread(fd, text.data(), text.size(), 0);
+  std::string who(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  while (!who.empty() && who.back() == '\n') who.pop_back();
+  return who.empty() ? "a process that has not said its name yet" : who;
+}
+
+}  // namespace
+
+ProjectLock::ProjectLock(const std::filesystem::path& folder) {
+  const auto file = folder / "lock";
+  descriptor_ = open_file(file, O_RDWR | O_CREAT, "can't open the project's lock");
+  while (::flock(descriptor_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) refuse("can't lock", file, errno);
+    throw Error(ErrorCode::busy,
+                fmt::format("another dent works in this project: {}", holder(descriptor_.get())),
+                "wait until it is done, or stop it; `dent log` and `dent show` work meanwhile");
+  }
+  const auto who = fmt::format("process {}, since {}\n", ::getpid(), utc_now());
+  // Who we are is a courtesy: a full disk must not keep us from a lock that we hold.
+  if (::ftruncate(descriptor_.get(), 0) == 0) {
+    [[maybe_unused]] const ssize_t written = ::pwrite(descriptor_.get(), who.data(), who.size(), 0);
+  }
+}
+
+}  // namespace dent

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "ledger/session_store.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+#include <thread>
+
+#include "error.h"
+#include "ledger/durable_file.h"
+#include "ledger/file_descriptor.h"
+
+namespace dent {
+namespace {
+
+std::string new_id() {
+  const auto now = std::chrono::system_clock::now();
+  const auto ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
+  return fmt::format("{:%Y%m%d-%H%M%S}-{:03d}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms);
+}
+
+std::string ids_of(const std::vector<SessionFolder>& sessions) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (std::size_t i = sessions.size() - std::min(sessions.size(), kMost); i < sessions.size(); ++i) {
+    text += (text.empty() ? "" : ", ") + sessions[i].id;
+  }
+  return (sessions.size() > kMost ? "..., " : "") + text;
+}
+
+}  // namespace
+
+const std::filesystem::path& SessionStore::prepare() {
+  if (create_folder_durably(dent_)) write_durably(dent_ / ".gitignore", "*\n");
+  create_folder_durably(dent_ / "sessions");
+  return dent_;
+}
+
+SessionFolder SessionStore::create() {
+  prepare();
+  while (true) {
+    const std::string id = new_id();
+    SessionFolder session{id, dent_ / "sessions" / id};
+    if (!create_folder_durably(session.folder)) {  // this millisecond is taken
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      continue;
+    }
+    create_folder_durably(session.artifacts());
+    return session;
+  }
+}
+
+std::vector<SessionFolder> SessionStore::list() const {
+  const auto sessions = dent_ / "sessions";
+  if (!std::filesystem::exists(sessions)) return {};
+  std::error_code error;
+  std::filesystem::directory_iterator entries(sessions, error);
+  if (error) refuse("can't list", sessions, error.value());
+  std::vector<SessionFolder> found;
+  for (const auto& entry : entries) {
+    if (entry.is_directory()) found.push_back({entry.path().filename().string(), entry.path()});
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  return found;
+}
+
+SessionFolder SessionStore::find(std::string_view id) const {
+  const auto all = list();
+  if (all.empty()) {
+    throw Error(ErrorCode::invalid, fmt::format("there are no sessions in {}", dent_.string()),
+                "`dent run` makes the first one");
+  }
+  if (id == "latest") return all.back();
+  std::vector<SessionFolder> fitting;
+  for (const auto& session : all) {
+    if (session.id == id) return session;
+    if (!id.empty() && session.id.starts_with(id)) fitting.push_back(session);
+  }
+  if (fitting.size() == 1) return fitting.front();
+  if (fitting.empty()) {
+    throw Error(ErrorCode::invalid, fmt::format("no session \"{}\"; there are {}", id, ids_of(all)),
+                "`dent log` lists them; \"latest\" names the last");
+  }
+  throw Error(ErrorCode::invalid,
+              fmt::format("\"{}\" begins {} sessions: {}", id, fitting.size(), ids_of(fitting)),
+              "give more of the id");
+}
+
+std::filesystem::path artifact_path(const SessionFolder& session, std::string_view name) {
+  const std::filesystem::path relative(name);
+  const bool plain =
+      !name.empty() && relative.is_relative() && !relative.filename().empty() &&
+      std::none_of(relative.begin(), relative.end(), [](const auto& part) { return part == ".."; });
+  if (!plain) {
+    throw Error(ErrorCode::invalid,
+                fmt::format("artifact name \"{}\" leads out of the session's folder", name));
+  }
+  return session.artifacts() / relative;
+}
+
+}  // namespace dent

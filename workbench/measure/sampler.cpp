@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "measure/sampler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <random>
+#include <span>
+#include <utility>
+
+#include "error.h"
+
+namespace dent {
+namespace {
+
+double steady_clock_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+class Sampler {
+ public:
+  Sampler(const TimedRun& baseline, const TimedRun& candidate, const SamplingPolicy& policy)
+      : baseline_(baseline), candidate_(candidate), policy_(policy), lot_(policy.seed) {
+    now_s_ = policy.now_s ? policy.now_s : steady_clock_s;
+    started_s_ = now_s_();
+  }
+
+  Sampling run() {
+    const auto look_at = looks(policy_.stop);  // first: a senseless rule must not cost a run
+    done_.baseline_calls = calls_for_a_sample(Side::baseline);
+    done_.candidate_calls = calls_for_a_sample(Side::candidate);
+    warm_up();
+    take_pairs(look_at);
+    done_.elapsed_s = elapsed_s();
+    return std::move(done_);
+  }
+
+ private:
+  double elapsed_s() const { return now_s_() - started_s_; }
+  bool time_is_up() const { return elapsed_s() >= policy_.time_box_s; }
+
+  Sample sample(Side side, int calls) {
+    const Timing timing = (side == Side::baseline ? baseline_ : candidate_)(calls);
+    Sample taken{timing.ns / calls, calls, timing.clock_mhz};
+    if (const auto wrong = what_is_wrong(taken)) {
+      throw Error(ErrorCode::invalid, fmt::format("a sample of the {}: {}", name(side), *wrong),
+                  "whatever timed this sample is broken: look at its clock");
+    }
+    return taken;
+  }
+
+  // Sides run in an order drawn by lot, so that no rhythm of the machine can favour one of them.
+  Pair pair() {
+    Pair taken;
+    taken.candidate_first = (lot_() >> 63) != 0;
+    if (taken.candidate_first) taken.candidate = sample(Side::candidate, done_.candidate_calls);
+    taken.baseline = sample(Side::baseline, done_.baseline_calls);
+    if (!taken.candidate_first) taken.candidate = sample(Side::candidate, done_.candidate_calls);
+    return taken;
+  }
+
+  int calls_for_a_sample(Side side) {
+    int calls = 1;
+    sample(side, calls);  // the first call of all may load, compile or page in; it says nothing
+    while (calls < policy_.max_calls && !time_is_up()) {
+      const double lasted_ns = sample(side, calls).ns * calls;
+      if (lasted_ns >= policy_.min_sample_ns) break;
+      const double wanted = std::ceil(calls * policy_.min_sample_ns / lasted_ns);
+      calls = static_cast<int>(std::clamp(wanted, calls + 1.0, static_cast<double>(policy_.max_calls)));
+    }
+    return calls;
+  }
+
+  bool is_steady(const std::vector<Pair>& pairs) const {
+    const auto window = static_cast<std::size_t>(policy_.warm_up_window);
+    if (pairs.size() < 2 * window) return false;
+    const auto last = std::span(pairs).last(window);
+    const auto before = std::span(pairs).last(2 * window).first(window);
+    return std::ranges::all_of(std::array{Side::baseline, Side::candidate}, [&](Side side) {
+      return std::abs(std::log(median_ns(last, side) / median_ns(before, side))) <= policy_.steady_within;
+    });
+  }
+
+  void warm_up() {
+    const double from_s = elapsed_s();
+    const double until_s = from_s + policy_.warm_up_share * policy_.time_box_s;
+    std::vector<Pair> pairs;
+    while (!done_.steady && elapsed_s() < until_s && !time_is_up()) {
+      report("warm-up", 0, nullptr);
+      pairs.push_back(pair());
+      done_.steady = elapsed_s() - from_s >= policy_.warm_up_at_least_s && is_steady(pairs);
+    }
+    done_.warm_up_pairs = static_cast<int>(pairs.size());
+  }
+
+  void take_pairs(const std::vector<int>& look_at) {
+    const ComparisonRule rule = at_one_look(policy_.compare, policy_.stop);
+    bool looked = false;
+    for (const int look : look_at) {
+      while (static_cast<int>(done_.pairs.size()) < look) {
+        if (time_is_up()) {
+          done_.stop = StopReason::time_box;
+          done_.comparison = compare(done_.pairs, rule);
+          return;
+        }
+        report("sampling", static_cast<int>(done_.pairs.size()), looked ? &done_.comparison : nullptr);
+        done_.pairs.push_back(pair());
+      }
+      done_.comparison = compare(done_.pairs, rule);
+      looked = true;
+      if (decided(done_.comparison, policy_.stop)) {
+        done_.stop = StopReason::decided;
+        return;
+      }
+    }
+    done_.stop = StopReason::sample_cap;
+  }
+
+  void report(const char* stage, int pairs, const Comparison* at_look) const {
+    if (!policy_.progress) return;
+    policy_.progress({pairs, policy_.stop.max_pairs, elapsed_s(), policy_.time_box_s, stage, at_look});
+  }
+
+  const TimedRun& baseline_;
+  const TimedRun& candidate_;
+  const SamplingPolicy& policy_;
+  std::mt19937_64 lot_;
+  std::function<double()> now_s_;
+  double started_s_ = 0;
+  Sampling done_;
+};
+
+}  // namespace
+
+Sampling sample_side_by_side(const TimedRun& baseline, const TimedRun& candidate,
+                             const SamplingPolicy& policy) {
+  return Sampler(baseline, candidate, policy).run();
+}
+
+}  // namespace dent

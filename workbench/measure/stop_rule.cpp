@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "measure/stop_rule.h"
+
+#include <fmt/format.h>
+
+#include "error.h"
+
+namespace dent {
+
+std::string_view name(StopReason reason) {
+  switch (reason) {
+    case StopReason::decided:
+      return "decided";
+    case StopReason::time_box:
+      return "time box";
+    case StopReason::sample_cap:
+      return "sample cap";
+  }
+  throw Error(ErrorCode::internal, "a reason to stop without a name");
+}
+
+std::vector<int> looks(const StopRule& rule) {
+  if (rule.min_pairs < 1 || rule.max_pairs < rule.min_pairs || !(rule.precision > 0)) {
+    throw Error(
+        ErrorCode::invalid,
+        fmt::format(
+            "stop rule: {} to {} pairs at precision {}; there must be 1 pair at least, no more at the "
+            "start than at the end, and the precision must be positive",
+            rule.min_pairs, rule.max_pairs, rule.precision));
+  }
+  std::vector<int> at;
+  for (long pairs = rule.min_pairs; pairs < rule.max_pairs; pairs *= 2) at.push_back(static_cast<int>(pairs));
+  at.push_back(rule.max_pairs);
+  return at;
+}
+
+ComparisonRule at_one_look(const ComparisonRule& rule, const StopRule& stop) {
+  ComparisonRule one = rule;
+  one.alpha = rule.alpha / static_cast<double>(looks(stop).size());
+  return one;
+}
+
+bool decided(const Comparison& comparison, const StopRule& rule) {
+  if (comparison.verdict == SpeedVerdict::ambiguous || !comparison.ratio) return false;
+  const auto& [low, high] = comparison.ratio->interval;
+  const double step = 1 + rule.precision;
+  return high <= comparison.ratio->centre * step && low >= comparison.ratio->centre / step;
+}
+
+}  // namespace dent

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// The operator that dent knows by itself: out = softmax(scale q k^T + mask) v, and where asked the
+// log-sum-exp.
+#pragma once
+
+#include "operators/problem.h"
+
+namespace dent {
+
+struct AttentionOptions {
+  DType dtype = DType::fp32;
+  bool causal = false;  // bottom-right: the last query sees the last key
+  bool lse = false;     // a second output, fp32 [B, H, Sq]
+};
+
+// Sizes of a shape: S (or Sq and Skv), D; B, H and Hkv default to 1, 1 and H.
+Operator attention_forward(const AttentionOptions& options);
+
+// Fills in what follows from the sizes given: Sq, Skv, Hkv, scale, and `pairs`, the (query, key) pairs of a
+// head that the mask lets through.
+void complete_attention_numbers(Numbers& numbers);
+
+}  // namespace dent

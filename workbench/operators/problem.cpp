@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "operators/problem.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "error.h"
+#include "operators/attention_forward.h"
+
+namespace dent {
+namespace {
+
+constexpr double kMostElements = 1e10;  // beyond any machine's memory: a typing error
+
+Tensor make_tensor(const TensorRule& rule, const Numbers& numbers, const Shape& shape) {
+  Tensor tensor{rule.name, rule.dtype, {}, rule.fill};
+  double elements = 1;
+  for (const std::string& dim : rule.dims) {
+    const double size = evaluate(dim, numbers);
+    elements *= size;
+    if (!(size >= 1) || size != std::floor(size) || !(elements <= kMostElements)) {
+      throw Error(
+          ErrorCode::invalid,
+          fmt::format("shape \"{}\": dimension \"{}\" of {} is {}; it must be a whole number from 1 up",
+                      shape.name, dim, rule.name, size));
+    }
+    tensor.sizes.push_back(static_cast<std::int64_t>(size));
+  }
+  return tensor;
+}
+
+}  // namespace
+
+std::size_t Tensor::elements() const {
+  std::size_t count = 1;
+  for (const std::int64_t size : sizes) count *= static_cast<std::size_t>(size);
+  return count;
+}
+
+Problem make_problem(const Operator& op, const Shape& shape) {
+  Problem problem;
+  problem.shape = shape.name;
+  problem.numbers = op.parameters;
+  for (const auto& [name, value] : shape.sizes) problem.numbers[name] = value;
+  if (op.reference.kind == Reference::Kind::attention) complete_attention_numbers(problem.numbers);
+  for (const TensorRule& rule : op.inputs)
+    problem.inputs.push_back(make_tensor(rule, problem.numbers, shape));
+  for (const TensorRule& rule : op.outputs)
+    problem.outputs.push_back(make_tensor(rule, problem.numbers, shape));
+  if (!op.flops.empty()) problem.flops = evaluate(op.flops, problem.numbers);
+  if (!op.bytes.empty()) {
+    problem.bytes = evaluate(op.bytes, problem.numbers);
+  } else {
+    for (const Tensor& tensor : problem.inputs) problem.bytes += static_cast<double>(tensor.bytes());
+    for (const Tensor& tensor : problem.outputs) problem.bytes += static_cast<double>(tensor.bytes());
+  }
+  return problem;
+}
+
+std::string describe(const Shape& shape) {
+  std::string text;
+  for (const auto& [name, value] : shape.sizes)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  return text;
+}
+
+}  // namespace dent

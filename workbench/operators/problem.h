@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// An operator is what a kernel claims to compute, with sizes left open; a problem is one with sizes filled
+// in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "operators/dtype.h"
+#include "operators/expression.h"
+#include "operators/fill.h"
+
+namespace dent {
+
+struct TensorRule {
+  std::string name;
+  DType dtype = DType::fp32;
+  std::vector<std::string> dims;  // expressions
+  Fill fill;                      // of inputs
+};
+
+// Who says what is right. Runs in a process of its own, never in a candidate's.
+struct Reference {
+  enum class Kind { attention, python, library };
+  Kind kind = Kind::attention;
+  std::string entry;    // python: "module:function"; library: the entry symbol
+  std::string library;  // library: path of the .so, or empty where `source` is compiled for it
+  std::string source;
+  DType dtype = DType::fp64;  // inputs are widened to it, outputs come in it
+};
+
+// |got - expected| <= absolute + relative * |expected|, for each element. Attention has a bound of its own
+// for each element, derived from type and length; `slack` multiplies it.
+struct Tolerance {
+  std::optional<double> absolute;
+  std::optional<double> relative;
+  double slack = 1;
+};
+
+struct Operator {
+  std::string name;
+  std::vector<TensorRule> inputs;
+  std::vector<TensorRule> outputs;
+  Numbers parameters;  // defaults, which a shape may override
+  Reference reference;
+  Tolerance tolerance;
+  std::string flops;  // expressions; empty: not known
+  std::string bytes;
+};
+
+struct Shape {
+  std::string name;
+  Numbers sizes;
+};
+
+struct Tensor {
+  std::string name;
+  DType dtype = DType::fp32;
+  std::vector<std::int64_t> sizes;
+  Fill fill;
+
+  std::size_t elements() const;
+  std::size_t bytes() const { return elements() * bytes_of(dtype); }
+};
+
+struct Problem {
+  std::string shape;  // its name
+  Numbers numbers;
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> outputs;
+  double flops = 0;  // 0: not known
+  double bytes = 0;
+};
+
+// Throws Error when a size is missing, not whole or not positive.
+Problem make_problem(const Operator& op, const Shape& shape);
+
+// "B=1 H=8 S=128": the sizes that the shape itself gives.
+std::string describe(const Shape& shape);
+
+}  // namespace dent

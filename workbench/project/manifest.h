@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// dent.toml -> Project. docs/dent.md lists every key.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "project/project.h"
+
+namespace dent {
+
+inline constexpr int kManifestVersion = 1;
+inline constexpr const char* kManifestName = "dent.toml";
+
+// `where`: a manifest, or a folder with one. Throws Error with the line, the key and what is accepted there.
+Project read_project(const std::filesystem::path& where);
+Project parse_project(std::string_view toml, const std::filesystem::path& directory);
+
+// Everything that holds, defaults included.
+nlohmann::json effective_config(const Project& project);
+
+}  // namespace dent

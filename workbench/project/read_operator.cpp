@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "project/read_operator.h"
+
+#include <fmt/format.h>
+
+#include "operators/attention_forward.h"
+
+namespace dent {
+namespace {
+
+DType read_dtype(StrictTable& table, DType otherwise) {
+  const auto text = table.text("dtype");
+  if (!text) return otherwise;
+  try {
+    return parse_dtype(*text);
+  } catch (const std::exception&) {
+    table.fail("dtype", "is \"" + *text + "\"; accepted are fp64, fp32, fp16, bf16, int32, int64");
+  }
+}
+
+Fill read_fill(StrictTable& table) {
+  Fill fill;
+  const std::string kind = table.text("fill").value_or("normal");
+  if (kind == "normal")
+    fill.kind = Fill::Kind::normal;
+  else if (kind == "uniform")
+    fill.kind = Fill::Kind::uniform;
+  else if (kind == "integers")
+    fill.kind = Fill::Kind::integers;
+  else
+    table.fail("fill", "is \"" + kind + "\"; accepted are normal, uniform, integers");
+  fill.low = table.number(kind == "normal" ? "mean" : "low").value_or(0);
+  fill.high = table.number(kind == "normal" ? "deviation" : "high").value_or(1);
+  if (kind != "normal" && !(fill.low < fill.high)) table.fail("high", "must be above low");
+  return fill;
+}
+
+std::vector<TensorRule> read_tensors(StrictTable& op, const char* key, bool inputs) {
+  std::vector<TensorRule> rules;
+  auto all = op.table(key);
+  if (!all || all->keys().empty()) {
+    op.fail(key, "is missing", fmt::format("{}.x = {{ shape = [\"rows\", \"columns\"] }}", key));
+  }
+  for (const std::string& name : all->keys()) {
+    auto table = all->table(name);
+    TensorRule rule;
+    rule.name = name;
+    rule.dtype = read_dtype(*table, DType::fp32);
+    rule.dims = table->texts("shape");
+    if (rule.dims.empty()) table->fail("shape", "is missing", "shape = [\"rows\", \"columns\"]");
+    if (inputs) rule.fill = read_fill(*table);
+    table->done();
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+Reference read_reference(StrictTable& op) {
+  auto table = op.table("reference");
+  if (!table) {
+    op.fail("reference", "is missing: who says what is right?",
+            "reference = { python = \"reference:softmax\" }, or { source = \"reference.cpp\", entry = "
+            "\"softmax\" }");
+  }
+  Reference reference;
+  const auto python = table->text("python");
+  reference.library = table->text("library").value_or("");
+  reference.source = table->text("source").value_or("");
+  reference.entry = table->text("entry").value_or("");
+  reference.dtype = read_dtype(*table, DType::fp64);
+  if (python) {
+    reference.kind = Reference::Kind::python;
+    reference.entry = *python;
+    if (python->find(':') == std::string::npos) table->fail("python", "must be \"module:function\"");
+  } else {
+    reference.kind = Reference::Kind::library;
+    if (reference.library.empty() == reference.source.empty()) {
+      table->fail("source", "a reference has one of python, source and library");
+    }
+    if (reference.entry.empty()) table->fail("entry", "is missing");
+  }
+  table->done();
+  return reference;
+}
+
+Tolerance read_tolerance(StrictTable& op, Tolerance tolerance) {
+  if (auto table = op.table("tolerance")) {
+    tolerance.absolute = table->number("absolute");
+    tolerance.relative = table->number("relative");
+    tolerance.slack = table->number("slack").value_or(tolerance.slack);
+    table->done();
+  }
+  return tolerance;
+}
+
+Operator read_attention(StrictTable& table) {
+  AttentionOptions options;
+  options.dtype = read_dtype(table, DType::fp32);
+  options.causal = table.flag("causal").value_or(false);
+  options.lse = table.flag("lse").value_or(false);
+  Operator op = attention_forward(options);
+  op.tolerance = read_tolerance(table, op.tolerance);
+  return op;
+}
+
+Operator read_custom(StrictTable& table) {
+  Operator op;
+  op.name = table.required_text("name");
+  op.inputs = read_tensors(table, "inputs", true);
+  op.outputs = read_tensors(table, "outputs", false);
+  if (auto parameters = table.table("parameters")) op.parameters = parameters->remaining_numbers();
+  op.reference = read_reference(table);
+  op.tolerance = read_tolerance(table, {});
+  op.flops = table.text("flops").value_or("");
+  op.bytes = table.text("bytes").value_or("");
+  return op;
+}
+
+}  // namespace
+
+Operator read_operator(StrictTable& table) {
+  const std::string kind = table.text("kind").value_or("custom");
+  if (kind != "attention.forward" && kind != "custom") {
+    table.fail("kind", "is \"" + kind + "\"; accepted are attention.forward, custom");
+  }
+  Operator op = kind == "custom" ? read_custom(table) : read_attention(table);
+  table.done();
+  return op;
+}
+
+}  // namespace dent

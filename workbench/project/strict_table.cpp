@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include "project/strict_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <sstream>
+
+#include "error.h"
+
+namespace dent {
+namespace {
+
+std::string with_environment(const std::string& text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t open = text.find("${", at);
+    const std::size_t close = open == std::string::npos ? open : text.find('}', open);
+    if (close == std::string::npos) return result + text.substr(at);
+    result += text.substr(at, open - at);
+    const std::string inside = text.substr(open + 2, close - open - 2);
+    const std::size_t fallback = inside.find(":-");
+    const char* value = std::getenv(inside.substr(0, fallback).c_str());
+    if (value != nullptr && *value != '\0')
+      result += value;
+    else if (fallback != std::string::npos)
+      result += inside.substr(fallback + 2);
+    at = close + 1;
+  }
+  return result;
+}
+
+std::string kind_of(const toml::node& node) {
+  std::ostringstream text;
+  text << node.type();
+  return text.str();
+}
+
+}  // namespace
+
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::optional<std::string> best;
+  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    std::vector<std::size_t> row(candidate.size() + 1);  // Levenshtein, one row at a time
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= word.size(); ++i) {
+      std::size_t diagonal = row[0];
+      row[0] = i;
+      for (std::size_t j = 1; j <= candidate.size(); ++j) {
+        const std::size_t above = row[j];
+        row[j] =
+            std::min({row[j] + 1, row[j - 1] + 1, diagonal + (word[i - 1] == candidate[j - 1] ? 0U : 1U)});
+        diagonal = above;
+      }
+    }
+    if (row.back() < best_distance) {
+      best_distance = row.back();
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+const toml::node* StrictTable::find(std::string_view key) {
+  asked_.emplace(key);
+  return table_->get(key);
+}
+
+void StrictTable::fail(std::string_view key, const std::string& why, const std::string& remedy) const {
+  const toml::node* node = table_->get(key);
+  const auto line = node != nullptr ? node->source().begin.line : table_->source().begin.line;
+  throw Error(ErrorCode::invalid, fmt::format("dent.toml, line {}: {}{}: {}", line, where_, key, why),
+              remedy);
+}
+
+bool StrictTable::has(std::string_view key) { return find(key) != nullptr; }
+
+std::optional<std::string> StrictTable::text(std::string_view key) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return std::nullopt;
+  if (!node->is_string()) fail(key, "is " + kind_of(*node) + "; it must be a string");
+  return with_environment(*node->value<std::string>());
+}
+
+std::optional<double> StrictTable::number(std::string_view key) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return std::nullopt;
+  if (!node->is_number()) fail(key, "is " + kind_of(*node) + "; it must be a number");
+  return node->value<double>();
+}
+
+std::optional<bool> StrictTable::flag(std::string_view key) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return std::nullopt;
+  if (!node->is_boolean()) fail(key, "is " + kind_of(*node) + "; it must be true or false");
+  return node->value<bool>();
+}
+
+std::vector<std::string> StrictTable::texts(std::string_view key) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return {};
+  if (node->is_string()) return {with_environment(*node->value<std::string>())};
+  std::vector<std::string> result;
+  if (!node->is_array()) fail(key, "is " + kind_of(*node) + "; it must be a list of strings");
+  for (const toml::node& element : *node->as_array()) {
+    if (element.is_string())
+      result.push_back(with_environment(*element.value<std::string>()));
+    else if (element.is_integer())
+      result.push_back(std::to_string(*element.value<std::int64_t>()));
+    else
+      fail(key, "holds " + kind_of(element) + "; it must be a list of strings");
+  }
+  return result;
+}
+
+std::optional<StrictTable> StrictTable::table(std::string_view key) {
+  const toml::node* node = find(key);
+  if (node == nullptr) return std::nullopt;
+  if (!node->is_table()) fail(key, "is " + kind_of(*node) + "; it must be a table");
+  return StrictTable(*node->as_table(), fmt::format("{}{}.", where_, key));
+}
+
+std::vector<StrictTable> StrictTable::tables(std::string_view key) {
+  const toml::node* node = find(key);
+  std::vector<StrictTable> result;
+  if (node == nullptr) return result;
+  if (!node->is_array()) fail(key, "is " + kind_of(*node) + "; it must be a list of tables");
+  for (const toml::node& element : *node->as_array()) {
+    if (!element.is_table()) fail(key, "holds " + kind_of(element) + "; it must be a list of tables");
+    result.emplace_back(*element.as_table(), fmt::format("{}{}[{}].", where_, key, result.size()));
+  }
+  return result;
+}
+
+std::vector<std::string> StrictTable::keys() const {
+  std::vector<std::pair<toml::source_position, std::string>> found;
+  for (const auto& [key, node] : *table_) found.emplace_back(key.source().begin, std::string(key.str()));
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> result;
+  for (auto& [place, key] : found) result.push_back(std::move(key));
+  return result;
+}
+
+Numbers StrictTable::remaining_numbers() {
+  Numbers numbers;
+  for (const std::string& key : keys()) {
+    if (asked_.count(key) == 0) numbers[key] = *number(key);
+  }
+  return numbers;
+}
+
+std::string StrictTable::required_text(std::string_view key) {
+  auto value = text(key);
+  if (!value) fail(key, "is missing");
+  return *value;
+}
+
+void StrictTable::done() const {
+  for (const std::string& key : keys()) {
+    if (asked_.count(key) > 0) continue;
+    const std::vector<std::string> known(asked_.begin(), asked_.end());
+    const auto near = nearest(key, known);
+    fail(key, "no such key",
+         near ? "did you mean \"" + *near + "\"?"
+              : "accepted here are " + fmt::format("{}", fmt::join(known, ", ")));
+  }
+}
+
+}  // namespace dent

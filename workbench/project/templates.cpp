@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+#include "project/templates.h"
+
+#include <fmt/format.h>
+
+#include "error.h"
+
+namespace dent {
+namespace {
+
+constexpr const char* kAttentionManifest = R"~(version = 1
+name = "{name}"
+
+[kernel]
+sources = ["kernel.{ext}"]
+entry = "void attention(const float* q, const float* k, const float* v, float* out, int B, int H, int S, int D{stream_type})"
+
+[baseline.pytorch]              # the first baseline that can run here is used
+python = "baseline:attention"
+
+[baseline.naive]
+sources = ["naive.{ext}"]
+entry = "void naive_attention(const float* q, const float* k, const float* v, float* out, int B, int H, int S, int D{stream_type})"
+
+[operator]
+kind = "attention.forward"
+dtype = "fp32"
+
+[[shapes]]                      # smallest first: a wrong kernel shows on the tiny one already
+name = "tiny"
+S = 32
+
+[[shapes]]
+name = "medium"
+S = 128
+
+[[shapes]]
+name = "multi-head"
+H = 8
+S = 128
+)~";
+
+constexpr const char* kAttentionCpp =
+    R"~(// out = softmax(q k^T / sqrt(D)) v, one row at a time. Make it faster.
+#include <cmath>
+#include <vector>
+
+void {function}(const float* q, const float* k, const float* v, float* out, int B, int H, int S, int D) {{
+  const float scale = 1.0F / std::sqrt(static_cast<float>(D));
+  std::vector<float> weight(S);
+  for (int head = 0; head < B * H; ++head) {{
+    const float* keys = k + static_cast<long>(head) * S * D;
+    const float* values = v + static_cast<long>(head) * S * D;
+    for (int row = 0; row < S; ++row) {{
+      const float* query = q + (static_cast<long>(head) * S + row) * D;
+      float* result = out + (static_cast<long>(head) * S + row) * D;
+      float largest = -INFINITY;
+      for (int j = 0; j < S; ++j) {{
+        float dot = 0;
+        for (int d = 0; d < D; ++d) dot += query[d] * keys[j * D + d];
+        weight[j] = dot * scale;
+        largest = std::fmax(largest, weight[j]);
+      }}
+      float sum = 0;
+      for (int j = 0; j < S; ++j) sum += weight[j] = std::exp(weight[j] - largest);
+      for (int d = 0; d < D; ++d) result[d] = 0;
+      for (int j = 0; j < S; ++j) {{
+        for (int d = 0; d < D; ++d) result[d] += weight[j] / sum * values[j * D + d];
+      }}
+    }}
+  }}
+}}
+)~";
+
+constexpr const char* kAttentionCuda =
+    R"~(// out = softmax(q k^T / sqrt(D)) v: one thread per query row, softmax online. Make it faster. D up to 128.
+#include <cuda_runtime.h>
+
+static __global__ void attend(const float* q, const float* k, const float* v, float* out, int S, int D) {{
+  const int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= S) return;
+  const long head = static_cast<long>(blockIdx.y) * S * D;
+  const float scale = rsqrtf(static_cast<float>(D));
+  float accumulated[128];
+  for (int d = 0; d < D; ++d) accumulated[d] = 0;
+  float largest = -INFINITY, sum = 0;
+  for (int j = 0; j < S; ++j) {{
+    float dot = 0;
+    for (int d = 0; d < D; ++d) dot += q[head + row * D + d] * k[head + j * D + d];
+    const float logit = dot * scale;
+    const float now = fmaxf(largest, logit);
+    const float keep = expf(largest - now), weight = expf(logit - now);
+    sum = sum * keep + weight;
+    for (int d = 0; d < D; ++d) accumulated[d] = accumulated[d] * keep + weight * v[head + j * D + d];
+    largest = now;
+  }}
+  for (int d = 0; d < D; ++d) out[head + row * D + d] = accumulated[d] / sum;
+}}
+
+void {function}(const float* q, const float* k, const float* v, float* out, int B, int H, int S, int D, cudaStream_t stream) {{
+  attend<<<dim3((S + 63) / 64, B * H), 64, 0, stream>>>(q, k, v, out, S, D);
+}}
+)~";
+
+constexpr const char* kAttentionBaseline = R"~("""PyTorch's attention, to compare with."""
+
+import torch
+
+
+def attention(q, k, v):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+)~";
+
+constexpr const char* kCustomManifest = R"~(version = 1
+name = "{name}"
+
+[kernel]
+sources = ["kernel.{ext}"]
+entry = "void softmax(const float* x, float* y, int rows, int columns{stream_type})"
+
+[baseline.framework]
+python = "reference:softmax"
+
+[operator]
+name = "softmax"
+inputs.x = {{ dtype = "fp32", shape = ["rows", "columns"] }}
+outputs.y = {{ dtype = "fp32", shape = ["rows", "columns"] }}
+reference = {{ python = "reference:softmax" }}
+tolerance = {{ absolute = 1e-7, relative = 1e-5 }}
+flops = "5*rows*columns"
+
+[[shapes]]
+name = "tiny"
+rows = 4
+columns = 32
+
+[[shapes]]
+name = "wide"
+rows = 64
+columns = 4096
+)~";
+
+constexpr const char* kCustomCpp = R"~(// y = softmax of each row of x. Make it faster.
+#include <cmath>
+
+void softmax(const float* x, float* y, int rows, int columns) {{
+  for (int r = 0; r < rows; ++r, x += columns, y += columns) {{
+    float largest = -INFINITY, sum = 0;
+    for (int c = 0; c < columns; ++c) largest = std::fmax(largest, x[c]);
+    for (int c = 0; c < columns; ++c) sum += y[c] = std::exp(x[c] - largest);
+    for (int c = 0; c < columns; ++c) y[c] /= sum;
+  }}
+}}
+)~";
+
+constexpr const char* kCustomCuda = R"~(// y = softmax of each row of x: one block per row. Make it faster.
+#include <cuda_runtime.h>
+
+static __device__ float all_of(float value, bool largest) {{  // over the 32 threads of a block
+  for (int step = 16; step > 0; step /= 2) {{
+    const float other = __shfl_xor_sync(0xFFFFFFFFU, value, step);
+    value = largest ? fmaxf(value, other) : value + other;
+  }}
+  return value;
+}}
+
+static __global__ void softmax_rows(const float* x, float* y, int columns) {{
+  x += static_cast<long>(blockIdx.x) * columns;
+  y += static_cast<long>(blockIdx.x) * columns;
+  float largest = -INFINITY, sum = 0;
+  for (int c = threadIdx.x; c < columns; c += 32) largest = fmaxf(largest, x[c]);
+  largest = all_of(largest, true);
+  for (int c = threadIdx.x; c < columns; c += 32) sum += expf(x[c] - largest);
+  sum = all_of(sum, false);
+  for (int c = threadIdx.x; c < columns; c += 32) y[c] = expf(x[c] - largest) / sum;
+}}
+
+void softmax(const float* x, float* y, int rows, int columns, cudaStream_t stream) {{
+  softmax_rows<<<rows, 32, 0, stream>>>(x, y, columns);
+}}
+)~";
+
+constexpr const char* kCustomReference =
+    R"~("""Says what is right (called with float64) and serves as the baseline (called with the kernel's own type)."""
+
+DENT_FRAMEWORK = "{framework}"
+
+
+def softmax(x):
+    {body}
+)~";
+
+}  // namespace
+
+std::vector<TemplateFile> project_template(const std::string& kind, const std::string& language,
+                                           const std::string& name) {
+  if (kind != "attention" && kind != "custom") {
+    throw Error(ErrorCode::invalid, "no template is called \"" + kind + "\"; there are attention, custom");
+  }
+  if (language != "cpp" && language != "cuda") {
+    throw Error(ErrorCode::invalid, "language is \"" + language + "\"; accepted are cpp, cuda");
+  }
+  const bool cuda = language == "cuda";
+  const std::string ext = cuda ? "cu" : "cpp";
+  const auto manifest = [&](const char* text) {
+    return fmt::format(fmt::runtime(text), fmt::arg("name", name), fmt::arg("ext", ext),
+                       fmt::arg("stream_type", cuda ? ", cudaStream_t stream" : ""));
+  };
+  const auto source = [&](const char* text, const char* function) {
+    return fmt::format(fmt::runtime(text), fmt::arg("function", function));
+  };
+  if (kind == "attention") {
+    const char* kernel = cuda ? kAttentionCuda : kAttentionCpp;
+    return {{"dent.toml", manifest(kAttentionManifest)},
+            {"kernel." + ext, source(kernel, "attention")},
+            {"naive." + ext, source(kernel, "naive_attention")},
+            {"baseline.py", kAttentionBaseline}};
+  }
+  const std::string body = cuda ? "import torch\n\n    return torch.softmax(x, dim=-1)"
+                                : "import numpy\n\n    weights = numpy.exp(x - x.max(axis=-1, "
+                                  "keepdims=True))\n    return weights / weights.sum(axis=-1, keepdims=True)";
+  return {
+      {"dent.toml", manifest(kCustomManifest)},
+      {"kernel." + ext, source(cuda ? kCustomCuda : kCustomCpp, "")},
+      {"reference.py", fmt::format(fmt::runtime(kCustomReference),
+                                   fmt::arg("framework", cuda ? "torch" : "numpy"), fmt::arg("body", body))}};
+}
+
+}  // namespace dent

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "report/format.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+namespace dent {
+namespace {
+
+// Three digits that count.
+std::string three_digits(double value) {
+  const double size = std::abs(value);
+  if (size >= 99.95) return fmt::format("{:.0f}", value);
+  if (size >= 9.995) return fmt::format("{:.1f}", value);
+  return fmt::format("{:.2f}", value);
+}
+
+// A factor needs its distance from 1: two digits behind the point up to 10, but small ones keep two that
+// count.
+std::string factor_digits(double ratio) {
+  if (ratio >= 10) return three_digits(ratio);
+  if (ratio < 0.1) return fmt::format("{:.2g}", ratio);
+  return fmt::format("{:.3f}", ratio);
+}
+
+}  // namespace
+
+std::string show_ns(double ns) {
+  if (ns < 999.5) return three_digits(ns) + " ns";
+  if (ns < 999.5e3) return three_digits(ns / 1e3) + " us";
+  if (ns < 999.5e6) return three_digits(ns / 1e6) + " ms";
+  return three_digits(ns / 1e9) + " s";
+}
+
+std::string show_seconds(double seconds) {
+  if (seconds < 99.95) return three_digits(seconds) + " s";
+  const long whole = std::lround(seconds);
+  return fmt::format("{} min {} s", whole / 60, whole % 60);
+}
+
+std::string show_factor(double ratio) { return factor_digits(ratio) + "x"; }
+
+std::string show_ratio(const Ratio& ratio) {
+  return fmt::format("{} ({} .. {})", show_factor(ratio.centre), factor_digits(ratio.interval.low),
+                     factor_digits(ratio.interval.high));
+}
+
+std::string show_bytes(double bytes) {
+  constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1023.5 && unit + 1 < kUnits.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : three_digits(bytes) + " " + kUnits[unit];
+}
+
+std::string show_number(double value) {
+  const double size = std::abs(value);
+  if (value == 0) return "0";
+  return size >= 1e-3 && size < 1e6 ? fmt::format("{:.4g}", value) : fmt::format("{:.2e}", value);
+}
+
+std::string escape_html(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      case '\'':
+        safe += "&#39;";
+        break;
+      default:
+        safe += c;
+    }
+  }
+  return safe;
+}
+
+std::string escape_markdown_cell(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '\n') {
+      safe += ' ';
+    } else {
+      if (c == '|' || c == '<' || c == '`' || c == '*' || c == '_') safe += '\\';
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+}  // namespace dent

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "report/html.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "report/environment_rows.h"
+#include "report/format.h"
+#include "report/html_page.h"
+#include "report/plots.h"
+
+namespace dent {
+namespace {
+
+// Colour never stands alone: the word is always there too.
+std::string_view colour_of(const std::string& verdict) {
+  static const std::set<std::string> kGood{"FASTER", "SAME", "pass"};
+  static const std::set<std::string> kUnsure{"AMBIGUOUS", "INTERRUPTED", "skipped", "interrupted",
+                                             "not reached"};
+  if (kGood.contains(verdict)) return "good";
+  return kUnsure.contains(verdict) ? "unsure" : "bad";
+}
+
+void verdict(HtmlPage& page, const SessionView& s) {
+  const std::string device = s.text("device_name").empty() ? s.text("device") : s.text("device_name");
+  page.markup(fmt::format("<h1>{} · {} against {} on {}</h1>\n", escape_html(s.text("project")),
+                          escape_html(s.text("candidate")), escape_html(s.text("baseline")),
+                          escape_html(device)));
+  page.markup(fmt::format("<p class=\"verdict {}\">{}</p>\n", colour_of(s.verdict), escape_html(s.verdict)));
+  if (s.mean)
+    page.paragraph(show_ratio(*s.mean) + ", geometric mean over shapes with its 95 % interval", "headline");
+  page.paragraph(s.reason);
+  for (const auto& cheat : s.cheats) {
+    const std::string at = cheat.shape.empty() ? cheat.step : cheat.step + ", " + cheat.shape;
+    page.markup(fmt::format(
+        "<div class=\"cheat\"><strong class=\"bad\">CHEAT: {}</strong><br>{} <span class=\"soft\">({})"
+        "</span></div>\n",
+        escape_html(cheat.name), escape_html(cheat.evidence), escape_html(at)));
+  }
+  if (!s.next.empty()) page.paragraph("Next: " + s.next);
+  page.paragraph(fmt::format("Session {}, started {}{}; {} records.", s.id, s.started,
+                             s.elapsed_s ? ", took " + show_seconds(*s.elapsed_s) : "", s.records),
+                 "soft");
+}
+
+void speed(HtmlPage& page, const SessionView& s) {
+  if (s.shapes.empty()) return;
+  page.section("Speed");
+  page.markup(ratios_plot(s));
+  page.begin_table({{"shape"},
+                    {"baseline", "number"},
+                    {"candidate", "number"},
+                    {"speed-up", "number"},
+                    {"verdict"},
+                    {"pairs", "number"},
+                    {"set aside", "number"},
+                    {"stopped by"},
+                    {"share of peak", "number"}});
+  for (const auto& shape : s.shapes) {
+    const bool has_floor = shape.floor_ns && shape.candidate_ns > 0;
+    page.row(
+        {{shape.shape},
+         {show_ns(shape.baseline_ns), "number"},
+         {show_ns(shape.candidate_ns), "number"},
+         {shape.ratio ? show_ratio(*shape.ratio) : "too few pairs", "number"},
+         {shape.verdict, colour_of(shape.verdict)},
+         {std::to_string(shape.pairs), "number"},
+         {std::to_string(shape.pairs_aside), "number"},
+         {shape.stop},
+         {has_floor ? fmt::format("{:.1f} %", 100 * *shape.floor_ns / shape.candidate_ns) : "", "number"}});
+  }
+  page.end_table();
+  page.paragraph(
+      "Speed-up is baseline time / candidate time, the median over pairs taken side by side in random order, "
+      "with a 95 % interval that counts every look at the data. The band marks what counts as the same.",
+      "key");
+}
+
+void samples(HtmlPage& page, const SessionView& s) {
+  const bool any =
+      std::any_of(s.shapes.begin(), s.shapes.end(), [](const auto& x) { return !x.samples.empty(); });
+  if (!any) return;
+  page.section("Samples");
+  page.paragraph(
+      "Rings: baseline. Squares: candidate. Dashed: medians. Interruptions are drawn at the upper edge.",
+      "key");
+  for (const auto& shape : s.shapes) {
+    if (shape.samples.empty()) continue;
+    page.subsection(shape.shape);
+    page.markup(samples_plot(shape));
+    page.paragraph(shape.reason, "key");
+  }
+}
+
+std::string time_bar(const GateView& gate) {
+  if (!gate.elapsed_s || !gate.time_box_s || *gate.time_box_s <= 0) return {};
+  const double share = *gate.elapsed_s / *gate.time_box_s;
+  return fmt::format("<div class=\"bar\"><i{} style=\"width:{:.0f}%\"></i></div>",
+                     share > 1 ? " class=\"over\"" : "", 100 * std::min(share, 1.0));
+}
+
+void gates(HtmlPage& page, const SessionView& s) {
+  page.section("Gates");
+  page.begin_table({{"gate"}, {"verdict"}, {"took", "number"}, {"planned", "number"}, {""}, {"why"}});
+  for (const auto& gate : s.gates) {
+    page.row({{gate.step},
+              {gate.verdict, colour_of(gate.verdict)},
+              {gate.elapsed_s ? show_seconds(*gate.elapsed_s) : "", "number"},
+              {gate.time_box_s ? show_seconds(*gate.time_box_s) : "", "number"},
+              {time_bar(gate), {}, true},
+              {gate.reason}});
+  }
+  page.end_table();
+  for (const auto& gate : s.gates) {
+    if (!gate.last_words.empty()) page.details("last words of " + gate.step, gate.last_words);
+  }
+}
+
+void plan(HtmlPage& page, const SessionView& s) {
+  if (s.plan.empty()) return;
+  page.subsection("Plan, as it stood before anything ran");
+  page.begin_table({{"gate"}, {"time box", "number"}, {"threshold"}, {"stops"}});
+  for (const auto& step : s.plan) {
+    page.row({{step.step}, {show_seconds(step.time_box_s), "number"}, {step.threshold}, {step.stop_rule}});
+  }
+  page.end_table();
+}
+
+void correctness(HtmlPage& page, const SessionView& s) {
+  if (s.correctness.empty()) return;
+  page.section("Correctness");
+  page.begin_table({{"shape"},
+                    {"verdict"},
+                    {"largest error", "number"},
+                    {"bound", "number"},
+                    {"bad", "number"},
+                    {"of", "number"},
+                    {"seeds", "number"},
+                    {"first bad"}});
+  for (const auto& c : s.correctness) {
+    page.row({{c.shape},
+              {c.verdict, colour_of(c.verdict)},
+              {show_number(c.max_error), "number"},
+              {show_number(c.bound), "number"},
+              {std::to_string(c.bad), "number"},
+              {std::to_string(c.elements), "number"},
+              {std::to_string(c.seeds), "number"},
+              {c.first_bad}});
+  }
+  page.end_table();
+}
+
+void checks(HtmlPage& page, const SessionView& s) {
+  if (s.checks.empty()) return;
+  page.section("Checks");
+  page.begin_table({{"check"}, {"verdict"}, {"found"}, {"fix"}});
+  for (const auto& check : s.checks) {
+    page.row({{check.name}, {check.verdict, colour_of(check.verdict)}, {check.found}, {check.fix}});
+  }
+  page.end_table();
+}
+
+void roofline(HtmlPage& page, const SessionView& s) {
+  if (s.shapes.empty()) return;
+  page.section("Roofline");
+  const std::string plot = roofline_plot(s);
+  if (plot.empty()) {
+    page.paragraph(s.roofline ? "Not drawn: the operator gives no FLOPs and bytes."
+                              : "Not drawn: the device's peak is not known.",
+                   "soft");
+    return;
+  }
+  page.markup(plot);
+  page.paragraph(fmt::format("{}; peak figures: {}. Rings: baseline. Squares: candidate.", s.roofline->device,
+                             s.roofline->source),
+                 "key");
+}
+
+void build(HtmlPage& page, const SessionView& s) {
+  if (s.build.is_null()) return;
+  page.section("Build");
+  page.begin_table({{"what"}, {"value"}});
+  for (const auto& [key, value] : environment_rows(s.build)) page.row({{key}, {value}});
+  page.end_table();
+}
+
+void environment(HtmlPage& page, const SessionView& s) {
+  page.section("Environment");
+  page.begin_table({{"what"}, {"value"}});
+  for (const auto& [key, value] : environment_rows(s.environment)) page.row({{key}, {value}});
+  page.end_table();
+  if (!s.text("manifest").empty()) page.details("manifest in effect", s.text("manifest"));
+}
+
+void earlier(HtmlPage& page, std::span<const HistoryEntry> history) {
+  page.section("Earlier sessions");
+  if (history.empty()) return page.paragraph("This is the first.", "soft");
+  page.begin_table({{"session"}, {"verdict"}, {"speed-up", "number"}, {"candidate"}, {"device"}, {"commit"}});
+  for (const auto& entry : history) {
+    page.row({{entry.id},
+              {entry.unreadable.empty() ? entry.verdict : "unreadable: " + entry.unreadable,
+               colour_of(entry.unreadable.empty() ? entry.verdict : "INTERRUPTED")},
+              {entry.mean ? show_ratio(*entry.mean) : "", "number"},
+              {entry.candidate},
+              {entry.device},
+              {entry.commit.substr(0, 10)}});
+  }
+  page.end_table();
+}
+
+}  // namespace
+
+std::string html_report(const SessionView& session, std::span<const HistoryEntry> history) {
+  HtmlPage page(fmt::format("{}: {}", session.text("project"), session.verdict));
+  verdict(page, session);
+  speed(page, session);
+  samples(page, session);
+  gates(page, session);
+  plan(page, session);
+  correctness(page, session);
+  roofline(page, session);
+  checks(page, session);
+  build(page, session);
+  environment(page, session);
+  earlier(page, history);
+  if (!session.notes.empty()) page.section("Notes");
+  for (const auto& note : session.notes) page.paragraph(note);
+  return std::move(page).take();
+}
+
+}  // namespace dent

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Builds a page piece by piece. Text is escaped here and nowhere else: what takes `markup` says so.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace dent {
+
+struct Cell {
+  std::string text;
+  std::string_view css_class = {};  // "number" is aligned to the right
+  bool is_markup = false;
+};
+
+class HtmlPage {
+ public:
+  explicit HtmlPage(std::string_view title);
+  void section(std::string_view title);
+  void subsection(std::string_view title);
+  void paragraph(std::string_view text, std::string_view css_class = {});
+  void markup(std::string_view markup);
+  void begin_table(std::initializer_list<Cell> head);
+  void row(std::initializer_list<Cell> cells);
+  void end_table();
+  void details(std::string_view summary, std::string_view preformatted);
+  std::string take() &&;
+
+ private:
+  void cells(std::string_view tag, std::initializer_list<Cell> cells);
+  std::string text_;
+};
+
+}  // namespace dent

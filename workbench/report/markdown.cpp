@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "report/markdown.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <vector>
+
+#include "report/environment_rows.h"
+#include "report/format.h"
+
+namespace dent {
+namespace {
+
+class Page {
+ public:
+  void line(const std::string& text = {}) { text_ += text + '\n'; }
+  void section(const std::string& title) { text_ += "\n## " + title + "\n\n"; }
+  void row(const std::vector<std::string>& cells) {
+    for (const auto& cell : cells) text_ += "| " + escape_markdown_cell(cell) + " ";
+    text_ += "|\n";
+  }
+  void head(const std::vector<std::string>& cells) {
+    row(cells);
+    for (std::size_t i = 0; i < cells.size(); ++i) text_ += "| --- ";
+    text_ += "|\n";
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void verdict(Page& page, const SessionView& s) {
+  page.line(fmt::format("# {}: {}", escape_markdown_cell(s.text("project")), s.verdict));
+  page.line();
+  page.line(escape_markdown_cell(s.reason));
+  if (s.mean)
+    page.line(fmt::format("\n**{}** geometric mean over shapes, 95 % interval.", show_ratio(*s.mean)));
+  for (const auto& cheat : s.cheats) {
+    page.line(fmt::format("\n**CHEAT: {}** ({})", escape_markdown_cell(cheat.name),
+                          escape_markdown_cell(cheat.evidence)));
+  }
+  if (!s.next.empty()) page.line("\nNext: " + escape_markdown_cell(s.next));
+  page.line(fmt::format("\nSession {}, started {}, `{}` against `{}` on {}.", s.id, s.started,
+                        s.text("candidate"), s.text("baseline"),
+                        s.text("device_name").empty() ? s.text("device") : s.text("device_name")));
+}
+
+void speed(Page& page, const SessionView& s) {
+  if (s.shapes.empty()) return;
+  page.section("Speed");
+  page.head({"shape", "baseline", "candidate", "speed-up (95 % interval)", "verdict", "pairs", "set aside",
+             "stopped by"});
+  for (const auto& shape : s.shapes) {
+    page.row({shape.shape, show_ns(shape.baseline_ns), show_ns(shape.candidate_ns),
+              shape.ratio ? show_ratio(*shape.ratio) : "too few pairs", shape.verdict,
+              std::to_string(shape.pairs), std::to_string(shape.pairs_aside), shape.stop});
+  }
+}
+
+void gates(Page& page, const SessionView& s) {
+  page.section("Gates");
+  page.head({"gate", "verdict", "took", "planned", "why"});
+  for (const auto& gate : s.gates) {
+    page.row({gate.step, gate.verdict, gate.elapsed_s ? show_seconds(*gate.elapsed_s) : "",
+              gate.time_box_s ? show_seconds(*gate.time_box_s) : "", gate.reason});
+  }
+  for (const auto& check : s.checks) {
+    if (check.verdict == "fail") {
+      page.line(fmt::format("\n- **{}**: {}; fix: {}", escape_markdown_cell(check.name),
+                            escape_markdown_cell(check.found), escape_markdown_cell(check.fix)));
+    }
+  }
+}
+
+void correctness(Page& page, const SessionView& s) {
+  if (s.correctness.empty()) return;
+  page.section("Correctness");
+  page.head({"shape", "verdict", "largest error", "bound", "bad elements", "of", "seeds", "first bad"});
+  for (const auto& c : s.correctness) {
+    page.row({c.shape, c.verdict, show_number(c.max_error), show_number(c.bound), std::to_string(c.bad),
+              std::to_string(c.elements), std::to_string(c.seeds), c.first_bad});
+  }
+}
+
+void environment(Page& page, const SessionView& s) {
+  page.section("Environment");
+  page.head({"what", "value"});
+  for (const auto& [key, value] : environment_rows(s.environment)) page.row({key, value});
+}
+
+void earlier(Page& page, std::span<const HistoryEntry> history) {
+  if (history.empty()) return;
+  page.section("Earlier sessions");
+  page.head({"session", "verdict", "speed-up", "candidate", "device", "commit"});
+  for (const auto& entry : history) {
+    page.row({entry.id, entry.unreadable.empty() ? entry.verdict : "unreadable: " + entry.unreadable,
+              entry.mean ? show_ratio(*entry.mean) : "", entry.candidate, entry.device,
+              entry.commit.substr(0, 10)});
+  }
+}
+
+}  // namespace
+
+std::string markdown_report(const SessionView& session, std::span<const HistoryEntry> history) {
+  Page page;
+  verdict(page, session);
+  speed(page, session);
+  gates(page, session);
+  correctness(page, session);
+  environment(page, session);
+  earlier(page, history);
+  if (!session.notes.empty()) page.section("Notes");
+  for (const auto& note : session.notes) page.line("- " + escape_markdown_cell(note));
+  return page.take();
+}
+
+}  // namespace dent

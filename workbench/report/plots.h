@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// The pictures of a report, as SVG to be put into a page. Colours are the page's: see html_style.h.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "report/session_view.h"
+
+namespace dent {
+
+// Every sample of both sides in the order taken, their medians, and what was set aside.
+std::string samples_plot(const ShapeView& shape);
+
+// One line per shape: the ratio's interval, and the band that counts as the same.
+std::string ratios_plot(const SessionView& session);
+
+// Where each shape stands under the device's roof. Empty when no shape has FLOPs and bytes, or there is no
+// roof.
+std::string roofline_plot(const SessionView& session);
+
+}  // namespace dent

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "report/format.h"
+#include "report/plots.h"
+#include "report/svg.h"
+
+namespace dent {
+namespace {
+
+constexpr double kWidth = 720, kHeight = 320, kLeft = 64, kRight = 24, kTop = 16, kBottom = 40;
+
+struct Point {
+  std::string shape;
+  Side side;
+  double intensity;  // FLOP per byte
+  double gflops;
+};
+
+std::vector<Point> points_of(const SessionView& session) {
+  std::vector<Point> points;
+  for (const auto& shape : session.shapes) {
+    if (!shape.flops || !shape.bytes || *shape.flops <= 0 || *shape.bytes <= 0) continue;
+    for (const Side side : {Side::baseline, Side::candidate}) {
+      const double ns = side == Side::baseline ? shape.baseline_ns : shape.candidate_ns;
+      if (ns > 0) points.push_back({shape.shape, side, *shape.flops / *shape.bytes, *shape.flops / ns});
+    }
+  }
+  return points;
+}
+
+std::string show_gflops(double gflops) {
+  return gflops >= 1000 ? fmt::format("{:g} TFLOP/s", gflops / 1000) : fmt::format("{:g} GFLOP/s", gflops);
+}
+
+void grid(Svg& svg, const Axis& x, const Axis& y) {
+  for (const double tick : y.ticks()) {
+    svg.line(kLeft, y.at(tick), kWidth - kRight, y.at(tick), "grid");
+    svg.text(kLeft - 6, y.at(tick) + 4, fmt::format("{:g}", tick), Anchor::end);
+  }
+  for (const double tick : x.ticks()) {
+    svg.line(x.at(tick), kTop, x.at(tick), kHeight - kBottom, "grid");
+    svg.text(x.at(tick), kHeight - kBottom + 16, fmt::format("{:g}", tick), Anchor::middle);
+  }
+  svg.text(kLeft, kTop - 5, "GFLOP/s");
+  svg.text(kWidth - kRight, kHeight - 6, "FLOP per byte", Anchor::end);
+}
+
+}  // namespace
+
+std::string roofline_plot(const SessionView& session) {
+  const auto points = points_of(session);
+  if (!session.roofline || points.empty()) return {};
+  const RooflineView& roof = *session.roofline;
+  const double ridge = roof.peak_gflops / roof.peak_gbs;
+  double low_x = ridge, high_x = ridge, low_y = roof.peak_gflops, high_y = roof.peak_gflops;
+  for (const Point& point : points) {
+    low_x = std::min(low_x, point.intensity);
+    high_x = std::max(high_x, point.intensity);
+    low_y = std::min(low_y, point.gflops);
+    high_y = std::max(high_y, point.gflops);  // above the roof: something is wrong, and must be seen
+  }
+  const Axis x(Axis::Scale::logarithmic, low_x / 4, high_x * 4, kLeft, kWidth - kRight);
+  const Axis y(Axis::Scale::logarithmic, std::min(low_y, low_x / 4 * roof.peak_gbs) / 2, high_y * 2,
+               kHeight - kBottom, kTop);
+
+  Svg svg(kWidth, kHeight, "roofline of " + roof.device);
+  grid(svg, x, y);
+  svg.path(
+      fmt::format("M{} {}L{} {}L{} {}", coordinate(x.at(x.low())), coordinate(y.at(x.low() * roof.peak_gbs)),
+                  coordinate(x.at(ridge)), coordinate(y.at(roof.peak_gflops)), coordinate(x.at(x.high())),
+                  coordinate(y.at(roof.peak_gflops))),
+      "roof", roof.device);
+  svg.text(x.at(x.high()) - 4, y.at(roof.peak_gflops) - 6,
+           fmt::format("{}, {:g} GB/s", show_gflops(roof.peak_gflops), roof.peak_gbs), Anchor::end);
+  for (const Point& p : points) {
+    const std::string title = fmt::format("{}, {}: {:.3g} GFLOP/s at {:.3g} FLOP per byte", p.shape,
+                                          name(p.side), p.gflops, p.intensity);
+    const double px = x.at(p.intensity), py = y.at(p.gflops);
+    if (p.side == Side::baseline) {
+      svg.path(fmt::format("M{} {}m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0", coordinate(px), coordinate(py)),
+               "baseline ring", title);
+    } else {
+      svg.path(fmt::format("M{} {}h7v7h-7z", coordinate(px - 3.5), coordinate(py - 3.5)), "candidate fill",
+               title);
+      svg.text(px + 8, py + 4, p.shape);
+    }
+  }
+  return std::move(svg).take();
+}
+
+}  // namespace dent

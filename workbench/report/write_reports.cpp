@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#include "report/write_reports.h"
+
+#include "ledger/durable_file.h"
+#include "report/history.h"
+#include "report/html.h"
+#include "report/json.h"
+#include "report/markdown.h"
+#include "report/session_view.h"
+
+namespace dent {
+
+ReportFiles write_reports(const SessionStore& store, const SessionFolder& session) {
+  const SessionView view = load_session(session);
+  const auto history = history_before(store, session.id);
+  const ReportFiles files{session.folder / "report.md", session.folder / "report.html",
+                          session.folder / "report.json"};
+  write_durably(files.markdown, markdown_report(view, history));
+  write_durably(files.html, html_report(view, history));
+  write_durably(files.json, json_report(view, history).dump(1) + '\n');
+  return files;
+}
+
+}  // namespace dent

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// How dent ends. docs/dent.md has the table for scripts.
+#pragma once
+
+#include <string_view>
+
+#include "error.h"
+#include "gates/gate.h"
+
+namespace dent {
+
+enum class ExitCode : int {
+  ok = 0,
+  internal = 1,     // a fault of dent's own
+  usage = 2,        // arguments or manifest
+  environment = 3,  // something is missing on this machine, or the disk is full
+  build = 4,
+  incorrect = 5,  // wrong numbers, a crash, or something else than an answer
+  slower = 6,
+  regressed = 7,  // dent compare: slower than before
+  ambiguous = 8,  // can't tell
+  cheat = 9,
+  timeout = 10,
+  budget = 11,
+  busy = 12,  // another dent works in this project
+};
+
+ExitCode exit_code(Cause cause);
+ExitCode exit_code(ErrorCode code);
+std::string_view verdict_name(Cause cause);  // as in the verdict record: INCORRECT, CHEAT, ...
+
+}  // namespace dent

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "session/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "error.h"
+#include "project/strict_table.h"
+
+namespace dent {
+namespace {
+
+void check_names(const Project& project, const std::vector<std::string>& wanted) {
+  std::vector<std::string> names;
+  for (const Shape& shape : project.shapes) names.push_back(shape.name);
+  for (const std::string& name : wanted) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const auto near = nearest(name, names);
+    throw Error(ErrorCode::invalid,
+                fmt::format("no shape is called \"{}\"; there are {}", name, fmt::join(names, ", ")),
+                near ? "did you mean \"" + *near + "\"?" : "");
+  }
+}
+
+}  // namespace
+
+std::vector<Step> make_plan(const Project& project, const PlanOptions& options) {
+  check_names(project, options.shapes);
+  const auto wanted = [&](const Shape& shape) {
+    return options.shapes.empty() ||
+           std::find(options.shapes.begin(), options.shapes.end(), shape.name) != options.shapes.end();
+  };
+  const PerformanceRules& speed = project.performance;
+  std::vector<Step> plan;
+  if (options.preflight) {
+    plan.push_back({StepKind::preflight, "preflight", 0, project.limits.preflight_seconds,
+                    "the first check that fails stops the session"});
+  }
+  if (options.build)
+    plan.push_back(
+        {StepKind::build, "build", 0, project.limits.build_seconds, "stops when it does not build or load"});
+  if (options.baseline && options.performance) {
+    plan.push_back({StepKind::baseline, "baseline", 0, 10.0 * static_cast<double>(project.shapes.size()),
+                    "stops when the baseline does not reproduce",
+                    fmt::format("within {:.0f} %", 100 * speed.baseline_within)});
+  }
+  for (std::size_t i = 0; options.correctness && i < project.shapes.size(); ++i) {
+    if (!wanted(project.shapes[i])) continue;
+    plan.push_back(
+        {StepKind::correctness, "correctness/" + project.shapes[i].name, i, project.correctness.seconds,
+         fmt::format("{} seeds; the first wrong element stops the session", project.correctness.seeds),
+         "each element within its bound"});
+  }
+  if (options.sanitize) {
+    plan.push_back({StepKind::sanitize, "sanitize", 0, project.limits.sanitize_seconds,
+                    "the first finding stops the session"});
+  }
+  for (std::size_t i = 0; options.performance && i < project.shapes.size(); ++i) {
+    if (!wanted(project.shapes[i])) continue;
+    plan.push_back({StepKind::performance, "performance/" + project.shapes[i].name, i, speed.seconds,
+                    fmt::format("interval narrower than {:.1f} % or time box; below {}x stops the session",
+                                100 * speed.precision, speed.stop_below),
+                    fmt::format("{}x", speed.profile_below)});
+  }
+  if (options.performance)
+    plan.push_back({StepKind::summary, "performance", 0, 1, "geometric mean over shapes", "1x"});
+  plan.push_back({StepKind::report, "report", 0, 5, "always written"});
+  return plan;
+}
+
+nlohmann::json plan_record(const std::vector<Step>& plan) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Step& step : plan) {
+    nlohmann::json entry{{"step", step.name}, {"time_box_s", step.time_box_s}, {"stop_rule", step.stop_rule}};
+    if (!step.threshold.empty()) entry["threshold"] = step.threshold;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+std::string plan_text(const std::vector<Step>& plan) {
+  std::string text = fmt::format("{:<26} {:>9}  {}\n", "step", "time box", "stop rule");
+  for (const Step& step : plan) {
+    text += fmt::format("{:<26} {:>7.0f} s  {}{}\n", step.name, step.time_box_s, step.stop_rule,
+                        step.threshold.empty() ? "" : " [" + step.threshold + "]");
+  }
+  return text;
+}
+
+}  // namespace dent

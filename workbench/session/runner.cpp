@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+#include "session/runner.h"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+
+#include <chrono>
+
+#include "error.h"
+#include "gates/baseline.h"
+#include "gates/build.h"
+#include "gates/correctness.h"
+#include "gates/peaks.h"
+#include "gates/performance.h"
+#include "gates/preflight.h"
+#include "gates/sanitize.h"
+#include "ledger/environment.h"
+#include "project/manifest.h"
+#include "report/write_reports.h"
+#include "session/version.h"
+#include "workers/strays.h"
+
+namespace dent {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+Runner::Runner(const Project& project, SessionStore& store, SessionFolder session, RunOptions options,
+               Display& display)
+    : project_(project),
+      store_(store),
+      session_(std::move(session)),
+      options_(std::move(options)),
+      display_(display),
+      ledger_(session_.ledger()),
+      plan_(make_plan(project, options_.plan)),
+      workshop_(project, find_resources(), store.folder(), session_.artifacts()) {
+  adopt_orphans();
+#ifndef __SANITIZE_ADDRESS__  // whose search for leaks is such a look from outside
+  prctl(PR_SET_DUMPABLE, 0);  // expected outputs are in our memory, which is nobody else's to read
+#endif
+}
+
+SessionEnd Runner::run() {
+  if (ledger_.records().empty()) open_session();
+  std::size_t done = 0;
+  for (const Step& step : plan_) done += finished(step.name) != nullptr ? 1 : 0;
+  display_.plan(plan_, done);
+  std::string stopped_by;
+  for (std::size_t i = 0; i < plan_.size(); ++i) {
+    const Step& step = plan_[i];
+    if (const json* gate = finished(step.name)) {
+      if (gate->at("verdict") == "fail" && stopped_by.empty()) stopped_by = step.name;
+      continue;
+    }
+    display_.begin(step, i + 1, plan_.size());
+    const auto start = Clock::now();
+    const bool runs = stopped_by.empty() || step.kind == StepKind::report;
+    const GateResult result = runs ? perform(step) : skipped("not reached: " + stopped_by + " failed");
+    const double seconds = seconds_since(start);
+    record_end(step, result, seconds);
+    display_.end(step, result, seconds);
+    if (result.verdict == GateVerdict::fail && stopped_by.empty()) stopped_by = step.name;
+  }
+  return conclude();
+}
+
+void Runner::open_session() {
+  const Kernel& against = chosen_baseline();
+  json about{{"dent_version", kDentVersion},
+             {"project", project_.name},
+             {"operator", project_.op.name},
+             {"candidate", project_.kernel.name},
+             {"baseline", against.name},
+             {"device", name(project_.kernel.device)},
+             {"seed", "drawn for each step; in its gate record"},
+             {"manifest", effective_config(project_).dump(1)},
+             {"plan", plan_record(plan_)},
+             {"options",
+              {{"shapes", options_.plan.shapes},
+               {"preflight", options_.plan.preflight},
+               {"build", options_.plan.build},
+               {"baseline", options_.plan.baseline},
+               {"correctness", options_.plan.correctness},
+               {"performance", options_.plan.performance},
+               {"sanitize", options_.plan.sanitize}}},
+             {"command", options_.command}};
+  json environment = environment_snapshot(project_.directory);
+  if (environment.contains("cpu")) about["device_name"] = environment["cpu"].value("model", "");
+  if (project_.kernel.device == DeviceKind::cuda && environment.contains("gpus") &&
+      !environment["gpus"].empty()) {
+    about["device_name"] = environment["gpus"][0].value("name", "");
+  }
+  ledger_.append("session", std::move(about));
+  ledger_.append("environment", std::move(environment));
+  for (const std::string& note : notes_) ledger_.append("note", {{"text", note}});
+}
+
+GateResult Runner::perform(const Step& step) {
+  if (project_.budget_minutes > 0 && step.kind != StepKind::report &&
+      spent_seconds() > 60 * project_.budget_minutes) {
+    return failed(Cause::budget,
+                  fmt::format("{:.1f} minutes are spent; the budget was {}", spent_seconds() / 60,
+                              project_.budget_minutes),
+                  "raise budget.minutes in dent.toml and go on: dent resume");
+  }
+  ledger_.append("begin", {{"step", step.name}});
+  // Drawn now and told to nobody before the step has ended.
+  seed_ = secret_seed();
+  GateResult result;
+  try {
+    result = run_step(step);
+  } catch (const KernelFailed& problem) {
+    result = failed(problem.failure());
+    candidate_.reset();  // whichever it was: the next step starts afresh
+    baseline_.reset();
+  }
+  if (result.evidence.is_null()) result.evidence = json::object();
+  result.evidence["seed"] = fmt::format("{:016x}", seed_);
+  return result;
+}
+
+GateResult Runner::run_step(const Step& step) {
+  const Progress progress = [this](double share, const std::string& doing) {
+    display_.progress(share, doing);
+  };
+  const bool measures = step.kind == StepKind::correctness || step.kind == StepKind::performance;
+  if (measures) {
+    progress(0, "starting workers");
+    candidate();
+    if (const std::string stale = workshop_.stale(project_.kernel); !stale.empty()) {
+      return failed(Cause::build, stale + ": what would be measured is not what you see",
+                    "dent run builds it again");
+    }
+  }
+  switch (step.kind) {
+    case StepKind::preflight:
+      return PreflightGate(workshop_).run(progress);
+    case StepKind::build: {
+      GateResult result = BuildGate(workshop_, options_.clean).run(progress);
+      return result.verdict == GateVerdict::pass ? load(std::move(result)) : result;
+    }
+    case StepKind::baseline:
+      return BaselineGate(workshop_, store_.folder() / "baselines.json", options_.rebaseline)
+          .run(baseline(), chosen_baseline().name, machine_name(), oracle(), seed_, progress);
+    case StepKind::correctness:
+      candidate().resume();
+      return CorrectnessGate(workshop_, oracle())
+          .run(candidate(), workshop_.problems()[step.shape], seed_, progress);
+    case StepKind::performance:
+      return measure(workshop_.problems()[step.shape], progress);
+    case StepKind::summary: {
+      GateResult result = summarize(last_records("comparison"), project_.performance);
+      if (const auto peaks = device_peaks()) {
+        result.records.emplace_back("roofline", json{{"device", peaks->device},
+                                                     {"peak_gflops", peaks->gflops},
+                                                     {"peak_gbs", peaks->gbs},
+                                                     {"source", peaks->source}});
+      }
+      return result;
+    }
+    case StepKind::sanitize:
+      return SanitizeGate(workshop_).run(seed_, progress);
+    case StepKind::report: {
+      write_reports(store_, session_);
+      return passed("report.md, report.html and report.json in .dent/sessions/" + session_.id);
+    }
+  }
+  return failed(Cause::environment, "no such step");
+}
+
+GateResult Runner::measure(const Problem& problem, const Progress& progress) {
+  GateResult result =
+      PerformanceGate(workshop_, oracle()).run(candidate(), baseline(), problem, seed_, progress);
+  // The peaks of a GPU are its data sheet's; those of a CPU were measured, and are no upper bound.
+  if (project_.kernel.device == DeviceKind::cuda) {
+    if (const auto peaks = device_peaks()) {
+      refuse_the_impossible(result, problem, *peaks, project_.performance.flush);
+    }
+  }
+  return result;
+}
+
+std::optional<Peaks> Runner::device_peaks() const {
+  const auto device = ledger_.records().front().data.value("device_name", std::string());
+  return project_.kernel.device == DeviceKind::cuda ? gpu_peaks(device) : std::optional(cpu_peaks(device));
+}
+
+// What was built must load as well, in the process that will run it.
+GateResult Runner::load(GateResult built) {
+  try {
+    candidate();
+  } catch (const KernelFailed& problem) {
+    const Failure& failure = problem.failure();
+    if (failure.kind != Failure::Kind::refused) throw;
+    if (project_.kernel.device == DeviceKind::cuda && failure.what.find("CUDA driver") != std::string::npos) {
+      built.reason += "; not loaded, since this machine has no CUDA driver";
+      return built;
+    }
+    built.verdict = GateVerdict::fail;
+    built.cause = Cause::build;
+    built.reason = failure.what;
+    built.last_words = failure.last_words;
+  }
+  return built;
+}
+
+void Runner::record_end(const Step& step, const GateResult& result, double seconds) {
+  for (const auto& [kind, data] : result.records) ledger_.append(kind, data);
+  json gate{{"step", step.name},
+            {"verdict", name(result.verdict)},
+            {"reason", result.reason},
+            {"elapsed_s", seconds},
+            {"time_box_s", step.time_box_s}};
+  if (result.cause != Cause::none) gate["cause"] = static_cast<int>(exit_code(result.cause));
+  if (!result.next.empty()) gate["next"] = result.next;
+  if (!result.evidence.is_null()) gate["evidence"] = result.evidence;
+  if (!result.last_words.empty()) gate["last_words"] = result.last_words;
+  ledger_.append("gate", std::move(gate));
+}
+
+const json* Runner::finished(const std::string& step) const {
+  for (const Record& record : ledger_.records()) {
+    if (record.kind == "gate" && record.data.at("step") == step) return &record.data;
+  }
+  return nullptr;
+}
+
+std::vector<json> Runner::last_records(const std::string& kind) const {
+  std::vector<json> found;
+  for (const Shape& shape : project_.shapes) {
+    const json* last = nullptr;
+    for (const Record& record : ledger_.records()) {
+      if (record.kind == kind && record.data.value("shape", "") == shape.name) last = &record.data;
+    }
+    if (last != nullptr) found.push_back(*last);
+  }
+  return found;
+}
+
+double Runner::spent_seconds() const {
+  double seconds = 0;
+  for (const Record& record : ledger_.records()) {
+    if (record.kind == "gate") seconds += record.data.value("elapsed_s", 0.0);
+  }
+  return seconds;
+}
+
+SessionEnd Runner::conclude() {
+  SessionEnd end{session_.id, "", "", "", ExitCode::ok};
+  for (const Step& step : plan_) {
+    const json* gate = finished(step.name);
+    if (gate == nullptr || gate->at("verdict") != "fail") continue;
+    const Cause cause = [&] {
+      for (int c = 0; c <= static_cast<int>(Cause::budget); ++c) {
+        if (static_cast<int>(exit_code(static_cast<Cause>(c))) == gate->value("cause", 0))
+          return static_cast<Cause>(c);
+      }
+      return Cause::environment;
+    }();
+    end = {session_.id, std::string(verdict_name(cause)), gate->at("reason").get<std::string>(),
+           gate->value("next", ""), exit_code(cause)};
+    if (end.reason.rfind(end.verdict + ": ", 0) == 0) end.reason.erase(0, end.verdict.size() + 2);
+    break;
+  }
+  if (end.verdict.empty()) {
+    end.verdict = "PASS";
+    end.reason = "every step passed";
+    for (const Record& record : ledger_.records()) {
+      if (record.kind != "summary") continue;
+      end.verdict = record.data.at("verdict").get<std::string>();
+      end.reason = record.data.at("reason").get<std::string>();
+    }
+  }
+  const bool concluded = !ledger_.records().empty() && ledger_.records().back().kind == "verdict";
+  if (!concluded) {
+    json record{{"verdict", end.verdict},
+                {"reason", end.reason},
+                {"exit_code", static_cast<int>(end.code)},
+                {"elapsed_s", spent_seconds()}};
+    if (!end.next.empty()) record["next"] = end.next;
+    ledger_.append("verdict", std::move(record));
+  }
+  write_reports(store_, session_);
+  return end;
+}
+
+Oracle& Runner::oracle() {
+  if (!oracle_) oracle_ = std::make_unique<Oracle>(workshop_);
+  return *oracle_;
+}
+
+Worker& Runner::candidate() {
+  if (!candidate_) {
+    adopt_orphans();  // from here on, and not before: a build may leave a compiler's server behind
+    candidate_ = workshop_.start(project_.kernel, "candidate");
+  }
+  return *candidate_;
+}
+
+const Kernel& Runner::chosen_baseline() {
+  if (baseline_index_) return project_.baselines[*baseline_index_];
+  for (const Record& record : ledger_.records()) {  // a session that goes on keeps its baseline
+    if (record.kind != "session") continue;
+    for (std::size_t i = 0; i < project_.baselines.size(); ++i) {
+      if (project_.baselines[i].name == record.data.value("baseline", "")) baseline_index_ = i;
+    }
+  }
+  for (std::size_t i = 0; !baseline_index_ && i < project_.baselines.size(); ++i) {
+    const Kernel& kernel = project_.baselines[i];
+    const bool last = i + 1 == project_.baselines.size();
+    if (last || !options_.plan.performance || kernel.python.empty()) {
+      baseline_index_ = i;
+      break;
+    }
+    try {
+      baseline_ = workshop_.start(kernel, "baseline");
+      baseline_index_ = i;
+    } catch (const std::exception& problem) {  // not on this machine; the next one then
+      notes_.push_back("baseline " + kernel.name + " can't run here: " + problem.what());
+    }
+  }
+  return project_.baselines[baseline_index_.value_or(0)];
+}
+
+Worker& Runner::baseline() {
+  const Kernel& kernel = chosen_baseline();
+  if (!baseline_) baseline_ = workshop_.start(kernel, "baseline");
+  return *baseline_;
+}
+
+std::string Runner::machine_name() const {
+  for (const Record& record : ledger_.records()) {
+    if (record.kind != "environment") continue;
+    std::string text = record.data.value("host", "") + " " + record.data.value("machine", "");
+    if (record.data.contains("cpu")) text += " " + record.data["cpu"].value("model", "");
+    return text;
+  }
+  return "unknown";
+}
+
+}  // namespace dent

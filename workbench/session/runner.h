@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Takes a project through its plan, step by step. Each step's result is on disk before the next begins, so a
+// session that was killed goes on where it was.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "gates/oracle.h"
+#include "gates/peaks.h"
+#include "gates/workshop.h"
+#include "ledger/ledger.h"
+#include "ledger/session_store.h"
+#include "session/display.h"
+#include "session/exit_code.h"
+#include "session/plan.h"
+
+namespace dent {
+
+struct RunOptions {
+  PlanOptions plan;
+  bool clean = false;       // build from scratch
+  bool rebaseline = false;  // forget the recorded baseline
+  std::string command{};    // as given, for the record
+};
+
+struct SessionEnd {
+  std::string id;
+  std::string verdict;
+  std::string reason;
+  std::string next;
+  ExitCode code = ExitCode::ok;
+};
+
+class Runner {
+ public:
+  // Holds references to all of them.
+  Runner(const Project& project, SessionStore& store, SessionFolder session, RunOptions options,
+         Display& display);
+
+  SessionEnd run();  // from the start, or from where the ledger ends
+
+ private:
+  void open_session();
+  GateResult perform(const Step& step);
+  GateResult run_step(const Step& step);
+  GateResult measure(const Problem& problem, const Progress& progress);
+  std::optional<Peaks> device_peaks() const;
+  GateResult load(GateResult built);
+  void record_end(const Step& step, const GateResult& result, double seconds);
+  const nlohmann::json* finished(const std::string& step) const;
+  std::vector<nlohmann::json> last_records(const std::string& kind) const;
+  double spent_seconds() const;
+  SessionEnd conclude();
+
+  Oracle& oracle();
+  Worker& candidate();
+  Worker& baseline();
+  const Kernel& chosen_baseline();
+  std::string machine_name() const;
+
+  const Project& project_;
+  SessionStore& store_;
+  SessionFolder session_;
+  RunOptions options_;
+  Display& display_;
+  Ledger ledger_;
+  std::vector<Step> plan_;
+  Workshop workshop_;
+  std::unique_ptr<Oracle> oracle_;
+  std::unique_ptr<Worker> candidate_;
+  std::unique_ptr<Worker> baseline_;
+  std::optional<std::size_t> baseline_index_;
+  std::vector<std::string> notes_;  // for people, in the record of the session
+  std::uint64_t seed_ = 0;          // of the step that runs
+};
+
+}  // namespace dent

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace dent {
+
+inline constexpr const char* kDentVersion = DENT_VERSION;
+
+}  // namespace dent

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Sets of tensors, one per call of a timed stretch, so that no two calls see the same memory or the same
+// values.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "workers/native/device.h"
+
+namespace dent {
+
+class CallSets {
+ public:
+  CallSets(Device& device, protocol::ProblemMessage problem);
+  ~CallSets();
+  CallSets(const CallSets&) = delete;
+  CallSets& operator=(const CallSets&) = delete;
+
+  // Fresh inputs and poisoned outputs for calls.size() sets.
+  void prepare(const std::byte* pool, const std::vector<protocol::Offsets>& calls);
+  const std::vector<PreparedCall>& prepared() const { return prepared_; }
+  bool flush() const { return problem_.flush; }
+
+  void snapshot_last();  // the outputs of the last call, as they are now
+  // The outputs of one call into `results`, and what was wrong with it.
+  protocol::Kept keep(std::size_t call, const std::byte* pool, std::byte* results);
+
+ private:
+  struct Set;
+  std::unique_ptr<Set> make_set();
+  void release(Set& set);
+  std::vector<std::byte> window(const protocol::TensorPlace& input, const std::byte* pool,
+                                std::size_t offset) const;
+
+  Device& device_;
+  protocol::ProblemMessage problem_;
+  std::vector<dent_number> numbers_;
+  std::vector<std::unique_ptr<Set>> sets_;
+  std::vector<PreparedCall> prepared_;
+  std::vector<protocol::Offsets> offsets_;
+  std::vector<std::vector<std::byte>> last_outputs_;  // snapshot of the last call
+};
+
+}  // namespace dent

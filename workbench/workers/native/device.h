@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Where a native worker's tensors lie and how calls on them are timed.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "dent/kernel.h"
+#include "workers/protocol.h"
+
+namespace dent {
+
+struct PreparedCall {
+  dent_call call{};
+  std::vector<std::pair<void*, std::size_t>> memory;  // what it reads and writes, for flushing
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual int kind() const = 0;                     // DENT_CPU, DENT_CUDA
+  virtual void* stream() const { return nullptr; }  // CUDA
+  virtual void* allocate(std::size_t bytes) = 0;    // aligned to 64 bytes or better
+  virtual void free(void* memory) = 0;
+  virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void download(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void flush(const std::vector<PreparedCall>&) {}  // caches, where that is done before a stretch
+  // Calls the entry on each in turn; every call is timed, alone. Right after the last timer has stopped, and
+  // before anything else is waited for, `snapshot` is called. Throws when the entry returns an error.
+  virtual protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, bool flush,
+                               const std::function<void()>& snapshot) = 0;
+  // As download, but ordered only behind what is on stream(): sees what a caller who trusts the stream would
+  // see.
+  virtual void download_in_order(void* to, const void* from, std::size_t bytes) { download(to, from, bytes); }
+};
+
+std::unique_ptr<Device> make_cpu_device();
+std::unique_ptr<Device> make_cuda_device();  // throws when there is none
+
+}  // namespace dent

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// dent-worker: loads one kernel from a shared library and runs it on request. Started by dent; see
+// docs/dent.md.
+#include <dlfcn.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "workers/native/call_sets.h"
+#include "workers/serve.h"
+
+namespace dent {
+namespace {
+
+class NativeHost : public Host {
+ public:
+  nlohmann::json load(const nlohmann::json& request) override {
+    device_ = request.value("device", "cpu") == "cuda" ? make_cuda_device() : make_cpu_device();
+    const auto library = request.at("library").get<std::string>();
+    const auto symbol = request.at("entry").get<std::string>();
+    void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) throw std::runtime_error(std::string("can't load the kernel: ") + dlerror());
+    entry_ = reinterpret_cast<dent_entry>(dlsym(handle, symbol.c_str()));
+    if (entry_ == nullptr) {
+      throw std::runtime_error("the library has no function \"" + symbol +
+                               "\"; is it declared extern \"C\" and exported?");
+    }
+    return {{"kind", "native"}, {"device", device_->kind() == DENT_CUDA ? "cuda" : "cpu"}};
+  }
+
+  void set_problem(const protocol::ProblemMessage& problem) override {
+    sets_.reset();  // the old one's memory first
+    sets_ = std::make_unique<CallSets>(*device_, problem);
+  }
+
+  void prepare(const std::vector<protocol::Offsets>& calls) override {
+    sets().prepare(pool, calls);
+    if (sets().flush()) device_->flush(sets().prepared());
+  }
+
+  protocol::Timed go() override {
+    return device_->time(entry_, sets().prepared(), sets().flush(), [this] { sets().snapshot_last(); });
+  }
+
+  protocol::Kept keep(std::size_t call) override { return sets().keep(call, pool, results); }
+
+ private:
+  CallSets& sets() {
+    if (!sets_) throw std::runtime_error("no problem has been set");
+    return *sets_;
+  }
+
+  std::unique_ptr<Device> device_;
+  dent_entry entry_ = nullptr;
+  std::unique_ptr<CallSets> sets_;
+};
+
+}  // namespace
+}  // namespace dent
+
+int main() {
+  dent::NativeHost host;
+  return dent::serve(host);
+}

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: MIT
+"""The worker for kernels that are Python functions: loads `module:function` and runs it on request.
+
+Started by dent with four descriptors: requests (3), replies (4), the pool that inputs are cut from (5, read
+only) and the results (6). docs/dent.md describes the protocol. The function gets the inputs in the manifest's
+order, then the problem's numbers by keyword where it names them, and returns its output or outputs. It gets
+PyTorch tensors where PyTorch can be imported and NumPy arrays elsewhere; a module that says
+`DENT_FRAMEWORK = "numpy"` always gets arrays.
+"""
+
+import importlib
+import inspect
+import json
+import mmap
+import os
+import sys
+import time
+
+# Taken before any code of the candidate's is imported: replacing them later changes nothing here.
+_now = time.perf_counter_ns
+_write, _read = os.write, os.read
+_REQUESTS, _REPLIES, _POOL, _RESULTS = 3, 4, 5, 6
+_PROTOCOL = 1
+_NUMPY = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "uint16"}
+_NUMPY.update({"int32": "int32", "int64": "int64"})
+_TORCH = {**_NUMPY, "bf16": "bfloat16"}
+
+
+class Worker:
+    def load(self, request):
+        if request["protocol"] != _PROTOCOL:
+            raise RuntimeError("this worker speaks another version of the protocol; install it with its dent")
+        self.pool = mmap.mmap(_POOL, request["pool_bytes"], prot=mmap.PROT_READ)
+        self.results = mmap.mmap(_RESULTS, request["result_bytes"])
+        self.device = request.get("device", "cpu")
+        module_name, function_name = request["function"].split(":")
+        sys.path.insert(0, os.getcwd())
+        import numpy
+
+        self.numpy = numpy
+        module = importlib.import_module(module_name)
+        self.function = getattr(module, function_name)
+        self.torch = None
+        if getattr(module, "DENT_FRAMEWORK", "torch") == "torch":
+            try:
+                import torch
+
+                self.torch = torch
+                self._tensor_type = torch.Tensor
+            except ImportError:
+                if self.device == "cuda":
+                    raise
+        if self.device == "cuda":
+            if not self.torch.cuda.is_available():
+                raise RuntimeError("PyTorch sees no GPU")
+            self.synchronize = self.torch.cuda.synchronize
+            self.event = self.torch.cuda.Event
+        names = inspect.signature(self.function).parameters
+        self.keywords = [n for n, p in names.items() if p.kind is not inspect.Parameter.VAR_POSITIONAL]
+        framework = f"torch {self.torch.__version__}" if self.torch else f"numpy {numpy.__version__}"
+        version = sys.version.split()[0]
+        return {"kind": "python", "framework": framework, "device": self.device, "python": version}
+
+    def problem(self, request):
+        self.inputs, self.outputs, self.flush = request["inputs"], request["outputs"], request["flush"]
+        taken = self.keywords[len(self.inputs) :]
+        self.numbers = {n: _whole(v) for n, v in request["numbers"].items() if n in taken}
+        self.calls, self.kept = [], []
+        self.scratch = None
+        return {}
+
+    def _window(self, place, offset):
+        """The values of one input: a copy, since the pool can't be written and must not be."""
+        count = 1
+        for size in place["sizes"]:
+            count *= size
+        stored = self.numpy.dtype(_NUMPY[place["stored"]])
+        values = self.numpy.frombuffer(self.pool, stored, count, place["at"] + offset * stored.itemsize)
+        values = values.reshape(place["sizes"]).copy()
+        if place["stored"] != place["dtype"]:
+            if place["stored"] == "bf16":
+                values = (values.astype("uint32") << 16).view("float32")
+            values = values.astype(_NUMPY[place["dtype"]])
+        return values
+
+    def _argument(self, values, place):
+        if self.torch is None:
+            return values
+        tensor = self.torch.from_numpy(values.view("int16") if place["dtype"] == "bf16" else values)
+        if place["dtype"] == "bf16":
+            tensor = tensor.view(self.torch.bfloat16)
+        return tensor.to(self.device) if self.device == "cuda" else tensor
+
+    def prepare(self, request):
+        self.offsets = request["offsets"]
+        self.calls = [
+            [self._argument(self._window(place, at), place) for place, at in zip(self.inputs, offsets)]
+            for offsets in self.offsets
+        ]
+        self.kept = [None] * len(self.calls)
+        if self.device == "cuda" and self.scratch is None:
+            bytes_of_l2 = getattr(self.torch.cuda.get_device_properties(0), "L2_cache_size", 64 << 20)
+            self.scratch = self.torch.empty(2 * bytes_of_l2, dtype=self.torch.uint8, device="cuda")
+        elif self.flush and self.device == "cpu":
+            self._flush_cpu()
+        return {}
+
+    def _flush_cpu(self):
+        """Python can't flush a line of cache; writing more than the cache holds pushes the inputs out."""
+        if self.scratch is None:
+            self.scratch = self.numpy.zeros(_cache_bytes() // 8 * 2)
+        self.scratch += 1
+
+    def go(self, request):
+        return self._go_cuda() if self.device == "cuda" else self._go_cpu()
+
+    def _go_cpu(self):
+        total = slowest = 0
+        function, numbers = self.function, self.numbers
+        for i, call in enumerate(self.calls):
+            start = _now()
+            output = function(*call, **numbers)
+            ns = _now() - start
+            self.kept[i] = output
+            total += ns
+            slowest = max(slowest, ns)
+        self.last = self._bytes_of(self.kept[-1])
+        return {"ns": total, "slowest_ns": slowest, "drain_ns": 0}
+
+    def _go_cuda(self):
+        events = [(self.event(enable_timing=True), self.event(enable_timing=True)) for _ in self.calls]
+        self.synchronize()
+        for i, (call, (start, stop)) in enumerate(zip(self.calls, events)):
+            if self.flush:
+                self.scratch.fill_(i % 251)
+            start.record()
+            self.kept[i] = self.function(*call, **self.numbers)
+            stop.record()
+        events[-1][1].synchronize()
+        self.last = self._bytes_of(self.kept[-1])
+        stopped = _now()
+        self.synchronize()
+        drain = _now() - stopped
+        times = [start.elapsed_time(stop) * 1e6 for start, stop in events]
+        return {"ns": sum(times), "slowest_ns": max(times), "drain_ns": drain}
+
+    def _as_list(self, output):
+        return list(output) if isinstance(output, (tuple, list)) else [output]
+
+    def _mismatches(self, outputs):
+        """An output must be exactly what was asked for: no lazy stand-in, no other shape, type or stride."""
+        if len(outputs) != len(self.outputs):
+            return [f"the function returned {len(outputs)} outputs; {len(self.outputs)} are wanted"]
+        found = []
+        for value, place in zip(outputs, self.outputs):
+            name = place["name"]
+            if self.torch is not None and isinstance(value, self._tensor_type):
+                if type(value) is not self._tensor_type:
+                    found.append(f"{name} is a {type(value).__name__}; it must be exactly a torch.Tensor")
+                    continue
+                dtype, sizes = str(value.dtype).split(".")[-1], list(value.shape)
+                dense, strides, wanted = value.is_contiguous(), value.stride(), _TORCH[place["dtype"]]
+            elif type(value) is self.numpy.ndarray:
+                dtype, sizes = str(value.dtype), list(value.shape)
+                dense, strides, wanted = value.flags.c_contiguous, value.strides, _NUMPY[place["dtype"]]
+            else:
+                found.append(f"{name} is a {type(value).__name__}; it must be a tensor or an array")
+                continue
+            if sizes != place["sizes"]:
+                found.append(f"{name} has shape {sizes}; it must be {place['sizes']}")
+            elif dtype != wanted:
+                found.append(f"{name} has dtype {dtype}; it must be {wanted}")
+            elif not dense:
+                found.append(f"{name} is not dense: its strides are {strides}")
+        return found
+
+    def _bytes_of(self, output):
+        outputs = self._as_list(output)
+        if self._mismatches(outputs):
+            return None
+        result = []
+        for value in outputs:
+            if self.torch is not None and isinstance(value, self._tensor_type):
+                value = value.detach().cpu().contiguous()
+                if value.dtype is self.torch.bfloat16:
+                    value = value.view(self.torch.int16)
+                value = value.numpy()
+            result.append(value.tobytes())
+        return result
+
+    def keep(self, request):
+        call = request["call"]
+        mismatches = self._mismatches(self._as_list(self.kept[call]))
+        reply = {"late": False, "inputs": [], "overruns": [], "mismatches": mismatches}
+        if mismatches:
+            return reply
+        values = self._bytes_of(self.kept[call])
+        for place, data in zip(self.outputs, values):
+            self.results[place["at"] : place["at"] + len(data)] = data
+        reply["late"] = call == len(self.calls) - 1 and values != self.last
+        for tensor, place, offset in zip(self.calls[call], self.inputs, self.offsets[call]):
+            expected = self._argument(self._window(place, offset), place)
+            if not _same_bits(tensor, expected, self):
+                reply["inputs"].append(place["name"])
+        return reply
+
+
+def _same_bits(a, b, worker):
+    if worker.torch is not None:
+        bits = worker.torch.int16
+        a, b = (t.cpu().view(bits) if t.dtype is worker.torch.bfloat16 else t.cpu() for t in (a, b))
+        a, b = a.numpy(), b.numpy()
+    return a.tobytes() == b.tobytes()
+
+
+def _whole(value):
+    return int(value) if value == int(value) else value
+
+
+def _cache_bytes():
+    """The last cache of this machine; 32 MB where it can't be read."""
+    largest = 0
+    for index in range(8):
+        try:
+            with open(f"/sys/devices/system/cpu/cpu0/cache/index{index}/size") as file:
+                text = file.read().strip()
+            largest = max(largest, int(text[:-1]) << {"K": 10, "M": 20}[text[-1]])
+        except (OSError, KeyError, ValueError):
+            continue
+    return min(largest or 32 << 20, 64 << 20)
+
+
+def _lines():
+    unread = b""
+    while True:
+        line, newline, rest = unread.partition(b"\n")
+        if newline:
+            unread = rest
+            yield line
+            continue
+        chunk = _read(_REQUESTS, 1 << 16)
+        if not chunk:
+            return
+        unread += chunk
+
+
+def main():
+    worker = Worker()
+    verbs = {verb: getattr(worker, verb) for verb in ("load", "problem", "prepare", "go", "keep")}
+    for line in _lines():
+        request = json.loads(line)
+        try:
+            reply = verbs[request["do"]](request)
+        except Exception as problem:  # whatever the candidate raises is its answer
+            import traceback
+
+            traceback.print_exc()
+            reply = {"error": f"{type(problem).__name__}: {problem}"}
+        reply["id"] = request["id"]
+        data = (json.dumps(reply) + "\n").encode()
+        while data:
+            data = data[_write(_REPLIES, data) :]
+
+
+main()

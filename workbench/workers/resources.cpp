@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "workers/resources.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "error.h"
+
+namespace dent {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path first_of(const std::vector<fs::path>& candidates) {
+  for (const fs::path& candidate : candidates) {
+    if (fs::exists(candidate)) return candidate;
+  }
+  throw Error(ErrorCode::environment, "dent is not installed completely: no " + candidates.front().string(),
+              "build it again: cmake --build <folder> --target dent dent-worker dent-oracle");
+}
+
+}  // namespace
+
+Resources find_resources() {
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+  const fs::path installed = here.parent_path();
+  return {.native_worker = first_of({here / "dent-worker", installed / "libexec/dent/dent-worker"}),
+          .oracle = first_of({here / "dent-oracle", installed / "libexec/dent/dent-oracle"}),
+          .python_worker =
+              first_of({here / "share/dent/dent_worker.py", installed / "share/dent/dent_worker.py"}),
+          .include = first_of({here / "share/dent/include", installed / "share/dent/include"})};
+}
+
+std::string find_python(const fs::path& project, const std::string& chosen) {
+  if (!chosen.empty())
+    return chosen.find('/') == std::string::npos ? chosen : (project / chosen).lexically_normal().string();
+  if (const char* python = std::getenv("DENT_PYTHON"); python != nullptr && *python != '\0') return python;
+  for (fs::path folder = project;; folder = folder.parent_path()) {
+    const fs::path python = folder / ".venv/bin/python";
+    if (access(python.c_str(), X_OK) == 0) return python;
+    if (folder == folder.parent_path()) return "python3";
+  }
+}
+
+}  // namespace dent

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Processes that a worker has started and put out of its group, where nobody stops or kills them with it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace dent {
+
+// From now on, processes whose parent has died become ours, so that they can be found.
+void adopt_orphans();
+
+// Kills every process below us that belongs to no group of a live Process, and names the first: "12345
+// (a.out)".
+std::optional<std::string> kill_strays();
+
+}  // namespace dent

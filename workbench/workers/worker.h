@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// The parent's end of a worker: a process that runs one kernel. Whatever happens over there comes out of
+// these functions as an answer or as KernelFailed, within its time limit.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workers/failure.h"
+#include "workers/process.h"
+#include "workers/protocol.h"
+#include "workers/shared_memory.h"
+
+namespace dent {
+
+struct WorkerSetup {
+  std::string role;               // "candidate", "baseline", "reference": for messages
+  std::vector<std::string> argv;  // the worker program
+  nlohmann::json load;            // its first request: what to load
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::filesystem::path directory;
+  std::filesystem::path log;
+  std::int64_t memory_bytes = 0;
+  bool hard_memory_limit = false;
+  std::size_t result_bytes = 0;
+  double load_seconds = 60;
+};
+
+class Worker {
+ public:
+  Worker(WorkerSetup setup, const SharedMemory& pool);  // starts it and loads the kernel
+
+  const nlohmann::json& loaded() const { return loaded_; }  // what it said about itself
+  void set_problem(const protocol::ProblemMessage& problem, double seconds);
+  void prepare(const std::vector<protocol::Offsets>& calls, double seconds);
+  // The calls that were prepared. `wall_ns` gets the time as this process saw it.
+  protocol::Timed go(double seconds, double& wall_ns);
+  // Puts the outputs of that call into results().
+  protocol::Kept keep(std::size_t call, double seconds);
+
+  const std::byte* results() const { return results_.data(); }
+  void pause() { process_->pause(); }
+  void resume() { process_->resume(); }
+  const std::string& role() const { return setup_.role; }
+
+ private:
+  nlohmann::json ask(nlohmann::json request, double seconds);
+  std::string read_line(double seconds);
+  void refuse_unasked();
+  [[noreturn]] void fail(Failure::Kind kind, const std::string& what);
+  [[noreturn]] void fail_as_it_ended(const std::string& doing);
+
+  WorkerSetup setup_;
+  SharedMemory results_;
+  std::optional<Process> process_;
+  int requests_ = -1;
+  int replies_ = -1;
+  std::string unread_;
+  long long next_id_ = 1;
+  std::string doing_;
+  nlohmann::json loaded_;
+
+  struct Closer {  // closes the pipe's ends whatever the constructor throws
+    Worker& worker;
+    ~Closer();
+  } closer_{*this};
+};
+
+}  // namespace dent
