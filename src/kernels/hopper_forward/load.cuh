@@ -43,7 +43,8 @@ __device__ __forceinline__ void load_queries(const Params& params, Smem<Spec>& s
 #pragma unroll
     for (int slab = 0; slab < Spec::slabs; ++slab) {
       gpu::tma_load_5d(to + slab * Spec::q_slab_bytes, params.q, barrier, slab * Spec::slab_columns, 0,
-                       (note.first_row + w * kWarpgroupRows) / pack, note.head / pack, note.batch);
+                       divide(note.first_row + w * kWarpgroupRows, pack), divide(note.head, pack),
+                       note.batch);
     }
   }
   ring.advance();
@@ -63,7 +64,7 @@ __device__ __forceinline__ void prefetch_tile(const Params& params, const Tile& 
     }
 #pragma unroll 1
     for (int row = note.first_row; row < note.first_row + Spec::tile_q; row += kWarpgroupRows) {
-      gpu::tma_prefetch_5d(params.q, column, 0, row / p.pack, note.head / p.pack, note.batch);
+      gpu::tma_prefetch_5d(params.q, column, 0, divide(row, p.pack), divide(note.head, p.pack), note.batch);
     }
   }
 }

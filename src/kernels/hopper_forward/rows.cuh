@@ -72,7 +72,7 @@ struct Rows {
     first_row = tile.first_row + warpgroup * kWarpgroupRows;
     seen = blocks_of_warpgroup<Spec>(p, tile, warpgroup);
     unseen = tile.blocks - seen;
-    seen_by_all = p.visible_keys(first_row / p.pack) / kKeys;
+    seen_by_all = p.visible_keys(divide(first_row, p.pack)) / kKeys;
     wait_full(smem.q_full[warpgroup], q_ring);
     if constexpr (kTuning.q_in_registers) load_queries();
     return true;
@@ -130,7 +130,7 @@ struct Rows {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int row = first_row + lane_row() + 8 * r;
-      const int visible = p.visible_keys(row / p.pack) - block * kKeys - 2 * (gpu::lane_index() % 4);
+      const int visible = p.visible_keys(divide(row, p.pack)) - block * kKeys - 2 * (gpu::lane_index() % 4);
 #pragma unroll
       for (int i = 0; i < kKeys / 2; ++i) {
         if (i / 2 % 2 == r && 8 * (i / 4) + i % 2 >= visible) S[i] = -INFINITY;
@@ -266,9 +266,9 @@ struct Rows {
       const int pack = params.problem.pack;
 #pragma unroll
       for (int slab = 0; slab < Spec::slabs; ++slab) {
-        gpu::tma_store_5d(params.out, gpu::shared_address(place) + slab * Spec::q_slab_bytes,
-                          slab * Spec::slab_columns, 0, (done.first_row + warpgroup * kWarpgroupRows) / pack,
-                          done.head / pack, done.batch);
+        gpu::tma_store_5d(
+            params.out, gpu::shared_address(place) + slab * Spec::q_slab_bytes, slab * Spec::slab_columns, 0,
+            divide(done.first_row + warpgroup * kWarpgroupRows, pack), divide(done.head, pack), done.batch);
       }
       gpu::tma_store_commit();
       if constexpr (kTuning.out == Out::place_of_q) gpu::tma_store_wait_read<0>();
@@ -284,9 +284,10 @@ struct Rows {
     for (int r = 0; r < 2; ++r) {
       const int row = done.first_row + warpgroup * kWarpgroupRows + lane_row() + 8 * r;
       const bool exists = row < p.q_rows * p.pack;
-      const int head = done.head + (p.pack == 1 ? 0 : row % p.pack);
+      const int position = divide(row, p.pack);
+      const int head = done.head + (row - position * p.pack);
       T* to = static_cast<T*>(p.out.data) + done.batch * p.out.batch_stride + head * p.out.head_stride +
-              (p.pack == 1 ? row : row / p.pack) * p.out.row_stride;
+              position * p.out.row_stride;
 #pragma unroll
       for (int i = 0; i < Spec::head_dim / 32; ++i) {
         uint32_t word[4];
@@ -338,9 +339,10 @@ struct Rows {
   __device__ __forceinline__ void store_lse(const Tile& done, int row, float row_m, float row_l) const {
     const ForwardParams& p = params.problem;
     if (p.lse == nullptr || gpu::lane_index() % 4 != 0 || row >= p.q_rows * p.pack) return;
-    const int64_t head = int64_t{done.batch} * p.q_heads + done.head + row % p.pack;
+    const int position = divide(row, p.pack);
+    const int64_t head = int64_t{done.batch} * p.q_heads + done.head + (row - position * p.pack);
     const float lse = row_l == 0 ? -INFINITY : (row_m + gpu::lg2(row_l)) * 0.6931471805599453F;
-    gpu::store_global(p.lse + head * p.q_rows + row / p.pack, lse);
+    gpu::store_global(p.lse + head * p.q_rows + position, lse);
   }
 
   // ---- Places ----
