@@ -35,6 +35,14 @@ std::string speed_table(const SessionView& view) {
   return text + "\n";
 }
 
+// As short as it can be said from the folder that the user is in.
+std::string from_here(const std::filesystem::path& file) {
+  std::error_code problem;
+  const auto relative = std::filesystem::proximate(file, problem);
+  if (problem || relative.begin() == relative.end() || *relative.begin() == "..") return file.string();
+  return relative.string();
+}
+
 ExitCode finish(const char* command, const SessionEnd& end, const SessionFolder& folder,
                 const Common& common) {
   if (common.json) {
@@ -52,7 +60,7 @@ ExitCode finish(const char* command, const SessionEnd& end, const SessionFolder&
   std::string text = speed_table(load_session(folder));
   text += painted(end.verdict, colour_of(end.verdict), colours(1)) + ": " + end.reason + "\n";
   if (!end.next.empty()) text += "next: " + end.next + "\n";
-  text += "report: " + (folder.folder / "report.html").string() + "\n";
+  text += "report: " + from_here(folder.folder / "report.html") + "\n";
   std::fputs(text.c_str(), stdout);
   return end.code;
 }

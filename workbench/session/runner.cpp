@@ -170,7 +170,7 @@ GateResult Runner::run_step(const Step& step) {
       return SanitizeGate(workshop_).run(seed_, progress);
     case StepKind::report: {
       write_reports(store_, session_);
-      return passed("report.md, report.html and report.json in " + session_.folder.string());
+      return passed("report.md, report.html and report.json in .dent/sessions/" + session_.id);
     }
   }
   return failed(Cause::environment, "no such step");

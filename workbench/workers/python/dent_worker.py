@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The worker for kernels that are Python functions: loads `module:function` and runs it on request.
 
-Started by dent with four descriptors: requests (3), replies (4), the pool that inputs are cut from (5, read only) and the
-results (6). docs/dent.md describes the protocol. The function gets the inputs in the manifest's order, then the problem's
-numbers by keyword where it names them, and returns its output or outputs. It gets PyTorch tensors where PyTorch can be
-imported and NumPy arrays elsewhere; a module that says `DENT_FRAMEWORK = "numpy"` always gets arrays.
+Started by dent with four descriptors: requests (3), replies (4), the pool that inputs are cut from (5, read
+only) and the results (6). docs/dent.md describes the protocol. The function gets the inputs in the manifest's
+order, then the problem's numbers by keyword where it names them, and returns its output or outputs. It gets
+PyTorch tensors where PyTorch can be imported and NumPy arrays elsewhere; a module that says
+`DENT_FRAMEWORK = "numpy"` always gets arrays.
 """
 
 import importlib
@@ -15,19 +16,20 @@ import os
 import sys
 import time
 
-# Taken before any code of the candidate's is imported: replacing time.perf_counter_ns later changes nothing here.
+# Taken before any code of the candidate's is imported: replacing them later changes nothing here.
 _now = time.perf_counter_ns
 _write, _read = os.write, os.read
 _REQUESTS, _REPLIES, _POOL, _RESULTS = 3, 4, 5, 6
 _PROTOCOL = 1
-_NUMPY = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "uint16", "int32": "int32", "int64": "int64"}
+_NUMPY = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "uint16"}
+_NUMPY.update({"int32": "int32", "int64": "int64"})
 _TORCH = {**_NUMPY, "bf16": "bfloat16"}
 
 
 class Worker:
     def load(self, request):
         if request["protocol"] != _PROTOCOL:
-            raise RuntimeError("this worker speaks another version of the protocol; install dent and its workers together")
+            raise RuntimeError("this worker speaks another version of the protocol; install it with its dent")
         self.pool = mmap.mmap(_POOL, request["pool_bytes"], prot=mmap.PROT_READ)
         self.results = mmap.mmap(_RESULTS, request["result_bytes"])
         self.device = request.get("device", "cpu")
@@ -56,7 +58,8 @@ class Worker:
         names = inspect.signature(self.function).parameters
         self.keywords = [n for n, p in names.items() if p.kind is not inspect.Parameter.VAR_POSITIONAL]
         framework = f"torch {self.torch.__version__}" if self.torch else f"numpy {numpy.__version__}"
-        return {"kind": "python", "framework": framework, "device": self.device, "python": sys.version.split()[0]}
+        version = sys.version.split()[0]
+        return {"kind": "python", "framework": framework, "device": self.device, "python": version}
 
     def problem(self, request):
         self.inputs, self.outputs, self.flush = request["inputs"], request["outputs"], request["flush"]
@@ -156,10 +159,10 @@ class Worker:
                     found.append(f"{name} is a {type(value).__name__}; it must be exactly a torch.Tensor")
                     continue
                 dtype, sizes = str(value.dtype).split(".")[-1], list(value.shape)
-                dense, wanted = value.is_contiguous(), _TORCH[place["dtype"]]
+                dense, strides, wanted = value.is_contiguous(), value.stride(), _TORCH[place["dtype"]]
             elif type(value) is self.numpy.ndarray:
                 dtype, sizes = str(value.dtype), list(value.shape)
-                dense, wanted = value.flags.c_contiguous, _NUMPY[place["dtype"]]
+                dense, strides, wanted = value.flags.c_contiguous, value.strides, _NUMPY[place["dtype"]]
             else:
                 found.append(f"{name} is a {type(value).__name__}; it must be a tensor or an array")
                 continue
@@ -168,7 +171,7 @@ class Worker:
             elif dtype != wanted:
                 found.append(f"{name} has dtype {dtype}; it must be {wanted}")
             elif not dense:
-                found.append(f"{name} is not dense: its strides are {value.stride() if self.torch else value.strides}")
+                found.append(f"{name} is not dense: its strides are {strides}")
         return found
 
     def _bytes_of(self, output):
@@ -204,7 +207,8 @@ class Worker:
 
 def _same_bits(a, b, worker):
     if worker.torch is not None:
-        a, b = (t.cpu().view(worker.torch.int16) if t.dtype is worker.torch.bfloat16 else t.cpu() for t in (a, b))
+        bits = worker.torch.int16
+        a, b = (t.cpu().view(bits) if t.dtype is worker.torch.bfloat16 else t.cpu() for t in (a, b))
         a, b = a.numpy(), b.numpy()
     return a.tobytes() == b.tobytes()
 
@@ -242,7 +246,7 @@ def _lines():
 
 def main():
     worker = Worker()
-    verbs = {"load": worker.load, "problem": worker.problem, "prepare": worker.prepare, "go": worker.go, "keep": worker.keep}
+    verbs = {verb: getattr(worker, verb) for verb in ("load", "problem", "prepare", "go", "keep")}
     for line in _lines():
         request = json.loads(line)
         try:
