@@ -19,6 +19,7 @@ TEST(Axis, GoesFromEndToEndAndClampsBeyond) {
 TEST(Axis, TicksAreRound) {
   EXPECT_EQ(Axis(Axis::Scale::linear, 0, 10, 0, 1).ticks(), (std::vector<double>{0, 2, 4, 6, 8, 10}));
   EXPECT_EQ(Axis(Axis::Scale::logarithmic, 0.5, 200, 0, 1).ticks(), (std::vector<double>{1, 10, 100}));
+  EXPECT_EQ(Axis(Axis::Scale::logarithmic, 0.9, 12, 0, 1).ticks(), (std::vector<double>{1, 2, 5, 10}));
 }
 
 TEST(Axis, OneValueAloneIsStillARange) {

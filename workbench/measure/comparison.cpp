@@ -8,10 +8,12 @@
 namespace dent {
 namespace {
 
+constexpr std::size_t kEnoughToSeePhases = 32;
+
 std::string why(const Comparison& c, const ComparisonRule& rule) {
   if (!c.ratio) {
     const auto independent = static_cast<std::size_t>(static_cast<double>(c.pairs) / c.correlation_time);
-    if (c.pairs == independent) {
+    if (c.pairs == independent || c.pairs < kEnoughToSeePhases) {
       return fmt::format("{} pairs are too few for an interval at alpha = {:.4g}", c.pairs, rule.alpha);
     }
     return fmt::format(

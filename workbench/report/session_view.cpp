@@ -156,6 +156,16 @@ const std::map<std::string, Take>& takers() {
   return kTakers;
 }
 
+// The least time that the device needs for a shape, where its peaks are known and nobody has said it.
+void fill_in_floors(SessionView& view) {
+  if (!view.roofline || !(view.roofline->peak_gflops > 0) || !(view.roofline->peak_gbs > 0)) return;
+  for (ShapeView& shape : view.shapes) {
+    if (shape.floor_ns || (!shape.flops && !shape.bytes)) continue;
+    shape.floor_ns = std::max(shape.flops.value_or(0) / view.roofline->peak_gflops,
+                              shape.bytes.value_or(0) / view.roofline->peak_gbs);
+  }
+}
+
 }  // namespace
 
 std::string SessionView::text(const char* key) const { return text_or_empty(about, key); }
@@ -176,6 +186,7 @@ SessionView view_session(const std::string& id, std::span<const Record> records)
                                                   record.kind, error.what()));
     }
   }
+  fill_in_floors(view);
   if (view.verdict.empty()) {
     view.verdict = "INTERRUPTED";
     view.reason = "the session ended before its verdict";

@@ -57,9 +57,11 @@ double Axis::at(double value) const {
 std::vector<double> Axis::ticks() const {
   std::vector<double> found;
   if (scale_ == Scale::logarithmic) {
-    for (double power = std::pow(10, std::ceil(std::log10(low_) - 1e-9)); power <= high_ * (1 + 1e-9);
-         power *= 10) {
-      found.push_back(power);
+    const bool few_powers = high_ / low_ < 100;  // then 2 and 5 times a power as well
+    for (double power = std::pow(10, std::floor(std::log10(low_))); power <= high_; power *= 10) {
+      for (const double times : {1.0, 2.0, 5.0}) {
+        if ((few_powers || times == 1) && holds(times * power)) found.push_back(times * power);
+      }
     }
     return found;
   }

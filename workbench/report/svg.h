@@ -35,8 +35,7 @@ class Axis {
   Axis(Scale scale, double low, double high, double from, double to);
   double at(double value) const;  // values beyond the ends are drawn at the ends
   bool holds(double value) const { return value >= low_ && value <= high_; }
-  std::vector<double> ticks()
-      const;  // round numbers: 1, 2 or 5 times a power of ten; whole powers when logarithmic
+  std::vector<double> ticks() const;  // round numbers: 1, 2 or 5 times a power of ten
   double low() const { return low_; }
   double high() const { return high_; }
 
