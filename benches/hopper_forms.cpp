@@ -41,15 +41,13 @@ __attribute__((visibility("default"))) int hopper_head_dim(int tuning) {
 
 __attribute__((visibility("default"))) void hopper_name(int form, char* name, int bytes) {
   const hopper::Tuning& t = hopper::kTunings[form % 100];
-  constexpr const char* kOrder[] = {"", " no prefetch", " by head", " all heads"};
-  constexpr const char* kOut[] = {"own", "q", "regs"};
+  constexpr const char* kOrder[] = {"", " by head", " all heads"};
   std::snprintf(name, static_cast<std::size_t>(bytes), "%d %dx%d%s s%d %s%s", form, t.tile_q(), t.tile_kv,
-                t.q_in_registers ? " qr" : "", t.stages, kOut[static_cast<int>(t.out)], kOrder[form / 100]);
+                t.q_in_registers ? " qr" : "", t.stages, t.own_out ? "own" : "regs", kOrder[form / 100]);
 }
 
-// Dense [B, H, S, D]. `form` is a tuning, -1 for what dispatch chooses, or -2 for ampere_forward; plus 100
-// for no prefetch, 200 and 300 for the tiles of one head after the other and of all heads at once, with
-// prefetch. 0, or an error's text in `message`.
+// Dense [B, H, S, D]. `form` is a tuning, or -1 for what dispatch chooses; plus 100 for the tiles of one head
+// after the other, 200 for those of all heads at once. 0, or an error's text in `message`.
 __attribute__((visibility("default"))) int hopper_run(const HopperProblem* p, int form, void* stream,
                                                       char* message, int bytes) {
   try {
@@ -74,11 +72,8 @@ __attribute__((visibility("default"))) int hopper_run(const HopperProblem* p, in
     if (form >= 0) choice.tuning = form % 100;
     if (form == -2) choice.kernel = dispatch::ForwardKernel::ampere_forward;
     dispatch::ForwardPlan plan = dispatch::plan_forward(problem, true, device::probe(), choice);
-    if (form >= 100) {
-      plan.prefetch = form >= 200;
-      if (form >= 200)
-        plan.heads_at_once = form < 300 ? 1 : static_cast<int>(p->batch * p->q_heads) / plan.pack;
-    }
+    if (form >= 100)
+      plan.heads_at_once = form < 200 ? 1 : static_cast<int>(p->batch * p->q_heads) / plan.pack;
     dispatch::run_forward(plan, problem, args, {});
     return 0;
   } catch (const std::exception& error) {

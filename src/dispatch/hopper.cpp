@@ -36,25 +36,30 @@ int hopper_pack(const ForwardProblem& p) {
 }
 
 int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec) {
-  if (p.head_dim > 64) return p.head_dim <= 96 ? 2 : p.head_dim <= 128 ? 3 : p.head_dim <= 192 ? 4 : 5;
-  // Tiles of 192 rows read K and V less often. Where they would leave SMs idle, or are mostly masked, 128
-  // rows.
+  // Rows of the table by head_dim, and what decided between them on an H200 (NOTES.md).
+  constexpr int k64Rows192 = 0, k64Rows128 = 1, k96 = 2, k128 = 3, k192 = 4, k256Keys80 = 5, k256Keys64 = 6;
+  if (p.head_dim > 192)
+    return p.kv_rows <= 2048 ? k256Keys64 : k256Keys80;  // 1.03x at 512 and 1k, equal from 4k on
+  if (p.head_dim > 64) return p.head_dim <= 96 ? k96 : p.head_dim <= 128 ? k128 : k192;
+  // 192 rows read K and V less often: 1.06 to 1.2x, but 0.94x where they are mostly masked (causal, 1k), and
+  // not where they would leave SMs idle.
   const bool short_causal = p.mask != Mask::none && p.kv_rows <= 1024;
-  const int64_t large = tiles(p, pack, hopper::kTunings[0].tile_q());
-  return short_causal || large < spec.sms ? 1 : 0;
+  const int64_t large = tiles(p, pack, hopper::kTunings[k64Rows192].tile_q());
+  return short_causal || large < spec.sms ? k64Rows128 : k64Rows192;
 }
 
 void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
   const int64_t kv_bytes = 2 * p.batch * p.kv_heads * p.kv_rows * p.head_dim * element_bytes(p.dtype);
   const bool in_cache = kv_bytes <= spec.l2_bytes / 2;
-  // Short rows: a head's tiles side by side, so that its K and V come from memory once, and ahead of time.
-  // Long ones: all heads at once from the longest row of tiles down, which shares out the work most evenly
-  // (0.98 and more of what 132 SMs could do, against 0.56 to 0.97 for one head after the other), and tiles of
-  // a head follow each other closely enough.
+  // Short rows: a head's tiles side by side, so that its K and V come from memory once. Long ones: all heads
+  // at once from the longest row of tiles down, which shares out the work most evenly (0.97 to 0.999 of what
+  // 132 SMs could do, against 0.56 to 0.97 for one head after the other), and tiles of a head follow each
+  // other closely enough.
   constexpr int64_t kLongRows = 4096;
-  const bool by_head = !in_cache && p.kv_rows < kLongRows;
-  plan.prefetch = by_head;
-  if (plan.last_first) plan.heads_at_once = by_head ? 1 : static_cast<int>(p.batch * (p.q_heads / plan.pack));
+  if (plan.last_first) {
+    plan.heads_at_once =
+        in_cache || p.kv_rows >= kLongRows ? static_cast<int>(p.batch * (p.q_heads / plan.pack)) : 1;
+  }
 }
 
 bool hopper_pays(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {

@@ -29,7 +29,6 @@ struct ForwardPlan {
   int pack = 1;             // query heads that one tile treats as one matrix
   int heads_at_once = 1;    // heads whose tiles interleave
   bool last_first = false;  // the last row of tiles begins
-  bool prefetch = false;    // hopper_forward: the next tile into the L2 cache
   int num_splits = 1;       // blocks that share the keys of one tile
   int cluster = 1;          // blocks that share the keys of one tile and merge without a second kernel
   unsigned tiles = 0;       // of query rows, over all heads

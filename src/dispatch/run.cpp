@@ -58,7 +58,7 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
       kernels::ampere_forward::launch(problem.dtype, plan.aligned, params, plan.blocks, stream);
       break;
     case ForwardKernel::hopper_forward:
-      kernels::hopper_forward::launch(problem.dtype, params, plan.tuning, plan.blocks, plan.prefetch, stream);
+      kernels::hopper_forward::launch(problem.dtype, params, plan.tuning, plan.blocks, stream);
       break;
     case ForwardKernel::small_forward:
       kernels::small::launch(problem.dtype, params, plan.tuning, programmatic, stream);

@@ -6,14 +6,6 @@
 
 #ifdef FLASHMOE_MODEL
 #include "primitives/model/tma.h"
-
-namespace flashmoe::gpu::inline FLASHMOE_TARGET {
-
-// The model has no caches.
-inline void tma_prefetch_4d(const TensorMap&, int, int, int, int) {}
-inline void tma_prefetch_5d(const TensorMap&, int, int, int, int, int) {}
-
-}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET
 #else
 #include "primitives/ptx/tma.h"
 #endif

@@ -11,11 +11,10 @@ namespace flashmoe::kernels::hopper_forward {
 int smem_bytes(int tuning);
 
 inline namespace FLASHMOE_TARGET {
-// fp16 and bf16; `tuning` is an index into kTunings, `blocks` as many as run at once; `prefetch`: see Params.
+// fp16 and bf16; `tuning` is an index into kTunings, `blocks` as many as run at once.
 // Rows begin at multiples of 16 bytes, strides of dimensions larger than 1 are positive, and params.pack
 // divides 64.
-void launch(DType dtype, const ForwardParams& params, int tuning, unsigned blocks, bool prefetch,
-            void* stream);
+void launch(DType dtype, const ForwardParams& params, int tuning, unsigned blocks, void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::hopper_forward

@@ -50,25 +50,6 @@ __device__ __forceinline__ void load_queries(const Params& params, Smem<Spec>& s
   ring.advance();
 }
 
-// Tiles of one head are computed side by side, and each brings its share of the head's keys.
-template <class Spec>
-__device__ __forceinline__ void prefetch_tile(const Params& params, const Tile& note) {
-  const ForwardParams& p = params.problem;
-#pragma unroll 1
-  for (int slab = 0; slab < Spec::slabs; ++slab) {
-    const int column = slab * Spec::slab_columns;
-#pragma unroll 1
-    for (int block = note.first_row / Spec::tile_q; block < note.blocks; block += p.order.q_tiles) {
-      gpu::tma_prefetch_4d(params.k, column, block * Spec::tile_kv, note.kv_head, note.batch);
-      gpu::tma_prefetch_4d(params.v, column, block * Spec::tile_kv, note.kv_head, note.batch);
-    }
-#pragma unroll 1
-    for (int row = note.first_row; row < note.first_row + Spec::tile_q; row += kWarpgroupRows) {
-      gpu::tma_prefetch_5d(params.q, column, 0, divide(row, p.pack), divide(note.head, p.pack), note.batch);
-    }
-  }
-}
-
 template <class Spec>
 __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& smem) {
   gpu::tma_prefetch_map(params.q);
@@ -77,31 +58,27 @@ __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& sme
   Ring<Spec::tuning.stages> k_ring, v_ring;
   Ring<Spec::tuning.q_slots> q_ring;
   // This thread has few registers: what it wrote down is read again where it is needed.
-  const auto now = [&]() -> const Tile& { return *gpu::opaque(&smem.tile); };
+  const auto tile = [&]() -> const Tile& { return *gpu::opaque(&smem.loaded); };
   const auto load_k = [&](int block) {
-    load_keys<Spec>(smem.k, smem.k_full, smem.k_free, k_ring, params.k, block, now());
+    load_keys<Spec>(smem.k, smem.k_full, smem.k_free, k_ring, params.k, block, tile());
   };
   const auto load_v = [&](int block) {
-    load_keys<Spec>(smem.v, smem.v_full, smem.v_free, v_ring, params.v, block, now());
+    load_keys<Spec>(smem.v, smem.v_full, smem.v_free, v_ring, params.v, block, tile());
   };
-  bool more = find_tile<Spec>(params, 0, smem.tile);
 #pragma unroll 1
-  for (unsigned round = 0; more; ++round) {
-    const int blocks = now().blocks;
+  for (unsigned round = 0; find_tile<Spec>(params, round, smem.loaded); ++round) {
+    const int blocks = tile().blocks;
     // The first tile needs Q as soon as K. Later ones find their slot of Q in use for longer than their stage
     // of K.
-    if (round == 0) load_queries<Spec>(params, smem, q_ring, now());
+    if (round == 0) load_queries<Spec>(params, smem, q_ring, tile());
     load_k(blocks - 1);
-    if (round != 0) load_queries<Spec>(params, smem, q_ring, now());
-    more = find_tile<Spec>(params, round + 1, smem.next_tile);
-    if (more && params.prefetch) prefetch_tile<Spec>(params, *gpu::opaque(&smem.next_tile));
+    if (round != 0) load_queries<Spec>(params, smem, q_ring, tile());
 #pragma unroll 1
     for (int block = blocks - 2; block >= 0; --block) {
       load_k(block);
       load_v(block + 1);
     }
     load_v(0);
-    if (more) smem.tile = smem.next_tile;
   }
 }
 

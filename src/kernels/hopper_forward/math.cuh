@@ -19,17 +19,11 @@ class Math {
     if (more) begin_tile();
     while (more) {
       walk_keys();
-      if constexpr (Spec::carries_over) {
-        more = rows_.next_tile();
-        if (more) {
-          change_tile();
-        } else {
-          finish_tile(rows_.round - 1);
-        }
+      more = rows_.next_tile();
+      if (more) {
+        change_tile();
       } else {
-        finish_tile(rows_.round);
-        more = rows_.next_tile();
-        if (more) begin_tile();
+        finish_tile();
       }
     }
     rows_.wait_for_stores();
@@ -104,13 +98,13 @@ class Math {
     rows_.pack_p(S_);
   }
 
-  __device__ __forceinline__ void finish_tile(unsigned round) {
+  __device__ __forceinline__ void finish_tile() {
     rows_.wait_for_values();
     rows_.issue_p_times_v();
     gpu::wgmma_wait<0>();
     gpu::pin(rows_.O);
     rows_.release_values();
-    rows_.store(round, rows_.m, rows_.l);
+    rows_.store(rows_.round - 1, rows_.m, rows_.l);
   }
 
   __device__ __forceinline__ void issue_both() {

@@ -12,7 +12,6 @@ struct Params {
   ForwardParams problem;
   unsigned tiles;   // of query rows, in problem.order
   unsigned blocks;  // that share them
-  bool prefetch;    // K, V and Q of a block's next tile into the L2 cache while it computes this one
 };
 
 }  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

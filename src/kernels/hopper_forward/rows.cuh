@@ -14,6 +14,7 @@
 #include "primitives/mbarrier.h"
 #include "primitives/memory.h"
 #include "primitives/named_barrier.h"
+#include "primitives/opaque.h"
 #include "primitives/proxy_fence.h"
 #include "primitives/shared.h"
 #include "primitives/shuffle.h"
@@ -41,7 +42,7 @@ struct Rows {
   const Params& params;
   Smem<Spec>& smem;
   int warpgroup;
-  int thread;            // of the warpgroup
+  int thread, warp;      // of the warpgroup
   unsigned round = ~0U;  // of the tile
   int first_row;         // of the warpgroup in the tile, packed
   int seen;              // blocks of keys
@@ -60,7 +61,11 @@ struct Rows {
   bool grown;
 
   __device__ __forceinline__ Rows(const Params& all_params, Smem<Spec>& shared, int number)
-      : params(all_params), smem(shared), warpgroup(number), thread(gpu::thread_index() % kWarpgroup) {}
+      : params(all_params),
+        smem(shared),
+        warpgroup(number),
+        thread(gpu::thread_index() % kWarpgroup),
+        warp(gpu::warp_index() % 4) {}
 
   // ---- Tiles ----
 
@@ -235,21 +240,21 @@ struct Rows {
       inverse[r] = sum == 0 ? 0.0F : 1.0F / sum;
       store_lse(done, done.first_row + warpgroup * kWarpgroupRows + lane_row() + 8 * r, row_m[r], sum);
     }
-    if constexpr (kTuning.out == Out::registers) {
-      store_from_registers(done, inverse);
-    } else {
+    if constexpr (kTuning.own_out) {
       store_by_tma(done, inverse);
+    } else {
+      store_from_registers(done, inverse);
     }
   }
 
   __device__ __forceinline__ void store_by_tma(const Tile& done, const float (&inverse)[2]) {
-    unsigned char* place = smem.q[warpgroup][q_ring.stage];
-    if constexpr (kTuning.out == Out::own_place) {
-      place = smem.out[warpgroup];
-      if (thread == 0) gpu::tma_store_wait_read<0>();  // of the tile before
-    }
+    // Opaque: else the addresses of all fragments are worked out once, and kept where there is no room for
+    // them.
+    const auto place =
+        static_cast<uint32_t>(gpu::opaque(static_cast<int>(gpu::shared_address(smem.out[warpgroup]))));
+    if (thread == 0) gpu::tma_store_wait_read<0>();  // of the tile before
     sync_warpgroup();
-    const uint32_t rows = matrix_address(gpu::shared_address(place));
+    const uint32_t rows = matrix_address(place);
 #pragma unroll
     for (int step = 0; step < Spec::dim_steps; ++step) {
       uint32_t fragment[4];
@@ -266,14 +271,12 @@ struct Rows {
       const int pack = params.problem.pack;
 #pragma unroll
       for (int slab = 0; slab < Spec::slabs; ++slab) {
-        gpu::tma_store_5d(
-            params.out, gpu::shared_address(place) + slab * Spec::q_slab_bytes, slab * Spec::slab_columns, 0,
-            divide(done.first_row + warpgroup * kWarpgroupRows, pack), divide(done.head, pack), done.batch);
+        gpu::tma_store_5d(params.out, place + slab * Spec::q_slab_bytes, slab * Spec::slab_columns, 0,
+                          divide(done.first_row + warpgroup * kWarpgroupRows, pack), divide(done.head, pack),
+                          done.batch);
       }
       gpu::tma_store_commit();
-      if constexpr (kTuning.out == Out::place_of_q) gpu::tma_store_wait_read<0>();
     }
-    if constexpr (kTuning.out == Out::place_of_q) release(smem.q_free[warpgroup], q_ring);
   }
 
   // The four lanes of a row have two columns each of every 8. They exchange them until each has 8 columns of
@@ -347,12 +350,12 @@ struct Rows {
 
   // ---- Places ----
 
-  __device__ __forceinline__ int lane_row() const { return 16 * (thread / 32) + gpu::lane_index() / 4; }
+  __device__ __forceinline__ int lane_row() const { return 16 * warp + gpu::lane_index() / 4; }
 
   // What this lane tells ldmatrix and stmatrix: the warp's 16 rows at columns 0 to 15 of a tile of 64 rows.
   __device__ __forceinline__ uint32_t matrix_address(uint32_t place) const {
-    const int lane = gpu::lane_index();
-    const int row = 16 * (thread / 32) + lane % 16;
+    const int lane = gpu::opaque(gpu::lane_index());
+    const int row = 16 * warp + lane % 16;
     constexpr int kSwizzledRows =
         Spec::slab_columns / 8;  // chunks of 16 bytes per row, and rows until they repeat
     const int swizzle = row * Spec::row_bytes / 128 % kSwizzledRows;
@@ -381,14 +384,13 @@ struct Rows {
   __device__ __forceinline__ void release_values() { release(smem.v_free, v_ring); }
   __device__ __forceinline__ void skip_keys(int blocks) { skip(smem.k_full, smem.k_free, k_ring, blocks); }
   __device__ __forceinline__ void skip_values(int blocks) { skip(smem.v_full, smem.v_free, v_ring, blocks); }
-  // Q in registers has been released when it was loaded, and the place that O takes is when O has left it.
+  // Q in registers has been released when it was loaded.
   __device__ __forceinline__ void release_queries() {
-    if constexpr (!kTuning.q_in_registers && kTuning.out != Out::place_of_q)
-      release(smem.q_free[warpgroup], q_ring);
+    if constexpr (!kTuning.q_in_registers) release(smem.q_free[warpgroup], q_ring);
   }
   // Before the end: shared memory has to outlive the stores that read it.
   __device__ __forceinline__ void wait_for_stores() const {
-    if (kTuning.out != Out::registers && thread == 0) gpu::tma_store_wait_read<0>();
+    if (kTuning.own_out && thread == 0) gpu::tma_store_wait_read<0>();
   }
 
   // Only before the wgmma that reads the place: once one warp has released it, the barrier may move on under
@@ -404,14 +406,19 @@ struct Rows {
     ring.advance();
   }
 
-  // Stages that the warpgroup does not read. The thread that releases a stage has to wait for it, or it might
-  // release it for the turn before; no other may, not even of its warp: the barrier may move on under it.
+  // Stages that the warpgroup does not read. Who releases a stage has to wait for it, or it might release it
+  // for the turn before; the others must not, since the barrier may move on under them. A whole warp waits,
+  // and all of it before one lane releases: a loop under a branch of one lane would cost the kernel its
+  // uniform registers.
   template <int kStages>
   __device__ __forceinline__ void skip(uint64_t (&full)[kStages], uint64_t (&free)[kStages],
                                        Ring<kStages>& ring, int blocks) {
 #pragma unroll 1
     for (int i = 0; i < blocks; ++i) {
-      if (thread == 0) wait_full(full, ring);
+      if (warp == 0) {
+        wait_full(full, ring);
+        gpu::sync_warp();
+      }
       release(free, ring);
     }
   }

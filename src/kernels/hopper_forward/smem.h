@@ -21,13 +21,13 @@ struct Smem {
   static constexpr int kMath = Spec::math_warpgroups;
   static constexpr int kStages = Spec::tuning.stages;
   static constexpr int kSlots = Spec::tuning.q_slots;
-  static constexpr bool kOwnOut = Spec::tuning.out == Out::own_place;
+  static constexpr bool kOwnOut = Spec::tuning.own_out;
 
   alignas(1024) unsigned char k[kStages][Spec::kv_bytes];
   alignas(1024) unsigned char v[kStages][Spec::kv_bytes];
   alignas(1024) unsigned char q[kMath][kSlots][Spec::q_bytes];
   alignas(1024) unsigned char out[kOwnOut ? kMath : 1][kOwnOut ? Spec::q_bytes : 16];
-  Tile tile, next_tile;  // the loader's
+  Tile loaded;  // the loader's own note
   uint64_t k_full[kStages], k_free[kStages];
   uint64_t v_full[kStages], v_free[kStages];
   uint64_t q_full[kMath][kSlots], q_free[kMath][kSlots];

@@ -13,9 +13,6 @@ inline constexpr int kWarpgroup = 128;     // threads
 inline constexpr int kWarpgroupRows = 64;  // query rows per warpgroup: the height of a wgmma
 inline constexpr int kMaxPack = kWarpgroupRows;
 
-// How O leaves: through shared memory of its own or that of Q, by TMA, or straight from registers.
-enum class Out { own_place, place_of_q, registers };
-
 struct Tuning {         // every field but head_dim changes speed, never what is computed
   int head_dim;         // compiled; smaller ones are filled up with zeros by TMA
   int tile_kv;          // keys per pipeline stage; a multiple of 16
@@ -23,7 +20,7 @@ struct Tuning {         // every field but head_dim changes speed, never what is
   int stages;           // tiles of K, and of V, in shared memory
   int q_slots;          // tiles of Q in shared memory
   bool q_in_registers;  // Q as the register operand of Q K^T: its slot is free again at once
-  Out out;
+  bool own_out;         // O leaves through shared memory of its own, by TMA; else straight from registers
 
   FLASHMOE_HD constexpr int tile_q() const { return kWarpgroupRows * math_warpgroups; }
   FLASHMOE_HD constexpr int threads() const { return kWarpgroup * (math_warpgroups + 1); }
@@ -33,23 +30,17 @@ struct Tuning {         // every field but head_dim changes speed, never what is
 // 2^8, which fp16 and bf16 hold as exactly as 1.
 inline constexpr float kLazyGrowth = 8;
 
-// Those that dispatch chooses come first, then those that benches compare them with. Figures: NOTES.md.
+// dispatch/hopper.cpp chooses. Figures, and what else was tried: NOTES.md.
 // clang-format off
 inline constexpr Tuning kTunings[] = {
-    // head_dim, keys, warpgroups, stages, Q slots, Q in registers
-    {64, 128, 3, 4, 2, false, Out::own_place},
-    {64, 128, 2, 4, 2, true, Out::own_place},
-    {96, 128, 2, 3, 1, true, Out::own_place},
-    {128, 128, 2, 2, 1, true, Out::own_place},
-    {192, 80, 2, 2, 1, false, Out::own_place},
-    {256, 80, 2, 2, 1, false, Out::registers},
-    {64, 64, 3, 8, 2, false, Out::own_place},
-    {64, 112, 3, 4, 2, false, Out::own_place},
-    {128, 128, 2, 3, 1, true, Out::registers},
-    {128, 64, 2, 4, 1, true, Out::own_place},
-    {128, 160, 2, 2, 1, false, Out::registers},
-    {256, 80, 2, 2, 1, false, Out::place_of_q},
-    {256, 64, 2, 2, 1, false, Out::registers},
+    // head_dim, keys, warpgroups, stages, Q slots, Q in registers, own O
+    {64, 128, 3, 4, 2, false, true},
+    {64, 128, 2, 4, 2, true, true},
+    {96, 128, 2, 3, 1, true, true},
+    {128, 128, 2, 2, 1, true, true},
+    {192, 80, 2, 2, 1, false, true},
+    {256, 80, 2, 2, 1, false, false},
+    {256, 64, 2, 2, 1, false, false},
 };
 // clang-format on
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
@@ -90,10 +81,6 @@ struct Spec {
   static constexpr int key_steps = tile_kv / 16;   // over the keys of a stage
 
   static_assert(head_dim % slab_columns == 0 && tile_kv % 16 == 0 && tile_kv <= 256);
-  // The next tile's first Q K^T is issued with this tile's last P V, unless O has to leave through Q's place
-  // first.
-  static constexpr bool carries_over = tuning.out != Out::place_of_q;
-  static_assert(carries_over || (!tuning.q_in_registers && tuning.q_slots == 1));
 };
 
 }  // namespace flashmoe::kernels::hopper_forward

@@ -30,17 +30,16 @@ void start_one_of(std::integer_sequence<int, kTuning...>, int tuning, const Para
 }
 
 template <class T>
-void start_any(const ForwardParams& problem, int tuning, unsigned blocks, bool prefetch, void* stream) {
+void start_any(const ForwardParams& problem, int tuning, unsigned blocks, void* stream) {
   Params params;
   params.problem = problem;
   params.tiles = static_cast<unsigned>(problem.order.q_tiles * problem.order.heads * problem.order.batch);
   params.blocks = blocks;
-  params.prefetch = prefetch;
   set_maps(params, kTunings[tuning]);
   start_one_of<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
 }
 
-void launch_fp16(const ForwardParams& params, int tuning, unsigned blocks, bool prefetch, void* stream);
-void launch_bf16(const ForwardParams& params, int tuning, unsigned blocks, bool prefetch, void* stream);
+void launch_fp16(const ForwardParams& params, int tuning, unsigned blocks, void* stream);
+void launch_bf16(const ForwardParams& params, int tuning, unsigned blocks, void* stream);
 
 }  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

@@ -33,20 +33,6 @@ __device__ __forceinline__ void tma_load_5d(uint32_t to, const TensorMap& map, u
       : "memory");
 }
 
-// cp.async.bulk.prefetch.tensor: the box into the L2 cache, and no further. Nobody waits for it.
-__device__ __forceinline__ void tma_prefetch_4d(const TensorMap& map, int c0, int c1, int c2, int c3) {
-  asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];" ::"l"(&map), "r"(c0),
-               "r"(c1), "r"(c2), "r"(c3)
-               : "memory");
-}
-
-__device__ __forceinline__ void tma_prefetch_5d(const TensorMap& map, int c0, int c1, int c2, int c3,
-                                                int c4) {
-  asm volatile("cp.async.bulk.prefetch.tensor.5d.L2.global.tile [%0, {%1, %2, %3, %4, %5}];" ::"l"(&map),
-               "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4)
-               : "memory");
-}
-
 // The way back: what lies outside of the tensor is dropped. Those who wrote `from` have passed
 // fence_proxy_async() and a barrier. Caller: one thread, which then commits, and waits before `from` is
 // written again.

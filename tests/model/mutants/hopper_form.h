@@ -24,7 +24,6 @@ inline kernels::hopper_forward::Params hopper_params(const kernels::ForwardParam
   params.problem = problem;
   params.tiles = static_cast<unsigned>(problem.order.q_tiles * problem.order.heads * problem.order.batch);
   params.blocks = blocks;
-  params.prefetch = true;
   kernels::hopper_forward::set_maps(params, kernels::hopper_forward::kTunings[tuning]);
   return params;
 }
