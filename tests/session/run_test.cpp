@@ -144,7 +144,7 @@ TEST(DentCommands, LogShowCompareAndReportReadWhatWasMeasured) {
   EXPECT_EQ(run_json(project, {"show", first}, 0).value("session", ""), first);
   const Ran compared = project.dent({"compare", first, "latest", "--json"});
   EXPECT_TRUE(compared.code == 0 || compared.code == 7 || compared.code == 8) << compared.out << compared.err;
-  EXPECT_TRUE(compared.json().contains("change")) << compared.out;
+  EXPECT_TRUE(compared.json().contains("verdict")) << compared.out;
   EXPECT_TRUE(std::filesystem::exists(run_json(project, {"report", "latest"}, 0).value("html", "")));
   EXPECT_EQ(project.dent({"show", "1999"}).code, 2);
 }
