@@ -86,9 +86,12 @@ TEST(DentRun, NamesTheFirstWrongElement) {
 TEST(DentRun, SlowerIsItsOwnExitCode) {
   const ScratchProject project;
   project.write_scale_manifest("slow", "[performance]\nseconds = 1\n");
-  const auto document = run_json(project, {"bench", "--shape", "small"}, 6);
+  const Ran ran = project.dent({"bench", "--shape", "small", "--json"});
+  if (ran.code == 8) GTEST_SKIP() << "this machine is too busy to tell ten times the work from once";
+  EXPECT_EQ(ran.code, 6) << ran.out << ran.err;
+  const auto document = ran.json();
   EXPECT_EQ(document.value("verdict", ""), "SLOWER");
-  EXPECT_NE(document.value("reason", "").find("STOP"), std::string::npos) << document.value("reason", "");
+  EXPECT_NE(document.value("reason", "").find("STOP"), std::string::npos) << ran.out;
 }
 
 TEST(DentRun, BuildFailureShowsTheCompilersOwnWords) {
@@ -144,7 +147,7 @@ TEST(DentCommands, LogShowCompareAndReportReadWhatWasMeasured) {
   EXPECT_EQ(run_json(project, {"show", first}, 0).value("session", ""), first);
   const Ran compared = project.dent({"compare", first, "latest", "--json"});
   EXPECT_TRUE(compared.code == 0 || compared.code == 7 || compared.code == 8) << compared.out << compared.err;
-  EXPECT_TRUE(compared.json().contains("change")) << compared.out;
+  EXPECT_TRUE(compared.json().contains("verdict")) << compared.out;
   EXPECT_TRUE(std::filesystem::exists(run_json(project, {"report", "latest"}, 0).value("html", "")));
   EXPECT_EQ(project.dent({"show", "1999"}).code, 2);
 }

@@ -35,12 +35,15 @@ ExitCode compare(const CompareArguments& arguments) {
   }
   nlohmann::json rows = nlohmann::json::array();
   std::vector<Ratio> changes;
+  std::size_t common = 0;
   std::string text = fmt::format("{:<14} {:>9} {:>9} {:>9}  {:<18} {}\n", "shape", "before", "after",
                                  "change", "95 % interval", "verdict");
   const double same_within = project.performance.same_within;
   for (const ShapeView& old : before.shapes) {
     for (const ShapeView& now : after.shapes) {
-      if (old.shape != now.shape || !old.ratio || !now.ratio) continue;
+      if (old.shape != now.shape) continue;
+      ++common;
+      if (!old.ratio || !now.ratio) continue;  // too few samples for an interval: nothing to compare
       const Ratio ratio = change(*old.ratio, *now.ratio);
       changes.push_back(ratio);
       const std::string verdict(name(judge(ratio, same_within)));
@@ -55,9 +58,23 @@ ExitCode compare(const CompareArguments& arguments) {
                           painted(verdict, colour_of(verdict), colours(1)));
     }
   }
-  if (changes.empty()) {
+  if (common == 0) {
     throw Error(ErrorCode::invalid,
                 fmt::format("{} and {} have no measured shape in common", before.id, after.id));
+  }
+  if (changes.size() < common) {
+    const std::string reason = "too few samples for an interval on some shapes";
+    if (arguments.common.json) {
+      print_json("compare", {{"before", before.id},
+                             {"after", after.id},
+                             {"shapes", rows},
+                             {"verdict", "AMBIGUOUS"},
+                             {"reason", reason},
+                             {"exit_code", static_cast<int>(ExitCode::ambiguous)}});
+    } else {
+      std::fputs((text + "\nAMBIGUOUS: " + reason + "\n").c_str(), stdout);
+    }
+    return ExitCode::ambiguous;
   }
   const Ratio mean = geometric_mean(changes);
   const SpeedVerdict verdict = judge(mean, same_within);

@@ -18,7 +18,6 @@
 #include "project/manifest.h"
 #include "report/write_reports.h"
 #include "session/version.h"
-#include "workers/strays.h"
 
 namespace dent {
 namespace {
@@ -41,8 +40,11 @@ Runner::Runner(const Project& project, SessionStore& store, SessionFolder sessio
       display_(display),
       ledger_(session_.ledger()),
       plan_(make_plan(project, options_.plan)),
-      workshop_(project, find_resources(), store.folder(), session_.artifacts()) {
-  adopt_orphans();
+      workshop_(project, find_resources(), store.folder(), session_.artifacts()),
+      participants_(workshop_) {
+  for (const Record& record : ledger_.records()) {  // a session that goes on keeps its baseline
+    if (record.kind == "session") participants_.keep_baseline(record.data.at("baseline").get<std::string>());
+  }
 #ifndef __SANITIZE_ADDRESS__  // whose search for leaks is such a look from outside
   prctl(PR_SET_DUMPABLE, 0);  // expected outputs are in our memory, which is nobody else's to read
 #endif
@@ -73,7 +75,7 @@ SessionEnd Runner::run() {
 }
 
 void Runner::open_session() {
-  const Kernel& against = chosen_baseline();
+  const Kernel& against = participants_.choose_baseline(options_.plan.performance);
   json about{{"dent_version", kDentVersion},
              {"project", project_.name},
              {"operator", project_.op.name},
@@ -100,7 +102,7 @@ void Runner::open_session() {
   }
   ledger_.append("session", std::move(about));
   ledger_.append("environment", std::move(environment));
-  for (const std::string& note : notes_) ledger_.append("note", {{"text", note}});
+  for (const std::string& note : participants_.notes()) ledger_.append("note", {{"text", note}});
 }
 
 GateResult Runner::perform(const Step& step) {
@@ -119,8 +121,7 @@ GateResult Runner::perform(const Step& step) {
     result = run_step(step);
   } catch (const KernelFailed& problem) {
     result = failed(problem.failure());
-    candidate_.reset();  // whichever it was: the next step starts afresh
-    baseline_.reset();
+    participants_.dismiss();  // whichever it was: the next step starts afresh
   }
   if (result.evidence.is_null()) result.evidence = json::object();
   result.evidence["seed"] = fmt::format("{:016x}", seed_);
@@ -134,7 +135,7 @@ GateResult Runner::run_step(const Step& step) {
   const bool measures = step.kind == StepKind::correctness || step.kind == StepKind::performance;
   if (measures) {
     progress(0, "starting workers");
-    candidate();
+    participants_.candidate();
     if (const std::string stale = workshop_.stale(project_.kernel); !stale.empty()) {
       return failed(Cause::build, stale + ": what would be measured is not what you see",
                     "dent run builds it again");
@@ -149,11 +150,12 @@ GateResult Runner::run_step(const Step& step) {
     }
     case StepKind::baseline:
       return BaselineGate(workshop_, store_.folder() / "baselines.json", options_.rebaseline)
-          .run(baseline(), chosen_baseline().name, machine_name(), oracle(), seed_, progress);
+          .run(participants_.baseline(), participants_.choose_baseline(true).name, machine_name(),
+               participants_.oracle(), seed_, progress);
     case StepKind::correctness:
-      candidate().resume();
-      return CorrectnessGate(workshop_, oracle())
-          .run(candidate(), workshop_.problems()[step.shape], seed_, progress);
+      participants_.candidate().resume();
+      return CorrectnessGate(workshop_, participants_.oracle())
+          .run(participants_.candidate(), workshop_.problems()[step.shape], seed_, progress);
     case StepKind::performance:
       return measure(workshop_.problems()[step.shape], progress);
     case StepKind::summary: {
@@ -177,8 +179,8 @@ GateResult Runner::run_step(const Step& step) {
 }
 
 GateResult Runner::measure(const Problem& problem, const Progress& progress) {
-  GateResult result =
-      PerformanceGate(workshop_, oracle()).run(candidate(), baseline(), problem, seed_, progress);
+  GateResult result = PerformanceGate(workshop_, participants_.oracle())
+                          .run(participants_.candidate(), participants_.baseline(), problem, seed_, progress);
   // The peaks of a GPU are its data sheet's; those of a CPU were measured, and are no upper bound.
   if (project_.kernel.device == DeviceKind::cuda) {
     if (const auto peaks = device_peaks()) {
@@ -196,7 +198,7 @@ std::optional<Peaks> Runner::device_peaks() const {
 // What was built must load as well, in the process that will run it.
 GateResult Runner::load(GateResult built) {
   try {
-    candidate();
+    participants_.candidate();
   } catch (const KernelFailed& problem) {
     const Failure& failure = problem.failure();
     if (failure.kind != Failure::Kind::refused) throw;
@@ -290,50 +292,6 @@ SessionEnd Runner::conclude() {
   }
   write_reports(store_, session_);
   return end;
-}
-
-Oracle& Runner::oracle() {
-  if (!oracle_) oracle_ = std::make_unique<Oracle>(workshop_);
-  return *oracle_;
-}
-
-Worker& Runner::candidate() {
-  if (!candidate_) {
-    adopt_orphans();  // from here on, and not before: a build may leave a compiler's server behind
-    candidate_ = workshop_.start(project_.kernel, "candidate");
-  }
-  return *candidate_;
-}
-
-const Kernel& Runner::chosen_baseline() {
-  if (baseline_index_) return project_.baselines[*baseline_index_];
-  for (const Record& record : ledger_.records()) {  // a session that goes on keeps its baseline
-    if (record.kind != "session") continue;
-    for (std::size_t i = 0; i < project_.baselines.size(); ++i) {
-      if (project_.baselines[i].name == record.data.value("baseline", "")) baseline_index_ = i;
-    }
-  }
-  for (std::size_t i = 0; !baseline_index_ && i < project_.baselines.size(); ++i) {
-    const Kernel& kernel = project_.baselines[i];
-    const bool last = i + 1 == project_.baselines.size();
-    if (last || !options_.plan.performance || kernel.python.empty()) {
-      baseline_index_ = i;
-      break;
-    }
-    try {
-      baseline_ = workshop_.start(kernel, "baseline");
-      baseline_index_ = i;
-    } catch (const std::exception& problem) {  // not on this machine; the next one then
-      notes_.push_back("baseline " + kernel.name + " can't run here: " + problem.what());
-    }
-  }
-  return project_.baselines[baseline_index_.value_or(0)];
-}
-
-Worker& Runner::baseline() {
-  const Kernel& kernel = chosen_baseline();
-  if (!baseline_) baseline_ = workshop_.start(kernel, "baseline");
-  return *baseline_;
 }
 
 std::string Runner::machine_name() const {

@@ -14,6 +14,7 @@
 #include "ledger/session_store.h"
 #include "session/display.h"
 #include "session/exit_code.h"
+#include "session/participants.h"
 #include "session/plan.h"
 
 namespace dent {
@@ -54,10 +55,6 @@ class Runner {
   double spent_seconds() const;
   SessionEnd conclude();
 
-  Oracle& oracle();
-  Worker& candidate();
-  Worker& baseline();
-  const Kernel& chosen_baseline();
   std::string machine_name() const;
 
   const Project& project_;
@@ -68,12 +65,8 @@ class Runner {
   Ledger ledger_;
   std::vector<Step> plan_;
   Workshop workshop_;
-  std::unique_ptr<Oracle> oracle_;
-  std::unique_ptr<Worker> candidate_;
-  std::unique_ptr<Worker> baseline_;
-  std::optional<std::size_t> baseline_index_;
-  std::vector<std::string> notes_;  // for people, in the record of the session
-  std::uint64_t seed_ = 0;          // of the step that runs
+  Participants participants_;
+  std::uint64_t seed_ = 0;  // of the step that runs
 };
 
 }  // namespace dent
