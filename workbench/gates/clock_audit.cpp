@@ -17,13 +17,17 @@ constexpr double kLeastDifference =
 
 // Time that passed and was not counted, for each call more: once for every two stretches in a row that differ
 // enough.
-std::vector<double> uncounted_per_call(std::span<const TwoClocks> stretches) {
+std::vector<double> uncounted_per_call(std::span<const TwoClocks> stretches, bool forgive_waiting) {
+  const auto uncounted_ns = [forgive_waiting](const TwoClocks& stretch) {
+    const double ns = stretch.passed_ns - stretch.counted_ns;
+    return forgive_waiting ? std::max(0.0, ns - stretch.waited_ns) : ns;
+  };
   std::vector<double> found;
   for (std::size_t i = 0; i + 1 < stretches.size(); i += 2) {
     const TwoClocks &a = stretches[i], &b = stretches[i + 1];
     const double more_calls = static_cast<double>(b.calls) - static_cast<double>(a.calls);
     if (std::abs(more_calls) < kLeastDifference * static_cast<double>(std::max(a.calls, b.calls))) continue;
-    found.push_back(((b.passed_ns - b.counted_ns) - (a.passed_ns - a.counted_ns)) / more_calls);
+    found.push_back((uncounted_ns(b) - uncounted_ns(a)) / more_calls);
   }
   return found;
 }
@@ -40,11 +44,13 @@ ClockAudit audit_clocks(std::span<const TwoClocks> stretches, const ClockRules& 
   const double per_call = median(counted);
   const double whole_excess =
       median(excess);  // with the way there and back: an upper bound, good for long calls
-  const auto uncounted = median_estimate(uncounted_per_call(stretches), rules.alpha);
-  if (!uncounted) return {ClockVerdict::unclear, "", whole_excess};
-  const double most = std::min(whole_excess, uncounted->interval.high / std::max(per_call, 1.0));
+  // The charge forgives all waiting; what may have been hidden forgives none.
+  const auto uncounted = median_estimate(uncounted_per_call(stretches, true), rules.alpha);
+  const auto at_worst = median_estimate(uncounted_per_call(stretches, false), rules.alpha);
+  if (!uncounted || !at_worst) return {ClockVerdict::unclear, "", whole_excess};
+  const double most = std::min(whole_excess, at_worst->interval.high / std::max(per_call, 1.0));
   const double allowed = rules.share * per_call + rules.ns_per_call;
-  if (uncounted->interval.high <= allowed) return {ClockVerdict::honest, "", most};
+  if (at_worst->interval.high <= allowed) return {ClockVerdict::honest, "", most};
   if (uncounted->interval.low <= allowed) return {ClockVerdict::unclear, "", most};
   return {ClockVerdict::tampered,
           fmt::format("it counted {:.0f} ns a call, and {:.0f} ns more passed for each", per_call,

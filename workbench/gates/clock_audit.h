@@ -18,6 +18,8 @@ struct TwoClocks {
   std::size_t calls = 0;
   double counted_ns = 0;
   double passed_ns = 0;
+  double waited_ns =
+      0;  // of it, waiting for a processor: nobody's lie, though part of it may have been counted
 };
 
 struct ClockRules {

@@ -72,7 +72,7 @@ Timing TimedSide::run(int calls) {
                      worker_.role(), timed.ns, wall_ns),
          {}});
   }
-  clocks_.push_back({count, timed.ns, wall_ns});
+  clocks_.push_back({count, timed.ns, wall_ns, worker_.waited_ns()});
   ns_per_call_ = timed.ns / static_cast<double>(count);
   if (kept_.size() < kMostKept && random_.unit() < kKeepShare) keep_one();
   return {.ns = ns_per_call_ * calls, .clock_mhz = {}};

@@ -97,16 +97,11 @@ protocol::Timed Worker::go(double seconds, double& wall_ns) {
   const auto start = Clock::now();
   const json reply = ask({{"do", "go"}}, seconds);
   wall_ns = seconds_since(start) * 1e9;
-  const double waited =
-      waited_for_processor_ns(process_->id()) + waited_for_processor_ns(getpid()) - waited_before;
+  waited_ns_ = std::max(
+      0.0, waited_for_processor_ns(process_->id()) + waited_for_processor_ns(getpid()) - waited_before);
   try {
     const auto timed = reply.get<protocol::Timed>();
-    if (std::isfinite(timed.ns) && timed.ns >= 0) {
-      // On a busy machine, time passes while one of us waits for a processor. Nobody's clock is to blame for
-      // it.
-      if (timed.ns <= wall_ns) wall_ns = std::max(timed.ns, wall_ns - std::max(0.0, waited));
-      return timed;
-    }
+    if (std::isfinite(timed.ns) && timed.ns >= 0) return timed;
   } catch (const json::exception&) {
   }
   fail(Failure::Kind::garbage, "answered no time: " + reply.dump().substr(0, kShown));

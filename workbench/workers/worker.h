@@ -38,6 +38,8 @@ class Worker {
   void prepare(const std::vector<protocol::Offsets>& calls, double seconds);
   // The calls that were prepared. `wall_ns` gets the time as this process saw it.
   protocol::Timed go(double seconds, double& wall_ns);
+  // How long that process and ours were ready to run during the last go(), and had no processor.
+  double waited_ns() const { return waited_ns_; }
   // Puts the outputs of that call into results().
   protocol::Kept keep(std::size_t call, double seconds);
 
@@ -61,6 +63,7 @@ class Worker {
   std::string unread_;
   long long next_id_ = 1;
   std::string doing_;
+  double waited_ns_ = 0;
   nlohmann::json loaded_;
 
   struct Closer {  // closes the pipe's ends whatever the constructor throws
