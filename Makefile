@@ -29,13 +29,20 @@ build-%: deps
 .PHONY: build
 build: build-$(RELEASE)  ## Build everything this machine can build
 
+# Only what a first look needs.
+.PHONY: demo-%
+demo-%: deps
+	@echo "== build: $*"
+	@cmake --preset $* -G "$(GENERATOR)" --log-level=WARNING
+	@cmake --build --preset $* -j $(JOBS) --target demo
+
 .PHONY: run
-run: build-$(RUN_PRESET)  ## dent takes the attention kernel through its gates: ready, built, right, fast, reported
+run: demo-$(RUN_PRESET)  ## dent takes the attention kernel through its gates: ready, built, right, fast, reported
 	@scripts/python-env
 	@scripts/run-demo $(RUN_PRESET)
 
 .PHONY: compare
-compare: build-release  ## Compute exact attention here, check it, and compare it with PyTorch where that is installed
+compare: demo-release  ## Compute exact attention here, check it, and compare it with PyTorch where that is installed
 	@scripts/python-env
 	@scripts/compare-with-pytorch
 
