@@ -50,6 +50,7 @@ class ThreadPool {
 
   void run_erased(const Job& job, int threads, bool wake);
   void start_workers();
+  void keep_workers_off_this_core();
   void work();
   bool join_job();
   void take_tasks(int slot);
@@ -57,6 +58,7 @@ class ThreadPool {
   const int threads_;
   std::mutex in_use_;                 // held by the thread that is inside run()
   std::vector<std::thread> workers_;  // started by the first run() that wants them
+  int avoided_core_ = -1;             // that the workers may not use
 
   Job job_;  // written while the gate is shut and nobody is in, read by those who joined
   std::atomic<int64_t> next_task_{0};

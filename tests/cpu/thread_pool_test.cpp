@@ -2,6 +2,7 @@
 #include "cpu/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -133,6 +134,29 @@ TEST(ThreadPool, WorksInTheChildOfAFork) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status)) << "the child was killed by signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// A sleeper that is woken onto the core of a busy caller would wait for it there.
+TEST(ThreadPool, WorkersThatWereAsleepDoNotRunOnTheCallersCore) {
+  if (usable_cores() < 2) GTEST_SKIP() << "one core only";
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  ThreadPool pool(2);
+  pool.run(2, 2, true, [](int64_t, int) {});                   // starts the worker
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it sleeps
+  std::atomic<int> allowed_here{-1};
+  // Until the worker has had a task: the caller may be quicker.
+  for (int i = 0; i < 1000 && allowed_here < 0; ++i) {
+    pool.run(64, 2, true, [&](int64_t, int slot) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      if (slot == 0) return;
+      cpu_set_t cores;
+      if (sched_getaffinity(0, sizeof cores, &cores) == 0)
+        allowed_here = CPU_COUNT(&cores) < CPU_COUNT(&before) ? 0 : 1;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(allowed_here, 0);
 }
 
 }  // namespace
