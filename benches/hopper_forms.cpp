@@ -46,7 +46,7 @@ __attribute__((visibility("default"))) void hopper_name(int form, char* name, in
                 t.q_in_registers ? " qr" : "", t.stages, t.own_out ? "own" : "regs", kOrder[form / 100]);
 }
 
-// Dense [B, H, S, D]. `form` is a tuning, or -1 for what dispatch chooses; plus 100 for the tiles of one head
+// Dense [B, H, S, D]. `form` is a tuning, -1 for what dispatch chooses, or -2 for ampere_forward; plus 100 for the tiles of one head
 // after the other, 200 for those of all heads at once. 0, or an error's text in `message`.
 __attribute__((visibility("default"))) int hopper_run(const HopperProblem* p, int form, void* stream,
                                                       char* message, int bytes) {
