@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Parallelism: vector.cpp on every core. The rows of each head are dealt to THREADS threads, which stay
-// between calls; where a thread would get fewer than THREAD_ROWS rows, fewer take part.
-#include <condition_variable>
+// Parallelism: vector.cpp on THREADS cores. Tasks of TASK_ROWS query rows go to whoever is free; a thread
+// that the system has not woken yet delays nobody.
+#include <atomic>
+#include <chrono>
 #include <functional>
-#include <mutex>
 #include <thread>
 
 #include "tiles.h"
@@ -11,66 +11,60 @@
 #ifndef THREADS
 #define THREADS 2
 #endif
-#ifndef THREAD_ROWS
-#define THREAD_ROWS 32
+#ifndef TASK_ROWS
+#define TASK_ROWS 32
 #endif
 
 namespace {
 
-// Runs a job on several threads at once: run(n, job) calls job(0) to job(n - 1), the first on the caller's.
+// Threads that stay between calls. Each looks for work for a while before it sleeps: calls often follow each
+// other.
 class Crew {
  public:
   Crew() {
     for (int i = 1; i < THREADS; ++i) threads_.emplace_back([this, i] { serve(i); });
   }
   ~Crew() {
-    {
-      const std::lock_guard lock(mutex_);
-      over_ = true;
-    }
-    changed_.notify_all();
+    over_ = true;
+    call();
     for (std::thread& thread : threads_) thread.join();
   }
 
-  void run(int count, const std::function<void(int)>& job) {
-    if (count > 1) {
-      const std::lock_guard lock(mutex_);
-      job_ = &job;
-      count_ = count;
-      left_ = count - 1;
-      ++round_;
-    }
-    if (count > 1) changed_.notify_all();
+  // job(i) on the caller's thread (i = 0) and on those that come before it is done there; returns when all
+  // have left.
+  void run(const std::function<void(int)>& job) {
+    job_ = &job;
+    open_ = true;
+    call();
     job(0);
-    if (count <= 1) return;
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return left_ == 0; });
+    open_ = false;
+    while (inside_ > 0) std::this_thread::yield();
   }
 
  private:
+  void call() {
+    ++round_;
+    round_.notify_all();
+  }
+
   void serve(int index) {
-    long seen = 0;
-    std::unique_lock lock(mutex_);
-    while (true) {
-      changed_.wait(lock, [&] { return over_ || round_ != seen; });
+    constexpr auto kPatience = std::chrono::microseconds(100);
+    for (int seen = 0;; seen = round_) {
+      const auto end = std::chrono::steady_clock::now() + kPatience;
+      while (round_ == seen && std::chrono::steady_clock::now() < end) {
+      }
+      round_.wait(seen);
       if (over_) return;
-      seen = round_;
-      if (index >= count_) continue;
-      const auto* job = job_;
-      lock.unlock();
-      (*job)(index);
-      lock.lock();
-      if (--left_ == 0) changed_.notify_all();
+      ++inside_;  // before the look at open_: run() shuts first and counts then
+      if (open_) (*job_)(index);
+      --inside_;
     }
   }
 
   std::vector<std::thread> threads_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  const std::function<void(int)>* job_ = nullptr;
-  int count_ = 0, left_ = 0;
-  long round_ = 0;
-  bool over_ = false;
+  std::atomic<const std::function<void(int)>*> job_ = nullptr;
+  std::atomic<int> round_ = 0, inside_ = 0;
+  std::atomic<bool> open_ = false, over_ = false;
 };
 
 }  // namespace
@@ -78,18 +72,20 @@ class Crew {
 int attention(const float* q, const float* k, const float* v, float* out, int B, int H, int S, int D) {
   if (D != kHeadDim) return 1;
   static Crew crew;
-  static tiles::Scratch scratch[THREADS];
-  const int all = B * H * S;  // rows of all heads, dealt in equal parts
-  const int count = std::max(1, std::min(THREADS, all / THREAD_ROWS));
-  crew.run(count, [&](int thread) {
-    const long first = static_cast<long>(all) * thread / count,
-               end = static_cast<long>(all) * (thread + 1) / count;
-    for (long row = first; row < end;) {
-      const int head = static_cast<int>(row / S), from = static_cast<int>(row % S);
-      const int to = static_cast<int>(std::min<long>(S, end - static_cast<long>(head) * S));
-      tiles::attend(head_of(q, k, v, out, S, head), from, to, scratch[thread]);
-      row = static_cast<long>(head) * S + to;
+  static tiles::Scratch scratch[THREADS];  // calls come one at a time
+  const int tasks_of_head = (S + TASK_ROWS - 1) / TASK_ROWS;
+  const int tasks = B * H * tasks_of_head;
+  std::atomic<int> next = 0;
+  const std::function<void(int)> work = [&](int thread) {
+    int begun = -1;  // head
+    for (int task = next++; task < tasks; task = next++) {
+      const int index = task / tasks_of_head, first = task % tasks_of_head * TASK_ROWS;
+      const Head head = head_of(q, k, v, out, S, index);
+      if (index != begun) tiles::begin(head, scratch[thread]);
+      begun = index;
+      tiles::attend(head, first, std::min(S, first + TASK_ROWS), scratch[thread]);
     }
-  });
+  };
+  tasks == 1 ? work(0) : crew.run(work);
   return 0;
 }

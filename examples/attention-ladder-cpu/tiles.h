@@ -60,22 +60,20 @@ inline Floats exp2(Floats x) {
   return whole > -126 ? reinterpret_cast<Floats>(scaled) : Floats{};
 }
 
+inline int padded_keys(int S) { return (S + kKeys - 1) / kKeys * kKeys; }
+
 // What a thread needs beside inputs and outputs; grows to the longest problem and stays.
 struct Scratch {
   std::vector<float> turned;  // K of one head in tiles of kKeys keys, each [D][kKeys]
   std::vector<float> weight;  // [TILE_ROWS][keys]
-
-  int prepare(int S) {
-    const int keys = (S + kKeys - 1) / kKeys * kKeys;
-    turned.resize(static_cast<std::size_t>(keys) * kHeadDim);
-    weight.resize(static_cast<std::size_t>(keys) * TILE_ROWS);
-    return keys;
-  }
 };
 
-inline void turn_keys(const Head& head, int keys, std::vector<float>& turned) {
+inline void begin(const Head& head, Scratch& scratch) {
+  const int keys = padded_keys(head.rows);
+  scratch.turned.resize(static_cast<std::size_t>(keys) * kHeadDim);
+  scratch.weight.resize(static_cast<std::size_t>(keys) * TILE_ROWS);
   for (int first = 0; first < keys; first += kKeys) {
-    float* tile = turned.data() + static_cast<std::size_t>(first) * kHeadDim;
+    float* tile = scratch.turned.data() + static_cast<std::size_t>(first) * kHeadDim;
     for (int key = 0; key < kKeys; ++key) {
       const int row = std::min(first + key, head.rows - 1);  // past the last: scores that are not used
       const float* from = head.k + static_cast<std::size_t>(row) * kHeadDim;
@@ -156,11 +154,9 @@ inline void attend_rows(const Head& head, int first, int end, int keys, Scratch&
   }
 }
 
-// Rows [first, end) of one head.
+// Rows [first, end) of one head. `scratch` was prepared for the head by begin().
 inline void attend(const Head& head, int first, int end, Scratch& scratch) {
-  if (first >= end) return;
-  const int keys = scratch.prepare(head.rows);
-  turn_keys(head, keys, scratch.turned);
+  const int keys = padded_keys(head.rows);
   for (int row = first; row < end; row += TILE_ROWS) attend_rows(head, row, end, keys, scratch);
 }
 
