@@ -175,7 +175,8 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, std::
                    .pack = pack,
                    .reason = reason};
   set_grid(plan, p, spec);
-  plan.blocks = std::min(plan.tiles, static_cast<unsigned>(spec.sms));
+  const bool stays = tuning.blocks_per_sm == 1;  // or there is a block for every tile
+  plan.blocks = stays ? std::min(plan.tiles, static_cast<unsigned>(spec.sms)) : plan.tiles;
   order_hopper_tiles(plan, p, spec);
   return plan;
 }
