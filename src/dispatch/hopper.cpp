@@ -4,13 +4,12 @@
 #include <algorithm>
 
 #include "kernels/hopper_forward/spec.h"
+#include "numeric/ceil_div.h"
 
 namespace flashmoe::dispatch {
 namespace {
 
 namespace hopper = kernels::hopper_forward;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t tiles(const ForwardProblem& p, int pack, int tile_q) {
   return p.batch * (p.q_heads / pack) * ceil_div(p.q_rows * pack, tile_q);
