@@ -116,6 +116,18 @@ std::vector<std::string> StrictTable::texts(std::string_view key) {
   return result;
 }
 
+std::string StrictTable::text_or_number(std::string_view key) {
+  const toml::node* node = find(key);
+  if (node != nullptr && node->is_integer()) return std::to_string(*node->value<std::int64_t>());
+  if (node != nullptr && node->is_number()) return fmt::format("{:g}", *node->value<double>());
+  return text(key).value_or("");
+}
+
+bool StrictTable::is_table(std::string_view key) const {
+  const toml::node* node = table_->get(key);
+  return node != nullptr && node->is_table();
+}
+
 std::optional<StrictTable> StrictTable::table(std::string_view key) {
   const toml::node* node = find(key);
   if (node == nullptr) return std::nullopt;
