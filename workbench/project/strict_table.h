@@ -16,7 +16,9 @@ namespace dent {
 
 class StrictTable {
  public:
-  StrictTable(const toml::table& table, std::string where) : table_(&table), where_(std::move(where)) {}
+  // `where`: the path of keys to this table, with a dot behind it; `file`: for messages.
+  StrictTable(const toml::table& table, std::string where, std::string file = "dent.toml")
+      : table_(&table), where_(std::move(where)), file_(std::move(file)) {}
 
   bool has(std::string_view key);
   std::optional<std::string> text(
@@ -41,6 +43,7 @@ class StrictTable {
 
   const toml::table* table_;
   std::string where_;
+  std::string file_;
   std::set<std::string, std::less<>> asked_;
 };
 
