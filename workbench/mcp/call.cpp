@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -54,34 +55,38 @@ class Progress {
       int done = 0, of = 0;
       if (std::sscanf(line.c_str(), "[%d/%d]", &done, &of) != 2) continue;
       const bool ended = line.find(" s  ") != std::string::npos;  // else a sign of life within the step
-      done_ = ended ? done : done - 1;
-      of_ = of;
-      doing_ = line.substr(line.find(']') + 1);
-      doing_.erase(0, doing_.find_first_not_of(' '));
-      fresh_ = true;
+      stepped_ = Clock::now();
+      tell(ended ? done : done - 1, of, words(line.substr(line.find(']') + 1)));
     }
     const auto now = Clock::now();
-    if (!fresh_ && now - told_ < kBeat) return;
-    const double within =
-        fresh_ ? 0 : 1 - 1 / (1 + seconds(now - stepped_) / 10);  // grows, and never reaches 1
-    if (fresh_) stepped_ = now;
-    told_ = now;
-    fresh_ = false;
-    const double share = std::max(last_, done_ + within);  // may only grow
-    if (share <= last_ && last_ > 0) return;
-    last_ = share;
-    report_(share, of_, doing_.empty() ? fmt::format("{:.0f} s", seconds(now - began_)) : doing_);
+    if (now - told_ < kBeat) return;
+    const double within = 1 - 1 / (1 + seconds(now - stepped_) / 10);  // grows, and never reaches 1
+    tell(done_ + within, of_, fmt::format("{:.0f} s so far", seconds(now - began_)));
   }
 
  private:
   static double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
+  static std::string words(const std::string& line) {  // one space between them
+    std::istringstream stream(line);
+    std::string text;
+    for (std::string word; stream >> word;) text += (text.empty() ? "" : " ") + word;
+    return text;
+  }
+
+  void tell(double done, double of, const std::string& doing) {
+    if (done <= last_) return;  // may only grow
+    last_ = done;
+    done_ = std::floor(done);
+    of_ = of;
+    told_ = Clock::now();
+    report_(done, of, doing);
+  }
+
   fs::path log_;
   const Report& report_;
   std::streamoff read_ = 0;
   double done_ = 0, of_ = 0, last_ = 0;
-  std::string doing_;
-  bool fresh_ = false;
   Clock::time_point began_ = Clock::now(), stepped_ = began_, told_ = began_;
 };
 
