@@ -36,7 +36,8 @@ Spec ask(int device) {
   spec.blocks_per_sm = attribute(cudaDevAttrMaxBlocksPerMultiprocessor);
   spec.l2_bytes = attribute(cudaDevAttrL2CacheSize);
 #ifdef FLASHMOE_BUILT_FOR_SM90A
-  if (spec.arch == 90) spec.max_cluster = 8;  // on other GPUs, and in other builds, kernels with clusters have no code
+  if (spec.arch == 90)
+    spec.max_cluster = 8;  // on other GPUs, and in other builds, kernels with clusters have no code
 #endif
   return spec;
 }

@@ -14,11 +14,7 @@ constexpr double kSlack = 1.05;  // boost clocks
 }  // namespace
 
 std::optional<Peaks> gpu_peaks(std::string_view name) {
-  const flashmoe::device::Spec* best = nullptr;
-  for (const auto& spec : flashmoe::device::known()) {
-    if (name.find(spec.name) == std::string_view::npos) continue;
-    if (best == nullptr || spec.name.size() > best->name.size()) best = &spec;  // an L40S is no L4
-  }
+  const flashmoe::device::Spec* best = flashmoe::device::recognise(name);
   if (best == nullptr) return std::nullopt;
   return Peaks{std::string(best->name), 1000 * best->tflops_16bit, best->bandwidth_gbs, "table"};
 }

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include "dispatch/predict.h"
+
+#include <algorithm>
+
+#include "kernels/decode_forward/spec.h"
+#include "kernels/hopper_forward/spec.h"
+
+namespace flashmoe::dispatch {
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Key tiles that one head's row of query tiles goes through, in all and at most.
+struct KeyTiles {
+  double sum = 0, most = 0;
+};
+
+KeyTiles key_tiles(const ForwardPlan& plan, const ForwardProblem& p) {
+  KeyTiles tiles;
+  const int64_t rows = p.q_rows * plan.pack;
+  const int64_t in_row = ceil_div(p.kv_rows, plan.tile_kv);
+  const int64_t count = ceil_div(rows, plan.tile_q);
+  if (p.mask == Mask::none) return {static_cast<double>(count * in_row), static_cast<double>(in_row)};
+  for (int64_t tile = 0; tile < count; ++tile) {
+    const int64_t last = std::min(rows, (tile + 1) * plan.tile_q) - 1;
+    const auto seen = static_cast<double>(ceil_div(p.visible_keys(last / plan.pack), plan.tile_kv));
+    tiles.sum += seen;
+    tiles.most = std::max(tiles.most, seen);
+  }
+  return tiles;
+}
+
+device::Launch launch_of(const ForwardPlan& plan, const ForwardProblem& p, const KeyTiles& keys) {
+  device::Launch launch;
+  launch.ctas = int64_t{plan.blocks} * plan.num_splits * plan.cluster;
+  launch.block = {.threads = plan.threads, .registers = registers_of(plan), .smem_bytes = plan.smem_bytes};
+  launch.cluster = plan.cluster;
+  launch.items = int64_t{plan.tiles} * plan.num_splits * plan.cluster;
+  const double mean = keys.sum / static_cast<double>(ceil_div(p.q_rows * plan.pack, plan.tile_q));
+  if (plan.last_first && mean > 0) launch.largest = std::max(1.0, keys.most / mean);
+  launch.launches = plan.num_splits > 1 ? 2 : 1;
+  return launch;
+}
+
+// Counted as the kernels work: whole tiles, masked blocks left out.
+device::Work work_of(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec,
+                     const KeyTiles& keys, Cache cache) {
+  device::Work work;
+  const auto heads = static_cast<double>(p.batch * p.q_heads / plan.pack);
+  const double scores = heads * keys.sum * plan.tile_q * plan.tile_kv;
+  const double flops = 4 * scores * plan.head_dim;
+  (plan.kernel == ForwardKernel::naive ? work.fp32_flops : work.matrix_flops) = flops;
+  work.exps = scores;
+  const auto element = static_cast<double>(element_bytes(p.dtype));
+  const auto dim = static_cast<double>(p.head_dim);
+  const double q_and_out = 2 * static_cast<double>(p.batch * p.q_heads * p.q_rows) * dim * element;
+  const double k_and_v = 2 * static_cast<double>(p.batch * p.kv_heads * p.kv_rows) * dim * element;
+  const double partials = 2 * static_cast<double>(plan.workspace_bytes);
+  work.l2_bytes = q_and_out + partials + 2 * heads * keys.sum * plan.tile_kv * dim * element;
+  const double compulsory = q_and_out + k_and_v;
+  const bool fits = compulsory + partials <= static_cast<double>(spec.l2_bytes) * 2 / 3;
+  work.dram_bytes = cache == Cache::warm && fits ? 0 : compulsory + (fits ? 0 : partials);
+  return work;
+}
+
+int ampere_registers(const ForwardPlan& plan) {
+  if (!plan.aligned) return plan.head_dim <= 64 ? 120 : plan.head_dim <= 128 ? 172 : 248;
+  switch (plan.head_dim) {
+    case 32:
+      return 191;
+    case 96:
+      return 210;
+    case 192:
+      return 219;
+    case 256:
+      return 246;
+    default:
+      return 255;
+  }
+}
+
+// small_forward has a form without bounds to look at, with 392 instead of 656 instructions.
+bool plain_small(const ForwardPlan& plan, const ForwardProblem& p) {
+  return p.mask == Mask::none && p.group() == 1 && p.kv_rows == plan.tile_kv && p.head_dim == plan.head_dim;
+}
+
+// Constants from docs/results/attention_hopper_h200.json and attention_gpu_h200.json; docs/predict.md shows
+// how they were found and how well they do.
+device::Manner manner_of(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
+  device::Manner manner;
+  // Measured on an H200; elsewhere the same constants are a carried-over guess.
+  manner.spread = spec.arch == 90 ? 1.25 : 1.6;
+  switch (plan.kernel) {
+    case ForwardKernel::hopper_forward:
+      manner.tensor = 0.92;
+      manner.exp_exposed = 0.7;
+      break;
+    case ForwardKernel::ampere_forward: {
+      // mma.sync reaches about 63 % of what wgmma does on Hopper, and all there is on the others. With 16
+      // rows a warp, shared memory is as busy as the tensor cores.
+      const double pipe = spec.arch == 90 ? 0.63 : 1;
+      const double rows_per_warp = plan.tile_q * 32.0 / plan.threads;
+      manner.tensor = pipe * 0.6 * (rows_per_warp < 32 ? 0.67 : 1);
+      manner.exp_exposed = 0.8;
+      manner.memory_exposed = 0.75;  // half the threads load, and a CTA's first tile waits for all of it
+      break;
+    }
+    case ForwardKernel::small_forward:
+      manner.sm_l2_gbs = 82;  // four warps have less in flight
+      manner.start_cycles = plain_small(plan, p) ? 1800 : 2400;
+      manner.item_cycles = 0;
+      break;
+    case ForwardKernel::decode_forward:
+      manner.start_cycles = 4200;  // a cluster's launch, two merges
+      manner.item_cycles = 0;
+      break;
+    case ForwardKernel::naive:
+      manner.fp32 = 0.3;
+      manner.exp_exposed = 1;
+      manner.spread = 2;
+      break;
+  }
+  return manner;
+}
+
+}  // namespace
+
+int registers_of(const ForwardPlan& plan) {
+  switch (plan.kernel) {
+    case ForwardKernel::naive:
+      return plan.head_dim <= 64 ? 113 : plan.head_dim <= 128 ? 128 : 236;
+    case ForwardKernel::ampere_forward:
+      return ampere_registers(plan);
+    case ForwardKernel::hopper_forward:
+      return plan.threads == 512 ? 128 : 168;
+    case ForwardKernel::small_forward:
+      return 139;
+    case ForwardKernel::decode_forward: {
+      const auto& tuning = kernels::decode::kTunings[plan.tuning];
+      return std::min(255, 65536 / (tuning.threads() * tuning.blocks_per_sm) / 8 * 8);
+    }
+  }
+  return 0;
+}
+
+Forecast predict_forward(const ForwardPlan& plan, const ForwardProblem& problem, const device::Spec& spec,
+                         Cache cache) {
+  const KeyTiles keys = key_tiles(plan, problem);
+  Forecast f;
+  f.launch = launch_of(plan, problem, keys);
+  f.work = work_of(plan, problem, spec, keys, cache);
+  f.manner = manner_of(plan, problem, spec);
+  f.prediction = device::predict(spec, f.launch, f.work, f.manner);
+  return f;
+}
+
+Forecast predict_with_splits(const ForwardPlan& plan, const ForwardProblem& problem, const device::Spec& spec,
+                             int splits, Cache cache) {
+  ForwardPlan split = plan;
+  split.num_splits = plan.num_splits * splits;
+  const int64_t rows = problem.batch * problem.q_heads * problem.q_rows;
+  split.workspace_bytes =
+      static_cast<std::size_t>(split.num_splits * rows * (plan.head_dim + 1)) * sizeof(float);
+  return predict_forward(split, problem, spec, cache);
+}
+
+}  // namespace flashmoe::dispatch
