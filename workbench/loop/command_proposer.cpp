@@ -91,6 +91,11 @@ std::string first_of(const std::vector<std::string>& list) {
 
 }  // namespace
 
+std::vector<fs::path> files_of_dent() {
+  const Resources own = find_resources();
+  return {fs::read_symlink("/proc/self/exe"), own.native_worker, own.oracle, own.python_worker, own.include};
+}
+
 Proposal proposal_from_answer(const json& answer) {
   Proposal proposal;
   const auto inner = answer.find("hypothesis");
@@ -129,8 +134,9 @@ struct CommandProposer::Ran {
   double seconds = 0;
 };
 
-CommandProposer::CommandProposer(std::string command, CommandLimits limits, fs::path scratch)
-    : command_(std::move(command)), limits_(limits), scratch_(std::move(scratch)) {
+CommandProposer::CommandProposer(std::string command, CommandLimits limits, fs::path scratch,
+                                 std::vector<fs::path> own)
+    : command_(std::move(command)), limits_(limits), scratch_(std::move(scratch)), own_(std::move(own)) {
   fs::create_directories(scratch_);
   adopt_orphans();
 }
@@ -160,12 +166,7 @@ void CommandProposer::protect(const Brief& brief) {
     for (const char* part : {"HEAD", "config", "hooks", "packed-refs", "refs"})
       protected_.protect(repository / part);
   }
-  const Resources own = find_resources();
-  for (const fs::path& file :
-       {fs::read_symlink("/proc/self/exe"), own.native_worker, own.oracle, own.python_worker}) {
-    protected_.protect(file);
-  }
-  protected_.protect(own.include);
+  for (const fs::path& place : own_) protected_.protect(place);
 }
 
 CommandProposer::Ran CommandProposer::run(const Brief& brief) {

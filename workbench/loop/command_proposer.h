@@ -30,8 +30,9 @@ struct CommandLimits {
 class CommandProposer : public Proposer {
  public:
   // `command`: for /bin/sh. `scratch`: a folder for brief, answer and what it prints, outside of the
-  // worktree.
-  CommandProposer(std::string command, CommandLimits limits, std::filesystem::path scratch);
+  // worktree. `own`: files and folders that it may not touch, beside those that the brief leads to.
+  CommandProposer(std::string command, CommandLimits limits, std::filesystem::path scratch,
+                  std::vector<std::filesystem::path> own);
 
   std::string_view name() const override { return "command"; }
   std::optional<Proposal> propose(const Brief& brief) override;
@@ -44,9 +45,13 @@ class CommandProposer : public Proposer {
   std::string command_;
   CommandLimits limits_;
   std::filesystem::path scratch_;
+  std::vector<std::filesystem::path> own_;
   ProtectedFiles protected_;
   std::filesystem::path protected_for_;  // the worktree that it was set up for
 };
+
+// The programs and files that dent itself consists of.
+std::vector<std::filesystem::path> files_of_dent();
 
 // A proposal made of an answer; what makes no sense is a proposal that is refused, with the reason.
 Proposal proposal_from_answer(const nlohmann::json& answer);
