@@ -12,20 +12,19 @@ namespace dent {
 namespace {
 
 // The file that a Python function lives in, as far as it can be told without running it.
-std::filesystem::path python_file(const Project& project, const std::string& function) {
-  std::string module = function.substr(0, function.find(':'));
+std::filesystem::path python_file(const Project& project, const Kernel& kernel) {
+  std::string module = kernel.python.substr(0, kernel.python.find(':'));
   for (char& c : module) c = c == '.' ? '/' : c;
-  return project.directory / (module + ".py");
+  return (kernel.directory.empty() ? project.directory : kernel.directory) / (module + ".py");
 }
 
 }  // namespace
 
-GateResult BuildGate::run(const Progress& progress) {
+GateResult BuildGate::run(const Kernel& kernel, const Progress& progress) {
   const Project& project = workshop_.project();
-  const Kernel& kernel = project.kernel;
   progress(0, "building " + kernel.name);
   if (!kernel.python.empty()) {
-    const auto file = python_file(project, kernel.python);
+    const auto file = python_file(project, kernel);
     const std::string hash = sha256_of_file(file);
     GateResult result = hash.empty() ? failed(Cause::build, file.string() + " can't be read")
                                      : passed("nothing to compile: " + kernel.python);

@@ -57,6 +57,7 @@ struct PerformanceRules {
   double profile_below = 1.0;     // profile before going on
   bool flush = true;              // caches
   double baseline_within = 0.10;  // of the recorded baseline, else the session stops
+  double alpha = 0.05;            // chance that an interval misses; not a key of the manifest
 };
 
 // Something about a kernel that can be set to one of several values, and changes its speed, never its result.
