@@ -98,9 +98,10 @@ device::Manner manner_of(const ForwardPlan& plan, const ForwardProblem& p, const
       manner.exp_exposed = 0.7;
       break;
     case ForwardKernel::ampere_forward: {
-      // mma.sync reaches about 63 % of what wgmma does on Hopper, and all there is on the others. With 16
-      // rows a warp, shared memory is as busy as the tensor cores.
-      const double pipe = spec.arch == 90 ? 0.63 : 1;
+      // mma.sync reaches about 63 % of what wgmma does on Hopper, is taken to be no faster per SM on
+      // Blackwell, and is all there is on the others. With 16 rows a warp, shared memory is as busy as the
+      // tensor cores.
+      const double pipe = spec.arch >= 100 ? 0.3 : spec.arch >= 90 ? 0.63 : 1;
       const double rows_per_warp = plan.tile_q * 32.0 / plan.threads;
       manner.tensor = pipe * 0.6 * (rows_per_warp < 32 ? 0.67 : 1);
       manner.exp_exposed = 0.8;

@@ -83,6 +83,20 @@ std::string gpu_name_here() {
   return answer ? answer->substr(0, answer->find('\n')) : "";
 }
 
+namespace {
+// What was measured on a GPU of the table, whatever its driver called it.
+std::optional<nlohmann::json> measurement_of(const device::Spec& spec) {
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(measurements_folder(), none)) {
+    if (entry.path().extension() != ".json") continue;
+    const auto measurement = read(entry.path());
+    const device::Spec* measured = device::recognise(measurement->at("name").get<std::string>());
+    if (measured != nullptr && measured->name == spec.name) return measurement;
+  }
+  return std::nullopt;
+}
+}  // namespace
+
 device::Spec spec_from(const nlohmann::json& measurement) {
   const std::string name = measurement.at("name").get<std::string>();
   device::Spec spec;
@@ -114,9 +128,7 @@ device::Spec gpu_called(const std::string& name) {
   if (name != "here") {
     try {
       device::Spec spec = device::find(name);
-      // Measurements count for the GPU that they were made on.
-      if (const auto measurement = stored_measurement(std::string("NVIDIA ") + std::string(spec.name)))
-        apply(spec, *measurement);
+      if (const auto measurement = measurement_of(spec)) apply(spec, *measurement);
       return spec;
     } catch (const flashmoe::Error& error) {
       if (const auto measurement = stored_measurement(name)) return spec_from(*measurement);

@@ -39,7 +39,7 @@ std::string key_of(device::Unit unit) {
 std::string forecast_text(const Forecast& f) {
   const device::Prediction& p = f.prediction;
   std::string text = device::headline(p, f.gpu) + "\n";
-  text += fmt::format("  {}: {}, {}\n", f.title, f.kernel, f.detail);
+  text += fmt::format("  {}{}, {}\n", f.title == f.kernel ? "" : f.title + ": ", f.kernel, f.detail);
   if (!f.why.empty()) text += fmt::format("  {:<11}{}\n", "because", f.why);
   const double at_once = static_cast<double>(p.ctas) / p.waves;
   text += fmt::format("  {:<11}{:.2f} ({} CTAs, {:.0f} run at once)", "waves", p.waves, p.ctas, at_once);
