@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "operators/problem.h"
+#include "project/launch_rule.h"
 
 namespace dent {
 
@@ -27,6 +28,7 @@ struct Kernel {
   std::string library;
   std::string python;  // "module:function"
   DeviceKind device = DeviceKind::cpu;
+  LaunchRule launch;  // may be empty
 };
 
 struct Limits {
