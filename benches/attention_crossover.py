@@ -81,8 +81,8 @@ def main():
         print(f"H={heads} Sq={rows} Skv={keys} D={head_dim}{' causal' if causal else ''}: {times} us"
               f"  -> {result['chosen']}, loss {result['loss']:.2f}", flush=True)
     worst = max(results, key=lambda r: r["loss"])
-    mean = harness.geometric_mean([r["loss"] for r in results]) if hasattr(harness, "geometric_mean") else None
-    print(f"worst loss {worst['loss']:.2f} at {worst['shape']}" + (f", mean {mean:.3f}" if mean else ""))
+    mean = harness.geometric_mean([r["loss"] for r in results])
+    print(f"worst loss {worst['loss']:.2f} at {worst['shape']}, mean {mean:.3f}")
     if options.json:
         harness.save_json(options.json, {"kind": "attention_crossover", "gpu": torch.cuda.get_device_name(),
                                          "torch": torch.__version__, "results": results})
