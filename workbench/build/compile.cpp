@@ -56,7 +56,11 @@ bool names_architecture(const std::vector<std::string>& flags) {
 class Build {
  public:
   Build(const Project& project, const Kernel& kernel, const BuildOptions& options)
-      : project_(project), kernel_(kernel), options_(options), folder_(options.folder / kernel.name) {
+      : project_(project),
+        kernel_(kernel),
+        options_(options),
+        home_(kernel.directory.empty() ? project.directory : kernel.directory),
+        folder_(options.folder / kernel.name) {
     fs::create_directories(folder_);
     built_.library = folder_ / "kernel.so";
     built_.entry = is_declaration(kernel.entry) ? kGlueEntry : kernel.entry;
@@ -74,8 +78,7 @@ class Build {
   void compile_sources() {
     const bool cuda = kernel_.device == DeviceKind::cuda;
     std::vector<std::string> sources;
-    for (const std::string& source : kernel_.sources)
-      sources.push_back((project_.directory / source).lexically_normal());
+    for (const std::string& source : kernel_.sources) sources.push_back((home_ / source).lexically_normal());
     if (is_declaration(kernel_.entry)) {
       const fs::path glue = folder_ / (cuda ? "dent_entry.cu" : "dent_entry.cpp");
       const std::string text = glue_source(kernel_.entry, project_.op, project_.shapes.front(), cuda);
@@ -93,9 +96,10 @@ class Build {
       std::vector<std::string> command = tools.compile;
       command.push_back("-I" + options_.include.string());
       for (const std::string& folder : kernel_.include) {
-        command.push_back("-I" + (project_.directory / folder).lexically_normal().string());
+        command.push_back("-I" + found(folder).string());
       }
       append(command, kernel_.flags);
+      for (const auto& [macro, value] : kernel_.defines) command.push_back("-D" + macro + "=" + value);
       append(command, options_.extra_flags);
       append(command, {"-MMD", "-MF", object.string() + ".d", "-c", sources[i], "-o", object.string()});
       commands.push_back(std::move(command));
@@ -120,8 +124,10 @@ class Build {
   }
 
   void run_command() {
-    const fs::path made = (project_.directory / kernel_.library).lexically_normal();
-    if (!kernel_.build.empty() && !execute({"/bin/sh", "-c", kernel_.build}, {})) return;
+    std::string recipe = kernel_.build;
+    for (const auto& [variable, value] : kernel_.defines) recipe += "\n" + variable + "=" + value;
+    if (!kernel_.build.empty() && !execute({"/bin/sh", "-c", kernel_.build}, kernel_.defines)) return;
+    const fs::path made = found(kernel_.library);
     if (!fs::exists(made)) return fail(fmt::format("the build made no {}", made.string()));
     // What is measured is a copy that no later build can change under us.
     if (sha256_of_file(made) != sha256_of_file(built_.library)) {
@@ -130,14 +136,19 @@ class Build {
       fs::rename(copy, built_.library);
     }
     std::vector<std::string> inputs{made};
-    for (const std::string& source : kernel_.sources)
-      inputs.push_back((project_.directory / source).lexically_normal());
-    finish(std::move(inputs), kernel_.build);
+    for (const std::string& source : kernel_.sources) inputs.push_back((home_ / source).lexically_normal());
+    finish(std::move(inputs), recipe);
+  }
+
+  // A kernel with a folder of its own may still need what only the project's has: a library that git ignores.
+  fs::path found(const std::string& path) const {
+    const fs::path here = (home_ / path).lexically_normal();
+    return fs::exists(here) ? here : (project_.directory / path).lexically_normal();
   }
 
   std::vector<std::string> link_arguments(const std::string& item) const {
     if (item.rfind('-', 0) == 0) return {item};
-    const fs::path file = (project_.directory / item).lexically_normal();
+    const fs::path file = found(item);
     if (file.extension() != ".so") return {file};
     // Found again when it is loaded. nvcc does not take -Wl.
     const std::string folder = file.parent_path().string();
@@ -151,8 +162,8 @@ class Build {
     std::error_code ignored;
     fs::remove(log, ignored);
     const double left = project_.limits.build_seconds - built_.seconds;
-    const Finished finished = dent::run(
-        {.argv = command, .environment = environment, .directory = project_.directory, .log = log}, left);
+    const Finished finished =
+        dent::run({.argv = command, .environment = environment, .directory = home_, .log = log}, left);
     built_.seconds += finished.seconds;
     built_.log += "$ " + joined(command) + "\n" + finished.output;
     built_.how = finished.ending.kind;
@@ -207,6 +218,7 @@ class Build {
   const Project& project_;
   const Kernel& kernel_;
   const BuildOptions& options_;
+  fs::path home_;  // of the kernel
   fs::path folder_;
   std::string recipe_;
   Built built_;

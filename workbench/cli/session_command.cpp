@@ -88,7 +88,7 @@ ExitCode resume_session(const Project& project, const std::string& id, const Com
                 "start a new one: dent run");
   }
   const json& about = content.records.front().data;
-  if (about.at("manifest") != effective_config(project).dump(1)) {
+  if (!same_project(about.at("manifest").get<std::string>(), project)) {
     throw Error(ErrorCode::invalid, "dent.toml has changed since session " + folder.id + " began",
                 "undo the change to go on with it, or start a new one: dent run");
   }

@@ -67,7 +67,9 @@ std::unique_ptr<Worker> Workshop::start(const Kernel& kernel, const std::string&
   WorkerSetup how = setup(role);
   for (const Problem& problem : problems_)
     how.result_bytes = std::max(how.result_bytes, result_bytes(problem));
+  if (!kernel.directory.empty()) how.directory = kernel.directory;
   if (!kernel.python.empty()) {
+    how.environment = kernel.defines;
     how.argv = {python_, "-u", resources_.python_worker};
     how.load = {{"function", kernel.python}, {"device", name(kernel.device)}};
     return std::make_unique<Worker>(std::move(how), pool_.memory());

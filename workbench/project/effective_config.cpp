@@ -75,6 +75,60 @@ json of(const Operator& op) {
   return out;
 }
 
+json of(const std::vector<Shape>& shapes) {
+  json out = json::array();
+  for (const Shape& shape : shapes) {
+    json entry(shape.sizes);
+    entry["name"] = shape.name;
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+template <class T>
+void put(json& out, const char* table, const char* key, const T& value) {
+  if (value != T{}) out[table][key] = value;
+}
+
+void put_loop(json& out, const Project& project) {
+  for (const Tunable& tunable : project.tunables) {
+    json& entry = out["tunables"][tunable.name] = {{"values", tunable.values}, {"start", tunable.start}};
+    if (!tunable.phase.empty()) entry["phase"] = tunable.phase;
+    if (!tunable.about.empty()) entry["about"] = tunable.about;
+  }
+  for (const Variant& variant : project.variants) {
+    json entry = of(variant.kernel);
+    entry["name"] = variant.name;
+    entry["tunables"] = variant.tunables;
+    if (!variant.phase.empty()) entry["phase"] = variant.phase;
+    if (!variant.about.empty()) entry["about"] = variant.about;
+    out["variants"].push_back(std::move(entry));
+  }
+  put(out, "tuned", "variant", project.choice.variant);
+  put(out, "tuned", "tunables", project.choice.tunables);
+  const OptimizeRules& rules = project.optimize;
+  out["optimize"] = {{"min_gain", rules.min_gain},
+                     {"shape_loss", rules.shape_loss},
+                     {"false_keep", rules.false_keep},
+                     {"sanitize_every", rules.sanitize_every},
+                     {"patch_lines", rules.patch_lines}};
+  put(out, "optimize", "target", rules.target);
+  put(out, "optimize", "files", rules.files);
+  put(out, "optimize", "protect", rules.protect);
+  put(out, "optimize", "constraints", rules.constraints);
+  put(out, "optimize", "proposers", rules.proposers);
+  put(out, "optimize", "command", rules.command);
+  if (!rules.command.empty()) out["optimize"]["command_seconds"] = rules.command_seconds;
+  if (!rules.held_out_shapes.empty()) out["optimize"]["held_out_shapes"] = of(rules.held_out_shapes);
+  put(out, "budget", "minutes", project.budget.minutes);
+  put(out, "budget", "device_minutes", project.budget.device_minutes);
+  put(out, "budget", "iterations", project.budget.iterations);
+  put(out, "budget", "usd", project.budget.usd);
+  put(out, "rates", "device_usd_per_hour", project.rates.device_usd_per_hour);
+  put(out, "rates", "agent_usd_per_hour", project.rates.agent_usd_per_hour);
+  put(out, "rates", "engineer_usd_per_hour", project.rates.engineer_usd_per_hour);
+}
+
 }  // namespace
 
 json effective_config(const Project& project) {
@@ -83,11 +137,7 @@ json effective_config(const Project& project) {
            {"kernel", of(project.kernel)},
            {"operator", of(project.op)}};
   for (const Kernel& baseline : project.baselines) out["baseline"][baseline.name] = of(baseline);
-  for (const Shape& shape : project.shapes) {
-    json entry(shape.sizes);
-    entry["name"] = shape.name;
-    out["shapes"].push_back(std::move(entry));
-  }
+  out["shapes"] = of(project.shapes);
   out["correctness"] = {{"seeds", project.correctness.seeds},
                         {"seconds", project.correctness.seconds},
                         {"deterministic", project.correctness.deterministic}};
@@ -104,10 +154,19 @@ json effective_config(const Project& project) {
       {"build_seconds", limits.build_seconds},         {"call_seconds", limits.call_seconds},
       {"load_seconds", limits.load_seconds},           {"memory_gib", limits.memory_gib},
       {"preflight_seconds", limits.preflight_seconds}, {"sanitize_seconds", limits.sanitize_seconds}};
-  if (project.budget_minutes > 0) out["budget"] = {{"minutes", project.budget_minutes}};
   if (!project.python.empty()) out["interpreter"] = project.python;
-  for (const auto& [macro, values] : project.tunables) out["tunables"][macro] = values;
+  put_loop(out, project);
   return out;
+}
+
+bool same_project(const std::string& recorded_config, const Project& project) {
+  json then = json::parse(recorded_config, nullptr, false), now = effective_config(project);
+  if (!then.is_object()) return false;
+  for (const char* may_change : {"budget", "rates"}) {
+    then.erase(may_change);
+    now.erase(may_change);
+  }
+  return then == now;
 }
 
 }  // namespace dent

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "operators/problem.h"
@@ -18,17 +20,20 @@ inline const char* name(DeviceKind kind) { return kind == DeviceKind::cuda ? "cu
 // Something to build and run: the candidate, or what it is compared with. Exactly one of `sources`, `library`
 // and `python` says where it comes from.
 struct Kernel {
-  std::string name;
-  std::vector<std::string> sources;  // compiled by dent: g++, or nvcc when one ends in .cu
-  std::string entry;  // of dent/kernel.h; or a C++ declaration, for which dent writes the entry
-  std::vector<std::string> flags;
-  std::vector<std::string> include;  // folders
-  std::vector<std::string> link;     // files and -l options
-  std::string build;                 // a shell command that makes `library`
-  std::string library;
-  std::string python;  // "module:function"
+  std::string name{};
+  std::vector<std::string> sources{};  // compiled by dent: g++, or nvcc when one ends in .cu
+  std::string entry{};  // of dent/kernel.h; or a C++ declaration, for which dent writes the entry
+  std::vector<std::string> flags{};
+  std::vector<std::string> include{};  // folders
+  std::vector<std::string> link{};     // files and -l options
+  std::string build{};                 // a shell command that makes `library`
+  std::string library{};
+  std::string python{};  // "module:function"
   DeviceKind device = DeviceKind::cpu;
-  LaunchRule launch;  // may be empty
+  std::filesystem::path directory{};  // that its paths are relative to; empty: the project's
+  // What it is built with: macros for sources, environment for a build command and for Python.
+  std::vector<std::pair<std::string, std::string>> defines{};
+  LaunchRule launch{};  // may be empty
 };
 
 struct Limits {
@@ -56,6 +61,60 @@ struct PerformanceRules {
   double baseline_within = 0.10;  // of the recorded baseline, else the session stops
 };
 
+// Something about a kernel that can be set to one of several values, and changes its speed, never its result.
+struct Tunable {
+  std::string name;                 // of the macro or variable
+  std::vector<std::string> values;  // all that are accepted, in order
+  std::string start;                // what holds before anything is tuned
+  std::string phase{};              // of the loop in which it matters; empty: tuning
+  std::string about{};              // one line, for people
+};
+
+// A kernel that computes the same in another way: a rung of a ladder.
+struct Variant {
+  std::string name;
+  Kernel kernel;
+  std::string phase{};
+  std::string about{};
+  std::vector<std::string> tunables{};  // that it reads
+};
+
+// Which rung, and what its tunables are set to. A kept choice is in the file tuned.toml beside the manifest.
+struct Choice {
+  std::string variant;                          // empty: [kernel] itself
+  std::map<std::string, std::string> tunables;  // those that differ from their start
+  bool operator==(const Choice&) const = default;
+};
+
+struct OptimizeRules {
+  double target = 0;                       // times the baseline's speed; 0: as far as it goes
+  double min_gain = 0.01;                  // that a change must bring to be kept
+  double shape_loss = 0.02;                // that no shape may lose, however good the mean
+  double false_keep = 0.01;                // chance that a whole loop keeps anything that is no improvement
+  int sanitize_every = 5;                  // iterations
+  int patch_lines = 400;                   // changed by one candidate, at most
+  std::vector<std::string> files{};        // that a source change may touch; empty: the kernel's own sources
+  std::vector<std::string> protect{};      // that nobody may touch, beyond manifest, baselines and reference
+  std::vector<std::string> constraints{};  // over tunables and sizes: "TILE*TILE*4 <= 32768"
+  std::vector<std::string> proposers{};    // in order; empty: those that have something to propose
+  std::string command{};                   // of the command proposer
+  double command_seconds = 600;
+  std::vector<Shape> held_out_shapes{};  // that no proposer sees; empty: derived from the shapes
+};
+
+struct Budget {  // 0: no limit
+  double minutes = 0;
+  double device_minutes = 0;
+  int iterations = 0;
+  double usd = 0;
+};
+
+struct Rates {  // 0: costs nothing
+  double device_usd_per_hour = 0;
+  double agent_usd_per_hour = 0;
+  double engineer_usd_per_hour = 0;
+};
+
 struct Project {
   std::filesystem::path directory;
   std::string name;
@@ -67,8 +126,13 @@ struct Project {
   CorrectnessRules correctness;
   PerformanceRules performance;
   Limits limits;
-  double budget_minutes = 0;                                               // 0: none
-  std::vector<std::pair<std::string, std::vector<std::string>>> tunables;  // macro -> values to try
+  Budget budget;
+  Rates rates;
+  std::vector<Tunable> tunables;
+  std::vector<Variant> variants;  // beyond [kernel]
+  Kernel first_rung;              // [kernel] as written
+  Choice choice;                  // that `kernel` is built with
+  OptimizeRules optimize;
 };
 
 }  // namespace dent

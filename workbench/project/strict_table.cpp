@@ -72,7 +72,7 @@ const toml::node* StrictTable::find(std::string_view key) {
 void StrictTable::fail(std::string_view key, const std::string& why, const std::string& remedy) const {
   const toml::node* node = table_->get(key);
   const auto line = node != nullptr ? node->source().begin.line : table_->source().begin.line;
-  throw Error(ErrorCode::invalid, fmt::format("dent.toml, line {}: {}{}: {}", line, where_, key, why),
+  throw Error(ErrorCode::invalid, fmt::format("{}, line {}: {}{}: {}", file_, line, where_, key, why),
               remedy);
 }
 
@@ -116,11 +116,23 @@ std::vector<std::string> StrictTable::texts(std::string_view key) {
   return result;
 }
 
+std::string StrictTable::text_or_number(std::string_view key) {
+  const toml::node* node = find(key);
+  if (node != nullptr && node->is_integer()) return std::to_string(*node->value<std::int64_t>());
+  if (node != nullptr && node->is_number()) return fmt::format("{:g}", *node->value<double>());
+  return text(key).value_or("");
+}
+
+bool StrictTable::is_table(std::string_view key) const {
+  const toml::node* node = table_->get(key);
+  return node != nullptr && node->is_table();
+}
+
 std::optional<StrictTable> StrictTable::table(std::string_view key) {
   const toml::node* node = find(key);
   if (node == nullptr) return std::nullopt;
   if (!node->is_table()) fail(key, "is " + kind_of(*node) + "; it must be a table");
-  return StrictTable(*node->as_table(), fmt::format("{}{}.", where_, key));
+  return StrictTable(*node->as_table(), fmt::format("{}{}.", where_, key), file_);
 }
 
 std::vector<StrictTable> StrictTable::tables(std::string_view key) {
@@ -130,7 +142,7 @@ std::vector<StrictTable> StrictTable::tables(std::string_view key) {
   if (!node->is_array()) fail(key, "is " + kind_of(*node) + "; it must be a list of tables");
   for (const toml::node& element : *node->as_array()) {
     if (!element.is_table()) fail(key, "holds " + kind_of(element) + "; it must be a list of tables");
-    result.emplace_back(*element.as_table(), fmt::format("{}{}[{}].", where_, key, result.size()));
+    result.emplace_back(*element.as_table(), fmt::format("{}{}[{}].", where_, key, result.size()), file_);
   }
   return result;
 }

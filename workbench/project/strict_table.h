@@ -16,7 +16,9 @@ namespace dent {
 
 class StrictTable {
  public:
-  StrictTable(const toml::table& table, std::string where) : table_(&table), where_(std::move(where)) {}
+  // `where`: the path of keys to this table, with a dot behind it; `file`: for messages.
+  StrictTable(const toml::table& table, std::string where, std::string file = "dent.toml")
+      : table_(&table), where_(std::move(where)), file_(std::move(file)) {}
 
   bool has(std::string_view key);
   std::optional<std::string> text(
@@ -24,6 +26,8 @@ class StrictTable {
   std::optional<double> number(std::string_view key);
   std::optional<bool> flag(std::string_view key);
   std::vector<std::string> texts(std::string_view key);  // a list, or a single string
+  std::string text_or_number(std::string_view key);  // a string or a number, as text
+  bool is_table(std::string_view key) const;
   std::optional<StrictTable> table(std::string_view key);
   std::vector<StrictTable> tables(std::string_view key);  // a list of tables
   std::vector<std::string> keys() const;                  // all, in the order of the file
@@ -39,6 +43,7 @@ class StrictTable {
 
   const toml::table* table_;
   std::string where_;
+  std::string file_;
   std::set<std::string, std::less<>> asked_;
 };
 

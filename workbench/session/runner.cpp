@@ -106,11 +106,11 @@ void Runner::open_session() {
 }
 
 GateResult Runner::perform(const Step& step) {
-  if (project_.budget_minutes > 0 && step.kind != StepKind::report &&
-      spent_seconds() > 60 * project_.budget_minutes) {
+  if (project_.budget.minutes > 0 && step.kind != StepKind::report &&
+      spent_seconds() > 60 * project_.budget.minutes) {
     return failed(Cause::budget,
                   fmt::format("{:.1f} minutes are spent; the budget was {}", spent_seconds() / 60,
-                              project_.budget_minutes),
+                              project_.budget.minutes),
                   "raise budget.minutes in dent.toml and go on: dent resume");
   }
   ledger_.append("begin", {{"step", step.name}});

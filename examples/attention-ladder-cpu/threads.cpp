@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Parallelism: vector.cpp on THREADS cores. Tasks of TASK_ROWS query rows go to whoever is free; a thread
+// that the system has not woken yet delays nobody.
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "tiles.h"
+
+#ifndef THREADS
+#define THREADS 2
+#endif
+#ifndef TASK_ROWS
+#define TASK_ROWS 32
+#endif
+
+namespace {
+
+// Threads that stay between calls. Each looks for work for a while before it sleeps: calls often follow each
+// other.
+class Crew {
+ public:
+  Crew() {
+    for (int i = 1; i < THREADS; ++i) threads_.emplace_back([this, i] { serve(i); });
+  }
+  ~Crew() {
+    over_ = true;
+    call();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  // job(i) on the caller's thread (i = 0) and on those that come before it is done there; returns when all
+  // have left.
+  void run(const std::function<void(int)>& job) {
+    job_ = &job;
+    open_ = true;
+    call();
+    job(0);
+    open_ = false;
+    while (inside_ > 0) std::this_thread::yield();
+  }
+
+ private:
+  void call() {
+    ++round_;
+    round_.notify_all();
+  }
+
+  void serve(int index) {
+    constexpr auto kPatience = std::chrono::microseconds(100);
+    for (int seen = 0;; seen = round_) {
+      const auto end = std::chrono::steady_clock::now() + kPatience;
+      while (round_ == seen && std::chrono::steady_clock::now() < end) {
+      }
+      round_.wait(seen);
+      if (over_) return;
+      ++inside_;  // before the look at open_: run() shuts first and counts then
+      if (open_) (*job_)(index);
+      --inside_;
+    }
+  }
+
+  std::vector<std::thread> threads_;
+  std::atomic<const std::function<void(int)>*> job_ = nullptr;
+  std::atomic<int> round_ = 0, inside_ = 0;
+  std::atomic<bool> open_ = false, over_ = false;
+};
+
+}  // namespace
+
+int attention(const float* q, const float* k, const float* v, float* out, int B, int H, int S, int D) {
+  if (D != kHeadDim) return 1;
+  static Crew crew;
+  static tiles::Scratch scratch[THREADS];  // calls come one at a time
+  const int tasks_of_head = (S + TASK_ROWS - 1) / TASK_ROWS;
+  const int tasks = B * H * tasks_of_head;
+  std::atomic<int> next = 0;
+  const std::function<void(int)> work = [&](int thread) {
+    int begun = -1;  // head
+    for (int task = next++; task < tasks; task = next++) {
+      const int index = task / tasks_of_head, first = task % tasks_of_head * TASK_ROWS;
+      const Head head = head_of(q, k, v, out, S, index);
+      if (index != begun) tiles::begin(head, scratch[thread]);
+      begun = index;
+      tiles::attend(head, first, std::min(S, first + TASK_ROWS), scratch[thread]);
+    }
+  };
+  tasks == 1 ? work(0) : crew.run(work);
+  return 0;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// Attention in tiles of registers, by vectors of LANES floats (the compiler's vector extension, so the same
+// source serves every CPU): TILE_ROWS query rows against TILE_KEYS vectors of keys, then against TILE_COLUMNS
+// vectors of the output.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "problem.h"
+
+#ifndef LANES
+#define LANES 4
+#endif
+#ifndef TILE_ROWS
+#define TILE_ROWS 2
+#endif
+#ifndef TILE_KEYS
+#define TILE_KEYS 2
+#endif
+#ifndef TILE_COLUMNS
+#define TILE_COLUMNS 2
+#endif
+
+namespace tiles {
+
+using Floats = float __attribute__((vector_size(4 * LANES)));
+using Ints = std::int32_t __attribute__((vector_size(4 * LANES)));
+
+constexpr int kKeys = LANES * TILE_KEYS;        // of one tile of scores
+constexpr int kColumns = LANES * TILE_COLUMNS;  // of one tile of the output
+static_assert(kHeadDim % kColumns == 0, "the output's columns are a whole number of tiles");
+
+inline Floats load(const float* from) {
+  Floats x;
+  std::memcpy(&x, from, sizeof x);
+  return x;
+}
+inline void store(float* to, Floats x) { std::memcpy(to, &x, sizeof x); }
+inline Floats all(float x) { return x - Floats{}; }
+inline Floats larger(Floats a, Floats b) { return a > b ? a : b; }
+
+// 2^x for x <= 0: to the whole number below by the exponent's bits, the rest by a polynomial. Within 2 units
+// in the last place; 0 below 2^-125.
+inline Floats exp2(Floats x) {
+  x = larger(x, all(-126));
+  const Ints whole =
+      __builtin_convertvector(x - 0.5F, Ints);  // truncation of what is below 0 rounds to nearest
+  const Floats f = x - __builtin_convertvector(whole, Floats);
+  Floats y = all(1.5353362e-4F);
+  y = y * f + 1.3398874e-3F;
+  y = y * f + 9.6184373e-3F;
+  y = y * f + 5.5503324e-2F;
+  y = y * f + 2.4022647e-1F;
+  y = y * f + 6.9314720e-1F;
+  y = y * f + 1.0F;
+  const Ints scaled = reinterpret_cast<Ints>(y) + (whole << 23);
+  return whole > -126 ? reinterpret_cast<Floats>(scaled) : Floats{};
+}
+
+inline int padded_keys(int S) { return (S + kKeys - 1) / kKeys * kKeys; }
+
+// What a thread needs beside inputs and outputs; grows to the longest problem and stays.
+struct Scratch {
+  std::vector<float> turned;  // K of one head in tiles of kKeys keys, each [D][kKeys]
+  std::vector<float> weight;  // [TILE_ROWS][keys]
+};
+
+inline void begin(const Head& head, Scratch& scratch) {
+  const int keys = padded_keys(head.rows);
+  scratch.turned.resize(static_cast<std::size_t>(keys) * kHeadDim);
+  scratch.weight.resize(static_cast<std::size_t>(keys) * TILE_ROWS);
+  for (int first = 0; first < keys; first += kKeys) {
+    float* tile = scratch.turned.data() + static_cast<std::size_t>(first) * kHeadDim;
+    for (int key = 0; key < kKeys; ++key) {
+      const int row = std::min(first + key, head.rows - 1);  // past the last: scores that are not used
+      const float* from = head.k + static_cast<std::size_t>(row) * kHeadDim;
+      for (int d = 0; d < kHeadDim; ++d) tile[d * kKeys + key] = from[d];
+    }
+  }
+}
+
+// weight = q k^T for TILE_ROWS rows, in units of log2; keys that don't exist get -infinity. `query`: a row
+// each.
+inline void scores(const float* const (&query)[TILE_ROWS], const Head& head, int keys, Scratch& scratch) {
+  const float scale = 1.442695040888963F / std::sqrt(static_cast<float>(kHeadDim));
+  for (int key = 0; key < keys; key += kKeys) {
+    Floats S[TILE_ROWS][TILE_KEYS] = {};
+    const float* k = scratch.turned.data() + static_cast<std::size_t>(key) * kHeadDim;
+    for (int d = 0; d < kHeadDim; ++d, k += kKeys) {
+      Floats column[TILE_KEYS];
+      for (int i = 0; i < TILE_KEYS; ++i) column[i] = load(k + LANES * i);
+      for (int row = 0; row < TILE_ROWS; ++row) {
+        for (int i = 0; i < TILE_KEYS; ++i) S[row][i] += query[row][d] * column[i];
+      }
+    }
+    for (int row = 0; row < TILE_ROWS; ++row) {
+      float* to = &scratch.weight[static_cast<std::size_t>(row) * static_cast<std::size_t>(keys)] + key;
+      for (int i = 0; i < TILE_KEYS; ++i) store(to + LANES * i, S[row][i] * scale);
+    }
+  }
+  for (int row = 0; row < TILE_ROWS; ++row) {
+    float* from = &scratch.weight[static_cast<std::size_t>(row) * static_cast<std::size_t>(keys)];
+    std::fill(from + head.rows, from + keys, -INFINITY);
+  }
+}
+
+// weight = exp2(weight - maximum) of one row; returns the sum.
+inline float softmax(float* weight, int keys) {
+  Floats largest = load(weight);
+  for (int key = LANES; key < keys; key += LANES) largest = larger(largest, load(weight + key));
+  float m = largest[0];
+  for (int i = 1; i < LANES; ++i) m = std::max(m, largest[i]);
+  Floats sums{};
+  for (int key = 0; key < keys; key += LANES) {
+    const Floats p = exp2(load(weight + key) - m);
+    store(weight + key, p);
+    sums += p;
+  }
+  float sum = 0;
+  for (int i = 0; i < LANES; ++i) sum += sums[i];
+  return sum;
+}
+
+// Rows [first, first + TILE_ROWS) of the output; those past `end` are computed from row `end` - 1 and not
+// stored.
+inline void attend_rows(const Head& head, int first, int end, int keys, Scratch& scratch) {
+  const float* query[TILE_ROWS];
+  for (int row = 0; row < TILE_ROWS; ++row) query[row] = head.q + std::min(first + row, end - 1) * kHeadDim;
+  scores(query, head, keys, scratch);
+  float inverse[TILE_ROWS];
+  const float* weight[TILE_ROWS];
+  for (int row = 0; row < TILE_ROWS; ++row) {
+    float* own = &scratch.weight[static_cast<std::size_t>(row) * static_cast<std::size_t>(keys)];
+    weight[row] = own;
+    inverse[row] = 1 / softmax(own, keys);
+  }
+  for (int column = 0; column < kHeadDim; column += kColumns) {
+    Floats O[TILE_ROWS][TILE_COLUMNS] = {};
+    const float* v = head.v + column;
+    for (int key = 0; key < head.rows; ++key, v += kHeadDim) {
+      Floats values[TILE_COLUMNS];
+      for (int i = 0; i < TILE_COLUMNS; ++i) values[i] = load(v + LANES * i);
+      for (int row = 0; row < TILE_ROWS; ++row) {
+        for (int i = 0; i < TILE_COLUMNS; ++i) O[row][i] += weight[row][key] * values[i];
+      }
+    }
+    for (int row = 0; row < TILE_ROWS && first + row < end; ++row) {
+      float* to = head.out + (first + row) * kHeadDim + column;
+      for (int i = 0; i < TILE_COLUMNS; ++i) store(to + LANES * i, O[row][i] * inverse[row]);
+    }
+  }
+}
+
+// Rows [first, end) of one head. `scratch` was prepared for the head by begin().
+inline void attend(const Head& head, int first, int end, Scratch& scratch) {
+  const int keys = padded_keys(head.rows);
+  for (int row = first; row < end; row += TILE_ROWS) attend_rows(head, row, end, keys, scratch);
+}
+
+}  // namespace tiles

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+#include "diagnose/diagnosis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace dent {
+namespace {
+
+using Kind = Condition::Answer::Kind;
+
+constexpr double kNear = 0.25;  // of the threshold: nearer than that, an answer may change with little
+
+struct Look {
+  bool holds = false;
+  bool open = false;                 // hangs on what is not known
+  std::vector<std::string> missing;  // then
+};
+
+Look look_at(const Bottleneck& bottleneck, const Quantities& quantities) {
+  Look look;
+  bool no = false;
+  const auto ask = [&](const Condition& condition, Kind wanted) {
+    const auto answer = condition.ask(quantities);
+    if (answer.kind == Kind::unknown) {
+      look.missing.push_back(answer.absent.empty() ? condition.text() : answer.absent);
+    } else if (wanted == Kind::yes ? answer.kind != Kind::yes : answer.kind == Kind::yes) {
+      no = true;
+    }
+  };
+  for (const Condition& condition : bottleneck.when) ask(condition, Kind::yes);
+  for (const Condition& condition : bottleneck.unless) ask(condition, Kind::no);
+  look.open = !no && !look.missing.empty();
+  look.holds = !no && look.missing.empty();
+  return look;
+}
+
+// The one condition that keeps a bottleneck from being the answer, when it is only one.
+struct Miss {
+  const Condition* condition = nullptr;
+  bool wanted = true;  // to hold
+  double distance = 1;
+};
+
+std::optional<Miss> near_miss(const Bottleneck& bottleneck, const Quantities& quantities) {
+  std::optional<Miss> miss;
+  int count = 0;
+  const auto ask = [&](const Condition& condition, bool wanted) {
+    const auto answer = condition.ask(quantities);
+    if (answer.kind == Kind::not_applicable || answer.kind == Kind::unknown) {
+      count += wanted ? 2 : 0;
+      return;
+    }
+    if (answer.yes() == wanted) return;
+    ++count;
+    miss = Miss{&condition, wanted, Condition::distance(answer)};
+  };
+  for (const Condition& condition : bottleneck.when) ask(condition, true);
+  for (const Condition& condition : bottleneck.unless) ask(condition, false);
+  return count == 1 ? miss : std::nullopt;
+}
+
+std::string turned(const Condition& condition, bool to) {
+  return to ? condition.text() : "not " + condition.text();
+}
+
+void refuse(Diagnosis& diagnosis, const Bottleneck& bottleneck, const Look& look) {
+  diagnosis.missing = look.missing;
+  std::sort(diagnosis.missing.begin(), diagnosis.missing.end());
+  diagnosis.missing.erase(std::unique(diagnosis.missing.begin(), diagnosis.missing.end()),
+                          diagnosis.missing.end());
+  diagnosis.refusal = fmt::format("whether it is \"{}\" hangs on {}, which nobody measured", bottleneck.title,
+                                  fmt::join(diagnosis.missing, ", "));
+}
+
+void name_runner_up(Diagnosis& diagnosis, const Tree& tree, std::size_t winner,
+                    const Quantities& quantities) {
+  double nearest = 1;
+  for (std::size_t i = 0; i < tree.bottlenecks.size(); ++i) {
+    const Bottleneck& other = tree.bottlenecks[i];
+    if (i == winner || other.when.empty()) continue;
+    if (i > winner && look_at(other, quantities).holds) {
+      diagnosis.runner_up = other.name;
+      diagnosis.runner_up_says = with_numbers(other.says, quantities);
+      diagnosis.runner_up_holds = true;
+      return;
+    }
+    const auto miss = near_miss(other, quantities);
+    if (!miss || miss->distance >= nearest) continue;
+    nearest = miss->distance;
+    diagnosis.runner_up = other.name;
+    diagnosis.runner_up_says = fmt::format("{} ({})", other.title, miss->condition->in_numbers(quantities));
+  }
+}
+
+void say_what_overturns(Diagnosis& diagnosis, const Tree& tree, std::size_t winner,
+                        const Quantities& quantities) {
+  const Bottleneck& answer = tree.bottlenecks[winner];
+  for (const Condition& condition : answer.when) {
+    diagnosis.overturned.push_back(
+        fmt::format("{}: now {}", turned(condition, false), condition.in_numbers(quantities)));
+  }
+  // Those above come first as soon as their conditions hold.
+  for (std::size_t i = 0; i < winner; ++i) {
+    const auto miss = near_miss(tree.bottlenecks[i], quantities);
+    if (!miss || miss->distance > kNear) continue;
+    diagnosis.overturned.push_back(
+        fmt::format("{} (then: {}): now {}", turned(*miss->condition, miss->wanted),
+                    tree.bottlenecks[i].title, miss->condition->in_numbers(quantities)));
+  }
+}
+
+}  // namespace
+
+std::string with_numbers(const std::string& text, const Quantities& quantities) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto open = text.find('{', at);
+    const auto close = open == std::string::npos ? open : text.find('}', open);
+    if (close == std::string::npos) return result + text.substr(at);
+    result += text.substr(at, open - at);
+    const std::string key = text.substr(open + 1, close - open - 1);
+    const Reading reading = quantities.at(key);
+    if (reading.presence == Presence::value) {
+      const double v = reading.value;
+      result += v >= 1000 && v < 1e15 ? fmt::format("{:.0f}", v) : fmt::format("{:.3g}", v);
+    } else {
+      result += "?";
+    }
+    at = close + 1;
+  }
+  return result;
+}
+
+Diagnosis diagnose(const Tree& tree, const Quantities& quantities) {
+  Diagnosis diagnosis;
+  for (std::size_t i = 0; i < tree.bottlenecks.size(); ++i) {
+    const Bottleneck& bottleneck = tree.bottlenecks[i];
+    const Look look = look_at(bottleneck, quantities);
+    if (look.open) {
+      refuse(diagnosis, bottleneck, look);
+      return diagnosis;
+    }
+    if (!look.holds) continue;
+    diagnosis.bottleneck = bottleneck.name;
+    diagnosis.title = bottleneck.title;
+    diagnosis.says = with_numbers(bottleneck.says, quantities);
+    diagnosis.phase = bottleneck.phase;
+    diagnosis.advice = with_numbers(bottleneck.advice, quantities);
+    for (const Condition& condition : bottleneck.when) {
+      diagnosis.decided.push_back(condition.in_numbers(quantities));
+    }
+    name_runner_up(diagnosis, tree, i, quantities);
+    say_what_overturns(diagnosis, tree, i, quantities);
+    return diagnosis;
+  }
+  diagnosis.refusal = "no bottleneck of the tree describes it";  // parse_tree sees to it that one always does
+  return diagnosis;
+}
+
+nlohmann::json to_json(const Diagnosis& d) {
+  nlohmann::json record = nlohmann::json::object();
+  const auto put = [&record](const char* key, const std::string& text) {
+    if (!text.empty()) record[key] = text;
+  };
+  put("bottleneck", d.bottleneck);
+  put("title", d.title);
+  put("says", d.says);
+  put("phase", d.phase);
+  put("advice", d.advice);
+  put("runner_up", d.runner_up);
+  put("runner_up_says", d.runner_up_says);
+  put("refusal", d.refusal);
+  if (!d.runner_up.empty()) record["runner_up_holds"] = d.runner_up_holds;
+  if (!d.decided.empty()) record["decided"] = d.decided;
+  if (!d.overturned.empty()) record["overturned"] = d.overturned;
+  if (!d.missing.empty()) record["missing"] = d.missing;
+  return record;
+}
+
+Diagnosis diagnosis_of(const nlohmann::json& record) {
+  const auto text = [&record](const char* key) { return record.value(key, std::string()); };
+  const auto list = [&record](const char* key) { return record.value(key, std::vector<std::string>()); };
+  return {.bottleneck = text("bottleneck"),
+          .title = text("title"),
+          .says = text("says"),
+          .phase = text("phase"),
+          .advice = text("advice"),
+          .decided = list("decided"),
+          .runner_up = text("runner_up"),
+          .runner_up_says = text("runner_up_says"),
+          .runner_up_holds = record.value("runner_up_holds", false),
+          .overturned = list("overturned"),
+          .refusal = text("refusal"),
+          .missing = list("missing")};
+}
+
+std::vector<Judged> judge_targets(const Tree& tree, const Quantities& quantities) {
+  std::vector<Judged> all;
+  for (const Target& target : tree.targets) {
+    Judged judged{&target, quantities.at(target.quantity)};
+    for (const Condition& good : target.good) {
+      const auto answer = good.ask(quantities);
+      if (answer.kind == Kind::no) judged.verdict = Judged::Verdict::bad;
+      if (answer.kind == Kind::yes && judged.verdict == Judged::Verdict::none) {
+        judged.verdict = Judged::Verdict::good;
+      }
+    }
+    all.push_back(std::move(judged));
+  }
+  return all;
+}
+
+}  // namespace dent

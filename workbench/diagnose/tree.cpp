@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "diagnose/tree.h"
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "error.h"
+#include "project/strict_table.h"
+
+namespace dent {
+namespace {
+
+std::vector<Condition> conditions(StrictTable& table, const char* key) {
+  std::vector<Condition> found;
+  for (const std::string& text : table.texts(key)) {
+    try {
+      found.emplace_back(text);
+    } catch (const Error& problem) {
+      table.fail(key, problem.what());
+    }
+  }
+  return found;
+}
+
+Bottleneck read_bottleneck(StrictTable table) {
+  Bottleneck bottleneck{.name = table.required_text("name"),
+                        .title = table.required_text("title"),
+                        .says = table.required_text("says"),
+                        .phase = table.text("phase").value_or(""),
+                        .advice = table.text("advice").value_or(""),
+                        .when = conditions(table, "when"),
+                        .unless = conditions(table, "unless")};
+  table.done();
+  return bottleneck;
+}
+
+Target read_target(StrictTable table) {
+  Target target{.quantity = table.required_text("quantity"),
+                .label = table.required_text("label"),
+                .unit = table.text("unit").value_or(""),
+                .good = conditions(table, "good")};
+  table.done();
+  return target;
+}
+
+}  // namespace
+
+Tree parse_tree(std::string_view toml, const std::string& file) {
+  toml::table parsed;
+  try {
+    parsed = toml::parse(toml, file);
+  } catch (const toml::parse_error& problem) {
+    throw Error(ErrorCode::invalid, file + ", line " + std::to_string(problem.source().begin.line) + ": " +
+                                        std::string(problem.description()));
+  }
+  StrictTable root(parsed, "", file);
+  Tree tree;
+  std::set<std::string> names;
+  for (StrictTable& table : root.tables("bottleneck")) {
+    tree.bottlenecks.push_back(read_bottleneck(table));
+    if (!names.insert(tree.bottlenecks.back().name).second) table.fail("name", "is there twice");
+  }
+  for (StrictTable& table : root.tables("target")) tree.targets.push_back(read_target(table));
+  root.done();
+  if (tree.bottlenecks.empty() || !tree.bottlenecks.back().when.empty()) {
+    throw Error(ErrorCode::invalid, file + ": the last bottleneck must have no conditions",
+                "end it with one for kernels that none of the others describes");
+  }
+  return tree;
+}
+
+Tree load_tree(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (!stream) throw Error(ErrorCode::environment, "can't read the decision tree " + file.string());
+  return parse_tree(text.str(), file.filename().string());
+}
+
+}  // namespace dent

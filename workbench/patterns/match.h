@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Which patterns speak to a diagnosis, the most promising first.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "patterns/pattern.h"
+
+namespace dent {
+
+// What a pattern is held against.
+struct Situation {
+  std::string bottleneck;  // "" when there is no diagnosis
+  std::string runner_up;
+  Quantities quantities;
+  std::string device;  // "cuda", "cpu"
+  std::string op;      // the project's operator
+  int arch = 0;        // compute capability; 0: not known
+};
+// From the "diagnosis" record of a ledger.
+Situation situation_of(const nlohmann::json& diagnosis);
+
+struct PatternMatch {
+  const Pattern* pattern = nullptr;
+  double expected_gain = 1;  // from evidence where there is enough of it, else as the pattern says
+  std::string why;           // "few_ctas, and ctas 2 < sms 132"
+};
+
+// In order of expected gain; a match of the bottleneck goes before one of the runner-up. Points into
+// `patterns`.
+std::vector<PatternMatch> match(std::span<const Pattern> patterns, const Situation& situation);
+
+// For briefs and reports: [{"pattern", "title", "fix", "why", "expected_gain", "evidence", "tunable",
+// "variants"}].
+nlohmann::json to_json(std::span<const PatternMatch> matches);
+
+}  // namespace dent
