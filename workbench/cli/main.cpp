@@ -39,7 +39,9 @@ int main(int argc, char** argv) {
   cli::add_report(app, chosen);
   cli::add_init(app, chosen);
   cli::add_devices(app, chosen);
+  cli::add_predict(app, chosen);
   cli::add_completion(app, chosen);
+  cli::add_mcp(app, chosen);
   bool json = false;
   for (int i = 1; i < argc; ++i) json = json || std::string(argv[i]) == "--json";
   const std::string command = argc > 1 ? argv[1] : "dent";
