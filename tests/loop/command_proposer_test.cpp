@@ -130,8 +130,15 @@ TEST_F(CommandProposerTest, CanNotDeclareAResult) {
 }
 
 TEST_F(CommandProposerTest, HasNoMoreIdeasWhenItSaysSoOrAfterThreeRefusals) {
-  EXPECT_FALSE(propose(echo(R"("done":true)")));
+  const auto last = propose(echo(R"("done":true,"reason":"all tried","usd":0.5)"));
+  ASSERT_TRUE(last);  // once more, so that what the question took is booked
+  EXPECT_EQ(last->refusal, "no more ideas: all tried");
+  EXPECT_EQ(last->spend.usd, 0.5);
   PastIteration past;
+  past.proposal = *last;
+  brief_.history = {past};
+  EXPECT_FALSE(propose(echo(kSays)));
+  past = {};
   past.proposal.proposer = "command";
   past.outcome.stage = "refused";
   brief_.history = {past, past};

@@ -17,6 +17,7 @@ void add_init(CLI::App& app, Chosen& chosen);
 void add_devices(CLI::App& app, Chosen& chosen);
 void add_predict(CLI::App& app, Chosen& chosen);
 void add_completion(CLI::App& app, Chosen& chosen);
+void add_evaluate(CLI::App& app, Chosen& chosen);
 void add_mcp(CLI::App& app, Chosen& chosen);
 
 }  // namespace dent::cli

@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   cli::add_devices(app, chosen);
   cli::add_predict(app, chosen);
   cli::add_completion(app, chosen);
+  cli::add_evaluate(app, chosen);
   cli::add_mcp(app, chosen);
   bool json = false;
   for (int i = 1; i < argc; ++i) json = json || std::string(argv[i]) == "--json";

@@ -23,6 +23,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
+const std::string kNoMoreIdeas = "no more ideas";
+
 std::string content_of(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
@@ -80,7 +82,7 @@ double amount_in(const json& answer, const char* key) {
 
 Proposal refused(std::string why) {
   Proposal proposal;
-  proposal.hypothesis.change = "none that could be tried";
+  proposal.hypothesis.change = "none";
   proposal.refusal = std::move(why);
   return proposal;
 }
@@ -219,7 +221,9 @@ CommandProposer::Ran CommandProposer::run(const Brief& brief) {
 std::optional<Proposal> CommandProposer::propose(const Brief& brief) {
   int in_a_row = 0;
   for (const PastIteration& past : brief.history) {
-    if (past.proposal.proposer == name()) in_a_row = past.outcome.stage == "refused" ? in_a_row + 1 : 0;
+    if (past.proposal.proposer != name()) continue;
+    if (past.proposal.refusal.rfind(kNoMoreIdeas, 0) == 0) return std::nullopt;
+    in_a_row = past.outcome.stage == "refused" ? in_a_row + 1 : 0;
   }
   if (in_a_row >= limits_.refused_in_a_row) return std::nullopt;
 
@@ -227,15 +231,18 @@ std::optional<Proposal> CommandProposer::propose(const Brief& brief) {
   protected_.remember();
   const Ran ran = run(brief);
   const bool answered = ran.answer.is_object();
-  if (ran.trouble.empty() && ran.answer.value("done", json(false)) == true) return std::nullopt;
-
   Proposal proposal = answered ? proposal_from_answer(ran.answer) : Proposal();
-  if (!ran.trouble.empty()) proposal.refusal = "the command " + ran.trouble;
+  if (!ran.trouble.empty()) {
+    proposal.refusal = "the command " + ran.trouble;
+  } else if (ran.answer.value("done", json(false)) == true) {
+    // On record like any answer: it was asked, and what that took is booked.
+    proposal.refusal =
+        kNoMoreIdeas + (text_in(ran.answer, "reason").empty() ? "" : ": " + text_in(ran.answer, "reason"));
+  }
   if (const auto touched = protected_.touched(); !touched.empty()) {
     proposal.refusal = "the command touched what it may not: " + first_of(touched);
   }
-  if (!proposal.refusal.empty() && proposal.hypothesis.change.empty())
-    proposal.hypothesis.change = "none that could be tried";
+  if (!proposal.refusal.empty() && proposal.hypothesis.change.empty()) proposal.hypothesis.change = "none";
   proposal.proposer = name();
   proposal.spend.seconds = ran.seconds;
   if (!answered || !ran.answer.contains("phase")) proposal.phase = brief.phase;

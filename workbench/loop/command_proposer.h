@@ -7,7 +7,7 @@
 //    "files": ["naive.cu"],                                 an edit: declares what it touches
 //    "variant": "split",  or  "tunable": "WARPS", "value": "4",                     or one of these
 //    "usd": 0.02, "input_tokens": 5200, "output_tokens": 340}                       what it took, if it knows
-//   {"done": true}                                          no more ideas
+//   {"done": true, "reason": "..."}                          no more ideas
 //
 // It says what to try, never whether it helped. Time and output are limited, its process group is killed at
 // the end, and whatever it touched outside the allowed files refuses its proposal.

@@ -20,6 +20,7 @@ class Loop::Inside {
 
   void begin();
   Brief brief();
+  std::optional<Proposal> ask(Proposer& proposer);
   Outcome evaluate(const Proposal& proposal);
   std::string over() const;
   SessionEnd finish(const std::string& why);

@@ -57,6 +57,22 @@ std::optional<Proposal> Loop::Inside::unfinished() const {
   return state_.iterations.back().proposal;
 }
 
+std::optional<Proposal> Loop::Inside::ask(Proposer& proposer) {
+  if (auto begun = unfinished()) return begun;
+  const auto start = std::chrono::steady_clock::now();
+  auto proposal = proposer.propose(brief());
+  if (!proposal) return proposal;
+  if (proposal->spend.seconds == 0) {
+    proposal->spend.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  // What it did to the worktree is its change, whatever it says about that.
+  if (const Worktree::Change change = candidate_->change(); !change.files.empty()) {
+    if (!proposal->source) proposal->source.emplace();
+    if (proposal->source->patch.empty()) proposal->source->patch = change.patch;
+  }
+  return proposal;
+}
+
 std::string Loop::Inside::over() const {
   if (stopped_.verdict == GateVerdict::fail) return stopped_.reason;
   if (!state_.ended.empty()) return state_.ended;
@@ -75,21 +91,12 @@ Loop::~Loop() = default;
 
 void Loop::begin() { inside_->begin(); }
 Brief Loop::brief() { return inside_->brief(); }
+std::optional<Proposal> Loop::ask(Proposer& proposer) { return inside_->ask(proposer); }
 Outcome Loop::evaluate(const Proposal& proposal) { return inside_->evaluate(proposal); }
 std::string Loop::over() const { return inside_->over(); }
 SessionEnd Loop::finish(const std::string& why) { return inside_->finish(why); }
 const LoopState& Loop::state() const { return inside_->state(); }
 Cost Loop::cost() const { return inside_->cost(); }
-
-std::optional<Proposal> Loop::ask(Proposer& proposer) {
-  if (auto begun = inside_->unfinished()) return begun;
-  const auto start = std::chrono::steady_clock::now();
-  auto proposal = proposer.propose(brief());
-  if (proposal && proposal->spend.seconds == 0) {
-    proposal->spend.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-  return proposal;
-}
 
 SessionEnd Loop::run(Proposer& proposer) {
   begin();
