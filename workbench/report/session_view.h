@@ -88,6 +88,7 @@ struct SessionView {
   std::string reason, next;
   std::optional<int> exit_code;
   std::optional<double> elapsed_s;
+  std::optional<double> own_s;  // of it, neither the user's compiler nor a kernel
   std::size_t records = 0;
 
   std::string text(const char* key) const;  // of the "session" record; empty when it is not there

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "error.h"
@@ -18,6 +19,7 @@
 #include "project/manifest.h"
 #include "report/write_reports.h"
 #include "session/version.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -51,6 +53,8 @@ Runner::Runner(const Project& project, SessionStore& store, SessionFolder sessio
 }
 
 SessionEnd Runner::run() {
+  const auto run_start = Clock::now();
+  double in_steps_s = 0;
   if (ledger_.records().empty()) open_session();
   std::size_t done = 0;
   for (const Step& step : plan_) done += finished(step.name) != nullptr ? 1 : 0;
@@ -64,14 +68,16 @@ SessionEnd Runner::run() {
     }
     display_.begin(step, i + 1, plan_.size());
     const auto start = Clock::now();
+    const double waited_before = waited_for_user_s();
     const bool runs = stopped_by.empty() || step.kind == StepKind::report;
     const GateResult result = runs ? perform(step) : skipped("not reached: " + stopped_by + " failed");
     const double seconds = seconds_since(start);
-    record_end(step, result, seconds);
+    in_steps_s += seconds;
+    record_end(step, result, seconds, std::max(0.0, seconds - (waited_for_user_s() - waited_before)));
     display_.end(step, result, seconds);
     if (result.verdict == GateVerdict::fail && stopped_by.empty()) stopped_by = step.name;
   }
-  return conclude();
+  return conclude(seconds_since(run_start) - in_steps_s);
 }
 
 void Runner::open_session() {
@@ -214,13 +220,11 @@ GateResult Runner::load(GateResult built) {
   return built;
 }
 
-void Runner::record_end(const Step& step, const GateResult& result, double seconds) {
+void Runner::record_end(const Step& step, const GateResult& result, double seconds, double own_seconds) {
   for (const auto& [kind, data] : result.records) ledger_.append(kind, data);
-  json gate{{"step", step.name},
-            {"verdict", name(result.verdict)},
-            {"reason", result.reason},
-            {"elapsed_s", seconds},
-            {"time_box_s", step.time_box_s}};
+  json gate{{"step", step.name},       {"verdict", name(result.verdict)},
+            {"reason", result.reason}, {"elapsed_s", seconds},
+            {"own_s", own_seconds},    {"time_box_s", step.time_box_s}};
   if (result.cause != Cause::none) gate["cause"] = static_cast<int>(exit_code(result.cause));
   if (!result.next.empty()) gate["next"] = result.next;
   if (!result.evidence.is_null()) gate["evidence"] = result.evidence;
@@ -247,15 +251,15 @@ std::vector<json> Runner::last_records(const std::string& kind) const {
   return found;
 }
 
-double Runner::spent_seconds() const {
+double Runner::spent_seconds(const char* which) const {
   double seconds = 0;
   for (const Record& record : ledger_.records()) {
-    if (record.kind == "gate") seconds += record.data.value("elapsed_s", 0.0);
+    if (record.kind == "gate") seconds += record.data.value(which, 0.0);
   }
   return seconds;
 }
 
-SessionEnd Runner::conclude() {
+SessionEnd Runner::conclude(double between_steps_s) {
   SessionEnd end{session_.id, "", "", "", ExitCode::ok};
   for (const Step& step : plan_) {
     const json* gate = finished(step.name);
@@ -286,7 +290,8 @@ SessionEnd Runner::conclude() {
     json record{{"verdict", end.verdict},
                 {"reason", end.reason},
                 {"exit_code", static_cast<int>(end.code)},
-                {"elapsed_s", spent_seconds()}};
+                {"elapsed_s", spent_seconds()},
+                {"own_s", spent_seconds("own_s") + between_steps_s}};
     if (!end.next.empty()) record["next"] = end.next;
     ledger_.append("verdict", std::move(record));
   }
