@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
   cli::add_report(app, chosen);
   cli::add_init(app, chosen);
   cli::add_devices(app, chosen);
+  cli::add_patterns(app, chosen);
   cli::add_completion(app, chosen);
   bool json = false;
   for (int i = 1; i < argc; ++i) json = json || std::string(argv[i]) == "--json";

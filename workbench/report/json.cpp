@@ -107,6 +107,7 @@ Json json_report(const SessionView& s, std::span<const HistoryEntry> history) {
                         {"peak_gflops", s.roofline->peak_gflops},
                         {"peak_gbs", s.roofline->peak_gbs}};
   }
+  if (!s.diagnosis_records.empty()) json["diagnoses"] = s.diagnosis_records;
   json["notes"] = s.notes;
   json["history"] = list(history, history_json);
   return json;
