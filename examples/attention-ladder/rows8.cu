@@ -6,6 +6,9 @@
 // row to two matrix instructions: operands of the scores are 16-byte loads. And O^T = V^T P^T takes the
 // scores as they lie in the accumulators as its operand B, and leaves each lane with 8 consecutive output
 // columns.
+//
+// With EXACT, lengths that fill one tile per warp get a form of the kernel without a loop and without a bound
+// to look at.
 #include "problem.cuh"
 
 #ifndef WARPS
@@ -17,20 +20,33 @@
 #ifndef STAGES
 #define STAGES 2
 #endif
-static_assert(KEYS % 16 == 0);
+#ifndef EXACT
+#define EXACT 0
+#endif
 
 constexpr int kRows = 8;
 constexpr int kUnits = 4;  // the output of 8 rows is kUnits x 32 lanes x 4 columns
 
+template <int kKeys>
 struct Tile {
-  uint4 k[KEYS][kChunks], v[KEYS][kChunks];
+  uint4 k[kKeys][kChunks], v[kKeys][kChunks];
 };
-struct Smem {
-  union Warp {
-    Tile ring[STAGES];
-    float4 O[kUnits][32];  // once all tiles have been used
-  } warp[WARPS];
-  float2 ml[kRows][WARPS];
+
+template <int kWarps_, int kKeys_, int kStages_, bool kExact_>
+struct Form {
+  static constexpr int kWarps = kWarps_;    // that share the keys
+  static constexpr int kKeys = kKeys_;      // of a tile
+  static constexpr int kStages = kStages_;  // tiles of a warp in flight
+  static constexpr bool kExact = kExact_;   // S is kWarps * kKeys
+  static_assert(kKeys % 16 == 0 && (!kExact || kStages == 1));
+
+  struct Smem {
+    union Warp {
+      Tile<kKeys> ring[kStages];
+      float4 O[kUnits][32];  // once all tiles have been used
+    } warp[kWarps];
+    float2 ml[kRows][kWarps];
+  };
 };
 
 // Where chunk c of row r lies. K is read as (row g, chunk t + 4 j), V as (row 2 t, chunk g): eight lanes
@@ -38,66 +54,70 @@ struct Smem {
 __device__ __forceinline__ int k_place(int row, int chunk) { return chunk ^ (row & 1) << 2; }
 __device__ __forceinline__ int v_place(int row, int chunk) { return chunk ^ (row >> 1 & 3) << 1; }
 
-template <class Place>
-__device__ __forceinline__ void copy_rows(const __half* from, int first, int rows, uint4 (*to)[kChunks],
-                                          Place place) {
+// Starts the copy of kKeys rows from `first` on; rows that don't exist become zeros.
+template <class Form, class Place>
+__device__ __forceinline__ void copy_rows(const __half* from, int first, int rows,
+                                          uint4 (&to)[Form::kKeys][kChunks], Place place) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int chunk = lane % kChunks;
 #pragma unroll
-  for (int i = 0; i < KEYS; i += 32 / kChunks) {
+  for (int i = 0; i < Form::kKeys; i += 32 / kChunks) {
     const int row = i + lane / kChunks;
-    const bool there = first + row < rows;
+    const bool there = Form::kExact || first + row < rows;
     copy_async(&to[row][place(row, chunk)], from + (there ? first + row : 0) * kHeadDim + 8 * chunk, there);
   }
 }
 
-__global__ void __launch_bounds__(32 * WARPS, 1) attend(Problem all) {
+template <class Form>
+__global__ void __launch_bounds__(32 * Form::kWarps, 1) attend(Problem all) {
+  constexpr int kWarps = Form::kWarps, kKeys = Form::kKeys, kStages = Form::kStages;
+  constexpr int kStride = kKeys * kWarps;  // from one tile of a warp to its next
+  if constexpr (Form::kExact) all.rows = kStride;
   const Problem p = head_of(all);
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int g = lane / 4, t = lane % 4;
   const int first_row = static_cast<int>(blockIdx.x) * kRows;
-  auto& smem = shared<Smem>();
+  auto& smem = shared<typename Form::Smem>();
   auto& own = smem.warp[warp];
 
-  constexpr int kStride = KEYS * WARPS;  // from one tile of a warp to its next
-  const int start = KEYS * warp;
+  const int start = kKeys * warp;
   const auto copy = [&](int first,
-                        Tile& tile) {  // two groups, also where there is nothing left: waits count them
-    if (first < p.rows) copy_rows(p.k, first, p.rows, tile.k, k_place);
+                        Tile<kKeys>& tile) {  // two groups, also where nothing is left: waits count them
+    if (Form::kExact || first < p.rows) copy_rows<Form>(p.k, first, p.rows, tile.k, k_place);
     end_copy_group();
-    if (first < p.rows) copy_rows(p.v, first, p.rows, tile.v, v_place);
+    if (Form::kExact || first < p.rows) copy_rows<Form>(p.v, first, p.rows, tile.v, v_place);
     end_copy_group();
   };
 #pragma unroll
-  for (int stage = 0; stage < STAGES; ++stage) copy(start + stage * kStride, own.ring[stage]);
+  for (int stage = 0; stage < kStages; ++stage) copy(start + stage * kStride, own.ring[stage]);
 
   // Rows past the last are read from row 0; nobody stores what comes out of them.
-  const auto* query =
-      reinterpret_cast<const uint4*>(p.q + (first_row + g < p.rows ? first_row + g : 0) * kHeadDim);
+  const bool row_there = Form::kExact || first_row + g < p.rows;
+  const auto* query = reinterpret_cast<const uint4*>(p.q + (row_there ? first_row + g : 0) * kHeadDim);
   const uint4 q[2] = {query[t], query[t + 4]};
 
   float m = -INFINITY, l = 0;  // of row g; l over this lane's keys alone
   float O[4][4] = {};          // of rows 2 t and 2 t + 1: columns 8 g + 2 j and the next
   int stage = 0;
-  for (int first = start; first < p.rows; first += kStride) {
-    Tile& tile = own.ring[stage];
-    wait_for_copies<2 * STAGES - 1>();
+  for (int first = start; Form::kExact ? first == start : first < p.rows; first += kStride) {
+    Tile<kKeys>& tile = own.ring[stage];
+    wait_for_copies<2 * kStages - 1>();
     __syncwarp();
-    float S[KEYS / 8][4] = {};
+    float S[kKeys / 8][4] = {};
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
       const uint32_t low[4] = {q[j].x, 0, q[j].y, 0};  // rows 8 to 15 of the instruction stay empty
       const uint32_t high[4] = {q[j].z, 0, q[j].w, 0};
 #pragma unroll
-      for (int n = 0; n < KEYS / 8; ++n) {
+      for (int n = 0; n < kKeys / 8; ++n) {
         const uint4 k = tile.k[8 * n + g][k_place(g, 4 * j + t)];
         mma(S[n], low, k.x, k.y);
         mma(S[n], high, k.z, k.w);
       }
     }
-    if (first + KEYS > p.rows) {
+    if (!Form::kExact && first + kKeys > p.rows) {
 #pragma unroll
-      for (int n = 0; n < KEYS / 8; ++n) {
+      for (int n = 0; n < kKeys / 8; ++n) {
         if (first + 8 * n + 2 * t >= p.rows) S[n][0] = -INFINITY;
         if (first + 8 * n + 2 * t + 1 >= p.rows) S[n][1] = -INFINITY;
       }
@@ -105,7 +125,7 @@ __global__ void __launch_bounds__(32 * WARPS, 1) attend(Problem all) {
 
     float largest = fmaxf(S[0][0], S[0][1]);
 #pragma unroll
-    for (int n = 1; n < KEYS / 8; ++n) largest = fmaxf(largest, fmaxf(S[n][0], S[n][1]));
+    for (int n = 1; n < kKeys / 8; ++n) largest = fmaxf(largest, fmaxf(S[n][0], S[n][1]));
     largest = fmaxf(largest, __shfl_xor_sync(kWholeWarp, largest, 1));
     largest = fmaxf(largest, __shfl_xor_sync(kWholeWarp, largest, 2));
     const float now = fmaxf(m, largest * p.scale_log2e);
@@ -115,26 +135,26 @@ __global__ void __launch_bounds__(32 * WARPS, 1) attend(Problem all) {
       const float keep_odd = __shfl_sync(kWholeWarp, keep, 8 * t + 4);
       l *= keep;
 #pragma unroll
-      for (auto& tile_o : O) {
-        tile_o[0] *= keep_even;
-        tile_o[2] *= keep_even;
-        tile_o[1] *= keep_odd;
-        tile_o[3] *= keep_odd;
+      for (auto& columns : O) {
+        columns[0] *= keep_even;
+        columns[2] *= keep_even;
+        columns[1] *= keep_odd;
+        columns[3] *= keep_odd;
       }
     }
     m = now;
-    uint32_t P[KEYS / 8];
+    uint32_t P[kKeys / 8];
 #pragma unroll
-    for (int n = 0; n < KEYS / 8; ++n) {
+    for (int n = 0; n < kKeys / 8; ++n) {
       const float even = ex2(fmaf(S[n][0], p.scale_log2e, -m)), odd = ex2(fmaf(S[n][1], p.scale_log2e, -m));
       l += even + odd;
       P[n] = pack(even, odd);
     }
 
-    wait_for_copies<2 * STAGES - 2>();
+    wait_for_copies<2 * kStages - 2>();
     __syncwarp();
 #pragma unroll
-    for (int s = 0; s < KEYS / 16; ++s) {
+    for (int s = 0; s < kKeys / 16; ++s) {
       const int row = 16 * s + 2 * t, at = v_place(row, g);  // the same place in all four rows
       const uint4 v0 = tile.v[row][at], v1 = tile.v[row + 1][at];
       const uint4 v8 = tile.v[row + 8][at], v9 = tile.v[row + 9][at];
@@ -148,17 +168,17 @@ __global__ void __launch_bounds__(32 * WARPS, 1) attend(Problem all) {
         mma(O[j], a, P[2 * s], P[2 * s + 1]);
       }
     }
-    if (first + kStride < p.rows) {
+    if (!Form::kExact && first + kStride < p.rows) {
       __syncwarp();  // every lane is done with the tile: its place takes a later one
-      copy(first + STAGES * kStride, tile);
+      copy(first + kStages * kStride, tile);
     }
-    stage = stage + 1 == STAGES ? 0 : stage + 1;
+    stage = stage + 1 == kStages ? 0 : stage + 1;
   }
 
   l += __shfl_xor_sync(kWholeWarp, l, 1);
   l += __shfl_xor_sync(kWholeWarp, l, 2);
   if (t == 0) smem.ml[g][warp] = float2{m, l};
-  wait_for_copies<0>();
+  if (!Form::kExact) wait_for_copies<0>();
   __syncwarp();  // every lane is done with the tiles: their place takes the partial output
 #pragma unroll
   for (int unit = 0; unit < kUnits;
@@ -168,29 +188,43 @@ __global__ void __launch_bounds__(32 * WARPS, 1) attend(Problem all) {
   }
   __syncthreads();
 
-  for (int unit = warp; unit < kUnits; unit += WARPS) {
+#pragma unroll
+  for (int unit = warp; unit < kUnits; unit += kWarps) {
     const int row = 2 * t + unit / 2;
     float all_m = -INFINITY, all_l = 0;
 #pragma unroll
-    for (int w = 0; w < WARPS; ++w) all_m = fmaxf(all_m, smem.ml[row][w].x);
+    for (int w = 0; w < kWarps; ++w) all_m = fmaxf(all_m, smem.ml[row][w].x);
     float4 sum{0, 0, 0, 0};
 #pragma unroll
-    for (int w = 0; w < WARPS; ++w) {
+    for (int w = 0; w < kWarps; ++w) {
       const float weight = ex2(smem.ml[row][w].x - all_m);  // 0 for a warp without keys
       const float4 o = smem.warp[w].O[unit][lane];
       all_l = fmaf(weight, smem.ml[row][w].y, all_l);
       sum = {fmaf(weight, o.x, sum.x), fmaf(weight, o.y, sum.y), fmaf(weight, o.z, sum.z),
              fmaf(weight, o.w, sum.w)};
     }
-    if (first_row + row >= p.rows) continue;
+    if (!Form::kExact && first_row + row >= p.rows) continue;
     const float scale = 1 / all_l;
     *reinterpret_cast<uint2*>(p.out + (first_row + row) * kHeadDim + 8 * g + 4 * (unit % 2)) =
         uint2{pack(sum.x * scale, sum.y * scale), pack(sum.z * scale, sum.w * scale)};
   }
 }
 
+template <class Form>
+cudaError_t start(const Problem& p, int heads, cudaStream_t stream) {
+  return launch(&attend<Form>, blocks_for(p.rows, kRows), heads, 32 * Form::kWarps,
+                sizeof(typename Form::Smem), stream, p);
+}
+
 cudaError_t attention(const void* q, const void* k, const void* v, void* out, int B, int H, int S,
                       cudaStream_t stream) {
-  return launch(&attend, blocks_for(S, kRows), B * H, 32 * WARPS, sizeof(Smem), stream,
-                make_problem(q, k, v, out, S));
+  const Problem p = make_problem(q, k, v, out, S);
+  const int heads = B * H;
+#if EXACT
+  if (S == 32) return start<Form<2, 16, 1, true>>(p, heads, stream);
+  if (S == 64) return start<Form<4, 16, 1, true>>(p, heads, stream);
+  if (S == 128) return start<Form<4, 32, 1, true>>(p, heads, stream);
+  if (S == 256) return start<Form<4, 64, 1, true>>(p, heads, stream);
+#endif
+  return start<Form<WARPS, KEYS, STAGES, false>>(p, heads, stream);
 }

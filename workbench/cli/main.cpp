@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
   cli::Chosen chosen;
   cli::add_run(app, chosen);
   cli::add_single_gates(app, chosen);
+  cli::add_optimize(app, chosen);
   cli::add_log(app, chosen);
   cli::add_show(app, chosen);
   cli::add_compare(app, chosen);
@@ -39,7 +40,10 @@ int main(int argc, char** argv) {
   cli::add_init(app, chosen);
   cli::add_devices(app, chosen);
   cli::add_patterns(app, chosen);
+  cli::add_predict(app, chosen);
   cli::add_completion(app, chosen);
+  cli::add_evaluate(app, chosen);
+  cli::add_mcp(app, chosen);
   bool json = false;
   for (int i = 1; i < argc; ++i) json = json || std::string(argv[i]) == "--json";
   const std::string command = argc > 1 ? argv[1] : "dent";

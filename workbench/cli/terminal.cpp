@@ -103,6 +103,14 @@ void Terminal::progress(double share, const std::string& doing) {
   if (!quiet_) draw();
 }
 
+void Terminal::note(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (quiet_) return;
+  if (bar_shown_) say("\r\x1b[K");
+  bar_shown_ = false;
+  say(text + "\n");
+}
+
 void Terminal::end(const Step&, const GateResult& result, double seconds) {
   const std::lock_guard lock(mutex_);
   in_step_ = false;

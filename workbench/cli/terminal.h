@@ -24,6 +24,7 @@ class Terminal : public Display {
   void plan(const std::vector<Step>& plan, std::size_t done_already) override;
   void begin(const Step& step, std::size_t number, std::size_t of) override;
   void progress(double share, const std::string& doing) override;
+  void note(const std::string& text) override;
   void end(const Step& step, const GateResult& result, double seconds) override;
 
  private:

@@ -7,25 +7,25 @@
 
 #include "build/ptxas.h"
 #include "build/sha256.h"
+#include "gates/foresight.h"
 
 namespace dent {
 namespace {
 
 // The file that a Python function lives in, as far as it can be told without running it.
-std::filesystem::path python_file(const Project& project, const std::string& function) {
-  std::string module = function.substr(0, function.find(':'));
+std::filesystem::path python_file(const Project& project, const Kernel& kernel) {
+  std::string module = kernel.python.substr(0, kernel.python.find(':'));
   for (char& c : module) c = c == '.' ? '/' : c;
-  return project.directory / (module + ".py");
+  return (kernel.directory.empty() ? project.directory : kernel.directory) / (module + ".py");
 }
 
 }  // namespace
 
-GateResult BuildGate::run(const Progress& progress) {
+GateResult BuildGate::run(const Kernel& kernel, const Progress& progress) {
   const Project& project = workshop_.project();
-  const Kernel& kernel = project.kernel;
   progress(0, "building " + kernel.name);
   if (!kernel.python.empty()) {
-    const auto file = python_file(project, kernel.python);
+    const auto file = python_file(project, kernel);
     const std::string hash = sha256_of_file(file);
     GateResult result = hash.empty() ? failed(Cause::build, file.string() + " can't be read")
                                      : passed("nothing to compile: " + kernel.python);
@@ -42,6 +42,8 @@ GateResult BuildGate::run(const Progress& progress) {
   if (built.ok) record["binary_hash"] = built.binary_hash;
 
   GateResult result;
+  Foresight foreseen;
+  if (built.ok) foreseen = foresee(project, workshop_.problems(), kernels);
   const std::string beyond = beyond_limits(kernels);
   if (!built.ok) {
     const bool late = built.how == Ending::Kind::timed_out;
@@ -51,6 +53,8 @@ GateResult BuildGate::run(const Progress& progress) {
     result.last_words = built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0);
   } else if (!beyond.empty()) {
     result = failed(Cause::build, beyond, "declare it extern __shared__ and ask for it at launch");
+  } else if (!foreseen.failure.empty()) {
+    result = failed(Cause::build, foreseen.failure, foreseen.next);
   } else {
     result = passed(built.reused ? "up to date, source " + built.source_hash.substr(0, 12)
                                  : fmt::format("built in {:.1f} s, source {}", built.seconds,
@@ -62,8 +66,12 @@ GateResult BuildGate::run(const Progress& progress) {
         break;
       }
     }
+    if (!foreseen.warning.empty()) result.reason += "; " + foreseen.warning;
   }
   result.records.emplace_back("build", std::move(record));
+  for (nlohmann::json& prediction : foreseen.predictions) {
+    result.records.emplace_back("prediction", std::move(prediction));
+  }
   return result;
 }
 

@@ -10,7 +10,8 @@ namespace dent {
 class BuildGate {
  public:
   BuildGate(Workshop& workshop, bool clean) : workshop_(workshop), clean_(clean) {}
-  GateResult run(const Progress& progress);
+  GateResult run(const Progress& progress) { return run(workshop_.project().kernel, progress); }
+  GateResult run(const Kernel& kernel, const Progress& progress);
 
  private:
   Workshop& workshop_;

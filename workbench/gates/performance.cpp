@@ -43,8 +43,7 @@ std::string in_words(const Comparison& comparison) {
 
 GateResult PerformanceGate::run(Worker& candidate, Worker& baseline, const Problem& problem,
                                 std::uint64_t seed, const Progress& progress) {
-  const Project& project = workshop_.project();
-  const PerformanceRules& rules = project.performance;
+  const PerformanceRules& rules = rules_;
   const std::string step = "performance/" + problem.shape;
   Random random(seed);
   workshop_.pool().fill(problem, random.next());
@@ -59,6 +58,7 @@ GateResult PerformanceGate::run(Worker& candidate, Worker& baseline, const Probl
   policy.time_box_s = rules.seconds;
   policy.stop.precision = rules.precision;
   policy.compare.same_within = rules.same_within;
+  policy.compare.alpha = rules.alpha;
   policy.min_sample_ns = 500e3;
   policy.max_calls = std::min(ours.most_calls(), theirs.most_calls());
   policy.seed = random.next();
@@ -114,7 +114,7 @@ std::optional<GateResult> PerformanceGate::check_timed_outputs(const TimedSide& 
   for (const auto& call : side.kept_calls()) {
     if (auto finding = misbehaviour(call.kept, step, problem)) return finding;
     const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (++checked > kFewestChecked && elapsed > workshop_.project().performance.seconds / 2) break;
+    if (++checked > kFewestChecked && elapsed > rules_.seconds / 2) break;
     const Agreement agreement = oracle_.judge(problem, call.offsets, call.outputs);
     if (agreement.ok()) continue;
     if (agreement.unwritten > 0) {

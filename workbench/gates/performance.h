@@ -14,7 +14,10 @@ namespace dent {
 
 class PerformanceGate {
  public:
-  PerformanceGate(Workshop& workshop, Oracle& oracle) : workshop_(workshop), oracle_(oracle) {}
+  PerformanceGate(Workshop& workshop, Oracle& oracle)
+      : PerformanceGate(workshop, oracle, workshop.project().performance) {}
+  PerformanceGate(Workshop& workshop, Oracle& oracle, PerformanceRules rules)
+      : workshop_(workshop), oracle_(oracle), rules_(rules) {}
   GateResult run(Worker& candidate, Worker& baseline, const Problem& problem, std::uint64_t seed, const Progress& progress);
 
  private:
@@ -22,6 +25,7 @@ class PerformanceGate {
 
   Workshop& workshop_;
   Oracle& oracle_;
+  PerformanceRules rules_;
 };
 
 // Over all shapes: geometric mean, verdict, and what follows. `comparisons`: the records of that kind.

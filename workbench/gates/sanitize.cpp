@@ -26,9 +26,8 @@ std::string finding_in(const std::string& text) {
 
 }  // namespace
 
-GateResult SanitizeGate::run(std::uint64_t seed, const Progress& progress) {
+GateResult SanitizeGate::run(const Kernel& kernel, std::uint64_t seed, const Progress& progress) {
   const Project& project = workshop_.project();
-  const Kernel& kernel = project.kernel;
   if (!kernel.python.empty()) return skipped("a Python function has nothing to check");
   if (kernel.sources.empty()) return skipped("a library that dent does not build can't be instrumented");
   if (kernel.device == DeviceKind::cuda && !capture({"compute-sanitizer", "--version"}, 5)) {

@@ -11,7 +11,10 @@ namespace dent {
 class SanitizeGate {
  public:
   explicit SanitizeGate(Workshop& workshop) : workshop_(workshop) {}
-  GateResult run(std::uint64_t seed, const Progress& progress);
+  GateResult run(std::uint64_t seed, const Progress& progress) {
+    return run(workshop_.project().kernel, seed, progress);
+  }
+  GateResult run(const Kernel& kernel, std::uint64_t seed, const Progress& progress);
 
  private:
   Workshop& workshop_;

@@ -28,6 +28,7 @@ class Workshop {
   const std::string& python() const { return python_; }
   const Resources& resources() const { return resources_; }
   const std::filesystem::path& logs() const { return logs_; }
+  void log_into(std::filesystem::path folder) { logs_ = std::move(folder); }  // from the next worker on
 
   // Builds it, or finds it built. Remembers the result.
   const Built& build(const Kernel& kernel, bool clean = false);

@@ -37,10 +37,11 @@ struct Brief {
   double target = 0;   // times the baseline's speed; 0: as far as it goes
   double speedup = 0;  // the incumbent's, over the baseline
   BudgetLeft left;
-  Phase phase = Phase::tuning;  // that the diagnosis points to
-  nlohmann::json diagnosis;     // of the incumbent, as `dent diagnose` has it; null: there is none
-  nlohmann::json patterns;      // that match it; null: none were looked for
+  Phase phase = Phase::parallelism;  // that the diagnosis points to
+  nlohmann::json diagnosis;          // of the incumbent, as `dent diagnose` has it; null: there is none
+  nlohmann::json patterns;           // that match it; null: none were looked for
   Choice incumbent;
+  Choice first;  // that the loop started from
   std::vector<ShapeNow> shapes;
   std::vector<PastIteration> history;
   std::vector<std::string> allowed_files;  // patterns, relative to the project's folder

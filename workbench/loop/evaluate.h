@@ -1,41 +1,51 @@
 // SPDX-License-Identifier: MIT
-// One candidate against the incumbent: build, correctness (tiny shape first), performance side by side,
-// guard, confirmation. Every trial is on disk before the next begins, and is not repeated when the loop goes
-// on.
+// One candidate against the incumbent: build, correctness (tiny shape first), memory checker when it is due,
+// performance side by side, guard, confirmation. Every trial is on disk before the next begins, and is not
+// repeated when the loop goes on after it was killed.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
-#include "gates/gate.h"
+#include "gates/oracle.h"
+#include "gates/peaks.h"
+#include "loop/keep_rule.h"
 #include "loop/outcome.h"
-#include "project/project.h"
 
 namespace dent {
 
-class LoopWorkshop;
-
-// Where trials are kept: "build", "correctness/tiny", "screening/tiny", "confirmation/tiny", "sanitize".
+// Where trials are kept, by name: "build", "correctness/tiny", "sanitize", "screening/tiny",
+// "confirmation/tiny".
 class TrialBook {
  public:
   virtual ~TrialBook() = default;
-  virtual std::optional<nlohmann::json> find(const std::string& trial) const = 0;
+  virtual std::optional<GateResult> find(const std::string& trial) const = 0;
   virtual void keep(const std::string& trial, const GateResult& result, double seconds) = 0;
 };
 
 struct EvaluationRules {
+  KeepRule keep;
   double screening_alpha = 0.05;
-  double confirmation_alpha = 0.001;  // corrected for the number of candidates that a loop may try
-  double min_gain = 0.01;
-  double shape_loss = 0.02;
+  double confirmation_alpha = 0.001;
   bool sanitize = false;
 };
 
-// `candidate` and `incumbent`: built kernels of one project, in folders of their own.
-Outcome evaluate(LoopWorkshop& workshop, const Kernel& candidate, const Kernel& incumbent,
+// What the evaluation works with. `peaks`: upper bounds of the device, where they are known.
+struct Stage {
+  Workshop& workshop;
+  Oracle& oracle;
+  std::optional<Peaks> peaks;
+};
+
+// Both kernels have names and folders of their own. Times in the outcome are those of this call.
+Outcome evaluate(const Stage& stage, const Kernel& candidate, const Kernel& incumbent,
                  const EvaluationRules& rules, TrialBook& book, const Progress& progress);
+
+// One performance trial of `candidate` against `other`, with no rule that stops it; the ratio is in the
+// result's "comparison" record.
+GateResult measure_against(const Stage& stage, Worker& candidate, Worker& other, const Problem& problem,
+                           double alpha, const Progress& progress);
+std::optional<ShapeGain> gain_of(const GateResult& measured);
 
 }  // namespace dent

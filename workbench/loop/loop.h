@@ -3,9 +3,9 @@
 // or the end of ideas. One object is one session, new or resumed.
 //
 //   Loop loop(project, store, folder, options, display);
-//   loop.begin();                        // gates, baseline, the incumbent against it
-//   while (!loop.over()) {
-//     const auto proposal = proposer.propose(loop.brief());
+//   loop.begin();                          // gates, and the kernel as it is against the baseline
+//   while (loop.over().empty()) {
+//     const auto proposal = loop.ask(proposer);
 //     if (!proposal) break;
 //     const Outcome outcome = loop.evaluate(*proposal);
 //   }
@@ -18,17 +18,21 @@
 #include <string>
 
 #include "ledger/session_store.h"
-#include "loop/brief.h"
+#include "loop/cost.h"
 #include "loop/proposer.h"
+#include "loop/state.h"
 #include "session/display.h"
 #include "session/runner.h"
 
 namespace dent {
 
+inline constexpr int kUsualIterations = 20;
+
 struct LoopOptions {
   std::optional<double> target{};  // over the manifest's
   std::optional<int> iterations{};
   std::optional<double> minutes{};
+  bool rebaseline = false;
   std::string command{};  // as given, for the record
 };
 
@@ -39,16 +43,21 @@ class Loop {
        Display& display);
   ~Loop();
 
+  // Throws Error when the repository can't be used; a gate that fails at the start makes the loop over().
   void begin();
-  // An iteration whose proposal is on record and whose outcome is not, of a loop that was killed.
-  std::optional<Proposal> unfinished() const;
+  // The proposal that a killed loop had on record without an outcome, else the proposer's next. Nothing: no
+  // more ideas.
+  std::optional<Proposal> ask(Proposer& proposer);
   Brief brief();
-  Outcome evaluate(const Proposal& proposal);
-  // Why the loop is over: target reached, budget spent; "" while it is not.
+  Outcome evaluate(const Proposal& proposal);  // as the next iteration
+  // Why the loop is over: a gate at the start, target reached, budget spent; "" while it is not.
   std::string over() const;
-  SessionEnd finish(const std::string& why);
+  SessionEnd finish(const std::string& why = {});
 
   SessionEnd run(Proposer& proposer);  // all of the above
+
+  const LoopState& state() const;
+  Cost cost() const;
 
  private:
   class Inside;

@@ -45,6 +45,7 @@ std::string wrong_variant(const std::string& name, const Project& project, const
 }  // namespace
 
 std::string what_is_wrong(const Proposal& proposal, const Project& project, const Choice& incumbent) {
+  if (!proposal.refusal.empty()) return proposal.refusal;
   const int changes = (proposal.assignment ? 1 : 0) + (proposal.variant ? 1 : 0) + (proposal.source ? 1 : 0);
   if (changes != 1) return fmt::format("{} changes at once; one variable at a time", changes);
   if (proposal.hypothesis.change.empty()) return "no hypothesis: it must say what is changed and why";
@@ -84,6 +85,7 @@ json to_json(const Proposal& proposal) {
   if (proposal.variant) out["variant"] = *proposal.variant;
   if (proposal.source) out["files"] = proposal.source->files;
   if (!proposal.pattern.empty()) out["pattern"] = proposal.pattern;
+  if (!proposal.refusal.empty()) out["refusal"] = proposal.refusal;
   return out;
 }
 
@@ -102,6 +104,7 @@ Proposal proposal_of(const json& record) {
   if (record.contains("variant")) proposal.variant = record.at("variant").get<std::string>();
   if (record.contains("files")) proposal.source = SourceChange{record.at("files"), ""};
   proposal.pattern = record.value("pattern", "");
+  proposal.refusal = record.value("refusal", "");
   return proposal;
 }
 

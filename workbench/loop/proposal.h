@@ -47,6 +47,7 @@ struct Proposal {
   std::optional<SourceChange> source{};
   Spend spend{};
   std::string pattern{};  // the pattern that it follows, where one does
+  std::string refusal{};  // why it must not be tried: its proposer made no sense, or touched what it may not
 };
 
 // Why it is not one change, or names what is not there; "" when it can be tried. Patches are looked at when

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "operators/problem.h"
+#include "project/launch_rule.h"
 
 namespace dent {
 
@@ -32,6 +33,7 @@ struct Kernel {
   std::filesystem::path directory{};  // that its paths are relative to; empty: the project's
   // What it is built with: macros for sources, environment for a build command and for Python.
   std::vector<std::pair<std::string, std::string>> defines{};
+  LaunchRule launch{};  // may be empty
 };
 
 struct Limits {
@@ -57,6 +59,7 @@ struct PerformanceRules {
   double profile_below = 1.0;     // profile before going on
   bool flush = true;              // caches
   double baseline_within = 0.10;  // of the recorded baseline, else the session stops
+  double alpha = 0.05;            // chance that an interval misses; not a key of the manifest
 };
 
 // Something about a kernel that can be set to one of several values, and changes its speed, never its result.

@@ -13,6 +13,7 @@ class Display {
   virtual void plan(const std::vector<Step>&, std::size_t /*done_already*/) {}
   virtual void begin(const Step&, std::size_t /*number*/, std::size_t /*of*/) {}
   virtual void progress(double /*share*/, const std::string& /*doing*/) {}
+  virtual void note(const std::string& /*text*/) {}
   virtual void end(const Step&, const GateResult&, double /*seconds*/) {}
 };
 

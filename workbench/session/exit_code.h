@@ -22,7 +22,8 @@ enum class ExitCode : int {
   cheat = 9,
   timeout = 10,
   budget = 11,
-  busy = 12,  // another dent works in this project
+  busy = 12,    // another dent works in this project
+  missed = 13,  // dent optimize: the target was not reached, and there are no more ideas
 };
 
 ExitCode exit_code(Cause cause);

@@ -55,7 +55,7 @@ bool is_below(const std::map<pid_t, Entry>& all, pid_t process, pid_t ancestor) 
 
 }  // namespace
 
-void adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+void adopt_orphans(bool ours) { prctl(PR_SET_CHILD_SUBREAPER, ours ? 1 : 0); }
 
 std::optional<std::string> kill_strays() {
   std::optional<std::string> first;

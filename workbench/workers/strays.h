@@ -7,8 +7,8 @@
 
 namespace dent {
 
-// From now on, processes whose parent has died become ours, so that they can be found.
-void adopt_orphans();
+// From now on, processes whose parent has died become ours, so that they can be found; or again not.
+void adopt_orphans(bool ours = true);
 
 // Kills every process below us that belongs to no group of a live Process, and names the first: "12345
 // (a.out)".

@@ -10,8 +10,12 @@ struct Params {
   gpu::TensorMap q, out;  // [B, Hq / pack, Sq, pack, D]: a box is 64 packed rows of one slab
   gpu::TensorMap k, v;    // [B, Hkv, Skv, D]: a box is one slab of a stage
   ForwardParams problem;
-  unsigned tiles;   // of query rows, in problem.order
+  unsigned tiles;   // of query rows, in problem.order; where keys are shared out, times splits
   unsigned blocks;  // that share them
+  int pack_shift;   // log2 of problem.pack
+
+  // Packed rows and heads to positions in the sequence and packed heads.
+  FLASHMOE_HD int unpack(int x) const { return x >> pack_shift; }
 };
 
 }  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

@@ -11,14 +11,16 @@
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
-// Most often there is nothing to divide by, and a division is forty instructions.
-__device__ __forceinline__ int divide(int x, int by) { return by == 1 ? x : x / by; }
+template <class Spec>
+__device__ __forceinline__ int visible_keys(const Params& params, int packed_row) {
+  return Spec::causal ? params.problem.visible_keys(params.unpack(packed_row)) : params.problem.kv_rows;
+}
 
 // Blocks of keys that hold all that packed rows before `end` see.
 template <class Spec>
-__device__ __forceinline__ int blocks_seen(const ForwardParams& p, int end) {
-  const int packed_rows = p.q_rows * p.pack;
-  const int keys = p.visible_keys(divide((end < packed_rows ? end : packed_rows) - 1, p.pack));
+__device__ __forceinline__ int blocks_seen(const Params& params, int end) {
+  const int packed_rows = params.problem.q_rows << params.pack_shift;
+  const int keys = visible_keys<Spec>(params, (end < packed_rows ? end : packed_rows) - 1);
   return keys == 0 ? 1 : (keys + Spec::tile_kv - 1) / Spec::tile_kv;
 }
 
@@ -33,12 +35,20 @@ __device__ __forceinline__ bool find_tile(const Params& params, unsigned round, 
   const unsigned block = gpu::block_index();
   const unsigned number = round * params.blocks + (round % 2 == 0 ? block : params.blocks - 1 - block);
   if (number >= params.tiles) return false;
-  const TileOrder::Tile place = p.order.tile(number);
+  const unsigned whole = Spec::tuning.splits ? p.by_splits.divide(number) : number;
+  const TileOrder::Tile place = p.order.tile(whole);
   tile.batch = place.batch;
-  tile.head = place.head * p.pack;
-  tile.kv_head = divide(tile.head, p.group);
+  tile.head = place.head << params.pack_shift;
+  tile.kv_head = static_cast<int>(p.by_group.divide(static_cast<uint32_t>(tile.head)));
   tile.first_row = place.q_tile * Spec::tile_q;
-  tile.blocks = blocks_seen<Spec>(p, tile.first_row + Spec::tile_q);
+  tile.split = static_cast<int>(number - whole * static_cast<unsigned>(p.num_splits));
+  tile.first_block = 0;
+  tile.blocks = blocks_seen<Spec>(params, tile.first_row + Spec::tile_q);
+  if constexpr (Spec::tuning.splits) {
+    tile.first_block = p.first_of_split(tile.blocks, tile.split);
+    const int share = p.first_of_split(tile.blocks, tile.split + 1) - tile.first_block;
+    tile.blocks = share < 1 ? 1 : share;
+  }
   return true;
 }
 
@@ -47,11 +57,16 @@ __device__ __forceinline__ bool find_tile(const Params& params, unsigned round, 
 // them, and may hold those up until it has come to a block that it sees: so that is one of those that are
 // here at the same time.
 template <class Spec>
-__device__ __forceinline__ int blocks_of_warpgroup(const ForwardParams& p, const Tile& tile, int warpgroup) {
+__device__ __forceinline__ int blocks_of_warpgroup(const Params& params, const Tile& tile, int warpgroup) {
+  if constexpr (!Spec::causal) return tile.blocks;
   const int first = tile.first_row + warpgroup * kWarpgroupRows;
-  const int seen = first >= p.q_rows * p.pack ? 1 : blocks_seen<Spec>(p, first + kWarpgroupRows);
-  const int least = tile.blocks - (Spec::tuning.stages - 1);
-  return seen < least ? least : seen;
+  const int seen = first >= params.problem.q_rows << params.pack_shift
+                       ? 1
+                       : blocks_seen<Spec>(params, first + kWarpgroupRows);
+  const int in_tile = seen - tile.first_block < tile.blocks ? seen - tile.first_block : tile.blocks;
+  const int here = tile.blocks - (Spec::tuning.stages - 1);
+  const int least = here < 1 ? 1 : here;
+  return in_tile < least ? least : in_tile;
 }
 
 // A place in a ring of kStages, and how often the ring has turned, modulo 2. Who fills it waits for `turn ^

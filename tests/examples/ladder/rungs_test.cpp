@@ -55,7 +55,19 @@ namespace rows8 {
 #undef WARPS
 #undef KEYS
 #undef STAGES
+#undef EXACT
 }  // namespace rows8
+namespace rows8_exact {
+#define WARPS 4
+#define KEYS 32
+#define STAGES 1
+#define EXACT 1
+#include "attention-ladder/rows8.cu"
+#undef WARPS
+#undef KEYS
+#undef STAGES
+#undef EXACT
+}  // namespace rows8_exact
 namespace rows8_ring {
 #define WARPS 1
 #define KEYS 16
@@ -64,6 +76,7 @@ namespace rows8_ring {
 #undef WARPS
 #undef KEYS
 #undef STAGES
+#undef EXACT
 }  // namespace rows8_ring
 namespace rows8_many_warps {
 #define WARPS 8
@@ -73,6 +86,7 @@ namespace rows8_many_warps {
 #undef WARPS
 #undef KEYS
 #undef STAGES
+#undef EXACT
 }  // namespace rows8_many_warps
 
 #include <gtest/gtest.h>
@@ -110,7 +124,7 @@ std::string trouble(Rung rung, const Shape& shape) {
 class LadderRung : public testing::TestWithParam<std::pair<const char*, Rung>> {};
 
 TEST_P(LadderRung, ComputesAttentionOfEveryLength) {
-  for (const int64_t rows : {1, 7, 16, 37, 100, 128, 150}) {
+  for (const int64_t rows : {1, 7, 16, 32, 37, 64, 100, 128, 150}) {
     EXPECT_EQ(trouble(GetParam().second, {.q_rows = rows, .kv_rows = rows, .dtype = DType::fp16}), "");
   }
 }
@@ -133,7 +147,8 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair("SplitKeys", &split_keys::attention), std::pair("Tensor", &tensor::attention),
                     std::pair("Async", &async_copies::attention),
                     std::pair("AsyncOneStage", &async_one_stage::attention),
-                    std::pair("Rows8", &rows8::attention), std::pair("Rows8Ring", &rows8_ring::attention),
+                    std::pair("Rows8", &rows8::attention), std::pair("Rows8Exact", &rows8_exact::attention),
+                    std::pair("Rows8Ring", &rows8_ring::attention),
                     std::pair("Rows8ManyWarps", &rows8_many_warps::attention)),
     [](const auto& rung) { return std::string(rung.param.first); });
 

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// dent evaluate: one change of yours through the loop's gates, against the best so far. Several in a row are
+// one session.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "error.h"
+#include "ledger/project_lock.h"
+#include "loop/command_proposer.h"
+#include "loop/loop.h"
+#include "project/choice.h"
+#include "project/manifest.h"
+
+namespace dent::cli {
+namespace {
+
+using nlohmann::json;
+
+struct EvaluateArguments {
+  Common common;
+  std::string proposal, session;
+};
+
+std::string content_of(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw Error(ErrorCode::invalid, "can't read " + file);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+// The files that a patch names as changed, so that whoever wrote it need not list them again.
+std::vector<std::string> files_in(const std::string& patch) {
+  std::vector<std::string> files;
+  std::istringstream lines(patch);
+  for (std::string line; std::getline(lines, line);) {
+    for (const std::string_view mark : {"+++ b/", "--- a/"}) {
+      if (line.rfind(mark, 0) != 0) continue;
+      std::string file = line.substr(mark.size());
+      file.erase(std::min(file.find('\t'), file.size()));
+      if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(std::move(file));
+    }
+  }
+  return files;
+}
+
+Proposal read_proposal(const std::string& file) {
+  const json document = json::parse(content_of(file), nullptr, false);
+  if (!document.is_object()) throw Error(ErrorCode::invalid, file + " is no JSON object");
+  Proposal proposal = proposal_from_answer(document);
+  if (proposal.source && proposal.source->files.empty())
+    proposal.source->files = files_in(proposal.source->patch);
+  proposal.proposer = "evaluate";
+  return proposal;
+}
+
+// The one that is asked for, in the place of a proposer.
+class Given : public Proposer {
+ public:
+  explicit Given(Proposal proposal) : proposal_(std::move(proposal)) {}
+  std::string_view name() const override { return "evaluate"; }
+  std::optional<Proposal> propose(const Brief& brief) override {
+    proposal_.phase = brief.phase;
+    return proposal_;
+  }
+
+ private:
+  Proposal proposal_;
+};
+
+SessionFolder session_to_use(SessionStore& store, const Project& project, const std::string& id) {
+  if (id.empty()) return store.create();
+  const SessionFolder folder = store.find(id);
+  const auto records = read_ledger(folder.ledger()).records;
+  if (records.empty() || records.front().data.value("command", "") != "evaluate") {
+    throw Error(ErrorCode::invalid, "session " + folder.id + " is none of dent evaluate",
+                "leave --session out for a new one");
+  }
+  if (!same_project(records.front().data.at("manifest").get<std::string>(), project)) {
+    throw Error(ErrorCode::invalid, "dent.toml has changed since session " + folder.id + " began",
+                "undo the change to go on with it, or leave --session out for a new one");
+  }
+  return folder;
+}
+
+ExitCode evaluate(const EvaluateArguments& arguments) {
+  const Project project = read_project(arguments.common.project);
+  Given given(read_proposal(arguments.proposal));
+  SessionStore store(project.directory);
+  const ProjectLock lock(store.prepare());
+  const SessionFolder folder = session_to_use(store, project, arguments.session);
+  Terminal terminal(arguments.common.quiet);
+  Loop loop(project, store, folder, {.command = "evaluate"}, terminal);
+  loop.begin();
+  json document{{"session", folder.id}, {"folder", folder.folder.string()}, {"branch", loop.state().branch}};
+  ExitCode code = ExitCode::ok;
+  std::string text;
+  if (const std::string over = loop.over(); !over.empty()) {
+    const SessionEnd end = loop.finish(over);
+    document.update({{"verdict", end.verdict}, {"reason", end.reason}, {"next", end.next}, {"kept", false}});
+    code = end.code;
+    text = end.verdict + ": " + end.reason + "\n";
+  } else {
+    const Outcome outcome = loop.evaluate(*loop.ask(given));
+    document.update(to_json(outcome));
+    document["verdict"] = outcome.kept ? "KEPT" : "DROPPED";
+    document["speedup"] = loop.state().speedup();
+    document["commit"] = loop.state().incumbent_commit();
+    document["choice"] = to_json(loop.state().incumbent());
+    code = outcome.kept                   ? ExitCode::ok
+           : outcome.cause == Cause::none ? ExitCode::slower
+                                          : exit_code(outcome.cause);
+    text = fmt::format("{} at {}: {}\nto go on from here: dent evaluate --session {} ...\n",
+                       outcome.kept ? "kept" : "dropped", outcome.stage, outcome.reason, folder.id);
+  }
+  document["exit_code"] = static_cast<int>(code);
+  if (arguments.common.json)
+    print_json("evaluate", std::move(document));
+  else
+    std::fputs(text.c_str(), stdout);
+  return code;
+}
+
+}  // namespace
+
+void add_evaluate(CLI::App& app, Chosen& chosen) {
+  auto arguments = std::make_shared<EvaluateArguments>();
+  CLI::App* command = app.add_subcommand(
+      "evaluate",
+      "Try one change in a worktree, and keep it as a commit on the session's branch if it is proved faster");
+  add_common(*command, arguments->common);
+  command
+      ->add_option(
+          "--proposal", arguments->proposal,
+          "JSON: hypothesis (bottleneck, change, expected), and patch, variant, or tunable and value")
+      ->required();
+  command->add_option("--session", arguments->session, "Go on from what this session has kept");
+  set_example(
+      *command,
+      "  dent evaluate --proposal change.json\n  dent evaluate --proposal next.json --session latest");
+  command->callback([arguments, &chosen] { chosen.action = [arguments] { return evaluate(*arguments); }; });
+}
+
+}  // namespace dent::cli

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// dent optimize: the loop.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <fstream>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "error.h"
+#include "ledger/ledger.h"
+#include "ledger/project_lock.h"
+#include "loop/loop.h"
+#include "loop/standard.h"
+#include "project/choice.h"
+#include "project/manifest.h"
+
+namespace dent::cli {
+namespace {
+
+using nlohmann::json;
+
+struct OptimizeArguments {
+  Common common;
+  LoopOptions loop;
+  bool plan = false;
+  bool resume = false;
+  std::string session = "latest";
+};
+
+// The last loop, not whatever was run after it.
+SessionFolder find_loop(const SessionStore& store, const std::string& id) {
+  if (id != "latest") return store.find(id);
+  const auto all = store.list();
+  for (auto session = all.rbegin(); session != all.rend(); ++session) {
+    if (!std::filesystem::exists(session->ledger())) continue;
+    const auto records = read_ledger(session->ledger()).records;
+    if (!records.empty() && records.front().data.value("command", "") == "optimize") return *session;
+  }
+  throw Error(ErrorCode::invalid, "there is no loop to go on with", "start one: dent optimize");
+}
+
+ExitCode show_plan(const Project& project, const OptimizeArguments& arguments) {
+  const int iterations = arguments.loop.iterations.value_or(
+      project.budget.iterations > 0 ? project.budget.iterations : kUsualIterations);
+  const double shapes = static_cast<double>(project.shapes.size());
+  const double measured = shapes * project.performance.seconds,
+               checked = shapes * project.correctness.seconds;
+  std::vector<Step> plan{
+      {StepKind::preflight, "start", 0, project.limits.preflight_seconds + checked + measured,
+       "preflight, build, baseline, correctness, performance; stops when the kernel does not build or is "
+       "wrong"},
+      {StepKind::performance, fmt::format("iterations 1 to {}", iterations), 0, checked + 2 * measured,
+       fmt::format("each: build, correctness, side by side with the incumbent; kept when a second "
+                   "measurement proves it "
+                   "{:g} % faster and no shape loses {:g} %",
+                   100 * project.optimize.min_gain, 100 * project.optimize.shape_loss)},
+      {StepKind::sanitize, "memory checker", 0, project.limits.sanitize_seconds,
+       fmt::format("every {} iterations, and on the winner", project.optimize.sanitize_every)},
+      {StepKind::performance, "winner", 0, checked + 3 * measured,
+       "from a clean checkout, fresh seeds, shapes that no proposer has seen"},
+      {StepKind::report, "report", 0, 5, "always written"}};
+  const double target = arguments.loop.target.value_or(project.optimize.target);
+  if (target > 0) plan[1].threshold = fmt::format("until {}x of the baseline", target);
+  if (arguments.common.json)
+    print_json("optimize", {{"plan", plan_record(plan)}});
+  else
+    std::fputs(plan_text(plan).c_str(), stdout);
+  return ExitCode::ok;
+}
+
+std::string history_text(const LoopState& state) {
+  std::string text = fmt::format("{:>3}  {:<8} {:<40} {:<9} {:>8}\n", "", "", "change", "gain", "of base");
+  for (const Iteration& iteration : state.iterations) {
+    if (!iteration.outcome) continue;
+    const Outcome& outcome = *iteration.outcome;
+    const std::string verdict = outcome.kept ? "kept" : "dropped";
+    text += fmt::format("{:>3}  {:<8} {:<40} {:<9} {:>7.3g}x  {}\n", iteration.number,
+                        painted(fmt::format("{:<8}", verdict), outcome.kept ? "32" : "33", colours(1)),
+                        iteration.proposal.hypothesis.change.substr(0, 40),
+                        outcome.gain ? fmt::format("{:.3f}x", outcome.gain->centre) : "-", iteration.speedup,
+                        outcome.kept ? "" : outcome.stage);
+  }
+  return text;
+}
+
+ExitCode optimize(const OptimizeArguments& arguments) {
+  const Project project = read_project(arguments.common.project);
+  if (arguments.plan) return show_plan(project, arguments);
+  const auto proposer = standard_proposer(project);
+  SessionStore store(project.directory);
+  const ProjectLock lock(store.prepare());
+  const SessionFolder folder = arguments.resume ? find_loop(store, arguments.session) : store.create();
+  if (arguments.resume) {
+    const auto records = read_ledger(folder.ledger()).records;
+    if (records.empty())
+      throw Error(ErrorCode::invalid, "session " + folder.id + " ended before its first record");
+    // What a loop has tuned so far may have been taken over meanwhile; what it started with is on record.
+    if (!same_project(records.front().data.at("manifest").get<std::string>(), project)) {
+      throw Error(ErrorCode::invalid, "dent.toml has changed since session " + folder.id + " began",
+                  "undo the change to go on with it, or start a new loop: dent optimize");
+    }
+  }
+  Terminal terminal(arguments.common.quiet);
+  Loop loop(project, store, folder, arguments.loop, terminal);
+  const SessionEnd end = loop.run(*proposer);
+  if (arguments.common.json) {
+    std::ifstream report(folder.folder / "report.json");
+    json document = json::parse(report, nullptr, false);
+    const Cost cost = loop.cost();
+    print_json("optimize", {{"session", end.id},
+                            {"verdict", end.verdict},
+                            {"reason", end.reason},
+                            {"next", end.next},
+                            {"exit_code", static_cast<int>(end.code)},
+                            {"folder", folder.folder.string()},
+                            {"branch", loop.state().branch},
+                            {"commit", loop.state().incumbent_commit()},
+                            {"choice", to_json(loop.state().incumbent())},
+                            {"speedup", loop.state().speedup()},
+                            {"cost", to_json(cost, money_of(cost, project.rates))},
+                            {"report", document.is_object() ? document : json::object()}});
+    return end.code;
+  }
+  std::string text = history_text(loop.state()) + "\n" +
+                     painted(end.verdict, colour_of(end.verdict), colours(1)) + ": " + end.reason + "\n";
+  if (loop.state().last_kept() != nullptr) text += "choice: " + describe(loop.state().incumbent()) + "\n";
+  if (!end.next.empty()) text += "next: " + end.next + "\n";
+  text += "report: " + (folder.folder / "report.html").string() + "\n";
+  std::fputs(text.c_str(), stdout);
+  return end.code;
+}
+
+}  // namespace
+
+void add_optimize(CLI::App& app, Chosen& chosen) {
+  auto arguments = std::make_shared<OptimizeArguments>();
+  CLI::App* command = app.add_subcommand(
+      "optimize", "Try one change after the other, and keep as commits those that are proved faster");
+  add_common(*command, arguments->common);
+  command->add_option("folder", arguments->common.project, "Same as --project");
+  command->add_option("-t,--target", arguments->loop.target, "Stop at this many times the baseline's speed");
+  command->add_option("-n,--iterations", arguments->loop.iterations, "How many changes to try at most");
+  command->add_option("--minutes", arguments->loop.minutes, "Time budget, resumed ones included");
+  auto* resume = command
+                     ->add_option("--resume", arguments->session,
+                                  "Go on with a loop that was interrupted: its id, or the last")
+                     ->expected(0, 1);
+  command->add_flag("--plan", arguments->plan,
+                    "Show the steps with their time boxes and stop rules, and do nothing");
+  command->add_flag("--rebaseline", arguments->loop.rebaseline,
+                    "Forget the baseline that was recorded for this machine");
+  set_example(*command,
+              "  dent optimize --target 1.5\n"
+              "  dent optimize -n 10 --minutes 5 --json | jq .speedup\n"
+              "  dent optimize --resume");
+  command->callback([arguments, resume, &chosen] {
+    arguments->resume = resume->count() > 0;
+    if (arguments->session.empty()) arguments->session = "latest";
+    chosen.action = [arguments] { return optimize(*arguments); };
+  });
+}
+
+}  // namespace dent::cli

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "loop/evaluate.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "gates/build.h"
+#include "gates/correctness.h"
+#include "gates/performance.h"
+#include "gates/sanitize.h"
+#include "ledger/sampling_records.h"
+#include "workers/strays.h"
+
+namespace dent {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kPatience = 3;  // time boxes, each twice as long, while a busy machine gives too few samples
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+class Evaluation {
+ public:
+  Evaluation(const Stage& stage, const Kernel& candidate, const Kernel& incumbent,
+             const EvaluationRules& rules, TrialBook& book, const Progress& progress)
+      : stage_(stage),
+        candidate_(candidate),
+        incumbent_(incumbent),
+        rules_(rules),
+        book_(book),
+        progress_(progress) {}
+
+  Outcome run() {
+    const auto start = Clock::now();
+    through_the_gates();
+    outcome_.elapsed_s = since(start);
+    return std::move(outcome_);
+  }
+
+ private:
+  void through_the_gates() {
+    if (!passes("build", "build", [&] { return build(); })) return;
+    if (same_program()) {
+      dropped("build", "the same program as the incumbent, to the bit");
+      return;
+    }
+    const auto& problems = stage_.workshop.problems();
+    for (const Problem& problem : problems) {  // smallest first
+      if (!passes("correctness/" + problem.shape, "correctness", [&] { return check(problem); })) return;
+    }
+    if (rules_.sanitize && !passes("sanitize", "sanitize", [&] {
+          return SanitizeGate(stage_.workshop).run(candidate_, secret_seed(), progress_);
+        })) {
+      return;
+    }
+    if (!wins("screening", rules_.screening_alpha)) return;
+    end_workers();  // what a process was lucky in, such as where its pages lie, ends with it
+    if (!wins("confirmation", rules_.confirmation_alpha)) return;
+    outcome_.kept = true;
+    outcome_.stage = "kept";
+  }
+
+  GateResult build() {
+    adopt_orphans(false);  // a compiler may leave its server behind
+    GateResult result = BuildGate(stage_.workshop, false).run(candidate_, progress_);
+    adopt_orphans(true);
+    return result;
+  }
+
+  // A macro that nothing reads: there is nothing to measure.
+  bool same_program() {
+    if (!candidate_.python.empty()) return false;
+    const std::string ours = stage_.workshop.build(candidate_).binary_hash;
+    return !ours.empty() && ours == stage_.workshop.build(incumbent_).binary_hash;
+  }
+
+  GateResult check(const Problem& problem) {
+    Worker& worker = candidate();
+    worker.resume();
+    return CorrectnessGate(stage_.workshop, stage_.oracle).run(worker, problem, secret_seed(), progress_);
+  }
+
+  // All shapes side by side with the incumbent, or until one of them settles it.
+  bool wins(const std::string& stage, double alpha) {
+    outcome_.shapes.clear();
+    for (const Problem& problem : stage_.workshop.problems()) {
+      const GateResult measured = trial(stage + "/" + problem.shape, [&] {
+        return measure_against(stage_, candidate(), incumbent(), problem, alpha, progress_);
+      });
+      if (measured.verdict == GateVerdict::fail) return ended(stage, measured);
+      const auto gain = gain_of(measured);
+      if (!gain) return dropped(stage, problem.shape + ": too few samples for an interval");
+      outcome_.shapes.push_back(*gain);
+      if (loses_too_much(*gain, rules_.keep)) {
+        outcome_.gain.reset();
+        return dropped("guard",
+                       fmt::format("{} loses: {:.3f}x ({:.3f} to {:.3f})", gain->shape, gain->ratio.centre,
+                                   gain->ratio.interval.low, gain->ratio.interval.high));
+      }
+    }
+    const Judgement judgement = judge_gains(outcome_.shapes, rules_.keep);
+    outcome_.gain = judgement.mean;
+    outcome_.reason = judgement.reason;
+    outcome_.stage = stage;
+    return judgement.faster;
+  }
+
+  template <class Gate>
+  GateResult trial(const std::string& name, const Gate& gate) {
+    if (auto known = book_.find(name)) return *known;
+    const auto start = Clock::now();
+    GateResult result;
+    try {
+      progress_(0, name);
+      result = gate();
+    } catch (const KernelFailed& problem) {
+      result = failed(problem.failure());
+      end_workers();
+    }
+    const double seconds = since(start);
+    (name == "build" ? outcome_.build_s : outcome_.kernel_s) += seconds;
+    book_.keep(name, result, seconds);
+    return result;
+  }
+
+  template <class Gate>
+  bool passes(const std::string& name, const std::string& stage, const Gate& gate) {
+    const GateResult result = trial(name, gate);
+    return result.verdict != GateVerdict::fail || ended(stage, result);
+  }
+
+  bool ended(const std::string& stage, const GateResult& result) {
+    outcome_.cause = result.cause;
+    outcome_.next = result.next;
+    outcome_.last_words = result.last_words;
+    return dropped(stage, result.reason);
+  }
+
+  bool dropped(const std::string& stage, const std::string& reason) {
+    outcome_.stage = stage;
+    outcome_.reason = reason;
+    return false;
+  }
+
+  Worker& candidate() { return started(candidate_worker_, candidate_, "candidate"); }
+  Worker& incumbent() { return started(incumbent_worker_, incumbent_, "incumbent"); }
+  Worker& started(std::unique_ptr<Worker>& worker, const Kernel& kernel, const char* role) {
+    if (!worker) worker = stage_.workshop.start(kernel, role);
+    return *worker;
+  }
+  void end_workers() {
+    candidate_worker_.reset();
+    incumbent_worker_.reset();
+  }
+
+  const Stage& stage_;
+  const Kernel& candidate_;
+  const Kernel& incumbent_;
+  const EvaluationRules& rules_;
+  TrialBook& book_;
+  const Progress& progress_;
+  Outcome outcome_;
+  std::unique_ptr<Worker> candidate_worker_, incumbent_worker_;
+};
+
+}  // namespace
+
+Outcome evaluate(const Stage& stage, const Kernel& candidate, const Kernel& incumbent,
+                 const EvaluationRules& rules, TrialBook& book, const Progress& progress) {
+  return Evaluation(stage, candidate, incumbent, rules, book, progress).run();
+}
+
+GateResult measure_against(const Stage& stage, Worker& candidate, Worker& other, const Problem& problem,
+                           double alpha, const Progress& progress) {
+  PerformanceRules rules = stage.workshop.project().performance;
+  rules.alpha = alpha;
+  rules.stop_below = 0;
+  GateResult result;
+  for (int attempt = 0; attempt < kPatience; ++attempt, rules.seconds *= 2) {
+    result = PerformanceGate(stage.workshop, stage.oracle, rules)
+                 .run(candidate, other, problem, secret_seed(), progress);
+    if (result.verdict == GateVerdict::fail || gain_of(result)) break;
+  }
+  if (stage.peaks) refuse_the_impossible(result, problem, *stage.peaks, rules.flush);
+  return result;
+}
+
+std::optional<ShapeGain> gain_of(const GateResult& measured) {
+  for (const auto& [kind, data] : measured.records) {
+    if (kind != "comparison" || !data.contains("ratio")) continue;
+    return ShapeGain{data.at("shape"), ratio_of(data.at("ratio")), data.at("baseline_ns"),
+                     data.at("candidate_ns")};
+  }
+  return std::nullopt;
+}
+
+}  // namespace dent

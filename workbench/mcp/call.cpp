@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+#include "mcp/call.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "error.h"
+#include "ledger/durable_file.h"
+#include "ledger/ledger.h"
+#include "ledger/project_lock.h"
+#include "ledger/session_store.h"
+#include "mcp/schema.h"
+#include "mcp/shorten.h"
+#include "workers/process.h"
+
+namespace dent::mcp {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kLook = std::chrono::milliseconds(20);    // at the process, for its end
+constexpr auto kBeat = std::chrono::milliseconds(1000);  // a sign of life
+
+json text_result(const std::string& text, bool is_error) {
+  return {{"content", json::array({{{"type", "text"}, {"text", text}}})}, {"isError", is_error}};
+}
+
+std::string content_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+// Follows what dent says on stderr: "[ 3/7] correctness/tiny   pass  0.4 s  ..." ends a step.
+class Progress {
+ public:
+  Progress(fs::path log, const Report& report) : log_(std::move(log)), report_(report) {}
+
+  void look() {
+    std::ifstream stream(log_);
+    stream.seekg(read_);
+    for (std::string line; std::getline(stream, line) && !stream.eof();) {
+      read_ = stream.tellg();
+      int done = 0, of = 0;
+      if (std::sscanf(line.c_str(), "[%d/%d]", &done, &of) != 2) continue;
+      const bool ended = line.find(" s  ") != std::string::npos;  // else a sign of life within the step
+      stepped_ = Clock::now();
+      tell(ended ? done : done - 1, of, words(line.substr(line.find(']') + 1)));
+    }
+    const auto now = Clock::now();
+    if (now - told_ < kBeat) return;
+    const double within = 1 - 1 / (1 + seconds(now - stepped_) / 10);  // grows, and never reaches 1
+    tell(done_ + within, of_, fmt::format("{:.0f} s so far", seconds(now - began_)));
+  }
+
+ private:
+  static double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
+
+  static std::string words(const std::string& line) {  // one space between them
+    std::istringstream stream(line);
+    std::string text;
+    for (std::string word; stream >> word;) text += (text.empty() ? "" : " ") + word;
+    return text;
+  }
+
+  void tell(double done, double of, const std::string& doing) {
+    if (done <= last_) return;  // may only grow
+    last_ = done;
+    done_ = std::floor(done);
+    of_ = of;
+    told_ = Clock::now();
+    report_(done, of, doing);
+  }
+
+  fs::path log_;
+  const Report& report_;
+  std::streamoff read_ = 0;
+  double done_ = 0, of_ = 0, last_ = 0;
+  Clock::time_point began_ = Clock::now(), stepped_ = began_, told_ = began_;
+};
+
+std::string newest_session(const fs::path& project) {
+  const auto sessions = SessionStore(project).list();
+  return sessions.empty() ? "" : sessions.back().id;
+}
+
+}  // namespace
+
+Call::Call(const Tool& tool, json arguments, fs::path program, fs::path root, std::mutex& machine)
+    : tool_(tool),
+      arguments_(std::move(arguments)),
+      program_(std::move(program)),
+      root_(std::move(root)),
+      machine_(machine) {
+  std::string name = (fs::temp_directory_path() / "dent-mcp-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) {
+    throw Error(ErrorCode::environment, "can't make a folder in " + fs::temp_directory_path().string(),
+                "free some space there, or set TMPDIR");
+  }
+  scratch_ = name;
+}
+
+Call::~Call() {
+  std::error_code ignored;
+  fs::remove_all(scratch_, ignored);
+}
+
+void Call::cancel(const std::string& reason) {
+  reason_ = reason;
+  cancelled_ = true;
+}
+
+// Throws Error when it lies elsewhere: an agent gets the folder that it was given, not the disk.
+fs::path Call::project() const {
+  const fs::path chosen = fs::weakly_canonical(root_ / arguments_.value("project", "."));
+  const fs::path relative = chosen.lexically_relative(root_);
+  if (relative.empty() || *relative.begin() == "..") {
+    throw Error(ErrorCode::invalid, "project " + chosen.string() + " is not in " + root_.string(),
+                "name a folder in it, or start the server for another: dent mcp -p FOLDER");
+  }
+  return chosen;
+}
+
+json Call::run(const Report& report) {
+  try {
+    if (const std::string wrong = breach(arguments_, tool_.input()); !wrong.empty())
+      return text_result(wrong, true);
+    json result = work(report);
+    return cancelled_ ? json() : result;
+  } catch (const std::exception& problem) {
+    return cancelled_ ? json() : text_result(problem.what(), true);
+  }
+}
+
+json Call::work(const Report& report) {
+  const fs::path home = project();
+  std::unique_lock machine(machine_, std::defer_lock);
+  for (auto told = Clock::now(); tool_.measures && !machine.try_lock();) {
+    if (cancelled_) return {};
+    std::this_thread::sleep_for(kLook);
+    if (Clock::now() - told < 5 * kBeat) continue;
+    report(0, 0, "waiting for the call before this one: the machine is measured by one at a time");
+    told = Clock::now();
+  }
+  if (cancelled_) return {};
+  newest_before_ = newest_session(home);
+
+  const fs::path out = scratch_ / "stdout", log = scratch_ / "stderr";
+  Command command{.log = log};
+  command.argv = {"/bin/sh", "-c",         "out=$1; shift; exec \"$@\" >\"$out\"",
+                  "sh",      out.string(), program_.string()};
+  for (std::string& word : command_line(tool_, arguments_, scratch_)) command.argv.push_back(std::move(word));
+  command.argv.insert(command.argv.end(), {"--json", "-p", home.string()});
+
+  Process process(command);
+  Progress progress(log, report);
+  std::optional<Ending> ending;
+  while (!(ending = process.poll())) {
+    if (cancelled_) {
+      process.kill(Ending::Kind::signalled);
+      note_cancelled();
+      return {};
+    }
+    progress.look();
+    std::this_thread::sleep_for(kLook);
+  }
+  progress.look();
+
+  const json document = json::parse(content_of(out), nullptr, false);
+  if (!document.is_object()) {
+    const std::string said = process.last_words();
+    return text_result(
+        fmt::format("dent {}: {}{}", tool_.name, describe(*ending), said.empty() ? "" : "\n" + said), true);
+  }
+  if (document.contains("error")) return text_result(document["error"].get<std::string>(), true);
+
+  fs::path full = fs::path(document.value("folder", "")) / "report.json";
+  if (!document.contains("folder")) {
+    SessionStore store(home);
+    full = store.prepare() / "mcp";
+    fs::create_directories(full);
+    full /= tool_.name + ".json";
+    write_durably(full, document.dump(1, ' ', false, json::error_handler_t::replace) + "\n");
+  }
+  json structured = answer(tool_, document, full);
+  shorten(structured);
+  json result = text_result(structured.dump(-1, ' ', false, json::error_handler_t::replace), false);
+  result["structuredContent"] = std::move(structured);
+  return result;
+}
+
+// The process is dead: its session ends here, and says why.
+void Call::note_cancelled() const {
+  if (!tool_.has_session) return;
+  try {
+    const fs::path home = project();
+    SessionStore store(home);
+    if (newest_session(home) == newest_before_) return;  // it had not begun one
+    const ProjectLock lock(store.prepare());
+    Ledger ledger(store.find("latest").ledger());
+    ledger.append("note",
+                  {{"text", "cancelled by the MCP client" + (reason_.empty() ? "" : ": " + reason_)}});
+  } catch (const std::exception&) {  // nothing was recorded; the session is one that was interrupted
+  }
+}
+
+}  // namespace dent::mcp
