@@ -107,6 +107,7 @@ Json json_report(const SessionView& s, std::span<const HistoryEntry> history) {
                           {"peak_gflops", s.roofline->peak_gflops},
                           {"peak_gbs", s.roofline->peak_gbs}};
   }
+  if (!s.diagnosis_records.empty()) object["diagnoses"] = s.diagnosis_records;
   object["notes"] = s.notes;
   object["history"] = list(history, history_json);
   return object;

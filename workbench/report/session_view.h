@@ -14,6 +14,7 @@
 #include "ledger/session_store.h"
 #include "measure/ratio.h"
 #include "measure/sample.h"
+#include "report/diagnosis_view.h"
 
 namespace dent {
 
@@ -82,6 +83,8 @@ struct SessionView {
   std::vector<CheatView> cheats;
   std::vector<std::string> notes;
   std::optional<RooflineView> roofline;
+  std::vector<DiagnosisView> diagnoses;    // the last of each shape
+  nlohmann::json diagnosis_records = nlohmann::json::array();  // the same, as written
   std::optional<Ratio> mean;  // geometric, over shapes
   std::string mean_verdict;   // of the performance gate
   std::string verdict;        // "INTERRUPTED" while there is none
