@@ -2,37 +2,44 @@
 // Memory: K is turned once per head, so that scores of neighbouring keys lie side by side, and BLOCK_ROWS
 // query rows use each key while it is near. Plain loops, in an order in which the compiler can use vectors by
 // itself.
-#include <algorithm>
-#include <vector>
-
-#include "problem.h"
+#include "crew.h"
 
 #ifndef BLOCK_ROWS
 #define BLOCK_ROWS 2
 #endif
 
-namespace {
+struct Blocked {
+  std::vector<float> turned;  // [D][S]
+  std::vector<float> weight;  // [BLOCK_ROWS][S]
 
-void attend(const Head& head, std::vector<float>& turned, std::vector<float>& weight) {
-  const float scale = 1.0F / std::sqrt(static_cast<float>(kHeadDim));
-  const int S = head.rows;
-  for (int key = 0; key < S; ++key) {
-    for (int d = 0; d < kHeadDim; ++d)
-      turned[static_cast<std::size_t>(d) * S + key] = head.k[key * kHeadDim + d];
+  void begin(const Head& head) {
+    const auto S = static_cast<std::size_t>(head.rows);
+    turned.resize(S * kHeadDim);
+    weight.resize(S * BLOCK_ROWS);
+    for (std::size_t key = 0; key < S; ++key) {
+      for (std::size_t d = 0; d < kHeadDim; ++d) turned[d * S + key] = head.k[key * kHeadDim + d];
+    }
   }
-  for (int first = 0; first < S; first += BLOCK_ROWS) {
-    const int rows = std::min(BLOCK_ROWS, S - first);
+
+  void attend(const Head& head, int first, int end) {
+    for (int row = first; row < end; row += BLOCK_ROWS)
+      attend_block(head, row, std::min(BLOCK_ROWS, end - row));
+  }
+
+  void attend_block(const Head& head, int first, int rows) {
+    const float scale = 1.0F / std::sqrt(static_cast<float>(kHeadDim));
+    const int S = head.rows;
     std::fill(weight.begin(), weight.end(), 0.0F);
     for (int d = 0; d < kHeadDim; ++d) {
-      const float* keys = &turned[static_cast<std::size_t>(d) * S];
+      const float* keys = turned.data() + static_cast<std::ptrdiff_t>(d) * S;
       for (int row = 0; row < rows; ++row) {
         const float query = head.q[(first + row) * kHeadDim + d] * scale;
-        float* scores = &weight[static_cast<std::size_t>(row) * S];
+        float* scores = weight.data() + static_cast<std::ptrdiff_t>(row) * S;
         for (int key = 0; key < S; ++key) scores[key] += query * keys[key];
       }
     }
     for (int row = 0; row < rows; ++row) {
-      float* scores = &weight[static_cast<std::size_t>(row) * S];
+      float* scores = weight.data() + static_cast<std::ptrdiff_t>(row) * S;
       const float largest = *std::max_element(scores, scores + S);
       float sum = 0;
       for (int key = 0; key < S; ++key) sum += scores[key] = std::exp(scores[key] - largest);
@@ -43,14 +50,8 @@ void attend(const Head& head, std::vector<float>& turned, std::vector<float>& we
       for (int d = 0; d < kHeadDim; ++d) head.out[(first + row) * kHeadDim + d] = result[d] / sum;
     }
   }
-}
-
-}  // namespace
+};
 
 int attention(const float* q, const float* k, const float* v, float* out, int B, int H, int S, int D) {
-  if (D != kHeadDim) return 1;
-  std::vector<float> turned(static_cast<std::size_t>(S) * kHeadDim),
-      weight(static_cast<std::size_t>(S) * BLOCK_ROWS);
-  for (int index = 0; index < B * H; ++index) attend(head_of(q, k, v, out, S, index), turned, weight);
-  return 0;
+  return for_all_rows<Blocked>(q, k, v, out, B, H, S, D);
 }

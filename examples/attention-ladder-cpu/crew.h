@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Parallelism: vector.cpp on THREADS cores. Tasks of TASK_ROWS query rows go to whoever is free; a thread
+// THREADS threads for tasks of TASK_ROWS query rows each: whoever is free takes the next one, and a thread
 // that the system has not woken yet delays nobody.
+#pragma once
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <thread>
+#include <vector>
 
-#include "tiles.h"
+#include "problem.h"
 
 #ifndef THREADS
-#define THREADS 2
+#define THREADS 1
 #endif
 #ifndef TASK_ROWS
 #define TASK_ROWS 32
 #endif
-
-namespace {
 
 // Threads that stay between calls. Each looks for work for a while before it sleeps: calls often follow each
 // other.
@@ -67,12 +69,14 @@ class Crew {
   std::atomic<bool> open_ = false, over_ = false;
 };
 
-}  // namespace
-
-int attention(const float* q, const float* k, const float* v, float* out, int B, int H, int S, int D) {
+// All rows of all heads. Work is what a thread keeps between tasks; begin(head) is called before the first
+// rows of a head, attend(head, first, end) for rows [first, end). Calls come one at a time. Returns 0, or 1
+// for a D that is not 64.
+template <class Work>
+int for_all_rows(const float* q, const float* k, const float* v, float* out, int B, int H, int S, int D) {
   if (D != kHeadDim) return 1;
   static Crew crew;
-  static tiles::Scratch scratch[THREADS];  // calls come one at a time
+  static Work works[THREADS];
   const int tasks_of_head = (S + TASK_ROWS - 1) / TASK_ROWS;
   const int tasks = B * H * tasks_of_head;
   std::atomic<int> next = 0;
@@ -81,11 +85,11 @@ int attention(const float* q, const float* k, const float* v, float* out, int B,
     for (int task = next++; task < tasks; task = next++) {
       const int index = task / tasks_of_head, first = task % tasks_of_head * TASK_ROWS;
       const Head head = head_of(q, k, v, out, S, index);
-      if (index != begun) tiles::begin(head, scratch[thread]);
+      if (index != begun) works[thread].begin(head);
       begun = index;
-      tiles::attend(head, first, std::min(S, first + TASK_ROWS), scratch[thread]);
+      works[thread].attend(head, first, std::min(S, first + TASK_ROWS));
     }
   };
-  tasks == 1 ? work(0) : crew.run(work);
+  tasks == 1 || THREADS == 1 ? work(0) : crew.run(work);
   return 0;
 }
