@@ -118,7 +118,7 @@ Space read_space(const std::string& file) {
 // The best after so many measurements beyond the start.
 double guided(const Space& space, const Choice& start, int budget) {
   // What is not in the space did not build, or broke a constraint.
-  SearchProposer search([&](const Project&, const Choice& choice) {
+  SearchProposer search([&](const Brief&, const Choice& choice) {
     return space.speed.contains(choice.tunables) ? std::string() : std::string("not in the space");
   });
   Brief brief;

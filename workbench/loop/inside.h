@@ -49,8 +49,9 @@ class Loop::Inside {
 
   // winner.cpp
   bool validate();
-  bool validate_held_out(const Kernel& winner, const Kernel& start);
+  bool validate_held_out(const std::string& prefix, const Kernel& winner, const Kernel& start);
   bool require(const GateResult& result);
+  bool may_go_on() const;  // it had ended for want of budget, and now has more
   SessionEnd verdict();
 
   void append(std::string_view kind, nlohmann::json data);  // and brings the state up to date

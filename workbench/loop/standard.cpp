@@ -7,6 +7,7 @@
 #include "ledger/session_store.h"
 #include "loop/command_proposer.h"
 #include "loop/patterns.h"
+#include "loop/prune.h"
 #include "loop/search.h"
 #include "loop/variants.h"
 
@@ -20,7 +21,8 @@ std::unique_ptr<Proposer> standard_proposer(const Project& project) {
   std::vector<std::unique_ptr<Proposer>> own;
   const bool has_choices = !project.variants.empty() || !project.tunables.empty();
   if (wanted("variants", !project.variants.empty())) own.push_back(std::make_unique<VariantsProposer>());
-  if (wanted("search", !project.tunables.empty())) own.push_back(std::make_unique<SearchProposer>());
+  if (wanted("search", !project.tunables.empty()))
+    own.push_back(std::make_unique<SearchProposer>(foreseen_failure));
   std::vector<std::unique_ptr<Proposer>> proposers;
   if (wanted("command", !project.optimize.command.empty())) {
     proposers.push_back(std::make_unique<CommandProposer>(

@@ -13,7 +13,8 @@
 
 namespace dent {
 
-inline constexpr const char* kWinnerStep = "winner/performance";
+// Steps of the last check begin with it, then comes the iteration that won.
+inline constexpr const char* kWinner = "winner";
 
 struct Standing {  // of the incumbent against the baseline, as measured
   Ratio ratio;
