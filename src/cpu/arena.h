@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "numeric/ceil_div.h"
+
 namespace flashmoe::cpu {
 
 inline constexpr std::size_t kCacheLine = 64;
@@ -12,7 +14,6 @@ inline constexpr std::size_t kCacheLine = 64;
 inline constexpr int64_t round_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
 }
-inline constexpr int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 class Arena {
  public:

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "device/gpus.h"
+
 namespace flashmoe::device {
 namespace {
 
@@ -20,6 +22,11 @@ double matrix_peak_tflops(const Spec& spec, MatrixType type) {
       return spec.tflops_tf32;
   }
   return 0;
+}
+
+// 1 on a GPU that reaches the usual share of its peak.
+double usual_share(double reached, double peak, double usual) {
+  return reached > 0 && peak > 0 ? std::min(1.0, reached / peak / usual) : 1;
 }
 
 // How long the SM with most to do works, in pieces of mean size.
@@ -86,9 +93,14 @@ Prediction predict(const Spec& spec, const Launch& launch, const Work& work, con
   at(p.busy_floor_us, Unit::dram) = over(work.dram_bytes, 1e3 * std::min(spec.bandwidth_gbs, dram_gbs));
   at(p.busy_floor_us, Unit::l2) = over(l2_bytes, 1e3 * std::min<double>(spec.reached.l2_gbs, l2_gbs));
 
-  const double exps = at(p.busy_floor_us, Unit::exp);
-  const double arithmetic = at(p.busy_floor_us, Unit::tensor) / manner.tensor +
-                            at(p.busy_floor_us, Unit::fp32) / manner.fp32 + manner.exp_exposed * exps;
+  // Where less of the peak was measured than on the GPU of the calibration, arithmetic is slower by as much.
+  const double exps =
+      over(at(p.busy_floor_us, Unit::exp), usual_share(spec.reached.gexps, spec.gexps(), kExpShare));
+  const double tensor =
+      over(at(p.busy_floor_us, Unit::tensor),
+           manner.tensor * usual_share(spec.reached.tflops_16bit, spec.tflops_16bit, kTensorShare));
+  const double arithmetic =
+      tensor + at(p.busy_floor_us, Unit::fp32) / manner.fp32 + manner.exp_exposed * exps;
   const double dram = over(work.dram_bytes, 1e3 * std::min<double>(spec.reached.bandwidth_gbs, dram_gbs));
   const double latency =
       at(p.floor_us, Unit::launch) + over(manner.start_cycles + turns * manner.item_cycles, spec.boost_mhz);

@@ -4,13 +4,12 @@
 #include <algorithm>
 
 #include "kernels/hopper_forward/spec.h"
+#include "numeric/ceil_div.h"
 
 namespace flashmoe::dispatch {
 namespace {
 
 namespace hopper = kernels::hopper_forward;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t tiles(const ForwardProblem& p, int pack, int tile_q) {
   return p.batch * (p.q_heads / pack) * ceil_div(p.q_rows * pack, tile_q);
@@ -37,15 +36,21 @@ int hopper_pack(const ForwardProblem& p) {
 
 int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec) {
   // Rows of the table by head_dim, and what decided between them on an H200 (NOTES.md).
-  constexpr int k64Rows192 = 0, k64Rows128 = 1, k96 = 2, k128 = 3, k192 = 4, k256Keys80 = 5, k256Keys64 = 6;
+  constexpr int k64Rows192 = 0, k64Rows256 = 1, k64Rows128 = 2, k96 = 3, k128 = 4, k192 = 5, k256Keys80 = 6,
+                k256Keys64 = 7;
   if (p.head_dim > 192)
-    return p.kv_rows <= 2048 ? k256Keys64 : k256Keys80;  // 1.03x at 512 and 1k, equal from 4k on
+    return p.kv_rows <= 4096 ? k256Keys64 : k256Keys80;  // 1.02 to 1.05x up to 2k, equal from 8k on
   if (p.head_dim > 64) return p.head_dim <= 96 ? k96 : p.head_dim <= 128 ? k128 : k192;
-  // 192 rows read K and V less often: 1.06 to 1.2x, but 0.94x where they are mostly masked (causal, 1k), and
-  // not where they would leave SMs idle.
-  const bool short_causal = p.mask != Mask::none && p.kv_rows <= 1024;
-  const int64_t large = tiles(p, pack, hopper::kTunings[k64Rows192].tile_q());
-  return short_causal || large < spec.sms ? k64Rows128 : k64Rows192;
+  // 192 rows with 128 keys at a time are fastest per block of keys, but short rows are all beginnings and
+  // ends: there more warpgroups of 64 keys hide each other's (full 1.03x at 512 and 1k). Causal ones also
+  // want tiles that waste less on the diagonal, and blocks that come and go (1.15 to 1.18x at 512 and
+  // 1k, 1.02x at 2k). So do grids that would leave SMs idle.
+  const auto fills = [&](int tuning) {
+    return tiles(p, pack, hopper::kTunings[tuning].tile_q()) >= spec.sms;
+  };
+  const bool causal = p.mask != Mask::none;
+  if (p.kv_rows <= (causal ? 2048 : 1024)) return !causal && fills(k64Rows256) ? k64Rows256 : k64Rows128;
+  return fills(k64Rows192) ? k64Rows192 : k64Rows128;
 }
 
 void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {

@@ -13,6 +13,7 @@
 #include "kernels/hopper_forward/spec.h"
 #include "kernels/naive/smem.h"
 #include "kernels/small_forward/spec.h"
+#include "numeric/ceil_div.h"
 
 namespace flashmoe::dispatch {
 namespace {
@@ -28,8 +29,6 @@ constexpr double kLog2e = 1.4426950408889634;
                          std::source_location where = std::source_location::current()) {
   throw Error(ErrorCode::unsupported, "attention_forward on cuda: " + what, remedy, where);
 }
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 void check_limits(const ForwardProblem& p, const device::Spec& spec) {
   if (spec.arch < 80) {
@@ -175,7 +174,8 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, std::
                    .pack = pack,
                    .reason = reason};
   set_grid(plan, p, spec);
-  plan.blocks = std::min(plan.tiles, static_cast<unsigned>(spec.sms));
+  const bool stays = tuning.blocks_per_sm == 1;  // or there is a block for every tile
+  plan.blocks = stays ? std::min(plan.tiles, static_cast<unsigned>(spec.sms)) : plan.tiles;
   order_hopper_tiles(plan, p, spec);
   return plan;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "flashmoe/error.h"
 #include "kernels/decode_forward/spec.h"
 #include "kernels/hopper_forward/spec.h"
 
@@ -97,9 +98,10 @@ device::Manner manner_of(const ForwardPlan& plan, const ForwardProblem& p, const
       manner.exp_exposed = 0.7;
       break;
     case ForwardKernel::ampere_forward: {
-      // mma.sync reaches about 63 % of what wgmma does on Hopper, and all there is on the others. With 16
-      // rows a warp, shared memory is as busy as the tensor cores.
-      const double pipe = spec.arch == 90 ? 0.63 : 1;
+      // mma.sync reaches about 63 % of what wgmma does on Hopper, is taken to be no faster per SM on
+      // Blackwell, and is all there is on the others. With 16 rows a warp, shared memory is as busy as the
+      // tensor cores.
+      const double pipe = spec.arch >= 100 ? 0.3 : spec.arch >= 90 ? 0.63 : 1;
       const double rows_per_warp = plan.tile_q * 32.0 / plan.threads;
       manner.tensor = pipe * 0.6 * (rows_per_warp < 32 ? 0.67 : 1);
       manner.exp_exposed = 0.8;
@@ -163,6 +165,42 @@ Forecast predict_with_splits(const ForwardPlan& plan, const ForwardProblem& prob
   split.workspace_bytes =
       static_cast<std::size_t>(split.num_splits * rows * (plan.head_dim + 1)) * sizeof(float);
   return predict_forward(split, problem, spec, cache);
+}
+
+std::vector<device::Change> forward_changes(const ForwardPlan& plan, const ForwardProblem& problem,
+                                            const device::Spec& spec, Cache cache) {
+  const Forecast now = predict_forward(plan, problem, spec, cache);
+  std::vector<device::Change> found;
+  if (const int parts = device::parts_to_fill(spec, now.launch.ctas); parts > 1) {
+    const Forecast split = predict_with_splits(plan, problem, spec, parts, cache);
+    found.push_back({"kv_splits " + std::to_string(plan.num_splits) + " -> " +
+                         std::to_string(plan.num_splits * parts) + ": " + std::to_string(now.launch.ctas) +
+                         " -> " + std::to_string(split.launch.ctas) + " CTAs",
+                     split.launch.ctas, split.prediction.expected_us});
+  }
+  for (const ForwardKernel kernel :
+       {ForwardKernel::naive, ForwardKernel::ampere_forward, ForwardKernel::hopper_forward,
+        ForwardKernel::small_forward, ForwardKernel::decode_forward}) {
+    if (kernel == plan.kernel) continue;
+    try {
+      const ForwardPlan other = plan_forward(problem, plan.aligned || plan.kernel == ForwardKernel::naive,
+                                             spec, {.kernel = kernel});
+      const Forecast forecast = predict_forward(other, problem, spec, cache);
+      found.push_back({std::string("kernel ") + name_of(plan.kernel) + " -> " + name_of(kernel) + ": " +
+                           std::to_string(now.launch.ctas) + " -> " + std::to_string(forecast.launch.ctas) +
+                           " CTAs",
+                       forecast.launch.ctas, forecast.prediction.expected_us});
+    } catch (const Error&) {
+      continue;  // a kernel that does not take this problem is no alternative
+    }
+  }
+  std::erase_if(found, [&](const device::Change& change) {
+    return change.expected_us > device::kWorthwhile * now.prediction.expected_us;
+  });
+  std::stable_sort(found.begin(), found.end(), [](const device::Change& a, const device::Change& b) {
+    return a.expected_us < b.expected_us;
+  });
+  return found;
 }
 
 }  // namespace flashmoe::dispatch

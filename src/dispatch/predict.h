@@ -3,6 +3,9 @@
 // ceilings.
 #pragma once
 
+#include <vector>
+
+#include "device/changes.h"
 #include "device/predict.h"
 #include "dispatch/plan.h"
 
@@ -25,6 +28,10 @@ Forecast predict_forward(const ForwardPlan& plan, const ForwardProblem& problem,
 // what a split would bring, whether or not the kernel can do it.
 Forecast predict_with_splits(const ForwardPlan& plan, const ForwardProblem& problem, const device::Spec& spec,
                              int splits, Cache cache = Cache::cold);
+
+// What would change it most, best first: keys shared by more CTAs, and our other kernels.
+std::vector<device::Change> forward_changes(const ForwardPlan& plan, const ForwardProblem& problem,
+                                            const device::Spec& spec, Cache cache = Cache::cold);
 
 // Registers per thread that ptxas 13.0 gives the plan's kernel, at most, on sm_80, sm_89 and sm_90a
 // (scripts/kernel-resources).

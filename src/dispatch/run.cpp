@@ -29,6 +29,7 @@ kernels::ForwardParams params_for(const ForwardPlan& plan, const ForwardProblem&
   params.kv_rows = static_cast<int>(p.kv_rows);
   params.head_dim = static_cast<int>(p.head_dim);
   params.group = static_cast<int>(p.group());
+  params.by_group = kernels::Divisor(static_cast<uint32_t>(p.group()));
   params.scale_log2e = static_cast<float>(p.scale * 1.4426950408889634);
   params.causal = p.mask != Mask::none;
   params.causal_shift = p.mask == Mask::causal ? static_cast<int>(p.kv_rows - p.q_rows) : 0;
@@ -37,6 +38,7 @@ kernels::ForwardParams params_for(const ForwardPlan& plan, const ForwardProblem&
                   static_cast<int>(p.q_heads) / plan.pack, static_cast<int>(p.batch), plan.heads_at_once,
                   plan.last_first};
   params.num_splits = plan.num_splits;
+  params.by_splits = kernels::Divisor(static_cast<uint32_t>(plan.num_splits));
   if (plan.num_splits > 1) {
     params.partial_out = static_cast<float*>(workspace.data);
     params.partial_lse =

@@ -60,7 +60,8 @@ struct ForwardParams {
   View q, k, v, out;
   float* lse;  // [B, Hq, Sq] dense, or null
   int q_heads, q_rows, kv_rows, head_dim;
-  int group;  // query heads per K/V head
+  int group;         // query heads per K/V head
+  Divisor by_group;  // the same
 
   float scale_log2e;  // softmax scale * log2(e), for exp2
   bool causal;
@@ -73,8 +74,16 @@ struct ForwardParams {
 
   // Keys over several blocks: each writes its share here, and combine_splits makes the result of them.
   int num_splits;
+  Divisor by_splits;   // the same
   float* partial_out;  // [split][B, Hq, Sq][head_dim rounded up as compiled], normalised
   float* partial_lse;  // [split][B, Hq, Sq], in units of log2
+
+  // The first of `tiles` tiles of keys that are a split's share; the next split's first is its end.
+  FLASHMOE_HD int first_of_split(int tiles, int split) const {
+    const auto each = static_cast<int>(by_splits.divide(static_cast<uint32_t>(tiles)));
+    const int longer = tiles - each * num_splits;  // splits with one tile more
+    return split * each + (split < longer ? split : longer);
+  }
 
   FLASHMOE_HD int visible_keys(int q_row) const {
     if (!causal) return kv_rows;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/forward_params.h"
+#include "kernels/hopper_forward/spec.h"
 
 namespace flashmoe::dispatch {
 namespace {
@@ -50,7 +51,8 @@ TEST(Plan, CoversEveryRowOnce) {
       const auto plan = plan_forward(p, true, device::find("H200"));
       const int64_t tiles = (rows * plan.pack + plan.tile_q - 1) / plan.tile_q;
       EXPECT_EQ(plan.tiles, tiles * p.batch * p.q_heads / plan.pack) << rows << " rows, group of " << group;
-      const bool shared = plan.kernel == ForwardKernel::hopper_forward;
+      const bool shared = plan.kernel == ForwardKernel::hopper_forward &&
+                          kernels::hopper_forward::kTunings[plan.tuning].blocks_per_sm == 1;
       EXPECT_EQ(plan.blocks, shared ? std::min(plan.tiles, 132U) : plan.tiles);
     }
   }
@@ -205,6 +207,7 @@ TEST(Plan, HopperSharesOutCausalWorkEvenly) {
       ForwardProblem p = problem(16384 / rows, 2048 / head_dim, rows, rows, head_dim);
       p.mask = Mask::causal;
       const auto plan = plan_forward(p, true, gpu, {.kernel = ForwardKernel::hopper_forward});
+      if (plan.blocks == plan.tiles) continue;  // the GPU's own scheduler shares those out
       EXPECT_GE(evenness(plan, p, gpu.sms), rows < 4096 ? 0.92 : 0.97) << "D=" << head_dim << " S=" << rows;
     }
   }

@@ -53,6 +53,7 @@ TEST_P(HopperForward, TakesMoreBlocksOfKeysThanStages) {
 // As on a GPU with fewer SMs than there are tiles. Tiles of one block of keys, of two, of three: what ends
 // one tile and begins the next differs.
 TEST_P(HopperForward, GoesFromTileToTile) {
+  if (hopper::kTunings[GetParam()].blocks_per_sm == 2) GTEST_SKIP() << "has a block for every tile";
   for (int64_t keys : {tile_kv(), 2 * tile_kv() - 1, 3 * tile_kv() + 1}) {
     const Shape shape{.batch = 2,
                       .q_heads = 3,

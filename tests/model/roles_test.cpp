@@ -21,7 +21,7 @@
 #include "primitives/tma.h"
 #include "primitives/wgmma.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::roles {
 namespace {
 
 enum class Mistake {
@@ -294,4 +294,4 @@ TEST(RolesOrder, ABarrierMustNotMoveOnUnderAWait) {
 #endif
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::roles

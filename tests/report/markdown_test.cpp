@@ -15,18 +15,20 @@ namespace {
 using testing::example_records;
 using testing::Story;
 
-std::string page_of(Story story) { return markdown_report(view_session("id", example_records(story)), {}); }
+std::string markdown_of(Story story) {
+  return markdown_report(view_session("id", example_records(story)), {});
+}
 
 TEST(MarkdownReport, BeginsWithTheVerdict) {
-  EXPECT_EQ(page_of(Story::faster).rfind("# attention \\<cpu>: FASTER\n", 0), 0u);
-  EXPECT_NE(page_of(Story::cheating).find("**CHEAT: output written after the call had returned**"),
+  EXPECT_EQ(markdown_of(Story::faster).rfind("# attention \\<cpu>: FASTER\n", 0), 0u);
+  EXPECT_NE(markdown_of(Story::cheating).find("**CHEAT: output written after the call had returned**"),
             std::string::npos);
-  EXPECT_NE(page_of(Story::incorrect).find("out[0, 1, 5]: nan instead of 0.25"), std::string::npos);
-  EXPECT_NE(page_of(Story::interrupted).find("dent resume id"), std::string::npos);
+  EXPECT_NE(markdown_of(Story::incorrect).find("out[0, 1, 5]: nan instead of 0.25"), std::string::npos);
+  EXPECT_NE(markdown_of(Story::interrupted).find("dent resume id"), std::string::npos);
 }
 
 TEST(MarkdownReport, RowsOfATableHaveAsManyCellsAsItsHead) {
-  std::istringstream lines(page_of(Story::faster));
+  std::istringstream lines(markdown_of(Story::faster));
   std::ptrdiff_t head = 0;
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("|")) {

@@ -14,19 +14,19 @@ namespace {
 
 constexpr int kMostStaticSmem = 48 * 1024;  // more must be asked for as dynamic shared memory
 
-std::string demangled(const std::string& symbol) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
-  return status == 0 ? text.get() : symbol;
-}
-
 int number_before(const std::string& line, const std::string& words) {
   std::smatch match;
   return std::regex_search(line, match, std::regex("([0-9]+) " + words)) ? std::stoi(match[1]) : 0;
 }
 
 }  // namespace
+
+std::string demangled(const std::string& symbol) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 ? text.get() : symbol;
+}
 
 std::vector<KernelResources> parse_ptxas(const std::string& compiler_output) {
   static const std::regex entry("Compiling entry function '([^']+)' for '([^']+)'");

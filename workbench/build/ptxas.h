@@ -18,6 +18,9 @@ struct KernelResources {
   int spill_bytes = 0;  // stores and loads
 };
 
+// What a person calls a symbol; the symbol itself where it is no C++ name.
+std::string demangled(const std::string& symbol);
+
 std::vector<KernelResources> parse_ptxas(const std::string& compiler_output);
 nlohmann::json record_of(const std::vector<KernelResources>& kernels);
 

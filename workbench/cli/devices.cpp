@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dent devices: what this machine has to run kernels on.
+// dent devices: what this machine has to run kernels on, and the GPUs that can be asked about without one.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -8,45 +8,124 @@
 #include "build/toolchain.h"
 #include "cli/commands.h"
 #include "ledger/environment.h"
+#include "predict/gpus.h"
+#include "predict/measure.h"
 
 namespace dent::cli {
 namespace {
 
-ExitCode devices(const Common& common) {
+struct DevicesArguments {
+  Common common;
+  std::string gpu;
+  bool measure = false;
+};
+
+nlohmann::json record_of(const flashmoe::device::Spec& spec) {
+  nlohmann::json figures = nlohmann::json::object();
+  for (const auto& entry : flashmoe::device::entries(spec)) {
+    figures[entry.name] = {{"value", entry.value},
+                           {"unit", entry.unit},
+                           {"origin", flashmoe::device::name_of(entry.origin)},
+                           {"source", entry.source}};
+  }
+  return {{"name", spec.name}, {"figures", figures}};
+}
+
+std::string table_of(const std::vector<flashmoe::device::Spec>& specs) {
+  std::string text = fmt::format("{:<10} {:>4} {:>4} {:>5} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7}  {}\n",
+                                 "GPU", "sm", "SMs", "MHz", "KB/block", "blocks", "L2 MB", "GB/s", "16-bit",
+                                 "fp32", "exp/ns", "reaches: GB/s, 16-bit, exp/ns, launch");
+  for (const auto& s : specs) {
+    text += fmt::format(
+        "{:<10} {:>4} {:>4} {:>5.0f} {:>8} {:>8} {:>7} {:>7.0f} {:>7.0f} {:>7.1f} {:>7.0f}  "
+        "{:.0f}, {:.0f}, {:.0f}, {:.2f} us, {}\n",
+        s.name, s.arch, s.sms, s.boost_mhz, s.smem_per_block / 1024, s.blocks_per_sm, s.l2_bytes >> 20,
+        s.bandwidth_gbs, s.tflops_16bit, s.tflops_fp32, s.gexps(), s.reached.bandwidth_gbs.value,
+        s.reached.tflops_16bit.value, s.reached.gexps.value, s.reached.launch_us.value,
+        flashmoe::device::name_of(s.reached.bandwidth_gbs.origin));
+  }
+  return text +
+         "Peaks are dense TFLOP/s from data sheets. One GPU with all its sources: dent devices --gpu l4\n";
+}
+
+std::string figures_of(const flashmoe::device::Spec& spec) {
+  std::string text = std::string(spec.name) + "\n";
+  for (const auto& entry : flashmoe::device::entries(spec)) {
+    text += fmt::format("  {:<24}{:>14.6g} {:<8} {:<10} {}\n", entry.name, entry.value, entry.unit,
+                        flashmoe::device::name_of(entry.origin), entry.source);
+  }
+  return text;
+}
+
+ExitCode devices(const DevicesArguments& arguments) {
+  if (!arguments.gpu.empty()) {
+    const auto spec = gpu_called(arguments.gpu);
+    if (arguments.common.json) {
+      print_json("devices", {{"known", nlohmann::json::array({record_of(spec)})}});
+    } else {
+      std::fputs(figures_of(spec).c_str(), stdout);
+    }
+    return ExitCode::ok;
+  }
   const nlohmann::json found = environment_snapshot(".");
   const nlohmann::json cpu = found.value("cpu", nlohmann::json::object());
   const nlohmann::json gpus = found.value("gpus", nlohmann::json::array());
   const std::string nvcc = nvcc_compiler();
   const std::string cuda = nvcc.empty() ? "" : version_of(nvcc);
-  if (common.json) {
+  const auto known = all_gpus();
+  if (arguments.common.json) {
+    nlohmann::json table = nlohmann::json::array();
+    for (const auto& spec : known) table.push_back(record_of(spec));
     print_json("devices", {{"cpu", cpu},
                            {"gpus", gpus},
                            {"machine", found.value("machine", "")},
                            {"compiler", version_of(cxx_compiler())},
-                           {"cuda_compiler", cuda}});
+                           {"cuda_compiler", cuda},
+                           {"known", table}});
     return ExitCode::ok;
   }
   std::string text = fmt::format("cpu   {} ({}), {} cores, {:.1f} GiB\n", cpu.value("model", "unknown"),
                                  found.value("machine", ""), cpu.value("cores", 0),
                                  cpu.value("memory_bytes", 0.0) / static_cast<double>(1LL << 30));
   for (const nlohmann::json& gpu : gpus) {
-    text += fmt::format("cuda  {}, {} MiB, driver {}\n", gpu.value("name", ""), gpu.value("memory_mib", 0),
-                        gpu.value("driver", ""));
+    const std::string name = gpu.value("name", "");
+    text += fmt::format("cuda  {}, {} MiB, driver {}; {}\n", name, gpu.value("memory_mib", 0),
+                        gpu.value("driver", ""),
+                        stored_measurement(name) ? "measured" : "not measured yet: dent devices --measure");
   }
   if (gpus.empty()) text += "cuda  no GPU on this machine\n";
-  text += fmt::format("g++   {}\nnvcc  {}\n", version_of(cxx_compiler()), cuda.empty() ? "not here" : cuda);
-  std::fputs(text.c_str(), stdout);
+  text += fmt::format("g++   {}\nnvcc  {}\n\n", version_of(cxx_compiler()), cuda.empty() ? "not here" : cuda);
+  std::fputs((text + table_of(known)).c_str(), stdout);
+  return ExitCode::ok;
+}
+
+ExitCode measure(const DevicesArguments& arguments) {
+  const nlohmann::json measurement = measure_gpu();
+  const std::string file = store_measurement(measurement).string();
+  const auto spec = spec_from(measurement);
+  if (arguments.common.json) {
+    print_json("devices", {{"measurement", measurement}, {"file", file}, {"known", {record_of(spec)}}});
+  } else {
+    std::fputs((figures_of(spec) + "kept in " + file + "\n").c_str(), stdout);
+  }
   return ExitCode::ok;
 }
 
 }  // namespace
 
 void add_devices(CLI::App& app, Chosen& chosen) {
-  auto common = std::make_shared<Common>();
-  CLI::App* command = app.add_subcommand("devices", "List what this machine has to run kernels on");
-  add_common(*command, *common);
-  set_example(*command, "  dent devices --json");
-  command->callback([common, &chosen] { chosen.action = [common] { return devices(*common); }; });
+  auto arguments = std::make_shared<DevicesArguments>();
+  CLI::App* command = app.add_subcommand(
+      "devices", "List what this machine has to run kernels on, and the GPUs that dent predict knows");
+  add_common(*command, arguments->common);
+  command->add_option("--gpu", arguments->gpu, "Every figure of one GPU with its source");
+  command->add_flag(
+      "--measure", arguments->measure,
+      "Measure bandwidth, matrix and exp rates and launch latency of the GPU here, and keep them");
+  set_example(*command, "  dent devices\n  dent devices --gpu l4\n  dent devices --measure");
+  command->callback([arguments, &chosen] {
+    chosen.action = [arguments] { return arguments->measure ? measure(*arguments) : devices(*arguments); };
+  });
 }
 
 }  // namespace dent::cli

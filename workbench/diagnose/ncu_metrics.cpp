@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "diagnose/ncu_metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,7 +15,9 @@ constexpr const char* kLoadSectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld
 constexpr const char* kStoreSectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum";
 constexpr const char* kLocalLoadSectors = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum";
 constexpr const char* kLocalStoreSectors = "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum";
-constexpr const char* kLoadUse = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct";
+// What the addresses ask for, and what the same bytes would take side by side; cp.async included.
+constexpr const char* kSectors = "memory_l2_theoretical_sectors_global";
+constexpr const char* kIdealSectors = "memory_l2_theoretical_sectors_global_ideal";
 constexpr const char* kSharedWavefronts = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum";
 constexpr const char* kConflicts = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum";
 
@@ -37,7 +41,6 @@ constexpr Plain kPlain[] = {
     {"dram", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"},
     {"l2", "lts__throughput.avg.pct_of_peak_sustained_elapsed"},
     {"l1", "l1tex__throughput.avg.pct_of_peak_sustained_active"},
-    {"l2_hit", "lts__t_sector_hit_rate.pct"},
     {"active_lanes", "smsp__thread_inst_executed_per_inst_executed.ratio"},
 };
 
@@ -56,12 +59,14 @@ constexpr const char* kIngredients[] = {
     "dram__bytes_read.sum",
     "dram__bytes_write.sum",
     "l1tex__t_sector_hit_rate.pct",
+    "lts__t_sector_hit_rate.pct",
     kLoads,
     kLoadSectors,
     kStoreSectors,
     kLocalLoadSectors,
     kLocalStoreSectors,
-    kLoadUse,
+    kSectors,
+    kIdealSectors,
     kSharedWavefronts,
     kConflicts,
 };
@@ -144,20 +149,25 @@ void put_stalls(Quantities& to, const Quantities& metrics, int arch) {
   }
 }
 
+// Counters of a rate come from different passes; on a kernel of microseconds they can contradict each other.
+Reading believable(const Reading& rate) {
+  if (rate.presence != Presence::value || (rate.value >= 0 && rate.value <= 102)) return rate;
+  return {Presence::not_a_number, 0, fmt::format("ncu gave a rate of {:.0f} %", rate.value)};
+}
+
 // Loads that go through the L1 cache; a kernel that loads by TMA has none.
 void put_loads(Quantities& to, const Quantities& metrics) {
   constexpr const char* kNone = "no loads through the L1 cache (it has none, or they go by TMA)";
   put_ratio(to, "sectors_per_load", metrics.at(kLoadSectors), metrics.at(kLoads), 1, kNone);
   const Reading loads = metrics.at(kLoads);
-  const bool none = loads.presence == Presence::value && loads.value == 0;
-  for (const auto& [name, metric] :
-       {std::pair{"load_use", kLoadUse}, {"l1_hit", "l1tex__t_sector_hit_rate.pct"}}) {
-    if (none) {
-      to.not_applicable(name, kNone);
-    } else {
-      to.put(name, metrics.at(metric));
-    }
+  if (loads.presence == Presence::value && loads.value == 0) {
+    to.not_applicable("l1_hit", kNone);
+  } else {
+    to.put("l1_hit", believable(metrics.at("l1tex__t_sector_hit_rate.pct")));
   }
+  to.put("l2_hit", believable(metrics.at("lts__t_sector_hit_rate.pct")));
+  put_ratio(to, "wasted_sectors", metrics.at(kIdealSectors), metrics.at(kSectors), 100, kNone);
+  if (to.has("wasted_sectors")) to.set("wasted_sectors", 100 - to["wasted_sectors"]);
   put_ratio(to, "local_share", sum(metrics, {kLocalLoadSectors, kLocalStoreSectors}),
             sum(metrics, {kLocalLoadSectors, kLocalStoreSectors, kLoadSectors, kStoreSectors}), 100, kNone);
 }

@@ -119,7 +119,8 @@ NcuReport parse_ncu_csv(std::string_view text) {
     std::map<std::string, std::string, std::less<>> texts;
     for (std::size_t i = 0; i < header.size(); ++i) {
       texts[header[i]] = cells[i];
-      if (header[i].find("__") == std::string::npos) continue;  // not a metric
+      if (header[i].empty() || std::islower(static_cast<unsigned char>(header[i][0])) == 0)
+        continue;  // "Kernel Name"
       launch.metrics.put(header[i], parse_ncu_value(cells[i], units.empty() ? "" : units[i]));
     }
     launch.kernel = texts["Kernel Name"];

@@ -7,6 +7,7 @@
 
 #include "build/ptxas.h"
 #include "build/sha256.h"
+#include "gates/foresight.h"
 
 namespace dent {
 namespace {
@@ -41,6 +42,8 @@ GateResult BuildGate::run(const Kernel& kernel, const Progress& progress) {
   if (built.ok) record["binary_hash"] = built.binary_hash;
 
   GateResult result;
+  Foresight foreseen;
+  if (built.ok) foreseen = foresee(project, workshop_.problems(), kernels);
   const std::string beyond = beyond_limits(kernels);
   if (!built.ok) {
     const bool late = built.how == Ending::Kind::timed_out;
@@ -50,6 +53,8 @@ GateResult BuildGate::run(const Kernel& kernel, const Progress& progress) {
     result.last_words = built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0);
   } else if (!beyond.empty()) {
     result = failed(Cause::build, beyond, "declare it extern __shared__ and ask for it at launch");
+  } else if (!foreseen.failure.empty()) {
+    result = failed(Cause::build, foreseen.failure, foreseen.next);
   } else {
     result = passed(built.reused ? "up to date, source " + built.source_hash.substr(0, 12)
                                  : fmt::format("built in {:.1f} s, source {}", built.seconds,
@@ -61,8 +66,12 @@ GateResult BuildGate::run(const Kernel& kernel, const Progress& progress) {
         break;
       }
     }
+    if (!foreseen.warning.empty()) result.reason += "; " + foreseen.warning;
   }
   result.records.emplace_back("build", std::move(record));
+  for (nlohmann::json& prediction : foreseen.predictions) {
+    result.records.emplace_back("prediction", std::move(prediction));
+  }
   return result;
 }
 

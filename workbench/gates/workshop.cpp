@@ -64,14 +64,21 @@ WorkerSetup Workshop::setup(const std::string& role) const {
 }
 
 std::unique_ptr<Worker> Workshop::start(const Kernel& kernel, const std::string& role) {
+  return start_with(kernel, role, {});
+}
+
+std::unique_ptr<Worker> Workshop::start_with(const Kernel& kernel, const std::string& role,
+                                             const std::vector<std::string>& prefix) {
   WorkerSetup how = setup(role);
+  how.argv = prefix;
+  if (!prefix.empty()) how.load_seconds *= 4;
   for (const Problem& problem : problems_)
     how.result_bytes = std::max(how.result_bytes, result_bytes(problem));
   if (!kernel.directory.empty()) how.directory = kernel.directory;
   if (!kernel.python.empty()) {
     how.environment = kernel.defines;
-    how.argv = {python_, "-u", resources_.python_worker};
-    how.load = {{"function", kernel.python}, {"device", name(kernel.device)}};
+    how.argv.insert(how.argv.end(), {python_, "-u", resources_.python_worker});
+    how.load = {{"function", kernel.python}, {"device", name(kernel.device)}, {"profile", !prefix.empty()}};
     return std::make_unique<Worker>(std::move(how), pool_.memory());
   }
   const auto found = built_.find(kernel.name);
@@ -81,10 +88,18 @@ std::unique_ptr<Worker> Workshop::start(const Kernel& kernel, const std::string&
                         fmt::format("{} \"{}\" does not build: {}", role, kernel.name, built.problem),
                         built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0)});
   }
-  how.argv = {resources_.native_worker};
+  how.argv.push_back(resources_.native_worker);
   how.hard_memory_limit = kernel.device == DeviceKind::cpu && !sanitized();
-  how.load = {{"library", built.library}, {"entry", built.entry}, {"device", name(kernel.device)}};
+  how.load = {{"library", built.library},
+              {"entry", built.entry},
+              {"device", name(kernel.device)},
+              {"profile", !prefix.empty()}};
   return std::make_unique<Worker>(std::move(how), pool_.memory());
+}
+
+std::unique_ptr<Worker> Workshop::start_profiled(const Kernel& kernel,
+                                                 const std::vector<std::string>& prefix) {
+  return start_with(kernel, "profiled", prefix);
 }
 
 std::unique_ptr<Worker> Workshop::start_sanitized(const Kernel& kernel) {

@@ -40,6 +40,8 @@ class Workshop {
   // The same under a memory checker: AddressSanitizer built in, or compute-sanitizer around it. Throws Error
   // (environment) where there is none.
   std::unique_ptr<Worker> start_sanitized(const Kernel& kernel);
+  // The same under a profiler: `prefix` goes in front of the worker program, which tells it what to look at.
+  std::unique_ptr<Worker> start_profiled(const Kernel& kernel, const std::vector<std::string>& prefix);
   // The process that knows what is right.
   std::unique_ptr<Worker> start_reference();
 
@@ -48,6 +50,8 @@ class Workshop {
 
  private:
   WorkerSetup setup(const std::string& role) const;
+  std::unique_ptr<Worker> start_with(const Kernel& kernel, const std::string& role,
+                                     const std::vector<std::string>& prefix);
 
   const Project& project_;
   Resources resources_;

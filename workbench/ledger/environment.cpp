@@ -109,7 +109,7 @@ nlohmann::json gpus() {
 nlohmann::json git(const std::filesystem::path& project) {
   nlohmann::json json;
   const auto ask = [&project](std::vector<std::string> words) {
-    words.insert(words.begin(), {"git", "-C", project.string()});
+    words.insert(words.begin(), {"git", "--no-optional-locks", "-C", project.string()});
     return output_of(words);
   };
   if (const auto head = ask({"rev-parse", "HEAD"})) json["commit"] = *head;

@@ -17,6 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int kPatience = 3;  // time boxes, each twice as long, while a busy machine gives too few samples
+
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 class Evaluation {
@@ -175,8 +177,12 @@ GateResult measure_against(const Stage& stage, Worker& candidate, Worker& other,
   PerformanceRules rules = stage.workshop.project().performance;
   rules.alpha = alpha;
   rules.stop_below = 0;
-  GateResult result = PerformanceGate(stage.workshop, stage.oracle, rules)
-                          .run(candidate, other, problem, secret_seed(), progress);
+  GateResult result;
+  for (int attempt = 0; attempt < kPatience; ++attempt, rules.seconds *= 2) {
+    result = PerformanceGate(stage.workshop, stage.oracle, rules)
+                 .run(candidate, other, problem, secret_seed(), progress);
+    if (result.verdict == GateVerdict::fail || gain_of(result)) break;
+  }
   if (stage.peaks) refuse_the_impossible(result, problem, *stage.peaks, rules.flush);
   return result;
 }

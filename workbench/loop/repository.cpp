@@ -130,8 +130,12 @@ std::string Repository::snapshot(const std::string& message) const {
   fs::remove(index);
   // A copy of the user's index saves hashing every file again.
   const fs::path theirs = root_ / try_git({"rev-parse", "--git-path", "index"}).line();
-  std::error_code ignored;
-  if (!private_ && fs::exists(theirs)) fs::copy_file(theirs, index, ignored);
+  if (!private_ && fs::exists(theirs)) {
+    fs::copy_file(theirs, index);
+    // A file that was changed within the second in which the index was written is looked into by git, which
+    // knows it by the index's own time: the copy must be as old as the original.
+    fs::last_write_time(index, fs::last_write_time(theirs));
+  }
   const Environment own{{"GIT_INDEX_FILE", index.string()}};
   git({"add", "-u", "--", "."}, {}, own);
   git({"add", "-A", "--", prefix_.empty() ? "." : prefix_.string()}, {}, own);

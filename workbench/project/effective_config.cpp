@@ -19,6 +19,17 @@ json of(const Kernel& kernel) {
        {std::pair{"flags", kernel.flags}, {"include", kernel.include}, {"link", kernel.link}}) {
     if (!value.empty()) out[key] = value;
   }
+  const LaunchRule& launch = kernel.launch;
+  for (const auto& [key, value] : {std::pair{"grid", launch.grid},
+                                   {"block", launch.block},
+                                   {"smem", launch.smem},
+                                   {"cluster", launch.cluster},
+                                   {"exps", launch.exps},
+                                   {"kernel", launch.kernel},
+                                   {"gpu", launch.gpu}}) {
+    if (!value.empty()) out["launch"][key] = value;
+  }
+  if (launch.by_flashmoe) out["launch"]["by"] = "flashmoe";
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "operators/problem.h"
+#include "project/launch_rule.h"
 
 namespace dent {
 
@@ -32,6 +33,7 @@ struct Kernel {
   std::filesystem::path directory{};  // that its paths are relative to; empty: the project's
   // What it is built with: macros for sources, environment for a build command and for Python.
   std::vector<std::pair<std::string, std::string>> defines{};
+  LaunchRule launch{};  // may be empty
 };
 
 struct Limits {

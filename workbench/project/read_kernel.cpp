@@ -16,6 +16,27 @@ DeviceKind read_device(StrictTable& table, DeviceKind otherwise) {
 
 bool is_cuda_source(const std::string& file) { return std::filesystem::path(file).extension() == ".cu"; }
 
+LaunchRule read_launch(StrictTable table) {
+  LaunchRule launch;
+  launch.grid = table.text("grid").value_or("");
+  launch.block = table.text("block").value_or("");
+  launch.smem = table.text("smem").value_or("");
+  launch.cluster = table.text("cluster").value_or("");
+  launch.exps = table.text("exps").value_or("");
+  launch.kernel = table.text("kernel").value_or("");
+  launch.gpu = table.text("gpu").value_or("");
+  if (const auto by = table.text("by")) {
+    if (*by != "flashmoe") table.fail("by", "is \"" + *by + "\"; accepted is flashmoe");
+    launch.by_flashmoe = true;
+  }
+  if (launch.by_flashmoe == !launch.grid.empty() || launch.grid.empty() != launch.block.empty()) {
+    table.fail("grid", "a launch has grid and block, or by = \"flashmoe\"",
+               "grid = \"ceil(S/64), B*H\" and block = \"256\", as expressions over a shape's sizes");
+  }
+  table.done();
+  return launch;
+}
+
 }  // namespace
 
 Kernel read_kernel(StrictTable& table, Kernel kernel) {
@@ -38,6 +59,7 @@ Kernel read_kernel(StrictTable& table, Kernel kernel) {
     if (is_cuda_source(source)) device = DeviceKind::cuda;
   }
   kernel.device = read_device(table, device);
+  if (auto launch = table.table("launch")) kernel.launch = read_launch(*launch);
   const int origins = (kernel.python.empty() ? 0 : 1) + (kernel.library.empty() ? 0 : 1) +
                       (!kernel.sources.empty() && kernel.library.empty() ? 1 : 0);
   if (origins != 1) {

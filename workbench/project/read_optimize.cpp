@@ -97,7 +97,7 @@ Variant read_variant(StrictTable& table, const Project& project) {
   return variant;
 }
 
-void read_rules(StrictTable& table, Project& project) {
+void read_loop_rules(StrictTable& table, Project& project) {
   OptimizeRules& rules = project.optimize;
   read_positive(table, "target", rules.target);
   read_positive(table, "min_gain", rules.min_gain);
@@ -127,7 +127,7 @@ void read_optimize(StrictTable& root, Project& project) {
     for (const std::string& key : table->keys()) project.tunables.push_back(read_tunable(*table, key));
   }
   for (StrictTable& table : root.tables("variants")) project.variants.push_back(read_variant(table, project));
-  if (auto table = root.table("optimize")) read_rules(*table, project);
+  if (auto table = root.table("optimize")) read_loop_rules(*table, project);
   if (auto table = root.table("budget")) {
     read_positive(*table, "minutes", project.budget.minutes);
     read_positive(*table, "device_minutes", project.budget.device_minutes);

@@ -14,7 +14,7 @@ name = "{name}"
 [kernel]
 sources = ["kernel.{ext}"]
 entry = "void attention(const float* q, const float* k, const float* v, float* out, int B, int H, int S, int D{stream_type})"
-
+{launch}
 [baseline.pytorch]              # the first baseline that can run here is used
 python = "baseline:attention"
 
@@ -117,7 +117,7 @@ name = "{name}"
 [kernel]
 sources = ["kernel.{ext}"]
 entry = "void softmax(const float* x, float* y, int rows, int columns{stream_type})"
-
+{launch}
 [baseline.framework]
 python = "reference:softmax"
 
@@ -202,8 +202,16 @@ std::vector<TemplateFile> project_template(const std::string& kind, const std::s
   }
   const bool cuda = language == "cuda";
   const std::string ext = cuda ? "cu" : "cpp";
+  // How the CUDA kernels of these templates are launched: the build gate says how much of a GPU will work.
+  const std::string launch =
+      !cuda ? ""
+            : "\n[kernel.launch]                 # change it with the kernel: dent warns before a GPU stands "
+              "idle\n" +
+                  std::string(kind == "attention" ? "grid = \"ceil(S/64), B*H\"\nblock = \"64\"\n"
+                                                  : "grid = \"rows\"\nblock = \"32\"\n");
   const auto manifest = [&](const char* text) {
     return fmt::format(fmt::runtime(text), fmt::arg("name", name), fmt::arg("ext", ext),
+                       fmt::arg("launch", launch),
                        fmt::arg("stream_type", cuda ? ", cudaStream_t stream" : ""));
   };
   const auto source = [&](const char* text, const char* function) {

@@ -8,108 +8,108 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-void put(Json& json, const char* key, const std::string& text) {
-  if (!text.empty()) json[key] = text;
+void put(Json& object, const char* key, const std::string& text) {
+  if (!text.empty()) object[key] = text;
 }
 template <class T>
-void put(Json& json, const char* key, const std::optional<T>& value) {
-  if (value) json[key] = *value;
+void put(Json& object, const char* key, const std::optional<T>& value) {
+  if (value) object[key] = *value;
 }
-void put(Json& json, const char* key, const std::optional<Ratio>& ratio) {
-  if (ratio) json[key] = ratio_record(*ratio);
+void put(Json& object, const char* key, const std::optional<Ratio>& ratio) {
+  if (ratio) object[key] = ratio_record(*ratio);
 }
 
 Json gate_json(const GateView& gate) {
-  Json json{{"step", gate.step}, {"verdict", gate.verdict}, {"reason", gate.reason}};
-  put(json, "elapsed_s", gate.elapsed_s);
-  put(json, "time_box_s", gate.time_box_s);
-  put(json, "last_words", gate.last_words);
-  return json;
+  Json object{{"step", gate.step}, {"verdict", gate.verdict}, {"reason", gate.reason}};
+  put(object, "elapsed_s", gate.elapsed_s);
+  put(object, "time_box_s", gate.time_box_s);
+  put(object, "last_words", gate.last_words);
+  return object;
 }
 
 Json check_json(const CheckView& check) {
-  Json json{{"step", check.step}, {"name", check.name}, {"found", check.found}, {"verdict", check.verdict}};
-  put(json, "fix", check.fix);
-  return json;
+  Json object{{"step", check.step}, {"name", check.name}, {"found", check.found}, {"verdict", check.verdict}};
+  put(object, "fix", check.fix);
+  return object;
 }
 
 Json correctness_json(const CorrectnessView& c) {
-  Json json{{"shape", c.shape}, {"verdict", c.verdict},   {"max_error", c.max_error}, {"bound", c.bound},
-            {"bad", c.bad},     {"elements", c.elements}, {"seeds", c.seeds}};
-  put(json, "first_bad", c.first_bad);
-  return json;
+  Json object{{"shape", c.shape}, {"verdict", c.verdict},   {"max_error", c.max_error}, {"bound", c.bound},
+              {"bad", c.bad},     {"elements", c.elements}, {"seeds", c.seeds}};
+  put(object, "first_bad", c.first_bad);
+  return object;
 }
 
 Json shape_json(const ShapeView& shape) {
-  Json json{{"shape", shape.shape}, {"verdict", shape.verdict}, {"reason", shape.reason}};
-  put(json, "ratio", shape.ratio);
-  json.update({{"baseline_ns", shape.baseline_ns},
-               {"candidate_ns", shape.candidate_ns},
-               {"pairs", shape.pairs},
-               {"pairs_aside", shape.pairs_aside},
-               {"stop", shape.stop},
-               {"elapsed_s", shape.elapsed_s}});
-  put(json, "flops", shape.flops);
-  put(json, "bytes", shape.bytes);
-  put(json, "floor_ns", shape.floor_ns);
-  put(json, "clock_mhz", shape.clock_mhz);
-  return json;
+  Json object{{"shape", shape.shape}, {"verdict", shape.verdict}, {"reason", shape.reason}};
+  put(object, "ratio", shape.ratio);
+  object.update({{"baseline_ns", shape.baseline_ns},
+                 {"candidate_ns", shape.candidate_ns},
+                 {"pairs", shape.pairs},
+                 {"pairs_aside", shape.pairs_aside},
+                 {"stop", shape.stop},
+                 {"elapsed_s", shape.elapsed_s}});
+  put(object, "flops", shape.flops);
+  put(object, "bytes", shape.bytes);
+  put(object, "floor_ns", shape.floor_ns);
+  put(object, "clock_mhz", shape.clock_mhz);
+  return object;
 }
 
 Json cheat_json(const CheatView& cheat) {
-  Json json{{"name", cheat.name}, {"evidence", cheat.evidence}, {"step", cheat.step}};
-  put(json, "shape", cheat.shape);
-  return json;
+  Json object{{"name", cheat.name}, {"evidence", cheat.evidence}, {"step", cheat.step}};
+  put(object, "shape", cheat.shape);
+  return object;
 }
 
 Json history_json(const HistoryEntry& entry) {
-  Json json{{"id", entry.id}};
-  put(json, "started", entry.started);
-  put(json, "verdict", entry.verdict);
-  put(json, "ratio", entry.mean);
-  put(json, "candidate", entry.candidate);
-  put(json, "device", entry.device);
-  put(json, "commit", entry.commit);
-  put(json, "unreadable", entry.unreadable);
-  return json;
+  Json object{{"id", entry.id}};
+  put(object, "started", entry.started);
+  put(object, "verdict", entry.verdict);
+  put(object, "ratio", entry.mean);
+  put(object, "candidate", entry.candidate);
+  put(object, "device", entry.device);
+  put(object, "commit", entry.commit);
+  put(object, "unreadable", entry.unreadable);
+  return object;
 }
 
 template <class Entries, class ToJson>
 Json list(const Entries& entries, const ToJson& to_json) {
-  Json json = Json::array();
-  for (const auto& entry : entries) json.push_back(to_json(entry));
-  return json;
+  Json array = Json::array();
+  for (const auto& entry : entries) array.push_back(to_json(entry));
+  return array;
 }
 
 }  // namespace
 
 Json json_report(const SessionView& s, std::span<const HistoryEntry> history) {
-  Json json{{"schema", kRecordSchema},
-            {"id", s.id},
-            {"started", s.started},
-            {"verdict", s.verdict},
-            {"reason", s.reason}};
-  put(json, "next", s.next);
-  put(json, "exit_code", s.exit_code);
-  put(json, "elapsed_s", s.elapsed_s);
-  put(json, "ratio", s.mean);
-  json["session"] = s.about;
-  json["environment"] = s.environment;
-  if (!s.build.is_null()) json["build"] = s.build;
-  json["gates"] = list(s.gates, gate_json);
-  json["checks"] = list(s.checks, check_json);
-  json["correctness"] = list(s.correctness, correctness_json);
-  json["comparisons"] = list(s.shapes, shape_json);
-  json["cheats"] = list(s.cheats, cheat_json);
+  Json object{{"schema", kRecordSchema},
+              {"id", s.id},
+              {"started", s.started},
+              {"verdict", s.verdict},
+              {"reason", s.reason}};
+  put(object, "next", s.next);
+  put(object, "exit_code", s.exit_code);
+  put(object, "elapsed_s", s.elapsed_s);
+  put(object, "ratio", s.mean);
+  object["session"] = s.about;
+  object["environment"] = s.environment;
+  if (!s.build.is_null()) object["build"] = s.build;
+  object["gates"] = list(s.gates, gate_json);
+  object["checks"] = list(s.checks, check_json);
+  object["correctness"] = list(s.correctness, correctness_json);
+  object["comparisons"] = list(s.shapes, shape_json);
+  object["cheats"] = list(s.cheats, cheat_json);
   if (s.roofline) {
-    json["roofline"] = {{"device", s.roofline->device},
-                        {"source", s.roofline->source},
-                        {"peak_gflops", s.roofline->peak_gflops},
-                        {"peak_gbs", s.roofline->peak_gbs}};
+    object["roofline"] = {{"device", s.roofline->device},
+                          {"source", s.roofline->source},
+                          {"peak_gflops", s.roofline->peak_gflops},
+                          {"peak_gbs", s.roofline->peak_gbs}};
   }
-  json["notes"] = s.notes;
-  json["history"] = list(history, history_json);
-  return json;
+  object["notes"] = s.notes;
+  object["history"] = list(history, history_json);
+  return object;
 }
 
 }  // namespace dent

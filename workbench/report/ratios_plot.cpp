@@ -10,7 +10,9 @@
 namespace dent {
 namespace {
 
-constexpr double kWidth = 720, kRow = 24, kLeft = 150, kRight = 24, kTop = 8, kBottom = 26;
+constexpr double kRow = 24;
+constexpr Frame kRatios{
+    .width = 720, .height = 0, .left = 150, .right = 24, .top = 8, .bottom = 26};  // and its rows
 
 struct Row {
   std::string name;
@@ -35,7 +37,7 @@ std::string_view class_of(const Ratio& ratio) {
 void draw_row(Svg& svg, const Axis& x, const Row& row, double middle) {
   const double low = x.at(row.ratio.interval.low), high = x.at(row.ratio.interval.high);
   const std::string css(class_of(row.ratio));
-  svg.text(kLeft - 10, middle + 4, row.name, Anchor::end, row.is_mean ? "label strong" : "label");
+  svg.text(kRatios.left - 10, middle + 4, row.name, Anchor::end, row.is_mean ? "label strong" : "label");
   svg.line(low, middle, high, middle, css + " interval");
   for (const double end : {low, high}) svg.line(end, middle - 5, end, middle + 5, css + " interval");
   const double centre = x.at(row.ratio.centre), size = row.is_mean ? 6 : 4;
@@ -55,20 +57,20 @@ std::string ratios_plot(const SessionView& session) {
     high = std::max(high, row.ratio.interval.high);
   }
   for (const auto& shape : session.shapes) same_within = std::max(same_within, shape.same_within);
-  const double height = kTop + kRow * static_cast<double>(rows.size()) + kBottom;
+  const double height = kRatios.top + kRow * static_cast<double>(rows.size()) + kRatios.bottom;
   const bool wide = high / low > 4;
   const Axis x(wide ? Axis::Scale::logarithmic : Axis::Scale::linear, std::min(low, 1 / 1.02) / 1.01,
-               std::max(high, 1.02) * 1.01, kLeft, kWidth - kRight);
+               std::max(high, 1.02) * 1.01, kRatios.left, kRatios.width - kRatios.right);
 
-  Svg svg(kWidth, height, "speed-up of each shape with its 95 % interval");
-  svg.rectangle(x.at(1 / (1 + same_within)), kTop, x.at(1 + same_within) - x.at(1 / (1 + same_within)),
-                height - kTop - kBottom, "same-band");
+  Svg svg(kRatios.width, height, "speed-up of each shape with its 95 % interval");
+  svg.rectangle(x.at(1 / (1 + same_within)), kRatios.top, x.at(1 + same_within) - x.at(1 / (1 + same_within)),
+                height - kRatios.top - kRatios.bottom, "same-band");
   for (const double tick : x.ticks()) {
-    svg.line(x.at(tick), kTop, x.at(tick), height - kBottom, "grid");
-    svg.text(x.at(tick), height - kBottom + 16, fmt::format("{:g}x", tick), Anchor::middle);
+    svg.line(x.at(tick), kRatios.top, x.at(tick), height - kRatios.bottom, "grid");
+    svg.text(x.at(tick), height - kRatios.bottom + 16, fmt::format("{:g}x", tick), Anchor::middle);
   }
-  svg.line(x.at(1), kTop, x.at(1), height - kBottom, "one");
-  double middle = kTop + kRow / 2;
+  svg.line(x.at(1), kRatios.top, x.at(1), height - kRatios.bottom, "one");
+  double middle = kRatios.top + kRow / 2;
   for (const Row& row : rows) {
     draw_row(svg, x, row, middle);
     middle += kRow;

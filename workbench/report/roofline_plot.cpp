@@ -11,7 +11,7 @@
 namespace dent {
 namespace {
 
-constexpr double kWidth = 720, kHeight = 320, kLeft = 64, kRight = 24, kTop = 16, kBottom = 40;
+constexpr Frame kRoofline{.width = 720, .height = 320, .left = 64, .right = 24, .top = 16, .bottom = 40};
 
 struct Point {
   std::string shape;
@@ -38,15 +38,15 @@ std::string show_gflops(double gflops) {
 
 void grid(Svg& svg, const Axis& x, const Axis& y) {
   for (const double tick : y.ticks()) {
-    svg.line(kLeft, y.at(tick), kWidth - kRight, y.at(tick), "grid");
-    svg.text(kLeft - 6, y.at(tick) + 4, fmt::format("{:g}", tick), Anchor::end);
+    svg.line(kRoofline.left, y.at(tick), kRoofline.width - kRoofline.right, y.at(tick), "grid");
+    svg.text(kRoofline.left - 6, y.at(tick) + 4, fmt::format("{:g}", tick), Anchor::end);
   }
   for (const double tick : x.ticks()) {
-    svg.line(x.at(tick), kTop, x.at(tick), kHeight - kBottom, "grid");
-    svg.text(x.at(tick), kHeight - kBottom + 16, fmt::format("{:g}", tick), Anchor::middle);
+    svg.line(x.at(tick), kRoofline.top, x.at(tick), kRoofline.height - kRoofline.bottom, "grid");
+    svg.text(x.at(tick), kRoofline.height - kRoofline.bottom + 16, fmt::format("{:g}", tick), Anchor::middle);
   }
-  svg.text(kLeft, kTop - 5, "GFLOP/s");
-  svg.text(kWidth - kRight, kHeight - 6, "FLOP per byte", Anchor::end);
+  svg.text(kRoofline.left, kRoofline.top - 5, "GFLOP/s");
+  svg.text(kRoofline.width - kRoofline.right, kRoofline.height - 6, "FLOP per byte", Anchor::end);
 }
 
 }  // namespace
@@ -63,11 +63,12 @@ std::string roofline_plot(const SessionView& session) {
     low_y = std::min(low_y, point.gflops);
     high_y = std::max(high_y, point.gflops);  // above the roof: something is wrong, and must be seen
   }
-  const Axis x(Axis::Scale::logarithmic, low_x / 4, high_x * 4, kLeft, kWidth - kRight);
+  const Axis x(Axis::Scale::logarithmic, low_x / 4, high_x * 4, kRoofline.left,
+               kRoofline.width - kRoofline.right);
   const Axis y(Axis::Scale::logarithmic, std::min(low_y, low_x / 4 * roof.peak_gbs) / 2, high_y * 2,
-               kHeight - kBottom, kTop);
+               kRoofline.height - kRoofline.bottom, kRoofline.top);
 
-  Svg svg(kWidth, kHeight, "roofline of " + roof.device);
+  Svg svg(kRoofline.width, kRoofline.height, "roofline of " + roof.device);
   grid(svg, x, y);
   svg.path(
       fmt::format("M{} {}L{} {}L{} {}", coordinate(x.at(x.low())), coordinate(y.at(x.low() * roof.peak_gbs)),

@@ -11,7 +11,7 @@
 namespace dent {
 namespace {
 
-constexpr double kWidth = 720, kHeight = 220, kLeft = 64, kRight = 8, kTop = 10, kBottom = 30;
+constexpr Frame kSamples{.width = 720, .height = 220, .left = 64, .right = 8, .top = 10, .bottom = 30};
 
 // The highest time drawn to scale: interruptions reach far beyond what matters, and are drawn at the upper
 // edge.
@@ -30,13 +30,13 @@ std::string mark(Side side, double x, double y) {
 
 void axes(Svg& svg, const Axis& x, const Axis& y) {
   for (const double tick : y.ticks()) {
-    svg.line(kLeft, y.at(tick), kWidth - kRight, y.at(tick), "grid");
-    svg.text(kLeft - 6, y.at(tick) + 4, show_ns(tick), Anchor::end);
+    svg.line(kSamples.left, y.at(tick), kSamples.width - kSamples.right, y.at(tick), "grid");
+    svg.text(kSamples.left - 6, y.at(tick) + 4, show_ns(tick), Anchor::end);
   }
   for (const double tick : x.ticks()) {
-    svg.text(x.at(tick), kHeight - kBottom + 16, fmt::format("{:g}", tick), Anchor::middle);
+    svg.text(x.at(tick), kSamples.height - kSamples.bottom + 16, fmt::format("{:g}", tick), Anchor::middle);
   }
-  svg.text(kWidth - kRight, kHeight - 2, "pair, in the order taken", Anchor::end);
+  svg.text(kSamples.width - kSamples.right, kSamples.height - 2, "pair, in the order taken", Anchor::end);
 }
 
 }  // namespace
@@ -46,11 +46,13 @@ std::string samples_plot(const ShapeView& shape) {
   std::vector<double> times;
   for (const Pair& pair : shape.samples) times.insert(times.end(), {pair.baseline.ns, pair.candidate.ns});
   const auto count = static_cast<double>(shape.samples.size());
-  const Axis x(Axis::Scale::linear, 0, std::max(count - 1, 1.0), kLeft + 6, kWidth - kRight - 6);
+  const Axis x(Axis::Scale::linear, 0, std::max(count - 1, 1.0), kSamples.left + 6,
+               kSamples.width - kSamples.right - 6);
   const Axis y(Axis::Scale::linear, *std::min_element(times.begin(), times.end()) * 0.99, top_of(times),
-               kHeight - kBottom, kTop);
+               kSamples.height - kSamples.bottom, kSamples.top);
 
-  Svg svg(kWidth, kHeight, fmt::format("samples of {}: {} pairs", shape.shape, shape.samples.size()));
+  Svg svg(kSamples.width, kSamples.height,
+          fmt::format("samples of {}: {} pairs", shape.shape, shape.samples.size()));
   axes(svg, x, y);
   std::string baseline, candidate, aside;
   for (std::size_t i = 0; i < shape.samples.size(); ++i) {
@@ -62,8 +64,10 @@ std::string samples_plot(const ShapeView& shape) {
   svg.path(baseline, "baseline ring", "baseline");
   svg.path(candidate, "candidate fill", "candidate");
   if (!aside.empty()) svg.path(aside, "aside ring", "set aside: the clock was low");
-  svg.line(kLeft, y.at(shape.baseline_ns), kWidth - kRight, y.at(shape.baseline_ns), "baseline median");
-  svg.line(kLeft, y.at(shape.candidate_ns), kWidth - kRight, y.at(shape.candidate_ns), "candidate median");
+  svg.line(kSamples.left, y.at(shape.baseline_ns), kSamples.width - kSamples.right, y.at(shape.baseline_ns),
+           "baseline median");
+  svg.line(kSamples.left, y.at(shape.candidate_ns), kSamples.width - kSamples.right, y.at(shape.candidate_ns),
+           "candidate median");
   return std::move(svg).take();
 }
 

@@ -11,6 +11,11 @@ namespace dent {
 
 enum class Anchor { start, middle, end };
 
+// A plot's size, and the space that it leaves around what it draws.
+struct Frame {
+  double width, height, left, right, top, bottom;
+};
+
 class Svg {
  public:
   // `label` is what a screen reader says.

@@ -30,7 +30,9 @@ Resources find_resources() {
           .oracle = first_of({here / "dent-oracle", installed / "libexec/dent/dent-oracle"}),
           .python_worker =
               first_of({here / "share/dent/dent_worker.py", installed / "share/dent/dent_worker.py"}),
-          .include = first_of({here / "share/dent/include", installed / "share/dent/include"})};
+          .include = first_of({here / "share/dent/include", installed / "share/dent/include"}),
+          .diagnose = first_of({here / "share/dent/diagnose", installed / "share/dent/diagnose"}),
+          .patterns = first_of({here / "share/dent/patterns", installed / "share/dent/patterns"})};
 }
 
 std::string find_python(const fs::path& project, const std::string& chosen) {

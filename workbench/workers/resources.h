@@ -12,6 +12,8 @@ struct Resources {
   std::filesystem::path oracle;         // dent-oracle
   std::filesystem::path python_worker;  // dent_worker.py
   std::filesystem::path include;        // the folder with dent/kernel.h
+  std::filesystem::path diagnose;       // the folder with the decision trees
+  std::filesystem::path patterns;       // the folder with the patterns
 };
 
 Resources find_resources();  // throws Error naming what is missing

@@ -68,6 +68,7 @@ json answer(Host& host, const json& request) {
   }
   if (verb == "go") return host.go();
   if (verb == "keep") return host.keep(request.at("call").get<std::size_t>());
+  if (verb == "launches") return host.launches();
   throw std::runtime_error("no request is called \"" + verb + "\"");
 }
 
@@ -88,6 +89,7 @@ int serve(Host& host) {
     if (!write_line(reply.dump(-1, ' ', false, json::error_handler_t::replace) + "\n")) break;
   }
   std::fflush(nullptr);
+  if (host.gentle_end) return 0;
   _exit(0);  // no destructors of a candidate's library: they have had their chance to go wrong
 }
 

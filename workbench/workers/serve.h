@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <stdexcept>
 
 #include "workers/protocol.h"
 
@@ -18,9 +19,12 @@ class Host {
   virtual void prepare(const std::vector<protocol::Offsets>& calls) = 0;
   virtual protocol::Timed go() = 0;
   virtual protocol::Kept keep(std::size_t call) = 0;
+  // What the first prepared call would launch on a GPU.
+  virtual nlohmann::json launches() { throw std::runtime_error("this worker can't tell what a call launches"); }
 
   const std::byte* pool = nullptr;  // set by serve() before load()
   std::byte* results = nullptr;
+  bool gentle_end = false;  // leave through main's end: a profiler waits there for its turn
 };
 
 int serve(Host& host);

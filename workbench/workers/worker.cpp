@@ -116,6 +116,14 @@ protocol::Kept Worker::keep(std::size_t call, double seconds) {
   }
 }
 
+json Worker::launches(double seconds) { return ask({{"do", "launches"}}, seconds); }
+
+Ending Worker::finish(double seconds) {
+  close(requests_);
+  requests_ = -1;
+  return process_->wait(seconds);
+}
+
 json Worker::ask(json request, double seconds) {
   doing_ = request.at("do").get<std::string>();
   const long long id = next_id_++;

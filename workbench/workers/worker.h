@@ -43,9 +43,15 @@ class Worker {
   // Puts the outputs of that call into results().
   protocol::Kept keep(std::size_t call, double seconds);
 
+  // What the first prepared call launches on a GPU: {"sms", "arch", "warps_per_sm", "launches": [...]}.
+  nlohmann::json launches(double seconds);
+  // Hangs up and waits until it has left by itself, as a profiler needs it. No request may follow.
+  Ending finish(double seconds);
+
   const std::byte* results() const { return results_.data(); }
   void pause() { process_->pause(); }
   void resume() { process_->resume(); }
+  pid_t process() const { return process_->id(); }
   const std::string& role() const { return setup_.role; }
 
  private:

@@ -42,15 +42,15 @@ __device__ __forceinline__ Work find_work(const ForwardParams& p, int block) {
   Work work;
   work.batch = tile.batch;
   work.head = tile.head * p.pack;
-  work.kv_head = work.head / p.group;
+  work.kv_head = static_cast<int>(p.by_group.divide(static_cast<uint32_t>(work.head)));
   work.first_row = tile.q_tile * Spec::tuning.tile_q;
   const int left = packed_rows - work.first_row;
   work.rows = left < Spec::tuning.tile_q ? left : Spec::tuning.tile_q;
   const int keys = p.visible_keys(position_of(p, work.first_row + work.rows - 1));
   const int tiles = (keys + Spec::tuning.tile_kv - 1) / Spec::tuning.tile_kv;
   const auto split = static_cast<int>(gpu::block_index_y());
-  work.tile_begin = static_cast<int>(int64_t{tiles} * split / p.num_splits);
-  work.tile_end = static_cast<int>(int64_t{tiles} * (split + 1) / p.num_splits);
+  work.tile_begin = p.first_of_split(tiles, split);
+  work.tile_end = p.first_of_split(tiles, split + 1);
   return work;
 }
 
@@ -284,7 +284,7 @@ __device__ __forceinline__ void normalise(State<Spec>& state) {
       l += gpu::shuffle_xor(l, 1);
       l += gpu::shuffle_xor(l, 2);
       const float inverse = l == 0 ? 0.0F : 1.0F / l;
-      state.m[r][h] = l == 0 ? -INFINITY : state.m[r][h] + log2f(l);
+      state.m[r][h] = l == 0 ? -INFINITY : state.m[r][h] + gpu::lg2(l);
 #pragma unroll
       for (int d = 0; d < Spec::dim_tiles; ++d) {
         state.O[r][d][2 * h] *= inverse;
@@ -432,12 +432,15 @@ __global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_
   const int first_masked = p.visible_keys(position_of(p, work.first_row)) / kTileKv;
   int stage = 0;  // of this tile
   const auto step = [&](int tile, auto first) {
-    if (first) {
-      gpu::cp_async_wait<kStages - 1>();
-    } else {
-      gpu::cp_async_wait<kStages - 2>();
+    // The first K came with Q: who has read Q into registers has waited for both.
+    if (!first || !Spec::tuning.q_in_registers) {
+      if (first) {
+        gpu::cp_async_wait<kStages - 1>();
+      } else {
+        gpu::cp_async_wait<kStages - 2>();
+      }
+      gpu::sync_block();  // this tile is here for all, and all are done with the one before
     }
-    gpu::sync_block();  // this tile is here for all, and all are done with the one before
     const int free_stage = stage == 0 ? kStages - 1 : stage - 1;
     if (tile + kStages - 1 < work.tile_end) {
       load_k(tile + kStages - 1, free_stage);

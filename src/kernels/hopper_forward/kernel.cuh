@@ -3,12 +3,15 @@
 // After FlashAttention-3 (Shah et al., 2024): one warpgroup loads, the others compute; S, P, O, m, l are the
 // papers' letters. Bound: tensor cores (and the chip's power) at head_dim 128 and 256, exponentials beside
 // them at 64. Blocks stay: each walks over tiles of query rows, and a tile's end overlaps with the beginning
-// of the next. The schedule is drawn in NOTES.md; load.cuh has the loader, math.cuh the others, tiles.cuh
-// what they agree on.
+// of the next; or two share an SM, with a tile each. The schedule is drawn in NOTES.md; load.cuh has the
+// loader, many_tiles.cuh and one_tile.cuh the others, tiles.cuh what they agree on.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/hopper_forward/load.cuh"
-#include "kernels/hopper_forward/math.cuh"
+#include "kernels/hopper_forward/many_tiles.cuh"
+#include "kernels/hopper_forward/one_tile.cuh"
 #include "primitives/barrier.h"
 #include "primitives/cluster.h"
 #include "primitives/setmaxnreg.h"
@@ -34,18 +37,20 @@ __device__ __forceinline__ void init_barriers(Smem<Spec>& smem) {
 }
 
 template <class Spec>
-__global__ void __launch_bounds__(Spec::threads, 1) hopper_forward(const __grid_constant__ Params params) {
+__global__ void __launch_bounds__(Spec::threads, Spec::tuning.blocks_per_sm)
+    hopper_forward(const __grid_constant__ Params params) {
   if constexpr (gpu::kHasWgmma) {
     auto& smem = gpu::shared<Smem<Spec>>();
     if (gpu::thread_index() == 0) init_barriers<Spec>(smem);
     gpu::sync_block();
     const int warpgroup = gpu::warp_index() / 4;
-    if (warpgroup == 0) {
+    if (warpgroup == Spec::math_warpgroups) {
       gpu::setmaxnreg_dec<Spec::registers.load>();
-      if (gpu::thread_index() == 0) load_tiles<Spec>(params, smem);
+      if (gpu::thread_index() == Spec::math_warpgroups * kWarpgroup) load_tiles<Spec>(params, smem);
     } else {
       gpu::setmaxnreg_inc<Spec::registers.math>();
-      Math<Spec>(params, smem, warpgroup - 1).run();
+      using Math = std::conditional_t<Spec::tuning.blocks_per_sm == 1, ManyTiles<Spec>, OneTile<Spec>>;
+      Math(params, smem, warpgroup).run();
     }
   } else {
     gpu::refuse_architecture();

@@ -33,7 +33,6 @@ __device__ __forceinline__ void load_keys(unsigned char (&stages)[Spec::tuning.s
 template <class Spec, class Slots>
 __device__ __forceinline__ void load_queries(const Params& params, Smem<Spec>& smem, Slots& ring,
                                              const Tile& note) {
-  const int pack = params.problem.pack;
 #pragma unroll
   for (int w = 0; w < Spec::math_warpgroups; ++w) {
     gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free[w][ring.stage]), ring.turn ^ 1);
@@ -43,7 +42,7 @@ __device__ __forceinline__ void load_queries(const Params& params, Smem<Spec>& s
 #pragma unroll
     for (int slab = 0; slab < Spec::slabs; ++slab) {
       gpu::tma_load_5d(to + slab * Spec::q_slab_bytes, params.q, barrier, slab * Spec::slab_columns, 0,
-                       divide(note.first_row + w * kWarpgroupRows, pack), divide(note.head, pack),
+                       params.unpack(note.first_row + w * kWarpgroupRows), params.unpack(note.head),
                        note.batch);
     }
   }

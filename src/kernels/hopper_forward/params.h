@@ -12,6 +12,10 @@ struct Params {
   ForwardParams problem;
   unsigned tiles;   // of query rows, in problem.order
   unsigned blocks;  // that share them
+  int pack_shift;   // log2 of problem.pack
+
+  // Packed rows and heads to positions in the sequence and packed heads.
+  FLASHMOE_HD int unpack(int x) const { return x >> pack_shift; }
 };
 
 }  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

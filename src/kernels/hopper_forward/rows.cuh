@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a math warpgroup does with its 64 rows of a tile, piece by piece. The order of the pieces is the
-// schedule: joint.cuh and ahead.cuh.
+// schedule: many_tiles.cuh where a block stays for many tiles, one_tile.cuh where it has one.
 #pragma once
 
 #include <cmath>
@@ -25,7 +25,7 @@
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
 // One of each per math warpgroup; 0 belongs to sync_block.
-enum class Barrier { turn = 1, out = 4 };
+enum class Barrier { turn = 1, out = 5 };
 
 template <class Spec>
 using Scores = float[Spec::tile_kv / 2];
@@ -73,11 +73,10 @@ struct Rows {
   __device__ __forceinline__ bool next_tile() {
     Tile tile;
     if (!find_tile<Spec>(params, ++round, tile)) return false;
-    const ForwardParams& p = params.problem;
     first_row = tile.first_row + warpgroup * kWarpgroupRows;
-    seen = blocks_of_warpgroup<Spec>(p, tile, warpgroup);
+    seen = blocks_of_warpgroup<Spec>(params, tile, warpgroup);
     unseen = tile.blocks - seen;
-    seen_by_all = p.visible_keys(divide(first_row, p.pack)) / kKeys;
+    seen_by_all = visible_keys<Spec>(params, first_row) / kKeys;
     wait_full(smem.q_full[warpgroup], q_ring);
     if constexpr (kTuning.q_in_registers) load_queries();
     return true;
@@ -131,11 +130,10 @@ struct Rows {
 
   // Scores of keys that a row does not see become -inf.
   __device__ __forceinline__ void mask(Scores<Spec>& S, int block) const {
-    const ForwardParams& p = params.problem;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int row = first_row + lane_row() + 8 * r;
-      const int visible = p.visible_keys(divide(row, p.pack)) - block * kKeys - 2 * (gpu::lane_index() % 4);
+      const int visible = visible_keys<Spec>(params, row) - block * kKeys - 2 * (gpu::lane_index() % 4);
 #pragma unroll
       for (int i = 0; i < kKeys / 2; ++i) {
         if (i / 2 % 2 == r && 8 * (i / 4) + i % 2 >= visible) S[i] = -INFINITY;
@@ -229,7 +227,7 @@ struct Rows {
   // O / l and the LSE of the block's tile `tile_round` to global memory.
   __device__ __forceinline__ void store(unsigned tile_round, const float (&row_m)[2],
                                         const float (&row_l)[2]) {
-    Tile done;
+    Tile done;  // worked out anew: to keep it in registers is 1 to 3 % slower (causal)
     find_tile<Spec>(params, tile_round, done);
     float inverse[2];
 #pragma unroll
@@ -268,12 +266,11 @@ struct Rows {
     gpu::fence_proxy_async();
     sync_warpgroup();
     if (thread == 0) {
-      const int pack = params.problem.pack;
 #pragma unroll
       for (int slab = 0; slab < Spec::slabs; ++slab) {
         gpu::tma_store_5d(params.out, place + slab * Spec::q_slab_bytes, slab * Spec::slab_columns, 0,
-                          divide(done.first_row + warpgroup * kWarpgroupRows, pack), divide(done.head, pack),
-                          done.batch);
+                          params.unpack(done.first_row + warpgroup * kWarpgroupRows),
+                          params.unpack(done.head), done.batch);
       }
       gpu::tma_store_commit();
     }
@@ -287,7 +284,7 @@ struct Rows {
     for (int r = 0; r < 2; ++r) {
       const int row = done.first_row + warpgroup * kWarpgroupRows + lane_row() + 8 * r;
       const bool exists = row < p.q_rows * p.pack;
-      const int position = divide(row, p.pack);
+      const int position = params.unpack(row);
       const int head = done.head + (row - position * p.pack);
       T* to = static_cast<T*>(p.out.data) + done.batch * p.out.batch_stride + head * p.out.head_stride +
               position * p.out.row_stride;
@@ -342,7 +339,7 @@ struct Rows {
   __device__ __forceinline__ void store_lse(const Tile& done, int row, float row_m, float row_l) const {
     const ForwardParams& p = params.problem;
     if (p.lse == nullptr || gpu::lane_index() % 4 != 0 || row >= p.q_rows * p.pack) return;
-    const int position = divide(row, p.pack);
+    const int position = params.unpack(row);
     const int64_t head = int64_t{done.batch} * p.q_heads + done.head + (row - position * p.pack);
     const float lse = row_l == 0 ? -INFINITY : (row_m + gpu::lg2(row_l)) * 0.6931471805599453F;
     gpu::store_global(p.lse + head * p.q_rows + position, lse);

@@ -21,6 +21,7 @@ struct Tuning {         // every field but head_dim changes speed, never what is
   int q_slots;          // tiles of Q in shared memory
   bool q_in_registers;  // Q as the register operand of Q K^T: its slot is free again at once
   bool own_out;         // O leaves through shared memory of its own, by TMA; else straight from registers
+  int blocks_per_sm;    // one that stays for many tiles, or two with a tile each
 
   FLASHMOE_HD constexpr int tile_q() const { return kWarpgroupRows * math_warpgroups; }
   FLASHMOE_HD constexpr int threads() const { return kWarpgroup * (math_warpgroups + 1); }
@@ -33,14 +34,15 @@ inline constexpr float kLazyGrowth = 8;
 // dispatch/hopper.cpp chooses. Figures, and what else was tried: NOTES.md.
 // clang-format off
 inline constexpr Tuning kTunings[] = {
-    // head_dim, keys, warpgroups, stages, Q slots, Q in registers, own O
-    {64, 128, 3, 4, 2, false, true},
-    {64, 128, 2, 4, 2, true, true},
-    {96, 128, 2, 3, 1, true, true},
-    {128, 128, 2, 2, 1, true, true},
-    {192, 80, 2, 2, 1, false, true},
-    {256, 80, 2, 2, 1, false, false},
-    {256, 64, 2, 2, 1, false, false},
+    // head_dim, keys, warpgroups, stages, Q slots, Q in registers, own O, blocks per SM
+    {64, 128, 3, 4, 2, false, true, 1},
+    {64, 64, 4, 4, 1, false, true, 1},
+    {64, 64, 2, 4, 1, false, true, 2},
+    {96, 128, 2, 3, 1, true, true, 1},
+    {128, 128, 2, 2, 1, true, true, 1},
+    {192, 80, 2, 2, 1, false, true, 1},
+    {256, 80, 2, 2, 1, false, false, 1},
+    {256, 64, 2, 2, 1, false, false, 1},
 };
 // clang-format on
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
@@ -50,20 +52,29 @@ inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
 struct Registers {
   int load, math;
 };
-FLASHMOE_HD constexpr Registers registers_for(int math_warpgroups) {
-  return math_warpgroups == 3 ? Registers{32, 160} : Registers{40, 232};
+FLASHMOE_HD constexpr Registers registers_for(const Tuning& t) {
+  if (t.blocks_per_sm == 2) return {32, 104};
+  switch (t.math_warpgroups) {
+    case 2:
+      return {40, 232};
+    case 3:
+      return {32, 160};
+    default:
+      return {32, 112};
+  }
 }
 
-template <class T, int kTuning>
+template <class T, int kTuning, bool kCausal>
 struct Spec {
   using Element = T;
   static constexpr Tuning tuning = kTunings[kTuning];
+  static constexpr bool causal = kCausal;
   static constexpr int head_dim = tuning.head_dim;
   static constexpr int tile_kv = tuning.tile_kv;
   static constexpr int math_warpgroups = tuning.math_warpgroups;
   static constexpr int tile_q = tuning.tile_q();
   static constexpr int threads = tuning.threads();
-  static constexpr Registers registers = registers_for(math_warpgroups);
+  static constexpr Registers registers = registers_for(tuning);
 
   // Tiles lie in shared memory as slabs of all their rows, as wide as the swizzle.
   static constexpr int slab_columns = head_dim % 64 == 0 ? 64 : 32;

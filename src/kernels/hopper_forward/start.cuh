@@ -2,6 +2,7 @@
 // The launch of one form, compiled per element type in a file of its own so that types build side by side.
 #pragma once
 
+#include <bit>
 #include <utility>
 
 #include "kernels/hopper_forward/kernel.cuh"
@@ -10,14 +11,15 @@
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
-template <class T, int kTuning>
+template <class T, int kTuning, bool kCausal>
 void start(const Params& params, void* stream) {
-  using S = Spec<T, kTuning>;
+  using S = Spec<T, kTuning, kCausal>;
   gpu::launch(&hopper_forward<S>,
               {.kernel = "hopper_forward",
                .blocks = params.blocks,
                .threads = S::threads,
                .smem_bytes = sizeof(Smem<S>),
+               .blocks_per_sm = S::tuning.blocks_per_sm,
                .stream = stream},
               params);
 }
@@ -25,8 +27,9 @@ void start(const Params& params, void* stream) {
 template <class T, int... kTuning>
 void start_one_of(std::integer_sequence<int, kTuning...>, int tuning, const Params& params, void* stream) {
   using Start = void (*)(const Params&, void*);
-  constexpr Start kStarts[] = {&start<T, kTuning>...};
-  kStarts[tuning](params, stream);
+  constexpr Start kFull[] = {&start<T, kTuning, false>...};
+  constexpr Start kCausal[] = {&start<T, kTuning, true>...};
+  (params.problem.causal ? kCausal : kFull)[tuning](params, stream);
 }
 
 template <class T>
@@ -35,6 +38,7 @@ void start_any(const ForwardParams& problem, int tuning, unsigned blocks, void* 
   params.problem = problem;
   params.tiles = static_cast<unsigned>(problem.order.q_tiles * problem.order.heads * problem.order.batch);
   params.blocks = blocks;
+  params.pack_shift = std::countr_zero(static_cast<unsigned>(problem.pack));
   set_maps(params, kTunings[tuning]);
   start_one_of<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
 }

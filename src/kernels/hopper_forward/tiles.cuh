@@ -11,14 +11,16 @@
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
-// Most often there is nothing to divide by, and a division is forty instructions.
-__device__ __forceinline__ int divide(int x, int by) { return by == 1 ? x : x / by; }
+template <class Spec>
+__device__ __forceinline__ int visible_keys(const Params& params, int packed_row) {
+  return Spec::causal ? params.problem.visible_keys(params.unpack(packed_row)) : params.problem.kv_rows;
+}
 
 // Blocks of keys that hold all that packed rows before `end` see.
 template <class Spec>
-__device__ __forceinline__ int blocks_seen(const ForwardParams& p, int end) {
-  const int packed_rows = p.q_rows * p.pack;
-  const int keys = p.visible_keys(divide((end < packed_rows ? end : packed_rows) - 1, p.pack));
+__device__ __forceinline__ int blocks_seen(const Params& params, int end) {
+  const int packed_rows = params.problem.q_rows << params.pack_shift;
+  const int keys = visible_keys<Spec>(params, (end < packed_rows ? end : packed_rows) - 1);
   return keys == 0 ? 1 : (keys + Spec::tile_kv - 1) / Spec::tile_kv;
 }
 
@@ -35,10 +37,10 @@ __device__ __forceinline__ bool find_tile(const Params& params, unsigned round, 
   if (number >= params.tiles) return false;
   const TileOrder::Tile place = p.order.tile(number);
   tile.batch = place.batch;
-  tile.head = place.head * p.pack;
-  tile.kv_head = divide(tile.head, p.group);
+  tile.head = place.head << params.pack_shift;
+  tile.kv_head = static_cast<int>(p.by_group.divide(static_cast<uint32_t>(tile.head)));
   tile.first_row = place.q_tile * Spec::tile_q;
-  tile.blocks = blocks_seen<Spec>(p, tile.first_row + Spec::tile_q);
+  tile.blocks = blocks_seen<Spec>(params, tile.first_row + Spec::tile_q);
   return true;
 }
 
@@ -47,9 +49,12 @@ __device__ __forceinline__ bool find_tile(const Params& params, unsigned round, 
 // them, and may hold those up until it has come to a block that it sees: so that is one of those that are
 // here at the same time.
 template <class Spec>
-__device__ __forceinline__ int blocks_of_warpgroup(const ForwardParams& p, const Tile& tile, int warpgroup) {
+__device__ __forceinline__ int blocks_of_warpgroup(const Params& params, const Tile& tile, int warpgroup) {
+  if constexpr (!Spec::causal) return tile.blocks;
   const int first = tile.first_row + warpgroup * kWarpgroupRows;
-  const int seen = first >= p.q_rows * p.pack ? 1 : blocks_seen<Spec>(p, first + kWarpgroupRows);
+  const int seen = first >= params.problem.q_rows << params.pack_shift
+                       ? 1
+                       : blocks_seen<Spec>(params, first + kWarpgroupRows);
   const int least = tile.blocks - (Spec::tuning.stages - 1);
   return seen < least ? least : seen;
 }

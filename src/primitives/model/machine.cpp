@@ -73,8 +73,10 @@ std::vector<std::unique_ptr<Thread>>& thread_pool() {
   return pool;
 }
 
-// What a launch gives each thread of a kernel whose launch bounds ask for one block per SM.
-int registers_at_start(int threads) { return std::min(65536 / threads / 8 * 8, 256); }
+// What a launch gives each thread of a kernel, by what its launch bounds ask for.
+int registers_at_start(const gpu::LaunchShape& shape) {
+  return std::min(65536 / (shape.threads * shape.blocks_per_sm) / 8 * 8, 256);
+}
 
 // Leaves a thread that broke a rule, so that what its frames own is freed.
 struct Stop {};
@@ -212,7 +214,7 @@ void Run::prepare(Block& block) {
     thread.cluster_arrivals = 0;
     thread.cluster_waits = 0;
     thread.proxy_fences = 0;
-    thread.registers = registers_at_start(shape_.threads);
+    thread.registers = registers_at_start(shape_);
     thread.box_stores.clear();
     thread.box_group_open = false;
     thread.box_stores_waited = 0;

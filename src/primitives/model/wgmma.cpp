@@ -17,10 +17,8 @@
 
 namespace flashmoe::model {
 
-namespace {
-
 // Not NaN: that would stay the same under a rescale that comes too soon.
-const float kOwned = std::bit_cast<float>(0x4B3A5C71U);
+static const float kOwned = std::bit_cast<float>(0x4B3A5C71U);
 
 // Accumulators of all threads, while they belong to products under way.
 struct Sums {
@@ -52,8 +50,6 @@ struct Product {
   RegisterOperand a_at_issue{};
   Clock clock{};
 };
-
-}  // namespace
 
 struct Warpgroup {
   Block* block;

@@ -3,16 +3,19 @@
 // narrowest head.
 #pragma once
 
+#include <bit>
+
 #include "kernels/hopper_forward/maps.h"
 #include "kernels/hopper_forward/params.h"
 #include "kernels/hopper_forward/spec.h"
 
 namespace flashmoe::test {
 
-// The first row of the table with this head_dim.
-constexpr int hopper_tuning(int head_dim) {
+// The first row of the table with this head_dim and number of blocks per SM.
+constexpr int hopper_tuning(int head_dim, int blocks_per_sm) {
+  const auto& table = kernels::hopper_forward::kTunings;
   int index = 0;
-  while (kernels::hopper_forward::kTunings[index].head_dim != head_dim) ++index;
+  while (table[index].head_dim != head_dim || table[index].blocks_per_sm != blocks_per_sm) ++index;
   return index;
 }
 
@@ -24,6 +27,7 @@ inline kernels::hopper_forward::Params hopper_params(const kernels::ForwardParam
   params.problem = problem;
   params.tiles = static_cast<unsigned>(problem.order.q_tiles * problem.order.heads * problem.order.batch);
   params.blocks = blocks;
+  params.pack_shift = std::countr_zero(static_cast<unsigned>(problem.pack));
   kernels::hopper_forward::set_maps(params, kernels::hopper_forward::kTunings[tuning]);
   return params;
 }

@@ -12,13 +12,18 @@
 #include <string>
 
 #include "workers/native/cuda_driver.h"
+#include "workers/native/cuda_launches.h"
 #include "workers/native/device.h"
 
 namespace dent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kAttributeL2Bytes = 38;        // CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
+constexpr int kAttributeL2Bytes = 38;       // CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
+constexpr int kAttributeSms = 16;           // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+constexpr int kAttributeThreadsPerSm = 39;  // CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR
+constexpr int kAttributeMajor = 75;         // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+constexpr int kAttributeMinor = 76;
 constexpr unsigned kNonBlocking = 1;         // CU_STREAM_NON_BLOCKING
 constexpr unsigned char kNotANumber = 0xFF;  // as every byte: a NaN in each floating type
 
@@ -26,7 +31,7 @@ CuPointer number(const void* memory) { return reinterpret_cast<CuPointer>(memory
 
 class CudaDevice : public Device {
  public:
-  CudaDevice() : cuda_(CudaDriver::load()) {
+  explicit CudaDevice(bool profiled) : cuda_(CudaDriver::load()), profiled_(profiled) {
     int device = 0;
     CuContext context = nullptr;
     int l2_bytes = 0;
@@ -100,7 +105,9 @@ class CudaDevice : public Device {
                     "flushing the L2 cache");
       }
       cuda_.check(cuda_.event_record(events_[2 * c], stream_), "recording an event");
+      if (profiled_) cuda_.check(cuda_.profiler_start(), "telling the profiler to start");
       const int status = entry(&calls[c].call);
+      if (profiled_) cuda_.check(cuda_.profiler_stop(), "telling the profiler to stop");
       if (status != 0) throw std::runtime_error("the kernel returned " + std::to_string(status));
       cuda_.check(cuda_.event_record(events_[2 * c + 1], stream_), "recording an event");
     }
@@ -124,6 +131,22 @@ class CudaDevice : public Device {
     snapshot();
     behind_.clear();
     return timed;
+  }
+
+  nlohmann::json launches(dent_entry entry, const PreparedCall& call) override {
+    const auto attribute = [this](int which) {
+      int value = 0;
+      cuda_.check(cuda_.device_attribute(&value, which, 0), "asking what the GPU is");
+      return value;
+    };
+    nlohmann::json found{{"sms", attribute(kAttributeSms)},
+                         {"warps_per_sm", attribute(kAttributeThreadsPerSm) / 32},
+                         {"arch", 10 * attribute(kAttributeMajor) + attribute(kAttributeMinor)}};
+    found["launches"] = captured_launches(cuda_, stream_, [&] {
+      const int status = entry(&call.call);
+      if (status != 0) throw std::runtime_error("the kernel returned " + std::to_string(status));
+    });
+    return found;
   }
 
  private:
@@ -152,6 +175,7 @@ class CudaDevice : public Device {
   };
 
   CudaDriver cuda_;
+  bool profiled_ = false;
   CuStream stream_ = nullptr;
   void* flush_ = nullptr;
   std::size_t flush_bytes_ = 0;
@@ -161,6 +185,6 @@ class CudaDevice : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_cuda_device() { return std::make_unique<CudaDevice>(); }
+std::unique_ptr<Device> make_cuda_device(bool profiled) { return std::make_unique<CudaDevice>(profiled); }
 
 }  // namespace dent

@@ -36,6 +36,8 @@ CudaDriver CudaDriver::load() {
   find(driver.event_synchronize, "cuEventSynchronize");
   find(driver.event_elapsed, "cuEventElapsedTime");
   find(driver.error_string, "cuGetErrorString");
+  find(driver.profiler_start, "cuProfilerStart");
+  find(driver.profiler_stop, "cuProfilerStop");
   return driver;
 }
 

@@ -35,6 +35,8 @@ struct CudaDriver {
   int (*event_synchronize)(CuEvent);
   int (*event_elapsed)(float*, CuEvent, CuEvent);
   int (*error_string)(int, const char**);
+  int (*profiler_start)();  // tell a profiler, when one watches, which launches are meant
+  int (*profiler_stop)();
 
   static CudaDriver load();                         // throws when there is no driver
   void check(int status, const char* doing) const;  // throws with the driver's words

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "dent/kernel.h"
@@ -31,12 +32,18 @@ class Device {
   // before anything else is waited for, `snapshot` is called. Throws when the entry returns an error.
   virtual protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, bool flush,
                                const std::function<void()>& snapshot) = 0;
+  // Which kernels a call launches, without running it, and on what: {"sms", "arch", "warps_per_sm",
+  // "launches"}. Throws where there is nothing to tell.
+  virtual nlohmann::json launches(dent_entry, const PreparedCall&) {
+    throw std::runtime_error("a CPU kernel launches nothing");
+  }
   // As download, but ordered only behind what is on stream(): sees what a caller who trusts the stream would
   // see.
   virtual void download_in_order(void* to, const void* from, std::size_t bytes) { download(to, from, bytes); }
 };
 
 std::unique_ptr<Device> make_cpu_device();
-std::unique_ptr<Device> make_cuda_device();  // throws when there is none
+// Throws when there is none. `profiled`: a profiler watches, and is told which launches are the kernel's.
+std::unique_ptr<Device> make_cuda_device(bool profiled = false);
 
 }  // namespace dent

@@ -16,7 +16,8 @@ namespace {
 class NativeHost : public Host {
  public:
   nlohmann::json load(const nlohmann::json& request) override {
-    device_ = request.value("device", "cpu") == "cuda" ? make_cuda_device() : make_cpu_device();
+    gentle_end = request.value("profile", false);
+    device_ = request.value("device", "cpu") == "cuda" ? make_cuda_device(gentle_end) : make_cpu_device();
     const auto library = request.at("library").get<std::string>();
     const auto symbol = request.at("entry").get<std::string>();
     void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -44,6 +45,8 @@ class NativeHost : public Host {
   }
 
   protocol::Kept keep(std::size_t call) override { return sets().keep(call, pool, results); }
+
+  nlohmann::json launches() override { return device_->launches(entry_, sets().prepared().at(0)); }
 
  private:
   CallSets& sets() {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "diagnose/diagnosis.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace dent {
+namespace {
+
+Tree small_tree() {
+  return parse_tree(R"(
+[[bottleneck]]
+name = "few"
+title = "too few"
+says = "{ctas} of {sms}"
+when = ["ctas < sms"]
+[[bottleneck]]
+name = "memory"
+title = "memory"
+says = "{dram} %"
+when = ["dram >= 60"]
+unless = ["waste > 50"]
+[[bottleneck]]
+name = "waste"
+title = "waste"
+says = "{waste} %"
+when = ["waste > 50"]
+[[bottleneck]]
+name = "balanced"
+title = "nothing"
+says = "-"
+[[target]]
+quantity = "dram"
+label = "DRAM"
+good = ["dram > 70"]
+)",
+                    "test.toml");
+}
+
+Quantities with(std::initializer_list<std::pair<const char*, double>> values) {
+  Quantities q;
+  for (const auto& [name, value] : values) q.set(name, value);
+  return q;
+}
+
+TEST(Diagnosis, TheFirstThatHoldsIsTheAnswerAndTheNextTheRunnerUp) {
+  const auto d = diagnose(small_tree(), with({{"ctas", 2}, {"sms", 58}, {"dram", 80}, {"waste", 0}}));
+  EXPECT_EQ(d.bottleneck, "few");
+  EXPECT_EQ(d.says, "2 of 58");
+  EXPECT_EQ(d.decided, std::vector<std::string>{"ctas 2 < sms 58"});
+  EXPECT_EQ(d.runner_up, "memory");
+  EXPECT_TRUE(d.runner_up_holds);
+}
+
+TEST(Diagnosis, UnlessKeepsAnAnswerOut) {
+  const auto d = diagnose(small_tree(), with({{"ctas", 99}, {"sms", 58}, {"dram", 80}, {"waste", 70}}));
+  EXPECT_EQ(d.bottleneck, "waste");
+}
+
+TEST(Diagnosis, AMissingQuantityIsARefusalThatNamesIt) {
+  const auto d = diagnose(small_tree(), with({{"ctas", 99}, {"sms", 58}, {"waste", 0}}));
+  EXPECT_TRUE(d.refused());
+  EXPECT_EQ(d.missing, std::vector<std::string>{"dram"});
+  EXPECT_NE(d.refusal.find("dram"), std::string::npos);
+}
+
+TEST(Diagnosis, WhatIsMissingFurtherDownDoesNotMatterAboveIt) {
+  EXPECT_EQ(diagnose(small_tree(), with({{"ctas", 2}, {"sms", 58}})).bottleneck, "few");
+}
+
+TEST(Diagnosis, AMissingQuantityDoesNotMatterWhereAnotherConditionSaysNo) {
+  // waste is known to be high, so memory is out whatever dram is.
+  EXPECT_EQ(diagnose(small_tree(), with({{"ctas", 99}, {"sms", 58}, {"waste", 70}})).bottleneck, "waste");
+}
+
+TEST(Diagnosis, WhatDoesNotApplyIsNoAnswerAndNoObstacle) {
+  Quantities q = with({{"ctas", 99}, {"sms", 58}, {"dram", 80}});
+  q.not_applicable("waste", "TMA");
+  EXPECT_EQ(diagnose(small_tree(), q).bottleneck, "memory");
+}
+
+TEST(Diagnosis, SaysWhatWouldOverturnIt) {
+  const auto d = diagnose(small_tree(), with({{"ctas", 60}, {"sms", 58}, {"dram", 80}, {"waste", 0}}));
+  EXPECT_EQ(d.bottleneck, "memory");
+  ASSERT_EQ(d.overturned.size(), 2U);
+  EXPECT_EQ(d.overturned[0], "not dram >= 60: now dram 80 >= 60");
+  EXPECT_NE(d.overturned[1].find("ctas < sms (then: too few)"), std::string::npos) << d.overturned[1];
+}
+
+TEST(Diagnosis, NothingInParticularIsAnAnswerToo) {
+  EXPECT_EQ(diagnose(small_tree(), with({{"ctas", 99}, {"sms", 58}, {"dram", 3}, {"waste", 0}})).bottleneck,
+            "balanced");
+}
+
+TEST(Diagnosis, GoesThroughJson) {
+  const auto d = diagnose(small_tree(), with({{"ctas", 2}, {"sms", 58}, {"dram", 80}, {"waste", 0}}));
+  const auto back = diagnosis_of(nlohmann::json::parse(to_json(d).dump()));
+  EXPECT_EQ(back.bottleneck, d.bottleneck);
+  EXPECT_EQ(back.decided, d.decided);
+  EXPECT_EQ(back.overturned, d.overturned);
+  EXPECT_EQ(back.runner_up_holds, d.runner_up_holds);
+}
+
+TEST(Diagnosis, TargetsAreJudgedAndAbsentOnesAreNot) {
+  const Tree tree = small_tree();
+  EXPECT_EQ(judge_targets(tree, with({{"dram", 80}}))[0].verdict, Judged::Verdict::good);
+  EXPECT_EQ(judge_targets(tree, with({{"dram", 70}}))[0].verdict, Judged::Verdict::bad);
+  EXPECT_EQ(judge_targets(tree, {})[0].verdict, Judged::Verdict::none);
+}
+
+}  // namespace
+}  // namespace dent

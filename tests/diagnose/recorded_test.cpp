@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Every planted bottleneck is named rightly from what Nsight Compute recorded on an H200.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <regex>
+
+#include "diagnose/diagnosis.h"
+#include "diagnose/ncu_metrics.h"
+#include "diagnose/profile.h"
+#include "diagnose/recorded.h"
+
+namespace dent::test {
+namespace {
+
+const Tree& gpu_tree() {
+  static const Tree kTree = load_tree(std::string(DENT_TREES) + "/gpu.toml");
+  return kTree;
+}
+
+std::string all_of(const Diagnosis& diagnosis, const Quantities& quantities) {
+  std::string text = diagnosis.says + diagnosis.refusal;
+  for (const auto& [name, reading] : quantities.all())
+    text += "\n  " + name + " " + std::to_string(reading.value);
+  return text;
+}
+
+// Name and expected bottleneck, from the table in tests/bottlenecks/planted.h.
+std::map<std::string, std::string> planted() {
+  const std::string source = text_of_file(DENT_BOTTLENECKS);
+  const std::regex row(R"re(\{"(\w+)", "(\w+)", \w+\})re");
+  std::map<std::string, std::string> expected;
+  for (std::sregex_iterator at(source.begin(), source.end(), row), end; at != end; ++at) {
+    expected["planted_" + (*at)[1].str()] = (*at)[2];
+  }
+  return expected;
+}
+
+TEST(Recorded, EveryPlantedBottleneckIsNamedRightly) {
+  const auto expected = planted();
+  ASSERT_GE(expected.size(), 18U);
+  std::size_t seen = 0;
+  for (const ProfiledLaunch& launch : recorded("planted_h200.csv").launches) {
+    const std::string name = short_name(launch.kernel);
+    ASSERT_TRUE(expected.contains(name)) << name;
+    const Quantities quantities = quantities_of(launch);
+    const Diagnosis diagnosis = diagnose(gpu_tree(), quantities);
+    EXPECT_EQ(diagnosis.bottleneck, expected.at(name)) << name << ": " << all_of(diagnosis, quantities);
+    ++seen;
+  }
+  EXPECT_EQ(seen, expected.size());
+}
+
+TEST(Recorded, EveryAnswerHasItsNumbersAndWhatWouldOverturnIt) {
+  for (const ProfiledLaunch& launch : recorded("planted_h200.csv").launches) {
+    const Diagnosis diagnosis = diagnose(gpu_tree(), quantities_of(launch));
+    EXPECT_FALSE(diagnosis.decided.empty()) << launch.kernel;
+    EXPECT_FALSE(diagnosis.overturned.empty()) << launch.kernel;
+    EXPECT_FALSE(diagnosis.phase.empty()) << launch.kernel;
+    EXPECT_EQ(diagnosis.says.find('?'), std::string::npos) << diagnosis.says;
+    EXPECT_EQ(diagnosis.says.find('{'), std::string::npos) << diagnosis.says;
+  }
+}
+
+TEST(Recorded, EveryRequestedCounterCameBack) {
+  for (const char* file : {"planted_h200.csv", "attention_h200.csv"}) {
+    for (const ProfiledLaunch& launch : recorded(file).launches) {
+      EXPECT_EQ(launch.arch, 90);
+      EXPECT_EQ(launch.device, "NVIDIA H200");
+      EXPECT_EQ(absent_metrics(launch, 90), std::vector<std::string>{}) << launch.kernel;
+    }
+  }
+}
+
+TEST(Recorded, TwoCtasAreNamedAsTheUserWouldHaveNeededIt) {
+  const auto report = recorded("planted_h200.csv");
+  const Diagnosis diagnosis = diagnose(gpu_tree(), quantities_of(report.launches.front()));
+  EXPECT_EQ(diagnosis.says, "2 CTAs on 132 SMs: 1.52 % of the GPU gets work");
+  EXPECT_EQ(diagnosis.phase, "parallelism");
+}
+
+TEST(Recorded, OurOwnKernelsAreDiagnosedSensibly) {
+  std::vector<std::string> named;
+  for (const ProfiledLaunch& launch : recorded("attention_h200.csv").launches) {
+    named.push_back(diagnose(gpu_tree(), quantities_of(launch)).bottleneck);
+  }
+  // naive, ampere and small at S = 128: 2, 1 and 16 CTAs; naive with one CTA an SM; ampere with nothing in
+  // excess; hopper on its tensor cores; causal at 2k with SMs that finish early; decode with 64 CTAs.
+  const std::vector<std::string> expected{"few_ctas", "few_ctas", "few_ctas", "small_grid",
+                                          "balanced", "tensor",   "tail",     "few_ctas"};
+  EXPECT_EQ(named, expected);
+}
+
+TEST(Recorded, LoadsByTmaAreNoUncoalescedLoads) {
+  const auto report = recorded("attention_h200.csv");
+  const Quantities hopper = quantities_of(report.launches.at(5));
+  EXPECT_EQ(hopper.at("sectors_per_load").presence, Presence::not_applicable);
+  EXPECT_EQ(hopper.at("l1_hit").presence, Presence::not_applicable);
+  EXPECT_NE(hopper.at("l1_hit").why.find("TMA"), std::string::npos);
+}
+
+// ncu gave that once for two CTAs: the counters of a rate come from different passes.
+TEST(Recorded, AHitRateAboveAllIsNoNumber) {
+  auto report = recorded("planted_h200.csv");
+  report.launches.front().metrics.set("lts__t_sector_hit_rate.pct", 193.2);
+  const Quantities quantities = quantities_of(report.launches.front());
+  EXPECT_EQ(quantities.at("l2_hit").presence, Presence::not_a_number);
+  EXPECT_EQ(diagnose(gpu_tree(), quantities).bottleneck, "few_ctas");  // which does not hang on it
+}
+
+TEST(Recorded, TheLimiterOfOccupancyIsNamed) {
+  for (const ProfiledLaunch& launch : recorded("planted_h200.csv").launches) {
+    const std::string name = short_name(launch.kernel);
+    if (name == "planted_registers_limit") {
+      EXPECT_EQ(occupancy_limiter(launch), "registers");
+    } else if (name == "planted_shared_memory_limits") {
+      EXPECT_EQ(occupancy_limiter(launch), "shared memory");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dent::test

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+// The real dent optimize on a real project in a real repository, with its tree in every state that a tree can
+// be in.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "ledger/ledger.h"
+#include "ledger/session_store.h"
+#include "loop/state.h"
+#include "session/dent_program.h"
+#include "workers/capture.h"
+
+namespace dent {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::ScratchProject;
+
+// y = 2 x, with as much idle work as SPIN says; BROKEN makes it wrong, and UNREAD changes nothing at all.
+constexpr const char* kKernel =
+    "void scale(const float* x, float* y, int n) {\n"
+    "  volatile float work = 0;\n"
+    "  for (int i = 0; i < SPIN * 64; ++i) work = work + 1;\n"
+    "  for (int i = 0; i < n; ++i) y[i] = 2 * x[i] + BROKEN;\n"
+    "}\n";
+constexpr const char* kReference =
+    "#include <dent/kernel.h>\n"
+    "extern \"C\" int reference(const dent_call* call) {\n"
+    "  const double* x = static_cast<const double*>(call->inputs[0].data);\n"
+    "  double* y = static_cast<double*>(call->outputs[0].data);\n"
+    "  for (long i = 0; i < call->outputs[0].sizes[0]; ++i) y[i] = 2 * x[i];\n"
+    "  return 0;\n"
+    "}\n";
+constexpr const char* kInstant =
+    "[performance]\nseconds = 0.12\nprecision = 0.5\nbaseline_within = 50\n[correctness]\nseeds = 1\n";
+
+class Repository : public ScratchProject {
+ public:
+  explicit Repository(const std::string& more, bool init = true) {
+    write("kernel.cpp", kKernel);
+    write("reference.cpp", kReference);
+    write("dent.toml",
+          "version = 1\nname = \"scale\"\n"
+          "shapes = [{ name = \"tiny\", n = 16 }, { name = \"small\", n = 64 }]\n"
+          "[kernel]\nsources = [\"kernel.cpp\"]\nentry = \"void scale(const float* x, float* y, int "
+          "n)\"\nflags = [\"-O1\"]\n"
+          "[baseline.slow]\nsources = [\"kernel.cpp\"]\nentry = \"void scale(const float* x, float* y, int "
+          "n)\"\n"
+          "flags = [\"-O1\", \"-DSPIN=64\", \"-DBROKEN=0\"]\n"
+          "[operator]\nname = \"scale\"\ninputs.x = { shape = [\"n\"] }\noutputs.y = { shape = [\"n\"] }\n"
+          "reference = { source = \"reference.cpp\", entry = \"reference\" }\n" +
+              std::string(kInstant) + more);
+    if (init) git({"init", "-q"});
+  }
+
+  std::string git(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {"git", "-c", "user.name=t", "-c", "user.email=t@t"});
+    return capture(arguments, 30, folder()).value_or("git failed");
+  }
+
+  // A tree with staged, unstaged, untracked and deleted files, and a stash.
+  void make_dirty() const {
+    write("staged.txt", "1\n");
+    write("changed.txt", "1\n");
+    write("deleted.txt", "1\n");
+    git({"add", "-A"});
+    git({"commit", "-qm", "first"});
+    write("changed.txt", "stashed\n");
+    git({"stash", "-q"});
+    write("staged.txt", "2\n");
+    git({"add", "staged.txt"});
+    write("staged.txt", "3\n");
+    write("changed.txt", "2\n");
+    write("untracked.txt", "u\n");
+    fs::remove(folder() / "deleted.txt");
+  }
+
+  // Every byte that is the user's: the tree, and all of .git but objects and what belongs to dent/.
+  std::map<std::string, std::string> everything() const {
+    std::map<std::string, std::string> all;
+    for (auto entry = fs::recursive_directory_iterator(folder()); entry != fs::recursive_directory_iterator();
+         ++entry) {
+      const std::string path = entry->path().lexically_relative(folder()).string();
+      static const std::set<std::string> kOurs{".dent", ".git/objects", ".git/refs/heads/dent",
+                                               ".git/logs/refs/heads/dent"};
+      if (kOurs.count(path) > 0) {
+        entry.disable_recursion_pending();
+      } else if (path != "stdout" && path != "stderr" && path != "log") {
+        all[path] = entry->is_directory() ? "folder" : read(path);
+      }
+    }
+    return all;
+  }
+
+  // What differs from an earlier everything(); "" when nothing does.
+  std::string changes_since(const std::map<std::string, std::string>& before,
+                            bool worktrees_too = true) const {
+    std::string changed;
+    std::map<std::string, std::string> now = everything();
+    std::set<std::string> names;
+    for (const auto& [path, content] : before) names.insert(path);
+    for (const auto& [path, content] : now) names.insert(path);
+    for (const std::string& path : names) {
+      if (!worktrees_too && path.rfind(".git/worktrees", 0) == 0) continue;
+      const auto old = before.find(path);
+      if (old == before.end() || now[path] != old->second) changed += path + "; ";
+    }
+    return changed;
+  }
+
+  std::vector<Record> records() const {
+    return read_ledger(SessionStore(folder()).find("latest").ledger()).records;
+  }
+};
+
+const std::string kTunables = "[tunables]\nSPIN = [64, 8, 1]\nBROKEN = [0, 1]\nUNREAD = [0, 1]\n";
+
+// Starts dent and kills it with its workers after so many milliseconds. True when it came to its end before.
+bool run_for(const ScratchProject& project, const std::vector<std::string>& arguments, int milliseconds) {
+  Process process({.argv = project.command(arguments), .log = project.folder() / "log"});
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  while (std::chrono::steady_clock::now() < end) {
+    if (process.poll()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  if (process.poll()) return true;
+  ::kill(process.id(), SIGKILL);  // dent alone: its workers must go by themselves
+  process.wait(10);
+  return false;
+}
+
+// Processes that run a file of that folder or have it as their folder.
+std::vector<std::string> processes_in(const fs::path& folder) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
+    if (entry.path().filename().string().find_first_not_of("0123456789") != std::string::npos) continue;
+    const std::string where = fs::read_symlink(entry.path() / "cwd", ignored).string();
+    if (where.rfind(folder.string(), 0) == 0) found.push_back(entry.path().string() + " in " + where);
+  }
+  return found;
+}
+
+void expect_a_finished_loop(const Repository& project) {
+  const auto records = project.records();
+  std::set<std::string> seen;
+  std::map<std::string, int> kinds;
+  for (const Record& record : records) {
+    ++kinds[record.kind];
+    std::string key;
+    if (record.kind == "trial") key = record.data.at("iteration").dump() + record.data.at("trial").dump();
+    if (record.kind == "gate") key = record.data.at("step").dump();
+    if (record.kind == "iteration" || record.kind == "outcome")
+      key = record.kind + record.data.at("iteration").dump();
+    EXPECT_TRUE(key.empty() || seen.insert(key).second) << "twice: " << key;
+  }
+  EXPECT_EQ(kinds["verdict"], 1);
+  EXPECT_EQ(kinds["loop"], 1);
+  EXPECT_EQ(kinds["iteration"], kinds["outcome"]);
+  EXPECT_FALSE(fs::exists(project.folder() / ".dent" / "worktrees"));
+  EXPECT_FALSE(fs::exists(project.folder() / ".git" / "worktrees"));
+}
+
+TEST(Optimize, ClimbsKeepsCommitsAndLeavesTheTreeAlone) {
+  const Repository project(kTunables);
+  project.make_dirty();
+  const auto before = project.everything();
+  const auto ran = project.dent({"optimize", "-q", "--json", "-n", "6"}, 300);
+  ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
+  const json result = ran.json();
+  EXPECT_EQ(result.at("verdict"), "FASTER");
+  EXPECT_EQ(result.at("choice").at("tunables").at("SPIN"), "1");
+  EXPECT_GT(result.at("speedup").get<double>(), 4);
+  EXPECT_EQ(project.changes_since(before), "");
+  expect_a_finished_loop(project);
+
+  const std::string branch = result.at("branch");
+  EXPECT_EQ(project.git({"rev-parse", branch}), result.at("commit").get<std::string>() + "\n");
+  EXPECT_NE(project.git({"show", branch + ":tuned.toml"}).find("SPIN = '1'"), std::string::npos)
+      << project.git({"show", branch + ":tuned.toml"});
+  EXPECT_EQ(project.git({"show", branch + ":changed.txt"}),
+            "2\n");  // what was measured was the tree as it lay there
+
+  // Every candidate's patch is kept, those that were dropped too.
+  const LoopState state = state_of(project.records());
+  EXPECT_GE(state.iterations.size(), 3U);
+  const fs::path artifacts = fs::path(result.at("folder").get<std::string>()) / "artifacts";
+  bool wrong_seen = false, unread_seen = false;
+  for (const Iteration& iteration : state.iterations) {
+    EXPECT_TRUE(fs::file_size(artifacts / iteration.patch) > 0) << iteration.patch;
+    EXPECT_FALSE(iteration.proposal.hypothesis.expected.empty());
+    wrong_seen = wrong_seen || iteration.outcome->stage == "correctness";
+    unread_seen = unread_seen || iteration.outcome->reason.find("same program") != std::string::npos;
+  }
+  EXPECT_TRUE(wrong_seen);
+  EXPECT_TRUE(unread_seen);
+
+  // The winner's patch does in the user's tree what it did in the loop.
+  project.git({"apply", (artifacts / "winner.patch").string()});
+  const auto checked = project.dent({"run", "-q", "--json", "--shape", "small", "--rebaseline"});
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+}
+
+TEST(Optimize, GoesOnAfterKillsAtRandomAndTouchesNothingOfTheUsers) {
+  const Repository project(kTunables);
+  project.make_dirty();
+  const auto before = project.everything();
+  std::mt19937 random(4);
+  std::uniform_int_distribution<int> moment(20, 900);
+  int kills = 0;
+  bool ended = false;
+  for (int attempt = 0; !ended; ++attempt) {
+    ASSERT_LT(attempt, 60);
+    const SessionStore store(project.folder());
+    const bool begun = !store.list().empty() && fs::exists(store.find("latest").ledger()) &&
+                       !read_ledger(store.find("latest").ledger()).records.empty();
+    const std::vector<std::string> arguments = begun ? std::vector<std::string>{"optimize", "-q", "--resume"}
+                                                     : std::vector<std::string>{"optimize", "-q", "-n", "4"};
+    ended = run_for(project, arguments, attempt < 12 ? moment(random) : 60000);
+    kills += ended ? 0 : 1;
+    // A worktree that was left behind goes with the next start.
+    ASSERT_EQ(project.changes_since(before, false), "") << "after kill " << kills;
+  }
+  EXPECT_GE(kills, 10);
+  EXPECT_EQ(project.changes_since(before), "");
+  expect_a_finished_loop(project);
+  const LoopState state = state_of(project.records());
+  ASSERT_NE(state.last_kept(), nullptr);
+  EXPECT_EQ(state.incumbent().tunables.at("SPIN"), "1");
+  EXPECT_EQ(project.git({"rev-parse", state.branch}), state.incumbent_commit() + "\n");
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(processes_in(project.folder()).empty()) << processes_in(project.folder()).front();
+}
+
+TEST(Optimize, AVariantIsARungAndTheTargetEndsIt) {
+  const Repository project(
+      "[[variants]]\nname = \"lean\"\nphase = \"compute\"\nabout = \"less idle work\"\nflags = [\"-O1\", "
+      "\"-DSPIN=1\", "
+      "\"-DBROKEN=0\"]\n[optimize]\ntarget = 3\n",
+      false);  // no repository at all
+  std::string manifest = project.read("dent.toml");
+  manifest.replace(manifest.find("flags = [\"-O1\"]"), 15,
+                   "flags = [\"-O1\", \"-DSPIN=64\", \"-DBROKEN=0\"]");
+  project.write("dent.toml", manifest);
+  const auto ran = project.dent({"optimize", "-q", "--json"}, 300);
+  ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_EQ(ran.json().at("choice").at("variant"), "lean");
+  EXPECT_NE(ran.json().at("reason").get<std::string>().find("target reached"), std::string::npos) << ran.out;
+  EXPECT_FALSE(fs::exists(project.folder() / ".git"));
+  const auto missed = project.dent({"optimize", "-q", "--json", "--target", "1000"}, 300);
+  EXPECT_EQ(missed.code, 13) << missed.out << missed.err;
+}
+
+TEST(Optimize, WithNothingToTryItSaysWhatAManifestNeeds) {
+  const Repository project("");
+  const auto ran = project.dent({"optimize", "-q"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("[tunables]"), std::string::npos) << ran.err;
+  const auto resumed = Repository(kTunables).dent({"optimize", "-q", "--resume"});
+  EXPECT_EQ(resumed.code, 2);
+}
+
+TEST(Optimize, AStartThatIsWrongIsNoStart) {
+  const Repository project("[tunables]\nSPIN = [64, 1]\nBROKEN = [1, 0]\n");
+  const auto ran = project.dent({"optimize", "-q", "--json"}, 120);
+  EXPECT_EQ(ran.code, 5) << ran.out << ran.err;
+  EXPECT_EQ(ran.json().at("verdict"), "INCORRECT");
+  EXPECT_FALSE(fs::exists(project.folder() / ".dent" / "worktrees"));
+}
+
+}  // namespace
+}  // namespace dent

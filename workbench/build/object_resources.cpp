@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "build/object_resources.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "build/toolchain.h"
+#include "error.h"
+#include "workers/capture.h"
+
+namespace dent {
+namespace {
+
+constexpr std::uint16_t kCudaMachine = 190;  // EM_CUDA
+
+// An ELF file, read with bounds checked.
+class Elf {
+ public:
+  explicit Elf(const std::string& bytes) : bytes_(bytes) {
+    if (!is_cubin(bytes))
+      throw Error(ErrorCode::invalid, "no cubin: it does not begin as machine code for a GPU does");
+  }
+  static bool is_cubin(const std::string& bytes) {
+    std::uint16_t machine = 0;
+    if (bytes.size() < 64 || bytes.compare(0, 5, "\177ELF\2") != 0) return false;
+    std::memcpy(&machine, bytes.data() + 18, sizeof machine);
+    return machine == kCudaMachine;
+  }
+
+  template <class T>
+  T at(std::uint64_t offset) const {
+    if (offset > bytes_.size() || bytes_.size() - offset < sizeof(T)) {
+      throw Error(ErrorCode::invalid, "a cubin that ends too early", "build it again");
+    }
+    T value;
+    std::memcpy(&value, bytes_.data() + offset, sizeof value);
+    return value;
+  }
+  std::string text_at(std::uint64_t offset) const {
+    std::string text;
+    for (char c = at<char>(offset); c != '\0'; c = at<char>(++offset)) text += c;
+    return text;
+  }
+  // The architecture lies in the flags, a byte higher since CUDA 12.9 or so (ABI version 8).
+  std::string arch() const {
+    const auto flags = at<std::uint32_t>(48);
+    const bool recent = at<std::uint8_t>(8) >= 8;
+    return "sm_" + std::to_string((recent ? flags >> 8 : flags) & 0xFF);
+  }
+
+ private:
+  const std::string& bytes_;
+};
+
+struct Section {
+  std::string name;
+  std::uint64_t size;
+  std::uint32_t info;
+};
+
+std::vector<Section> sections_of(const Elf& elf) {
+  const auto table = elf.at<std::uint64_t>(40);
+  const auto entry = elf.at<std::uint16_t>(58), count = elf.at<std::uint16_t>(60),
+             names = elf.at<std::uint16_t>(62);
+  const auto names_at = elf.at<std::uint64_t>(table + std::uint64_t{entry} * names + 24);
+  std::vector<Section> sections;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t at = table + entry * i;
+    sections.push_back({elf.text_at(names_at + elf.at<std::uint32_t>(at)), elf.at<std::uint64_t>(at + 32),
+                        elf.at<std::uint32_t>(at + 44)});
+  }
+  return sections;
+}
+
+int number_after(const std::string& line, const char* key) {
+  const std::size_t at = line.find(key);
+  return at == std::string::npos ? 0 : std::atoi(line.c_str() + at + std::strlen(key));
+}
+
+// Beside nvcc, or in PATH.
+std::string cuobjdump() {
+  const std::string nvcc = nvcc_compiler();
+  const std::string beside = nvcc.empty() ? "" : nvcc.substr(0, nvcc.rfind('/')) + "/cuobjdump";
+  return !beside.empty() && access(beside.c_str(), X_OK) == 0 ? beside : "cuobjdump";
+}
+
+int arch_number(const std::string& arch) {
+  int number = 0;
+  if (arch.size() > 3) std::from_chars(arch.data() + 3, arch.data() + arch.size(), number);
+  return number;
+}
+
+// Machine code runs on its own architecture and on later ones of the same generation; with an "a", only on
+// its own.
+bool runs_on(const std::string& code, int arch) {
+  const int number = arch_number(code);
+  if (!code.empty() && code.back() == 'a') return number == arch;
+  return number / 10 == arch / 10 && number <= arch;
+}
+
+}  // namespace
+
+std::vector<KernelResources> cubin_resources(const std::string& bytes) {
+  const Elf elf(bytes);
+  const auto sections = sections_of(elf);
+  std::vector<KernelResources> kernels;
+  for (const Section& section : sections) {
+    if (!section.name.starts_with(".text.")) continue;
+    const std::string symbol = section.name.substr(6);
+    KernelResources kernel;
+    kernel.name = demangled(symbol);
+    kernel.arch = elf.arch();
+    kernel.registers = static_cast<int>(section.info >> 24);
+    for (const Section& other : sections) {
+      if (other.name == ".nv.shared." + symbol) kernel.static_smem_bytes = static_cast<int>(other.size);
+    }
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+std::vector<KernelResources> parse_resource_usage(const std::string& output) {
+  std::vector<KernelResources> kernels;
+  std::istringstream lines(output);
+  std::string arch, name;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("arch = ")) {
+      arch = line.substr(7);
+    } else if (line.starts_with(" Function ")) {
+      name = demangled(line.substr(10, line.rfind(':') - 10));
+    } else if (line.find("REG:") != std::string::npos && !name.empty()) {
+      kernels.push_back({name, arch, number_after(line, "REG:"), number_after(line, "SHARED:"),
+                         number_after(line, "STACK:"), 0});
+      name.clear();
+    }
+  }
+  return kernels;
+}
+
+std::vector<KernelResources> object_resources(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw Error(ErrorCode::invalid, file.string() + " can't be read");
+  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  std::vector<KernelResources> kernels;
+  if (Elf::is_cubin(bytes)) {
+    kernels = cubin_resources(bytes);
+  } else {
+    const auto output = capture({cuobjdump(), "--dump-resource-usage", file.string()}, 20);
+    if (!output) {
+      throw Error(
+          ErrorCode::environment, "cuobjdump can't read " + file.string() + ", or is not here",
+          "install it (it comes with the CUDA toolkit), give a .cubin, or give --regs, --smem and --threads");
+    }
+    kernels = parse_resource_usage(*output);
+  }
+  if (kernels.empty()) {
+    throw Error(ErrorCode::invalid, file.string() + " has no kernels with machine code",
+                "compile for an architecture, not only to PTX: nvcc -arch=sm_89");
+  }
+  return kernels;
+}
+
+KernelResources choose_kernel(const std::vector<KernelResources>& kernels, const std::string& part,
+                              int arch) {
+  const KernelResources* best = nullptr;
+  bool several = false;
+  std::string names;
+  for (const KernelResources& kernel : kernels) {
+    if (kernel.name.find(part) == std::string::npos) continue;
+    names += "\n    " + kernel.arch + " " + kernel.name;
+    if (!runs_on(kernel.arch, arch)) continue;
+    several = several || (best != nullptr && best->name != kernel.name);
+    if (best == nullptr || arch_number(kernel.arch) > arch_number(best->arch)) best = &kernel;
+  }
+  if (best == nullptr || several) {
+    throw Error(ErrorCode::invalid,
+                std::string(best == nullptr ? "no kernel" : "more than one kernel") +
+                    " of that name for sm_" + std::to_string(arch) +
+                    (names.empty() ? "" : "; there are" + names),
+                "name a part that only one of them has: --kernel PART");
+  }
+  return *best;
+}
+
+}  // namespace dent

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "predict/forecast.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "dispatch/predict.h"
+#include "error.h"
+#include "flashmoe/error.h"
+
+namespace dent {
+namespace {
+
+namespace device = flashmoe::device;
+namespace dispatch = flashmoe::dispatch;
+
+flashmoe::DType dtype_called(const std::string& name) {
+  if (name == "fp16") return flashmoe::DType::fp16;
+  if (name == "bf16") return flashmoe::DType::bf16;
+  if (name == "fp32") return flashmoe::DType::fp32;
+  throw Error(ErrorCode::invalid, "--dtype is \"" + name + "\"; attention takes fp16, bf16 and fp32");
+}
+
+dispatch::ForwardKernel kernel_called(const std::string& name) {
+  std::string names;
+  for (const auto kernel : {dispatch::ForwardKernel::naive, dispatch::ForwardKernel::ampere_forward,
+                            dispatch::ForwardKernel::hopper_forward, dispatch::ForwardKernel::small_forward,
+                            dispatch::ForwardKernel::decode_forward}) {
+    if (name == dispatch::name_of(kernel)) return kernel;
+    names += std::string(names.empty() ? "" : ", ") + dispatch::name_of(kernel);
+  }
+  throw Error(ErrorCode::invalid, "--kernel is \"" + name + "\"; there are " + names);
+}
+
+flashmoe::ForwardProblem problem_of(const AttentionRequest& request) {
+  flashmoe::ForwardProblem p;
+  p.batch = request.sizes[0];
+  p.q_heads = request.sizes[1];
+  p.q_rows = request.sizes[2];
+  p.head_dim = request.sizes[3];
+  p.kv_heads = request.kv_heads > 0 ? request.kv_heads : p.q_heads;
+  p.kv_rows = request.kv_rows > 0 ? request.kv_rows : p.q_rows;
+  p.dtype = dtype_called(request.dtype);
+  p.mask = request.causal ? flashmoe::Mask::causal : flashmoe::Mask::none;
+  p.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(p.head_dim)));
+  if (p.q_heads % p.kv_heads != 0) {
+    throw Error(ErrorCode::invalid,
+                fmt::format("{} query heads can't share {} K/V heads", p.q_heads, p.kv_heads),
+                "--hkv must divide H");
+  }
+  return p;
+}
+
+std::string title_of(const flashmoe::ForwardProblem& p, bool with_rows = true) {
+  std::string title = fmt::format("B={} H={}", p.batch, p.q_heads);
+  if (p.kv_heads != p.q_heads) title += fmt::format("/{}", p.kv_heads);
+  if (with_rows) {
+    title += p.kv_rows == p.q_rows ? fmt::format(" S={}", p.q_rows)
+                                   : fmt::format(" Sq={} Skv={}", p.q_rows, p.kv_rows);
+  }
+  return title + fmt::format(" D={} {}{}", p.head_dim, name_of(p.dtype),
+                             p.mask == flashmoe::Mask::none ? "" : " causal");
+}
+
+std::string needs(const device::BlockNeeds& block) {
+  return fmt::format("{} threads, {}{:.1f} KB of shared memory", block.threads,
+                     block.registers > 0 ? fmt::format("{} registers, ", block.registers) : "",
+                     block.smem_bytes / 1024.0);
+}
+
+void add_notes(Forecast& f) {
+  const device::Prediction& p = f.prediction;
+  if (!p.fits) {
+    f.notes.push_back(fmt::format("the launch fails: an SM of the {} has too little for one CTA ({})",
+                                  f.gpu.name, device::name_of(p.occupancy.limiter)));
+  }
+  if (p.expected_us < f.gpu.reached.host_launch_us) {
+    f.notes.push_back(fmt::format("launched one by one, the host needs about {:.1f} us for each: use a graph",
+                                  f.gpu.reached.host_launch_us.value));
+  }
+  if (const auto more = device::one_more_block(f.gpu, f.launch.block); more && p.waves > 1) {
+    f.notes.push_back(fmt::format("{} {} -> {}: {} -> {} CTAs an SM", device::name_of(more->limiter),
+                                  more->now, more->then, p.occupancy.blocks, more->blocks));
+  }
+}
+
+}  // namespace
+
+Forecast predict_attention(const AttentionRequest& request, const device::Spec& gpu) {
+  const flashmoe::ForwardProblem problem = problem_of(request);
+  const auto cache = request.warm ? dispatch::Cache::warm : dispatch::Cache::cold;
+  dispatch::ForwardChoice choice;
+  if (!request.kernel.empty()) choice.kernel = kernel_called(request.kernel);
+  if (request.splits > 0) choice.num_splits = request.splits;
+  Forecast f;
+  try {
+    const dispatch::ForwardPlan plan = dispatch::plan_forward(problem, true, gpu, choice);
+    const dispatch::Forecast forecast = dispatch::predict_forward(plan, problem, gpu, cache);
+    f.gpu = gpu;
+    f.title = title_of(problem);
+    f.family = title_of(problem, false);
+    f.size = static_cast<double>(std::max(problem.q_rows, problem.kv_rows));
+    f.kernel = dispatch::name_of(plan.kernel);
+    f.detail = fmt::format("{} x {} tiles, ", plan.tile_q, plan.tile_kv);
+    if (plan.pack > 1) f.detail += fmt::format("{} heads packed, ", plan.pack);
+    if (plan.num_splits > 1) f.detail += fmt::format("{} splits, ", plan.num_splits);
+    if (plan.cluster > 1) f.detail += fmt::format("clusters of {}, ", plan.cluster);
+    f.launch = forecast.launch;
+    f.detail += needs(f.launch.block);
+    f.why = plan.reason;
+    f.work = forecast.work;
+    f.manner = forecast.manner;
+    f.prediction = forecast.prediction;
+    f.changes = dispatch::forward_changes(plan, problem, gpu, cache);
+    f.calibrated = gpu.arch == 90 && plan.kernel != dispatch::ForwardKernel::naive;
+  } catch (const flashmoe::Error& error) {
+    throw Error(ErrorCode::invalid,
+                fmt::format("{} on the {}: {}", title_of(problem), gpu.name, error.what()));
+  }
+  add_notes(f);
+  return f;
+}
+
+Forecast predict_kernel(const KernelRequest& request, const device::Spec& gpu) {
+  Forecast f;
+  f.gpu = gpu;
+  f.title = f.kernel = request.name;
+  f.size = static_cast<double>(request.launch.ctas);
+  f.launch = request.launch;
+  f.work = request.work;
+  f.detail = needs(f.launch.block);
+  if (f.launch.cluster > 1) f.detail += fmt::format(", clusters of {}", f.launch.cluster);
+  f.prediction = device::predict(gpu, f.launch, f.work, f.manner);
+  f.changes = device::changes(gpu, f.launch, f.work, f.manner);
+  add_notes(f);
+  return f;
+}
+
+}  // namespace dent

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "predict/measure.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "build/toolchain.h"
+#include "error.h"
+#include "predict/gpus.h"
+#include "workers/process.h"
+#include "workers/resources.h"
+
+namespace dent {
+namespace {
+
+// A folder that goes when the measurement is over.
+class Scratch {
+ public:
+  Scratch() : folder(std::filesystem::temp_directory_path() / ("dent-measure-" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(folder);
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::filesystem::path folder;
+};
+
+// cuBLAS is the practical roof of matrix products; where it is not installed, the program's own loop stands
+// in.
+Finished compile(const std::string& nvcc, const std::filesystem::path& source, const Scratch& scratch,
+                 bool cublas) {
+  std::vector<std::string> command{nvcc,
+                                   "-std=c++17",
+                                   "-O3",
+                                   "--use_fast_math",
+                                   "-arch=" + gpu_architecture(),
+                                   "-o",
+                                   (scratch.folder / "measure").string(),
+                                   source.string()};
+  if (cublas) command.insert(command.end(), {"-DMEASURE_CUBLAS", "-lcublas"});
+  return run({.argv = command, .log = scratch.folder / "log"}, 120);
+}
+
+}  // namespace
+
+nlohmann::json measure_gpu() {
+  if (gpu_name_here().empty()) {
+    throw Error(ErrorCode::environment, "there is no GPU in this machine to measure (nvidia-smi gives none)",
+                "run dent devices --measure where the GPU is; dent predict needs none");
+  }
+  const std::string nvcc = nvcc_compiler();
+  if (nvcc.empty()) {
+    throw Error(ErrorCode::environment,
+                "no CUDA compiler: nvcc is neither in PATH nor in /usr/local/cuda/bin",
+                "install the CUDA toolkit, or set CUDA_HOME");
+  }
+  const std::filesystem::path source = find_resources().python_worker.parent_path() / "measure.cu";
+  const Scratch scratch;
+  bool cublas = true;
+  Finished built = compile(nvcc, source, scratch, cublas);
+  if (!built.ending.clean()) {
+    cublas = false;
+    built = compile(nvcc, source, scratch, cublas);
+  }
+  if (!built.ending.clean()) {
+    throw Error(ErrorCode::environment,
+                "the measuring program does not build: " + describe(built.ending) + "\n" + built.output,
+                "check the CUDA toolkit: nvcc --version");
+  }
+  Finished ran = run({.argv = {(scratch.folder / "measure").string()}, .log = scratch.folder / "log"}, 60);
+  if (!ran.ending.clean() && cublas) {  // built with it, but it can't be loaded here
+    if (compile(nvcc, source, scratch, false).ending.clean())
+      ran = run({.argv = {(scratch.folder / "measure").string()}, .log = scratch.folder / "log"}, 60);
+  }
+  nlohmann::json measurement = nlohmann::json::parse(ran.output, nullptr, false);
+  if (!ran.ending.clean() || !measurement.is_object()) {
+    throw Error(ErrorCode::environment,
+                "the measuring program failed: " + describe(ran.ending) + "\n" + ran.output,
+                "check the GPU and its driver: nvidia-smi");
+  }
+  return measurement;
+}
+
+}  // namespace dent

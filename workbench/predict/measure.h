@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// What the GPU of this machine reaches, measured by a small CUDA program that nvcc builds on the spot.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace dent {
+
+// Takes about ten seconds, most of it nvcc's. Throws Error without a GPU or a compiler.
+nlohmann::json measure_gpu();
+
+}  // namespace dent

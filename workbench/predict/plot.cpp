@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "predict/show.h"
+#include "report/svg.h"
+
+namespace dent {
+namespace {
+
+namespace device = flashmoe::device;
+
+constexpr double kWidth = 720, kHeight = 420, kLeft = 64, kRight = 200, kTop = 20, kBottom = 44;
+
+// A file of its own has no page to take its colours from.
+constexpr std::string_view kStyle =
+    "<style>text{font:11px system-ui,sans-serif}.label{fill:#57606a}.grid{stroke:#d0d7de;stroke-width:.5}"
+    ".curve{fill:none;stroke-width:1.8}.c0{stroke:#0550ae}.c1{stroke:#b3141d}.c2{stroke:#116329}.c3{stroke:#"
+    "8a5a00}"
+    ".c4{stroke:#6639ba}.c5{stroke:#0a7a8f}.c6{stroke:#57606a}.c7{stroke:#bf3989}.range{stroke:none;fill-"
+    "opacity:.1}"
+    ".f0{fill:#0550ae}.f1{fill:#b3141d}.f2{fill:#116329}.f3{fill:#8a5a00}.f4{fill:#6639ba}.f5{fill:#0a7a8f}"
+    ".f6{fill:#57606a}.f7{fill:#bf3989}</style>";
+
+std::string point(double x, double y) { return coordinate(x) + " " + coordinate(y); }
+
+// The picture by itself, as a file that any viewer shows.
+std::string as_file(std::string text) {
+  const std::size_t begin = text.find("<svg"), end = text.find("</svg>");
+  text = text.substr(begin, end + 6 - begin) + "\n";
+  text.insert(text.find('>') + 1, kStyle);
+  text.insert(4, " xmlns=\"http://www.w3.org/2000/svg\"");
+  return text;
+}
+
+struct Extent {
+  double low_size = 1e300, high_size = 0, low_us = 1e300, high_us = 0;
+};
+
+Extent extent_of(std::span<const Forecast> forecasts) {
+  Extent e;
+  for (const Forecast& f : forecasts) {
+    e.low_size = std::min(e.low_size, f.size);
+    e.high_size = std::max(e.high_size, f.size);
+    e.low_us = std::min(e.low_us, f.prediction.low_us);
+    e.high_us = std::max(e.high_us, f.prediction.high_us);
+  }
+  return e;
+}
+
+std::string label(const Forecast& f) { return std::string(f.gpu.name) + " " + f.family; }
+
+// One size: a line for each GPU, from the low end of its range to the high one.
+std::string bars(std::span<const Forecast> forecasts, const Extent& e) {
+  constexpr double kRow = 22, kNames = 270;
+  const double height = kTop + kRow * static_cast<double>(forecasts.size()) + kBottom;
+  const Axis x(Axis::Scale::logarithmic, e.low_us, e.high_us, kNames, kWidth - 24);
+  Svg svg(kWidth, height, "expected time by GPU");
+  for (const double tick : x.ticks()) {
+    svg.line(x.at(tick), kTop, x.at(tick), height - kBottom, "grid");
+    svg.text(x.at(tick), height - kBottom + 16, fmt::format("{:g}", tick), Anchor::middle);
+  }
+  svg.text((kNames + kWidth) / 2, height - 10, "expected time and its range, us", Anchor::middle);
+  double middle = kTop + kRow / 2;
+  for (const Forecast& f : forecasts) {
+    const device::Prediction& p = f.prediction;
+    svg.text(kNames - 10, middle + 4, label(f), Anchor::end);
+    svg.line(x.at(p.low_us), middle, x.at(p.high_us), middle, "curve c0");
+    svg.path(fmt::format("M{}l4 4l-4 4l-4 -4z", point(x.at(p.expected_us), middle - 4)), "f0",
+             fmt::format("{}: {:.2f} us", label(f), p.expected_us));
+    middle += kRow;
+  }
+  return as_file(std::move(svg).take());
+}
+
+}  // namespace
+
+std::string forecast_plot(std::span<const Forecast> forecasts) {
+  if (forecasts.empty()) return {};
+  const Extent e = extent_of(forecasts);
+  if (!(e.high_size > e.low_size)) return bars(forecasts, e);
+  std::map<std::string, std::vector<const Forecast*>> curves;
+  for (const Forecast& f : forecasts) curves[label(f)].push_back(&f);
+  const Axis x(Axis::Scale::logarithmic, e.low_size, e.high_size, kLeft, kWidth - kRight);
+  const Axis y(Axis::Scale::logarithmic, e.low_us, e.high_us, kHeight - kBottom, kTop);
+  Svg svg(kWidth, kHeight, "expected time over size, by GPU");
+  for (const double tick : x.ticks()) {
+    svg.line(x.at(tick), kTop, x.at(tick), kHeight - kBottom, "grid");
+    svg.text(x.at(tick), kHeight - kBottom + 16, fmt::format("{:g}", tick), Anchor::middle);
+  }
+  for (const double tick : y.ticks()) {
+    svg.line(kLeft, y.at(tick), kWidth - kRight, y.at(tick), "grid");
+    svg.text(kLeft - 6, y.at(tick) + 4, fmt::format("{:g}", tick), Anchor::end);
+  }
+  svg.text((kLeft + kWidth - kRight) / 2, kHeight - 10, "size (rows of attention, CTAs of a kernel)",
+           Anchor::middle);
+  svg.text(kLeft - 6, 12, "us", Anchor::end);
+  int colour = 0;
+  for (auto& [name, points] : curves) {
+    std::stable_sort(points.begin(), points.end(),
+                     [](const Forecast* a, const Forecast* b) { return a->size < b->size; });
+    std::string line, range, back;
+    for (const Forecast* f : points) {
+      const double at = x.at(f->size);
+      line += (line.empty() ? "M" : "L") + point(at, y.at(f->prediction.expected_us));
+      range += (range.empty() ? "M" : "L") + point(at, y.at(f->prediction.high_us));
+      back = "L" + point(at, y.at(f->prediction.low_us)) + back;
+    }
+    svg.path(range + back + "z", fmt::format("range f{}", colour % 8));
+    svg.path(line, fmt::format("curve c{}", colour % 8), name);
+    svg.text(kWidth - kRight + 8, kTop + 14 * (colour + 1), name, Anchor::start,
+             fmt::format("f{}", colour % 8));
+    ++colour;
+  }
+  return as_file(std::move(svg).take());
+}
+
+}  // namespace dent

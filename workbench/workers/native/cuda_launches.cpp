@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "workers/native/cuda_launches.h"
+
+#include <dlfcn.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace dent {
+namespace {
+
+using Graph = void*;
+using Node = void*;
+using Function = void*;
+
+// Numbers and layouts as the CUDA driver API documents them.
+constexpr int kRelaxedCapture = 2, kKernelNode = 0;
+constexpr int kSharedBytes = 1, kLocalBytes = 3, kRegisters = 4;
+struct KernelNode {
+  Function function;
+  unsigned grid[3], block[3], dynamic_smem;
+  void** parameters;
+  void** extra;
+  void* kernel;  // instead of `function` where the kernel belongs to a library
+  void* context;
+};
+
+struct GraphApi {
+  int (*begin_capture)(CuStream, int);
+  int (*end_capture)(CuStream, Graph*);
+  int (*get_nodes)(Graph, Node*, std::size_t*);
+  int (*node_type)(Node, int*);
+  int (*kernel_node)(Node, KernelNode*);
+  int (*destroy)(Graph);
+  int (*function_attribute)(int*, int, Function);
+  int (*function_name)(const char**, Function);
+  int (*function_of)(Function*, void*);
+  int (*blocks_per_sm)(int*, Function, int, std::size_t);
+};
+
+GraphApi load() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  const auto find = [library](auto& function, const char* symbol) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(library != nullptr ? dlsym(library, symbol)
+                                                                                     : nullptr);
+    if (function == nullptr) throw std::runtime_error(std::string("the CUDA driver has no ") + symbol);
+  };
+  GraphApi api{};
+  find(api.begin_capture, "cuStreamBeginCapture_v2");
+  find(api.end_capture, "cuStreamEndCapture");
+  find(api.get_nodes, "cuGraphGetNodes");
+  find(api.node_type, "cuGraphNodeGetType");
+  find(api.kernel_node, "cuGraphKernelNodeGetParams_v2");
+  find(api.destroy, "cuGraphDestroy");
+  find(api.function_attribute, "cuFuncGetAttribute");
+  find(api.function_name, "cuFuncGetName");
+  find(api.function_of, "cuKernelGetFunction");
+  find(api.blocks_per_sm, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  return api;
+}
+
+nlohmann::json describe(const CudaDriver& cuda, const GraphApi& api, Node node) {
+  KernelNode launch{};
+  cuda.check(api.kernel_node(node, &launch), "reading a kernel node");
+  Function function = launch.function;
+  if (function == nullptr) cuda.check(api.function_of(&function, launch.kernel), "finding a kernel");
+  const auto attribute = [&](int which) {
+    int value = 0;
+    cuda.check(api.function_attribute(&value, which, function), "asking for a kernel's resources");
+    return value;
+  };
+  const char* name = "";
+  cuda.check(api.function_name(&name, function), "asking for a kernel's name");
+  const unsigned threads = launch.block[0] * launch.block[1] * launch.block[2];
+  int fit = 0;
+  cuda.check(api.blocks_per_sm(&fit, function, static_cast<int>(threads), launch.dynamic_smem),
+             "asking for the occupancy");
+  return {{"kernel", name},
+          {"ctas", static_cast<double>(launch.grid[0]) * launch.grid[1] * launch.grid[2]},
+          {"cta_threads", threads},
+          {"registers", attribute(kRegisters)},
+          {"smem_bytes", attribute(kSharedBytes) + static_cast<int>(launch.dynamic_smem)},
+          {"local_bytes", attribute(kLocalBytes)},
+          {"ctas_per_sm", fit}};
+}
+
+}  // namespace
+
+nlohmann::json captured_launches(const CudaDriver& cuda, CuStream stream, const std::function<void()>& call) {
+  const GraphApi api = load();
+  cuda.check(api.begin_capture(stream, kRelaxedCapture), "beginning a capture");
+  std::string problem;
+  try {
+    call();
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  Graph graph = nullptr;
+  const int ended = api.end_capture(stream, &graph);  // whatever happened: the stream must be free again
+  if (!problem.empty()) throw std::runtime_error("the call can't be captured: " + problem);
+  cuda.check(ended, "capturing the call");
+  std::size_t count = 0;
+  cuda.check(api.get_nodes(graph, nullptr, &count), "counting nodes");
+  std::vector<Node> nodes(count);
+  if (count > 0) cuda.check(api.get_nodes(graph, nodes.data(), &count), "listing nodes");
+  nlohmann::json launches = nlohmann::json::array();
+  for (const Node node : nodes) {
+    int type = -1;
+    cuda.check(api.node_type(node, &type), "asking for a node's type");
+    if (type == kKernelNode) launches.push_back(describe(cuda, api, node));
+  }
+  api.destroy(graph);
+  return launches;
+}
+
+}  // namespace dent
