@@ -80,7 +80,12 @@ gpu-test: build-cuda  ## The whole correctness suite on this machine's GPU
 .PHONY: gpu-sanitize
 gpu-sanitize: build-cuda  ## compute-sanitizer over every kernel once
 	@compute-sanitizer --tool memcheck --error-exitcode 1 build/cuda/tests/gpu_test --gtest_filter='GpuSmall.*'
-	@compute-sanitizer --tool racecheck --error-exitcode 1 build/cuda/tests/gpu_test --gtest_filter='GpuSmall.*'
+	@compute-sanitizer --tool racecheck --error-exitcode 1 build/cuda/tests/gpu_test --gtest_filter='GpuRaces.*'
+	@compute-sanitizer --tool synccheck --error-exitcode 1 build/cuda/tests/gpu_test --gtest_filter='GpuRaces.*'
+
+.PHONY: gpu-soak
+gpu-soak: build-cuda  ## 100,000 launches of hopper_forward, each result compared with the first
+	@FLASHMOE_SOAK=100000 build/cuda/tests/gpu_test --gtest_filter='GpuSoak.*'
 
 .PHONY: gpu-bench
 gpu-bench: build-cuda  ## Time the GPU kernels against PyTorch's backends; JSON into build/bench/

@@ -53,6 +53,20 @@ int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec) {
   return fills(k64Rows192) ? k64Rows192 : k64Rows128;
 }
 
+int hopper_split_tuning(const ForwardProblem& p) {
+  int index = 0;
+  while (!hopper::kTunings[index].splits || hopper::kTunings[index].head_dim < p.head_dim) ++index;
+  return index;
+}
+
+int hopper_splits(const ForwardProblem& p, int pack, const device::Spec& spec) {
+  const hopper::Tuning& t = hopper::kTunings[hopper_split_tuning(p)];
+  const int64_t whole = tiles(p, pack, t.tile_q());
+  if (2 * whole >= spec.sms) return 1;
+  constexpr int64_t kFewestKeys = 512;  // for less, the second kernel costs more than it saves
+  return static_cast<int>(std::clamp<int64_t>(p.kv_rows / kFewestKeys, 1, spec.sms / whole));
+}
+
 void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
   const int64_t kv_bytes = 2 * p.batch * p.kv_heads * p.kv_rows * p.head_dim * element_bytes(p.dtype);
   const bool in_cache = kv_bytes <= spec.l2_bytes / 2;
@@ -65,11 +79,6 @@ void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device
     plan.heads_at_once =
         in_cache || p.kv_rows >= kLongRows ? static_cast<int>(p.batch * (p.q_heads / plan.pack)) : 1;
   }
-}
-
-bool hopper_pays(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
-  // Twice the rate per SM (kernels/hopper_forward/NOTES.md), but no way to share the keys of a tile.
-  return 2 * plan.tiles >= static_cast<unsigned>(spec.sms) || p.kv_rows <= 512;
 }
 
 }  // namespace flashmoe::dispatch

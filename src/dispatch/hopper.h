@@ -12,13 +12,14 @@ const char* too_much_for_hopper(Addressing addressing, const device::Spec& spec)
 // Query heads that share a tile: all of a group where that leaves fewer rows of tiles empty, else 1.
 int hopper_pack(const ForwardProblem& p);
 
-// The row of its table.
+// The row of its table: one that takes whole tiles, or one whose blocks share a tile's keys.
 int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec);
+int hopper_split_tuning(const ForwardProblem& p);
+
+// How many blocks should share the keys of a tile.
+int hopper_splits(const ForwardProblem& p, int pack, const device::Spec& spec);
 
 // In which order its blocks walk over the tiles.
 void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec);
-
-// Whether it is faster than ampere_forward, which may share the keys of a tile between blocks.
-bool hopper_pays(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec);
 
 }  // namespace flashmoe::dispatch

@@ -152,18 +152,26 @@ ForwardPlan plan_ampere(const ForwardProblem& p, bool aligned, const device::Spe
   return plan;
 }
 
-ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, std::optional<int> choice,
+ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, const ForwardChoice& choice,
                         const char* reason) {
   namespace hopper = kernels::hopper_forward;
   const int pack = hopper_pack(p);
-  if (choice &&
-      (*choice < 0 || *choice >= hopper::kNumTunings || hopper::kTunings[*choice].head_dim < p.head_dim)) {
-    refuse("tuning is " + std::to_string(*choice) + "; hopper_forward has 0 to " +
+  if (choice.tuning && (*choice.tuning < 0 || *choice.tuning >= hopper::kNumTunings ||
+                        hopper::kTunings[*choice.tuning].head_dim < p.head_dim)) {
+    refuse("tuning is " + std::to_string(*choice.tuning) + "; hopper_forward has 0 to " +
            std::to_string(hopper::kNumTunings - 1) + ", and not all of them take head_dim " +
            std::to_string(p.head_dim));
   }
-  const int index = choice.value_or(hopper_tuning(p, pack, spec));
+  const int splits = choice.num_splits ? *choice.num_splits
+                     : choice.tuning   ? (hopper::kTunings[*choice.tuning].splits ? 2 : 1)
+                                       : hopper_splits(p, pack, spec);
+  const int index =
+      choice.tuning.value_or(splits > 1 ? hopper_split_tuning(p) : hopper_tuning(p, pack, spec));
   const hopper::Tuning& tuning = hopper::kTunings[index];
+  if (tuning.splits != (splits > 1)) {
+    refuse("num_splits is " + std::to_string(splits) + "; tuning " + std::to_string(index) +
+           " of hopper_forward " + (tuning.splits ? "needs 2 or more" : "has whole tiles: 1"));
+  }
   ForwardPlan plan{.kernel = ForwardKernel::hopper_forward,
                    .head_dim = tuning.head_dim,
                    .tile_q = tuning.tile_q(),
@@ -172,10 +180,13 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, std::
                    .smem_bytes = hopper::smem_bytes(index),
                    .tuning = index,
                    .pack = pack,
+                   .num_splits = splits,
                    .reason = reason};
   set_grid(plan, p, spec);
-  const bool stays = tuning.blocks_per_sm == 1;  // or there is a block for every tile
+  // Blocks stay, or there is one for every tile or share of one.
+  const bool stays = tuning.blocks_per_sm == 1 && !tuning.splits;
   plan.blocks = stays ? std::min(plan.tiles, static_cast<unsigned>(spec.sms)) : plan.tiles;
+  plan.workspace_bytes = partials_bytes(plan, p);
   order_hopper_tiles(plan, p, spec);
   return plan;
 }
@@ -358,7 +369,7 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
   const char* not_hopper = too_much_for_hopper(addressing, spec);
   if (kernel == ForwardKernel::hopper_forward) {
     if (not_hopper) refuse(std::string("the chosen kernel, hopper_forward, does not take ") + not_hopper);
-    return plan_hopper(problem, spec, choice.tuning, reason);
+    return plan_hopper(problem, spec, choice, reason);
   }
   if (!choice.kernel && !choice.num_splits) {
     if (!too_much) {
@@ -370,13 +381,8 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
   }
   if (choice.kernel || choice.num_splits)
     return plan_ampere(problem, aligned, spec, choice.num_splits, reason);
-  if (!not_hopper) {
-    const ForwardPlan hopper = plan_hopper(problem, spec, {}, "16-bit inputs on sm_90: wgmma and TMA");
-    if (hopper_pays(hopper, problem, spec)) return hopper;
-    reason = "16-bit inputs: tensor cores; too few rows to fill this GPU without sharing out the keys";
-  } else if (spec.arch == 90) {
-    reason = not_hopper;
-  }
+  if (!not_hopper) return plan_hopper(problem, spec, {}, "16-bit inputs on sm_90: wgmma and TMA");
+  if (spec.arch == 90) reason = not_hopper;
   return plan_ampere(problem, aligned, spec, {}, reason);
 }
 

@@ -51,6 +51,8 @@ std::int64_t product(const std::string& expressions, const char* key, const Prob
       part += c;
     }
   }
+  if (!part.empty())
+    whole(part.substr(0, part.size() - 1), key, problem, 1);  // a parenthesis left open: says where
   return result;
 }
 

@@ -11,7 +11,7 @@ namespace flashmoe::kernels::hopper_forward {
 int smem_bytes(int tuning);
 
 inline namespace FLASHMOE_TARGET {
-// fp16 and bf16; `tuning` is an index into kTunings, `blocks` as many as run at once.
+// fp16 and bf16; `tuning` is an index into kTunings, `blocks` as many as run at once, per split.
 // Rows begin at multiples of 16 bytes, strides of dimensions larger than 1 are positive, and params.pack
 // divides 64.
 void launch(DType dtype, const ForwardParams& params, int tuning, unsigned blocks, void* stream);

@@ -10,7 +10,7 @@ struct Params {
   gpu::TensorMap q, out;  // [B, Hq / pack, Sq, pack, D]: a box is 64 packed rows of one slab
   gpu::TensorMap k, v;    // [B, Hkv, Skv, D]: a box is one slab of a stage
   ForwardParams problem;
-  unsigned tiles;   // of query rows, in problem.order
+  unsigned tiles;   // of query rows, in problem.order; where keys are shared out, times splits
   unsigned blocks;  // that share them
   int pack_shift;   // log2 of problem.pack
 

@@ -48,6 +48,7 @@ struct Rows {
   int seen;              // blocks of keys
   int unseen;            // blocks of keys behind them that only other warpgroups see
   int seen_by_all;       // blocks of keys that all rows see to the end
+  int first_block = 0;   // that the numbers of the others count from
   Ring<kTuning.stages> k_ring, v_ring;
   Ring<kTuning.q_slots> q_ring;
 
@@ -77,6 +78,10 @@ struct Rows {
     seen = blocks_of_warpgroup<Spec>(params, tile, warpgroup);
     unseen = tile.blocks - seen;
     seen_by_all = visible_keys<Spec>(params, first_row) / kKeys;
+    if constexpr (kTuning.splits) {
+      first_block = tile.first_block;
+      seen_by_all = seen_by_all < first_block ? 0 : seen_by_all - first_block;
+    }
     wait_full(smem.q_full[warpgroup], q_ring);
     if constexpr (kTuning.q_in_registers) load_queries();
     return true;
@@ -133,7 +138,8 @@ struct Rows {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int row = first_row + lane_row() + 8 * r;
-      const int visible = visible_keys<Spec>(params, row) - block * kKeys - 2 * (gpu::lane_index() % 4);
+      const int visible =
+          visible_keys<Spec>(params, row) - (first_block + block) * kKeys - 2 * (gpu::lane_index() % 4);
 #pragma unroll
       for (int i = 0; i < kKeys / 2; ++i) {
         if (i / 2 % 2 == r && 8 * (i / 4) + i % 2 >= visible) S[i] = -INFINITY;
@@ -238,7 +244,9 @@ struct Rows {
       inverse[r] = sum == 0 ? 0.0F : 1.0F / sum;
       store_lse(done, done.first_row + warpgroup * kWarpgroupRows + lane_row() + 8 * r, row_m[r], sum);
     }
-    if constexpr (kTuning.own_out) {
+    if constexpr (kTuning.splits) {
+      store_partial(done, inverse);
+    } else if constexpr (kTuning.own_out) {
       store_by_tma(done, inverse);
     } else {
       store_from_registers(done, inverse);
@@ -338,11 +346,35 @@ struct Rows {
 
   __device__ __forceinline__ void store_lse(const Tile& done, int row, float row_m, float row_l) const {
     const ForwardParams& p = params.problem;
-    if (p.lse == nullptr || gpu::lane_index() % 4 != 0 || row >= p.q_rows * p.pack) return;
-    const int position = params.unpack(row);
-    const int64_t head = int64_t{done.batch} * p.q_heads + done.head + (row - position * p.pack);
-    const float lse = row_l == 0 ? -INFINITY : (row_m + gpu::lg2(row_l)) * 0.6931471805599453F;
-    gpu::store_global(p.lse + head * p.q_rows + position, lse);
+    float* to = kTuning.splits ? p.partial_lse : p.lse;
+    if (to == nullptr || gpu::lane_index() % 4 != 0 || row >= p.q_rows * p.pack) return;
+    constexpr float kUnit = kTuning.splits ? 1 : 0.6931471805599453F;  // partial ones stay in units of log2
+    const float lse = row_l == 0 ? -INFINITY : (row_m + gpu::lg2(row_l)) * kUnit;
+    gpu::store_global(to + dense_row(done, row), lse);
+  }
+
+  // Of [B, Hq, Sq], or [split][B, Hq, Sq].
+  __device__ __forceinline__ int64_t dense_row(const Tile& done, int packed_row) const {
+    const ForwardParams& p = params.problem;
+    const int position = params.unpack(packed_row);
+    int64_t head = int64_t{done.batch} * p.q_heads + done.head + (packed_row - position * p.pack);
+    if constexpr (kTuning.splits) head += int64_t{done.split} * p.order.batch * p.q_heads;
+    return head * p.q_rows + position;
+  }
+
+  __device__ __forceinline__ void store_partial(const Tile& done, const float (&inverse)[2]) const {
+    const ForwardParams& p = params.problem;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int row = done.first_row + warpgroup * kWarpgroupRows + lane_row() + 8 * r;
+      if (row >= p.q_rows * p.pack) continue;
+      float* to = p.partial_out + dense_row(done, row) * Spec::head_dim + 2 * (gpu::lane_index() % 4);
+#pragma unroll
+      for (int i = 0; i < Spec::head_dim / 8; ++i) {
+        gpu::store_global(to + 8 * i, O[4 * i + 2 * r] * inverse[r]);
+        gpu::store_global(to + 8 * i + 1, O[4 * i + 2 * r + 1] * inverse[r]);
+      }
+    }
   }
 
   // ---- Places ----

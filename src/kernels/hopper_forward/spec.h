@@ -22,6 +22,7 @@ struct Tuning {         // every field but head_dim changes speed, never what is
   bool q_in_registers;  // Q as the register operand of Q K^T: its slot is free again at once
   bool own_out;         // O leaves through shared memory of its own, by TMA; else straight from registers
   int blocks_per_sm;    // one that stays for many tiles, or two with a tile each
+  bool splits;          // a block has a share of a tile's keys: results are partial, for combine_splits
 
   FLASHMOE_HD constexpr int tile_q() const { return kWarpgroupRows * math_warpgroups; }
   FLASHMOE_HD constexpr int threads() const { return kWarpgroup * (math_warpgroups + 1); }
@@ -34,15 +35,20 @@ inline constexpr float kLazyGrowth = 8;
 // dispatch/hopper.cpp chooses. Figures, and what else was tried: NOTES.md.
 // clang-format off
 inline constexpr Tuning kTunings[] = {
-    // head_dim, keys, warpgroups, stages, Q slots, Q in registers, own O, blocks per SM
-    {64, 128, 3, 4, 2, false, true, 1},
-    {64, 64, 4, 4, 1, false, true, 1},
-    {64, 64, 2, 4, 1, false, true, 2},
-    {96, 128, 2, 3, 1, true, true, 1},
-    {128, 128, 2, 2, 1, true, true, 1},
-    {192, 80, 2, 2, 1, false, true, 1},
-    {256, 80, 2, 2, 1, false, false, 1},
-    {256, 64, 2, 2, 1, false, false, 1},
+    // head_dim, keys, warpgroups, stages, Q slots, Q in registers, own O, blocks per SM, splits
+    {64, 128, 3, 4, 2, false, true, 1, false},
+    {64, 64, 4, 4, 1, false, true, 1, false},
+    {64, 64, 2, 4, 1, false, true, 2, false},
+    {96, 128, 2, 3, 1, true, true, 1, false},
+    {128, 128, 2, 2, 1, true, true, 1, false},
+    {192, 80, 2, 2, 1, false, true, 1, false},
+    {256, 80, 2, 2, 1, false, false, 1, false},
+    {256, 64, 2, 2, 1, false, false, 1, false},
+    {64, 128, 2, 4, 1, true, false, 1, true},
+    {96, 128, 2, 3, 1, true, false, 1, true},
+    {128, 128, 2, 2, 1, true, false, 1, true},
+    {192, 80, 2, 2, 1, false, false, 1, true},
+    {256, 64, 2, 2, 1, false, false, 1, true},
 };
 // clang-format on
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);

@@ -27,7 +27,8 @@ void start(const Params& params, void* stream) {
 template <class T, int... kTuning>
 void start_one_of(std::integer_sequence<int, kTuning...>, int tuning, const Params& params, void* stream) {
   using Start = void (*)(const Params&, void*);
-  constexpr Start kFull[] = {&start<T, kTuning, false>...};
+  // Few tiles have their keys shared out: the causal kernel takes them without a mask too.
+  constexpr Start kFull[] = {&start<T, kTuning, kTunings[kTuning].splits>...};
   constexpr Start kCausal[] = {&start<T, kTuning, true>...};
   (params.problem.causal ? kCausal : kFull)[tuning](params, stream);
 }
@@ -36,8 +37,10 @@ template <class T>
 void start_any(const ForwardParams& problem, int tuning, unsigned blocks, void* stream) {
   Params params;
   params.problem = problem;
-  params.tiles = static_cast<unsigned>(problem.order.q_tiles * problem.order.heads * problem.order.batch);
-  params.blocks = blocks;
+  const auto splits = static_cast<unsigned>(problem.num_splits);
+  params.tiles =
+      static_cast<unsigned>(problem.order.q_tiles * problem.order.heads * problem.order.batch) * splits;
+  params.blocks = blocks * splits;
   params.pack_shift = std::countr_zero(static_cast<unsigned>(problem.pack));
   set_maps(params, kTunings[tuning]);
   start_one_of<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);

@@ -35,12 +35,20 @@ __device__ __forceinline__ bool find_tile(const Params& params, unsigned round, 
   const unsigned block = gpu::block_index();
   const unsigned number = round * params.blocks + (round % 2 == 0 ? block : params.blocks - 1 - block);
   if (number >= params.tiles) return false;
-  const TileOrder::Tile place = p.order.tile(number);
+  const unsigned whole = Spec::tuning.splits ? p.by_splits.divide(number) : number;
+  const TileOrder::Tile place = p.order.tile(whole);
   tile.batch = place.batch;
   tile.head = place.head << params.pack_shift;
   tile.kv_head = static_cast<int>(p.by_group.divide(static_cast<uint32_t>(tile.head)));
   tile.first_row = place.q_tile * Spec::tile_q;
+  tile.split = static_cast<int>(number - whole * static_cast<unsigned>(p.num_splits));
+  tile.first_block = 0;
   tile.blocks = blocks_seen<Spec>(params, tile.first_row + Spec::tile_q);
+  if constexpr (Spec::tuning.splits) {
+    tile.first_block = p.first_of_split(tile.blocks, tile.split);
+    const int share = p.first_of_split(tile.blocks, tile.split + 1) - tile.first_block;
+    tile.blocks = share < 1 ? 1 : share;
+  }
   return true;
 }
 
@@ -55,8 +63,10 @@ __device__ __forceinline__ int blocks_of_warpgroup(const Params& params, const T
   const int seen = first >= params.problem.q_rows << params.pack_shift
                        ? 1
                        : blocks_seen<Spec>(params, first + kWarpgroupRows);
-  const int least = tile.blocks - (Spec::tuning.stages - 1);
-  return seen < least ? least : seen;
+  const int in_tile = seen - tile.first_block < tile.blocks ? seen - tile.first_block : tile.blocks;
+  const int here = tile.blocks - (Spec::tuning.stages - 1);
+  const int least = here < 1 ? 1 : here;
+  return in_tile < least ? least : in_tile;
 }
 
 // A place in a ring of kStages, and how often the ring has turned, modulo 2. Who fills it waits for `turn ^

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// What was measured on an H200 (docs/results) beside what dispatch/predict.h says.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace dent::test {
+
+struct Agreement {
+  std::string set;     // "benchmarks", or "unseen": shapes that no constant was fitted to
+  std::string kernel;  // that ran
+  std::string title;
+  double predicted_us = 0, low_us = 0, high_us = 0, measured_us = 0;
+  bool chosen = true;  // by dispatch; else insisted on
+
+  double error() const { return predicted_us / measured_us - 1; }
+  bool in_range() const { return measured_us >= low_us && measured_us <= high_us; }
+};
+
+std::vector<Agreement> agreements(const std::filesystem::path& results);
+
+double median_error(std::vector<double> errors);  // of their sizes; NaN where one is NaN
+
+// Every row as a Markdown table, with a summary for each kernel before it.
+std::string agreement_tables(const std::vector<Agreement>& rows);
+
+}  // namespace dent::test

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// dent predict and dent devices as a person and a script call them.
+#include <gtest/gtest.h>
+
+#include "session/dent_program.h"
+
+namespace dent::test {
+namespace {
+
+// Without -p, which dent() of a ScratchProject adds for commands that need a project; and with a data folder
+// of its own.
+Ran predict(const ScratchProject& scratch, std::vector<std::string> arguments) {
+  return scratch.dent(std::move(arguments), 20, "XDG_DATA_HOME='" + scratch.folder().string() + "'");
+}
+
+TEST(PredictCli, TheUsersCaseIsTheFirstLine) {
+  const ScratchProject scratch;
+  const Ran ran = predict(
+      scratch, {"predict", "attention", "--device", "l4", "--shape", "1,1,128,64", "--kernel", "naive"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out.substr(0, ran.out.find('\n')), "2 CTAs on 58 SMs: 3.4 % of the L4 works");
+  EXPECT_NE(ran.out.find("kv_splits 1 -> 32: 2 -> 64 CTAs"), std::string::npos) << ran.out;
+}
+
+TEST(PredictCli, ASweepIsOneDocumentAndOnePicture) {
+  const ScratchProject scratch;
+  const std::string plot = (scratch.folder() / "times.svg").string();
+  const Ran ran =
+      predict(scratch, {"predict", "attention", "--device", "l4,h200", "--shape", "1,8,128..512,64",
+                        "--shape", "2,4,64,128", "--causal", "--json", "--plot", plot});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const auto json = ran.json();
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["command"], "predict");
+  ASSERT_EQ(json["predictions"].size(), 8U);
+  EXPECT_EQ(json["predictions"][0]["device"], "L4");
+  EXPECT_EQ(json["predictions"][7]["device"], "H200");
+  EXPECT_TRUE(scratch.read("times.svg").starts_with("<svg"));
+}
+
+TEST(PredictCli, AKernelIsReadFromACompiledFileOrGiven) {
+  const ScratchProject scratch;
+  const Ran read =
+      predict(scratch, {"predict", "kernel", "--device", "a100", "--object", DENT_TEST_CUBIN, "--kernel",
+                        "with_shared", "--grid", "16,4", "--block", "128", "--bytes", "1e9", "--json"});
+  EXPECT_EQ(read.code, 0) << read.err;
+  const auto prediction = read.json()["predictions"][0];
+  EXPECT_EQ(prediction["block"]["smem_bytes"], 4096);
+  EXPECT_EQ(prediction["dominating"], "dram");
+  const Ran given =
+      predict(scratch, {"predict", "--device", "a100", "--regs", "200", "--smem", "50000", "--threads", "256",
+                        "--grid", "1000", "--flops", "1e12", "--dtype", "fp8"});
+  EXPECT_EQ(given.code, 0) << given.err;
+  EXPECT_NE(given.out.find("limited by registers"), std::string::npos) << given.out;
+}
+
+TEST(PredictCli, MistakesAreUsageErrorsThatSayWhatIsAccepted) {
+  const ScratchProject scratch;
+  for (const auto& [arguments, words] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"predict", "attention", "--device", "voodoo", "--shape", "1,1,128,64"}, "H200"},
+           {{"predict", "attention", "--device", "l4"}, "--shape"},
+           {{"predict", "attention", "--device", "l4", "--shape", "1,1,128"}, "B,H,S,D"},
+           {{"predict", "attention", "--device", "l4", "--shape", "1,1,128,512"}, "head_dim"},
+           {{"predict", "kernel", "--device", "l4"}, "--grid"},
+           {{"predict", "kernel", "--device", "l4", "--grid", "1", "--block", "32", "--dtype", "fp4"}, "fp8"},
+       }) {
+    const Ran ran = predict(scratch, arguments);
+    EXPECT_EQ(ran.code, 2) << ran.err;
+    EXPECT_NE(ran.err.find(words), std::string::npos) << ran.err;
+  }
+}
+
+TEST(DevicesCli, ListsEveryGpuWithItsSources) {
+  const ScratchProject scratch;
+  const Ran ran = predict(scratch, {"devices", "--json"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const auto known = ran.json()["known"];
+  ASSERT_EQ(known.size(), 11U);
+  for (const auto& gpu : known) {
+    for (const auto& [key, figure] : gpu["figures"].items()) {
+      EXPECT_GT(figure["value"].get<double>(), 0) << gpu["name"] << key;
+      EXPECT_FALSE(figure["source"].get<std::string>().empty()) << gpu["name"] << key;
+    }
+  }
+  const Ran one = predict(scratch, {"devices", "--gpu", "h200"});
+  EXPECT_NE(one.out.find("measured"), std::string::npos) << one.out;
+}
+
+TEST(DevicesCli, MeasuringWithoutAGpuSaysSo) {
+  const ScratchProject scratch;
+  if (std::system("nvidia-smi -L >/dev/null 2>&1") == 0) GTEST_SKIP() << "there is a GPU here";
+  const Ran ran = predict(scratch, {"devices", "--measure"});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_NE(ran.err.find("no GPU"), std::string::npos) << ran.err;
+}
+
+}  // namespace
+}  // namespace dent::test
