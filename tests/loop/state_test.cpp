@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ledger/sampling_records.h"
-#include "loop/cost.h"
+#include "loop/budget.h"
 #include "loop/held_out.h"
 #include "project/manifest.h"
 

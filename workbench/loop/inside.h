@@ -41,6 +41,8 @@ class Loop::Inside {
   Outcome attempt(const Iteration& iteration, std::string& tree);
   void conclude(const Iteration& iteration, Outcome outcome, const std::string& tree, double elapsed_s);
   void keep(const Iteration& iteration, const std::string& commit);
+  void diagnose();  // the incumbent; a profiler that fails stops nothing
+  void book_pattern(const Iteration& iteration, const Outcome& outcome);
   void check_target();
   void warn_of_budget();
   std::filesystem::path patch_file(int iteration) const;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "loop/budget.h"
 #include "loop/inside.h"
 #include "project/choice.h"
 

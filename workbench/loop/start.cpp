@@ -141,6 +141,7 @@ void Loop::Inside::start_gates() {
   }
   worker.reset();
   if (!state_.first) against_baseline("performance", incumbent_kernel_);
+  if (stopped_.verdict != GateVerdict::fail) diagnose();
 }
 
 std::optional<Standing> Loop::Inside::against_baseline(const std::string& prefix, const Kernel& kernel) {

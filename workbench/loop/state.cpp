@@ -130,6 +130,7 @@ LoopState state_of(std::span<const Record> records) {
       if (record.kind == "iteration") take_iteration(state, record);
       if (record.kind == "outcome") take_outcome(state, record.data);
       if (record.kind == "standing") take_standing(state, record.data);
+      if (record.kind == "diagnosis") state.diagnosis = record.data;
       if (record.kind == "budget") state.warned.push_back(record.data.at("what"));
       if (record.kind == "loop_end") state.ended = record.data.at("reason");
     } catch (const json::exception& problem) {

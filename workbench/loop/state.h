@@ -46,6 +46,7 @@ struct LoopState {
   std::optional<Standing> first{};   // at the start
   std::optional<Standing> winner{};  // at the end, of what had won
   std::vector<Iteration> iterations;
+  nlohmann::json diagnosis{};       // of the incumbent; null: none yet
   std::vector<std::string> warned;  // shares of the budget that were warned of: "time 0.5"
   std::string ended{};              // why iterations ended; empty while they go on
 
