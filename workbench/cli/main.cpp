@@ -33,12 +33,14 @@ int main(int argc, char** argv) {
   cli::add_run(app, chosen);
   cli::add_single_gates(app, chosen);
   cli::add_optimize(app, chosen);
+  cli::add_cost(app, chosen);
   cli::add_log(app, chosen);
   cli::add_show(app, chosen);
   cli::add_compare(app, chosen);
   cli::add_report(app, chosen);
   cli::add_init(app, chosen);
   cli::add_devices(app, chosen);
+  cli::add_patterns(app, chosen);
   cli::add_predict(app, chosen);
   cli::add_completion(app, chosen);
   cli::add_evaluate(app, chosen);

@@ -113,6 +113,17 @@ void take_comparison(SessionView& view, const json& data) {
   shape.clock_mhz = maybe<double>(data, "clock_mhz");
 }
 
+void take_diagnosis(SessionView& view, const json& data) {
+  entry_of(view.diagnoses, &DiagnosisView::shape, data.at("shape").get<std::string>()) = view_diagnosis(data);
+  for (json& old : view.diagnosis_records) {
+    if (old.at("shape") == data.at("shape")) {
+      old = data;
+      return;
+    }
+  }
+  view.diagnosis_records.push_back(data);
+}
+
 void take_roofline(SessionView& view, const json& data) {
   view.roofline = {data.at("device"), data.at("source"), data.at("peak_gflops"), data.at("peak_gbs")};
 }
@@ -148,6 +159,7 @@ const std::map<std::string, Take>& takers() {
       {"samples", take_samples},
       {"comparison", take_comparison},
       {"roofline", take_roofline},
+      {"diagnosis", take_diagnosis},
       {"summary", take_summary},
       {"cheat", take_cheat},
       {"gate", take_gate},
@@ -177,7 +189,15 @@ SessionView view_session(const std::string& id, std::span<const Record> records)
   view.about = view.environment = json::object();
   view.records = records.size();
   if (!records.empty()) view.started = records.front().time;
+  view.cost = cost_of(records);
+  view.money = money_of(view.cost, rates_of(records));
   for (const Record& record : records) {
+    try {
+      take_climb(view.climb, record);
+    } catch (const json::exception& error) {
+      throw Error(ErrorCode::invalid, fmt::format("session {}, record {} ({}): {}", id, record.number,
+                                                  record.kind, error.what()));
+    }
     const auto taker = takers().find(record.kind);
     if (taker == takers().end()) continue;  // a kind of a later dent
     try {

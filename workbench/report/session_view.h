@@ -14,6 +14,9 @@
 #include "ledger/session_store.h"
 #include "measure/ratio.h"
 #include "measure/sample.h"
+#include "report/climb.h"
+#include "report/cost.h"
+#include "report/diagnosis_view.h"
 
 namespace dent {
 
@@ -82,6 +85,8 @@ struct SessionView {
   std::vector<CheatView> cheats;
   std::vector<std::string> notes;
   std::optional<RooflineView> roofline;
+  std::vector<DiagnosisView> diagnoses;    // the last of each shape
+  nlohmann::json diagnosis_records = nlohmann::json::array();  // the same, as written
   std::optional<Ratio> mean;  // geometric, over shapes
   std::string mean_verdict;   // of the performance gate
   std::string verdict;        // "INTERRUPTED" while there is none
@@ -90,6 +95,9 @@ struct SessionView {
   std::optional<double> elapsed_s;
   std::optional<double> own_s;  // of it, neither the user's compiler nor a kernel
   std::size_t records = 0;
+  ClimbView climb;  // of an optimisation loop
+  Cost cost;
+  Money money;
 
   std::string text(const char* key) const;  // of the "session" record; empty when it is not there
 };
