@@ -76,6 +76,7 @@ endif
 .PHONY: gpu-test
 gpu-test: build-cuda  ## The whole correctness suite on this machine's GPU
 	@FLASHMOE_RECORD_OCCUPANCY=build/occupancy.txt build/cuda/tests/gpu_test --gtest_brief=0
+	@build/cuda/tests/diagnose/diagnose_live_test
 
 .PHONY: gpu-sanitize
 gpu-sanitize: build-cuda  ## compute-sanitizer over every kernel once

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // profile_attention: launches our own kernels once each, for a profiler to look at. --list names them in that
 // order.
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
@@ -65,7 +66,9 @@ int main(int argc, char** argv) {
     try {
       flashmoe::test::Problem host(c.shape);
       flashmoe::test::GpuProblem problem(host);
+      flashmoe::test::check_cuda(cudaProfilerStart(), "cudaProfilerStart");
       problem.launch({.kernel = c.kernel});
+      flashmoe::test::check_cuda(cudaProfilerStop(), "cudaProfilerStop");
       flashmoe::test::check_cuda(cudaDeviceSynchronize(), c.name);
     } catch (const std::exception& error) {
       std::fprintf(stderr, "%s: %s\n", c.name, error.what());

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-// bottlenecks NAME...   launches each of these kernels once, in this order; for `ncu -k regex:^planted_`
+// bottlenecks NAME...   launches each of these kernels once, in this order, between profiler start and stop
+// bottlenecks --all     the same for every kernel
 // bottlenecks --list    name and planted bottleneck, a line each
 // bottlenecks --time    milliseconds of each, without a profiler
+#include <cuda_profiler_api.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -38,8 +42,10 @@ Arena make_arena() {
 }
 
 void run(const Planted& planted, const Arena& arena) {
+  check(cudaProfilerStart(), "cudaProfilerStart");  // as dent's worker does: ncu --profile-from-start off
   planted.launch(arena);
   check(cudaGetLastError(), planted.name);
+  check(cudaProfilerStop(), "cudaProfilerStop");
   check(cudaDeviceSynchronize(), planted.name);
 }
 

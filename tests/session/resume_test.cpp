@@ -18,7 +18,7 @@ namespace {
 using test::ScratchProject;
 
 const std::string kInstant =
-    "[performance]\nseconds = 0.15\nsame_within = 0.9\nprecision = 0.9\nstop_below = 0.01\nbaseline_within = "
+    "[performance]\nprofile_below = 0.001\nseconds = 0.15\nsame_within = 0.9\nprecision = 0.9\nstop_below = 0.01\nbaseline_within = "
     "50\n"
     "[correctness]\nseeds = 1\n";
 
@@ -64,7 +64,7 @@ TEST(Resume, GoesOnAfterFiftyKillsAtRandom) {
       if (record.kind == "verdict") ++verdicts;
     }
     EXPECT_EQ(verdicts, 1) << session.id;
-    EXPECT_EQ(gates.size(), 9U) << session.id;
+    EXPECT_EQ(gates.size(), 10U) << session.id;
     for (const auto& [step, count] : gates) EXPECT_EQ(count, 1) << session.id << " " << step;
     EXPECT_TRUE(std::filesystem::exists(session.folder / "report.html"));
   }

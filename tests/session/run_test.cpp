@@ -15,7 +15,8 @@ using test::Ran;
 using test::ScratchProject;
 
 const std::string kQuick =
-    "[performance]\nseconds = 0.3\nsame_within = 0.5\nprecision = 0.5\nbaseline_within = 20\n";
+    "[performance]\nprofile_below = 0.001\nseconds = 0.3\nsame_within = 0.5\nprecision = "
+    "0.5\nbaseline_within = 20\n";
 
 nlohmann::json run_json(const ScratchProject& project, std::vector<std::string> arguments,
                         int expected_code) {
@@ -43,20 +44,16 @@ TEST(DentRun, TakesAKernelThroughEveryGate) {
   for (const Record& record : read_ledger(session.ledger()).records) {
     if (record.kind == "gate") ++gates[record.data.at("step").get<std::string>()];
   }
-  const std::map<std::string, int> expected{{"preflight", 1},
-                                            {"build", 1},
-                                            {"baseline", 1},
-                                            {"correctness/tiny", 1},
-                                            {"correctness/small", 1},
-                                            {"performance/tiny", 1},
-                                            {"performance/small", 1},
-                                            {"performance", 1},
-                                            {"report", 1}};
+  const std::map<std::string, int> expected{{"preflight", 1},         {"build", 1},
+                                            {"baseline", 1},          {"correctness/tiny", 1},
+                                            {"correctness/small", 1}, {"performance/tiny", 1},
+                                            {"performance/small", 1}, {"performance", 1},
+                                            {"profile", 1},           {"report", 1}};
   EXPECT_EQ(gates, expected);
   for (const char* file : {"report.md", "report.html", "report.json", "ledger.jsonl"}) {
     EXPECT_TRUE(std::filesystem::exists(session.folder / file)) << file;
   }
-  EXPECT_NE(ran.err.find("[ 1/9] preflight"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("[ 1/10] preflight"), std::string::npos) << ran.err;
   EXPECT_EQ(ran.err.find("\x1b"), std::string::npos) << "no colours off a terminal";
 }
 
@@ -126,7 +123,7 @@ TEST(DentRun, PlanRunsNothing) {
   const ScratchProject project;
   project.write_scale_manifest("crashes");
   const auto document = run_json(project, {"run", "--plan"}, 0);
-  EXPECT_EQ(document.at("plan").size(), 9U);
+  EXPECT_EQ(document.at("plan").size(), 10U);
   EXPECT_FALSE(std::filesystem::exists(project.folder() / ".dent"));
   EXPECT_NE(project.dent({"run", "--plan"}).out.find("time box"), std::string::npos);
 }
@@ -159,8 +156,8 @@ TEST(DentCommands, CompletionIsAScriptThatBashAccepts) {
 }
 
 TEST(DentCommands, EveryCommandShowsAnExample) {
-  for (const char* command : {"run", "resume", "preflight", "build", "check", "bench", "sanitize", "log",
-                              "show", "compare", "report", "init", "devices"}) {
+  for (const char* command : {"run", "resume", "preflight", "build", "check", "bench", "profile", "sanitize",
+                              "log", "show", "compare", "report", "init", "devices", "patterns"}) {
     const ScratchProject project;
     const Ran ran = project.dent({command, "--help"});
     EXPECT_EQ(ran.code, 0) << command;

@@ -16,6 +16,7 @@ void add_compare(CLI::App& app, Chosen& chosen);
 void add_report(CLI::App& app, Chosen& chosen);
 void add_init(CLI::App& app, Chosen& chosen);
 void add_devices(CLI::App& app, Chosen& chosen);
+void add_patterns(CLI::App& app, Chosen& chosen);
 void add_predict(CLI::App& app, Chosen& chosen);
 void add_completion(CLI::App& app, Chosen& chosen);
 void add_evaluate(CLI::App& app, Chosen& chosen);

@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
   cli::add_report(app, chosen);
   cli::add_init(app, chosen);
   cli::add_devices(app, chosen);
+  cli::add_patterns(app, chosen);
   cli::add_predict(app, chosen);
   cli::add_completion(app, chosen);
   cli::add_evaluate(app, chosen);

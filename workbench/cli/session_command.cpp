@@ -57,7 +57,9 @@ ExitCode finish(const char* command, const SessionEnd& end, const SessionFolder&
                          {"report", document.is_object() ? document : json::object()}});
     return end.code;
   }
-  std::string text = speed_table(load_session(folder));
+  const SessionView view = load_session(folder);
+  std::string text = speed_table(view);
+  for (const DiagnosisView& diagnosis : view.diagnoses) text += diagnosis_text(diagnosis) + "\n";
   text += painted(end.verdict, colour_of(end.verdict), colours(1)) + ": " + end.reason + "\n";
   if (!end.next.empty()) text += "next: " + end.next + "\n";
   text += "report: " + from_here(folder.folder / "report.html") + "\n";
@@ -107,6 +109,7 @@ ExitCode resume_session(const Project& project, const std::string& id, const Com
                     .correctness = recorded->value("correctness", true),
                     .performance = recorded->value("performance", true),
                     .sanitize = recorded->value("sanitize", false),
+                    .profile = static_cast<Profiling>(recorded->value("profile", 0)),
                     .shapes = recorded->value("shapes", std::vector<std::string>())};
   }
   Terminal terminal(common.quiet);

@@ -2,10 +2,13 @@
 // dent preflight, build, check, bench, sanitize: part of a session, for when one question is all there is.
 // Each is a session as well, so that nothing that was measured is lost.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "cli/commands.h"
 #include "cli/session_command.h"
+#include "ledger/session_store.h"
 #include "project/manifest.h"
+#include "report/session_view.h"
 
 namespace dent::cli {
 namespace {
@@ -17,12 +20,37 @@ struct SingleGate {
   const char* example;
 };
 
+// The one that was slowest against its baseline when that was last measured, else the largest.
+std::string shape_to_profile(const Project& project) {
+  const SessionStore store(project.directory);
+  const auto sessions = store.list();
+  for (auto session = sessions.rbegin(); session != sessions.rend(); ++session) {
+    std::string slowest;
+    double ratio = 1e300;
+    try {
+      for (const ShapeView& shape : load_session(*session).shapes) {
+        const bool known = std::any_of(project.shapes.begin(), project.shapes.end(),
+                                       [&](const Shape& other) { return other.name == shape.shape; });
+        if (!known || !shape.ratio || shape.ratio->centre >= ratio) continue;
+        ratio = shape.ratio->centre;
+        slowest = shape.shape;
+      }
+    } catch (const std::exception&) {  // dent log says what is wrong with it
+    }
+    if (!slowest.empty()) return slowest;
+  }
+  return project.shapes.back().name;
+}
+
 void add(CLI::App& app, Chosen& chosen, const SingleGate& gate) {
   auto common = std::make_shared<Common>();
   auto options = std::make_shared<RunOptions>();
   options->plan = gate.plan;
   CLI::App* command = app.add_subcommand(gate.name, gate.about);
   add_common(*command, *common);
+  if (gate.plan.profile == Profiling::always) {
+    command->add_option("PROJECT", common->project, "The same as --project");
+  }
   if (gate.plan.correctness || gate.plan.performance) {
     command->add_option("-s,--shape", options->plan.shapes, "Only this shape (may be given several times)");
   }
@@ -33,15 +61,26 @@ void add(CLI::App& app, Chosen& chosen, const SingleGate& gate) {
   set_example(*command, gate.example);
   const char* name = gate.name;
   command->callback([=, &chosen] {
-    chosen.action = [=] { return run_session(name, read_project(common->project), *options, *common); };
+    chosen.action = [=] {
+      const Project project = read_project(common->project);
+      RunOptions run = *options;
+      if (run.plan.profile == Profiling::always && run.plan.shapes.empty()) {
+        run.plan.shapes = {shape_to_profile(project)};
+      }
+      return run_session(name, project, std::move(run), *common);
+    };
   });
 }
 
 }  // namespace
 
 void add_single_gates(CLI::App& app, Chosen& chosen) {
-  const PlanOptions none{
-      .preflight = false, .build = false, .baseline = false, .correctness = false, .performance = false};
+  const PlanOptions none{.preflight = false,
+                         .build = false,
+                         .baseline = false,
+                         .correctness = false,
+                         .performance = false,
+                         .profile = Profiling::never};
   PlanOptions preflight = none;
   preflight.preflight = true;
   PlanOptions build = none;
@@ -52,6 +91,8 @@ void add_single_gates(CLI::App& app, Chosen& chosen) {
   bench.baseline = bench.performance = true;
   PlanOptions sanitize = build;
   sanitize.sanitize = true;
+  PlanOptions profile = check;  // nor is the profile of a wrong kernel
+  profile.profile = Profiling::always;
   for (const SingleGate& gate : {
            SingleGate{"preflight", "Is this machine ready? Says what is missing and how to mend it",
                       preflight, "  dent preflight"},
@@ -60,6 +101,8 @@ void add_single_gates(CLI::App& app, Chosen& chosen) {
                       "  dent check\n  dent check --shape tiny"},
            SingleGate{"bench", "Is the kernel right, and how fast is it against the baseline?", bench,
                       "  dent bench --shape medium"},
+           SingleGate{"profile", "Why is the kernel not faster? One call under a profiler, one named bottleneck",
+                      profile, "  dent profile my-kernel\n  dent profile --shape medium"},
            SingleGate{"sanitize", "Run the kernel under AddressSanitizer or compute-sanitizer", sanitize,
                       "  dent sanitize"},
        }) {

@@ -48,6 +48,8 @@ json diagnosis_record(const Problem& problem, const std::string& op, const Profi
   record.update(to_json(diagnosis));
   record["shape"] = problem.shape;
   record["operator"] = op;
+  record["bytes"] = problem.bytes;
+  if (problem.flops > 0) record["flops"] = problem.flops;
   record["targets"] = targets_record(tree, profile.quantities);
   return record;
 }

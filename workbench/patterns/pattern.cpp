@@ -55,6 +55,8 @@ void read_apply(StrictTable& root, Pattern& pattern) {
   apply->done();
 }
 
+}  // namespace
+
 Pattern read_pattern(const fs::path& file) {
   std::ifstream stream(file);
   std::ostringstream text;
@@ -85,6 +87,8 @@ Pattern read_pattern(const fs::path& file) {
   root.done();
   return pattern;
 }
+
+namespace {
 
 void read_folder(const fs::path& folder, bool own, std::map<std::string, Pattern>& into) {
   std::error_code absent;

@@ -54,6 +54,8 @@ struct Pattern {
 std::vector<Pattern> load_patterns(const std::filesystem::path& shipped,
                                    const std::filesystem::path& project);
 
+Pattern read_pattern(const std::filesystem::path& file);
+
 // "KV_SPLITS" is "kv-splits".
 bool same_name(std::string_view a, std::string_view b);
 

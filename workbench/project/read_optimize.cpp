@@ -128,6 +128,12 @@ void read_optimize(StrictTable& root, Project& project) {
   if (auto table = root.table("tunables")) {
     for (const std::string& key : table->keys()) project.tunables.push_back(read_tunable(*table, key));
   }
+  for (const std::string& name : project.first_tunables.value_or(std::vector<std::string>())) {
+    const auto known = [&](const Tunable& tunable) { return tunable.name == name; };
+    if (std::none_of(project.tunables.begin(), project.tunables.end(), known)) {
+      root.fail("kernel.tunables", fmt::format("\"{}\" is not in [tunables]", name));
+    }
+  }
   for (StrictTable& table : root.tables("variants")) project.variants.push_back(read_variant(table, project));
   if (auto table = root.table("optimize")) read_loop_rules(*table, project);
   if (auto table = root.table("budget")) {

@@ -242,7 +242,7 @@ void checks(HtmlPage& page, const SessionView& s) {
 }
 
 void roofline(HtmlPage& page, const SessionView& s) {
-  if (s.shapes.empty()) return;
+  if (s.shapes.empty() && s.diagnoses.empty()) return;
   page.section("Roofline");
   const std::string plot = roofline_plot(s);
   if (plot.empty()) {
@@ -252,9 +252,54 @@ void roofline(HtmlPage& page, const SessionView& s) {
     return;
   }
   page.markup(plot);
-  page.paragraph(fmt::format("{}; peak figures: {}. Rings: baseline. Squares: candidate.", s.roofline->device,
-                             s.roofline->source),
+  page.paragraph(fmt::format("{}; peak figures: {}. Rings: baseline. Squares: candidate.{}", s.roofline->device,
+                             s.roofline->source,
+                             s.diagnoses.empty() ? "" : " Diamonds: the kernel as profiled, by the bytes that really moved."),
                  "key");
+}
+
+void diagnoses(HtmlPage& page, const SessionView& s) {
+  for (const auto& d : s.diagnoses) {
+    page.section("Diagnosis of " + d.shape);
+    page.paragraph(d.headline, "headline");
+    if (!d.degraded.empty()) page.paragraph("Degraded: " + d.degraded, "unsure");
+    page.begin_table({{"what"}, {"value"}});
+    const auto row = [&page](const char* name, const std::string& words) {
+      if (!words.empty()) page.row({{name}, {words}});
+    };
+    row("decided by", fmt::format("{}", fmt::join(d.decided, "; ")));
+    row("runner-up", d.runner_up);
+    for (const auto& other : d.overturned) row("would be overturned if", other);
+    row("look at", d.advice);
+    row("kernel", d.limiter.empty() ? d.kernel : d.kernel + ", occupancy limited by " + d.limiter);
+    for (const auto& launch : d.launches) {
+      row("launch", fmt::format("{}: {:.0f} CTAs of {:.0f} threads{}", launch.kernel, launch.ctas, launch.cta_threads,
+                                launch.duration_us > 0 ? ", " + show_ns(1e3 * launch.duration_us) : ""));
+    }
+    row("by", fmt::format("{} in {}, {} of it in the profiler's hands{}", d.tool, show_seconds(d.elapsed_s),
+                          show_seconds(d.tool_s), d.report.empty() ? "" : "; raw report: artifacts/" + d.report));
+    for (const auto& note : d.notes) row("note", note);
+    page.end_table();
+    if (!d.metrics.empty()) {
+      page.subsection("Metrics and their targets");
+      page.begin_table({{"metric"}, {"value", "number"}, {"target"}, {"met"}});
+      for (const auto& m : d.metrics) {
+        page.row({{m.label},
+                  {m.value, "number"},
+                  {m.target},
+                  {m.good ? (*m.good ? "yes" : "no") : "", m.good ? (*m.good ? "good" : "bad") : "soft"}});
+      }
+      page.end_table();
+    }
+    if (!d.patterns.empty()) {
+      page.subsection("Patterns that speak to it, the most promising first");
+      page.begin_table({{"pattern"}, {"expected", "number"}, {"evidence here"}, {"fix"}, {"why"}});
+      for (const auto& p : d.patterns) {
+        page.row({{p.name}, {show_factor(p.expected_gain), "number"}, {p.evidence}, {p.fix}, {p.why}});
+      }
+      page.end_table();
+    }
+  }
 }
 
 void build(HtmlPage& page, const SessionView& s) {
@@ -296,6 +341,7 @@ std::string html_report(const SessionView& session, std::span<const HistoryEntry
   verdict(page, session);
   climb(page, session);
   speed(page, session);
+  diagnoses(page, session);
   samples(page, session);
   gates(page, session);
   plan(page, session);

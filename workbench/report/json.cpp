@@ -134,6 +134,7 @@ Json json_report(const SessionView& s, std::span<const HistoryEntry> history) {
                           {"peak_gflops", s.roofline->peak_gflops},
                           {"peak_gbs", s.roofline->peak_gbs}};
   }
+  if (!s.diagnosis_records.empty()) object["diagnoses"] = s.diagnosis_records;
   if (s.climb.any()) object["climb"] = climb_json(s.climb);
   object["cost"] = to_json(s.cost, s.money);
   object["notes"] = s.notes;

@@ -118,6 +118,39 @@ void correctness(Page& page, const SessionView& s) {
   }
 }
 
+void diagnoses(Page& page, const SessionView& s) {
+  for (const auto& d : s.diagnoses) {
+    page.section("Diagnosis of " + escape_markdown_cell(d.shape));
+    page.line("**" + escape_markdown_cell(d.headline) + "**\n");
+    const auto point = [&page](const char* name, const std::string& words) {
+      if (!words.empty()) page.line(fmt::format("- {}: {}", name, escape_markdown_cell(words)));
+    };
+    point("decided by", fmt::format("{}", fmt::join(d.decided, "; ")));
+    point("runner-up", d.runner_up);
+    for (const auto& other : d.overturned) point("would be overturned if", other);
+    point("look at", d.advice);
+    point("kernel", d.limiter.empty() ? d.kernel : d.kernel + ", occupancy limited by " + d.limiter);
+    point("by", fmt::format("{} in {}{}", d.tool, show_seconds(d.elapsed_s),
+                            d.report.empty() ? "" : "; raw report: artifacts/" + d.report));
+    point("DEGRADED", d.degraded);
+    for (const auto& note : d.notes) point("note", note);
+    if (!d.metrics.empty()) {
+      page.line();
+      page.head({"metric", "value", "target", "met"});
+    }
+    for (const auto& row : d.metrics) {
+      page.row({row.label, row.value, row.target, row.good ? (*row.good ? "yes" : "no") : ""});
+    }
+    if (!d.patterns.empty()) {
+      page.line();
+      page.head({"pattern", "expected", "evidence here", "fix", "why"});
+    }
+    for (const auto& row : d.patterns) {
+      page.row({row.name, show_factor(row.expected_gain), row.evidence, row.fix, row.why});
+    }
+  }
+}
+
 void environment(Page& page, const SessionView& s) {
   page.section("Environment");
   page.head({"what", "value"});
@@ -142,6 +175,7 @@ std::string markdown_report(const SessionView& session, std::span<const HistoryE
   verdict(page, session);
   climb(page, session);
   speed(page, session);
+  diagnoses(page, session);
   gates(page, session);
   correctness(page, session);
   cost(page, session, history);

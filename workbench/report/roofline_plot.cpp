@@ -13,9 +13,11 @@ namespace {
 
 constexpr Frame kRoofline{.width = 720, .height = 320, .left = 64, .right = 24, .top = 16, .bottom = 40};
 
+enum class Mark { baseline, candidate, profiled };
+
 struct Point {
   std::string shape;
-  Side side;
+  Mark mark;
   double intensity;  // FLOP per byte
   double gflops;
 };
@@ -26,8 +28,13 @@ std::vector<Point> points_of(const SessionView& session) {
     if (!shape.flops || !shape.bytes || *shape.flops <= 0 || *shape.bytes <= 0) continue;
     for (const Side side : {Side::baseline, Side::candidate}) {
       const double ns = side == Side::baseline ? shape.baseline_ns : shape.candidate_ns;
-      if (ns > 0) points.push_back({shape.shape, side, *shape.flops / *shape.bytes, *shape.flops / ns});
+      const Mark mark = side == Side::baseline ? Mark::baseline : Mark::candidate;
+      if (ns > 0) points.push_back({shape.shape, mark, *shape.flops / *shape.bytes, *shape.flops / ns});
     }
+  }
+  for (const auto& d : session.diagnoses) {
+    const bool known = d.flops.value_or(0) > 0 && d.bytes.value_or(0) > 0 && d.duration_ns.value_or(0) > 0;
+    if (known) points.push_back({d.shape, Mark::profiled, *d.flops / *d.bytes, *d.flops / *d.duration_ns});
   }
   return points;
 }
@@ -78,10 +85,13 @@ std::string roofline_plot(const SessionView& session) {
   svg.text(x.at(x.high()) - 4, y.at(roof.peak_gflops) - 6,
            fmt::format("{}, {:g} GB/s", show_gflops(roof.peak_gflops), roof.peak_gbs), Anchor::end);
   for (const Point& p : points) {
+    static constexpr const char* kNames[] = {"baseline", "candidate", "as profiled"};
     const std::string title = fmt::format("{}, {}: {:.3g} GFLOP/s at {:.3g} FLOP per byte", p.shape,
-                                          name(p.side), p.gflops, p.intensity);
+                                          kNames[static_cast<int>(p.mark)], p.gflops, p.intensity);
     const double px = x.at(p.intensity), py = y.at(p.gflops);
-    if (p.side == Side::baseline) {
+    if (p.mark == Mark::profiled) {
+      svg.path(fmt::format("M{} {}l5 5l-5 5l-5-5z", coordinate(px), coordinate(py - 5)), "candidate ring", title);
+    } else if (p.mark == Mark::baseline) {
       svg.path(fmt::format("M{} {}m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0", coordinate(px), coordinate(py)),
                "baseline ring", title);
     } else {

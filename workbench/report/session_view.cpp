@@ -113,6 +113,17 @@ void take_comparison(SessionView& view, const json& data) {
   shape.clock_mhz = maybe<double>(data, "clock_mhz");
 }
 
+void take_diagnosis(SessionView& view, const json& data) {
+  entry_of(view.diagnoses, &DiagnosisView::shape, data.at("shape").get<std::string>()) = view_diagnosis(data);
+  for (json& old : view.diagnosis_records) {
+    if (old.at("shape") == data.at("shape")) {
+      old = data;
+      return;
+    }
+  }
+  view.diagnosis_records.push_back(data);
+}
+
 void take_roofline(SessionView& view, const json& data) {
   view.roofline = {data.at("device"), data.at("source"), data.at("peak_gflops"), data.at("peak_gbs")};
 }
@@ -147,6 +158,7 @@ const std::map<std::string, Take>& takers() {
       {"samples", take_samples},
       {"comparison", take_comparison},
       {"roofline", take_roofline},
+      {"diagnosis", take_diagnosis},
       {"summary", take_summary},
       {"cheat", take_cheat},
       {"gate", take_gate},

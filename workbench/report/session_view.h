@@ -16,6 +16,7 @@
 #include "measure/sample.h"
 #include "report/climb.h"
 #include "report/cost.h"
+#include "report/diagnosis_view.h"
 
 namespace dent {
 
@@ -84,6 +85,8 @@ struct SessionView {
   std::vector<CheatView> cheats;
   std::vector<std::string> notes;
   std::optional<RooflineView> roofline;
+  std::vector<DiagnosisView> diagnoses;    // the last of each shape
+  nlohmann::json diagnosis_records = nlohmann::json::array();  // the same, as written
   std::optional<Ratio> mean;  // geometric, over shapes
   std::string mean_verdict;   // of the performance gate
   std::string verdict;        // "INTERRUPTED" while there is none

@@ -11,6 +11,8 @@
 namespace dent {
 namespace {
 
+constexpr double kProfileSeconds = 15;
+
 void check_names(const Project& project, const std::vector<std::string>& wanted) {
   std::vector<std::string> names;
   for (const Shape& shape : project.shapes) names.push_back(shape.name);
@@ -65,6 +67,16 @@ std::vector<Step> make_plan(const Project& project, const PlanOptions& options) 
   }
   if (options.performance)
     plan.push_back({StepKind::summary, "performance", 0, 1, "geometric mean over shapes", "1x"});
+  const bool profiles = options.profile == Profiling::always ||
+                        (options.profile == Profiling::when_slow && options.performance);
+  if (profiles) {
+    std::size_t shape = project.shapes.size() - 1;
+    for (std::size_t i = 0; i < project.shapes.size(); ++i) {
+      if (!options.shapes.empty() && wanted(project.shapes[i])) shape = i;
+    }
+    plan.push_back({StepKind::profile, "profile", shape, kProfileSeconds, "one bottleneck, or what is missing to name it",
+                    options.profile == Profiling::always ? "" : fmt::format("a shape below {}x", speed.profile_below)});
+  }
   plan.push_back({StepKind::report, "report", 0, 5, "always written"});
   return plan;
 }

@@ -10,16 +10,18 @@
 
 namespace dent {
 
-enum class StepKind { preflight, build, baseline, correctness, performance, summary, sanitize, report };
+enum class StepKind { preflight, build, baseline, correctness, performance, summary, sanitize, profile, report };
 
 struct Step {
   StepKind kind = StepKind::preflight;
   std::string name;       // "correctness/tiny"
-  std::size_t shape = 0;  // index, for correctness and performance
+  std::size_t shape = 0;  // index, for correctness and performance; profile: what to take when nothing was measured
   double time_box_s = 0;
   std::string stop_rule;
   std::string threshold{};
 };
+
+enum class Profiling { never, when_slow, always };  // when_slow: a shape is below performance.profile_below
 
 struct PlanOptions {
   bool preflight = true;
@@ -28,6 +30,7 @@ struct PlanOptions {
   bool correctness = true;
   bool performance = true;
   bool sanitize = false;
+  Profiling profile = Profiling::when_slow;
   std::vector<std::string> shapes{};  // names; empty: all
 };
 

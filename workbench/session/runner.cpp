@@ -13,6 +13,7 @@
 #include "gates/peaks.h"
 #include "gates/performance.h"
 #include "gates/preflight.h"
+#include "gates/profile.h"
 #include "gates/sanitize.h"
 #include "ledger/environment.h"
 #include "project/manifest.h"
@@ -27,6 +28,10 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+json roofline_record(const Peaks& peaks) {
+  return {{"device", peaks.device}, {"peak_gflops", peaks.gflops}, {"peak_gbs", peaks.gbs}, {"source", peaks.source}};
 }
 
 }  // namespace
@@ -64,14 +69,21 @@ SessionEnd Runner::run() {
     }
     display_.begin(step, i + 1, plan_.size());
     const auto start = Clock::now();
-    const bool runs = stopped_by.empty() || step.kind == StepKind::report;
-    const GateResult result = runs ? perform(step) : skipped("not reached: " + stopped_by + " failed");
+    const GateResult result = still_runs(step, stopped_by) ? perform(step) : skipped("not reached: " + stopped_by + " failed");
     const double seconds = seconds_since(start);
     record_end(step, result, seconds);
     display_.end(step, result, seconds);
     if (result.verdict == GateVerdict::fail && stopped_by.empty()) stopped_by = step.name;
   }
   return conclude();
+}
+
+// After a failure only the report is written; and what was too slow is profiled, so that the next step is known.
+bool Runner::still_runs(const Step& step, const std::string& stopped_by) const {
+  if (stopped_by.empty() || step.kind == StepKind::report) return true;
+  const int cause = finished(stopped_by)->value("cause", 0);
+  return step.kind == StepKind::profile && (cause == static_cast<int>(exit_code(Cause::slower)) ||
+                                            cause == static_cast<int>(exit_code(Cause::ambiguous)));
 }
 
 void Runner::open_session() {
@@ -92,7 +104,8 @@ void Runner::open_session() {
                {"baseline", options_.plan.baseline},
                {"correctness", options_.plan.correctness},
                {"performance", options_.plan.performance},
-               {"sanitize", options_.plan.sanitize}}},
+               {"sanitize", options_.plan.sanitize},
+               {"profile", static_cast<int>(options_.plan.profile)}}},
              {"command", options_.command}};
   json environment = environment_snapshot(project_.directory);
   if (environment.contains("cpu")) about["device_name"] = environment["cpu"].value("model", "");
@@ -161,15 +174,14 @@ GateResult Runner::run_step(const Step& step) {
     case StepKind::summary: {
       GateResult result = summarize(last_records("comparison"), project_.performance);
       if (const auto peaks = device_peaks()) {
-        result.records.emplace_back("roofline", json{{"device", peaks->device},
-                                                     {"peak_gflops", peaks->gflops},
-                                                     {"peak_gbs", peaks->gbs},
-                                                     {"source", peaks->source}});
+        result.records.emplace_back("roofline", roofline_record(*peaks));
       }
       return result;
     }
     case StepKind::sanitize:
       return SanitizeGate(workshop_).run(seed_, progress);
+    case StepKind::profile:
+      return profile(step, progress);
     case StepKind::report: {
       write_reports(store_, session_);
       return passed("report.md, report.html and report.json in .dent/sessions/" + session_.id);
@@ -186,6 +198,36 @@ GateResult Runner::measure(const Problem& problem, const Progress& progress) {
     if (const auto peaks = device_peaks()) {
       refuse_the_impossible(result, problem, *peaks, project_.performance.flush);
     }
+  }
+  return result;
+}
+
+std::optional<std::size_t> Runner::slowest_shape() const {
+  std::optional<std::size_t> slowest;
+  double ratio = project_.performance.profile_below;
+  for (const json& record : last_records("comparison")) {
+    // Too few pairs for an interval still have medians.
+    const double here = record.contains("ratio") ? record.at("ratio").at("centre").get<double>()
+                                                 : record.at("baseline_ns").get<double>() / record.at("candidate_ns").get<double>();
+    if (!(here < ratio)) continue;
+    ratio = here;
+    for (std::size_t i = 0; i < project_.shapes.size(); ++i) {
+      if (project_.shapes[i].name == record.at("shape").get<std::string>()) slowest = i;
+    }
+  }
+  return slowest;
+}
+
+GateResult Runner::profile(const Step& step, const Progress& progress) {
+  std::optional<std::size_t> shape = slowest_shape();
+  if (!shape && options_.plan.profile == Profiling::when_slow) {
+    return skipped(fmt::format("no shape is below {}x", project_.performance.profile_below));
+  }
+  participants_.dismiss();  // nothing else runs meanwhile
+  GateResult result = ProfileGate(workshop_, store_, session_.artifacts())
+                          .run(project_.kernel, workshop_.problems()[shape.value_or(step.shape)], seed_, progress);
+  if (const auto peaks = device_peaks()) {
+    result.records.emplace_back("roofline", roofline_record(*peaks));
   }
   return result;
 }
@@ -280,6 +322,12 @@ SessionEnd Runner::conclude() {
       end.verdict = record.data.at("verdict").get<std::string>();
       end.reason = record.data.at("reason").get<std::string>();
     }
+  }
+  if (const json* gate = finished("profile"); gate != nullptr && gate->at("verdict") == "pass") {
+    if (!options_.plan.performance && end.code == ExitCode::ok) end.reason = gate->at("reason");
+    // A diagnosis knows better what to do next than the gate that found the kernel slow.
+    const bool slow = end.code == ExitCode::ok || end.code == exit_code(Cause::slower);
+    if (slow && gate->contains("next")) end.next = gate->at("next");
   }
   const bool concluded = !ledger_.records().empty() && ledger_.records().back().kind == "verdict";
   if (!concluded) {

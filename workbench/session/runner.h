@@ -3,6 +3,7 @@
 // session that was killed goes on where it was.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,9 @@ class Runner {
   GateResult perform(const Step& step);
   GateResult run_step(const Step& step);
   GateResult measure(const Problem& problem, const Progress& progress);
+  GateResult profile(const Step& step, const Progress& progress);
+  std::optional<std::size_t> slowest_shape() const;  // of those below performance.profile_below
+  bool still_runs(const Step& step, const std::string& stopped_by) const;
   std::optional<Peaks> device_peaks() const;
   GateResult load(GateResult built);
   void record_end(const Step& step, const GateResult& result, double seconds);

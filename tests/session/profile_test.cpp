@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// The profile gate in whole sessions, on the CPU: it always answers, says when it is degraded, and follows
+// what is slow.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "ledger/ledger.h"
+#include "ledger/session_store.h"
+#include "session/dent_program.h"
+
+namespace dent {
+namespace {
+
+using test::Ran;
+using test::ScratchProject;
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+const nlohmann::json* last(const std::vector<Record>& records, const std::string& kind,
+                           const std::string& step = {}) {
+  const nlohmann::json* found = nullptr;
+  for (const Record& record : records) {
+    if (record.kind == kind && (step.empty() || record.data.value("step", "") == step)) found = &record.data;
+  }
+  return found;
+}
+
+TEST(DentProfile, NamesOneBottleneckWithItsNumbers) {
+  const ScratchProject project;
+  project.write_scale_manifest("right");
+  const Ran ran = project.dent({"profile", "--shape", "small", "--json"});
+  ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
+  const auto report = ran.json().at("report");
+  ASSERT_EQ(report.at("diagnoses").size(), 1U) << ran.out;
+  const auto& diagnosis = report.at("diagnoses").at(0);
+  EXPECT_EQ(diagnosis.at("shape"), "small");
+  EXPECT_EQ(diagnosis.at("device"), "cpu");
+  EXPECT_EQ(diagnosis.at("operator"), "scale");
+  EXPECT_TRUE(diagnosis.contains("bottleneck") != diagnosis.contains("refusal")) << diagnosis.dump(1);
+  EXPECT_GT(diagnosis.at("metrics").at("duration_us").get<double>(), 0);
+  EXPECT_FALSE(diagnosis.at("targets").empty());
+  if (diagnosis.at("degraded").get<bool>()) {
+    EXPECT_FALSE(diagnosis.at("why").get<std::string>().empty());
+    EXPECT_EQ(diagnosis.at("metrics").at("ipc").at("absent"), "not applicable");
+  }
+  const auto session = SessionStore(project.folder()).find("latest");
+  EXPECT_NE(text_of(session.folder / "report.html").find("Diagnosis of small"), std::string::npos);
+  EXPECT_NE(text_of(session.folder / "report.md").find("## Diagnosis of small"), std::string::npos);
+}
+
+TEST(DentProfile, IsTakenOfTheSlowestShapeWhenOneIsSlow) {
+  const ScratchProject project;
+  // Whatever it measures, 50x of the baseline is asked for.
+  project.write_scale_manifest("slow", "[performance]\nseconds = 0.5\nstop_below = 0.001\nprofile_below = 50\n");
+  const Ran ran = project.dent({"run", "--shape", "small"});
+  EXPECT_TRUE(ran.code == 0 || ran.code == 6 || ran.code == 8) << ran.code << ran.out << ran.err;
+  const auto session = SessionStore(project.folder()).find("latest");
+  const auto records = read_ledger(session.ledger()).records;
+  const auto* gate = last(records, "gate", "profile");
+  ASSERT_NE(gate, nullptr);
+  EXPECT_EQ(gate->at("verdict"), "pass") << gate->dump(1);  // although performance failed before it
+  const auto* diagnosis = last(records, "diagnosis");
+  ASSERT_NE(diagnosis, nullptr);
+  EXPECT_EQ(diagnosis->at("shape"), "small");
+  EXPECT_NE(last(records, "verdict")->at("verdict"), "PASS");
+}
+
+TEST(DentProfile, OfAWrongKernelIsNotTaken) {
+  const ScratchProject project;
+  project.write_scale_manifest("wrong");
+  const Ran ran = project.dent({"profile", "--shape", "tiny"});
+  EXPECT_EQ(ran.code, 5) << ran.out;
+  const auto records = read_ledger(SessionStore(project.folder()).find("latest").ledger()).records;
+  EXPECT_EQ(last(records, "diagnosis"), nullptr);
+}
+
+TEST(DentPatterns, AreListedMatchedAndAdded) {
+  const ScratchProject project;
+  project.write_scale_manifest("right");
+  ASSERT_EQ(project.dent({"profile", "--shape", "small", "-q"}).code, 0);
+  const auto bottleneck = [&] {
+    const auto records = read_ledger(SessionStore(project.folder()).find("latest").ledger()).records;
+    return last(records, "diagnosis")->value("bottleneck", "");
+  }();
+  const Ran added = project.dent({"patterns", "add", "--title", "Keep it small!", "--rule", "less is more",
+                                  "--fix", "write less", "--bottleneck", bottleneck, "--gain", "1.5"});
+  ASSERT_EQ(added.code, 0) << added.err;
+  EXPECT_TRUE(std::filesystem::exists(project.folder() / "patterns/keep-it-small.toml"));
+  EXPECT_EQ(project.dent({"patterns", "add", "--title", "keep it small", "--rule", "r", "--fix", "f"}).code,
+            2);
+  EXPECT_EQ(
+      project.dent({"patterns", "add", "--title", "bad", "--rule", "r", "--fix", "f", "--when", "no"}).code,
+      2);
+  EXPECT_FALSE(std::filesystem::exists(project.folder() / "patterns/bad.toml"));
+  const Ran matched = project.dent({"patterns", "match", "latest", "--json"});
+  ASSERT_EQ(matched.code, 0) << matched.err;
+  EXPECT_NE(matched.out.find("keep-it-small"), std::string::npos) << matched.out;
+  const auto listed = project.dent({"patterns", "--json"}).json();
+  EXPECT_GT(listed.at("patterns").size(), 26U);
+}
+
+}  // namespace
+}  // namespace dent

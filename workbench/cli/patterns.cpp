@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// dent patterns: the library, ranked by what was measured here. dent patterns match: which of them speak to a
+// session's diagnosis. dent patterns add: a lesson of one's own.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "error.h"
+#include "patterns/evidence.h"
+#include "patterns/match.h"
+#include "patterns/write.h"
+#include "project/manifest.h"
+#include "report/format.h"
+#include "report/session_view.h"
+#include "workers/resources.h"
+
+namespace dent::cli {
+namespace {
+
+using nlohmann::json;
+
+struct PatternArguments {
+  Common common;
+  std::string session = "latest";
+  Lesson lesson;
+};
+
+// With the evidence of this project's ledgers; without a project, the shipped ones as they are.
+std::vector<Pattern> library(const std::string& project) {
+  const auto shipped = find_resources().patterns;
+  const std::filesystem::path folder = std::filesystem::is_directory(project)
+                                           ? std::filesystem::path(project)
+                                           : std::filesystem::path(project).parent_path();
+  std::vector<Pattern> patterns = load_patterns(shipped, folder);
+  learn(patterns, SessionStore(folder));
+  return patterns;
+}
+
+// Tried before untried; among the tried by what they brought; among the untried by what they promise.
+bool before(const Pattern& a, const Pattern& b) {
+  const auto rank = [](const Pattern& p) {
+    const double gain = p.evidence.median_gain.value_or(p.expected_gain.value_or(0));
+    return std::tuple(p.evidence.tries > 0, p.evidence.median_gain.has_value(), gain, p.evidence.tries);
+  };
+  return rank(a) > rank(b);
+}
+
+json pattern_json(const Pattern& p) {
+  json record{{"pattern", p.name},
+              {"title", p.title},
+              {"rule", p.rule},
+              {"fix", p.fix},
+              {"source", p.source},
+              {"own", p.own},
+              {"evidence",
+               {{"tries", p.evidence.tries}, {"kept", p.evidence.kept}, {"failures", p.evidence.failures}}}};
+  if (p.evidence.median_gain) record["evidence"]["median_gain"] = *p.evidence.median_gain;
+  if (!p.phase.empty()) record["phase"] = p.phase;
+  if (!p.cost.empty()) record["cost"] = p.cost;
+  if (p.expected_gain) record["expected_gain"] = *p.expected_gain;
+  if (!p.bottlenecks.empty()) record["bottlenecks"] = p.bottlenecks;
+  for (const Condition& condition : p.conditions) record["when"].push_back(condition.text());
+  return record;
+}
+
+ExitCode list(const PatternArguments& arguments) {
+  std::vector<Pattern> patterns = library(arguments.common.project);
+  std::stable_sort(patterns.begin(), patterns.end(), before);
+  if (arguments.common.json) {
+    json records = json::array();
+    for (const Pattern& pattern : patterns) records.push_back(pattern_json(pattern));
+    print_json("patterns", {{"patterns", records}});
+    return ExitCode::ok;
+  }
+  std::string text = fmt::format("{:<30} {:>5} {:>5} {:>6} {:>8} {:>8}  {}\n", "pattern", "tries", "kept",
+                                 "failed", "median", "promise", "what");
+  for (const Pattern& p : patterns) {
+    text +=
+        fmt::format("{:<30} {:>5} {:>5} {:>6} {:>8} {:>8}  {}\n", p.name, p.evidence.tries, p.evidence.kept,
+                    p.evidence.failures, p.evidence.median_gain ? show_factor(*p.evidence.median_gain) : "-",
+                    p.expected_gain ? show_factor(*p.expected_gain) : "-", p.title);
+  }
+  std::fputs(text.c_str(), stdout);
+  return ExitCode::ok;
+}
+
+ExitCode match_session(const PatternArguments& arguments) {
+  const Project project = read_project(arguments.common.project);
+  const SessionStore store(project.directory);
+  const SessionView view = load_session(store.find(arguments.session));
+  if (view.diagnosis_records.empty()) {
+    throw Error(ErrorCode::invalid, "session " + view.id + " has no diagnosis", "dent profile makes one");
+  }
+  const std::vector<Pattern> patterns = library(project.directory.string());
+  json records = json::array();
+  std::string text;
+  for (const json& diagnosis : view.diagnosis_records) {
+    const auto matches = match(patterns, situation_of(diagnosis));
+    records.push_back({{"shape", diagnosis.at("shape")},
+                       {"bottleneck", diagnosis.value("bottleneck", "")},
+                       {"patterns", to_json(matches)}});
+    text +=
+        fmt::format("{}: {}\n", diagnosis.at("shape").get<std::string>(), view_diagnosis(diagnosis).headline);
+    if (matches.empty())
+      text += "  no pattern speaks to that; dent patterns add records one when you know better\n";
+    for (const PatternMatch& m : matches) {
+      text += fmt::format("  {:>7}  {:<24} {}\n           {:<24} because {}\n", show_factor(m.expected_gain),
+                          m.pattern->name, m.pattern->fix, "", m.why);
+    }
+  }
+  if (arguments.common.json) {
+    print_json("patterns match", {{"session", view.id}, {"matches", records}});
+  } else {
+    std::fputs(text.c_str(), stdout);
+  }
+  return ExitCode::ok;
+}
+
+ExitCode add_lesson(const PatternArguments& arguments) {
+  const Project project = read_project(arguments.common.project);
+  const auto file = write_pattern(project.directory, arguments.lesson);
+  if (arguments.common.json) {
+    print_json("patterns add", {{"file", file.string()}});
+  } else {
+    std::fputs((file.string() + "\n").c_str(), stdout);
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_patterns(CLI::App& app, Chosen& chosen) {
+  auto arguments = std::make_shared<PatternArguments>();
+  CLI::App* command = app.add_subcommand("patterns", "The pattern library, ranked by what was measured here");
+  add_common(*command, arguments->common);
+  set_example(
+      *command,
+      "  dent patterns\n  dent patterns match latest\n  dent patterns add --title ... --rule ... --fix ...");
+  const auto choose = [&chosen, arguments](CLI::App* which, ExitCode (*action)(const PatternArguments&)) {
+    which->final_callback(
+        [&chosen, arguments, action] { chosen.action = [=] { return action(*arguments); }; });
+  };
+  command->callback([&chosen, arguments, command] {
+    if (command->get_subcommands().empty()) chosen.action = [=] { return list(*arguments); };
+  });
+
+  CLI::App* matching = command->add_subcommand("match", "Which patterns speak to a session's diagnosis");
+  add_common(*matching, arguments->common);
+  matching->add_option("session", arguments->session, "Its id, the beginning of it, or \"latest\"")
+      ->capture_default_str();
+  choose(matching, match_session);
+
+  CLI::App* adding = command->add_subcommand("add", "Record a lesson in the project's patterns/ folder");
+  add_common(*adding, arguments->common);
+  Lesson& lesson = arguments->lesson;
+  adding->add_option("--title", lesson.title, "One line; also the file's name")->required();
+  adding->add_option("--rule", lesson.rule, "What is to be kept in mind")->required();
+  adding->add_option("--fix", lesson.fix, "What to do")->required();
+  adding->add_option("--bottleneck", lesson.bottlenecks,
+                     "Against which bottleneck (may be given several times)");
+  adding->add_option("--when", lesson.conditions, "A condition on quantities, such as \"ctas < sms\"");
+  adding->add_option("--phase", lesson.phase, "parallelism, tensor cores, memory, compute, tuning");
+  adding->add_option("--tunable", lesson.tunable, "The tunable that is this fix");
+  adding->add_option("--change", lesson.change, "What to do with it: up, down, any, or a value");
+  adding->add_option("--variant", lesson.variant, "The variant that is this fix");
+  adding->add_option("--gain", lesson.expected_gain, "What it should bring, such as 1.2");
+  adding->add_option("--cost", lesson.cost, "What it takes");
+  adding->add_option("--source", lesson.source, "Where the lesson is from");
+  choose(adding, add_lesson);
+}
+
+}  // namespace dent::cli
