@@ -33,6 +33,10 @@ endif()
 # registers and spills is kept beside each object, and scripts/kernel-resources turns all of them into a table.
 function(flashmoe_cuda_sources target)
   target_sources(${target} PRIVATE ${ARGN})
+  # Kernels take longest: each file for itself, on a core of its own (CMake from 3.31 on would join them).
+  set(cuda ${ARGN})
+  list(FILTER cuda INCLUDE REGEX "[.]cu$")
+  set_source_files_properties(${cuda} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(options -Xptxas=-v -lineinfo --expt-relaxed-constexpr -Werror=all-warnings)
   foreach(arch IN LISTS FLASHMOE_CUDA_ARCHITECTURES)
     list(APPEND options -gencode=arch=compute_${arch},code=sm_${arch})

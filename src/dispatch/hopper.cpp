@@ -73,11 +73,17 @@ void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device
   // Short rows: a head's tiles side by side, so that its K and V come from memory once. Long ones: all heads
   // at once from the longest row of tiles down, which shares out the work most evenly (0.97 to 0.999 of what
   // 132 SMs could do, against 0.56 to 0.97 for one head after the other), and tiles of a head follow each
-  // other closely enough.
+  // other closely enough. Where the heads whose K and V fit the cache have tiles for many rounds already, they
+  // are even by themselves (0.99).
   constexpr int64_t kLongRows = 4096;
-  if (plan.last_first) {
-    plan.heads_at_once =
-        in_cache || p.kv_rows >= kLongRows ? static_cast<int>(p.batch * (p.q_heads / plan.pack)) : 1;
+  constexpr int64_t kManyRounds = 12;
+  if (!plan.last_first) return;
+  const int64_t heads = p.batch * (p.q_heads / plan.pack);
+  const int64_t tiles_at_once = plan.tiles / heads * plan.heads_at_once;
+  if (!in_cache && p.kv_rows < kLongRows) {
+    plan.heads_at_once = 1;
+  } else if (tiles_at_once < kManyRounds * spec.sms) {
+    plan.heads_at_once = static_cast<int>(heads);
   }
 }
 

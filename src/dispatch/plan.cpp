@@ -237,8 +237,9 @@ struct DecodeCut {
 // Clusters of a configuration that run at the same time. A cluster's blocks lie in one group of SMs, and
 // those groups are no multiples of a cluster: what is left over in them is counted as one cluster.
 int64_t clusters_at_once(const kernels::decode::Tuning& t, const device::Spec& spec) {
-  const int64_t blocks =
-      device::blocks_per_sm(spec, t.threads(), 65536 / (t.threads() * t.blocks_per_sm), t.smem_bytes());
+  // The most registers that let so many blocks run: threads get them in steps of 8, and no more than 255.
+  const int registers = std::min(255, 65536 / (t.threads() * t.blocks_per_sm) / 8 * 8);
+  const int64_t blocks = device::blocks_per_sm(spec, t.threads(), registers, t.smem_bytes());
   const int64_t per_sm = std::min<int64_t>(blocks, t.blocks_per_sm);
   return per_sm * (t.cluster == 1 ? spec.sms : spec.sms / t.cluster - 1);
 }

@@ -131,6 +131,17 @@ TEST(Plan, FewRowsAndManyKeysAreSplitUntilTheGpuIsBusy) {
   EXPECT_EQ(plan_forward(problem(16, 32, 4096, 4096, 128), true, gpu).num_splits, 1);
 }
 
+// A block of 128 threads may have no more than 255 registers a thread, though an SM has 512 for each.
+TEST(Plan, DecodeOfAThousandKeysTakesTheSmallestBlocksOfALargeCluster) {
+  ForwardProblem p = problem(1, 32, 1, 1024, 128);
+  p.kv_heads = 8;
+  const auto plan = plan_forward(p, true, device::find("H200"));
+  EXPECT_EQ(plan.kernel, ForwardKernel::decode_forward);
+  EXPECT_EQ(plan.cluster, 8);
+  EXPECT_EQ(plan.threads, 128);
+  EXPECT_EQ(plan.num_splits, 1);
+}
+
 TEST(Plan, DecodeSharesKeysByClustersFirstAndSplitsWhenThatIsNotEnough) {
   const auto decode = [](int64_t batch, int64_t kv_heads, int64_t keys, const char* gpu) {
     ForwardProblem p = problem(batch, 4 * kv_heads, 1, keys, 128);
@@ -198,6 +209,17 @@ double evenness(const ForwardPlan& plan, const ForwardProblem& p, int sms) {
   }
   const double sum = std::accumulate(work.begin(), work.end(), 0.0);
   return sum / sms / *std::max_element(work.begin(), work.end());
+}
+
+// K and V of one head at a time stay in the cache where that is enough work for all.
+TEST(Plan, HopperKeepsALongHeadInTheCache) {
+  ForwardProblem p = problem(1, 64, 32768, 32768, 128);
+  p.kv_heads = 8;
+  p.mask = Mask::causal;
+  const auto& gpu = device::find("H200");
+  const auto plan = plan_forward(p, true, gpu);
+  EXPECT_EQ(plan.heads_at_once, 8);
+  EXPECT_GE(evenness(plan, p, gpu.sms), 0.98);
 }
 
 TEST(Plan, HopperSharesOutCausalWorkEvenly) {

@@ -116,8 +116,8 @@ TEST(GpuForward, HopperGoesFromTileToTile) {
   for (int tuning = 0; tuning < kernels::hopper_forward::kNumTunings; ++tuning) {
     const kernels::hopper_forward::Tuning& t = kernels::hopper_forward::kTunings[tuning];
     for (int64_t keys : {t.tile_kv, 2 * t.tile_kv + 9}) {
-      EXPECT_RUNS_ON_GPU({.q_heads = 160,
-                          .kv_heads = 80,
+      EXPECT_RUNS_ON_GPU({.q_heads = 70,
+                          .kv_heads = 35,
                           .q_rows = t.tile_q() + 2,
                           .kv_rows = keys,
                           .head_dim = t.head_dim,
@@ -199,7 +199,7 @@ TEST(GpuForward, RepeatsAreBitExact) {
     gpu.launch(choice);
     ASSERT_EQ(gpu.download(), "");
     const auto first = problem.output_bytes();
-    for (int i = 0; i < 50; ++i) {
+    for (int i = 0; i < 15; ++i) {
       gpu.poison_outputs();
       gpu.launch(choice);
       ASSERT_EQ(gpu.download(), "");

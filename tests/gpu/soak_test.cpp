@@ -44,7 +44,7 @@ SoakCase draw(std::mt19937_64& random) {
     c.shape.q_rows = between(1, 40);
     c.shape.kv_rows = between(1, 200);
   }
-  while (c.shape.batch * c.shape.q_heads * c.shape.q_rows * c.shape.kv_rows > 1'000'000) {
+  while (c.shape.batch * c.shape.q_heads * c.shape.q_rows * c.shape.kv_rows > 100'000) {
     (c.shape.q_rows > c.shape.kv_rows ? c.shape.q_rows : c.shape.kv_rows) /= 2;
   }
   return c;

@@ -252,8 +252,63 @@ TEST(Optimize, AVariantIsARungAndTheTargetEndsIt) {
   EXPECT_EQ(ran.json().at("choice").at("variant"), "lean");
   EXPECT_NE(ran.json().at("reason").get<std::string>().find("target reached"), std::string::npos) << ran.out;
   EXPECT_FALSE(fs::exists(project.folder() / ".git"));
-  const auto missed = project.dent({"optimize", "-q", "--json", "--target", "1000"}, 300);
-  EXPECT_EQ(missed.code, 13) << missed.out << missed.err;
+}
+
+// A program as the proposer: it meddles with the baseline, edits what it does not declare, breaks the kernel,
+// and then has a good idea.
+TEST(Optimize, APatchIsKeptWhenItIsProvedAndRefusedWhenItReachesTooFar) {
+  const Repository project("[optimize]\ncommand = \"sh propose.sh\"\nfiles = [\"*.cpp\"]\n");
+  std::string manifest = project.read("dent.toml");
+  manifest.replace(manifest.find("flags = [\"-O1\"]"), 15,
+                   "flags = [\"-O1\", \"-DSPIN=64\", \"-DBROKEN=0\"]");
+  manifest.replace(manifest.find("[baseline.slow]\nsources = [\"kernel.cpp\"]"), 40,
+                   "[baseline.slow]\nsources = [\"slow.cpp\"]");
+  project.write("dent.toml", manifest);
+  project.write("slow.cpp", kKernel);
+  project.write(
+      "propose.sh",
+      "say() { echo \"{\\\"bottleneck\\\": \\\"idle work\\\", \\\"change\\\": \\\"$1\\\", \\\"expected\\\": "
+      "\\\"faster\\\", "
+      "\\\"files\\\": [\\\"$2\\\"], \\\"usd\\\": 0.25}\"; }\n"
+      "case $(grep -o '\"iteration\": *[0-9]*' \"$DENT_BRIEF\" | grep -o '[0-9]*' | sort -n | tail -1) in\n"
+      "  1) sed -i s/64/640/ slow.cpp; say 'a slower baseline' slow.cpp ;;\n"
+      "  2) sed -i s/64/1/ kernel.cpp; echo // >> other.cpp; say 'undeclared' kernel.cpp ;;\n"
+      "  3) sed -i 's/2 \\* x/3 * x/' kernel.cpp; say 'wrong' kernel.cpp ;;\n"
+      "  4) sed -i s/64/1/ kernel.cpp; say 'less idle work' kernel.cpp ;;\n"
+      "  *) echo '{\"done\": true}' ;;\n"
+      "esac\n");
+  project.make_dirty();
+  const auto before = project.everything();
+  const auto ran = project.dent({"optimize", "-q", "--json"}, 300);
+  ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_EQ(project.changes_since(before), "");
+  const LoopState state = state_of(project.records());
+  std::string outcomes;
+  for (const Iteration& i : state.iterations) outcomes += i.outcome->stage + ": " + i.outcome->reason + "\n";
+  ASSERT_GE(state.iterations.size(), 4U) << outcomes;
+  EXPECT_EQ(state.iterations[0].outcome->stage, "refused") << state.iterations[0].outcome->reason;
+  EXPECT_EQ(state.iterations[1].outcome->stage, "refused") << state.iterations[1].outcome->reason;
+  EXPECT_EQ(state.iterations[2].outcome->stage, "correctness") << state.iterations[2].outcome->reason;
+  EXPECT_TRUE(state.iterations[3].outcome->kept) << state.iterations[3].outcome->reason;
+  EXPECT_NE(project.git({"show", state.branch + ":kernel.cpp"}).find("SPIN * 1;"), std::string::npos);
+  EXPECT_NE(project.git({"log", "-1", "--format=%B", state.branch}).find("Bottleneck: idle work"),
+            std::string::npos);
+  EXPECT_DOUBLE_EQ(ran.json().at("cost").at("usd").at("agent").get<double>(), 1.0);
+  const auto cost = project.dent({"cost", "latest", "--json"});
+  EXPECT_EQ(cost.json().at("sessions").at(0).at("iterations"), state.done()) << cost.out << cost.err;
+}
+
+TEST(Optimize, ABudgetEndsItCleanlyAndMoreOfItGoesOn) {
+  const Repository project(kTunables + "[optimize]\ntarget = 1000\n[budget]\nminutes = 0.001\n");
+  const auto spent = project.dent({"optimize", "-q", "--json"}, 120);
+  EXPECT_EQ(spent.code, 11) << spent.out << spent.err;
+  std::string manifest = project.read("dent.toml");
+  manifest.replace(manifest.find("0.001"), 5, "5");
+  project.write("dent.toml", manifest);
+  const auto more = project.dent({"optimize", "-q", "--json", "--resume"}, 200);
+  EXPECT_EQ(more.code, 13) << more.out << more.err;  // no more ideas, which is another end
+  EXPECT_EQ(more.json().at("session"), spent.json().at("session"));
+  EXPECT_EQ(more.json().at("choice").at("tunables").at("SPIN"), "1");
 }
 
 TEST(Optimize, WithNothingToTryItSaysWhatAManifestNeeds) {

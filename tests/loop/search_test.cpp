@@ -8,6 +8,8 @@
 #include <random>
 
 #include "error.h"
+#include "loop/patterns.h"
+#include "loop/prune.h"
 #include "loop/surrogate.h"
 #include "loop/variants.h"
 #include "project/choice.h"
@@ -23,6 +25,11 @@ const std::string kManifest =
     "[baseline.b]\nsources = [\"b.cpp\"]\nentry = \"f\"\n"
     "[operator]\nname = \"op\"\ninputs.x = { shape = [\"n\"] }\noutputs.y = { shape = [\"n\"] }\n"
     "reference = { source = \"r.cpp\", entry = \"f\" }\n";
+
+const std::string kLadder =
+    "[[variants]]\nname = \"split\"\nphase = \"parallelism\"\n"
+    "[[variants]]\nname = \"vector\"\nphase = \"compute\"\nsources = [\"v.cpp\"]\n"
+    "[[variants]]\nname = \"wide\"\nphase = \"parallelism\"\n";
 
 Project project_with(const std::string& more) { return parse_project(kManifest + more, "/nowhere"); }
 
@@ -98,8 +105,8 @@ TEST(Search, IsBetterThanRandomAtTheSameBudget) {
 
 TEST(Search, TriesNothingThatBreaksAConstraintOrCantRun) {
   const Project project = project_with(kSpace + "[optimize]\nconstraints = [\"A*B <= 64\"]\n");
-  SearchProposer search([](const Project& p, const Choice& c) {
-    return number(p, c, "C") == 4 ? std::string("too many registers") : std::string();
+  SearchProposer search([](const Brief& brief, const Choice& c) {
+    return number(*brief.project, c, "C") == 4 ? std::string("too many registers") : std::string();
   });
   climb(project, search, 60, [&](const Choice& choice) {
     EXPECT_LE(number(project, choice, "A") * number(project, choice, "B"), 64);
@@ -131,6 +138,50 @@ TEST(Search, AChoiceThatFailsIsNotTriedAgain) {
   EXPECT_FALSE(seen.empty());
 }
 
+// A block that does not fit, and one whose grid leaves the chip idle beyond what the incumbent takes.
+TEST(Search, ForeseesWhatCantRunAndWhatCantWin) {
+  const Project project = parse_project(
+      "version = 1\nshapes = [{ name = \"medium\", S = 4096, H = 16 }]\n"
+      "[kernel]\nsources = [\"k.cu\"]\nentry = \"f\"\n"
+      "launch = { grid = \"ceil(S/ROWS)\", block = \"128\", smem = \"ROWS*1024\", gpu = \"H200\" }\n"
+      "[baseline.b]\nsources = [\"b.cu\"]\nentry = \"f\"\n"
+      "[operator]\nkind = \"attention.forward\"\ndtype = \"fp16\"\n"
+      "[tunables]\nROWS = { values = [16, 64, 128, 512], start = 64 }\n",
+      "/nowhere");
+  Brief brief;
+  brief.project = &project;
+  const auto rows = [](const char* value) { return Choice{"", {{"ROWS", value}}}; };
+  EXPECT_NE(foreseen_failure(brief, rows("512")).find("shared memory"), std::string::npos)
+      << foreseen_failure(brief, rows("512"));
+  EXPECT_EQ(foreseen_failure(brief, rows("16")), "");
+  brief.shapes = {{project.shapes.front(), 1e9, 1.0}};  // an incumbent that nothing can beat
+  EXPECT_NE(foreseen_failure(brief, rows("16")).find("at least"), std::string::npos);
+}
+
+TEST(Patterns, TakeTheVariantOrTheTunableThatIsTheirFix) {
+  const Project project = project_with(kLadder + "[tunables]\nKV_SPLITS = [1, 2, 4]\n");
+  Brief brief;
+  brief.project = &project;
+  brief.diagnosis = {{"says", "2 CTAs on 132 SMs"}};
+  brief.patterns = nlohmann::json::parse(R"([
+    {"pattern": "unknown-here", "title": "t", "variants": ["nowhere"], "tunable": {"names": ["none"], "change": "up"}},
+    {"pattern": "kv-split", "title": "split", "phase": "parallelism", "expected_gain": 2.0,
+     "variants": ["Split"], "tunable": {"names": ["kv-splits"], "change": "up"}}])");
+  PatternsProposer proposer;
+  std::vector<std::string> order;
+  while (const auto proposal = proposer.propose(brief)) {
+    EXPECT_EQ(proposal->pattern, "kv-split");
+    EXPECT_EQ(proposal->hypothesis.bottleneck, "2 CTAs on 132 SMs");
+    order.push_back(proposal->variant ? *proposal->variant : proposal->assignment->value);
+    ASSERT_LE(order.size(), 3U);
+    Outcome outcome;
+    outcome.kept = order.size() == 1;
+    brief.history.push_back({1, *proposal, outcome, applied(*proposal, brief.incumbent)});
+    if (outcome.kept) brief.incumbent = applied(*proposal, brief.incumbent);
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"split", "2", "4"}));  // two losses in a row wear it out
+}
+
 TEST(Surrogate, PassesThroughWhatWasMeasuredAndIsUnsureFarAway) {
   const Surrogate model({{0.0}, {0.5}}, std::vector<double>{0.0, 0.3}, {true});
   EXPECT_NEAR(model.predict({0.5}).mean, 0.3, 0.02);
@@ -138,11 +189,6 @@ TEST(Surrogate, PassesThroughWhatWasMeasuredAndIsUnsureFarAway) {
   EXPECT_GT(model.predict({1.0}).deviation, model.predict({0.25}).deviation);
   EXPECT_GT(expected_improvement({0.3, 0.1}, 0.2), expected_improvement({0.3, 0.1}, 0.4));
 }
-
-const std::string kLadder =
-    "[[variants]]\nname = \"split\"\nphase = \"parallelism\"\n"
-    "[[variants]]\nname = \"vector\"\nphase = \"compute\"\nsources = [\"v.cpp\"]\n"
-    "[[variants]]\nname = \"wide\"\nphase = \"parallelism\"\n";
 
 TEST(Variants, AreTriedOnceEachInTheOrderOfAttack) {
   const Project project = project_with(kLadder);

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ledger/sampling_records.h"
-#include "loop/cost.h"
+#include "loop/budget.h"
 #include "loop/held_out.h"
 #include "project/manifest.h"
 
@@ -96,7 +96,7 @@ TEST(LoopState, GainsMultiplyUntilTheBaselineIsMeasuredAgain) {
   EXPECT_DOUBLE_EQ(state.speedup(), 1.55);
   EXPECT_TRUE(state.measured());
   EXPECT_EQ(state.shapes({{"tiny", {}}}).front().incumbent_ns, 125);
-  records.standing(kWinnerStep, 1.52);
+  records.standing("winner/003/performance", 1.52);
   state = state_of(records.all());
   EXPECT_DOUBLE_EQ(state.speedup(), 1.52);
   EXPECT_DOUBLE_EQ(state.iterations.back().speedup, 1.55);
@@ -138,7 +138,7 @@ TEST(Cost, TheBudgetNearestItsEndIsNamed) {
   EXPECT_FALSE(left_of({}, cost, {}).seconds);
 }
 
-Project project_of(const std::string& shapes, const std::string& more = {}) {
+Project shaped(const std::string& shapes, const std::string& more = {}) {
   return parse_project("version = 1\nshapes = " + shapes +
                            "\n[kernel]\nsources = [\"k.cpp\"]\nentry = \"f\"\n"
                            "[baseline.b]\nsources = [\"b.cpp\"]\nentry = \"f\"\n"
@@ -150,7 +150,7 @@ Project project_of(const std::string& shapes, const std::string& more = {}) {
 }
 
 TEST(HeldOut, ShapesLieBetweenThoseOfTheManifestAndKeepTheirDivisor) {
-  const Project project = project_of(
+  const Project project = shaped(
       "[{ name = \"a\", S = 32, D = 64 }, { name = \"b\", S = 128, D = 64 }, { name = \"c\", S = 512, D = 64 "
       "}]");
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
@@ -168,10 +168,9 @@ TEST(HeldOut, ShapesLieBetweenThoseOfTheManifestAndKeepTheirDivisor) {
 }
 
 TEST(HeldOut, ASingleShapeHasNothingBetweenAndTheManifestHasTheLastWord) {
-  EXPECT_TRUE(held_out_shapes(project_of("[{ name = \"a\", S = 32, D = 64 }]"), 1).empty());
-  const Project project =
-      project_of("[{ name = \"a\", S = 32, D = 64 }]",
-                   "[optimize]\nheld_out_shapes = [{ name = \"odd\", S = 77, D = 64 }]\n");
+  EXPECT_TRUE(held_out_shapes(shaped("[{ name = \"a\", S = 32, D = 64 }]"), 1).empty());
+  const Project project = shaped("[{ name = \"a\", S = 32, D = 64 }]",
+                                 "[optimize]\nheld_out_shapes = [{ name = \"odd\", S = 77, D = 64 }]\n");
   ASSERT_EQ(held_out_shapes(project, 1).size(), 1U);
   EXPECT_EQ(held_out_shapes(project, 1).front().name, "odd");
 }

@@ -102,6 +102,17 @@ TEST(Manifest, DescribesAnOperatorThatNobodyKnows) {
   EXPECT_EQ(problem.flops, 5.0 * 64 * 4096);
 }
 
+TEST(Manifest, TheFirstRungReadsTheTunablesThatItNames) {
+  const std::string tunables = "[tunables]\nROWS = [64, 32]\nWARPS = [1, 2]\n[operator]";
+  const std::string all = replaced(kMinimal, "[operator]", tunables);
+  EXPECT_EQ(parse(all).kernel.defines.size(), 2U);
+  const Project project = parse(replaced(all, "entry =", "tunables = [\"ROWS\"]\nentry ="));
+  ASSERT_EQ(project.kernel.defines.size(), 1U);
+  EXPECT_EQ(project.kernel.defines[0], std::pair(std::string("ROWS"), std::string("64")));
+  expect_mentions(error_of(replaced(all, "entry =", "tunables = [\"COLUMNS\"]\nentry =")),
+                  {"kernel.tunables", "\"COLUMNS\" is not in [tunables]"});
+}
+
 TEST(Manifest, EveryTemplateIsAValidOne) {
   for (const char* kind : {"attention", "custom"}) {
     for (const char* language : {"cpp", "cuda"}) {

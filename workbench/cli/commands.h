@@ -9,6 +9,7 @@ namespace dent::cli {
 void add_run(CLI::App& app, Chosen& chosen);           // run, resume
 void add_single_gates(CLI::App& app, Chosen& chosen);  // preflight, build, check, bench, sanitize
 void add_optimize(CLI::App& app, Chosen& chosen);
+void add_cost(CLI::App& app, Chosen& chosen);
 void add_log(CLI::App& app, Chosen& chosen);
 void add_show(CLI::App& app, Chosen& chosen);
 void add_compare(CLI::App& app, Chosen& chosen);

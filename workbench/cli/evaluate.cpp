@@ -16,6 +16,7 @@
 #include "loop/loop.h"
 #include "project/choice.h"
 #include "project/manifest.h"
+#include "report/write_reports.h"
 
 namespace dent::cli {
 namespace {
@@ -114,11 +115,13 @@ ExitCode evaluate(const EvaluateArguments& arguments) {
     document["commit"] = loop.state().incumbent_commit();
     document["choice"] = to_json(loop.state().incumbent());
     code = outcome.kept                   ? ExitCode::ok
+           : outcome.stage == "refused"   ? ExitCode::usage
            : outcome.cause == Cause::none ? ExitCode::slower
                                           : exit_code(outcome.cause);
     text = fmt::format("{} at {}: {}\nto go on from here: dent evaluate --session {} ...\n",
                        outcome.kept ? "kept" : "dropped", outcome.stage, outcome.reason, folder.id);
   }
+  write_reports(store, folder);  // of where the session stands
   document["exit_code"] = static_cast<int>(code);
   if (arguments.common.json)
     print_json("evaluate", std::move(document));

@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   cli::add_run(app, chosen);
   cli::add_single_gates(app, chosen);
   cli::add_optimize(app, chosen);
+  cli::add_cost(app, chosen);
   cli::add_log(app, chosen);
   cli::add_show(app, chosen);
   cli::add_compare(app, chosen);

@@ -43,7 +43,7 @@ GateResult BuildGate::run(const Kernel& kernel, const Progress& progress) {
 
   GateResult result;
   Foresight foreseen;
-  if (built.ok) foreseen = foresee(project, workshop_.problems(), kernels);
+  if (built.ok) foreseen = foresee(kernel, workshop_.problems(), kernels);
   const std::string beyond = beyond_limits(kernels);
   if (!built.ok) {
     const bool late = built.how == Ending::Kind::timed_out;

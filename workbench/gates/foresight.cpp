@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "error.h"
 #include "predict/gpus.h"
@@ -113,11 +114,18 @@ Forecast by_flashmoe(const Problem& problem, const device::Spec& gpu) {
 
 }  // namespace
 
-Foresight foresee(const Project& project, const std::vector<Problem>& problems,
+Foresight foresee(const Kernel& kernel_asked, std::vector<Problem> problems,
                   const std::vector<KernelResources>& kernels) {
   Foresight found;
-  const LaunchRule& launch = project.kernel.launch;
-  if (project.kernel.device != DeviceKind::cuda || (!launch.is_given() && kernels.empty())) return found;
+  const LaunchRule& launch = kernel_asked.launch;
+  if (kernel_asked.device != DeviceKind::cuda || (!launch.is_given() && kernels.empty())) return found;
+  for (Problem& problem : problems) {
+    for (const auto& [name, value] : kernel_asked.defines) {
+      char* end = nullptr;
+      const double number = std::strtod(value.c_str(), &end);
+      if (end != value.c_str() && *end == '\0') problem.numbers.emplace(name, number);
+    }
+  }
   const auto gpu = gpu_of(launch);
   if (!gpu) return found;
   for (const KernelResources& kernel : kernels) {

@@ -22,7 +22,8 @@ struct Foresight {
 };
 
 // Throws Error when an expression of the manifest is wrong, or its GPU is not known.
-Foresight foresee(const Project& project, const std::vector<Problem>& problems,
+// Expressions may name the kernel's tunables too.
+Foresight foresee(const Kernel& kernel, std::vector<Problem> problems,
                   const std::vector<KernelResources>& kernels);
 
 }  // namespace dent

@@ -41,14 +41,17 @@ class Loop::Inside {
   Outcome attempt(const Iteration& iteration, std::string& tree);
   void conclude(const Iteration& iteration, Outcome outcome, const std::string& tree, double elapsed_s);
   void keep(const Iteration& iteration, const std::string& commit);
+  void diagnose();  // the incumbent; a profiler that fails stops nothing
+  void book_pattern(const Iteration& iteration, const Outcome& outcome);
   void check_target();
   void warn_of_budget();
   std::filesystem::path patch_file(int iteration) const;
 
   // winner.cpp
   bool validate();
-  bool validate_held_out(const Kernel& winner, const Kernel& start);
+  bool validate_held_out(const std::string& prefix, const Kernel& winner, const Kernel& start);
   bool require(const GateResult& result);
+  bool may_go_on() const;  // it had ended for want of budget, and now has more
   SessionEnd verdict();
 
   void append(std::string_view kind, nlohmann::json data);  // and brings the state up to date

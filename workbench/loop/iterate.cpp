@@ -7,9 +7,12 @@
 #include <iterator>
 
 #include "error.h"
+#include "gates/profile.h"
 #include "ledger/durable_file.h"
+#include "loop/budget.h"
 #include "loop/harness.h"
 #include "loop/inside.h"
+#include "patterns/evidence.h"
 #include "project/choice.h"
 
 namespace dent {
@@ -17,11 +20,19 @@ namespace {
 
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
+constexpr double kDiagnosisSeconds = 120;
 
 std::string what_is_tried(const Proposal& proposal) {
   if (proposal.assignment) return proposal.assignment->tunable + "=" + proposal.assignment->value;
   if (proposal.variant) return "variant " + *proposal.variant;
   return proposal.hypothesis.change.substr(0, proposal.hypothesis.change.find('\n'));
+}
+
+// Where the diagnosis points; without one the order of attack holds from its beginning.
+Phase phase_of(const json& diagnosis) {
+  const std::string phase = diagnosis.value("phase", "");
+  if (phase.empty() || diagnosis.value("bottleneck", "").empty()) return Phase::parallelism;
+  return parse_phase(phase);
 }
 
 std::string commit_message(const Iteration& iteration, const Outcome& outcome) {
@@ -58,6 +69,12 @@ Brief Loop::Inside::brief() {
     if (iteration.outcome) {
       brief.history.push_back({iteration.number, iteration.proposal, *iteration.outcome, iteration.choice});
     }
+  }
+  if (!state_.diagnosis.is_null()) {
+    brief.diagnosis = state_.diagnosis;
+    brief.patterns = state_.diagnosis.value("patterns", json::array());
+    brief.diagnosis.erase("patterns");
+    brief.phase = phase_of(state_.diagnosis);
   }
   brief.allowed_files = allowed_files(project_);
   brief.protected_files = protected_files(project_);
@@ -110,6 +127,7 @@ Outcome Loop::Inside::evaluate(const Proposal& proposal) {
   steps_.end(step, shown, elapsed);
   if (outcome.kept) check_target();
   warn_of_budget();
+  if (outcome.kept && over().empty()) diagnose();
   return outcome;
 }
 
@@ -167,6 +185,7 @@ void Loop::Inside::conclude(const Iteration& iteration, Outcome outcome, const s
     record["commit"] = commit;
   }
   append("outcome", std::move(record));
+  book_pattern(iteration, outcome);
   if (outcome.kept) {
     keep(iteration, commit);
   } else {
@@ -182,6 +201,46 @@ void Loop::Inside::keep(const Iteration& iteration, const std::string& commit) {
   repository_->move_branch(state_.branch, iteration.parent, commit);
   incumbent_->reset(commit);
   incumbent_kernel_ = kernel_in(*incumbent_, state_.incumbent(), fmt::format("{:03}", iteration.number));
+}
+
+// The shape that stands worst against the baseline shows what holds the kernel back.
+void Loop::Inside::diagnose() {
+  std::size_t worst = workshop_.problems().size() - 1;
+  double least = 0;
+  const auto shapes = state_.shapes(project_.shapes);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const double ratio = shapes[i].incumbent_ns > 0 ? shapes[i].baseline_ns / shapes[i].incumbent_ns : 0;
+    if (ratio > 0 && (least == 0 || ratio < least)) {
+      least = ratio;
+      worst = i;
+    }
+  }
+  const Iteration* kept = state_.last_kept();
+  const std::string name = fmt::format("diagnosis/{:03}", kept != nullptr ? kept->number : 0);
+  workshop_.log_into(session_.artifacts());
+  steps_.step(name, kDiagnosisSeconds, [&](const Progress& progress) {
+    try {
+      GateResult result = ProfileGate(workshop_, store_, session_.artifacts())
+                              .run(incumbent_kernel_, workshop_.problems()[worst], secret_seed(), progress);
+      return result;
+    } catch (const KernelFailed& problem) {
+      return skipped(std::string("no diagnosis: ") + problem.what());
+    } catch (const Error& problem) {
+      return skipped(std::string("no diagnosis: ") + problem.what());
+    }
+  });
+  state_ = state_of(ledger_.records());
+}
+
+// What became of it where it was tried, for the library of patterns.
+void Loop::Inside::book_pattern(const Iteration& iteration, const Outcome& outcome) {
+  if (iteration.proposal.pattern.empty()) return;
+  Application application;
+  application.pattern = iteration.proposal.pattern;
+  application.bottleneck = state_.diagnosis.is_object() ? state_.diagnosis.value("bottleneck", "") : "";
+  application.outcome = outcome.kept ? "kept" : outcome.shapes.empty() ? "failed" : "dropped";
+  if (outcome.gain) application.gain = outcome.gain->centre;
+  append("pattern", to_json(application));
 }
 
 // The product of many gains may say that the target is reached; only a measurement says that it is.

@@ -5,11 +5,14 @@
 
 #include <chrono>
 
+#include "loop/budget.h"
 #include "loop/inside.h"
 #include "project/choice.h"
 
 namespace dent {
 namespace {
+
+const std::string kBudgetSpent = "the budget is spent: ";
 
 std::size_t planned_steps(const Project& project, const LoopOptions& options) {
   const int iterations = options.iterations.value_or(project.budget.iterations > 0 ? project.budget.iterations
@@ -73,13 +76,19 @@ std::optional<Proposal> Loop::Inside::ask(Proposer& proposer) {
   return proposal;
 }
 
+bool Loop::Inside::may_go_on() const {
+  if (state_.ended.rfind(kBudgetSpent, 0) != 0) return false;
+  const auto most = most_spent(budget(), cost(), project_.rates);
+  return !most || most->share < 1;
+}
+
 std::string Loop::Inside::over() const {
   if (stopped_.verdict == GateVerdict::fail) return stopped_.reason;
-  if (!state_.ended.empty()) return state_.ended;
+  if (!state_.ended.empty() && !may_go_on()) return state_.ended;
   if (state_.target > 0 && state_.measured() && state_.speedup() >= state_.target) return "target reached";
   if (state_.done() >= state_.most_iterations) return "as many iterations as there may be";
   if (const auto most = most_spent(budget(), cost(), project_.rates); most && most->share >= 1) {
-    return "the budget of " + most->what + " is spent";
+    return kBudgetSpent + most->what;
   }
   return {};
 }

@@ -127,7 +127,7 @@ std::optional<Proposal> SearchProposer::propose(const Brief& brief) {
       Choice choice = brief.incumbent;
       choice.tunables[tunable->name] = value;
       if (model.tried(choice) || !broken_constraint(project, choice).empty()) continue;
-      if (pruner_ && !pruner_(project, choice).empty()) continue;
+      if (pruner_ && !pruner_(brief, choice).empty()) continue;
       const Prediction prediction = surrogate.predict(model.point(choice));
       const double expected = expected_improvement(prediction, model.incumbent());
       if (!(expected > most)) continue;

@@ -15,7 +15,7 @@
 namespace dent {
 
 // Why a choice can't run or can't win, by prediction; "" when it may.
-using Pruner = std::function<std::string(const Project& project, const Choice& choice)>;
+using Pruner = std::function<std::string(const Brief& brief, const Choice& choice)>;
 
 class SearchProposer : public Proposer {
  public:

@@ -6,6 +6,8 @@
 #include "error.h"
 #include "ledger/session_store.h"
 #include "loop/command_proposer.h"
+#include "loop/patterns.h"
+#include "loop/prune.h"
 #include "loop/search.h"
 #include "loop/variants.h"
 
@@ -17,8 +19,10 @@ std::unique_ptr<Proposer> standard_proposer(const Project& project) {
     return has_work && (named.empty() || std::find(named.begin(), named.end(), name) != named.end());
   };
   std::vector<std::unique_ptr<Proposer>> own;
+  const bool has_choices = !project.variants.empty() || !project.tunables.empty();
   if (wanted("variants", !project.variants.empty())) own.push_back(std::make_unique<VariantsProposer>());
-  if (wanted("search", !project.tunables.empty())) own.push_back(std::make_unique<SearchProposer>());
+  if (wanted("search", !project.tunables.empty()))
+    own.push_back(std::make_unique<SearchProposer>(foreseen_failure));
   std::vector<std::unique_ptr<Proposer>> proposers;
   if (wanted("command", !project.optimize.command.empty())) {
     proposers.push_back(std::make_unique<CommandProposer>(
@@ -31,6 +35,9 @@ std::unique_ptr<Proposer> standard_proposer(const Project& project) {
     proposers.insert(command_last ? proposers.begin() : proposers.end(),
                      std::make_unique<ByPhase>(std::move(own)));
   }
+  // What the diagnosis points to goes before what is merely next.
+  if (wanted("patterns", has_choices))
+    proposers.insert(proposers.begin(), std::make_unique<PatternsProposer>());
   if (proposers.empty()) {
     throw Error(ErrorCode::invalid, "dent.toml gives nothing to try",
                 "[tunables] with macros and their values, [[variants]] of the kernel, or optimize.command");

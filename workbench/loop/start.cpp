@@ -46,7 +46,7 @@ void Loop::Inside::begin() {
   if (project_.kernel.device == DeviceKind::cuda) {
     peaks_ = gpu_peaks(ledger_.records().front().data.value("device_name", std::string()));
   }
-  if (!state_.ended.empty()) return;
+  if (!state_.ended.empty() && !may_go_on()) return;
   incumbent_.emplace(*repository_, worktrees() / "incumbent", state_.incumbent_commit());
   candidate_.emplace(*repository_, worktrees() / "candidate", state_.incumbent_commit());
   const Iteration* kept = state_.last_kept();
@@ -92,7 +92,8 @@ void Loop::Inside::open_loop() {
       {"choice", to_json(project_.choice)}};
   if (const double target = options_.target.value_or(project_.optimize.target); target > 0)
     record["target"] = target;
-  if (limits.minutes > 0) record["minutes"] = limits.minutes;
+  if (options_.minutes)
+    record["minutes"] = *options_.minutes;  // the manifest's may be raised before a resume
   append("loop", std::move(record));
 }
 
@@ -141,6 +142,7 @@ void Loop::Inside::start_gates() {
   }
   worker.reset();
   if (!state_.first) against_baseline("performance", incumbent_kernel_);
+  if (stopped_.verdict != GateVerdict::fail) diagnose();
 }
 
 std::optional<Standing> Loop::Inside::against_baseline(const std::string& prefix, const Kernel& kernel) {

@@ -22,6 +22,8 @@ void take_loop(LoopState& state, const json& data) {
 }
 
 void take_iteration(LoopState& state, const Record& record) {
+  state.ended.clear();  // it goes on, with a larger budget
+  state.winner.reset();
   Iteration iteration;
   iteration.number = record.data.at("iteration");
   iteration.time = record.time;
@@ -56,7 +58,7 @@ void take_standing(LoopState& state, const json& data) {
     standing.shapes.push_back(
         {shape.at("shape"), ratio_of(shape.at("ratio")), shape.at("baseline_ns"), shape.at("candidate_ns")});
   }
-  if (data.value("step", "") == kWinnerStep) {
+  if (data.value("step", "").rfind(kWinner, 0) == 0) {
     state.winner = std::move(standing);
   } else if (!state.first) {
     state.first = std::move(standing);
@@ -130,6 +132,7 @@ LoopState state_of(std::span<const Record> records) {
       if (record.kind == "iteration") take_iteration(state, record);
       if (record.kind == "outcome") take_outcome(state, record.data);
       if (record.kind == "standing") take_standing(state, record.data);
+      if (record.kind == "diagnosis") state.diagnosis = record.data;
       if (record.kind == "budget") state.warned.push_back(record.data.at("what"));
       if (record.kind == "loop_end") state.ended = record.data.at("reason");
     } catch (const json::exception& problem) {

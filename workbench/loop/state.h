@@ -13,7 +13,8 @@
 
 namespace dent {
 
-inline constexpr const char* kWinnerStep = "winner/performance";
+// Steps of the last check begin with it, then comes the iteration that won.
+inline constexpr const char* kWinner = "winner";
 
 struct Standing {  // of the incumbent against the baseline, as measured
   Ratio ratio;
@@ -46,6 +47,7 @@ struct LoopState {
   std::optional<Standing> first{};   // at the start
   std::optional<Standing> winner{};  // at the end, of what had won
   std::vector<Iteration> iterations;
+  nlohmann::json diagnosis{};       // of the incumbent; null: none yet
   std::vector<std::string> warned;  // shares of the budget that were warned of: "time 0.5"
   std::string ended{};              // why iterations ended; empty while they go on
 

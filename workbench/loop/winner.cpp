@@ -39,7 +39,7 @@ std::optional<ShapeGain> gain_in(GateResult result) {
 
 SessionEnd Loop::Inside::finish(const std::string& why) {
   workshop_.log_into(session_.artifacts());
-  if (state_.ended.empty() && stopped_.verdict != GateVerdict::fail) {
+  if ((state_.ended.empty() || may_go_on()) && stopped_.verdict != GateVerdict::fail) {
     json shapes = json::array();
     for (const Shape& shape : held_out_shapes(project_, secret_seed())) {
       shapes.push_back({{"name", shape.name}, {"sizes", shape.sizes}});
@@ -74,10 +74,11 @@ bool Loop::Inside::require(const GateResult& result) {
 bool Loop::Inside::validate() {
   const Worktree clean(*repository_, worktrees() / "winner", state_.incumbent_commit());
   const Worktree before(*repository_, worktrees() / "start", state_.base);
+  const std::string prefix = fmt::format("{}/{:03}", kWinner, state_.last_kept()->number);
   const Kernel winner = kernel_in(clean, state_.incumbent(), "winner");
   const Kernel start = kernel_in(before, state_.start, "start");
   adopt_orphans(false);
-  if (!require(steps_.step("winner/build", project_.limits.build_seconds,
+  if (!require(steps_.step(prefix + "/build", project_.limits.build_seconds,
                            [&](const Progress& p) { return BuildGate(workshop_, true).run(winner, p); }))) {
     return false;
   }
@@ -85,7 +86,7 @@ bool Loop::Inside::validate() {
   adopt_orphans(true);
   std::unique_ptr<Worker> worker;
   for (const Problem& problem : workshop_.problems()) {
-    if (!require(steps_.step("winner/correctness/" + problem.shape, project_.correctness.seconds,
+    if (!require(steps_.step(prefix + "/correctness/" + problem.shape, project_.correctness.seconds,
                              [&](const Progress& p) {
                                if (!worker) worker = workshop_.start(winner, "candidate");
                                return CorrectnessGate(workshop_, participants_.oracle())
@@ -95,17 +96,17 @@ bool Loop::Inside::validate() {
     }
   }
   worker.reset();
-  if (!require(steps_.step("winner/sanitize", project_.limits.sanitize_seconds, [&](const Progress& p) {
+  if (!require(steps_.step(prefix + "/sanitize", project_.limits.sanitize_seconds, [&](const Progress& p) {
         return SanitizeGate(workshop_).run(winner, secret_seed(), p);
       }))) {
     return false;
   }
-  if (!validate_held_out(winner, start)) return false;
+  if (!validate_held_out(prefix, winner, start)) return false;
   std::vector<ShapeGain> gains;
   std::unique_ptr<Worker> old;
   for (const Problem& problem : workshop_.problems()) {
     const GateResult measured =
-        steps_.step("winner/gain/" + problem.shape, project_.performance.seconds, [&](const Progress& p) {
+        steps_.step(prefix + "/gain/" + problem.shape, project_.performance.seconds, [&](const Progress& p) {
           if (!worker) worker = workshop_.start(winner, "candidate");
           if (!old) old = workshop_.start(start, "incumbent");
           return renamed(measure_against(stage(), *worker, *old, problem, project_.performance.alpha, p),
@@ -118,14 +119,15 @@ bool Loop::Inside::validate() {
   old.reset();
   const Judgement judgement = judge_gains(gains, {0, project_.optimize.shape_loss});
   if (!judgement.faster) {
-    return require(failed(Cause::regressed,
+    const bool slower = judgement.mean && judgement.mean->interval.high < 1;
+    return require(failed(slower ? Cause::regressed : Cause::ambiguous,
                           "the winner, built again, does not hold against the start: " + judgement.reason,
                           "its iterations are in the report; the machine may have been too busy to tell"));
   }
-  return against_baseline(kWinnerStep, winner).has_value();
+  return against_baseline(prefix + "/performance", winner).has_value();
 }
 
-bool Loop::Inside::validate_held_out(const Kernel& winner, const Kernel& start) {
+bool Loop::Inside::validate_held_out(const std::string& prefix, const Kernel& winner, const Kernel& start) {
   Project unseen = project_;
   unseen.shapes.clear();
   for (const Record& record : ledger_.records()) {
@@ -142,19 +144,20 @@ bool Loop::Inside::validate_held_out(const Kernel& winner, const Kernel& start) 
   workshop.build(start);
   std::unique_ptr<Worker> worker, old;
   for (const Problem& problem : workshop.problems()) {
-    if (!require(steps_.step(
-            "held-out/correctness/" + problem.shape, project_.correctness.seconds, [&](const Progress& p) {
-              if (!worker) worker = workshop.start(winner, "candidate");
-              return renamed(CorrectnessGate(workshop, oracle).run(*worker, problem, secret_seed(), p),
-                             "held_out_");
-            }))) {
+    if (!require(steps_.step(prefix + "/held-out/correctness/" + problem.shape, project_.correctness.seconds,
+                             [&](const Progress& p) {
+                               if (!worker) worker = workshop.start(winner, "candidate");
+                               return renamed(
+                                   CorrectnessGate(workshop, oracle).run(*worker, problem, secret_seed(), p),
+                                   "held_out_");
+                             }))) {
       return false;
     }
   }
   std::vector<ShapeGain> gains;
   for (const Problem& problem : workshop.problems()) {
-    const GateResult measured =
-        steps_.step("held-out/gain/" + problem.shape, project_.performance.seconds, [&](const Progress& p) {
+    const GateResult measured = steps_.step(
+        prefix + "/held-out/gain/" + problem.shape, project_.performance.seconds, [&](const Progress& p) {
           if (!worker) worker = workshop.start(winner, "candidate");
           if (!old) old = workshop.start(start, "incumbent");
           return renamed(measure_against(stage, *worker, *old, problem, project_.performance.alpha, p),

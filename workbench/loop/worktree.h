@@ -19,7 +19,9 @@ class Worktree {
   Worktree& operator=(const Worktree&) = delete;
 
   const std::filesystem::path& folder() const { return folder_; }
-  std::filesystem::path project() const { return folder_ / repository_.prefix(); }  // its folder in here
+  std::filesystem::path project() const {  // its folder in here, without a slash at its end
+    return repository_.prefix().empty() ? folder_ : folder_ / repository_.prefix();
+  }
   const std::string& commit() const { return commit_; }
 
   void reset(const std::string& commit);  // exactly that commit, nothing else left

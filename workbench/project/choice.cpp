@@ -53,10 +53,12 @@ std::string broken(const std::string& constraint, const Numbers& numbers) {
 
 std::vector<const Tunable*> tunables_of(const Project& project, const Choice& choice) {
   const Variant* variant = find_variant(project, choice.variant);
+  const std::vector<std::string>* read = variant != nullptr       ? &variant->tunables
+                                         : project.first_tunables ? &*project.first_tunables
+                                                                  : nullptr;
   std::vector<const Tunable*> found;
   for (const Tunable& tunable : project.tunables) {
-    if (variant == nullptr || std::find(variant->tunables.begin(), variant->tunables.end(), tunable.name) !=
-                                  variant->tunables.end()) {
+    if (read == nullptr || std::find(read->begin(), read->end(), tunable.name) != read->end()) {
       found.push_back(&tunable);
     }
   }

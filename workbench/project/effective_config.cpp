@@ -96,6 +96,7 @@ void put_loop(json& out, const Project& project) {
     if (!tunable.phase.empty()) entry["phase"] = tunable.phase;
     if (!tunable.about.empty()) entry["about"] = tunable.about;
   }
+  if (project.first_tunables) out["kernel"]["tunables"] = *project.first_tunables;
   for (const Variant& variant : project.variants) {
     json entry = of(variant.kernel);
     entry["name"] = variant.name;

@@ -69,6 +69,7 @@ Project build_project(const toml::table& toml, const std::filesystem::path& dire
   auto kernel = root.table("kernel");
   if (!kernel) root.fail("kernel", "is missing", "a table [kernel] with sources and entry, or python");
   project.kernel = project.first_rung = read_kernel(*kernel, {.name = kFirstRung});
+  if (kernel->has("tunables")) project.first_tunables = kernel->texts("tunables");
   kernel->done();
   if (auto baselines = root.table("baseline")) {
     for (const std::string& key : baselines->keys()) {

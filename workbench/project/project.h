@@ -132,6 +132,7 @@ struct Project {
   std::vector<Tunable> tunables;
   std::vector<Variant> variants;  // beyond [kernel]
   Kernel first_rung;              // [kernel] as written
+  std::optional<std::vector<std::string>> first_tunables;  // that [kernel] reads; nothing: all
   Choice choice;                  // that `kernel` is built with
   OptimizeRules optimize;
 };

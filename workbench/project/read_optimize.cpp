@@ -87,7 +87,9 @@ Variant read_variant(StrictTable& table, const Project& project) {
       if (!holds(known, name)) table.fail("tunables", fmt::format("\"{}\" is not in [tunables]", name));
     }
   }
-  variant.kernel = read_kernel(table, project.kernel);
+  Kernel base = project.kernel;
+  if (table.has("sources") || table.has("library") || table.has("python")) base.launch = {};  // other code, another launch
+  variant.kernel = read_kernel(table, std::move(base));
   if (variant.name == kFirstRung) table.fail("name", "\"kernel\" is [kernel] itself");
   if (variant.kernel.device != project.kernel.device) table.fail("device", "must be that of [kernel]");
   for (const Variant& other : project.variants) {
@@ -125,6 +127,12 @@ void read_loop_rules(StrictTable& table, Project& project) {
 void read_optimize(StrictTable& root, Project& project) {
   if (auto table = root.table("tunables")) {
     for (const std::string& key : table->keys()) project.tunables.push_back(read_tunable(*table, key));
+  }
+  for (const std::string& name : project.first_tunables.value_or(std::vector<std::string>())) {
+    const auto known = [&](const Tunable& tunable) { return tunable.name == name; };
+    if (std::none_of(project.tunables.begin(), project.tunables.end(), known)) {
+      root.fail("kernel.tunables", fmt::format("\"{}\" is not in [tunables]", name));
+    }
   }
   for (StrictTable& table : root.tables("variants")) project.variants.push_back(read_variant(table, project));
   if (auto table = root.table("optimize")) read_loop_rules(*table, project);

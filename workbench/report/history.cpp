@@ -18,7 +18,9 @@ HistoryEntry entry_of(const SessionFolder& session) {
     entry.verdict = view.verdict;
     entry.candidate = view.text("candidate");
     entry.device = view.text("device_name").empty() ? view.text("device") : view.text("device_name");
-    entry.mean = view.mean;
+    entry.mean = view.mean ? view.mean : view.climb.winner;
+    entry.cost = view.cost;
+    entry.money = view.money;
     if (view.environment.contains("git")) entry.commit = view.environment.at("git").value("commit", "");
   } catch (const Error& error) {
     const std::string text = error.what();

@@ -8,12 +8,15 @@
 
 #include "ledger/session_store.h"
 #include "measure/ratio.h"
+#include "report/cost.h"
 
 namespace dent {
 
 struct HistoryEntry {
   std::string id, started, verdict, candidate, device, commit;
   std::optional<Ratio> mean;
+  Cost cost{};
+  Money money{};
   std::string unreadable;  // why, for a session whose ledger can't be read; all else is empty then
 };
 

@@ -78,6 +78,85 @@ void speed(HtmlPage& page, const SessionView& s) {
       "key");
 }
 
+void climb(HtmlPage& page, const SessionView& s) {
+  if (!s.climb.any()) return;
+  page.section("Climb");
+  page.markup(climb_plot(s.climb));
+  page.paragraph(
+      "Speed over the baseline. Diamonds: kept. Rings: dropped, at the speed that was measured for them. "
+      "Between "
+      "two measurements against the baseline the gains over the incumbent are multiplied.",
+      "key");
+  page.begin_table({{"", "number"},
+                    {"outcome"},
+                    {"what held it back"},
+                    {"change"},
+                    {"expected"},
+                    {"gain", "number"},
+                    {"then", "number"},
+                    {"why"}});
+  for (const ClimbStep& step : s.climb.steps) {
+    page.row({{std::to_string(step.iteration), "number"},
+              {!step.ended ? "interrupted"
+               : step.kept ? "kept"
+                           : "dropped",
+               step.kept ? "good" : "unsure"},
+              {step.bottleneck},
+              {step.change},
+              {step.expected},
+              {step.gain ? show_ratio(*step.gain) : "", "number"},
+              {show_factor(step.speedup), "number"},
+              {step.stage + ": " + step.reason}});
+  }
+  page.end_table();
+  if (!s.climb.gains.empty()) {
+    page.subsection("The winner against the start, built again from a clean checkout");
+    page.begin_table({{"shape"}, {"verdict"}, {"speed-up", "number"}});
+    for (const auto& gain : s.climb.gains) {
+      page.row({{gain.shape},
+                {gain.verdict, colour_of(gain.verdict)},
+                {gain.ratio ? show_ratio(*gain.ratio) : "", "number"}});
+    }
+    page.end_table();
+  }
+  page.paragraph(
+      fmt::format(
+          "Ended: {}. Kept changes are commits on {}; every candidate's patch is in artifacts/patches.",
+          s.climb.ended.empty() ? "not yet" : s.climb.ended, s.climb.branch),
+      "soft");
+}
+
+void cost_row(HtmlPage& page, const std::string& id, const Cost& cost, const Money& money) {
+  const auto usd = [](double value) { return value > 0 ? fmt::format("{:.2f}", value) : std::string(); };
+  page.row({{id},
+            {show_seconds(cost.wall_s), "number"},
+            {show_seconds(cost.build_s), "number"},
+            {show_seconds(cost.device_s), "number"},
+            {cost.iterations > 0 ? fmt::format("{} of {}", cost.kept, cost.iterations) : "", "number"},
+            {usd(money.device), "number"},
+            {usd(money.agent), "number"},
+            {usd(money.engineer), "number"},
+            {usd(money.total()), "number"}});
+}
+
+void cost(HtmlPage& page, const SessionView& s, std::span<const HistoryEntry> history) {
+  page.section("Cost");
+  page.begin_table({{"session"},
+                    {"time", "number"},
+                    {"building", "number"},
+                    {"on the device", "number"},
+                    {"kept", "number"},
+                    {"device, USD", "number"},
+                    {"agent, USD", "number"},
+                    {"engineer, USD", "number"},
+                    {"all, USD", "number"}});
+  cost_row(page, s.id + " (this one)", s.cost, s.money);
+  for (const auto& entry : history) {
+    if (entry.unreadable.empty()) cost_row(page, entry.id, entry.cost, entry.money);
+  }
+  page.end_table();
+}
+
 void samples(HtmlPage& page, const SessionView& s) {
   const bool any =
       std::any_of(s.shapes.begin(), s.shapes.end(), [](const auto& x) { return !x.samples.empty(); });
@@ -260,6 +339,7 @@ void earlier(HtmlPage& page, std::span<const HistoryEntry> history) {
 std::string html_report(const SessionView& session, std::span<const HistoryEntry> history) {
   HtmlPage page(fmt::format("{}: {}", session.text("project"), session.verdict));
   verdict(page, session);
+  climb(page, session);
   speed(page, session);
   diagnoses(page, session);
   samples(page, session);
@@ -269,6 +349,7 @@ std::string html_report(const SessionView& session, std::span<const HistoryEntry
   roofline(page, session);
   checks(page, session);
   build(page, session);
+  cost(page, session, history);
   environment(page, session);
   earlier(page, history);
   if (!session.notes.empty()) page.section("Notes");

@@ -83,6 +83,33 @@ Json list(const Entries& entries, const ToJson& to_json) {
 
 }  // namespace
 
+Json climb_json(const ClimbView& climb) {
+  Json json{{"branch", climb.branch}, {"base", climb.base}};
+  put(json, "ended", climb.ended);
+  put(json, "target", climb.target);
+  put(json, "start", climb.start);
+  put(json, "winner", climb.winner);
+  json["iterations"] = list(climb.steps, [](const ClimbStep& step) {
+    Json entry{{"iteration", step.iteration}, {"proposer", step.proposer},
+               {"phase", step.phase},         {"bottleneck", step.bottleneck},
+               {"change", step.change},       {"expected", step.expected},
+               {"kept", step.kept},           {"stage", step.stage},
+               {"reason", step.reason},       {"speedup", step.speedup},
+               {"elapsed_s", step.elapsed_s}, {"overhead_s", step.overhead_s}};
+    put(entry, "gain", step.gain);
+    put(entry, "commit", step.commit);
+    put(entry, "pattern", step.pattern);
+    put(entry, "patch", step.patch);
+    return entry;
+  });
+  json["gains"] = list(climb.gains, [](const ClimbView::Gain& gain) {
+    Json entry{{"shape", gain.shape}, {"verdict", gain.verdict}};
+    put(entry, "ratio", gain.ratio);
+    return entry;
+  });
+  return json;
+}
+
 Json json_report(const SessionView& s, std::span<const HistoryEntry> history) {
   Json object{{"schema", kRecordSchema},
               {"id", s.id},
@@ -108,6 +135,8 @@ Json json_report(const SessionView& s, std::span<const HistoryEntry> history) {
                           {"peak_gbs", s.roofline->peak_gbs}};
   }
   if (!s.diagnosis_records.empty()) object["diagnoses"] = s.diagnosis_records;
+  if (s.climb.any()) object["climb"] = climb_json(s.climb);
+  object["cost"] = to_json(s.cost, s.money);
   object["notes"] = s.notes;
   object["history"] = list(history, history_json);
   return object;

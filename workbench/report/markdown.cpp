@@ -59,6 +59,40 @@ void speed(Page& page, const SessionView& s) {
   }
 }
 
+void climb(Page& page, const SessionView& s) {
+  if (!s.climb.any()) return;
+  page.section("Climb");
+  page.head({"", "outcome", "what held it back", "change", "expected", "gain", "then", "why"});
+  for (const ClimbStep& step : s.climb.steps) {
+    page.row({std::to_string(step.iteration),
+              !step.ended ? "interrupted"
+              : step.kept ? "kept"
+                          : "dropped",
+              step.bottleneck, step.change, step.expected, step.gain ? show_ratio(*step.gain) : "",
+              show_factor(step.speedup), step.stage + ": " + step.reason});
+  }
+  for (const auto& gain : s.climb.gains) {
+    page.line(fmt::format("{}- winner against start, {}: {} {}", &gain == &s.climb.gains.front() ? "\n" : "",
+                          escape_markdown_cell(gain.shape), gain.verdict,
+                          gain.ratio ? show_ratio(*gain.ratio) : ""));
+  }
+  page.line(fmt::format("\nEnded: {}. Branch `{}`.", escape_markdown_cell(s.climb.ended), s.climb.branch));
+}
+
+void cost(Page& page, const SessionView& s, std::span<const HistoryEntry> history) {
+  page.section("Cost");
+  page.head({"session", "time", "building", "on the device", "kept", "USD"});
+  const auto row = [&](const std::string& id, const Cost& cost, const Money& money) {
+    page.row({id, show_seconds(cost.wall_s), show_seconds(cost.build_s), show_seconds(cost.device_s),
+              cost.iterations > 0 ? fmt::format("{} of {}", cost.kept, cost.iterations) : "",
+              money.total() > 0 ? fmt::format("{:.2f}", money.total()) : ""});
+  };
+  row(s.id + " (this one)", s.cost, s.money);
+  for (const auto& entry : history) {
+    if (entry.unreadable.empty()) row(entry.id, entry.cost, entry.money);
+  }
+}
+
 void gates(Page& page, const SessionView& s) {
   page.section("Gates");
   page.head({"gate", "verdict", "took", "planned", "why"});
@@ -139,10 +173,12 @@ void earlier(Page& page, std::span<const HistoryEntry> history) {
 std::string markdown_report(const SessionView& session, std::span<const HistoryEntry> history) {
   Page page;
   verdict(page, session);
+  climb(page, session);
   speed(page, session);
   diagnoses(page, session);
   gates(page, session);
   correctness(page, session);
+  cost(page, session, history);
   environment(page, session);
   earlier(page, history);
   if (!session.notes.empty()) page.section("Notes");

@@ -188,7 +188,15 @@ SessionView view_session(const std::string& id, std::span<const Record> records)
   view.about = view.environment = json::object();
   view.records = records.size();
   if (!records.empty()) view.started = records.front().time;
+  view.cost = cost_of(records);
+  view.money = money_of(view.cost, rates_of(records));
   for (const Record& record : records) {
+    try {
+      take_climb(view.climb, record);
+    } catch (const json::exception& error) {
+      throw Error(ErrorCode::invalid, fmt::format("session {}, record {} ({}): {}", id, record.number,
+                                                  record.kind, error.what()));
+    }
     const auto taker = takers().find(record.kind);
     if (taker == takers().end()) continue;  // a kind of a later dent
     try {

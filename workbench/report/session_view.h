@@ -14,6 +14,8 @@
 #include "ledger/session_store.h"
 #include "measure/ratio.h"
 #include "measure/sample.h"
+#include "report/climb.h"
+#include "report/cost.h"
 #include "report/diagnosis_view.h"
 
 namespace dent {
@@ -92,6 +94,9 @@ struct SessionView {
   std::optional<int> exit_code;
   std::optional<double> elapsed_s;
   std::size_t records = 0;
+  ClimbView climb;  // of an optimisation loop
+  Cost cost;
+  Money money;
 
   std::string text(const char* key) const;  // of the "session" record; empty when it is not there
 };

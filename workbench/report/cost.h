@@ -3,13 +3,10 @@
 // resumes.
 #pragma once
 
-#include <optional>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
-#include <string>
-#include <vector>
 
 #include "ledger/record.h"
-#include "loop/brief.h"
 #include "project/project.h"
 
 namespace dent {
@@ -36,14 +33,8 @@ struct Money {
 // An agent costs what it reported; where it reported nothing, its time at its rate.
 Money money_of(const Cost& cost, const Rates& rates);
 
-BudgetLeft left_of(const Budget& budget, const Cost& cost, const Rates& rates);
-
-// The part of the budget that is nearest its end: "time", 0.83. Nothing without a budget.
-struct BudgetShare {
-  std::string what;  // "time", "device time", "iterations", "money"
-  double share = 0;
-};
-std::optional<BudgetShare> most_spent(const Budget& budget, const Cost& cost, const Rates& rates);
+// Those that held when the session was recorded.
+Rates rates_of(std::span<const Record> records);
 
 nlohmann::json to_json(const Cost& cost, const Money& money);
 

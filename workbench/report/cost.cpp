@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "loop/cost.h"
+#include "report/cost.h"
 
-#include <algorithm>
-#include <set>
+#include <nlohmann/json.hpp>
+#include <string>
 
 namespace dent {
 namespace {
@@ -54,7 +54,7 @@ Cost cost_of(std::span<const Record> records) {
     const double seconds = spend.value("seconds", 0.0);
     cost.wall_s += seconds;
     const std::string proposer = data.value("proposer", "");
-    if (proposer == "command" || proposer == "mcp") cost.agent_s += seconds;
+    if (proposer == "command" || proposer == "evaluate") cost.agent_s += seconds;
     cost.reported_usd += spend.value("usd", 0.0);
     cost.input_tokens += spend.value("input_tokens", 0LL);
     cost.output_tokens += spend.value("output_tokens", 0LL);
@@ -71,26 +71,16 @@ Money money_of(const Cost& cost, const Rates& rates) {
   return money;
 }
 
-BudgetLeft left_of(const Budget& budget, const Cost& cost, const Rates& rates) {
-  BudgetLeft left;
-  if (budget.minutes > 0) left.seconds = std::max(0.0, 60 * budget.minutes - cost.wall_s);
-  if (budget.device_minutes > 0)
-    left.device_seconds = std::max(0.0, 60 * budget.device_minutes - cost.device_s);
-  if (budget.usd > 0) left.usd = std::max(0.0, budget.usd - money_of(cost, rates).total());
-  if (budget.iterations > 0) left.iterations = std::max(0, budget.iterations - cost.iterations);
-  return left;
-}
-
-std::optional<BudgetShare> most_spent(const Budget& budget, const Cost& cost, const Rates& rates) {
-  std::optional<BudgetShare> most;
-  const auto look = [&](const char* what, double limit, double spent) {
-    if (limit > 0 && (!most || spent / limit > most->share)) most = BudgetShare{what, spent / limit};
-  };
-  look("time", 60 * budget.minutes, cost.wall_s);
-  look("device time", 60 * budget.device_minutes, cost.device_s);
-  look("iterations", budget.iterations, cost.iterations);
-  look("money", budget.usd, money_of(cost, rates).total());
-  return most;
+Rates rates_of(std::span<const Record> records) {
+  Rates rates;
+  if (records.empty()) return rates;
+  const json config = json::parse(records.front().data.value("manifest", ""), nullptr, false);
+  if (!config.is_object() || !config.contains("rates")) return rates;
+  const json& found = config.at("rates");
+  rates.device_usd_per_hour = found.value("device_usd_per_hour", 0.0);
+  rates.agent_usd_per_hour = found.value("agent_usd_per_hour", 0.0);
+  rates.engineer_usd_per_hour = found.value("engineer_usd_per_hour", 0.0);
+  return rates;
 }
 
 json to_json(const Cost& cost, const Money& money) {

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// Does the search over tunables find more than chance does, at the same number of measurements?
+//   loop_search record <project> <variant> > space.json    measures every choice of a variant's tunables
+//   loop_search compare space.json                         replays the search and a random one on what was
+//   measured
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <numeric>
+#include <random>
+
+#include "gates/timed_side.h"
+#include "ledger/session_store.h"
+#include "loop/search.h"
+#include "loop/state.h"
+#include "project/choice.h"
+#include "project/manifest.h"
+
+namespace {
+
+using namespace dent;
+using nlohmann::json;
+
+constexpr double kSeconds = 0.15;  // for each shape
+constexpr double kMinGain = 1.01;
+constexpr int kRandomRuns = 1000, kStarts = 200;
+
+// Every choice of the variant's tunables that keeps the constraints.
+std::vector<Choice> all_choices(const Project& project, const std::string& variant) {
+  std::vector<Choice> choices{{variant, {}}};
+  for (const Tunable* tunable : tunables_of(project, choices.front())) {
+    std::vector<Choice> longer;
+    for (const Choice& choice : choices) {
+      for (const std::string& value : tunable->values) {
+        longer.push_back(choice);
+        longer.back().tunables[tunable->name] = value;
+      }
+    }
+    choices = std::move(longer);
+  }
+  std::erase_if(choices, [&](const Choice& choice) { return !broken_constraint(project, choice).empty(); });
+  return choices;
+}
+
+double fastest_ns(Workshop& workshop, Worker& worker, const Problem& problem) {
+  workshop.pool().fill(problem, secret_seed());
+  TimedSide side(worker, problem, workshop, secret_seed());
+  double least = 0;
+  const auto start = std::chrono::steady_clock::now();
+  do {
+    constexpr int kCalls = 4;
+    const double ns = side.run(kCalls).ns / kCalls;
+    least = least == 0 ? ns : std::min(least, ns);
+  } while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < kSeconds);
+  return least;
+}
+
+int record(const std::string& folder, const std::string& variant) {
+  const Project project = read_project(folder);
+  SessionStore store(project.directory);
+  Workshop workshop(project, find_resources(), store.prepare(), store.folder());
+  json points = json::array();
+  const auto choices = all_choices(project, variant);
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    Kernel kernel = kernel_of(project, choices[i]);
+    kernel.name = "space";
+    std::fprintf(stderr, "%zu of %zu: %s\n", i + 1, choices.size(), describe(choices[i]).c_str());
+    try {
+      workshop.build(kernel);
+      const auto worker = workshop.start(kernel, "candidate");
+      json times = json::object();
+      for (const Problem& problem : workshop.problems())
+        times[problem.shape] = fastest_ns(workshop, *worker, problem);
+      points.push_back({{"choice", to_json(choices[i])}, {"ns", std::move(times)}});
+    } catch (const KernelFailed& problem) {
+      std::fprintf(stderr, "  %s\n", problem.what());
+    }
+  }
+  json tunables = json::array();
+  for (const Tunable* tunable : tunables_of(project, {variant, {}})) {
+    tunables.push_back({{"name", tunable->name}, {"values", tunable->values}, {"start", tunable->start}});
+  }
+  const json space{
+      {"project", project.name}, {"variant", variant}, {"tunables", tunables}, {"points", points}};
+  std::puts(space.dump(1).c_str());
+  return 0;
+}
+
+struct Space {
+  Project project;
+  std::vector<Choice> choices;
+  std::map<std::map<std::string, std::string>, double> speed;  // 1 / geometric mean of the times
+};
+
+Space read_space(const std::string& file) {
+  std::ifstream stream(file);
+  const json document = json::parse(stream);
+  Space space;
+  for (const json& tunable : document.at("tunables")) {
+    space.project.tunables.push_back({tunable.at("name"), tunable.at("values"), tunable.at("start")});
+  }
+  space.project.shapes = {{"all", {}}};
+  for (const json& point : document.at("points")) {
+    double sum = 0;
+    for (const auto& [shape, ns] : point.at("ns").items()) sum += std::log(ns.get<double>());
+    Choice choice = choice_of(point.at("choice"));
+    choice.variant.clear();
+    space.speed[choice.tunables] = std::exp(-sum / static_cast<double>(point.at("ns").size()));
+    space.choices.push_back(std::move(choice));
+  }
+  return space;
+}
+
+// The best after so many measurements beyond the start.
+double guided(const Space& space, const Choice& start, int budget) {
+  // What is not in the space did not build, or broke a constraint.
+  SearchProposer search([&](const Brief&, const Choice& choice) {
+    return space.speed.contains(choice.tunables) ? std::string() : std::string("not in the space");
+  });
+  Brief brief;
+  brief.project = &space.project;
+  brief.phase = Phase::tuning;
+  brief.first = brief.incumbent = start;
+  double now = space.speed.at(start.tunables);
+  for (int i = 0; i < budget; ++i) {
+    const auto proposal = search.propose(brief);
+    if (!proposal) break;
+    const Choice choice = applied(*proposal, brief.incumbent);
+    const double speed = space.speed.at(choice.tunables), gain = speed / now;
+    Outcome outcome;
+    outcome.kept = gain >= kMinGain;
+    outcome.gain = Ratio{gain, {gain, gain}};
+    brief.history.push_back({i + 1, *proposal, outcome, choice});
+    if (!outcome.kept) continue;
+    brief.incumbent = choice;
+    now = speed;
+  }
+  return now;
+}
+
+double by_chance(const Space& space, const Choice& start, int budget, std::mt19937& random) {
+  std::vector<std::size_t> order(space.choices.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::shuffle(order.begin(), order.end(), random);
+  double best = space.speed.at(start.tunables);
+  for (int i = 0; i < budget && i < static_cast<int>(order.size()); ++i) {
+    best = std::max(best, space.speed.at(space.choices[order[static_cast<std::size_t>(i)]].tunables));
+  }
+  return best;
+}
+
+int compare(const std::string& file) {
+  const Space space = read_space(file);
+  double top = 0;
+  for (const auto& [choice, speed] : space.speed) top = std::max(top, speed);
+  std::mt19937 random(1);
+  std::printf("%zu choices; share of the best choice's speed, mean over starts drawn by lot\n",
+              space.choices.size());
+  std::printf("%12s %8s %8s %22s\n", "measurements", "search", "random", "search at least as good");
+  for (const int budget : {3, 5, 10, 15, 20, 30}) {
+    double ours = 0, theirs = 0;
+    int better = 0, runs = 0;
+    for (int s = 0; s < kStarts; ++s) {
+      const Choice& start = space.choices[random() % space.choices.size()];
+      const double found = guided(space, start, budget);
+      ours += found / top;
+      for (int r = 0; r < kRandomRuns / kStarts; ++r, ++runs) {
+        const double chance = by_chance(space, start, budget, random);
+        theirs += chance / top;
+        better += found >= chance ? 1 : 0;
+      }
+    }
+    std::printf("%12d %8.3f %8.3f %20.0f %%\n", budget, ours / kStarts, theirs / runs, 100.0 * better / runs);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (what == "record" && argc == 4) return record(argv[2], argv[3]);
+  if (what == "compare" && argc == 3) return compare(argv[2]);
+  std::fputs("loop_search record <project> <variant> | loop_search compare <space.json>\n", stderr);
+  return 2;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// dent cost: what sessions took, in time and money.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "ledger/ledger.h"
+#include "ledger/session_store.h"
+#include "project/manifest.h"
+#include "report/cost.h"
+#include "report/format.h"
+
+namespace dent::cli {
+namespace {
+
+using nlohmann::json;
+
+struct CostArguments {
+  Common common;
+  std::string session;  // empty: all
+};
+
+std::string row(const std::string& id, const Cost& cost, const Money& money) {
+  return fmt::format("{:<20} {:>12} {:>12} {:>12} {:>9} {:>8.2f} {:>8.2f} {:>8.2f} {:>8.2f}\n", id,
+                     show_seconds(cost.wall_s), show_seconds(cost.build_s), show_seconds(cost.device_s),
+                     cost.iterations > 0 ? fmt::format("{} of {}", cost.kept, cost.iterations) : "-",
+                     money.device, money.agent, money.engineer, money.total());
+}
+
+ExitCode cost(const CostArguments& arguments) {
+  const Project project = read_project(arguments.common.project);
+  const SessionStore store(project.directory);
+  const auto sessions = arguments.session.empty() ? store.list() : std::vector{store.find(arguments.session)};
+  json list = json::array();
+  std::string text =
+      fmt::format("{:<20} {:>12} {:>12} {:>12} {:>9} {:>8} {:>8} {:>8} {:>8}\n", "session", "time",
+                  "building", "on device", "kept", "device", "agent", "engineer", "all USD");
+  Cost all;
+  Money sum;
+  for (const SessionFolder& session : sessions) {
+    try {
+      const auto records = read_ledger(session.ledger()).records;
+      const Cost one = cost_of(records);
+      // Today's rates where the session had none of its own: money is counted, not remembered.
+      const Rates then = rates_of(records);
+      const bool priced = then.device_usd_per_hour + then.agent_usd_per_hour + then.engineer_usd_per_hour > 0;
+      const Money money = money_of(one, priced ? then : project.rates);
+      all += one;
+      sum.device += money.device;
+      sum.agent += money.agent;
+      sum.engineer += money.engineer;
+      json entry = to_json(one, money);
+      entry["session"] = session.id;
+      list.push_back(std::move(entry));
+      text += row(session.id, one, money);
+    } catch (const std::exception& problem) {  // one broken session hides no other
+      list.push_back({{"session", session.id}, {"error", problem.what()}});
+      text += fmt::format("{}  unreadable: {}\n", session.id, problem.what());
+    }
+  }
+  if (sessions.size() > 1) text += row("all", all, sum);
+  if (arguments.common.json)
+    print_json("cost", {{"sessions", std::move(list)}, {"all", to_json(all, sum)}});
+  else
+    std::fputs(sessions.empty() ? "no sessions yet: dent run\n" : text.c_str(), stdout);
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_cost(CLI::App& app, Chosen& chosen) {
+  auto arguments = std::make_shared<CostArguments>();
+  CLI::App* command = app.add_subcommand("cost", "What sessions took: time, device time, money");
+  add_common(*command, arguments->common);
+  command->add_option("session", arguments->session,
+                      "Its id, the beginning of it, or \"latest\"; without it: all");
+  set_example(*command, "  dent cost\n  dent cost latest --json");
+  command->callback([arguments, &chosen] { chosen.action = [arguments] { return cost(*arguments); }; });
+}
+
+}  // namespace dent::cli
