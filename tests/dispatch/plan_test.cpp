@@ -137,8 +137,8 @@ TEST(Plan, SmallForwardGoesOnPastOneWaveWhileItsKeysAreFew) {
   };
   EXPECT_EQ(kernel(16, 128, 128, "H200"), ForwardKernel::small_forward);
   EXPECT_EQ(kernel(16, 256, 64, "H200"), ForwardKernel::small_forward);
-  EXPECT_EQ(kernel(16, 256, 128, "H200"), ForwardKernel::hopper_forward);
-  EXPECT_EQ(kernel(16, 256, 128, "A100"), ForwardKernel::small_forward);
+  EXPECT_EQ(kernel(12, 256, 128, "H200"), ForwardKernel::hopper_forward);
+  EXPECT_EQ(kernel(12, 256, 128, "A100"), ForwardKernel::small_forward);
   EXPECT_EQ(kernel(64, 256, 64, "A100"), ForwardKernel::ampere_forward);
 }
 
