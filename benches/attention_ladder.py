@@ -151,10 +151,10 @@ def main():
                     for kind in ("warm_us", "cold_us"))
             results["rungs"].append(line)
             print(text, flush=True)
-    speed = [base[128]["cold_us"] / line["S128"]["cold_us"] for line in results["rungs"]]
+    speed = {kind: [base[128][kind] / line["S128"][kind] for line in results["rungs"]] for kind in ("warm_us", "cold_us")}
     if not chosen.only:
-        print(f"{'PASS' if speed[0] < 0.3 else 'FAIL'} the start is below 0.3x of SDPA at S = 128, cold: {speed[0]:.3f}x")
-    print(f"{'PASS' if max(speed) >= 1.5 else 'FAIL'} the best reaches 1.5x: {max(speed):.2f}x")
+        print(f"the start, S = 128: {speed['warm_us'][0]:.3f}x of SDPA warm, {speed['cold_us'][0]:.3f}x cold")
+    print(f"the best, S = 128: {max(speed['warm_us']):.2f}x of SDPA warm, {max(speed['cold_us']):.2f}x cold")
     if chosen.json:
         chosen.json.write_text(json.dumps(results, indent=1) + "\n")
     return 1 if failed else 0

@@ -85,5 +85,18 @@ TEST(Ptxas, ReadsResourcesOfEveryKernel) {
   EXPECT_NE(beyond_limits(kernels).find("50000 bytes of static shared memory"), std::string::npos);
 }
 
+TEST(Ptxas, LinesThatAreCutShortOrSayNothingAreNoKernels) {
+  EXPECT_TRUE(parse_ptxas("").empty());
+  EXPECT_TRUE(parse_ptxas("ptxas info    : Used 40 registers\n").empty());
+  EXPECT_TRUE(parse_ptxas("ptxas info    : Compiling entry function 'cut off").empty());
+  const auto kernels = parse_ptxas(
+      "ptxas info    : Compiling entry function 'a' for 'sm_90'\n bytes stack frame, x bytes spill stores\n"
+      "registers Used registers, 99999999999 bytes smem\n");
+  ASSERT_EQ(kernels.size(), 1U);
+  EXPECT_EQ(kernels[0].registers, 0);
+  EXPECT_EQ(kernels[0].stack_bytes, 0);
+  EXPECT_EQ(kernels[0].static_smem_bytes, 0);
+}
+
 }  // namespace
 }  // namespace dent

@@ -13,7 +13,7 @@
 #include "cpu/combine.h"
 #include "support/problem.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::amx {
 namespace {
 
 using cpu::Task;
@@ -281,4 +281,4 @@ TEST(AmxBf16, AgreesOnRandomShapes) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::amx

@@ -94,6 +94,45 @@ TEST(Diagnosis, NothingInParticularIsAnAnswerToo) {
             "balanced");
 }
 
+// 64 query rows a CTA, S = 128, B = H = 1 on an L4.
+TEST(Diagnosis, WithoutCountersStillNamesTheTwoCtas) {
+  const Tree tree = load_tree(std::string(DENT_TREES) + "/degraded.toml");
+  Quantities q = with({{"ctas", 2}, {"sms", 58}, {"chip_share", 100 * 2 / 58.0}, {"duration_us", 579}});
+  const auto d = diagnose(tree, q);
+  EXPECT_EQ(d.bottleneck, "few_ctas");
+  EXPECT_EQ(d.says, "2 CTAs on 58 SMs: 3.45 % of the GPU gets work");
+}
+
+TEST(Diagnosis, WithoutCountersAndLaunchesOnlyTheTimeSpeaks) {
+  const Tree tree = load_tree(std::string(DENT_TREES) + "/degraded.toml");
+  Quantities q = with({{"duration_us", 579}, {"flops_share", 3}, {"bytes_share", 2}});
+  for (const char* key : {"ctas", "sms", "waves", "empty_share", "local_bytes", "occupancy_possible"}) {
+    q.not_applicable(key, "its launches are not known");
+  }
+  EXPECT_EQ(diagnose(tree, q).bottleneck, "undecided");
+  q.set("bytes_share", 80);
+  EXPECT_EQ(diagnose(tree, q).bottleneck, "dram");
+}
+
+TEST(Diagnosis, OfACpuKernelNeedsNoCounters) {
+  const Tree tree = load_tree(std::string(DENT_TREES) + "/cpu.toml");
+  Quantities q = with({{"duration_us", 900},
+                       {"cores", 8},
+                       {"threads_used", 1},
+                       {"flops_share", 2},
+                       {"bytes_share", 3},
+                       {"vector_share", 5}});
+  for (const char* key : {"ipc", "misses_per_kilo", "branch_miss_share"}) q.not_applicable(key, "a sandbox");
+  EXPECT_EQ(diagnose(tree, q).bottleneck, "few_threads");
+  q.set("threads_used", 7.5);
+  EXPECT_EQ(diagnose(tree, q).bottleneck, "scalar_code");
+  q.set("vector_share", 80);
+  EXPECT_EQ(diagnose(tree, q).bottleneck, "balanced");
+  q.set("ipc", 0.8);
+  q.set("misses_per_kilo", 1);
+  EXPECT_EQ(diagnose(tree, q).bottleneck, "dependency");
+}
+
 TEST(Diagnosis, GoesThroughJson) {
   const auto d = diagnose(small_tree(), with({{"ctas", 2}, {"sms", 58}, {"dram", 80}, {"waste", 0}}));
   const auto back = diagnosis_of(nlohmann::json::parse(to_json(d).dump()));

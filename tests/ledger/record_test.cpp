@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <regex>
+#include <string>
 
 #include "error.h"
 
@@ -57,7 +58,10 @@ TEST(Record, RefusesANewerSchemaByName) {
 }
 
 TEST(Record, TimeIsUtcToTheMillisecond) {
-  EXPECT_TRUE(std::regex_match(utc_now(), std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)")));
+  std::string form = utc_now();
+  std::replace_if(
+      form.begin(), form.end(), [](char c) { return c >= '0' && c <= '9'; }, 'd');
+  EXPECT_EQ(form, "dddd-dd-ddTdd:dd:dd.dddZ");
 }
 
 }  // namespace

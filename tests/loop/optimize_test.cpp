@@ -37,24 +37,27 @@ constexpr const char* kReference =
     "  return 0;\n"
     "}\n";
 constexpr const char* kInstant =
-    "[performance]\nseconds = 0.12\nprecision = 0.5\nbaseline_within = 50\n[correctness]\nseeds = 1\n";
+    "[performance]\nseconds = 0.2\nprecision = 0.5\nbaseline_within = 50\n[correctness]\nseeds = 1\n";
 
 class Repository : public ScratchProject {
  public:
-  explicit Repository(const std::string& more, bool init = true) {
+  explicit Repository(const std::string& more, bool init = true, bool one_shape = false) {
     write("kernel.cpp", kKernel);
     write("reference.cpp", kReference);
-    write("dent.toml",
-          "version = 1\nname = \"scale\"\n"
-          "shapes = [{ name = \"tiny\", n = 16 }, { name = \"small\", n = 64 }]\n"
-          "[kernel]\nsources = [\"kernel.cpp\"]\nentry = \"void scale(const float* x, float* y, int "
-          "n)\"\nflags = [\"-O1\"]\n"
-          "[baseline.slow]\nsources = [\"kernel.cpp\"]\nentry = \"void scale(const float* x, float* y, int "
-          "n)\"\n"
-          "flags = [\"-O1\", \"-DSPIN=64\", \"-DBROKEN=0\"]\n"
-          "[operator]\nname = \"scale\"\ninputs.x = { shape = [\"n\"] }\noutputs.y = { shape = [\"n\"] }\n"
-          "reference = { source = \"reference.cpp\", entry = \"reference\" }\n" +
-              std::string(kInstant) + more);
+    write(
+        "dent.toml",
+        "version = 1\nname = \"scale\"\n"
+        "shapes = [" +
+            std::string(one_shape ? "" : "{ name = \"tiny\", n = 16 }, ") +
+            "{ name = \"small\", n = 64 }]\n"
+            "[kernel]\nsources = [\"kernel.cpp\"]\nentry = \"void scale(const float* x, float* y, int "
+            "n)\"\nflags = [\"-O1\"]\n"
+            "[baseline.slow]\nsources = [\"kernel.cpp\"]\nentry = \"void scale(const float* x, float* y, int "
+            "n)\"\n"
+            "flags = [\"-O1\", \"-DSPIN=64\", \"-DBROKEN=0\"]\n"
+            "[operator]\nname = \"scale\"\ninputs.x = { shape = [\"n\"] }\noutputs.y = { shape = [\"n\"] }\n"
+            "reference = { source = \"reference.cpp\", entry = \"reference\" }\n" +
+            std::string(kInstant) + more);
     if (init) git({"init", "-q"});
   }
 
@@ -111,6 +114,17 @@ class Repository : public ScratchProject {
       if (old == before.end() || now[path] != old->second) changed += path + "; ";
     }
     return changed;
+  }
+
+  // Every iteration and how it ended, for messages.
+  std::string outcomes() const {
+    std::string text;
+    for (const Iteration& i : state_of(records()).iterations) {
+      text += i.proposal.hypothesis.change + " | ";
+      if (i.outcome) text += i.outcome->stage + ": " + i.outcome->reason;
+      text += "\n";
+    }
+    return text;
   }
 
   std::vector<Record> records() const {
@@ -171,10 +185,11 @@ TEST(Optimize, ClimbsKeepsCommitsAndLeavesTheTreeAlone) {
   project.make_dirty();
   const auto before = project.everything();
   const auto ran = project.dent({"optimize", "-q", "--json", "-n", "6"}, 300);
-  ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
+  if (ran.code == 8) GTEST_SKIP() << "too busy to tell: " << ran.json().value("reason", "");
+  ASSERT_EQ(ran.code, 0) << project.outcomes() << ran.json().value("reason", ran.out) << ran.err;
   const json result = ran.json();
   EXPECT_EQ(result.at("verdict"), "FASTER");
-  EXPECT_EQ(result.at("choice").at("tunables").at("SPIN"), "1");
+  EXPECT_EQ(result.at("choice").at("tunables").at("SPIN"), "1") << project.outcomes();
   EXPECT_GT(result.at("speedup").get<double>(), 4);
   EXPECT_EQ(project.changes_since(before), "");
   expect_a_finished_loop(project);
@@ -203,11 +218,11 @@ TEST(Optimize, ClimbsKeepsCommitsAndLeavesTheTreeAlone) {
   // The winner's patch does in the user's tree what it did in the loop.
   project.git({"apply", (artifacts / "winner.patch").string()});
   const auto checked = project.dent({"run", "-q", "--json", "--shape", "small", "--rebaseline"});
-  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  EXPECT_TRUE(checked.code == 0 || checked.code == 8) << checked.out << checked.err;  // 8: too busy to tell
 }
 
 TEST(Optimize, GoesOnAfterKillsAtRandomAndTouchesNothingOfTheUsers) {
-  const Repository project(kTunables);
+  const Repository project(kTunables, true, true);
   project.make_dirty();
   const auto before = project.everything();
   std::mt19937 random(4);
@@ -242,13 +257,14 @@ TEST(Optimize, AVariantIsARungAndTheTargetEndsIt) {
       "[[variants]]\nname = \"lean\"\nphase = \"compute\"\nabout = \"less idle work\"\nflags = [\"-O1\", "
       "\"-DSPIN=1\", "
       "\"-DBROKEN=0\"]\n[optimize]\ntarget = 3\n",
-      false);  // no repository at all
+      false, true);  // no repository at all
   std::string manifest = project.read("dent.toml");
   manifest.replace(manifest.find("flags = [\"-O1\"]"), 15,
                    "flags = [\"-O1\", \"-DSPIN=64\", \"-DBROKEN=0\"]");
   project.write("dent.toml", manifest);
   const auto ran = project.dent({"optimize", "-q", "--json"}, 300);
-  ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
+  if (ran.code == 8) GTEST_SKIP() << "too busy to tell: " << ran.json().value("reason", "");
+  ASSERT_EQ(ran.code, 0) << project.outcomes() << ran.json().value("reason", ran.out) << ran.err;
   EXPECT_EQ(ran.json().at("choice").at("variant"), "lean");
   EXPECT_NE(ran.json().at("reason").get<std::string>().find("target reached"), std::string::npos) << ran.out;
   EXPECT_FALSE(fs::exists(project.folder() / ".git"));
@@ -257,7 +273,7 @@ TEST(Optimize, AVariantIsARungAndTheTargetEndsIt) {
 // A program as the proposer: it meddles with the baseline, edits what it does not declare, breaks the kernel,
 // and then has a good idea.
 TEST(Optimize, APatchIsKeptWhenItIsProvedAndRefusedWhenItReachesTooFar) {
-  const Repository project("[optimize]\ncommand = \"sh propose.sh\"\nfiles = [\"*.cpp\"]\n");
+  const Repository project("[optimize]\ncommand = \"sh propose.sh\"\nfiles = [\"*.cpp\"]\n", true, true);
   std::string manifest = project.read("dent.toml");
   manifest.replace(manifest.find("flags = [\"-O1\"]"), 15,
                    "flags = [\"-O1\", \"-DSPIN=64\", \"-DBROKEN=0\"]");
@@ -280,12 +296,11 @@ TEST(Optimize, APatchIsKeptWhenItIsProvedAndRefusedWhenItReachesTooFar) {
   project.make_dirty();
   const auto before = project.everything();
   const auto ran = project.dent({"optimize", "-q", "--json"}, 300);
-  ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
+  if (ran.code == 8) GTEST_SKIP() << "too busy to tell: " << ran.json().value("reason", "");
+  ASSERT_EQ(ran.code, 0) << project.outcomes() << ran.json().value("reason", ran.out) << ran.err;
   EXPECT_EQ(project.changes_since(before), "");
   const LoopState state = state_of(project.records());
-  std::string outcomes;
-  for (const Iteration& i : state.iterations) outcomes += i.outcome->stage + ": " + i.outcome->reason + "\n";
-  ASSERT_GE(state.iterations.size(), 4U) << outcomes;
+  ASSERT_GE(state.iterations.size(), 4U) << project.outcomes();
   EXPECT_EQ(state.iterations[0].outcome->stage, "refused") << state.iterations[0].outcome->reason;
   EXPECT_EQ(state.iterations[1].outcome->stage, "refused") << state.iterations[1].outcome->reason;
   EXPECT_EQ(state.iterations[2].outcome->stage, "correctness") << state.iterations[2].outcome->reason;
@@ -299,12 +314,15 @@ TEST(Optimize, APatchIsKeptWhenItIsProvedAndRefusedWhenItReachesTooFar) {
 }
 
 TEST(Optimize, ABudgetEndsItCleanlyAndMoreOfItGoesOn) {
-  const Repository project(kTunables + "[optimize]\ntarget = 1000\n[budget]\nminutes = 0.001\n");
+  const Repository project(
+      "[tunables]\nSPIN = [64, 1]\nBROKEN = [0]\n[optimize]\ntarget = 1000\n[budget]\nminutes = 0.001\n",
+      true, true);
   const auto spent = project.dent({"optimize", "-q", "--json"}, 120);
   EXPECT_EQ(spent.code, 11) << spent.out << spent.err;
   std::string manifest = project.read("dent.toml");
   manifest.replace(manifest.find("0.001"), 5, "5");
   project.write("dent.toml", manifest);
+  EXPECT_EQ(project.dent({"resume", "-q"}).code, 2);  // a loop goes on by its own command
   const auto more = project.dent({"optimize", "-q", "--json", "--resume"}, 200);
   EXPECT_EQ(more.code, 13) << more.out << more.err;  // no more ideas, which is another end
   EXPECT_EQ(more.json().at("session"), spent.json().at("session"));
@@ -323,7 +341,7 @@ TEST(Optimize, WithNothingToTryItSaysWhatAManifestNeeds) {
 TEST(Optimize, AStartThatIsWrongIsNoStart) {
   const Repository project("[tunables]\nSPIN = [64, 1]\nBROKEN = [1, 0]\n");
   const auto ran = project.dent({"optimize", "-q", "--json"}, 120);
-  EXPECT_EQ(ran.code, 5) << ran.out << ran.err;
+  EXPECT_EQ(ran.code, 5) << project.outcomes() << ran.json().value("reason", ran.out) << ran.err;
   EXPECT_EQ(ran.json().at("verdict"), "INCORRECT");
   EXPECT_FALSE(fs::exists(project.folder() / ".dent" / "worktrees"));
 }

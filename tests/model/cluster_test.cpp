@@ -14,7 +14,7 @@
 #include "primitives/movmatrix.h"
 #include "primitives/shared.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::clusters {
 namespace {
 
 constexpr int kBlocks = 4;
@@ -230,4 +230,4 @@ TEST(Movmatrix, Transposes) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::clusters

@@ -20,7 +20,7 @@
 #include "primitives/tma.h"
 #include "primitives/wgmma.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::products {
 namespace {
 
 enum class Mistake {
@@ -384,4 +384,4 @@ TEST(TensorMap, RefusesWhatTheDriverRefuses) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::products

@@ -116,12 +116,57 @@ void performance(Teller& t) {
   sampled(t, "large", 0.96, 8, false);
 }
 
+void diagnosis(Teller& t) {
+  t.tell(
+      "diagnosis",
+      {{"shape", "large"},
+       {"tool", "Nsight Compute 2025.3.1"},
+       {"tree", "gpu.toml"},
+       {"device", "cuda"},
+       {"degraded", false},
+       {"operator", "attention.forward"},
+       {"kernel", "softmax<64>"},
+       {"limiter", "registers"},
+       {"bottleneck", "few_ctas"},
+       {"title", "too few CTAs"},
+       {"says", "2 CTAs on 132 SMs: 1.52 % of the GPU gets work"},
+       {"phase", "parallelism"},
+       {"advice", "cut the work into more CTAs"},
+       {"decided", {"ctas 2 < sms 132"}},
+       {"overturned", {"not ctas < sms: now ctas 2 < sms 132"}},
+       {"runner_up", "dram"},
+       {"runner_up_says", "DRAM is at 61 % of its peak"},
+       {"runner_up_holds", true},
+       {"metrics", {{"ctas", 2}, {"duration_us", 12.5}, {"dram_bytes", 4096}}},
+       {"targets",
+        {{{"quantity", "ctas"},
+          {"label", "CTAs"},
+          {"value", 2},
+          {"target", "ctas >= 4 * sms"},
+          {"good", false}},
+         {{"quantity", "l1_hit"}, {"label", "L1 hits"}, {"unit", "%"}, {"absent", "not applicable"}}}},
+       {"patterns",
+        {{{"pattern", "kv-split"},
+          {"title", "Split K and V"},
+          {"fix", "cut the keys & merge"},
+          {"why", "few_ctas"},
+          {"expected_gain", 3.0},
+          {"evidence", {{"tries", 2}, {"kept", 1}, {"failures", 1}, {"median_gain", 1.25}}}}}},
+       {"launches", {{{"kernel", "softmax<64>"}, {"ctas", 2}, {"cta_threads", 256}, {"duration_us", 12.5}}}},
+       {"flops", 120000.0},
+       {"bytes", 2000.0},
+       {"report", "profile.ncu-rep"},
+       {"tool_s", 2.4},
+       {"elapsed_s", 2.6}});
+}
+
 void verdict(Teller& t, const char* word, const char* reason, int exit_code) {
   t.tell("verdict", {{"verdict", word},
                      {"reason", reason},
                      {"next", "dent profile"},
                      {"exit_code", exit_code},
-                     {"elapsed_s", 21.5}});
+                     {"elapsed_s", 21.5},
+                     {"own_s", 1.5}});
 }
 
 }  // namespace
@@ -153,6 +198,7 @@ std::vector<Record> example_records(Story story) {
                      {"shapes", 3},
                      {"reason", "interval lies above 1"}});
   t.gate("performance", "pass", "1.11x", 45.5, 40);
+  diagnosis(t);
   t.tell("note", {{"text", "the machine was <idle>"}});
   verdict(t, "FASTER", "1.110x (1.090 .. 1.130) over 3 shapes", 0);
   return t.take();

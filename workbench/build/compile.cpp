@@ -13,6 +13,7 @@
 #include "build/sha256.h"
 #include "build/toolchain.h"
 #include "error.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -165,6 +166,7 @@ class Build {
     const Finished finished =
         dent::run({.argv = command, .environment = environment, .directory = home_, .log = log}, left);
     built_.seconds += finished.seconds;
+    add_waited_for_user(finished.seconds);
     built_.log += "$ " + joined(command) + "\n" + finished.output;
     built_.how = finished.ending.kind;
     if (!finished.ending.clean()) fail(first_error(finished, command.front()));

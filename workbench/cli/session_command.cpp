@@ -90,6 +90,12 @@ ExitCode resume_session(const Project& project, const std::string& id, const Com
                 "start a new one: dent run");
   }
   const json& about = content.records.front().data;
+  if (const std::string command = about.value("command", "");
+      command == "optimize" || command == "evaluate") {
+    throw Error(ErrorCode::invalid, "session " + folder.id + " is one of dent " + command,
+                command == "optimize" ? "go on with it: dent optimize --resume " + folder.id
+                                      : "go on with it: dent evaluate --session " + folder.id);
+  }
   if (!same_project(about.at("manifest").get<std::string>(), project)) {
     throw Error(ErrorCode::invalid, "dent.toml has changed since session " + folder.id + " began",
                 "undo the change to go on with it, or start a new one: dent run");

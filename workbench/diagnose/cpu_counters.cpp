@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 namespace dent {
@@ -55,6 +56,12 @@ double cpu_ns_of(pid_t process) {
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
+double waited_ns_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/schedstat");
+  double ran = 0, waited = 0;
+  return file >> ran >> waited ? waited : 0;
+}
+
 std::string why_not(int error) {
   if (error == EACCES || error == EPERM) {
     return "the system lets only administrators read counters (sysctl kernel.perf_event_paranoid=2 allows "
@@ -69,7 +76,8 @@ std::string why_not(int error) {
 
 }  // namespace
 
-CpuCounters::CpuCounters(pid_t process) : process_(process), cpu_ns_at_start_(cpu_ns_of(process)) {
+CpuCounters::CpuCounters(pid_t process)
+    : process_(process), cpu_ns_at_start_(cpu_ns_of(process)), waited_ns_at_start_(waited_ns_of(process)) {
   for (const pid_t thread : threads_of(process)) {
     for (const Event& event : kEvents) {
       const int descriptor = open_counter(event.config, thread);
@@ -104,6 +112,7 @@ Quantities CpuCounters::read() const {
       found.not_applicable(event.name, refusal_.empty() ? "this machine does not count them" : refusal_);
     }
   }
+  found.set("waited_ns", waited_ns_of(process_) - waited_ns_at_start_);
   const double now = cpu_ns_of(process_);
   if (now >= 0 && cpu_ns_at_start_ >= 0) {
     found.set("cpu_ns", now - cpu_ns_at_start_);

@@ -20,8 +20,9 @@ class CpuCounters {
   CpuCounters(const CpuCounters&) = delete;
   CpuCounters& operator=(const CpuCounters&) = delete;
 
-  // "cpu_ns", "instructions", "cycles", "cache_misses", "branches", "branch_misses" since then. Those that
-  // the machine does not give are not applicable, and say why.
+  // "cpu_ns", "waited_ns" (its first thread was ready and had no processor), "instructions", "cycles",
+  // "cache_misses", "branches", "branch_misses" since then. Those that the machine does not give are not
+  // applicable, and say why.
   Quantities read() const;
   const std::string& refusal() const { return refusal_; }  // "" when there are hardware counters
 
@@ -32,6 +33,7 @@ class CpuCounters {
   };
   pid_t process_;
   double cpu_ns_at_start_ = -1;
+  double waited_ns_at_start_ = 0;
   std::vector<Counter> counters_;
   std::string refusal_;
 };

@@ -77,6 +77,7 @@ std::unique_ptr<Worker> Workshop::start_with(const Kernel& kernel, const std::st
   if (!kernel.directory.empty()) how.directory = kernel.directory;
   if (!kernel.python.empty()) {
     how.environment = kernel.defines;
+    how.environment.emplace_back("PYTHONDONTWRITEBYTECODE", "1");  // the user's folder stays as it is
     how.argv.insert(how.argv.end(), {python_, "-u", resources_.python_worker});
     how.load = {{"function", kernel.python}, {"device", name(kernel.device)}, {"profile", !prefix.empty()}};
     return std::make_unique<Worker>(std::move(how), pool_.memory());
@@ -146,6 +147,7 @@ std::unique_ptr<Worker> Workshop::start_reference() {
     case Reference::Kind::python:
       how.argv = {python_, "-u", resources_.python_worker};
       how.load = {{"function", reference.entry}, {"device", "cpu"}};
+      how.environment.emplace_back("PYTHONDONTWRITEBYTECODE", "1");
       break;
     case Reference::Kind::library: {
       Kernel kernel;

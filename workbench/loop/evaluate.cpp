@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
+#include <map>
 
 #include "gates/build.h"
 #include "gates/correctness.h"
@@ -17,7 +19,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPatience = 3;  // time boxes, each twice as long, while a busy machine gives too few samples
+constexpr double kStartShare = 0.4;  // of the time box, for each start of the confirmation
+constexpr int kPatience = 5;  // time boxes, each twice as long, while a busy machine gives too few samples
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -55,9 +58,7 @@ class Evaluation {
         })) {
       return;
     }
-    if (!wins("screening", rules_.screening_alpha)) return;
-    end_workers();  // what a process was lucky in, such as where its pages lie, ends with it
-    if (!wins("confirmation", rules_.confirmation_alpha)) return;
+    if (!wins_the_screening() || !wins_the_confirmation()) return;
     outcome_.kept = true;
     outcome_.stage = "kept";
   }
@@ -83,28 +84,73 @@ class Evaluation {
   }
 
   // All shapes side by side with the incumbent, or until one of them settles it.
-  bool wins(const std::string& stage, double alpha) {
+  bool wins_the_screening() {
+    if (!measure_all("screening", 1)) return false;
+    const Judgement judgement = judge_gains(outcome_.shapes, rules_.keep);
+    outcome_.gain = judgement.mean;
+    outcome_.reason = judgement.reason;
+    outcome_.stage = "screening";
+    return judgement.faster;
+  }
+
+  // Again, with both programs started anew each time; see loop/keep_rule.h.
+  bool wins_the_confirmation() {
+    std::vector<double> means;
+    std::map<std::string, std::vector<ShapeGain>> starts;
+    for (int start = 1; start <= kLastLook; ++start) {
+      end_workers();
+      if (!measure_all(fmt::format("confirmation/{}", start), kStartShare)) return false;
+      double sum = 0;
+      for (const ShapeGain& gain : outcome_.shapes) {
+        starts[gain.shape].push_back(gain);
+        sum += std::log(gain.ratio.centre);
+      }
+      means.push_back(sum / static_cast<double>(outcome_.shapes.size()));
+      if (start != kFirstLook && start != kLastLook) continue;
+      for (ShapeGain& gain : outcome_.shapes) gain = together(starts.at(gain.shape));
+      const Judgement judgement =
+          judge_gains(outcome_.shapes, rules_.keep, over_starts(means, rules_.confirmation_alpha / 2));
+      outcome_.gain = judgement.mean;
+      outcome_.reason = fmt::format("{}, {} starts", judgement.reason, start);
+      outcome_.stage = "confirmation";
+      if (judgement.faster) return true;
+      if (judgement.mean->centre < 1 + rules_.keep.min_gain)
+        return false;  // more starts would not make it worth it
+    }
+    return false;
+  }
+
+  ShapeGain together(const std::vector<ShapeGain>& starts) const {
+    std::vector<double> logs, incumbent, candidate;
+    for (const ShapeGain& gain : starts) {
+      logs.push_back(std::log(gain.ratio.centre));
+      incumbent.push_back(gain.incumbent_ns);
+      candidate.push_back(gain.candidate_ns);
+    }
+    return {starts.front().shape, over_starts(logs, rules_.screening_alpha), median(incumbent),
+            median(candidate)};
+  }
+
+  // `share` of the time box for each shape. False when that ended it.
+  bool measure_all(const std::string& stage, double share) {
     outcome_.shapes.clear();
     for (const Problem& problem : stage_.workshop.problems()) {
       const GateResult measured = trial(stage + "/" + problem.shape, [&] {
-        return measure_against(stage_, candidate(), incumbent(), problem, alpha, progress_);
+        return measure_against(stage_, candidate(), incumbent(), problem, rules_.screening_alpha, progress_,
+                               share);
       });
       if (measured.verdict == GateVerdict::fail) return ended(stage, measured);
       const auto gain = gain_of(measured);
       if (!gain) return dropped(stage, problem.shape + ": too few samples for an interval");
       outcome_.shapes.push_back(*gain);
-      if (loses_too_much(*gain, rules_.keep)) {
+      if (stage == "screening" && loses_too_much(*gain, rules_.keep)) {
         outcome_.gain.reset();
         return dropped("guard",
                        fmt::format("{} loses: {:.3f}x ({:.3f} to {:.3f})", gain->shape, gain->ratio.centre,
                                    gain->ratio.interval.low, gain->ratio.interval.high));
       }
     }
-    const Judgement judgement = judge_gains(outcome_.shapes, rules_.keep);
-    outcome_.gain = judgement.mean;
-    outcome_.reason = judgement.reason;
-    outcome_.stage = stage;
-    return judgement.faster;
+    return true;
   }
 
   template <class Gate>
@@ -173,8 +219,9 @@ Outcome evaluate(const Stage& stage, const Kernel& candidate, const Kernel& incu
 }
 
 GateResult measure_against(const Stage& stage, Worker& candidate, Worker& other, const Problem& problem,
-                           double alpha, const Progress& progress) {
+                           double alpha, const Progress& progress, double share) {
   PerformanceRules rules = stage.workshop.project().performance;
+  rules.seconds *= share;
   rules.alpha = alpha;
   rules.stop_below = 0;
   GateResult result;

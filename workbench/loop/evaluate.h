@@ -16,7 +16,7 @@
 namespace dent {
 
 // Where trials are kept, by name: "build", "correctness/tiny", "sanitize", "screening/tiny",
-// "confirmation/tiny".
+// "confirmation/2/tiny".
 class TrialBook {
  public:
   virtual ~TrialBook() = default;
@@ -45,7 +45,7 @@ Outcome evaluate(const Stage& stage, const Kernel& candidate, const Kernel& incu
 // One performance trial of `candidate` against `other`, with no rule that stops it; the ratio is in the
 // result's "comparison" record.
 GateResult measure_against(const Stage& stage, Worker& candidate, Worker& other, const Problem& problem,
-                           double alpha, const Progress& progress);
+                           double alpha, const Progress& progress, double share = 1);
 std::optional<ShapeGain> gain_of(const GateResult& measured);
 
 }  // namespace dent

@@ -59,7 +59,8 @@ std::string harness_hash(const Project& project) {
   std::string all;
   for (const std::string& file : protected_files(project)) {
     // The manifest was read, and is compared when a loop goes on; the user may take a result over meanwhile.
-    if (file != kTunedName && file != kManifestName) all += file + " " + sha256_of_file(project.directory / file) + "\n";
+    if (file != kTunedName && file != kManifestName)
+      all += file + " " + sha256_of_file(project.directory / file) + "\n";
   }
   return sha256(all);
 }

@@ -47,6 +47,12 @@ void Loop::Inside::begin() {
     peaks_ = gpu_peaks(ledger_.records().front().data.value("device_name", std::string()));
   }
   if (!state_.ended.empty() && !may_go_on()) return;
+  const double each_s = static_cast<double>(project_.shapes.size()) *
+                        (project_.correctness.seconds + 4 * project_.performance.seconds);
+  steps_.say(fmt::format("{} changes at most{}, up to {:.0f} s each and its build; kept ones go to {}{}",
+                         state_.most_iterations - state_.done(),
+                         state_.target > 0 ? fmt::format(" until {}x of the baseline", state_.target) : "",
+                         each_s, state_.branch, repository_->is_private() ? " in .dent/repository" : ""));
   incumbent_.emplace(*repository_, worktrees() / "incumbent", state_.incumbent_commit());
   candidate_.emplace(*repository_, worktrees() / "candidate", state_.incumbent_commit());
   const Iteration* kept = state_.last_kept();

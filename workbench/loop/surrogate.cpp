@@ -9,7 +9,7 @@
 namespace dent {
 namespace {
 
-constexpr double kLengths[] = {0.2, 0.4, 0.8, 1.6, 3.2};
+constexpr double kLengths[] = {0.15, 0.3, 0.6, 1.0};
 constexpr double kLeastDeviation =
     0.05;                        // of log speed, before anything is known of how much tunables matter
 constexpr double kNoise = 0.01;  // of a measurement

@@ -64,8 +64,8 @@ const Row kRows[] = {
     {"profile", "What holds it back?",
      "Profiles the kernel and names its one bottleneck, with the numbers that decided and the patterns that "
      "mend it.",
-     R"("shape": {"type": "string", "description": "name of a shape in dent.toml; default: the largest"})",
-     "", "", false, true, true},
+     R"("shape": {"type": "string", "description": "name of a shape in dent.toml; default: all"})", "",
+     R"("diagnoses": {"type": "array", "items": {"type": "object"}})", false, true, true},
     {"predict", "What will it do on a GPU?",
      "Blocks against multiprocessors, occupancy and its limiter, floor times and expected time of attention "
      "on any GPU, "
@@ -100,7 +100,8 @@ const Row kRows[] = {
      "The pattern library, ranked by the effect measured here; with a session, those that match its "
      "diagnosis.",
      R"("session": {"type": "string", "description": "id, or latest: only what matches it"})", "",
-     R"("patterns": {"type": "array", "items": {"type": "object"}})", true, false, false},
+     R"("patterns": {"type": "array", "items": {"type": "object"}}, "matches": {"type": "array", "items": {"type": "object"}})",
+     true, false, false},
     {"cost", "What has it cost?",
      "Wall time, device time and money of one or all sessions, against the budget.",
      R"("session": {"type": "string", "description": "id, or latest; default: all"})", "", "", true, false,
@@ -177,6 +178,16 @@ void pick(json& out, const std::string& tool, const json& report) {
     }
   } else if (tool == "check") {
     out["correctness"] = without(report.value("correctness", json::array()), {"seeds", "elements"});
+  } else if (tool == "profile") {
+    out["diagnoses"] = json::array();
+    for (const json& record : report.value("diagnoses", json::array())) {
+      json diagnosis;
+      for (const char* key : {"shape", "tool", "degraded", "bottleneck", "title", "says", "phase", "advice",
+                              "decided", "runner_up", "overturned", "refusal", "patterns"}) {
+        copy(diagnosis, record, key);
+      }
+      out["diagnoses"].push_back(std::move(diagnosis));
+    }
   } else if (tool == "bench") {
     copy(out, report, "ratio", "speedup");
     out["shapes"] = speeds(report.value("comparisons", json::array()));

@@ -15,6 +15,12 @@
 namespace dent {
 namespace {
 
+std::string took(const SessionView& s) {
+  if (!s.elapsed_s) return {};
+  return ", took " + show_seconds(*s.elapsed_s) +
+         (s.own_s ? ", " + show_seconds(*s.own_s) + " of it dent's own" : "");
+}
+
 // Colour never stands alone: the word is always there too.
 std::string_view colour_of(const std::string& verdict) {
   static const std::set<std::string> kGood{"FASTER", "SAME", "pass"};
@@ -41,8 +47,7 @@ void verdict(HtmlPage& page, const SessionView& s) {
         escape_html(cheat.name), escape_html(cheat.evidence), escape_html(at)));
   }
   if (!s.next.empty()) page.paragraph("Next: " + s.next);
-  page.paragraph(fmt::format("Session {}, started {}{}; {} records.", s.id, s.started,
-                             s.elapsed_s ? ", took " + show_seconds(*s.elapsed_s) : "", s.records),
+  page.paragraph(fmt::format("Session {}, started {}{}; {} records.", s.id, s.started, took(s), s.records),
                  "soft");
 }
 

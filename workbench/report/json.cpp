@@ -127,6 +127,7 @@ Json json_report(const SessionView& s, std::span<const HistoryEntry> history) {
   put(object, "next", s.next);
   put(object, "exit_code", s.exit_code);
   put(object, "elapsed_s", s.elapsed_s);
+  put(object, "own_s", s.own_s);
   put(object, "ratio", s.mean);
   object["session"] = s.about;
   object["environment"] = s.environment;

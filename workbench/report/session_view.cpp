@@ -158,6 +158,7 @@ void take_verdict(SessionView& view, const json& data) {
   view.next = text_or_empty(data, "next");
   view.exit_code = data.at("exit_code").get<int>();
   view.elapsed_s = data.at("elapsed_s").get<double>();
+  if (data.contains("own_s")) view.own_s = data.at("own_s").get<double>();
 }
 
 using Take = std::function<void(SessionView&, const json&)>;

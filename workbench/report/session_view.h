@@ -100,6 +100,7 @@ struct SessionView {
   std::string reason, next;
   std::optional<int> exit_code;
   std::optional<double> elapsed_s;
+  std::optional<double> own_s;  // of it, neither the user's compiler nor a kernel
   std::size_t records = 0;
   ClimbView climb;  // of an optimisation loop
   Cost cost;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "error.h"
@@ -19,6 +20,7 @@
 #include "project/manifest.h"
 #include "report/write_reports.h"
 #include "session/version.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -31,7 +33,10 @@ double seconds_since(Clock::time_point start) {
 }
 
 json roofline_record(const Peaks& peaks) {
-  return {{"device", peaks.device}, {"peak_gflops", peaks.gflops}, {"peak_gbs", peaks.gbs}, {"source", peaks.source}};
+  return {{"device", peaks.device},
+          {"peak_gflops", peaks.gflops},
+          {"peak_gbs", peaks.gbs},
+          {"source", peaks.source}};
 }
 
 }  // namespace
@@ -56,6 +61,9 @@ Runner::Runner(const Project& project, SessionStore& store, SessionFolder sessio
 }
 
 SessionEnd Runner::run() {
+  const auto run_start = Clock::now();
+  const double waited_at_start = waited_for_user_s();
+  double own_in_steps_s = 0;
   if (ledger_.records().empty()) open_session();
   std::size_t done = 0;
   for (const Step& step : plan_) done += finished(step.name) != nullptr ? 1 : 0;
@@ -69,16 +77,21 @@ SessionEnd Runner::run() {
     }
     display_.begin(step, i + 1, plan_.size());
     const auto start = Clock::now();
-    const GateResult result = still_runs(step, stopped_by) ? perform(step) : skipped("not reached: " + stopped_by + " failed");
+    const double waited_before = waited_for_user_s();
+    const GateResult result =
+        still_runs(step, stopped_by) ? perform(step) : skipped("not reached: " + stopped_by + " failed");
     const double seconds = seconds_since(start);
-    record_end(step, result, seconds);
+    const double own_seconds = std::max(0.0, seconds - (waited_for_user_s() - waited_before));
+    own_in_steps_s += own_seconds;
+    record_end(step, result, seconds, own_seconds);
     display_.end(step, result, seconds);
     if (result.verdict == GateVerdict::fail && stopped_by.empty()) stopped_by = step.name;
   }
-  return conclude();
+  return conclude(seconds_since(run_start) - (waited_for_user_s() - waited_at_start) - own_in_steps_s);
 }
 
-// After a failure only the report is written; and what was too slow is profiled, so that the next step is known.
+// After a failure only the report is written; and what was too slow is profiled, so that the next step is
+// known.
 bool Runner::still_runs(const Step& step, const std::string& stopped_by) const {
   if (stopped_by.empty() || step.kind == StepKind::report) return true;
   const int cause = finished(stopped_by)->value("cause", 0);
@@ -208,7 +221,8 @@ std::optional<std::size_t> Runner::slowest_shape() const {
   for (const json& record : last_records("comparison")) {
     // Too few pairs for an interval still have medians.
     const double here = record.contains("ratio") ? record.at("ratio").at("centre").get<double>()
-                                                 : record.at("baseline_ns").get<double>() / record.at("candidate_ns").get<double>();
+                                                 : record.at("baseline_ns").get<double>() /
+                                                       record.at("candidate_ns").get<double>();
     if (!(here < ratio)) continue;
     ratio = here;
     for (std::size_t i = 0; i < project_.shapes.size(); ++i) {
@@ -224,8 +238,9 @@ GateResult Runner::profile(const Step& step, const Progress& progress) {
     return skipped(fmt::format("no shape is below {}x", project_.performance.profile_below));
   }
   participants_.dismiss();  // nothing else runs meanwhile
-  GateResult result = ProfileGate(workshop_, store_, session_.artifacts())
-                          .run(project_.kernel, workshop_.problems()[shape.value_or(step.shape)], seed_, progress);
+  GateResult result =
+      ProfileGate(workshop_, store_, session_.artifacts())
+          .run(project_.kernel, workshop_.problems()[shape.value_or(step.shape)], seed_, progress);
   if (const auto peaks = device_peaks()) {
     result.records.emplace_back("roofline", roofline_record(*peaks));
   }
@@ -256,13 +271,11 @@ GateResult Runner::load(GateResult built) {
   return built;
 }
 
-void Runner::record_end(const Step& step, const GateResult& result, double seconds) {
+void Runner::record_end(const Step& step, const GateResult& result, double seconds, double own_seconds) {
   for (const auto& [kind, data] : result.records) ledger_.append(kind, data);
-  json gate{{"step", step.name},
-            {"verdict", name(result.verdict)},
-            {"reason", result.reason},
-            {"elapsed_s", seconds},
-            {"time_box_s", step.time_box_s}};
+  json gate{{"step", step.name},       {"verdict", name(result.verdict)},
+            {"reason", result.reason}, {"elapsed_s", seconds},
+            {"own_s", own_seconds},    {"time_box_s", step.time_box_s}};
   if (result.cause != Cause::none) gate["cause"] = static_cast<int>(exit_code(result.cause));
   if (!result.next.empty()) gate["next"] = result.next;
   if (!result.evidence.is_null()) gate["evidence"] = result.evidence;
@@ -289,15 +302,15 @@ std::vector<json> Runner::last_records(const std::string& kind) const {
   return found;
 }
 
-double Runner::spent_seconds() const {
+double Runner::spent_seconds(const char* which) const {
   double seconds = 0;
   for (const Record& record : ledger_.records()) {
-    if (record.kind == "gate") seconds += record.data.value("elapsed_s", 0.0);
+    if (record.kind == "gate") seconds += record.data.value(which, 0.0);
   }
   return seconds;
 }
 
-SessionEnd Runner::conclude() {
+SessionEnd Runner::conclude(double between_steps_s) {
   SessionEnd end{session_.id, "", "", "", ExitCode::ok};
   for (const Step& step : plan_) {
     const json* gate = finished(step.name);
@@ -334,7 +347,8 @@ SessionEnd Runner::conclude() {
     json record{{"verdict", end.verdict},
                 {"reason", end.reason},
                 {"exit_code", static_cast<int>(end.code)},
-                {"elapsed_s", spent_seconds()}};
+                {"elapsed_s", spent_seconds()},
+                {"own_s", spent_seconds("own_s") + between_steps_s}};
     if (!end.next.empty()) record["next"] = end.next;
     ledger_.append("verdict", std::move(record));
   }

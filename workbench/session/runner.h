@@ -53,11 +53,11 @@ class Runner {
   bool still_runs(const Step& step, const std::string& stopped_by) const;
   std::optional<Peaks> device_peaks() const;
   GateResult load(GateResult built);
-  void record_end(const Step& step, const GateResult& result, double seconds);
+  void record_end(const Step& step, const GateResult& result, double seconds, double own_seconds);
   const nlohmann::json* finished(const std::string& step) const;
   std::vector<nlohmann::json> last_records(const std::string& kind) const;
-  double spent_seconds() const;
-  SessionEnd conclude();
+  double spent_seconds(const char* which = "elapsed_s") const;  // in all steps, as their records have it
+  SessionEnd conclude(double between_steps_s);
 
   std::string machine_name() const;
 

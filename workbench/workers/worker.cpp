@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "error.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -141,6 +142,7 @@ json Worker::ask(json request, double seconds) {
     if (seconds_since(start) > seconds) fail(Failure::Kind::hung, "took no request");
   }
   const std::string answer = read_line(seconds - seconds_since(start));
+  if (setup_.role != "reference") add_waited_for_user(seconds_since(start));
   json reply = json::parse(answer, nullptr, false);
   if (!reply.is_object() || reply.value("id", json()) != json(id)) {
     fail(Failure::Kind::garbage, "wrote something else than an answer: " + answer.substr(0, kShown));

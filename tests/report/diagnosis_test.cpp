@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include "report/diagnosis_view.h"
+#include "report/example_session.h"
+#include "report/html.h"
+#include "report/json.h"
+#include "report/markdown.h"
+#include "report/plots.h"
+#include "report/session_view.h"
+
+namespace dent {
+namespace {
+
+SessionView example() { return view_session("id", testing::example_records(testing::Story::faster)); }
+
+void expect_in(const std::string& text, std::initializer_list<const char*> words) {
+  for (const char* word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text.substr(0, 3000);
+}
+
+TEST(DiagnosisReport, IsInEveryReport) {
+  const SessionView view = example();
+  expect_in(markdown_report(view, {}),
+            {"## Diagnosis of large", "2 CTAs on 132 SMs", "runner-up: dram", "kv-split",
+             "2 tries, median 1.25", "not applicable", "artifacts/profile.ncu-rep"});
+  expect_in(html_report(view, {}), {"Diagnosis of large", "2 CTAs on 132 SMs", "softmax&lt;64&gt;",
+                                    "cut the keys &amp; merge", "Diamonds"});
+  EXPECT_EQ(json_report(view, {}).at("diagnoses").at(0).at("bottleneck"), "few_ctas");
+}
+
+TEST(DiagnosisReport, PutsTheKernelUnderTheRoofByTheBytesThatMoved) {
+  expect_in(roofline_plot(example()), {"large, as profiled: 9.6 GFLOP/s at 29.3 FLOP per byte"});
+}
+
+TEST(DiagnosisReport, TextForATerminalNamesEverythingThatDecided) {
+  expect_in(diagnosis_text(example().diagnoses.at(0)),
+            {"too few CTAs: 2 CTAs on 132 SMs", "because", "ctas 2 < sms 132",
+             "overturned  if not ctas < sms", "occupancy limited by registers", "- CTAs",
+             "kv-split (3.000x expected, 2 tries, median 1.250x, 1 failed)"});
+}
+
+TEST(DiagnosisReport, ARefusalIsSaidAsOne) {
+  const auto view = view_diagnosis(
+      {{"shape", "tiny"}, {"refusal", "whether it is \"x\" hangs on dram"}, {"why", "no ncu"}});
+  EXPECT_EQ(view.headline, "no diagnosis: whether it is \"x\" hangs on dram");
+  expect_in(diagnosis_text(view), {"DEGRADED    no ncu"});
+}
+
+}  // namespace
+}  // namespace dent

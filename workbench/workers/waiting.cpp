@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#include "workers/waiting.h"
+
+#include <atomic>
+
+namespace dent {
+namespace {
+
+std::atomic<double> waited_s{0};
+
+}  // namespace
+
+double waited_for_user_s() { return waited_s; }
+void add_waited_for_user(double seconds) { waited_s += seconds; }
+
+}  // namespace dent
