@@ -23,14 +23,18 @@ inline constexpr ArchLimits kArchLimits[] = {
 
 // Shares of the peak, and rates, that were measured on an H200. Other GPUs are assumed to reach the same
 // until `dent devices --measure` has run on one.
-inline constexpr double kBandwidthShare = 0.93;  // decode_forward, 1.07 GB in 238 us: 4.5 of 4.8 TB/s
-inline constexpr double kTensorShare = 0.79;     // hopper_forward, head_dim 256, 16k: 784 of 989 TFLOP/s
-inline constexpr double kExpShare = 0.95;  // the special function units are a plain pipe: clock times width
-inline constexpr double kL2BytesPerClockAndSm =
-    48;  // Nsight Compute: 5.1 TB/s are 48 % of it at 1.63 GHz, 132 SMs
-inline constexpr double kSmallL2BytesPerClockAndSm =
-    16;  // 8.6, 8.9, 12.0: public micro-benchmarks, about 5 TB/s on an RTX 4090
-inline constexpr double kLaunchUs = 0.6;      // an empty kernel in a graph: 0.57
+// decode_forward, 1.07 GB in 238 us: 4.5 of 4.8 TB/s; a plain read 4.4.
+inline constexpr double kBandwidthShare = 0.93;
+// dent devices --measure: cuBLAS, 8192^3, 784 of 989 TFLOP/s.
+inline constexpr double kTensorShare = 0.79;
+// dent devices --measure: 4,066 of 4,182 a nanosecond.
+inline constexpr double kExpShare = 0.97;
+// hopper_forward, S = 512, causal: 7.9 TB/s through TMA; 5.8 by loads.
+inline constexpr double kL2BytesPerClockAndSm = 32;
+// 8.6, 8.9, 12.0: public micro-benchmarks, about 5 TB/s on an RTX 4090.
+inline constexpr double kSmallL2BytesPerClockAndSm = 16;
+// An empty kernel in a graph: 0.50 to 0.57.
+inline constexpr double kLaunchUs = 0.55;
 inline constexpr double kHostLaunchUs = 4.2;  // launches one by one
 
 struct Row {

@@ -29,10 +29,15 @@ double usual_share(double reached, double peak, double usual) {
   return reached > 0 && peak > 0 ? std::min(1.0, reached / peak / usual) : 1;
 }
 
-// How long the SM with most to do works, in pieces of mean size.
-double rounds(const Launch& launch, double items, double sms) {
-  if (launch.largest <= 1) return std::ceil(items / sms);
-  return std::max(items / sms, launch.largest);  // longest first: the rest fills the gaps
+// How long the SM with most to do works, in pieces of mean size at its full rate. CTAs that share an SM hide
+// each other's waiting; one that is alone does not, and neither does the longest one when the others are
+// done.
+double rounds(const Launch& launch, double items, double sms, int resident, double alone) {
+  if (launch.largest > 1) return std::max(items / sms, launch.largest / alone);  // the rest fills the gaps
+  const double most = std::ceil(items / sms);
+  if (launch.items > launch.ctas) return most;  // CTAs that stay are alone anyhow
+  const double last = std::fmod(most, std::max(1, resident));
+  return most - last + (last > 0 ? std::max(last, 1 / alone) : 0);
 }
 
 // Clusters of a grid that run at the same time lie within groups of SMs; what is left over in those is lost.
@@ -73,7 +78,8 @@ Prediction predict(const Spec& spec, const Launch& launch, const Work& work, con
   p.waves = static_cast<double>(launch.ctas) / slots;
   p.tail = 1 - p.waves / std::ceil(p.waves);
   p.busy_sms = std::min<int64_t>(launch.ctas, spec.sms);
-  const double turns = rounds(launch, items, std::min(sms, static_cast<double>(launch.ctas)));
+  const double reach = std::min(sms, static_cast<double>(launch.ctas));
+  const double turns = rounds(launch, items, reach, p.occupancy.blocks, 1);
   p.chip_share = std::min(1.0, items / (turns * spec.sms));
 
   const double l2_bytes = std::max(work.l2_bytes, work.dram_bytes);
@@ -99,8 +105,9 @@ Prediction predict(const Spec& spec, const Launch& launch, const Work& work, con
   const double tensor =
       over(at(p.busy_floor_us, Unit::tensor),
            manner.tensor * usual_share(spec.reached.tflops_16bit, spec.tflops_16bit, kTensorShare));
+  const double waiting = rounds(launch, items, reach, p.occupancy.blocks, manner.alone) / turns;
   const double arithmetic =
-      tensor + at(p.busy_floor_us, Unit::fp32) / manner.fp32 + manner.exp_exposed * exps;
+      waiting * (tensor + at(p.busy_floor_us, Unit::fp32) / manner.fp32 + manner.exp_exposed * exps);
   const double dram = over(work.dram_bytes, 1e3 * std::min<double>(spec.reached.bandwidth_gbs, dram_gbs));
   const double latency =
       at(p.floor_us, Unit::launch) + over(manner.start_cycles + turns * manner.item_cycles, spec.boost_mhz);

@@ -44,6 +44,7 @@ struct Manner {
       0.5;                    // the same for memory, where arithmetic takes longer: first loads, last stores
   double sm_gbs = 70;         // that one SM draws from memory: bytes in flight over latency
   double sm_l2_gbs = 105;     // the same from the L2 cache
+  double alone = 1;           // share of an SM's rate that one CTA reaches where no other hides its waiting
   double start_cycles = 0;    // once: until data is there and the last result is out
   double item_cycles = 2000;  // each piece of work, beside its share of the units' time
   double spread = 2;          // honest range: expected / spread ... expected * spread

@@ -45,7 +45,7 @@ constexpr Spec spec_of(const Row& row) {
   spec.reached = {{kBandwidthShare * row.gbs, origin},
                   {l2_width * row.sms * row.boost_mhz * 1e-3, origin},
                   {kTensorShare * row.tflops_16bit, origin},
-                  {kExpShare * spec.gexps(), Origin::estimated},
+                  {kExpShare * spec.gexps(), origin},
                   {kLaunchUs, origin},
                   {kHostLaunchUs, origin}};
   return spec;

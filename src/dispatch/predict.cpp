@@ -6,11 +6,10 @@
 #include "flashmoe/error.h"
 #include "kernels/decode_forward/spec.h"
 #include "kernels/hopper_forward/spec.h"
+#include "numeric/ceil_div.h"
 
 namespace flashmoe::dispatch {
 namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Key tiles that one head's row of query tiles goes through, in all and at most.
 struct KeyTiles {
@@ -65,6 +64,11 @@ device::Work work_of(const ForwardPlan& plan, const ForwardProblem& p, const dev
   return work;
 }
 
+// Where launch bounds say how many blocks an SM shall hold, they share its registers, in steps of 8.
+int shared_out(int threads, int blocks) {
+  return std::min(255, device::Spec::registers_per_sm / (threads * blocks) / 8 * 8);
+}
+
 int ampere_registers(const ForwardPlan& plan) {
   if (!plan.aligned) return plan.head_dim <= 64 ? 120 : plan.head_dim <= 128 ? 172 : 248;
   switch (plan.head_dim) {
@@ -91,11 +95,14 @@ bool plain_small(const ForwardPlan& plan, const ForwardProblem& p) {
 device::Manner manner_of(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
   device::Manner manner;
   // Measured on an H200; elsewhere the same constants are a carried-over guess.
-  manner.spread = spec.arch == 90 ? 1.25 : 1.6;
+  manner.spread = spec.arch == 90 ? 1.35 : 1.7;
   switch (plan.kernel) {
     case ForwardKernel::hopper_forward:
       manner.tensor = 0.92;
       manner.exp_exposed = 0.7;
+      manner.start_cycles = 4000;  // tensor maps, barriers, the first loads; the last store
+      // Two warpgroups of head_dim 64 are meant to share an SM with two more.
+      manner.alone = plan.head_dim == 64 && plan.threads == 384 ? 0.6 : 0.9;
       break;
     case ForwardKernel::ampere_forward: {
       // mma.sync reaches about 63 % of what wgmma does on Hopper, is taken to be no faster per SM on
@@ -105,6 +112,8 @@ device::Manner manner_of(const ForwardPlan& plan, const ForwardProblem& p, const
       const double rows_per_warp = plan.tile_q * 32.0 / plan.threads;
       manner.tensor = pipe * 0.6 * (rows_per_warp < 32 ? 0.67 : 1);
       manner.exp_exposed = 0.8;
+      manner.start_cycles = 6000;
+      manner.alone = 0.6;            // four warps
       manner.memory_exposed = 0.75;  // half the threads load, and a CTA's first tile waits for all of it
       break;
     }
@@ -118,11 +127,12 @@ device::Manner manner_of(const ForwardPlan& plan, const ForwardProblem& p, const
       manner.item_cycles = 0;
       break;
     case ForwardKernel::naive:
-      manner.fp32 = 0.3;
+      manner.fp32 = p.dtype == DType::fp32 ? 0.3 : 0.22;  // 16-bit inputs are converted again and again
       manner.exp_exposed = 1;
       manner.spread = 2;
       break;
   }
+  if (plan.num_splits > 1) manner.start_cycles += 5000;  // combine_splits
   return manner;
 }
 
@@ -135,13 +145,11 @@ int registers_of(const ForwardPlan& plan) {
     case ForwardKernel::ampere_forward:
       return ampere_registers(plan);
     case ForwardKernel::hopper_forward:
-      return plan.threads == 512 ? 128 : 168;
+      return shared_out(plan.threads, kernels::hopper_forward::kTunings[plan.tuning].blocks_per_sm);
     case ForwardKernel::small_forward:
       return 139;
-    case ForwardKernel::decode_forward: {
-      const auto& tuning = kernels::decode::kTunings[plan.tuning];
-      return std::min(255, 65536 / (tuning.threads() * tuning.blocks_per_sm) / 8 * 8);
-    }
+    case ForwardKernel::decode_forward:
+      return shared_out(plan.threads, kernels::decode::kTunings[plan.tuning].blocks_per_sm);
   }
   return 0;
 }

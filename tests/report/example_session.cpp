@@ -65,6 +65,14 @@ void opening(Teller& t) {
   t.gate("preflight", "pass", "2 checks", 0.4, 5);
   t.tell("begin", {{"step", "build"}});
   t.tell("build", {{"source_hash", "sha256:1234"}, {"seconds", 3.5}, {"log", "build.log"}});
+  t.tell("prediction",
+         {{"shape", "tiny"},
+          {"headline", "2 CTAs on 58 SMs: 3.4 % of the L4 works"},
+          {"dominating", "fp32"},
+          {"expected_us", 15.4},
+          {"low_us", 7.7},
+          {"high_us", 30.9},
+          {"changes", {{{"change", "kv_splits 1 -> 32: 2 -> 64 CTAs"}, {"expected_us", 4.5}}}}});
   t.gate("build", "pass", "built", 3.5, 60);
   t.tell("begin", {{"step", "correctness"}});
 }

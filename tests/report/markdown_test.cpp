@@ -27,6 +27,19 @@ TEST(MarkdownReport, BeginsWithTheVerdict) {
   EXPECT_NE(markdown_of(Story::interrupted).find("dent resume id"), std::string::npos);
 }
 
+TEST(MarkdownReport, WhatWasForeseenStandsBesideWhatWasMeasured) {
+  const std::string page = markdown_of(Story::faster);
+  const auto at = page.find("## Foreseen");
+  ASSERT_NE(at, std::string::npos);
+  const std::string line = page.substr(page.find("| tiny", at), 300);
+  EXPECT_EQ(
+      line.rfind("| tiny | 2 CTAs on 58 SMs: 3.4 % of the L4 works | fp32 | 15.4 us (7.70 us to 30.9 us) |",
+                 0),
+      0U)
+      << line;
+  EXPECT_NE(line.find("splits 1 -> 32: 2 -> 64 CTAs"), std::string::npos);
+}
+
 TEST(MarkdownReport, RowsOfATableHaveAsManyCellsAsItsHead) {
   std::istringstream lines(markdown_of(Story::faster));
   std::ptrdiff_t head = 0;

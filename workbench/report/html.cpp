@@ -7,6 +7,7 @@
 #include <set>
 
 #include "report/environment_rows.h"
+#include "report/foreseen.h"
 #include "report/format.h"
 #include "report/html_page.h"
 #include "report/plots.h"
@@ -307,6 +308,18 @@ void diagnoses(HtmlPage& page, const SessionView& s) {
   }
 }
 
+void foreseen(HtmlPage& page, const SessionView& s) {
+  const auto rows = foreseen_rows(s);
+  if (rows.empty()) return;
+  page.section("Foreseen");
+  page.paragraph("From the compiler's report and the launch in the manifest, before anything ran.", "soft");
+  const auto& head = kForeseenHead;
+  page.begin_table({{head[0]}, {head[1]}, {head[2]}, {head[3], "number"}, {head[4], "number"}, {head[5]}});
+  for (const auto& row : rows)
+    page.row({{row[0]}, {row[1]}, {row[2]}, {row[3], "number"}, {row[4], "number"}, {row[5]}});
+  page.end_table();
+}
+
 void build(HtmlPage& page, const SessionView& s) {
   if (s.build.is_null()) return;
   page.section("Build");
@@ -353,6 +366,7 @@ std::string html_report(const SessionView& session, std::span<const HistoryEntry
   correctness(page, session);
   roofline(page, session);
   checks(page, session);
+  foreseen(page, session);
   build(page, session);
   cost(page, session, history);
   environment(page, session);

@@ -33,6 +33,14 @@ Json check_json(const CheckView& check) {
   return object;
 }
 
+Json prediction_json(const PredictionView& p) {
+  Json object{{"shape", p.shape},           {"headline", p.headline},
+              {"dominating", p.dominating}, {"expected_us", p.expected_us},
+              {"low_us", p.low_us},         {"high_us", p.high_us}};
+  put(object, "change", p.change);
+  return object;
+}
+
 Json correctness_json(const CorrectnessView& c) {
   Json object{{"shape", c.shape}, {"verdict", c.verdict},   {"max_error", c.max_error}, {"bound", c.bound},
               {"bad", c.bad},     {"elements", c.elements}, {"seeds", c.seeds}};
@@ -126,6 +134,7 @@ Json json_report(const SessionView& s, std::span<const HistoryEntry> history) {
   if (!s.build.is_null()) object["build"] = s.build;
   object["gates"] = list(s.gates, gate_json);
   object["checks"] = list(s.checks, check_json);
+  if (!s.predictions.empty()) object["predictions"] = list(s.predictions, prediction_json);
   object["correctness"] = list(s.correctness, correctness_json);
   object["comparisons"] = list(s.shapes, shape_json);
   object["cheats"] = list(s.cheats, cheat_json);

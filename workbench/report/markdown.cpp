@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "report/environment_rows.h"
+#include "report/foreseen.h"
 #include "report/format.h"
 
 namespace dent {
@@ -151,6 +152,14 @@ void diagnoses(Page& page, const SessionView& s) {
   }
 }
 
+void foreseen(Page& page, const SessionView& s) {
+  const auto rows = foreseen_rows(s);
+  if (rows.empty()) return;
+  page.section("Foreseen");
+  page.head({kForeseenHead.begin(), kForeseenHead.end()});
+  for (const auto& row : rows) page.row({row.begin(), row.end()});
+}
+
 void environment(Page& page, const SessionView& s) {
   page.section("Environment");
   page.head({"what", "value"});
@@ -179,6 +188,7 @@ std::string markdown_report(const SessionView& session, std::span<const HistoryE
   gates(page, session);
   correctness(page, session);
   cost(page, session, history);
+  foreseen(page, session);
   environment(page, session);
   earlier(page, history);
   if (!session.notes.empty()) page.section("Notes");

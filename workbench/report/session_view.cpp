@@ -124,6 +124,20 @@ void take_diagnosis(SessionView& view, const json& data) {
   view.diagnosis_records.push_back(data);
 }
 
+void take_prediction(SessionView& view, const json& data) {
+  PredictionView p;
+  p.shape = data.value("shape", "");
+  p.headline = data.value("headline", "");
+  p.dominating = data.value("dominating", "");
+  p.expected_us = data.value("expected_us", 0.0);
+  p.low_us = data.value("low_us", 0.0);
+  p.high_us = data.value("high_us", 0.0);
+  const json changes = data.value("changes", json::array());
+  if (!changes.empty()) p.change = changes[0].value("change", "");
+  std::erase_if(view.predictions, [&](const PredictionView& old) { return old.shape == p.shape; });
+  view.predictions.push_back(std::move(p));
+}
+
 void take_roofline(SessionView& view, const json& data) {
   view.roofline = {data.at("device"), data.at("source"), data.at("peak_gflops"), data.at("peak_gbs")};
 }
@@ -155,6 +169,7 @@ const std::map<std::string, Take>& takers() {
       {"begin", take_begin},
       {"check", take_check},
       {"build", [](SessionView& view, const json& data) { view.build = data; }},
+      {"prediction", take_prediction},
       {"correctness", take_correctness},
       {"samples", take_samples},
       {"comparison", take_comparison},

@@ -71,6 +71,12 @@ struct RooflineView {
   double peak_gflops = 0, peak_gbs = 0;
 };
 
+struct PredictionView {
+  std::string shape, headline, dominating;
+  double expected_us = 0, low_us = 0, high_us = 0;
+  std::string change;  // that would help most; may be empty
+};
+
 struct SessionView {
   std::string id;
   std::string started;   // time of the first record
@@ -80,6 +86,7 @@ struct SessionView {
   std::vector<PlannedStep> plan;
   std::vector<GateView> gates;  // in the order of the plan
   std::vector<CheckView> checks;
+  std::vector<PredictionView> predictions;
   std::vector<CorrectnessView> correctness;
   std::vector<ShapeView> shapes;
   std::vector<CheatView> cheats;
