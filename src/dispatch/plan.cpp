@@ -337,10 +337,13 @@ ForwardPlan plan_decode(const ForwardProblem& p, const device::Spec& spec, const
   return plan;
 }
 
-// Every block of small_forward reads all keys of its head for just 8 rows: it pays while that many blocks run
-// at once.
-bool small_pays(const ForwardPlan& plan, const device::Spec& spec) {
-  return plan.blocks <= static_cast<unsigned>(spec.sms);
+// Every block of small_forward reads all keys of its head for just 8 rows: it pays while all blocks run at once,
+// and beyond that while an SM has few keys to read. How few depends on the kernel that would take it otherwise
+// (docs/results/attention_crossover_h200.json).
+bool small_pays(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec, bool hopper) {
+  const int64_t elements = int64_t{plan.blocks} * p.kv_rows * p.head_dim;
+  const int64_t few = hopper ? 64 << 10 : 128 << 10;
+  return plan.blocks <= static_cast<unsigned>(spec.sms) || elements <= few * spec.sms;
 }
 
 ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const device::Spec& spec,
@@ -375,7 +378,7 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
   if (!choice.kernel && !choice.num_splits) {
     if (!too_much) {
       const ForwardPlan small = plan_small(problem, spec, "few keys and few rows: latency is all there is");
-      if (small_pays(small, spec)) return small;
+      if (small_pays(small, problem, spec, not_hopper == nullptr)) return small;
     }
     if (!not_decode)
       return plan_decode(problem, spec, {}, "few rows for many keys: reading them is all there is");

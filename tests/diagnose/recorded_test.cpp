@@ -91,6 +91,16 @@ TEST(Recorded, OurOwnKernelsAreDiagnosedSensibly) {
   EXPECT_EQ(named, expected);
 }
 
+TEST(Recorded, PlantedBottlenecksAreNamedAlsoWhereNcuDoesNotCountIdealSectors) {
+  const auto expected = planted();
+  auto report = recorded("planted_h200.csv");
+  for (ProfiledLaunch& launch : report.launches) {
+    launch.metrics.put("memory_l2_theoretical_sectors_global", {});
+    launch.metrics.put("memory_l2_theoretical_sectors_global_ideal", {});
+    EXPECT_EQ(diagnose(gpu_tree(), quantities_of(launch)).bottleneck, expected.at(short_name(launch.kernel)));
+  }
+}
+
 TEST(Recorded, LoadsByTmaAreNoUncoalescedLoads) {
   const auto report = recorded("attention_h200.csv");
   const Quantities hopper = quantities_of(report.launches.at(5));

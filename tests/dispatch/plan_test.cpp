@@ -131,6 +131,17 @@ TEST(Plan, FewRowsAndManyKeysAreSplitUntilTheGpuIsBusy) {
   EXPECT_EQ(plan_forward(problem(16, 32, 4096, 4096, 128), true, gpu).num_splits, 1);
 }
 
+TEST(Plan, SmallForwardGoesOnPastOneWaveWhileItsKeysAreFew) {
+  const auto kernel = [](int64_t heads, int64_t rows, int64_t head_dim, const char* gpu) {
+    return plan_forward(problem(1, heads, rows, rows, head_dim), true, device::find(gpu)).kernel;
+  };
+  EXPECT_EQ(kernel(16, 128, 128, "H200"), ForwardKernel::small_forward);
+  EXPECT_EQ(kernel(16, 256, 64, "H200"), ForwardKernel::small_forward);
+  EXPECT_EQ(kernel(12, 256, 128, "H200"), ForwardKernel::hopper_forward);
+  EXPECT_EQ(kernel(12, 256, 128, "A100"), ForwardKernel::small_forward);
+  EXPECT_EQ(kernel(64, 256, 64, "A100"), ForwardKernel::ampere_forward);
+}
+
 // A block of 128 threads may have no more than 255 registers a thread, though an SM has 512 for each.
 TEST(Plan, DecodeOfAThousandKeysTakesTheSmallestBlocksOfALargeCluster) {
   ForwardProblem p = problem(1, 32, 1, 1024, 128);

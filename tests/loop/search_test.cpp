@@ -207,6 +207,8 @@ TEST(Variants, AreTriedOnceEachInTheOrderOfAttack) {
   brief.history.clear();
   brief.phase = Phase::compute;  // the diagnosis points there
   EXPECT_EQ(proposer.propose(brief)->variant, "vector");
+  brief.phase = Phase::tuning;  // no single bottleneck: there are rungs to try before the last per cents
+  EXPECT_EQ(proposer.propose(brief)->variant, "split");
   brief.incumbent.variant = "wide";  // nobody climbs down
   EXPECT_FALSE(proposer.propose(brief));
 }

@@ -51,7 +51,7 @@ ExitCode show_plan(const Project& project, const OptimizeArguments& arguments) {
       {StepKind::preflight, "start", 0, project.limits.preflight_seconds + checked + measured,
        "preflight, build, baseline, correctness, performance; stops when the kernel does not build or is "
        "wrong"},
-      {StepKind::performance, fmt::format("iterations 1 to {}", iterations), 0, checked + 2 * measured,
+      {StepKind::performance, fmt::format("iterations 1 to {}", iterations), 0, checked + 4 * measured,
        fmt::format("each: build, correctness, side by side with the incumbent; kept when a second "
                    "measurement proves it "
                    "{:g} % faster and no shape loses {:g} %",

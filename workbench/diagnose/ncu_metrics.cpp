@@ -18,6 +18,7 @@ constexpr const char* kLocalStoreSectors = "l1tex__t_sectors_pipe_lsu_mem_local_
 // What the addresses ask for, and what the same bytes would take side by side; cp.async included.
 constexpr const char* kSectors = "memory_l2_theoretical_sectors_global";
 constexpr const char* kIdealSectors = "memory_l2_theoretical_sectors_global_ideal";
+constexpr const char* kLoadUse = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct";
 constexpr const char* kSharedWavefronts = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum";
 constexpr const char* kConflicts = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum";
 
@@ -67,6 +68,7 @@ constexpr const char* kIngredients[] = {
     kLocalStoreSectors,
     kSectors,
     kIdealSectors,
+    kLoadUse,
     kSharedWavefronts,
     kConflicts,
 };
@@ -155,6 +157,21 @@ Reading believable(const Reading& rate) {
   return {Presence::not_a_number, 0, fmt::format("ncu gave a rate of {:.0f} %", rate.value)};
 }
 
+// Sectors that neighbours side by side would not need. Where ncu does not tell, by how much of each loaded
+// sector plain loads use; a load of four sectors or fewer wastes none, even if all lanes read one number.
+void put_waste(Quantities& to, const Quantities& metrics, const char* none) {
+  put_ratio(to, "wasted_sectors", metrics.at(kIdealSectors), metrics.at(kSectors), 100, none);
+  if (to.has("wasted_sectors")) return to.set("wasted_sectors", 100 - to["wasted_sectors"]);
+  if (to.at("wasted_sectors").presence == Presence::not_applicable) return;
+  const Reading use = metrics.at(kLoadUse);
+  if (use.presence != Presence::value) return;
+  if (!to.has("sectors_per_load") || use.value == 0) {
+    to.not_applicable("wasted_sectors", "no plain loads: they go by cp.async or TMA");
+  } else {
+    to.set("wasted_sectors", to["sectors_per_load"] <= 4 ? 0 : 100 - use.value);
+  }
+}
+
 // Loads that go through the L1 cache; a kernel that loads by TMA has none.
 void put_loads(Quantities& to, const Quantities& metrics) {
   constexpr const char* kNone = "no loads through the L1 cache (it has none, or they go by TMA)";
@@ -166,8 +183,7 @@ void put_loads(Quantities& to, const Quantities& metrics) {
     to.put("l1_hit", believable(metrics.at("l1tex__t_sector_hit_rate.pct")));
   }
   to.put("l2_hit", believable(metrics.at("lts__t_sector_hit_rate.pct")));
-  put_ratio(to, "wasted_sectors", metrics.at(kIdealSectors), metrics.at(kSectors), 100, kNone);
-  if (to.has("wasted_sectors")) to.set("wasted_sectors", 100 - to["wasted_sectors"]);
+  put_waste(to, metrics, kNone);
   put_ratio(to, "local_share", sum(metrics, {kLocalLoadSectors, kLocalStoreSectors}),
             sum(metrics, {kLocalLoadSectors, kLocalStoreSectors, kLoadSectors, kStoreSectors}), 100, kNone);
 }

@@ -114,7 +114,7 @@ Outcome Loop::Inside::evaluate(const Proposal& proposal) {
                   fmt::format("{} {}", iteration.proposal.proposer, what_is_tried(iteration.proposal)),
                   0,
                   static_cast<double>(project_.shapes.size()) *
-                      (project_.correctness.seconds + 2 * project_.performance.seconds),
+                      (project_.correctness.seconds + 4 * project_.performance.seconds),
                   "",
                   ""};
   steps_.begin(step);

@@ -48,7 +48,7 @@ void Loop::Inside::begin() {
   }
   if (!state_.ended.empty() && !may_go_on()) return;
   const double each_s = static_cast<double>(project_.shapes.size()) *
-                        (project_.correctness.seconds + 2 * project_.performance.seconds);
+                        (project_.correctness.seconds + 4 * project_.performance.seconds);
   steps_.say(fmt::format("{} changes at most{}, up to {:.0f} s each and its build; kept ones go to {}{}",
                          state_.most_iterations - state_.done(),
                          state_.target > 0 ? fmt::format(" until {}x of the baseline", state_.target) : "",

@@ -33,9 +33,11 @@ std::optional<Proposal> VariantsProposer::propose(const Brief& brief) {
 }
 
 std::optional<Proposal> ByPhase::propose(const Brief& brief) {
-  std::vector<Phase> order{brief.phase};
+  std::vector<Phase> order;
+  if (brief.phase != Phase::tuning)
+    order.push_back(brief.phase);  // a diagnosis that names nothing skips nothing
   for (const Phase phase : kPhases) {
-    if (phase != brief.phase) order.push_back(phase);
+    if (phase != brief.phase || phase == Phase::tuning) order.push_back(phase);
   }
   for (const Phase phase : order) {
     Brief narrowed = brief;

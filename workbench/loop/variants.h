@@ -13,7 +13,8 @@ class VariantsProposer : public Proposer {
   std::optional<Proposal> propose(const Brief& brief) override;
 };
 
-// Asks all proposers for the phase that the diagnosis points to, then for the others in the order of attack.
+// Asks all proposers for the phase that the diagnosis points to, then for the others in the order of attack;
+// tuning is always the last.
 class ByPhase : public Proposer {
  public:
   explicit ByPhase(std::vector<std::unique_ptr<Proposer>> proposers) : proposers_(std::move(proposers)) {}

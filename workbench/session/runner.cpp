@@ -62,7 +62,8 @@ Runner::Runner(const Project& project, SessionStore& store, SessionFolder sessio
 
 SessionEnd Runner::run() {
   const auto run_start = Clock::now();
-  double in_steps_s = 0;
+  const double waited_at_start = waited_for_user_s();
+  double own_in_steps_s = 0;
   if (ledger_.records().empty()) open_session();
   std::size_t done = 0;
   for (const Step& step : plan_) done += finished(step.name) != nullptr ? 1 : 0;
@@ -80,12 +81,13 @@ SessionEnd Runner::run() {
     const GateResult result =
         still_runs(step, stopped_by) ? perform(step) : skipped("not reached: " + stopped_by + " failed");
     const double seconds = seconds_since(start);
-    in_steps_s += seconds;
-    record_end(step, result, seconds, std::max(0.0, seconds - (waited_for_user_s() - waited_before)));
+    const double own_seconds = std::max(0.0, seconds - (waited_for_user_s() - waited_before));
+    own_in_steps_s += own_seconds;
+    record_end(step, result, seconds, own_seconds);
     display_.end(step, result, seconds);
     if (result.verdict == GateVerdict::fail && stopped_by.empty()) stopped_by = step.name;
   }
-  return conclude(seconds_since(run_start) - in_steps_s);
+  return conclude(seconds_since(run_start) - (waited_for_user_s() - waited_at_start) - own_in_steps_s);
 }
 
 // After a failure only the report is written; and what was too slow is profiled, so that the next step is
