@@ -5,7 +5,7 @@
 #include "crew.h"
 
 #ifndef BLOCK_ROWS
-#define BLOCK_ROWS 2
+#define BLOCK_ROWS 4
 #endif
 
 struct Blocked {
