@@ -5,9 +5,9 @@
 //   std::vector<std::byte> space(flashmoe::forward_workspace_bytes(args) + flashmoe::kWorkspaceAlignment);
 //   flashmoe::attention_forward(args, flashmoe::Workspace::in(space.data(), space.size()));
 //
-// Every function throws flashmoe::Error on bad arguments, before anything is written. Nothing here allocates on
-// the way through attention_forward: the caller owns the workspace. New fields are added to the structs behind
-// the existing ones, with a default that keeps today's meaning.
+// Every function throws flashmoe::Error on bad arguments, before anything is written. Nothing here allocates
+// on the way through attention_forward: the caller owns the workspace. New fields are added to the structs
+// behind the existing ones, with a default that keeps today's meaning.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ enum class DType : int32_t { fp32 = 0, fp16 = 1, bf16 = 2 };
 
 enum class Mask : int32_t {
   none = 0,
-  causal = 1,           // the last query sees the last key: query i sees keys j <= i + Skv - Sq (bottom-right)
+  causal = 1,  // the last query sees the last key: query i sees keys j <= i + Skv - Sq (bottom-right)
   causal_top_left = 2,  // the first query sees the first key: query i sees keys j <= i
 };
 
@@ -49,19 +49,20 @@ struct Execution {
   Device device = Device::cpu;
   int threads = 0;         // CPU: at most this many threads; 0 = every core this process may use
   void* stream = nullptr;  // CUDA: the cudaStream_t to launch on
-  // CUDA: programmatic dependent launch. The kernel may start while the one before it on the stream still runs; it
-  // waits for that one's end before it reads or writes memory. Kernels that can't do this start as ever: explain says.
+  // CUDA: programmatic dependent launch. The kernel may start while the one before it on the stream still
+  // runs; it waits for that one's end before it reads or writes memory. Kernels that can't do this start as
+  // ever: explain says.
   bool programmatic = false;
 };
 
 struct ForwardArgs {
-  Tensor q;                              // [B, Hq, Sq, D]
-  Tensor k;                              // [B, Hkv, Skv, D], Hq a multiple of Hkv
-  Tensor v;                              // [B, Hkv, Skv, D]
-  Tensor out;                            // [B, Hq, Sq, D], the dtype of q; shares no byte with q, k, v or itself
-  float* lse = nullptr;                  // [B, Hq, Sq] dense, natural log; not computed when null; as out
+  Tensor q;              // [B, Hq, Sq, D]
+  Tensor k;              // [B, Hkv, Skv, D], Hq a multiple of Hkv
+  Tensor v;              // [B, Hkv, Skv, D]
+  Tensor out;            // [B, Hq, Sq, D], the dtype of q; shares no byte with q, k, v or itself
+  float* lse = nullptr;  // [B, Hq, Sq] dense, natural log; not computed when null; as out
   Mask mask = Mask::none;
-  std::optional<float> scale{};          // 1/sqrt(D) when not given
+  std::optional<float> scale{};  // 1/sqrt(D) when not given
   Execution execution{};
 };
 
@@ -80,9 +81,9 @@ struct Workspace {
   }
 };
 
-// Where a workspace comes from when its size is not known before the call. `allocate` is called at most once, by
-// the calling thread, after every check and before anything is written; not at all if no workspace is needed. It
-// gives `bytes` bytes as Workspace::data describes them, or null if there are none.
+// Where a workspace comes from when its size is not known before the call. `allocate` is called at most once,
+// by the calling thread, after every check and before anything is written; not at all if no workspace is
+// needed. It gives `bytes` bytes as Workspace::data describes them, or null if there are none.
 struct WorkspaceSource {
   void* (*allocate)(void* context, std::size_t bytes) = nullptr;
   void* context = nullptr;
@@ -91,7 +92,8 @@ struct WorkspaceSource {
 // Bytes of workspace that attention_forward needs for these arguments. Data pointers are not looked at.
 FLASHMOE_API std::size_t forward_workspace_bytes(const ForwardArgs& args);
 
-// Rows that see no key give output 0 and LSE -inf. The same arguments with the same `threads` give the same bits.
+// Rows that see no key give output 0 and LSE -inf. The same arguments with the same `threads` give the same
+// bits.
 FLASHMOE_API void attention_forward(const ForwardArgs& args, Workspace workspace);
 
 // The same, planned once: asking for the size first and then calling plans twice.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * The C interface. Plain structs, each with its size as first field, so that a program built against an older
- * header keeps working with a newer library: fields are only ever added at the end, zero keeps the old meaning.
- * Every function returns a status; flashmoe_last_error() has the message of the calling thread's last call. */
+ * header keeps working with a newer library: fields are only ever added at the end, zero keeps the old
+ * meaning. Every function returns a status; flashmoe_last_error() has the message of the calling thread's
+ * last call. */
 #ifndef FLASHMOE_FLASHMOE_H
 #define FLASHMOE_FLASHMOE_H
 
@@ -23,9 +24,9 @@ typedef enum flashmoe_status {
   FLASHMOE_INTERNAL = 5
 } flashmoe_status;
 
-enum { FLASHMOE_FP32 = 0, FLASHMOE_FP16 = 1, FLASHMOE_BF16 = 2 };                         /* dtype */
+enum { FLASHMOE_FP32 = 0, FLASHMOE_FP16 = 1, FLASHMOE_BF16 = 2 };                             /* dtype */
 enum { FLASHMOE_MASK_NONE = 0, FLASHMOE_MASK_CAUSAL = 1, FLASHMOE_MASK_CAUSAL_TOP_LEFT = 2 }; /* mask */
-enum { FLASHMOE_DEVICE_CPU = 0, FLASHMOE_DEVICE_CUDA = 1 };                               /* device */
+enum { FLASHMOE_DEVICE_CPU = 0, FLASHMOE_DEVICE_CUDA = 1 };                                   /* device */
 
 /* [batch, heads, rows, head_dim]; strides in elements, the last one 1. */
 typedef struct flashmoe_tensor {
@@ -42,30 +43,33 @@ typedef struct flashmoe_forward_args {
   float* lse; /* [B, Hq, Sq] dense, or NULL */
   int32_t mask;
   int32_t device;
-  const float* scale; /* NULL = 1/sqrt(head_dim) */
-  void* stream;       /* CUDA: cudaStream_t */
-  int32_t threads;    /* CPU: 0 = every core this process may use */
-  int32_t programmatic_launch; /* CUDA: 1 = may start while the kernel before it on the stream still runs; 0 = not */
+  const float* scale;          /* NULL = 1/sqrt(head_dim) */
+  void* stream;                /* CUDA: cudaStream_t */
+  int32_t threads;             /* CPU: 0 = every core this process may use */
+  int32_t programmatic_launch; /* CUDA: 1 = may start while the kernel before it on the stream still runs; 0 =
+                                  not */
 } flashmoe_forward_args;
 
-FLASHMOE_API flashmoe_status flashmoe_forward_workspace_bytes(const flashmoe_forward_args* args, size_t* bytes);
+FLASHMOE_API flashmoe_status flashmoe_forward_workspace_bytes(const flashmoe_forward_args* args,
+                                                              size_t* bytes);
 
 /* workspace: 64-byte aligned, at least as large as the query says. */
 FLASHMOE_API flashmoe_status flashmoe_attention_forward(const flashmoe_forward_args* args, void* workspace,
                                                         size_t workspace_bytes);
 
-/* Gives `bytes` bytes of workspace, 64-byte aligned, in the memory of the device that computes; NULL if there are
- * none. Must not call this library or throw. */
+/* Gives `bytes` bytes of workspace, 64-byte aligned, in the memory of the device that computes; NULL if there
+ * are none. Must not call this library or throw. */
 typedef void* (*flashmoe_allocate)(void* context, size_t bytes);
 
-/* The same as the query and the call above, planned once. `allocate` is called at most once, by this thread, after
- * every check and before anything is written; not at all if no workspace is needed. */
+/* The same as the query and the call above, planned once. `allocate` is called at most once, by this thread,
+ * after every check and before anything is written; not at all if no workspace is needed. */
 FLASHMOE_API flashmoe_status flashmoe_attention_forward_with(const flashmoe_forward_args* args,
                                                              flashmoe_allocate allocate, void* context);
 
-/* Writes up to `capacity` bytes, always with a final zero; `*needed` (may be NULL) gets the full length plus one. */
-FLASHMOE_API flashmoe_status flashmoe_explain_forward(const flashmoe_forward_args* args, char* text, size_t capacity,
-                                                      size_t* needed);
+/* Writes up to `capacity` bytes, always with a final zero; `*needed` (may be NULL) gets the full length plus
+ * one. */
+FLASHMOE_API flashmoe_status flashmoe_explain_forward(const flashmoe_forward_args* args, char* text,
+                                                      size_t capacity, size_t* needed);
 
 /* What was wrong with this thread's last call; "" if it succeeded. Valid until the thread's next call. */
 FLASHMOE_API const char* flashmoe_last_error(void);

@@ -14,8 +14,8 @@
 
 #include "numeric/half.h"
 
-// A source file that turns the instructions on by a pragma, which g++ 12 does not show in its macros, defines this
-// itself.
+// A source file that turns the instructions on by a pragma, which g++ 12 does not show in its macros, defines
+// this itself.
 #ifndef FLASHMOE_AMX_VECTORS
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512BF16__)
 #define FLASHMOE_AMX_VECTORS 1

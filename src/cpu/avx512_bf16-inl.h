@@ -224,7 +224,9 @@ struct Ops {
   static int64_t panel_rows() { return kPanelRows; }
   static int64_t block_keys() { return kBlockKeys; }
   static int64_t q_panel_bytes(int64_t dim) { return 2 * round_up(dim, 32) * 32; }
-  static int64_t k_block_bytes(int64_t dim, int64_t keys) { return round_up(keys, kTile) * k_stride(dim) * 2; }
+  static int64_t k_block_bytes(int64_t dim, int64_t keys) {
+    return round_up(keys, kTile) * k_stride(dim) * 2;
+  }
   static int64_t v_block_bytes(int64_t dim, int64_t keys) { return ceil_div(keys, 2) * v_stride(dim) * 4; }
   static int64_t weights_bytes(int64_t keys) { return scores_bytes(keys) + ceil_div(keys, 2) * kPairRow; }
   static int64_t out_floats(int64_t dim) { return round_up(dim, kTile) * kPanelRows; }

@@ -110,7 +110,8 @@ void forward(const Plan& plan, const ForwardProblem& problem, const ForwardArgs&
 }
 
 std::string explain_forward(const ForwardProblem& problem, const Execution& execution) {
-  return describe(plan_forward(problem, execution), problem) + "  instruction set: " + instruction_set() + "\n";
+  return describe(plan_forward(problem, execution), problem) + "  instruction set: " + instruction_set() +
+         "\n";
 }
 
 std::string instruction_set() {

@@ -8,8 +8,8 @@
 namespace flashmoe::cpu {
 namespace {
 
-constexpr int64_t kMostRows = 1024;  // of a task: what it keeps in scratch stays in the second cache
-constexpr int64_t kLeastKeys = 512;  // of a split: below, starting and combining costs more than it brings
+constexpr int64_t kMostRows = 1024;    // of a task: what it keeps in scratch stays in the second cache
+constexpr int64_t kLeastKeys = 512;    // of a split: below, starting and combining costs more than it brings
 constexpr double kUsefulSplit = 0.85;  // split the keys only where that leaves at most this share of the time
 
 struct Cut {

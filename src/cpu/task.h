@@ -45,8 +45,8 @@ struct Kernel {
   void (*attend)(const Task&);
   // Bytes of scratch for a task of at most `rows` packed rows.
   std::size_t (*scratch_bytes)(const ForwardProblem&, int64_t rows);
-  int64_t panel_rows;   // rows are worked on in groups of this many
-  double packing_rows;  // what reading and packing K and V costs, in rows of arithmetic
+  int64_t panel_rows;              // rows are worked on in groups of this many
+  double packing_rows;             // what reading and packing K and V costs, in rows of arithmetic
   double core_flop_per_us = 60e3;  // of one core, roughly: decides whether waking other threads pays
 };
 

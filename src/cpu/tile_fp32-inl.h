@@ -109,8 +109,8 @@ HWY_NOINLINE void exponentiate(float* HWY_RESTRICT s, int64_t keys, const float*
   for (; key + 4 <= keys; key += 4, s += 8 * n) {
     FLASHMOE_EXP(0)
     FLASHMOE_EXP(1)
-    FLASHMOE_EXP(2) FLASHMOE_EXP(3) FLASHMOE_EXP_STORE(0) FLASHMOE_EXP_STORE(1) FLASHMOE_EXP_STORE(2)
-        FLASHMOE_EXP_STORE(3)
+    FLASHMOE_EXP(2)
+    FLASHMOE_EXP(3) FLASHMOE_EXP_STORE(0) FLASHMOE_EXP_STORE(1) FLASHMOE_EXP_STORE(2) FLASHMOE_EXP_STORE(3)
   }
 #endif
   for (; key < keys; ++key, s += 2 * n) {
@@ -229,7 +229,9 @@ struct TileFp32 {
   static int64_t block_keys() { return kBlockKeys; }
   static int64_t q_panel_bytes(int64_t dim) { return dim * panel_rows() * 4; }
   // Four keys are written at a time: the last tile may write past its end.
-  static int64_t k_block_bytes(int64_t dim, int64_t keys) { return (round_up(keys, kTileRows) * dim + 4) * 4; }
+  static int64_t k_block_bytes(int64_t dim, int64_t keys) {
+    return (round_up(keys, kTileRows) * dim + 4) * 4;
+  }
   static int64_t v_block_bytes(int64_t dim, int64_t keys) { return keys * padded_dim(dim) * 4; }
   static int64_t weights_bytes(int64_t keys) { return (round_up(keys, kTileRows) * panel_rows() + 8) * 4; }
   static int64_t out_floats(int64_t dim) { return panel_rows() * padded_dim(dim); }

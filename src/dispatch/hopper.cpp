@@ -73,8 +73,8 @@ void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device
   // Short rows: a head's tiles side by side, so that its K and V come from memory once. Long ones: all heads
   // at once from the longest row of tiles down, which shares out the work most evenly (0.97 to 0.999 of what
   // 132 SMs could do, against 0.56 to 0.97 for one head after the other), and tiles of a head follow each
-  // other closely enough. Where the heads whose K and V fit the cache have tiles for many rounds already, they
-  // are even by themselves (0.99).
+  // other closely enough. Where the heads whose K and V fit the cache have tiles for many rounds already,
+  // they are even by themselves (0.99).
   constexpr int64_t kLongRows = 4096;
   constexpr int64_t kManyRounds = 12;
   if (!plan.last_first) return;

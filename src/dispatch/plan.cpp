@@ -337,9 +337,9 @@ ForwardPlan plan_decode(const ForwardProblem& p, const device::Spec& spec, const
   return plan;
 }
 
-// Every block of small_forward reads all keys of its head for just 8 rows: it pays while all blocks run at once,
-// and beyond that while an SM has few keys to read. How few depends on the kernel that would take it otherwise
-// (docs/results/attention_crossover_h200.json).
+// Every block of small_forward reads all keys of its head for just 8 rows: it pays while all blocks run at
+// once, and beyond that while an SM has few keys to read. How few depends on the kernel that would take it
+// otherwise (docs/results/attention_crossover_h200.json).
 bool small_pays(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec, bool hopper) {
   const int64_t elements = int64_t{plan.blocks} * p.kv_rows * p.head_dim;
   const int64_t few = hopper ? 64 << 10 : 128 << 10;

@@ -41,7 +41,8 @@ inline fp16 to_fp16(float x) {
   const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000U);
   const uint32_t magnitude = bits & 0x7FFFFFFFU;
   if (magnitude > 0x7F800000U) return {static_cast<uint16_t>(sign | 0x7E00U)};
-  if (magnitude >= 0x477FF000U) return {static_cast<uint16_t>(sign | 0x7C00U)};  // 65520 and above round to infinity
+  if (magnitude >= 0x477FF000U)
+    return {static_cast<uint16_t>(sign | 0x7C00U)};  // 65520 and above round to infinity
   if (magnitude < 0x38800000U) {
     // Below 2^-14: adding 0.5 leaves the subnormal result, rounded by the hardware, in the low fraction bits.
     const float rounded = std::bit_cast<float>(magnitude) + 0.5F;
@@ -54,10 +55,16 @@ inline fp16 to_fp16(float x) {
 template <class T>
 T from_float(float x);
 template <>
-inline float from_float<float>(float x) { return x; }
+inline float from_float<float>(float x) {
+  return x;
+}
 template <>
-inline bf16 from_float<bf16>(float x) { return to_bf16(x); }
+inline bf16 from_float<bf16>(float x) {
+  return to_bf16(x);
+}
 template <>
-inline fp16 from_float<fp16>(float x) { return to_fp16(x); }
+inline fp16 from_float<fp16>(float x) {
+  return to_fp16(x);
+}
 
 }  // namespace flashmoe

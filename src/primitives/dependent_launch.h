@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programmatic dependent launch: kernels of one stream that overlap at their edges. Does nothing in a kernel that was
-// launched without LaunchShape::programmatic, and on GPUs before sm_90.
+// Programmatic dependent launch: kernels of one stream that overlap at their edges. Does nothing in a kernel
+// that was launched without LaunchShape::programmatic, and on GPUs before sm_90.
 #pragma once
 
 #ifdef FLASHMOE_MODEL

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Two 16-bit halves from two registers: the step from two rows of a matrix to one operand of a matrix instruction.
+// Two 16-bit halves from two registers: the step from two rows of a matrix to one operand of a matrix
+// instruction.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A value whose origin the compiler may not look through: what is computed from it stays behind this point, instead of
-// being worked out long before and kept in registers.
+// A value whose origin the compiler may not look through: what is computed from it stays behind this point,
+// instead of being worked out long before and kept in registers.
 #pragma once
 
 #include "primitives/platform.h"

@@ -25,9 +25,12 @@ struct ForwardProblem {
   // Keys [0, visible_keys(i)) are seen by query row i.
   int64_t visible_keys(int64_t q_row) const {
     switch (mask) {
-      case Mask::none: return kv_rows;
-      case Mask::causal: return std::clamp<int64_t>(q_row + 1 + kv_rows - q_rows, 0, kv_rows);
-      case Mask::causal_top_left: return std::min(q_row + 1, kv_rows);
+      case Mask::none:
+        return kv_rows;
+      case Mask::causal:
+        return std::clamp<int64_t>(q_row + 1 + kv_rows - q_rows, 0, kv_rows);
+      case Mask::causal_top_left:
+        return std::min(q_row + 1, kv_rows);
     }
     return 0;
   }

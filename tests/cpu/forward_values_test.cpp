@@ -249,10 +249,9 @@ TEST_P(ValuesOfType, ANaNIsNotLostAmongMinusInfinities) {
 }
 
 TEST_P(ValuesOfType, TinyValuesKeepTheirPrecision) {
-  const float tiny =
-      GetParam() == DType::fp16   ? 0x1p-20F    // subnormal
-      : GetParam() == DType::fp32 ? 0x1p-126F   // at the edge
-                                  : 0x1p-110F;  // bf16 subnormals may count as zero
+  const float tiny = GetParam() == DType::fp16   ? 0x1p-20F    // subnormal
+                     : GetParam() == DType::fp32 ? 0x1p-126F   // at the edge
+                                                 : 0x1p-110F;  // bf16 subnormals may count as zero
   for (Lengths lengths : kLengths) {
     Problem problem(shape(lengths));
     for (int64_t s = 0; s < lengths.kv_rows; ++s)

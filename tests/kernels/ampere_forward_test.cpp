@@ -97,7 +97,8 @@ TEST(AmpereForward, PacksGroupsOfQueryHeads) {
 
 TEST(AmpereForward, RowsThatSeeNothingAreZero) {
   for (int64_t head_dim : {47, 64, 125, 128}) {  // with and without 16-byte copies, Q in registers or not
-    const Shape shape{.q_rows = 600, .kv_rows = 40, .head_dim = head_dim, .dtype = DType::fp16, .mask = Mask::causal};
+    const Shape shape{
+        .q_rows = 600, .kv_rows = 40, .head_dim = head_dim, .dtype = DType::fp16, .mask = Mask::causal};
     EXPECT_RUNS_ON_MODEL(shape, kAmpere, 6);
   }
 }

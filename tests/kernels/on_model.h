@@ -15,8 +15,8 @@ struct OnModel {
   dispatch::ForwardChoice choice{};
   model::Settings settings{};
   std::string_view gpu = "H200";  // what to plan for
-  int sms = 0;                    // that it has; 0: as many as in the table. Few make blocks walk over many tiles
-  bool claim_aligned = true;      // false: take the path for unaligned rows even where rows are aligned
+  int sms = 0;                // that it has; 0: as many as in the table. Few make blocks walk over many tiles
+  bool claim_aligned = true;  // false: take the path for unaligned rows even where rows are aligned
 };
 
 // The plan that was run. Throws model::Failure when the kernel breaks a rule. `launch` takes the place of the

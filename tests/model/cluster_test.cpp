@@ -178,7 +178,8 @@ TEST(Cluster, OrderIsCheckedUnderAnySchedule) {
     // What is read is still to come, or has come unordered.
     for (const std::string& text : {trouble<Mistake::no_wait>({.stores = stores}),
                                     trouble<Mistake::wrong_parity>({.stores = stores})}) {
-      EXPECT_TRUE(contains(text, "no mbarrier_wait between the two") || contains(text, "never written")) << text;
+      EXPECT_TRUE(contains(text, "no mbarrier_wait between the two") || contains(text, "never written"))
+          << text;
     }
     EXPECT_TRUE(contains(trouble<Mistake::no_block_barrier>({.stores = stores}), "race: reads"));
     EXPECT_TRUE(contains(trouble<Mistake::overwrites_what_comes>({.stores = stores}), "race"));

@@ -343,7 +343,8 @@ TEST(Tma, BytesMustBeThoseThatWereAnnounced) {
   expect_trouble<Mistake::too_many_bytes>("16 bytes");
 }
 
-// Products that are early meet boxes that are late: where both are late, boxes have come before products read.
+// Products that are early meet boxes that are late: where both are late, boxes have come before products
+// read.
 TEST(Tma, LateBoxesAreNotThereBeforeTheWait) {
   using F = Form<fp16, 128, 128, false, Mistake::no_full_wait>;
   EXPECT_NE(trouble<F>({.tma = model::CopyTime::late, .wgmma = model::CopyTime::early}), "");

@@ -115,8 +115,12 @@ TEST(Patterns, EveryPlantedBottleneckButTheHealthyHasACure) {
 
 TEST(Patterns, OfOneArchitectureStayThere) {
   const auto patterns = shipped();
-  Situation s{
-      .bottleneck = "few_ctas", .runner_up = "", .quantities = {}, .device = "cuda", .op = "x", .arch = 90};
+  Situation s{.bottleneck = "few_ctas",
+              .runner_up = "",
+              .quantities = {},
+              .device = "cuda",
+              .op = "attention.forward",
+              .arch = 90};
   const auto hopper = names(match(patterns, s));
   EXPECT_NE(std::find(hopper.begin(), hopper.end(), "cluster-merge"), hopper.end());
   s.arch = 89;
@@ -128,7 +132,11 @@ TEST(Patterns, OfOneArchitectureStayThere) {
 
 TEST(Patterns, AConditionOnWhatIsNotKnownDoesNotHold) {
   const auto patterns = shipped();
-  const Situation s{.bottleneck = "few_ctas", .runner_up = "", .quantities = {}, .device = "cuda", .op = "x"};
+  const Situation s{.bottleneck = "few_ctas",
+                    .runner_up = "",
+                    .quantities = {},
+                    .device = "cuda",
+                    .op = "attention.forward"};
   const auto found = names(match(patterns, s));
   EXPECT_EQ(std::find(found.begin(), found.end(), "kv-split"), found.end());  // needs ctas and sms
 }
@@ -148,8 +156,12 @@ TEST(Patterns, EvidenceOutranksPromises) {
   EXPECT_EQ(kv->evidence.kept, 2);
   EXPECT_EQ(kv->evidence.failures, 2);
   EXPECT_DOUBLE_EQ(*kv->evidence.median_gain, 1.01);
-  Situation s{
-      .bottleneck = "few_ctas", .runner_up = "", .quantities = {}, .device = "cuda", .op = "x", .arch = 90};
+  Situation s{.bottleneck = "few_ctas",
+              .runner_up = "",
+              .quantities = {},
+              .device = "cuda",
+              .op = "attention.forward",
+              .arch = 90};
   s.quantities.set("ctas", 2);
   s.quantities.set("sms", 132);
   const auto matches = match(patterns, s);
@@ -164,7 +176,7 @@ TEST(Patterns, TheRunnerUpsComeBehind) {
               .runner_up = "few_ctas",
               .quantities = {},
               .device = "cuda",
-              .op = "x",
+              .op = "attention.forward",
               .arch = 90};
   s.quantities.set("ctas", 2);
   s.quantities.set("sms", 132);

@@ -105,7 +105,8 @@ std::vector<Agreement> agreements(const std::filesystem::path& results) {
     for (const json& result : shapes.at("results")) {
       dispatch::ForwardChoice choice;
       if (result.at("insisted").get<bool>()) choice.kernel = kernel_called(result.at("kernel"));
-      rows.push_back(row("second set", result.at("case"), choice, dispatch::Cache::warm, result.at("median_us")));
+      rows.push_back(
+          row("second set", result.at("case"), choice, dispatch::Cache::warm, result.at("median_us")));
     }
   }
   return rows;

@@ -55,7 +55,8 @@ TEST(DentProfile, NamesOneBottleneckWithItsNumbers) {
 TEST(DentProfile, IsTakenOfTheSlowestShapeWhenOneIsSlow) {
   const ScratchProject project;
   // Whatever it measures, 50x of the baseline is asked for.
-  project.write_scale_manifest("slow", "[performance]\nseconds = 0.5\nstop_below = 0.001\nprofile_below = 50\n");
+  project.write_scale_manifest("slow",
+                               "[performance]\nseconds = 0.5\nstop_below = 0.001\nprofile_below = 50\n");
   const Ran ran = project.dent({"run", "--shape", "small"});
   EXPECT_TRUE(ran.code == 0 || ran.code == 6 || ran.code == 8) << ran.code << ran.out << ran.err;
   const auto session = SessionStore(project.folder()).find("latest");

@@ -128,7 +128,8 @@ std::vector<Check> machine_checks(const Project& project) {
     checks.push_back({"git", GateVerdict::skipped, "no git repository",
                       "git init, so that a result can be traced to a commit"});
   } else {
-    const auto dirty = capture({"git", "--no-optional-locks", "status", "--porcelain", "--", "."}, 2, project.directory);
+    const auto dirty =
+        capture({"git", "--no-optional-locks", "status", "--porcelain", "--", "."}, 2, project.directory);
     const bool changed = dirty && !dirty->empty();
     checks.push_back({"git", GateVerdict::pass,
                       first_line(*commit) + (changed ? ", with uncommitted changes" : ", clean")});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Is it fast? One shape: candidate and baseline side by side in random order, until the interval is narrow or the time
-// box ends; then the timed outputs are checked.
+// Is it fast? One shape: candidate and baseline side by side in random order, until the interval is narrow or
+// the time box ends; then the timed outputs are checked.
 #pragma once
 
 #include <optional>
@@ -18,10 +18,12 @@ class PerformanceGate {
       : PerformanceGate(workshop, oracle, workshop.project().performance) {}
   PerformanceGate(Workshop& workshop, Oracle& oracle, PerformanceRules rules)
       : workshop_(workshop), oracle_(oracle), rules_(rules) {}
-  GateResult run(Worker& candidate, Worker& baseline, const Problem& problem, std::uint64_t seed, const Progress& progress);
+  GateResult run(Worker& candidate, Worker& baseline, const Problem& problem, std::uint64_t seed,
+                 const Progress& progress);
 
  private:
-  std::optional<GateResult> check_timed_outputs(const TimedSide& side, const Problem& problem, const std::string& step);
+  std::optional<GateResult> check_timed_outputs(const TimedSide& side, const Problem& problem,
+                                                const std::string& step);
 
   Workshop& workshop_;
   Oracle& oracle_;

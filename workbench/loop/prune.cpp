@@ -21,7 +21,8 @@ std::string foreseen_failure(const Brief& brief, const Choice& choice) {
     for (const ShapeNow& now : brief.shapes) {
       const double least_us = prediction.value("least_us", 0.0),
                    allowed_us = now.incumbent_ns / 1e3 * (1 + project.optimize.shape_loss);
-      if (now.shape.name == prediction.at("shape").get<std::string>() && allowed_us > 0 && least_us > allowed_us) {
+      if (now.shape.name == prediction.at("shape").get<std::string>() && allowed_us > 0 &&
+          least_us > allowed_us) {
         return fmt::format("shape {}: at least {:.1f} us with this launch; the incumbent takes {:.1f} us",
                            now.shape.name, least_us, now.incumbent_ns / 1e3);
       }

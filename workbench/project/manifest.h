@@ -20,8 +20,8 @@ Project parse_project(std::string_view toml, const std::filesystem::path& direct
 
 // Everything that holds, defaults included.
 nlohmann::json effective_config(const Project& project);
-// Whether a session that recorded this config may go on with the project as it is. Budget and rates may have changed:
-// raising them is how a session goes on that had spent them.
+// Whether a session that recorded this config may go on with the project as it is. Budget and rates may have
+// changed: raising them is how a session goes on that had spent them.
 bool same_project(const std::string& recorded_config, const Project& project);
 
 }  // namespace dent

@@ -130,10 +130,10 @@ struct Project {
   Budget budget;
   Rates rates;
   std::vector<Tunable> tunables;
-  std::vector<Variant> variants;  // beyond [kernel]
-  Kernel first_rung;              // [kernel] as written
+  std::vector<Variant> variants;                           // beyond [kernel]
+  Kernel first_rung;                                       // [kernel] as written
   std::optional<std::vector<std::string>> first_tunables;  // that [kernel] reads; nothing: all
-  Choice choice;                  // that `kernel` is built with
+  Choice choice;                                           // that `kernel` is built with
   OptimizeRules optimize;
 };
 

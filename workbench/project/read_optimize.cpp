@@ -88,7 +88,8 @@ Variant read_variant(StrictTable& table, const Project& project) {
     }
   }
   Kernel base = project.kernel;
-  if (table.has("sources") || table.has("library") || table.has("python")) base.launch = {};  // other code, another launch
+  if (table.has("sources") || table.has("library") || table.has("python"))
+    base.launch = {};  // other code, another launch
   variant.kernel = read_kernel(table, std::move(base));
   if (variant.name == kFirstRung) table.fail("name", "\"kernel\" is [kernel] itself");
   if (variant.kernel.device != project.kernel.device) table.fail("device", "must be that of [kernel]");

@@ -258,10 +258,12 @@ void roofline(HtmlPage& page, const SessionView& s) {
     return;
   }
   page.markup(plot);
-  page.paragraph(fmt::format("{}; peak figures: {}. Rings: baseline. Squares: candidate.{}", s.roofline->device,
-                             s.roofline->source,
-                             s.diagnoses.empty() ? "" : " Diamonds: the kernel as profiled, by the bytes that really moved."),
-                 "key");
+  page.paragraph(
+      fmt::format(
+          "{}; peak figures: {}. Rings: baseline. Squares: candidate.{}", s.roofline->device,
+          s.roofline->source,
+          s.diagnoses.empty() ? "" : " Diamonds: the kernel as profiled, by the bytes that really moved."),
+      "key");
 }
 
 void diagnoses(HtmlPage& page, const SessionView& s) {
@@ -279,11 +281,13 @@ void diagnoses(HtmlPage& page, const SessionView& s) {
     row("look at", d.advice);
     row("kernel", d.limiter.empty() ? d.kernel : d.kernel + ", occupancy limited by " + d.limiter);
     for (const auto& launch : d.launches) {
-      row("launch", fmt::format("{}: {:.0f} CTAs of {:.0f} threads{}", launch.kernel, launch.ctas, launch.cta_threads,
-                                launch.duration_us > 0 ? ", " + show_ns(1e3 * launch.duration_us) : ""));
+      row("launch",
+          fmt::format("{}: {:.0f} CTAs of {:.0f} threads{}", launch.kernel, launch.ctas, launch.cta_threads,
+                      launch.duration_us > 0 ? ", " + show_ns(1e3 * launch.duration_us) : ""));
     }
-    row("by", fmt::format("{} in {}, {} of it in the profiler's hands{}", d.tool, show_seconds(d.elapsed_s),
-                          show_seconds(d.tool_s), d.report.empty() ? "" : "; raw report: artifacts/" + d.report));
+    row("by",
+        fmt::format("{} in {}, {} of it in the profiler's hands{}", d.tool, show_seconds(d.elapsed_s),
+                    show_seconds(d.tool_s), d.report.empty() ? "" : "; raw report: artifacts/" + d.report));
     for (const auto& note : d.notes) row("note", note);
     page.end_table();
     if (!d.metrics.empty()) {

@@ -90,7 +90,8 @@ std::string roofline_plot(const SessionView& session) {
                                           kNames[static_cast<int>(p.mark)], p.gflops, p.intensity);
     const double px = x.at(p.intensity), py = y.at(p.gflops);
     if (p.mark == Mark::profiled) {
-      svg.path(fmt::format("M{} {}l5 5l-5 5l-5-5z", coordinate(px), coordinate(py - 5)), "candidate ring", title);
+      svg.path(fmt::format("M{} {}l5 5l-5 5l-5-5z", coordinate(px), coordinate(py - 5)), "candidate ring",
+               title);
     } else if (p.mark == Mark::baseline) {
       svg.path(fmt::format("M{} {}m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0", coordinate(px), coordinate(py)),
                "baseline ring", title);

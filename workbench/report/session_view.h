@@ -92,11 +92,11 @@ struct SessionView {
   std::vector<CheatView> cheats;
   std::vector<std::string> notes;
   std::optional<RooflineView> roofline;
-  std::vector<DiagnosisView> diagnoses;    // the last of each shape
+  std::vector<DiagnosisView> diagnoses;                        // the last of each shape
   nlohmann::json diagnosis_records = nlohmann::json::array();  // the same, as written
-  std::optional<Ratio> mean;  // geometric, over shapes
-  std::string mean_verdict;   // of the performance gate
-  std::string verdict;        // "INTERRUPTED" while there is none
+  std::optional<Ratio> mean;                                   // geometric, over shapes
+  std::string mean_verdict;                                    // of the performance gate
+  std::string verdict;                                         // "INTERRUPTED" while there is none
   std::string reason, next;
   std::optional<int> exit_code;
   std::optional<double> elapsed_s;

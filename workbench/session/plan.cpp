@@ -74,8 +74,10 @@ std::vector<Step> make_plan(const Project& project, const PlanOptions& options) 
     for (std::size_t i = 0; i < project.shapes.size(); ++i) {
       if (!options.shapes.empty() && wanted(project.shapes[i])) shape = i;
     }
-    plan.push_back({StepKind::profile, "profile", shape, kProfileSeconds, "one bottleneck, or what is missing to name it",
-                    options.profile == Profiling::always ? "" : fmt::format("a shape below {}x", speed.profile_below)});
+    plan.push_back(
+        {StepKind::profile, "profile", shape, kProfileSeconds,
+         "one bottleneck, or what is missing to name it",
+         options.profile == Profiling::always ? "" : fmt::format("a shape below {}x", speed.profile_below)});
   }
   plan.push_back({StepKind::report, "report", 0, 5, "always written"});
   return plan;

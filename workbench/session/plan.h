@@ -10,12 +10,23 @@
 
 namespace dent {
 
-enum class StepKind { preflight, build, baseline, correctness, performance, summary, sanitize, profile, report };
+enum class StepKind {
+  preflight,
+  build,
+  baseline,
+  correctness,
+  performance,
+  summary,
+  sanitize,
+  profile,
+  report
+};
 
 struct Step {
   StepKind kind = StepKind::preflight;
-  std::string name;       // "correctness/tiny"
-  std::size_t shape = 0;  // index, for correctness and performance; profile: what to take when nothing was measured
+  std::string name;  // "correctness/tiny"
+  std::size_t shape =
+      0;  // index, for correctness and performance; profile: what to take when nothing was measured
   double time_box_s = 0;
   std::string stop_rule;
   std::string threshold{};

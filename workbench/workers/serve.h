@@ -20,7 +20,9 @@ class Host {
   virtual protocol::Timed go() = 0;
   virtual protocol::Kept keep(std::size_t call) = 0;
   // What the first prepared call would launch on a GPU.
-  virtual nlohmann::json launches() { throw std::runtime_error("this worker can't tell what a call launches"); }
+  virtual nlohmann::json launches() {
+    throw std::runtime_error("this worker can't tell what a call launches");
+  }
 
   const std::byte* pool = nullptr;  // set by serve() before load()
   std::byte* results = nullptr;

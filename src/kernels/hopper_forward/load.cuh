@@ -24,8 +24,8 @@ __device__ __forceinline__ void load_keys(unsigned char (&stages)[Spec::tuning.s
   gpu::mbarrier_arrive_expect_tx(barrier, Spec::kv_bytes);
 #pragma unroll
   for (int slab = 0; slab < Spec::slabs; ++slab) {
-    gpu::tma_load_4d(to + slab * Spec::kv_slab_bytes, map, barrier, slab * Spec::slab_columns,
-                     first_key, note.kv_head, note.batch);
+    gpu::tma_load_4d(to + slab * Spec::kv_slab_bytes, map, barrier, slab * Spec::slab_columns, first_key,
+                     note.kv_head, note.batch);
   }
   ring.advance();
 }

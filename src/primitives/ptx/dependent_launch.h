@@ -5,15 +5,16 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// griddepcontrol.wait (sm_90): until every kernel before this one on the stream has ended and its writes are visible.
-// Before it, nothing that they write may be read.
+// griddepcontrol.wait (sm_90): until every kernel before this one on the stream has ended and its writes are
+// visible. Before it, nothing that they write may be read.
 __device__ __forceinline__ void wait_for_previous_kernel() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-// griddepcontrol.launch_dependents (sm_90): the next kernel may start once every block has come here or ended.
+// griddepcontrol.launch_dependents (sm_90): the next kernel may start once every block has come here or
+// ended.
 __device__ __forceinline__ void let_next_kernel_start() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

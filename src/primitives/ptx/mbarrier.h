@@ -25,7 +25,8 @@ __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint32_t barrier, uint
                : "memory");
 }
 
-// mbarrier.arrive: one arrival; what this thread did before is seen by those who wait for the phase. Own barriers only.
+// mbarrier.arrive: one arrival; what this thread did before is seen by those who wait for the phase. Own
+// barriers only.
 __device__ __forceinline__ void mbarrier_arrive(uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
@@ -46,8 +47,8 @@ __device__ __forceinline__ bool mbarrier_try_wait_parity(uint32_t barrier, uint3
   return done != 0;
 }
 
-// The same where only this block and its own TMA loads arrive: does without what keeps up with other blocks' stores, which
-// drops everything that the SM has cached.
+// The same where only this block and its own TMA loads arrive: does without what keeps up with other blocks'
+// stores, which drops everything that the SM has cached.
 __device__ __forceinline__ bool mbarrier_try_wait_parity_in_block(uint32_t barrier, uint32_t parity) {
   uint32_t done;
   asm volatile(

@@ -9,8 +9,8 @@ inline void run(const kernels::ForwardParams& problem, bool, int, unsigned block
   constexpr int kTuning = hopper_tuning(FLASHMOE_HEAD_DIM, FLASHMOE_BLOCKS_PER_SM);
   using S = kernels::hopper_forward::Spec<fp16, kTuning, true>;
   const auto real = hopper_params(problem, kTuning, blocks);
-  const kernels::hopper_forward::Params params{
-      real.q, real.out, real.k, real.v, real.problem, real.tiles, real.blocks, real.pack_shift};
+  const kernels::hopper_forward::Params params{real.q,       real.out,   real.k,      real.v,
+                                               real.problem, real.tiles, real.blocks, real.pack_shift};
   gpu::launch(&kernels::hopper_forward::hopper_forward<S>,
               {.kernel = "mutant",
                .blocks = blocks,
