@@ -91,11 +91,13 @@ std::vector<Agreement> agreements(const std::filesystem::path& results) {
                        c.at("cold").get<bool>() ? dispatch::Cache::cold : dispatch::Cache::warm,
                        result.at("contenders").at("flashmoe").at("median_us")));
   }
-  const json hopper = read(results / "attention_hopper_h200.json");
-  for (const json& result : hopper.at("results")) {
-    for (const char* who : {"dispatch", "ampere_forward"}) {
-      dispatch::ForwardChoice choice;
-      if (std::string(who) != "dispatch") choice.kernel = kernel_called(who);
+  const std::pair<const char*, const char*> kernels[] = {{"attention_hopper_h200.json", "dispatch"},
+                                                         {"attention_ampere_h200.json", "ampere_forward"}};
+  for (const auto& [file, who] : kernels) {
+    dispatch::ForwardChoice choice;
+    if (std::string(who) != "dispatch") choice.kernel = kernel_called(who);
+    const json timed = read(results / file);
+    for (const json& result : timed.at("results")) {
       rows.push_back(row("benchmarks", result.at("case"), choice, dispatch::Cache::cold,
                          median(result.at("samples_us").at(who).get<std::vector<double>>())));
     }
