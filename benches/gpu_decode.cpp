@@ -21,35 +21,20 @@
 #include "device/probe.h"
 #include "dispatch/plan.h"
 #include "dispatch/run.h"
+#include "gpu_buffer.h"
 #include "kernels/decode_forward/spec.h"
 #include "numeric/half.h"
 
 namespace {
 
 using namespace flashmoe;
+using bench::Buffer;
+using bench::check;
 
 constexpr int kCalls = 50;  // per graph
 constexpr int kInstantiations = 4;
 constexpr int kReplays = 9;
 constexpr std::size_t kColdBytes = std::size_t{160} << 20;
-
-void check(cudaError_t status, const char* call) {
-  if (status != cudaSuccess) throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(status));
-}
-
-class Buffer {
- public:
-  explicit Buffer(std::size_t bytes) {
-    check(cudaMalloc(&data_, std::max<std::size_t>(bytes, 1)), "cudaMalloc");
-  }
-  ~Buffer() { cudaFree(data_); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  void* at(std::size_t offset = 0) const { return static_cast<std::byte*>(data_) + offset; }
-
- private:
-  void* data_ = nullptr;
-};
 
 struct Case {
   int64_t batch = 1, keys = 8192, heads = 32, kv_heads = 8, dim = 128;

@@ -19,32 +19,17 @@
 #include "device/probe.h"
 #include "dispatch/predict.h"
 #include "dispatch/run.h"
+#include "gpu_buffer.h"
 #include "numeric/half.h"
 
 namespace {
 
 using namespace flashmoe;
+using bench::Buffer;
+using bench::check;
 using dispatch::ForwardKernel;
 
 constexpr int kReplays = 9;
-
-void check(cudaError_t status, const char* call) {
-  if (status != cudaSuccess) throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(status));
-}
-
-class Buffer {
- public:
-  explicit Buffer(std::size_t bytes) {
-    check(cudaMalloc(&data_, std::max<std::size_t>(bytes, 16)), "cudaMalloc");
-  }
-  ~Buffer() { cudaFree(data_); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  void* data() const { return data_; }
-
- private:
-  void* data_ = nullptr;
-};
 
 struct Case {
   int64_t batch, q_heads, kv_heads, q_rows, kv_rows, head_dim;
@@ -115,7 +100,7 @@ struct Data {
          {std::tuple{&q, c.q_heads, c.q_rows}, {&k, c.kv_heads, c.kv_rows}, {&v, c.kv_heads, c.kv_rows}}) {
       const std::size_t size = bytes(c, heads, rows);
       for (std::size_t done = 0; done < size; done += std::size_t{1} << 21) {
-        check(cudaMemcpy(static_cast<std::byte*>(buffer->data()) + done, some,
+        check(cudaMemcpy(static_cast<std::byte*>(buffer->at()) + done, some,
                          std::min(size - done, std::size_t{1} << 21), cudaMemcpyHostToDevice),
               "cudaMemcpy");
       }
@@ -127,12 +112,12 @@ struct Data {
   ForwardArgs args(const Case& c, void* stream) const {
     const std::array<int64_t, 4> rows{c.batch, c.q_heads, c.q_rows, c.head_dim};
     const std::array<int64_t, 4> keys{c.batch, c.kv_heads, c.kv_rows, c.head_dim};
-    ForwardArgs args{.q = Tensor::dense(q.data(), c.dtype, rows),
-                     .k = Tensor::dense(k.data(), c.dtype, keys),
-                     .v = Tensor::dense(v.data(), c.dtype, keys),
-                     .out = Tensor::dense(out.data(), c.dtype, rows)};
+    ForwardArgs args{.q = Tensor::dense(q.at(), c.dtype, rows),
+                     .k = Tensor::dense(k.at(), c.dtype, keys),
+                     .v = Tensor::dense(v.at(), c.dtype, keys),
+                     .out = Tensor::dense(out.at(), c.dtype, rows)};
     args.mask = c.causal ? Mask::causal : Mask::none;
-    args.lse = static_cast<float*>(lse.data());
+    args.lse = static_cast<float*>(lse.at());
     args.execution = {.device = Device::cuda, .stream = stream};
     return args;
   }
@@ -156,7 +141,7 @@ double median_us(const Case& c, const dispatch::ForwardPlan& plan, double expect
   cudaGraph_t graph = nullptr;
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
   for (int i = 0; i < calls; ++i) {
-    dispatch::run_forward(plan, c.problem(), data.args(c, stream), {workspace.data(), plan.workspace_bytes});
+    dispatch::run_forward(plan, c.problem(), data.args(c, stream), {workspace.at(), plan.workspace_bytes});
   }
   check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
   cudaGraphExec_t executable = nullptr;

@@ -64,7 +64,8 @@ int hopper_splits(const ForwardProblem& p, int pack, const device::Spec& spec) {
   const int64_t whole = tiles(p, pack, t.tile_q());
   if (2 * whole >= spec.sms) return 1;
   constexpr int64_t kFewestKeys = 512;  // for less, the second kernel costs more than it saves
-  return static_cast<int>(std::clamp<int64_t>(p.kv_rows / kFewestKeys, 1, spec.sms / whole));
+  return static_cast<int>(
+      std::clamp<int64_t>(p.kv_rows / kFewestKeys, 1, std::min<int64_t>(spec.sms / whole, kMaxSplits)));
 }
 
 void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {

@@ -17,6 +17,9 @@ const char* name_of(ForwardKernel kernel);
 
 enum class ProgrammaticLaunch { off, on, not_by_this_kernel, not_on_this_gpu };
 
+// Blocks that may share the keys of one tile.
+inline constexpr int kMaxSplits = 128;
+
 struct ForwardPlan {
   ForwardKernel kernel = ForwardKernel::naive;
   bool aligned = true;  // rows begin at multiples of 16 bytes

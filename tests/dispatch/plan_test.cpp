@@ -222,6 +222,15 @@ double evenness(const ForwardPlan& plan, const ForwardProblem& p, int sms) {
   return sum / sms / *std::max_element(work.begin(), work.end());
 }
 
+TEST(Plan, HopperSharesOutTheKeysOfFewTiles) {
+  const auto& gpu = device::find("H200");
+  const auto plan = plan_forward(problem(1, 1, 64, 1 << 20, 128), true, gpu);
+  EXPECT_EQ(plan.kernel, ForwardKernel::hopper_forward);
+  EXPECT_EQ(plan.num_splits, kMaxSplits);  // though 132 SMs could each have a share
+  EXPECT_GT(plan.workspace_bytes, 0U);
+  EXPECT_EQ(plan_forward(problem(1, 16, 2048, 2048, 128), true, gpu).num_splits, 1);
+}
+
 // K and V of one head at a time stay in the cache where that is enough work for all.
 TEST(Plan, HopperKeepsALongHeadInTheCache) {
   ForwardProblem p = problem(1, 64, 32768, 32768, 128);
