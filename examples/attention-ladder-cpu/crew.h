@@ -16,7 +16,7 @@
 #define THREADS 1
 #endif
 #ifndef TASK_ROWS
-#define TASK_ROWS 32
+#define TASK_ROWS 16
 #endif
 
 // Threads that stay between calls. Each looks for work for a while before it sleeps: calls often follow each

@@ -112,17 +112,20 @@ void scores(const float* q, const float* k, float* weight, Floats (&largest)[kRo
   }
 }
 
-// weight = exp2(scale (weight - largest)) for one vector of rows; returns the sums.
-Floats softmax(float* weight, int keys, Floats largest) {
+// weight = exp2(scale (weight - largest)) for the whole panel, `sum` of it. `keys` is even; two keys at a
+// time keep the processor busy while each waits for its own last step.
+void softmax(float* weight, int keys, const Floats (&largest)[kRowVectors], Floats (&sum)[kRowVectors]) {
   const float scale = 1.442695040888963F / std::sqrt(static_cast<float>(kHeadDim));
-  const Floats base = largest * scale;
-  Floats sum{};
-  for (int key = 0; key < keys; ++key, weight += kPanel) {
-    const Floats p = exp2(load(weight) * scale - base);
-    store(weight, p);
-    sum += p;
+  for (int key = 0; key < keys; key += 2, weight += 2 * kPanel) {
+    Floats p[2 * kRowVectors];
+    for (int i = 0; i < 2 * kRowVectors; ++i) {
+      p[i] = exp2((load(weight + LANES * i) - largest[i % kRowVectors]) * scale);
+    }
+    for (int i = 0; i < 2 * kRowVectors; ++i) {
+      store(weight + LANES * i, p[i]);
+      sum[i % kRowVectors] += p[i];
+    }
   }
-  return sum;
 }
 
 // `rows` rows of one tile of the output.
@@ -159,16 +162,18 @@ class Panels {
  private:
   void attend_panel(const Head& head, int first, int end) {
     float* weight = weight_.data();
+    const int keys = (head.rows + kKeys - 1) / kKeys * kKeys;
     turn<kPanel>(head.q, first, end, query_);
     Floats largest[kRowVectors];
     for (Floats& x : largest) x = all(-INFINITY);
     for (int key = 0; key < head.rows; key += kKeys) {
       scores(query_, turned_.data() + key * kHeadDim, weight + key * kPanel, largest);
     }
+    std::fill(weight + head.rows * kPanel, weight + keys * kPanel, -INFINITY);
+    Floats sum[kRowVectors] = {};
+    softmax(weight, keys, largest, sum);
     float inverse[kPanel];
-    for (int i = 0; i < kRowVectors; ++i) {
-      store(inverse + LANES * i, 1 / softmax(weight + LANES * i, head.rows, largest[i]));
-    }
+    for (int i = 0; i < kRowVectors; ++i) store(inverse + LANES * i, 1 / sum[i]);
     for (int column = 0; column < kHeadDim; column += kColumns) {
       products(weight, head.v + column, head.rows, inverse, head.out + first * kHeadDim + column,
                end - first);
