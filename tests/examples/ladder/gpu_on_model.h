@@ -66,7 +66,7 @@ inline void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
   flashmoe::gpu::mma_m16n8k16<__half>(c, a, b0, b1);
 }
 inline void copy_async(void* to, const void* from, bool there) {
-  flashmoe::gpu::cp_async_16(flashmoe::gpu::shared_address(to), from, there ? 16 : 0);
+  flashmoe::gpu::cp_async_16(flashmoe::gpu::shared_address(to), from, there);
 }
 inline void end_copy_group() { flashmoe::gpu::cp_async_commit(); }
 template <int kPending>
