@@ -41,7 +41,7 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // cost more than it saves. Not on Arm: NEON needs K packed.
 template <class T>
 bool in_place(const Task& task, int64_t keys) {
-  return HWY_ARCH_X86 && std::is_same_v<T, float> && task.row_end - task.row_begin <= 4 * lanes() &&
+  return HWY_ARCH_X86 && std::is_same_v<T, float> && task.row_end - task.row_begin <= 8 * lanes() &&
          keys % kTileRows == 0 && task.problem->head_dim % (2 * lanes()) == 0;
 }
 
