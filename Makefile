@@ -57,6 +57,7 @@ bench: build-release  ## Time the CPU kernels against PyTorch on this machine, a
 	@mkdir -p build/bench
 	@.venv/bin/python benches/attention_cpu.py --json build/bench/attention_cpu.json
 	@build/release/benches/dent_aa --json build/bench/dent_aa.json
+	@.venv/bin/python benches/loop_aa.py build/release/workbench/dent --json build/bench/loop_aa.json
 
 .PHONY: model-test
 ifdef KERNEL
@@ -76,7 +77,9 @@ endif
 .PHONY: gpu-test
 gpu-test: build-cuda  ## The whole correctness suite on this machine's GPU
 	@FLASHMOE_RECORD_OCCUPANCY=build/occupancy.txt build/cuda/tests/gpu_test --gtest_brief=0
+	@build/cuda/tests/registers_test --gtest_brief=1
 	@build/cuda/tests/diagnose/diagnose_live_test
+	@tests/gpu/dent_on_gpu
 
 .PHONY: gpu-sanitize
 gpu-sanitize: build-cuda  ## compute-sanitizer over every kernel once

@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Whether dent optimize keeps what is no improvement: many loops over candidates that differ in their bytes and not in what
-they do. `loop_aa.py <dent> [--loops 100] [--candidates 20]` prints how many loops kept anything; at most 2 of 100 may."""
+they do. Says how many loops kept anything, at most 2 of 100 may, and exits with 1 when more did.
+
+    python benches/loop_aa.py build/release/workbench/dent --json loop_aa.json
+"""
 import argparse
 import json
+import os
 import pathlib
+import platform
 import subprocess
 import tempfile
+import time
 
 MANIFEST = """version = 1
 name = "equals"
@@ -50,14 +56,18 @@ extern "C" int reference(const dent_call* call) {
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dent")
     parser.add_argument("--loops", type=int, default=100)
-    parser.add_argument("--candidates", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=0.3)
+    parser.add_argument("--candidates", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.2, help="time box of a shape")
+    parser.add_argument("--json", type=pathlib.Path)
     arguments = parser.parse_args()
     loops = kept = measured = screened = 0
+    loads = []
+    begun = time.monotonic()
     for _ in range(arguments.loops):
+        loads.append(os.getloadavg()[0])
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "dent.toml").write_text(MANIFEST.format(**vars(arguments)))
@@ -70,6 +80,12 @@ def main():
         measured += sum("gain" in step or step["stage"] == "guard" for step in iterations)
         screened += sum(step["stage"] in ("confirmation", "kept") for step in iterations)
         print(f"{loops} loops, {measured} candidates measured, {screened} passed the screening, {kept} loops kept one", flush=True)
+    if arguments.json:
+        result = {"what": "dent optimize over candidates that differ in their bytes alone", "machine": platform.machine(),
+                  "cores": os.cpu_count(), "load": sum(loads) / len(loads), "loops": loops, "candidates_a_loop": arguments.candidates,
+                  "candidates_measured": measured, "passed_the_screening": screened, "loops_that_kept_one": kept,
+                  "seconds": round(time.monotonic() - begun)}
+        arguments.json.write_text(json.dumps(result, indent=1) + "\n")
     raise SystemExit(0 if kept <= max(1, arguments.loops // 50) else 1)
 
 

@@ -14,8 +14,8 @@ import json
 import pathlib
 import sys
 
-TILES = {"TILE_ROWS": "4", "TILE_KEYS": "4", "TILE_COLUMNS": "4", "THREADS": "2"}
-EDIT = ("vector.cpp", "  Floats y = all(1.5353362e-4F);\n  y = y * f + 1.3398874e-3F;\n", "  Floats y = all(1.3398874e-3F);\n")
+TILES = {"PANEL_KEYS": "8", "THREADS": "2"}
+EDIT = ("panels.cpp", "  Floats y = all(1.5353362e-4F);\n  y = y * f2 + (1.3398874e-3F", "  Floats y = (1.3398874e-3F")
 
 
 def answer(brief):
@@ -34,7 +34,7 @@ def answer(brief):
                     "expected": "up to 1.5x", "tunable": tunable["name"], "value": value}
     file, before, after = EDIT
     source = pathlib.Path(file).read_text()
-    if now == "vector" and before in source and not any("files" in past for past in history):
+    if now == "panels" and before in source and not any("files" in past for past in history):
         pathlib.Path(file).write_text(source.replace(before, after))
         return {"bottleneck": "the exponential", "change": "one term of its polynomial less",
                 "expected": "a few per cent, within the bound of the result", "files": [file]}

@@ -134,6 +134,7 @@ ForwardPlan plan_naive(const ForwardProblem& p, const device::Spec& spec, const 
 
 ForwardPlan plan_ampere(const ForwardProblem& p, bool aligned, const device::Spec& spec,
                         std::optional<int> splits, const char* reason) {
+  aligned = aligned && p.head_dim % 8 == 0;  // rows are whole pieces of 16 bytes
   const auto form = kernels::ampere_forward::form_for(static_cast<int>(p.head_dim), aligned);
   ForwardPlan plan{.kernel = ForwardKernel::ampere_forward,
                    .aligned = aligned,

@@ -22,7 +22,7 @@ inline constexpr int kMaxSplits = 128;
 
 struct ForwardPlan {
   ForwardKernel kernel = ForwardKernel::naive;
-  bool aligned = true;  // rows begin at multiples of 16 bytes
+  bool aligned = true;  // rows are whole pieces of 16 bytes
   int head_dim = 0;     // compiled
   int tile_q = 0;
   int tile_kv = 0;

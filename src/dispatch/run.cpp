@@ -12,7 +12,12 @@
 namespace flashmoe::dispatch::inline FLASHMOE_TARGET {
 namespace {
 
-kernels::View view(const Tensor& t) { return {t.data, t.strides[0], t.strides[1], t.strides[2]}; }
+// Where there is one of something, the stride to the next may be anything. None is kept: kernels may form the
+// address of what does not exist, as long as it is aligned and they do not read it.
+kernels::View view(const Tensor& t) {
+  const auto stride = [&](std::size_t i) { return t.sizes[i] == 1 ? 0 : t.strides[i]; };
+  return {t.data, stride(0), stride(1), stride(2)};
+}
 
 }  // namespace
 
@@ -34,6 +39,7 @@ kernels::ForwardParams params_for(const ForwardPlan& plan, const ForwardProblem&
   params.causal = p.mask != Mask::none;
   params.causal_shift = p.mask == Mask::causal ? static_cast<int>(p.kv_rows - p.q_rows) : 0;
   params.pack = plan.pack;
+  params.by_pack = kernels::Divisor(static_cast<uint32_t>(plan.pack));
   params.order = {static_cast<int>((p.q_rows * plan.pack + plan.tile_q - 1) / plan.tile_q),
                   static_cast<int>(p.q_heads) / plan.pack, static_cast<int>(p.batch), plan.heads_at_once,
                   plan.last_first};

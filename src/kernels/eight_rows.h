@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Eight query rows at a time: what small_forward and decode_forward keep in shared memory, and where.
+// Eight query rows at a time: what small_forward and decode_forward know of a row, and tell their merges.
 #pragma once
-
-#include "primitives/target.h"
 
 namespace flashmoe::kernels {
 
@@ -17,10 +15,10 @@ struct alignas(8) RowStats {
   float sum;  // of exp2(score - max)
 };
 
-// Where chunk c of row r is kept, so that the eight lanes that read together touch all banks once.
-// K is read as (row g, chunk t + 4 j): two rows at a time. V as (row 2 t, chunk g): one chunk column of four
-// row pairs.
-constexpr FLASHMOE_HD int k_place(int row, int chunk) { return chunk ^ ((row & 1) << 2); }
-constexpr FLASHMOE_HD int v_place(int row, int chunk) { return chunk ^ (((row >> 1) & 3) << 1); }
+// Packed row r is position r / group of head r % group.
+struct QueryRow {
+  int position, head;  // head within the group
+  bool real;           // false past the last row
+};
 
 }  // namespace flashmoe::kernels

@@ -70,6 +70,7 @@ struct ForwardParams {
   // Query heads that a tile treats as one matrix: 1, or all of a group. Packed row r is position r / pack of
   // head r % pack, so that neighbours see almost the same keys.
   int pack;
+  Divisor by_pack;  // the same
   TileOrder order;
 
   // Keys over several blocks: each writes its share here, and combine_splits makes the result of them.

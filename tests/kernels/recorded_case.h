@@ -18,7 +18,7 @@ struct RecordedCase {
   dispatch::ForwardChoice choice;
 };
 
-// Every kernel, in small. Dense tensors only.
+// Every kernel in all its forms, in small. Dense tensors only.
 const std::vector<RecordedCase>& recorded_cases();
 std::string describe(const RecordedCase& c);
 

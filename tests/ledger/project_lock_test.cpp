@@ -81,5 +81,18 @@ TEST(ProjectLock, IsNotInheritedByProgramsThatWeStart) {
   wait_for(sleeper);
 }
 
+// A child that has not come to its own program when we are killed has the lock open for a moment longer.
+TEST(ProjectLock, WaitsForAChildThatIsOnItsWayOut) {
+  ScratchFolder folder;
+  std::optional<ProjectLock> lock(folder.path());
+  const pid_t child = start_child([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return 0;
+  });
+  lock.reset();
+  EXPECT_NO_THROW(ProjectLock{folder.path()});
+  wait_for(child);
+}
+
 }  // namespace
 }  // namespace dent

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The real dent optimize on a real project in a real repository, with its tree in every state that a tree can
 // be in.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 
 #include <map>
 #include <random>
@@ -143,9 +145,17 @@ bool run_for(const ScratchProject& project, const std::vector<std::string>& argu
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   if (process.poll()) return true;
-  ::kill(process.id(), SIGKILL);  // dent alone: its workers must go by themselves
+  ::kill(process.id(), SIGKILL);  // dent alone: all that it started must go by itself
   process.wait(10);
   return false;
+}
+
+// Until the last child of a dent that was killed is gone.
+void wait_for_the_lock(const ScratchProject& project) {
+  const fs::path file = project.folder() / ".dent" / "lock";
+  if (!fs::exists(file)) return;
+  const FileDescriptor lock(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_EQ(::flock(lock.get(), LOCK_EX), 0);
 }
 
 // Processes that run a file of that folder or have it as their folder.
@@ -192,6 +202,8 @@ TEST(Optimize, ClimbsKeepsCommitsAndLeavesTheTreeAlone) {
   EXPECT_EQ(result.at("choice").at("tunables").at("SPIN"), "1") << project.outcomes();
   EXPECT_GT(result.at("speedup").get<double>(), 4);
   EXPECT_EQ(project.changes_since(before), "");
+  EXPECT_NE(result.at("next").get<std::string>().find("git apply"),
+            std::string::npos);  // git can't merge that
   expect_a_finished_loop(project);
 
   const std::string branch = result.at("branch");
@@ -238,6 +250,8 @@ TEST(Optimize, GoesOnAfterKillsAtRandomAndTouchesNothingOfTheUsers) {
                                                      : std::vector<std::string>{"optimize", "-q", "-n", "4"};
     ended = run_for(project, arguments, attempt < 12 ? moment(random) : 60000);
     kills += ended ? 0 : 1;
+    if (attempt % 2 == 0) continue;  // the next one starts at once, beside what is left of this one
+    wait_for_the_lock(project);
     // A worktree that was left behind goes with the next start.
     ASSERT_EQ(project.changes_since(before, false), "") << "after kill " << kills;
   }
@@ -251,6 +265,29 @@ TEST(Optimize, GoesOnAfterKillsAtRandomAndTouchesNothingOfTheUsers) {
   EXPECT_EQ(project.git({"rev-parse", state.branch}), state.incumbent_commit() + "\n");
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_TRUE(processes_in(project.folder()).empty()) << processes_in(project.folder()).front();
+}
+
+TEST(Optimize, AnInterruptionLeavesNothingBehind) {
+  const Repository project(kTunables, true, true);
+  project.make_dirty();
+  const auto before = project.everything();
+  for (const int signal : {SIGINT, SIGTERM}) {
+    Process process(
+        {.argv = project.command({"optimize", "-q", "-n", "4"}), .log = project.folder() / "log"});
+    while (!process.poll() &&
+           !fs::exists(project.folder() / ".dent" / "worktrees" / "candidate" / "dent.toml")) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    EXPECT_NE(project.changes_since(before), "");  // git knows of the worktrees
+    ::kill(process.id(), signal);
+    const Ending ending = process.wait(30);
+    EXPECT_EQ(ending.kind, Ending::Kind::exited);
+    EXPECT_EQ(ending.code, 128 + signal) << std::ifstream(project.folder() / "log").rdbuf();
+    EXPECT_FALSE(fs::exists(project.folder() / ".dent" / "worktrees"));
+    EXPECT_EQ(project.changes_since(before), "");
+    EXPECT_NE(project.read("log").find("dent optimize --resume"), std::string::npos);
+  }
+  EXPECT_EQ(project.dent({"optimize", "-q", "--resume"}, 300).code % 8, 0);  // 8: too busy to tell
 }
 
 TEST(Optimize, AVariantIsARungAndTheTargetEndsIt) {

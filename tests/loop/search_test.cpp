@@ -213,6 +213,24 @@ TEST(Variants, AreTriedOnceEachInTheOrderOfAttack) {
   EXPECT_FALSE(proposer.propose(brief));
 }
 
+TEST(ByPhase, TriesTheNextRungBeforeTunablesWhenNothingStandsOut) {
+  const Project project = project_with(
+      "[[variants]]\nname = \"split\"\nphase = \"parallelism\"\n"
+      "[[variants]]\nname = \"vector\"\nphase = \"compute\"\n"
+      "[tunables]\nT = { values = [1, 2], phase = \"parallelism\" }\n");
+  std::vector<std::unique_ptr<Proposer>> list;
+  list.push_back(std::make_unique<VariantsProposer>());
+  list.push_back(std::make_unique<SearchProposer>());
+  ByPhase proposer(std::move(list));
+  Brief brief;
+  brief.project = &project;
+  brief.incumbent.variant = brief.first.variant = "split";
+  brief.phase = Phase::parallelism;  // the diagnosis asks for it: the tunable of that phase
+  EXPECT_TRUE(proposer.propose(brief)->assignment);
+  brief.phase = Phase::tuning;
+  EXPECT_TRUE(proposer.propose(brief)->variant);
+}
+
 TEST(Proposal, IsOneChangeWithAReason) {
   const Project project = project_with(kSpace + kLadder);
   Proposal proposal;

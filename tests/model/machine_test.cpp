@@ -123,7 +123,7 @@ void copy_kernel(const float* from, float* to, Copies fault) {
   const int lane = gpu::lane_index();
   const float* source =
       from + 4 * lane + (fault == Copies::misaligned ? 1 : 0) + (fault == Copies::out_of_bounds ? 4 : 0);
-  gpu::cp_async_16(gpu::shared_address(&tile.chunk[lane]), source, 12);
+  gpu::cp_async_16(gpu::shared_address(&tile.chunk[lane]), source, lane % 4 != 1);
   if (fault != Copies::no_commit) gpu::cp_async_commit();
   if (fault == Copies::waits_for_too_few) gpu::cp_async_wait<1>();
   if (fault == Copies::right || fault == Copies::no_commit) gpu::cp_async_wait<0>();
@@ -152,7 +152,7 @@ TEST_F(CopyTest, BringDataAndZeros) {
     EXPECT_EQ(run(Copies::right, time), "");
     for (std::size_t i = 0; i < 128; ++i) {
       const std::size_t chunk = 31 - i / 4;
-      EXPECT_EQ(to[i], i % 4 == 3 ? 0.0F : static_cast<float>(4 * chunk + i % 4));
+      EXPECT_EQ(to[i], chunk % 4 == 1 ? 0.0F : static_cast<float>(4 * chunk + i % 4));
     }
   }
 }

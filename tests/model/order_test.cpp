@@ -81,7 +81,7 @@ void pipeline(const gpu::Chunk* from, uint32_t* to, Fault fault) {
   smem.chunk[i] = {};
   gpu::sync_block();
   for (int round = 0; round < 3; ++round) {
-    gpu::cp_async_16(gpu::shared_address(&smem.chunk[i]), from + i, 16);
+    gpu::cp_async_16(gpu::shared_address(&smem.chunk[i]), from + i, true);
     gpu::cp_async_commit();
     if (fault != Fault::no_wait) gpu::cp_async_wait<0>();
     if (fault != Fault::no_barrier) gpu::sync_block();

@@ -14,6 +14,7 @@
 #include "ledger/project_lock.h"
 #include "loop/command_proposer.h"
 #include "loop/loop.h"
+#include "loop/supervise.h"
 #include "project/choice.h"
 #include "project/manifest.h"
 #include "report/write_reports.h"
@@ -93,6 +94,7 @@ SessionFolder session_to_use(SessionStore& store, const Project& project, const 
 ExitCode evaluate(const EvaluateArguments& arguments) {
   const Project project = read_project(arguments.common.project);
   Given given(read_proposal(arguments.proposal));
+  run_supervised(project.directory, "dent evaluate --session latest ...");
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
   const SessionFolder folder = session_to_use(store, project, arguments.session);

@@ -13,6 +13,7 @@
 #include "ledger/project_lock.h"
 #include "loop/loop.h"
 #include "loop/standard.h"
+#include "loop/supervise.h"
 #include "project/choice.h"
 #include "project/manifest.h"
 
@@ -89,6 +90,7 @@ ExitCode optimize(const OptimizeArguments& arguments) {
   const Project project = read_project(arguments.common.project);
   if (arguments.plan) return show_plan(project, arguments);
   const auto proposer = standard_proposer(project);
+  run_supervised(project.directory, "dent optimize --resume");
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
   const SessionFolder folder = arguments.resume ? find_loop(store, arguments.session) : store.create();

@@ -8,13 +8,19 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "error.h"
 #include "ledger/record.h"
 
 namespace dent {
 namespace {
+
+// A dent that was killed a moment ago holds it until the last of its children is gone: one that had not come
+// to its own program yet has the lock open as well.
+constexpr auto kPatience = std::chrono::seconds(1);
 
 std::string holder(int fd) {
   std::array<char, 256> text{};
@@ -29,9 +35,14 @@ std::string holder(int fd) {
 ProjectLock::ProjectLock(const std::filesystem::path& folder) {
   const auto file = folder / "lock";
   descriptor_ = open_file(file, O_RDWR | O_CREAT, "can't open the project's lock");
+  const auto end = std::chrono::steady_clock::now() + kPatience;
   while (::flock(descriptor_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) refuse("can't lock", file, errno);
+    if (std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      continue;
+    }
     throw Error(ErrorCode::busy,
                 fmt::format("another dent works in this project: {}", holder(descriptor_.get())),
                 "wait until it is done, or stop it; `dent log` and `dent show` work meanwhile");

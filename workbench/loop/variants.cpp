@@ -33,17 +33,26 @@ std::optional<Proposal> VariantsProposer::propose(const Brief& brief) {
 }
 
 std::optional<Proposal> ByPhase::propose(const Brief& brief) {
-  std::vector<Phase> order;
-  if (brief.phase != Phase::tuning)
-    order.push_back(brief.phase);  // a diagnosis that names nothing skips nothing
-  for (const Phase phase : kPhases) {
-    if (phase != brief.phase || phase == Phase::tuning) order.push_back(phase);
-  }
-  for (const Phase phase : order) {
+  const auto ask = [&](Proposer& proposer, Phase phase) {
     Brief narrowed = brief;
     narrowed.phase = phase;
+    return proposer.propose(narrowed);
+  };
+  if (brief.phase == Phase::tuning) {  // the diagnosis names nothing: no phase is skipped, rungs come first
     for (const auto& proposer : proposers_) {
-      if (auto proposal = proposer->propose(narrowed)) return proposal;
+      for (const Phase phase : kPhases) {
+        if (auto proposal = ask(*proposer, phase)) return proposal;
+      }
+    }
+    return std::nullopt;
+  }
+  std::vector<Phase> order{brief.phase};
+  for (const Phase phase : kPhases) {
+    if (phase != brief.phase) order.push_back(phase);
+  }
+  for (const Phase phase : order) {
+    for (const auto& proposer : proposers_) {
+      if (auto proposal = ask(*proposer, phase)) return proposal;
     }
   }
   return std::nullopt;

@@ -14,7 +14,8 @@ class VariantsProposer : public Proposer {
 };
 
 // Asks all proposers for the phase that the diagnosis points to, then for the others in the order of attack;
-// tuning is always the last.
+// tuning is always the last. Where the diagnosis finds no single bottleneck, the first proposer (the rungs of
+// a ladder) is asked for every phase before the next one (tunables).
 class ByPhase : public Proposer {
  public:
   explicit ByPhase(std::vector<std::unique_ptr<Proposer>> proposers) : proposers_(std::move(proposers)) {}

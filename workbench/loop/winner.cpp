@@ -202,10 +202,14 @@ SessionEnd Loop::Inside::verdict() {
       end.reason = fmt::format("target {}x not reached: {}", state_.target, end.reason);
     }
     if (kept != nullptr) {
+      // Uncommitted work that the loop started from is in its branch: git would not merge that over itself.
+      const bool mergeable = !repository_->is_private() &&
+                             repository_->try_git({"merge-base", "--is-ancestor", state_.base, "HEAD"}).ok();
       end.next =
-          repository_->is_private()
-              ? fmt::format("take it over: git apply .dent/sessions/{}/artifacts/winner.patch", session_.id)
-              : fmt::format("look at it: git log -p {0}; take it over: git merge {0}", state_.branch);
+          (repository_->is_private() ? "" : fmt::format("look at it: git log -p {}; ", state_.branch)) +
+          "take it over: git " +
+          (mergeable ? "merge " + state_.branch
+                     : fmt::format("apply .dent/sessions/{}/artifacts/winner.patch", session_.id));
     }
   }
   if (ledger_.records().back().kind != "verdict") {

@@ -11,7 +11,9 @@
 #include <type_traits>
 
 #include "kernels/ampere_forward/smem.h"
+#include "kernels/ampere_forward/store.cuh"
 #include "kernels/ampere_forward/tile_copy.cuh"
+#include "kernels/ampere_forward/work.cuh"
 #include "kernels/forward_params.h"
 #include "primitives/barrier.h"
 #include "primitives/convert.h"
@@ -22,43 +24,6 @@
 #include "primitives/shuffle.h"
 
 namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET {
-
-// The block's share of the problem.
-struct Work {
-  int batch, head, kv_head;  // head: the first query head of the tile
-  int first_row, rows;       // packed query rows
-  int tile_begin, tile_end;  // tiles of keys
-};
-
-// Of a packed row. A division takes as long as a handful of matrix instructions: the usual case has none.
-__device__ __forceinline__ int position_of(const ForwardParams& p, int packed_row) {
-  return p.pack == 1 ? packed_row : packed_row / p.pack;
-}
-
-template <class Spec>
-__device__ __forceinline__ Work find_work(const ForwardParams& p, int block) {
-  const TileOrder::Tile tile = p.order.tile(static_cast<unsigned>(block));
-  const int packed_rows = p.q_rows * p.pack;
-  Work work;
-  work.batch = tile.batch;
-  work.head = tile.head * p.pack;
-  work.kv_head = static_cast<int>(p.by_group.divide(static_cast<uint32_t>(work.head)));
-  work.first_row = tile.q_tile * Spec::tuning.tile_q;
-  const int left = packed_rows - work.first_row;
-  work.rows = left < Spec::tuning.tile_q ? left : Spec::tuning.tile_q;
-  const int keys = p.visible_keys(position_of(p, work.first_row + work.rows - 1));
-  const int tiles = (keys + Spec::tuning.tile_kv - 1) / Spec::tuning.tile_kv;
-  const auto split = static_cast<int>(gpu::block_index_y());
-  work.tile_begin = p.first_of_split(tiles, split);
-  work.tile_end = p.first_of_split(tiles, split + 1);
-  return work;
-}
-
-// Element (packed row, 0) of q or out, relative to the view's head `work.head` of batch `work.batch`.
-__device__ __forceinline__ int64_t packed_offset(const View& view, const ForwardParams& p, int packed_row) {
-  if (p.pack == 1) return packed_row * view.row_stride;
-  return packed_row % p.pack * view.head_stride + packed_row / p.pack * view.row_stride;
-}
 
 // Shared address of this lane's row for ldmatrix, at column 0 of rows [row, row + 16) of a tile. Rows that it
 // names are swizzled alike: they agree in what swizzle() looks at, namely row % 8 = lane % 8. That makes the
@@ -74,16 +39,6 @@ __device__ __forceinline__ uint32_t at_columns(uint32_t address, int column_of_1
   const int chunk = 2 * column_of_16;
   return (address ^ (16 * (chunk % kWidth))) + 16 * (chunk / kWidth * kWidth);
 }
-
-// Running softmax of this warp's rows: lane (g, t) has rows g and g + 8 of each tile of 16, and of every 8
-// columns the pair 2t, 2t + 1.
-template <class Spec>
-struct State {
-  float O[Spec::row_tiles][Spec::dim_tiles][4];
-  float m[Spec::row_tiles]
-         [2];  // largest score so far times scale_log2e, or up to kSlack less; -inf: no key seen
-  float l[Spec::row_tiles][2];  // sum so far over this lane's columns
-};
 
 template <class Spec>
 using Scores = float[Spec::row_tiles][Spec::key_tiles][4];
@@ -269,99 +224,6 @@ __device__ __forceinline__ void p_times_v(State<Spec>& state, const Scores<Spec>
         gpu::mma_m16n8k16<T>(state.O[r][d], a[r], b[0], b[1]);
         gpu::mma_m16n8k16<T>(state.O[r][d + 1], a[r], b[2], b[3]);
       }
-    }
-  }
-}
-
-// The sums of the four lanes of each row together, then O / l; m becomes the LSE in units of log2.
-template <class Spec>
-__device__ __forceinline__ void normalise(State<Spec>& state) {
-#pragma unroll
-  for (int r = 0; r < Spec::row_tiles; ++r) {
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      float l = state.l[r][h];
-      l += gpu::shuffle_xor(l, 1);
-      l += gpu::shuffle_xor(l, 2);
-      const float inverse = l == 0 ? 0.0F : 1.0F / l;
-      state.m[r][h] = l == 0 ? -INFINITY : state.m[r][h] + gpu::lg2(l);
-#pragma unroll
-      for (int d = 0; d < Spec::dim_tiles; ++d) {
-        state.O[r][d][2 * h] *= inverse;
-        state.O[r][d][2 * h + 1] *= inverse;
-      }
-    }
-  }
-}
-
-// Row of the dense [B, Hq, Sq] arrays.
-__device__ __forceinline__ int64_t dense_row(const ForwardParams& p, const Work& work, int packed_row) {
-  const int head = work.head + (p.pack == 1 ? 0 : packed_row % p.pack);
-  return (int64_t{work.batch} * p.q_heads + head) * p.q_rows + position_of(p, packed_row);
-}
-
-// Everything that is one number per row, or goes out in fp32: straight from registers.
-template <class Spec>
-__device__ __forceinline__ void store_partial(const ForwardParams& p, const Work& work,
-                                              const State<Spec>& state) {
-  const int64_t dense_rows = int64_t{p.order.batch} * p.q_heads * p.q_rows;
-  const int64_t split_row = gpu::block_index_y() * dense_rows;
-  const int warp_row = gpu::warp_index() * Spec::rows_per_warp + gpu::lane_index() / 4;
-#pragma unroll
-  for (int r = 0; r < Spec::row_tiles; ++r) {
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const int row = warp_row + 16 * r + 8 * h;
-      if (row >= work.rows) continue;
-      const int64_t at = split_row + dense_row(p, work, work.first_row + row);
-      if (gpu::lane_index() % 4 == 0) gpu::store_global(p.partial_lse + at, state.m[r][h]);
-#pragma unroll
-      for (int d = 0; d < Spec::dim_tiles; ++d) {
-        float* to = p.partial_out + at * Spec::head_dim + 8 * d + 2 * (gpu::lane_index() % 4);
-        gpu::store_global(to, state.O[r][d][2 * h]);
-        gpu::store_global(to + 1, state.O[r][d][2 * h + 1]);
-      }
-    }
-  }
-}
-
-// Through the warp's own rows of shared memory, so that global stores are 16 bytes wide.
-template <class Spec>
-__device__ __forceinline__ void store_output(const ForwardParams& p, const Work& work,
-                                             const State<Spec>& state, gpu::Chunk* tile) {
-  using T = typename Spec::Element;
-  const int warp_row = gpu::warp_index() * Spec::rows_per_warp;
-  const int lane = gpu::lane_index();
-  gpu::sync_warp();  // all lanes have read their Q
-#pragma unroll
-  for (int r = 0; r < Spec::row_tiles; ++r) {
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const int row = warp_row + 16 * r + 8 * h + lane / 4;
-#pragma unroll
-      for (int d = 0; d < Spec::dim_tiles; ++d) {
-        auto* words = reinterpret_cast<uint32_t*>(tile + chunk_at<Spec>(row, d));
-        words[lane % 4] = gpu::pack<T>(state.O[r][d][2 * h], state.O[r][d][2 * h + 1]);
-      }
-      if (p.lse != nullptr && lane % 4 == 0 && row < work.rows) {
-        gpu::store_global(p.lse + dense_row(p, work, work.first_row + row),
-                          state.m[r][h] * 0.6931471805599453F);
-      }
-    }
-  }
-  gpu::sync_warp();
-  T* out = static_cast<T*>(p.out.data) + work.batch * p.out.batch_stride + work.head * p.out.head_stride;
-  constexpr int kColumns = Spec::swizzle_width;
-#pragma unroll
-  for (int i = 0; i < Spec::rows_per_warp / (32 / kColumns); ++i) {
-    const int row = warp_row + i * (32 / kColumns) + lane / kColumns;
-    if (row >= work.rows) continue;
-    T* to = out + packed_offset(p.out, p, work.first_row + row);
-#pragma unroll
-    for (int j = 0; j < Spec::chunks / kColumns; ++j) {
-      const int chunk = lane % kColumns + j * kColumns;
-      const int left = p.head_dim - 8 * chunk;
-      if (left > 0) store_chunk<Spec>(to + 8 * chunk, tile[chunk_at<Spec>(row, chunk)], left < 8 ? left : 8);
     }
   }
 }

@@ -19,7 +19,7 @@ inline constexpr int kUnalignedHeadDims[] = {64, 128, 256};
 Form form_for(int head_dim, bool aligned);
 
 inline namespace FLASHMOE_TARGET {
-// fp16 and bf16. `aligned`: all rows of q, k, v and out begin at multiples of 16 bytes.
+// fp16 and bf16. `aligned`: all rows of q, k, v and out are whole pieces of 16 bytes.
 void launch(DType dtype, bool aligned, const ForwardParams& params, unsigned blocks, void* stream);
 }  // namespace FLASHMOE_TARGET
 

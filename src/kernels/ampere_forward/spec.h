@@ -23,7 +23,7 @@ FLASHMOE_HD constexpr Tuning tuning_for(int head_dim) {
     case 32:
       return {.tile_q = 128, .tile_kv = 64, .warps = 4, .stages = 3, .lazy = false, .q_in_registers = true};
     case 64:
-      return {.tile_q = 128, .tile_kv = 64, .warps = 4, .stages = 2, .lazy = false, .q_in_registers = true};
+      return {.tile_q = 128, .tile_kv = 64, .warps = 4, .stages = 3, .lazy = false, .q_in_registers = true};
     case 96:
       return {.tile_q = 128, .tile_kv = 32, .warps = 4, .stages = 3, .lazy = true, .q_in_registers = false};
     case 128:

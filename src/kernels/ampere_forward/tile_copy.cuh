@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows between global memory and swizzled tiles of shared memory, 16 bytes at a time where addresses allow.
+// Rows from global memory into swizzled tiles of shared memory, 16 bytes at a time where addresses allow.
 #pragma once
 
 #include "kernels/ampere_forward/smem.h"
@@ -41,34 +41,17 @@ __device__ __forceinline__ void load_tile(gpu::Chunk* tile, int rows, int head_d
 #pragma unroll
   for (int i = 0; i < kRows / kRowsAtOnce; ++i) {
     const int row = first_row + i * kRowsAtOnce;
-    const auto* from = row_pointer(row < rows ? row : 0);
+    const auto* from = row_pointer(row);  // of a row that does not exist nothing is read
 #pragma unroll
     for (int j = 0; j < Spec::chunks / kColumns; ++j) {
       const int chunk = column + j * kColumns;
-      const int left = head_dim - 8 * chunk;
-      const int count = row >= rows || left <= 0 ? 0 : left < 8 ? left : 8;
+      const int left = row < rows ? head_dim - 8 * chunk : 0;
       if constexpr (Spec::aligned) {
-        gpu::cp_async_16(base + 16 * chunk_at<Spec>(row, chunk), count > 0 ? from + 8 * chunk : from,
-                         2 * count);
+        gpu::cp_async_16(base + 16 * chunk_at<Spec>(row, chunk), from + 8 * chunk, left > 0);
       } else {
-        tile[chunk_at<Spec>(row, chunk)] = gather(from + 8 * chunk, count);
+        tile[chunk_at<Spec>(row, chunk)] = gather(from + 8 * chunk, left);
       }
     }
-  }
-}
-
-// Eight elements to global memory, or the `count` of them that exist.
-template <class Spec>
-__device__ __forceinline__ void store_chunk(typename Spec::Element* to, const gpu::Chunk& chunk, int count) {
-  using T = typename Spec::Element;
-  if (Spec::aligned && count == 8) {
-    gpu::store_global(reinterpret_cast<gpu::Chunk*>(to), chunk);
-    return;
-  }
-  const uint32_t word[4] = {chunk.x, chunk.y, chunk.z, chunk.w};
-#pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    if (i < count) gpu::store_global(to + i, T{static_cast<uint16_t>(word[i / 2] >> 16 * (i % 2))});
   }
 }
 

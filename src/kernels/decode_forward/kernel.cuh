@@ -19,7 +19,7 @@
 #include "kernels/decode_forward/params.h"
 #include "kernels/decode_forward/smem.h"
 #include "kernels/decode_forward/spec.h"
-#include "kernels/eight_rows.cuh"
+#include "kernels/eight_rows.h"
 #include "primitives/barrier.h"
 #include "primitives/cluster.h"
 #include "primitives/convert.h"
@@ -71,7 +71,7 @@ struct Stream {
 #pragma unroll
     for (int i = 0; i < kChunkKeys; i += kRowsAtOnce) {
       const uint32_t target = gpu::shared_address(&to[i + row][place(i + row, chunk)]);
-      gpu::cp_async_16(target, from, i < mine ? 16 : 0);  // nothing is read for 0 bytes
+      gpu::cp_async_16(target, from, i < mine);
       from = step_on(from, kRowsAtOnce);
     }
     next = step_on(next, kKeysToNext);
@@ -107,12 +107,16 @@ struct Streams {
 // All keys of this warp, from copies to weights to output.
 template <class Spec, class Stride, class Sees>
 __device__ __forceinline__ void attend(const Range& range, Sees row_sees, float scale_log2e,
-                                       Streams<typename Spec::Element, Stride> from,
-                                       typename Smem<Spec>::Warp& own, int lane, WarpMaths<Spec>& maths) {
+                                       Streams<typename Spec::Element, Stride> from, Smem<Spec>& smem,
+                                       int warp, int lane, WarpMaths<Spec>& maths) {
   constexpr Tuning kTuning = Spec::tuning;
+  auto& own = smem.warp[warp];
   constexpr int kSteps = kTuning.steps();
   constexpr int kBlockReach =
       kSteps / 2 * kTuning.keys_to_next();  // from the first key of a block to the next's
+  gpu::cp_async_wait<kTuning.ring - 1>();
+  gpu::sync_warp();
+  maths.take_q(smem.q[warp]);
   for (int first = range.first;; first += kBlockReach) {
     const bool more = !kTuning.once && first + kBlockReach < range.end;
 #pragma unroll
@@ -162,9 +166,9 @@ __device__ __forceinline__ Merged merge(const RowStats (&stats)[kShares], const 
   return all;
 }
 
-// Position and head of packed row `row`, which exists. The usual case, one position, takes no division.
+// Position and head of packed row `row`, which exists.
 __device__ __forceinline__ QueryRow packed_row(const Params& p, int row) {
-  const int position = p.q_rows == 1 ? 0 : row / p.group;
+  const auto position = static_cast<int>(p.by_group.divide(static_cast<uint32_t>(row)));
   return {position, row - position * p.group, true};
 }
 
@@ -299,26 +303,18 @@ __device__ __forceinline__ void decode(const Params& p, Stride k_stride, Stride 
                              stride, range.end - range.first, copy_column < p.head_dim};
   };
   Streams<T, Stride> from{stream(p.k, k_stride), stream(p.v, v_stride)};
-  constexpr int kOfK = kTuning.ring < kTuning.steps() / 2 ? kTuning.ring : kTuning.steps() / 2;
-#pragma unroll
-  for (int step = 0; step < kOfK; ++step) {
-    from.template copy_step<Spec>(step, own, lane);
-    gpu::cp_async_commit();
-  }
-  // Q straight into fragments, asked for behind the K that it meets and before any V.
   WarpMaths<Spec> maths(lane, p.rows);
-  maths.load_q(
-      [&](int row) {
-        const QueryRow query = packed_row(p, row);
-        return static_cast<const T*>(p.q.data) + batch * p.q.batch_stride +
-               (kv_head * static_cast<unsigned>(p.group) + static_cast<unsigned>(query.head)) *
-                   p.q.head_stride +
-               query.position * p.q.row_stride;
-      },
-      p.head_dim);
+  const auto q_row = [&](int row) {
+    const QueryRow query = packed_row(p, row);
+    return static_cast<const T*>(p.q.data) + batch * p.q.batch_stride +
+           (kv_head * static_cast<unsigned>(p.group) + static_cast<unsigned>(query.head)) * p.q.head_stride +
+           query.position * p.q.row_stride;
+  };
 #pragma unroll
-  for (int step = kOfK; step < kTuning.ring; ++step) {
+  for (int step = 0; step < kTuning.ring; ++step) {
     from.template copy_step<Spec>(step, own, lane);
+    // Q with the first K: a plain load would be moved behind all of these.
+    if (step == 0) maths.copy_q(q_row, p.head_dim, smem.q[warp]);
     gpu::cp_async_commit();
   }
   if (p.programmatic) gpu::let_next_kernel_start();
@@ -339,7 +335,7 @@ __device__ __forceinline__ void decode(const Params& p, Stride k_stride, Stride 
     return visible < range.end ? visible : range.end;
   };
   range.seen_by_all = row_sees(0);
-  attend<Spec, Stride>(range, row_sees, p.scale_log2e, from, own, lane, maths);
+  attend<Spec, Stride>(range, row_sees, p.scale_log2e, from, smem, warp, lane, maths);
   maths.publish(warp, smem);
   gpu::sync_block();
   if constexpr (kTuning.cluster > 1) {

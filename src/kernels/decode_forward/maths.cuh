@@ -9,6 +9,7 @@
 #include "kernels/decode_forward/smem.h"
 #include "primitives/barrier.h"
 #include "primitives/convert.h"
+#include "primitives/cp_async.h"
 #include "primitives/ldmatrix.h"
 #include "primitives/math.h"
 #include "primitives/memory.h"
@@ -39,16 +40,25 @@ class WarpMaths {
   // rows 2 t + x touch all banks once, and so do lanes that read along a row.
   static constexpr FLASHMOE_HD int place_partial(int row, int c) { return c ^ (row >> 1 & 3) << 1; }
 
-  // q_row: from a packed row to its first element.
+  // Starts the copy of Q. q_row: from a packed row to its first element.
   template <class Rows>
-  __device__ __forceinline__ void load_q(Rows q_row, int head_dim) {
+  __device__ __forceinline__ void copy_q(Rows q_row, int head_dim, gpu::Chunk (*to)[kDim / 8]) const {
     const bool real = g_ < rows_;
     const T* from = q_row(real ? g_ : 0);
 #pragma unroll
-    for (int c = 0; c < kDim / 8; ++c) {
-      const int column = 8 * c + 2 * t_;
-      q_[c] =
-          real && column < head_dim ? gpu::load_global(reinterpret_cast<const uint32_t*>(from + column)) : 0U;
+    for (int c = t_; c < kDim / 8; c += 4) {
+      gpu::cp_async_16(gpu::shared_address(&to[g_][place_k(g_, c)]), from + 8 * c, real && 8 * c < head_dim);
+    }
+  }
+
+  __device__ __forceinline__ void take_q(const gpu::Chunk (*q)[kDim / 8]) {
+    const int row = lane_ % 8;
+#pragma unroll
+    for (int c = 0; c < kDim / 8; c += 4) {
+      uint32_t four[4];
+      gpu::ldmatrix_x4(four, gpu::shared_address(&q[row][place_k(row, c + lane_ / 8)]));
+#pragma unroll
+      for (int i = 0; i < 4; ++i) q_[c + i] = four[i];
     }
   }
 

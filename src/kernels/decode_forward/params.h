@@ -19,6 +19,7 @@ struct Params {
   int head_dim;
   View q;
   int q_rows, group, kv_rows, causal_shift;
+  Divisor by_group;
   float scale_log2e;
   int q_heads, batch, num_splits;
   View out;
@@ -41,6 +42,7 @@ struct Params {
         group(p.group),
         kv_rows(p.kv_rows),
         causal_shift(p.causal_shift),
+        by_group(p.by_group),
         scale_log2e(p.scale_log2e),
         q_heads(p.q_heads),
         batch(p.order.batch),

@@ -20,6 +20,7 @@ struct Warps {
     Float4 partial[kRows][kTuning.head_dim / 4];                  // once they have been used
   };
   Warp warp[kTuning.warps];
+  gpu::Chunk q[kTuning.warps][kRows][kTuning.chunks()];
   RowStats stats[kRows][kTuning.warps];
 };
 

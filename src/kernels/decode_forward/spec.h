@@ -30,9 +30,10 @@ struct Tuning {
   constexpr int slice() const { return head_dim / 4 / cluster; }
   constexpr int smem_bytes() const {
     const int ring_bytes = warps * ring * kChunkKeys * head_dim * 2;
+    const int q_bytes = warps * kRows * head_dim * 2;
     const int stats_bytes = kRows * warps * 8;
     const int gathered_bytes = cluster == 1 ? 0 : kRows * head_dim * 4 + kRows * cluster * 8 + 16;
-    return ring_bytes + stats_bytes + gathered_bytes;
+    return ring_bytes + q_bytes + stats_bytes + gathered_bytes;
   }
   constexpr bool is_sound() const {
     return head_dim % 64 == 0 && head_dim <= 128 && block_keys % kChunkKeys == 0 && ring >= 1 &&

@@ -57,18 +57,12 @@ __device__ __forceinline__ Place find_place(const typename Spec::Params& p) {
   return at;
 }
 
-// A query row of the tile, as head of the group and position.
-struct QueryRow {
-  int position, head;
-  bool real;  // false past the last row
-};
-
 template <class Spec>
 __device__ __forceinline__ QueryRow query_row(const typename Spec::Params& p, int row) {
   if constexpr (Spec::plain) {
     return {row, 0, true};
   } else {
-    const int position = p.group == 1 ? row : row / p.group;
+    const auto position = static_cast<int>(p.by_group.divide(static_cast<uint32_t>(row)));
     return {position, row - position * p.group, position < p.q_rows};
   }
 }
@@ -118,22 +112,21 @@ __device__ __forceinline__ void copy_rows(const typename Spec::Element* from, in
 #pragma unroll
   for (int i = 0; i < Spec::tuning.keys_per_warp; i += kRowsAtOnce) {
     const uint32_t target = gpu::shared_address(&to[i + row][place(i + row, chunk)]);
-    gpu::cp_async_16(target, source + i * stride, Spec::plain || i < left ? 16 : 0);
+    gpu::cp_async_16(target, source + i * stride, Spec::plain || i < left);
   }
-  gpu::cp_async_commit();
 }
 
 // S = Q K^T for this warp's keys: lane (g, t) gets of row g the keys 8 n + 2 t and the next.
 template <class Spec>
-__device__ __forceinline__ void scores(const gpu::Chunk (&q)[Spec::tuning.head_dim / 32],
-                                       const typename Smem<Spec>::Warp& smem, const Place& at,
+__device__ __forceinline__ void scores(const typename Smem<Spec>::Warp& smem, const Place& at,
                                        float (&S)[Spec::tuning.keys_per_warp / 8][4]) {
 #pragma unroll
   for (auto& tile : S) tile[0] = tile[1] = tile[2] = tile[3] = 0.0F;
 #pragma unroll
   for (int j = 0; j < Spec::tuning.head_dim / 32; ++j) {
-    const uint32_t low[4] = {q[j].x, 0, q[j].y, 0};  // rows 8 to 15 of the instruction stay empty
-    const uint32_t high[4] = {q[j].z, 0, q[j].w, 0};
+    const gpu::Chunk q = smem.keys.q[j][at.lane];
+    const uint32_t low[4] = {q.x, 0, q.y, 0};  // rows 8 to 15 of the instruction stay empty
+    const uint32_t high[4] = {q.z, 0, q.w, 0};
 #pragma unroll
     for (int n = 0; n < Spec::tuning.keys_per_warp / 8; ++n) {
       const gpu::Chunk k = smem.keys.k[8 * n + at.g][Smem<Spec>::k_place(at.g, 4 * j + at.t)];
@@ -245,19 +238,19 @@ __device__ __forceinline__ void attend(const typename Spec::Params& p) {
   copy_rows<Spec>(find_head<Spec>(p.k, at), p.k.row_stride, first_key, p.kv_rows, p.head_dim, own.keys.k,
                   at.lane, Smem<Spec>::k_place);
 
-  // Q straight into fragments, while K is on its way.
+  // Q with K and before V: a plain load would be moved behind both, and the scores would wait for all of V.
   const QueryRow row = query_row<Spec>(p, at.first_row + at.g);
   const T* q_row = find_row<Spec>(p, p.q, at, row);
-  gpu::Chunk q[kTuning.head_dim / 32];
 #pragma unroll
   for (int j = 0; j < kTuning.head_dim / 32; ++j) {
     const int column = 32 * j + 8 * at.t;
-    const bool there = Spec::plain || (row.real && column < p.head_dim);
-    q[j] = there ? gpu::load_global(reinterpret_cast<const gpu::Chunk*>(q_row + column))
-                 : gpu::Chunk{0, 0, 0, 0};
+    gpu::cp_async_16(gpu::shared_address(&own.keys.q[j][at.lane]), q_row + column,
+                     Spec::plain || (row.real && column < p.head_dim));
   }
+  gpu::cp_async_commit();
   copy_rows<Spec>(find_head<Spec>(p.v, at), p.v.row_stride, first_key, p.kv_rows, p.head_dim, own.keys.v,
                   at.lane, Smem<Spec>::v_place);
+  gpu::cp_async_commit();
   if (p.programmatic) gpu::let_next_kernel_start();
 
   // Who stores what, worked out while the copies are under way.
@@ -267,7 +260,7 @@ __device__ __forceinline__ void attend(const typename Spec::Params& p) {
   gpu::cp_async_wait<1>();
   gpu::sync_warp();
   float S[kTiles][4];
-  scores<Spec>(q, own, at, S);
+  scores<Spec>(own, at, S);
 
   if constexpr (!Spec::plain) {
     const int visible = p.visible_keys(row.position) - first_key - 2 * at.t;

@@ -38,6 +38,7 @@ struct AnyParams {
   View k;
   int batch, kv_heads, kv_rows, head_dim;
   int q_rows, group;
+  Divisor by_group;
   float scale_log2e;
   bool programmatic, causal;
   View q, v, out;
@@ -52,6 +53,7 @@ struct AnyParams {
         head_dim(p.head_dim),
         q_rows(p.q_rows),
         group(p.group),
+        by_group(p.by_group),
         scale_log2e(p.scale_log2e),
         programmatic(programmatic_launch),
         causal(p.causal),

@@ -2,19 +2,12 @@
 // The shared memory of small_forward: one private region per warp, and what the warps tell each other.
 #pragma once
 
+#include "kernels/eight_rows.h"
 #include "kernels/small_forward/spec.h"
 #include "primitives/chunk.h"
 #include "primitives/target.h"
 
 namespace flashmoe::kernels::small {
-
-struct alignas(16) Float4 {
-  float x, y, z, w;
-};
-struct alignas(8) RowStats {
-  float max;  // of the scores, in units of log2
-  float sum;  // of exp2(score - max)
-};
 
 template <class Spec>
 struct Smem {
@@ -27,6 +20,8 @@ struct Smem {
     struct {
       gpu::Chunk k[kKeys][kTuning.chunks()];
       gpu::Chunk v[kKeys][kTuning.chunks()];
+      gpu::Chunk q[kTuning.head_dim / 32]
+                  [32];  // each lane's own fragments: of row g the elements 32 j + 8 t on
     } keys;
     Float4 partial[kUnits][32];  // once K and V have been used
   };

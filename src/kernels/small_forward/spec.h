@@ -19,8 +19,10 @@ struct Tuning {
   constexpr int threads() const { return 32 * warps; }
   constexpr int max_keys() const { return warps * keys_per_warp; }
   constexpr int chunks() const { return head_dim / 8; }  // 16-byte pieces of a row
-  // K and V of every key, and one maximum and sum per row and warp.
-  constexpr int smem_bytes() const { return max_keys() * head_dim * 4 + kRows * warps * 8; }
+  // K and V of every key, Q for each warp, and one maximum and sum per row and warp.
+  constexpr int smem_bytes() const {
+    return max_keys() * head_dim * 4 + warps * kRows * head_dim * 2 + kRows * warps * 8;
+  }
 };
 
 // From small to large; the first that takes a problem is used. Four warps: with eight the merge costs more

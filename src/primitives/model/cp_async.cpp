@@ -38,16 +38,14 @@ void wait_for_copies(uint64_t pending, const Where& where) {
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-void cp_async_16(uint32_t to, const void* from, int bytes, const model::Where& where) {
+void cp_async_16(uint32_t to, const void* from, bool there, const model::Where& where) {
   model::note("cp_async_16", where);
-  if (bytes < 0 || bytes > 16)
-    model::report("cp_async_16: asked for " + std::to_string(bytes) + " bytes", where);
   if (reinterpret_cast<std::uintptr_t>(from) % 16 != 0) {
     model::report("cp_async_16: the global address is not a multiple of 16", where);
   }
-  if (bytes > 0) model::check_global(from, static_cast<std::size_t>(bytes), false, where);
+  if (there) model::check_global(from, 16, false, where);
   const model::Copy copy{model::shared_place(to, 16, "cp_async_16", where),
-                         static_cast<const std::byte*>(from), bytes, model::current->copy_groups};
+                         static_cast<const std::byte*>(from), there ? 16 : 0, model::current->copy_groups};
   model::order_copy_issued(copy.to, where);
   if (model::settings().copies == model::CopyTime::early) {
     model::land(copy);

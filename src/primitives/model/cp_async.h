@@ -10,7 +10,7 @@ void wait_for_copies(uint64_t pending, const Where& where);
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-void cp_async_16(uint32_t to, const void* from, int bytes,
+void cp_async_16(uint32_t to, const void* from, bool there,
                  const model::Where& where = model::Where::current());
 void cp_async_commit(const model::Where& where = model::Where::current());
 

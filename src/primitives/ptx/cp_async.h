@@ -7,10 +7,15 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// cp.async.cg (sm_80): 16 bytes to the shared address `to`, the first `bytes` of them (0 to 16) from global
-// memory and zeros behind. Both addresses are multiples of 16; with 0 bytes `from` is not read. Any thread.
-__device__ __forceinline__ void cp_async_16(uint32_t to, const void* from, int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+// cp.async.cg (sm_80): 16 bytes from global memory to the shared address `to`; zeros, and nothing is read,
+// where they are not there. Both addresses are multiples of 16. Any thread. A predicate and not a number of
+// bytes, for which the compiler would work out the address anew.
+__device__ __forceinline__ void cp_async_16(uint32_t to, const void* from, bool there) {
+  asm volatile(
+      "{ .reg .pred absent; setp.eq.u32 absent, %2, 0; cp.async.cg.shared.global [%0], [%1], 16, absent; }" ::
+          "r"(to),
+      "l"(from), "r"(static_cast<uint32_t>(there))
+      : "memory");
 }
 
 // cp.async.commit_group: closes the group of copies that this thread has issued since the last one.

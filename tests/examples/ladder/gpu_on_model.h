@@ -57,6 +57,8 @@ struct LadderIndex {
 
 inline float __half2float(__half x) { return flashmoe::to_float(x); }
 inline __half __float2half(float x) { return flashmoe::to_fp16(x); }
+inline float reciprocal(float x) { return 1 / x; }
+inline void store(void* to, uint2 pair) { *static_cast<uint2*>(to) = pair; }
 inline uint32_t pack(float low, float high) { return flashmoe::gpu::pack<__half>(low, high); }
 inline float2 unpack(uint32_t pair) {
   return {flashmoe::to_float(__half{static_cast<uint16_t>(pair)}),
@@ -66,7 +68,7 @@ inline void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
   flashmoe::gpu::mma_m16n8k16<__half>(c, a, b0, b1);
 }
 inline void copy_async(void* to, const void* from, bool there) {
-  flashmoe::gpu::cp_async_16(flashmoe::gpu::shared_address(to), from, there ? 16 : 0);
+  flashmoe::gpu::cp_async_16(flashmoe::gpu::shared_address(to), from, there);
 }
 inline void end_copy_group() { flashmoe::gpu::cp_async_commit(); }
 template <int kPending>
