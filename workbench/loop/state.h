@@ -15,6 +15,7 @@ namespace dent {
 
 // Steps of the last check begin with it, then comes the iteration that won.
 inline constexpr const char* kWinner = "winner";
+inline constexpr const char* kTargetReached = "target reached";  // why a loop has ended
 
 struct Standing {  // of the incumbent against the baseline, as measured
   Ratio ratio;

@@ -190,9 +190,12 @@ SessionEnd Loop::Inside::verdict() {
     end.code = exit_code(stopped_.cause);
   } else {
     const bool missed = state_.target > 0 && now < state_.target;
-    end.reason =
-        fmt::format("{:.3g}x of {} to {:.3g}x; {} of {} changes kept; {}", from,
-                    participants_.choose_baseline(false).name, now, keeps, state_.done(), state_.ended);
+    const std::string why =
+        missed && state_.ended == kTargetReached
+            ? "it was when the last change was kept, and is not with the winner built again"
+            : state_.ended;
+    end.reason = fmt::format("{:.3g}x of {} to {:.3g}x; {} of {} changes kept; {}", from,
+                             participants_.choose_baseline(false).name, now, keeps, state_.done(), why);
     end.verdict = missed ? "MISSED" : kept != nullptr ? "FASTER" : "SAME";
     if (missed) {
       const bool budget = state_.ended.find("budget") != std::string::npos ||
