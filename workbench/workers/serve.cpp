@@ -66,7 +66,7 @@ json answer(Host& host, const json& request) {
     host.prepare(request.at("offsets").get<std::vector<protocol::Offsets>>());
     return json::object();
   }
-  if (verb == "go") return host.go();
+  if (verb == "go") return host.go(request.at("lot").get<std::uint64_t>());
   if (verb == "keep") return host.keep(request.at("call").get<std::size_t>());
   if (verb == "launches") return host.launches();
   throw std::runtime_error("no request is called \"" + verb + "\"");
