@@ -41,10 +41,10 @@ namespace flashmoe::cpu {
 // Keys that a row does not see weigh exactly 0 and touch it in no way, even where V is not finite. While a
 // row has seen nothing but -inf, its m stays -inf and its l stays 0. NaN and +inf scores make the row NaN.
 struct PanelStep {
-  const Task* task;    // for kernels that read K and V in place,
-  int64_t key;         // where the block begins with this key
-  const std::byte* q;  // the packed panel
-  const std::byte* k;  // the packed block
+  const Task* task = nullptr;  // for kernels that read K and V in place,
+  int64_t key = 0;             // where the block begins with this key
+  const std::byte* q;          // the packed panel
+  const std::byte* k;          // the packed block
   const std::byte* v;
   bool v_finite;      // what pack_v said
   float scale_log2e;  // for kernels that do not fold it into Q
