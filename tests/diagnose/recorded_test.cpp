@@ -2,8 +2,6 @@
 // Every planted bottleneck is named rightly from what Nsight Compute recorded on an H200.
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <map>
 #include <sstream>
 
@@ -29,15 +27,13 @@ std::string all_of(const Diagnosis& diagnosis, const Quantities& quantities) {
 
 // Name and expected bottleneck, from the table in tests/bottlenecks/planted.h.
 std::map<std::string, std::string> planted() {
-  const std::string source = text_of_file(DENT_BOTTLENECKS);
+  std::istringstream source(text_of_file(DENT_BOTTLENECKS));
   std::map<std::string, std::string> expected;
-  std::istringstream lines(source);
-  for (std::string line; std::getline(lines, line);) {  // {"two_ctas", "few_ctas", two_ctas},
-    std::array<char, 64> name{}, bottleneck{};
-    if (std::sscanf(line.c_str(), R"( {"%63[a-z0-9_]", "%63[a-z0-9_]",)", name.data(), bottleneck.data()) ==
-        2) {
-      expected[std::string("planted_") + name.data()] = bottleneck.data();
-    }
+  for (std::string line; std::getline(source, line);) {  // {"name", "bottleneck", function},
+    std::istringstream row(line);
+    std::string part[5];
+    for (std::string& text : part) std::getline(row, text, '"');
+    if (part[0].ends_with('{') && part[4].starts_with(", ")) expected["planted_" + part[1]] = part[3];
   }
   return expected;
 }

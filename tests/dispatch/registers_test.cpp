@@ -110,13 +110,15 @@ TEST(Registers, AreWhatTheCompilerReports) {
     const ForwardPlan plan = plan_forward(problem, aligned, spec);
     const int claimed = registers_of(plan);
     const int foreseen = device::blocks_per_sm(spec, plan.threads, claimed, plan.smem_bytes);
-    for (const std::string& form : forms_of(plan, problem)) {
+    const std::vector<std::string> forms = forms_of(plan, problem);
+    for (const std::string& form : forms) {
       const auto row = table.find(form);
       if (row == table.end() || !row->second.contains(arch)) continue;
       looked_at.insert(form);
       const int used = row->second.at(arch);
       const int fit = device::blocks_per_sm(spec, plan.threads, used, plan.smem_bytes);
-      if (used <= claimed && fit == foreseen) continue;
+      // Of several forms the table has the largest.
+      if (used <= claimed && (fit == foreseen || (forms.size() > 1 && fit > foreseen))) continue;
       if (!told.insert(form + arch).second) continue;
       ADD_FAILURE() << form << " on " << arch << ": " << used << " registers, registers_of says " << claimed
                     << "; " << fit << " blocks of " << plan.threads << " threads fit an SM, foreseen are "

@@ -202,6 +202,8 @@ TEST(Optimize, ClimbsKeepsCommitsAndLeavesTheTreeAlone) {
   EXPECT_EQ(result.at("choice").at("tunables").at("SPIN"), "1") << project.outcomes();
   EXPECT_GT(result.at("speedup").get<double>(), 4);
   EXPECT_EQ(project.changes_since(before), "");
+  EXPECT_NE(result.at("next").get<std::string>().find("git apply"),
+            std::string::npos);  // git can't merge that
   expect_a_finished_loop(project);
 
   const std::string branch = result.at("branch");

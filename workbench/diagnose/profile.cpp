@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "diagnose/profile.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "build/ptxas.h"
+
 namespace dent {
-
-namespace {
-
-// As C++ writes it, where it is the name of a symbol.
-std::string demangled(const std::string& symbol) {
-  if (!symbol.starts_with("_Z")) return symbol;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, nullptr), &std::free);
-  return text ? text.get() : symbol;
-}
-
-}  // namespace
 
 std::string short_name(const std::string& kernel) {
   std::string written = demangled(kernel);

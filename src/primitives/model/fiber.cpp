@@ -18,6 +18,7 @@ namespace {
 namespace context = boost::context::detail;
 
 Fiber* running = nullptr;
+Fiber* left = nullptr;      // who ran before; null: the scheduler
 void* scheduler = nullptr;  // where the host thread goes on when a fiber suspends
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -27,7 +28,9 @@ void leaving(void** keep, const void* to, std::size_t bytes) {
   __sanitizer_start_switch_fiber(keep, to, bytes);
 }
 void arrived_in_fiber(void* kept) {
-  __sanitizer_finish_switch_fiber(kept, &scheduler_stack, &scheduler_stack_bytes);
+  const bool from_scheduler = left == nullptr;
+  __sanitizer_finish_switch_fiber(kept, from_scheduler ? &scheduler_stack : nullptr,
+                                  from_scheduler ? &scheduler_stack_bytes : nullptr);
 }
 void arrived_in_scheduler(void* kept) { __sanitizer_finish_switch_fiber(kept, nullptr, nullptr); }
 void leaving_for_scheduler(void** keep) { leaving(keep, scheduler_stack, scheduler_stack_bytes); }
@@ -44,12 +47,17 @@ std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)
 
 }  // namespace
 
+// What a jump needs of a fiber's inside.
 struct FiberEntry {
   static void enter(context::transfer_t from) {
-    arrived_in_fiber(nullptr);
-    scheduler = from.fctx;
+    arrived(from, nullptr);
     running->main_();
     Fiber::suspend(true);
+  }
+  // In a fiber, first thing after a jump to it: whoever ran before goes on from there.
+  static void arrived(context::transfer_t from, void* sanitizer_stack) {
+    arrived_in_fiber(sanitizer_stack);
+    (left != nullptr ? left->context_ : scheduler) = from.fctx;
   }
 };
 
@@ -59,6 +67,8 @@ Fiber::Fiber() {
   if (memory == MAP_FAILED) throw std::bad_alloc();
   mprotect(memory, page_bytes(), PROT_NONE);
   stack_ = static_cast<std::byte*>(memory) + page_bytes();
+  static std::size_t made = 0;
+  shift_ = made++ * kShift % kMostShift;
 }
 
 Fiber::~Fiber() {
@@ -70,23 +80,30 @@ void Fiber::prepare(void (*main)()) {
   forget_frames(stack_, kStackBytes);
   main_ = main;
   sanitizer_stack_ = nullptr;
-  context_ = context::make_fcontext(stack_ + kStackBytes, kStackBytes, &FiberEntry::enter);
+  context_ = context::make_fcontext(stack_ + kStackBytes - shift_, kStackBytes - shift_, &FiberEntry::enter);
 }
 
 void Fiber::resume() {
   running = this;
+  left = nullptr;
   void* kept = nullptr;
   leaving(&kept, stack_, kStackBytes);
   const context::transfer_t back = context::jump_fcontext(context_, nullptr);
   arrived_in_scheduler(kept);
-  context_ = back.fctx;
+  left->context_ = back.fctx;
 }
 
 void Fiber::suspend(bool for_good) {
-  leaving_for_scheduler(for_good ? nullptr : &running->sanitizer_stack_);
-  const context::transfer_t back = context::jump_fcontext(scheduler, nullptr);
-  arrived_in_fiber(running->sanitizer_stack_);
-  scheduler = back.fctx;
+  Fiber* self = left = running;
+  leaving_for_scheduler(for_good ? nullptr : &self->sanitizer_stack_);
+  FiberEntry::arrived(context::jump_fcontext(scheduler, nullptr), self->sanitizer_stack_);
+}
+
+void Fiber::switch_to(Fiber& next) {
+  Fiber* self = left = running;
+  running = &next;
+  leaving(&self->sanitizer_stack_, next.stack_, kStackBytes);
+  FiberEntry::arrived(context::jump_fcontext(next.context_, nullptr), self->sanitizer_stack_);
 }
 
 }  // namespace flashmoe::model

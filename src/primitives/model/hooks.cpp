@@ -7,18 +7,22 @@
 namespace flashmoe::model {
 namespace {
 
-void access(const void* address, std::size_t bytes, bool write) {
-  if (current == nullptr) return;
-  const auto* place = static_cast<const std::byte*>(address);
+// In the block's shared memory, or in the guards around it.
+[[gnu::noinline]] void shared_access(const std::byte* place, std::size_t bytes, bool write) {
   const Block& block = *current->block;
-  if (place + bytes <= block.smem - kGuardBytes || place >= block.smem + block.smem_bytes + kGuardBytes)
-    return;
   if (place < block.smem || place + bytes > block.smem + block.smem_bytes) {
     report(std::string(write ? "writes" : "reads") + " at offset " + std::to_string(place - block.smem) +
                ", outside of the block's " + std::to_string(block.smem_bytes) + " bytes of shared memory",
            current->last);
   }
   write ? order_write(place, bytes, false, current->last) : order_read(place, bytes, false, current->last);
+}
+
+// Most accesses are to a thread's own variables, and there are very many of them.
+inline void access(const void* address, std::size_t bytes, bool write) {
+  const auto* place = static_cast<const std::byte*>(address);
+  if (static_cast<std::size_t>(place - watched.begin) < watched.bytes) [[unlikely]]
+    shared_access(place, bytes, write);
 }
 
 }  // namespace

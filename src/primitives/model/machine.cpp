@@ -25,6 +25,7 @@
 namespace flashmoe::model {
 
 Thread* current = nullptr;
+Watched watched;
 
 namespace {
 
@@ -65,6 +66,37 @@ class Run {
 };
 
 Run* run = nullptr;
+
+// What runs now: lanes of this warp that have still to get their turn.
+struct Slice {
+  Warp* warp = nullptr;
+  uint32_t lanes = 0;
+} slice;
+
+// The next lane's thread, or null when all have had their turn. A lane may have stopped since the slice
+// began.
+Thread* next_in_slice() {
+  const uint32_t lanes = slice.lanes & slice.warp->runnable;
+  if (lanes == 0) return nullptr;
+  const int lane = std::countr_zero(lanes);
+  slice.lanes &= ~1U << lane;
+  ++counts.switches;
+  if (const uint32_t later = slice.lanes & lanes; later != 0)
+    slice.warp->threads[std::countr_zero(later)]->fiber.prefetch();
+  return slice.warp->threads[lane];
+}
+
+// The current thread stops here, for now.
+void pause() {
+  Thread* next = next_in_slice();
+  if (next == nullptr) {
+    Fiber::suspend();
+  } else if (next != current) {
+    current = next;
+    Fiber::switch_to(next->fiber);
+  }
+}
+
 std::string failure;  // set by report() on a fiber, thrown by the scheduler
 
 // Fibers are kept from launch to launch: making them costs more than running a small kernel.
@@ -197,6 +229,7 @@ void Run::prepare(Block& block) {
   for (std::size_t w = 0; w < block.warps.size(); ++w) {
     block.warps[w] = {};
     block.warps[w].block = &block;
+    block.warps[w].threads = block.threads.data() + 32 * w;
     block.warps[w].index = static_cast<int>(w);
   }
   for (std::size_t i = 0; i < block.threads.size(); ++i) {
@@ -247,15 +280,12 @@ void Run::run_until_done() {
 }
 
 void Run::run_warp(Warp& warp) {
-  uint32_t lanes = next_lanes(warp);
+  slice = {&warp, next_lanes(warp)};
   at_ = warp.block;
+  watched = {at_->smem - kGuardBytes, at_->smem_bytes + 2 * kGuardBytes};
   if (tracing) trace_slice();
-  while (lanes != 0) {
-    const int lane = std::countr_zero(lanes);
-    lanes &= lanes - 1;
-    if ((warp.runnable >> lane & 1U) == 0) continue;  // it may have stopped since
-    current = warp.block->threads[static_cast<std::size_t>(warp.index * 32 + lane)];
-    ++counts.switches;
+  while (Thread* next = next_in_slice()) {
+    current = next;
     current->fiber.resume();
     current = nullptr;
     if (!failure.empty()) fail(std::exchange(failure, {}));
@@ -318,7 +348,7 @@ Settings& settings() {
 
 const Statistics& statistics() { return counts; }
 
-void yield() { Fiber::suspend(); }
+void yield() { pause(); }
 
 void behind_back(CopyTime time, Pending perform, const Where& where) {
   if (time == CopyTime::late) {
@@ -335,13 +365,21 @@ void wait(const char* what, const Where& where, int64_t on, int parity) {
   current->where = where;
   if (tracing) trace_wait();
   current->warp->runnable &= ~(1U << current->lane);
-  Fiber::suspend();
+  pause();
+  current->waits_for = nullptr;
 }
 
 void wake(Thread& thread) {
   if (tracing) trace_wake(thread);
-  thread.waits_for = nullptr;
   thread.warp->runnable |= 1U << thread.lane;
+}
+
+void wake_lanes(Warp& warp, uint32_t lanes) {
+  if (tracing) {
+    for (uint32_t rest = lanes; rest != 0; rest &= rest - 1)
+      trace_wake(*warp.threads[std::countr_zero(rest)]);
+  }
+  warp.runnable |= lanes;
 }
 
 void report(const std::string& what, const Where& where) {
@@ -369,6 +407,7 @@ void run_grid(const gpu::LaunchShape& shape, const std::function<void()>& body) 
     ~Reset() {
       run = nullptr;
       current = nullptr;
+      watched = {};
     }
   } reset;
   this_run.all_blocks();

@@ -40,7 +40,8 @@ struct BoxStores {
   int reading = 0;  // that have not read shared memory
 };
 
-struct Thread {
+// What every switch touches comes first, in two lines of the cache.
+struct alignas(64) Thread {
   Fiber fiber;
   Block* block = nullptr;
   Warp* warp = nullptr;
@@ -48,15 +49,15 @@ struct Thread {
   int lane = 0;
   bool exited = false;
   const char* waits_for = nullptr;  // null while it can run
-  Where where{};                    // of the wait
+  int waits_parity = -1;
+  int64_t waits_on = -1;     // which barrier, by number or shared offset
+  Where where{};             // of the wait
   Where last{};              // of the last primitive it called, for accesses that have no place of their own
   std::size_t events = 0;    // of its warp's in the trace that it has passed
   std::vector<Copy> copies;  // in the order of issue
   uint64_t copy_groups = 0;  // committed so far
   uint64_t cluster_arrivals = 0;  // at the cluster's barrier
   uint64_t cluster_waits = 0;     // begun; one behind between an arrival and its wait
-  int64_t waits_on = -1;          // which barrier, by number or shared offset
-  int waits_parity = -1;
   uint64_t proxy_fences = 0;
   int registers = 0;
   std::vector<BoxStores> box_stores;     // by group
@@ -79,6 +80,7 @@ struct Collective {
 
 struct Warp {
   Block* block = nullptr;
+  Thread* const* threads = nullptr;  // by lane
   int index = 0;
   uint32_t lanes = 0;  // that exist
   uint32_t runnable = 0;
@@ -174,6 +176,14 @@ struct Cluster {
 // The thread that runs now. Null outside of kernels.
 extern Thread* current;
 
+// Shared memory of the current thread's block with the guards around it, for the hooks of plain accesses.
+// Empty outside of kernels.
+struct Watched {
+  const std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+};
+extern Watched watched;
+
 // The current thread calls a primitive; `offset` is a place in shared memory where one matters. For reports,
 // and for the trace when there is one.
 inline void note(const char* what, const Where& where, int64_t offset = -1) {
@@ -190,6 +200,7 @@ void prepare_warpgroups(Block& block);
 // The current thread stops until wake(); `on` says which barrier, if there are many.
 void wait(const char* what, const Where& where, int64_t on = -1, int parity = -1);
 void wake(Thread& thread);
+void wake_lanes(Warp& warp, uint32_t lanes);
 
 // All lanes meet here; the last one performs the operation for all, with each lane's arguments.
 void meet(const char* name, void (*perform)(void* const* arguments), void* arguments, const Where& where);

@@ -7,16 +7,27 @@
 
 namespace flashmoe::model {
 
-void meet(const char* name, void (*perform)(void* const* arguments), void* arguments, const Where& where) {
-  Warp& warp = *current->warp;
-  Collective& pending = warp.collective;
-  note(name, where);
+// Why this lane can't take part. Apart, so that what every lane calls has a small frame.
+[[gnu::noinline]] void check_meeting(const char* name, const Where& where) {
+  const Warp& warp = *current->warp;
   if (warp.exited != 0) {
     report(std::string(name) + ": a lane of this warp has already ended, and all 32 must take part", where);
   }
   if (warp.lanes != 0xFFFFFFFFU) {
     report(std::string(name) + ": this warp has fewer than 32 lanes, and all 32 must take part", where);
   }
+  if (warp.collective.name != nullptr) {
+    report(std::string("the warp has diverged: this lane is in ") + name + ", others are in " +
+               warp.collective.name + " at " + describe(warp.collective.where),
+           where);
+  }
+}
+
+void meet(const char* name, void (*perform)(void* const* arguments), void* arguments, const Where& where) {
+  Warp& warp = *current->warp;
+  Collective& pending = warp.collective;
+  note(name, where);
+  if (warp.exited != 0 || warp.lanes != 0xFFFFFFFFU) check_meeting(name, where);
   if (pending.name == nullptr) {
     pending.name = name;
     pending.perform = perform;
@@ -24,9 +35,7 @@ void meet(const char* name, void (*perform)(void* const* arguments), void* argum
     pending.where = where;
   } else if (pending.perform != perform || pending.where.line() != where.line() ||
              pending.where.column() != where.column()) {
-    report(std::string("the warp has diverged: this lane is in ") + name + ", others are in " + pending.name +
-               " at " + describe(pending.where),
-           where);
+    check_meeting(name, where);
   }
   pending.arguments[static_cast<std::size_t>(current->lane)] = arguments;
   pending.arrived |= 1U << current->lane;
@@ -36,10 +45,7 @@ void meet(const char* name, void (*perform)(void* const* arguments), void* argum
   }
   perform(pending.arguments.data());
   pending.name = nullptr;
-  for (int lane = 0; lane < 32; ++lane) {
-    if (lane != current->lane)
-      wake(*current->block->threads[static_cast<std::size_t>(warp.index * 32 + lane)]);
-  }
+  wake_lanes(warp, warp.lanes & ~(1U << current->lane));
 }
 
 }  // namespace flashmoe::model

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "primitives/model/mma.h"
 
+#include <cstring>
+
 #include "primitives/model/widen.h"
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
@@ -12,30 +14,42 @@ struct Operands {
   uint32_t b[2];
 };
 
+// By name: left to itself, the compiler multiplies these one by one.
+using Four = float __attribute__((vector_size(16)));
+
 template <class T>
 void multiply(void* const* lanes) {
-  const model::Widen<T> widen;
-  float a[16][16];
-  float b[16][8];  // [k][n]: the inner loop runs along n
+  uint16_t a_bits[16][16];
+  uint16_t b_bits[16][8];  // [k][n]: the inner loop runs along n
   for (int l = 0; l < 32; ++l) {
     const auto& from = *static_cast<const Operands*>(lanes[l]);
     const int g = l / 4;
     const int t = 2 * (l % 4);
-    widen.pair(from.a[0], &a[g][t]);
-    widen.pair(from.a[1], &a[g + 8][t]);
-    widen.pair(from.a[2], &a[g][t + 8]);
-    widen.pair(from.a[3], &a[g + 8][t + 8]);
+    std::memcpy(&a_bits[g][t], &from.a[0], 4);
+    std::memcpy(&a_bits[g + 8][t], &from.a[1], 4);
+    std::memcpy(&a_bits[g][t + 8], &from.a[2], 4);
+    std::memcpy(&a_bits[g + 8][t + 8], &from.a[3], 4);
     for (int i = 0; i < 2; ++i) {
-      b[t + 8 * i][g] = widen(from.b[i]);
-      b[t + 8 * i + 1][g] = widen(from.b[i] >> 16);
+      b_bits[t + 8 * i][g] = static_cast<uint16_t>(from.b[i]);
+      b_bits[t + 8 * i + 1][g] = static_cast<uint16_t>(from.b[i] >> 16);
     }
   }
+  const model::Widen<T> widen;
+  float a[16][16];
+  float b[16][8];
+  widen.all(a_bits[0], a[0], 256);
+  widen.all(b_bits[0], b[0], 128);
   float c[16][8];
-  for (int row = 0; row < 16; ++row) {
-    for (int n = 0; n < 8; ++n) c[row][n] = 0;
+  for (int row = 0; row < 16; row += 4) {
+    Four sums[4][2]{};
     for (int k = 0; k < 16; ++k) {
-      for (int n = 0; n < 8; ++n) c[row][n] += a[row][k] * b[k][n];
+      Four along_n[2];
+      std::memcpy(along_n, b[k], sizeof along_n);
+      for (int r = 0; r < 4; ++r) {
+        for (int i = 0; i < 2; ++i) sums[r][i] += a[row + r][k] * along_n[i];
+      }
     }
+    std::memcpy(c[row], sums, sizeof sums);
   }
   for (int l = 0; l < 32; ++l) {
     auto& to = *static_cast<Operands*>(lanes[l]);

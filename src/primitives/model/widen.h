@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
-// 16-bit elements to fp32, many at a time: fp16 by a table, since without an instruction for it the
-// conversion costs more than the product that follows.
+// 16-bit elements to fp32, many at a time: fp16 by a table where a machine may lack an instruction for it,
+// since the conversion would cost more than the product that follows.
 #pragma once
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
@@ -34,6 +39,17 @@ class Widen {
   void pair(uint32_t bits, float* to) const {
     to[0] = (*this)(bits);
     to[1] = (*this)(bits >> 16);
+  }
+  // `count` of them, a multiple of 4.
+  void all(const uint16_t* from, float* to, std::size_t count) const {
+#if defined(__aarch64__)
+    if constexpr (kTable) {
+      for (std::size_t i = 0; i < count; i += 4)
+        vst1q_f32(to + i, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from + i))));
+      return;
+    }
+#endif
+    for (std::size_t i = 0; i < count; ++i) to[i] = (*this)(from[i]);
   }
 
  private:
