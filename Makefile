@@ -77,7 +77,9 @@ endif
 .PHONY: gpu-test
 gpu-test: build-cuda  ## The whole correctness suite on this machine's GPU
 	@FLASHMOE_RECORD_OCCUPANCY=build/occupancy.txt build/cuda/tests/gpu_test --gtest_brief=0
+	@build/cuda/tests/registers_test --gtest_brief=1
 	@build/cuda/tests/diagnose/diagnose_live_test
+	@tests/gpu/dent_on_gpu
 
 .PHONY: gpu-sanitize
 gpu-sanitize: build-cuda  ## compute-sanitizer over every kernel once

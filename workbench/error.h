@@ -23,9 +23,14 @@ class Error : public std::runtime_error {
         std::source_location where = std::source_location::current());
 
   ErrorCode code() const noexcept { return code_; }
+  // What happened and what to do, without the place: for a table or a reason.
+  const std::string& in_one_line() const noexcept { return one_line_; }
 
  private:
   ErrorCode code_;
+  std::string one_line_;
 };
+
+std::string in_one_line(const std::exception& problem);  // the same for whatever was caught
 
 }  // namespace dent

@@ -71,9 +71,10 @@ class Crew {
       200;  // before the clock is read or the processor given away: both take longer
 
   std::vector<std::thread> threads_;
-  std::atomic<const std::function<void(int)>*> job_ = nullptr;
-  std::atomic<int> round_ = 0, inside_ = 0;
+  alignas(64) std::atomic<const std::function<void(int)>*> job_ = nullptr;
   std::atomic<bool> open_ = false, over_ = false;
+  alignas(64) std::atomic<int> round_ = 0;  // alone in its cache line: all others look at it all the time
+  alignas(64) std::atomic<int> inside_ = 0;
 };
 
 // All rows of all heads. Work is what a thread keeps between tasks; begin(head) is called before the first

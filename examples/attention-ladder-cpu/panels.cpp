@@ -15,7 +15,7 @@
 #define PANEL_ROWS 8
 #endif
 #ifndef PANEL_KEYS
-#define PANEL_KEYS 4
+#define PANEL_KEYS 8
 #endif
 #ifndef PANEL_COLUMNS
 #define PANEL_COLUMNS 8

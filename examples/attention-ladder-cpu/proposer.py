@@ -14,7 +14,7 @@ import json
 import pathlib
 import sys
 
-TILES = {"PANEL_KEYS": "8", "THREADS": "2"}
+TILES = {"PANEL_KEYS": "12", "THREADS": "2"}
 EDIT = ("panels.cpp", "  Floats y = all(1.5353362e-4F);\n  y = y * f2 + (1.3398874e-3F", "  Floats y = (1.3398874e-3F")
 
 

@@ -17,6 +17,12 @@ __device__ __forceinline__ float ex2(float x) {
   return y;
 }
 
+__device__ __forceinline__ float reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 // Two halves in one register; `low` is the one that comes first in memory.
 __device__ __forceinline__ uint32_t pack(float low, float high) {
   uint32_t pair;
@@ -31,6 +37,11 @@ __device__ __forceinline__ uint32_t low_halves(uint32_t first, uint32_t second) 
 }
 __device__ __forceinline__ uint32_t high_halves(uint32_t first, uint32_t second) {
   return __byte_perm(first, second, 0x7632);
+}
+
+// 8 bytes at once, which the compiler makes two stores of when it is left to it.
+__device__ __forceinline__ void store(void* to, uint2 pair) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(pair.x), "r"(pair.y) : "memory");
 }
 
 // C += A B by one warp: A is 16 x 16, B is 16 x 8. Lane 4 g + t holds of C the elements [g][2 t], [g][2 t +

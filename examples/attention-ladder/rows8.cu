@@ -39,10 +39,14 @@ struct Form {
   static constexpr int kStages = kStages_;  // tiles of a warp in flight
   static constexpr bool kExact = kExact_;   // S is kWarps * kKeys
   static_assert(kKeys % 16 == 0 && (!kExact || kStages == 1));
+  static_assert(kWarps == 1 || kWarps % 2 == 0, "a thread's rows of the output follow each other");
 
   struct Smem {
     union Warp {
-      Tile<kKeys> ring[kStages];
+      struct {
+        Tile<kKeys> ring[kStages];
+        uint4 q[2][32];  // each lane's own: of row g chunks t and t + 4
+      } in;
       float4 O[kUnits][32];  // once all tiles have been used
     } warp[kWarps];
     float2 ml[kRows][kWarps];
@@ -51,20 +55,21 @@ struct Form {
 
 // Where chunk c of row r lies. K is read as (row g, chunk t + 4 j), V as (row 2 t, chunk g): eight lanes
 // together touch all banks once.
-__device__ __forceinline__ int k_place(int row, int chunk) { return chunk ^ (row & 1) << 2; }
-__device__ __forceinline__ int v_place(int row, int chunk) { return chunk ^ (row >> 1 & 3) << 1; }
+__device__ __forceinline__ unsigned k_place(unsigned row, unsigned chunk) { return chunk ^ (row & 1) << 2; }
+__device__ __forceinline__ unsigned v_place(unsigned row, unsigned chunk) {
+  return chunk ^ (row >> 1 & 3) << 1;
+}
 
 // Starts the copy of kKeys rows from `first` on; rows that don't exist become zeros.
 template <class Form, class Place>
-__device__ __forceinline__ void copy_rows(const __half* from, int first, int rows,
+__device__ __forceinline__ void copy_rows(const __half* from, unsigned first, unsigned rows,
                                           uint4 (&to)[Form::kKeys][kChunks], Place place) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int chunk = lane % kChunks;
+  const unsigned row = threadIdx.x % 32 / kChunks, chunk = threadIdx.x % kChunks;
+  from += (first + row) * kHeadDim + 8 * chunk;
 #pragma unroll
-  for (int i = 0; i < Form::kKeys; i += 32 / kChunks) {
-    const int row = i + lane / kChunks;
-    const bool there = Form::kExact || first + row < rows;
-    copy_async(&to[row][place(row, chunk)], from + (there ? first + row : 0) * kHeadDim + 8 * chunk, there);
+  for (unsigned i = 0; i < Form::kKeys; i += 32 / kChunks) {
+    copy_async(&to[i + row][place(i + row, chunk)], from + i * kHeadDim,
+               Form::kExact || first + i + row < rows);
   }
 }
 
@@ -74,40 +79,41 @@ __global__ void __launch_bounds__(32 * Form::kWarps, 1) attend(Problem all) {
   constexpr int kStride = kKeys * kWarps;  // from one tile of a warp to its next
   if constexpr (Form::kExact) all.rows = kStride;
   const Problem p = head_of(all);
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int g = lane / 4, t = lane % 4;
-  const int first_row = static_cast<int>(blockIdx.x) * kRows;
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const unsigned g = lane / 4, t = lane % 4;
+  const unsigned first_row = blockIdx.x * kRows, rows = p.rows;
   auto& smem = shared<typename Form::Smem>();
   auto& own = smem.warp[warp];
 
-  const int start = kKeys * warp;
-  const auto copy = [&](int first,
+  // Q is part of the first group, with K: the scores wait for no other.
+  const __half* query = p.q + (first_row + g) * kHeadDim + 8 * t;
+  const bool row_there = Form::kExact || first_row + g < rows;
+  copy_async(&own.in.q[0][lane], query, row_there);
+  copy_async(&own.in.q[1][lane], query + 32, row_there);
+  const unsigned start = kKeys * warp;
+  const auto copy = [&](unsigned first,
                         Tile<kKeys>& tile) {  // two groups, also where nothing is left: waits count them
-    if (Form::kExact || first < p.rows) copy_rows<Form>(p.k, first, p.rows, tile.k, k_place);
+    if (Form::kExact || first < rows) copy_rows<Form>(p.k, first, rows, tile.k, k_place);
     end_copy_group();
-    if (Form::kExact || first < p.rows) copy_rows<Form>(p.v, first, p.rows, tile.v, v_place);
+    if (Form::kExact || first < rows) copy_rows<Form>(p.v, first, rows, tile.v, v_place);
     end_copy_group();
   };
 #pragma unroll
-  for (int stage = 0; stage < kStages; ++stage) copy(start + stage * kStride, own.ring[stage]);
-
-  // Rows past the last are read from row 0; nobody stores what comes out of them.
-  const bool row_there = Form::kExact || first_row + g < p.rows;
-  const auto* query = reinterpret_cast<const uint4*>(p.q + (row_there ? first_row + g : 0) * kHeadDim);
-  const uint4 q[2] = {query[t], query[t + 4]};
+  for (unsigned stage = 0; stage < kStages; ++stage) copy(start + stage * kStride, own.in.ring[stage]);
 
   float m = -INFINITY, l = 0;  // of row g; l over this lane's keys alone
   float O[4][4] = {};          // of rows 2 t and 2 t + 1: columns 8 g + 2 j and the next
-  int stage = 0;
-  for (int first = start; Form::kExact ? first == start : first < p.rows; first += kStride) {
-    Tile<kKeys>& tile = own.ring[stage];
+  unsigned stage = 0;
+  for (unsigned first = start; Form::kExact ? first == start : first < rows; first += kStride) {
+    Tile<kKeys>& tile = own.in.ring[stage];
     wait_for_copies<2 * kStages - 1>();
     __syncwarp();
     float S[kKeys / 8][4] = {};
 #pragma unroll
     for (int j = 0; j < 2; ++j) {
-      const uint32_t low[4] = {q[j].x, 0, q[j].y, 0};  // rows 8 to 15 of the instruction stay empty
-      const uint32_t high[4] = {q[j].z, 0, q[j].w, 0};
+      const uint4 q = own.in.q[j][lane];
+      const uint32_t low[4] = {q.x, 0, q.y, 0};  // rows 8 to 15 of the instruction stay empty
+      const uint32_t high[4] = {q.z, 0, q.w, 0};
 #pragma unroll
       for (int n = 0; n < kKeys / 8; ++n) {
         const uint4 k = tile.k[8 * n + g][k_place(g, 4 * j + t)];
@@ -115,11 +121,11 @@ __global__ void __launch_bounds__(32 * Form::kWarps, 1) attend(Problem all) {
         mma(S[n], high, k.z, k.w);
       }
     }
-    if (!Form::kExact && first + kKeys > p.rows) {
+    if (!Form::kExact && first + kKeys > rows) {
 #pragma unroll
       for (int n = 0; n < kKeys / 8; ++n) {
-        if (first + 8 * n + 2 * t >= p.rows) S[n][0] = -INFINITY;
-        if (first + 8 * n + 2 * t + 1 >= p.rows) S[n][1] = -INFINITY;
+        if (first + 8 * n + 2 * t >= rows) S[n][0] = -INFINITY;
+        if (first + 8 * n + 2 * t + 1 >= rows) S[n][1] = -INFINITY;
       }
     }
 
@@ -155,7 +161,7 @@ __global__ void __launch_bounds__(32 * Form::kWarps, 1) attend(Problem all) {
     __syncwarp();
 #pragma unroll
     for (int s = 0; s < kKeys / 16; ++s) {
-      const int row = 16 * s + 2 * t, at = v_place(row, g);  // the same place in all four rows
+      const unsigned row = 16 * s + 2 * t, at = v_place(row, g);  // the same place in all four rows
       const uint4 v0 = tile.v[row][at], v1 = tile.v[row + 1][at];
       const uint4 v8 = tile.v[row + 8][at], v9 = tile.v[row + 9][at];
       const uint32_t first_rows[4][2] = {{v0.x, v1.x}, {v0.y, v1.y}, {v0.z, v1.z}, {v0.w, v1.w}};
@@ -168,7 +174,7 @@ __global__ void __launch_bounds__(32 * Form::kWarps, 1) attend(Problem all) {
         mma(O[j], a, P[2 * s], P[2 * s + 1]);
       }
     }
-    if (!Form::kExact && first + kStride < p.rows) {
+    if (!Form::kExact && first + kStride < rows) {
       __syncwarp();  // every lane is done with the tile: its place takes a later one
       copy(first + kStages * kStride, tile);
     }
@@ -188,9 +194,12 @@ __global__ void __launch_bounds__(32 * Form::kWarps, 1) attend(Problem all) {
   }
   __syncthreads();
 
+  if (kWarps > kUnits && warp >= kUnits) return;
+  const unsigned out_row = 2 * t + warp / 2;
+  __half* out = p.out + (first_row + out_row) * kHeadDim + 8 * g + 4 * (warp % 2);
 #pragma unroll
-  for (int unit = warp; unit < kUnits; unit += kWarps) {
-    const int row = 2 * t + unit / 2;
+  for (unsigned i = 0; i < kUnits; i += kWarps) {  // unit warp + i
+    const unsigned row = out_row + i / 2;
     float all_m = -INFINITY, all_l = 0;
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) all_m = fmaxf(all_m, smem.ml[row][w].x);
@@ -198,15 +207,15 @@ __global__ void __launch_bounds__(32 * Form::kWarps, 1) attend(Problem all) {
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) {
       const float weight = ex2(smem.ml[row][w].x - all_m);  // 0 for a warp without keys
-      const float4 o = smem.warp[w].O[unit][lane];
+      const float4 o = smem.warp[w].O[warp + i][lane];
       all_l = fmaf(weight, smem.ml[row][w].y, all_l);
       sum = {fmaf(weight, o.x, sum.x), fmaf(weight, o.y, sum.y), fmaf(weight, o.z, sum.z),
              fmaf(weight, o.w, sum.w)};
     }
-    if (!Form::kExact && first_row + row >= p.rows) continue;
-    const float scale = 1 / all_l;
-    *reinterpret_cast<uint2*>(p.out + (first_row + row) * kHeadDim + 8 * g + 4 * (unit % 2)) =
-        uint2{pack(sum.x * scale, sum.y * scale), pack(sum.z * scale, sum.w * scale)};
+    if (!Form::kExact && first_row + row >= rows) continue;
+    const float scale = reciprocal(all_l);
+    store(out + i / 2 * kHeadDim + 4 * (i % 2),
+          uint2{pack(sum.x * scale, sum.y * scale), pack(sum.z * scale, sum.w * scale)});
   }
 }
 

@@ -9,4 +9,7 @@
 #elif defined(__x86_64__)
 // A machine without AVX2 gets what the compiler's default allows: not worth two more copies of the kernels.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)
+#elif defined(__aarch64__)
+// SVE2 comes in vectors of 128 bits, which have a copy of their own; any other width gets SVE.
+#define HWY_DISABLED_TARGETS HWY_SVE2
 #endif

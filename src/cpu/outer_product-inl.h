@@ -41,7 +41,7 @@ inline constexpr int kTileRows = FLASHMOE_HAVE_32_REGISTERS ? 8 : 6;
 #define FLASHMOE_TILE_A(r) hn::Broadcast<r % 4>(r < 4 ? low : high)
 #else
 #define FLASHMOE_TILE_LOAD_A
-#define FLASHMOE_TILE_A(r) hn::Set(d, a[r])
+#define FLASHMOE_TILE_A(r) hn::Set(d, a[r * a_row])
 #endif
 #define FLASHMOE_TILE_BEGIN(r)           \
   if constexpr (r < R) {                 \
@@ -55,26 +55,36 @@ inline constexpr int kTileRows = FLASHMOE_HAVE_32_REGISTERS ? 8 : 6;
     c##r##0 = hn::MulAdd(a_r, b0, c##r##0); \
     c##r##1 = hn::MulAdd(a_r, b1, c##r##1); \
   }
-#define FLASHMOE_TILE_STEP(ROW)               \
-  {                                           \
-    const auto b0 = hn::Load(d, b);           \
-    const auto b1 = hn::Load(d, b + b_lanes); \
-    FLASHMOE_TILE_LOAD_A                      \
-    FLASHMOE_ROWS(ROW)                        \
-    a += a_stride;                            \
-    b += 2 * b_lanes;                         \
+#define FLASHMOE_TILE_STEP(ROW)                                                              \
+  {                                                                                          \
+    const auto b0 = kLayout.packed_b ? hn::Load(d, b) : hn::LoadU(d, b);                     \
+    const auto b1 = kLayout.packed_b ? hn::Load(d, b + b_lanes) : hn::LoadU(d, b + b_lanes); \
+    FLASHMOE_TILE_LOAD_A                                                                     \
+    FLASHMOE_ROWS(ROW)                                                                       \
+    a += a_step;                                                                             \
+    b += b_step;                                                                             \
   }
 
 enum class Tile { begin, add };  // whether C starts with this product or has a value already
 
-// a[i] holds R values at distance a_stride, b[i] two vectors at distance 2 * lanes(); n >= 1. On NEON a is
-// read in whole groups of four. The loop is not unrolled: g++ then moves multiply-adds of the same
-// accumulator next to each other, at a third of the speed.
-template <int R, Tile kTile>
+// Packed, the R values of a[i] lie side by side, a_stride values on from those of a[i - 1], and b is vectors
+// without gaps. In place, a is R rows, a_stride apart, and the two vectors of b[i] are b_stride values on
+// from those of b[i - 1].
+struct Layout {
+  bool packed_a, packed_b;
+};
+
+// n >= 1. On NEON a is packed, and read in whole groups of four. The loop is not unrolled: g++ then moves
+// multiply-adds of the same accumulator next to each other, at a third of the speed.
+template <int R, Tile kTile, Layout kLayout>
 HWY_INLINE void outer_product(const float* HWY_RESTRICT a, int64_t a_stride, const float* HWY_RESTRICT b,
-                              int64_t n FLASHMOE_ROWS(FLASHMOE_TILE_PARAMETER)) {
+                              int64_t b_stride, int64_t n FLASHMOE_ROWS(FLASHMOE_TILE_PARAMETER)) {
+  static_assert(kLayout.packed_a || !FLASHMOE_NEON);
   const Tag d;
   const int64_t b_lanes = lanes();
+  [[maybe_unused]] const int64_t a_row = kLayout.packed_a ? 1 : a_stride;
+  const int64_t a_step = kLayout.packed_a ? a_stride : 1;
+  const int64_t b_step = kLayout.packed_b ? 2 * b_lanes : b_stride;
   int64_t i = 0;
   if constexpr (kTile == Tile::begin) {
     FLASHMOE_TILE_STEP(FLASHMOE_TILE_BEGIN)

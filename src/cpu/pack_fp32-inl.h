@@ -130,6 +130,19 @@ bool pack_v_fp32(const Task& task, int64_t key, int64_t keys, float* v) {
   return hn::AllTrue(d, hn::Eq(poison, hn::Zero(d)));
 }
 
+// Whether every element of V of the same keys is finite. Rows are whole vectors.
+template <class T>
+bool finite_values(const Task& task, int64_t key, int64_t keys) {
+  const Tag d;
+  const T* row = static_cast<const T*>(task.v) + key * task.v_row_stride;
+  auto poison = hn::Zero(d);  // as above
+  for (int64_t i = 0; i < keys; ++i, row += task.v_row_stride) {
+    for (int64_t column = 0; column < task.problem->head_dim; column += lanes())
+      poison = hn::MulAdd(load_fp32(d, row + column), hn::Zero(d), poison);
+  }
+  return hn::AllTrue(d, hn::Eq(poison, hn::Zero(d)));
+}
+
 }  // namespace flashmoe::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

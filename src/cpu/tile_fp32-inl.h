@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "cpu/arena.h"
 #include "cpu/convert-inl.h"
@@ -36,18 +37,56 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr int64_t kBlockKeys = 256 / kTileRows * kTileRows;
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+// Whether K and V of a block are read where they lie: fp32, whole tiles, and so few panels that packing would
+// cost more than it saves. Not on Arm: NEON needs K packed.
+template <class T>
+bool in_place(const Task& task, int64_t keys) {
+  return HWY_ARCH_X86 && std::is_same_v<T, float> && task.row_end - task.row_begin <= 8 * lanes() &&
+         keys % kTileRows == 0 && task.problem->head_dim % (2 * lanes()) == 0;
+}
+
+// K and V of a block: in place, or as they were packed.
+template <bool kInPlace>
+struct Block {
+  const float* k;
+  int64_t k_stride;  // as outer_product wants it
+  int64_t k_tile;    // from tile to tile
+  const float* v;
+  int64_t v_key, v_column;  // from key to key, and from two vectors of columns to the next two
+
+  explicit Block(const PanelStep& step) {
+    if constexpr (kInPlace) {
+      k_stride = step.task->k_row_stride;
+      k_tile = kTileRows * k_stride;
+      k = static_cast<const float*>(step.task->k) + step.key * k_stride;
+      v_key = step.task->v_row_stride;
+      v_column = 2 * lanes();
+      v = static_cast<const float*>(step.task->v) + step.key * v_key;
+    } else {
+      k_stride = kTileRows;
+      k_tile = kTileRows * step.dim;
+      k = reinterpret_cast<const float*>(step.k);
+      v_key = 2 * lanes();
+      v_column = step.block_keys * v_key;
+      v = reinterpret_cast<const float*>(step.v);
+    }
+  }
+};
+
 // S^T of one panel and the first `keys` keys, to s; raises the row maxima.
+template <bool kInPlace>
 HWY_NOINLINE void multiply_scores(const PanelStep& step, float* HWY_RESTRICT s) {
   const Tag d;
   const int64_t n = lanes();
   auto max0 = hn::Load(d, step.max);
   auto max1 = hn::Load(d, step.max + n);
   const auto* q = reinterpret_cast<const float*>(step.q);
-  const auto* k = reinterpret_cast<const float*>(step.k);
-  for (int64_t key = 0; key < step.keys; key += kTileRows) {
+  const Block<kInPlace> block(step);
+  const float* k = block.k;
+  for (int64_t key = 0; key < step.keys; key += kTileRows, k += block.k_tile) {
     FLASHMOE_ROWS(FLASHMOE_TILE_DECLARE)
-    outer_product<kTileRows, Tile::begin>(k + key * step.dim, kTileRows, q,
-                                          step.dim FLASHMOE_ROWS(FLASHMOE_TILE_ARGUMENT));
+    outer_product<kTileRows, Tile::begin, Layout{.packed_a = !kInPlace, .packed_b = true}>(
+        k, block.k_stride, q, 0, step.dim FLASHMOE_ROWS(FLASHMOE_TILE_ARGUMENT));
 #define FLASHMOE_TILE_SCORES(r)                 \
   if constexpr (r < kTileRows) {                \
     hn::Store(c##r##0, d, s + (2 * r) * n);     \
@@ -122,13 +161,14 @@ HWY_NOINLINE void exponentiate(float* HWY_RESTRICT s, int64_t keys, const float*
 }
 
 // R rows of O, from `row` on, += P V over the first `keys` keys.
-template <int R>
+template <int R, bool kInPlace>
 HWY_INLINE void weigh_rows(const PanelStep& step, const float* HWY_RESTRICT p, int64_t row, int64_t keys) {
   const Tag d;
   const int64_t n = lanes();
   const int64_t stride = padded_dim(step.dim);
-  const auto* v = reinterpret_cast<const float*>(step.v);
-  for (int64_t column = 0; column < stride; column += 2 * n, v += step.block_keys * 2 * n) {
+  const Block<kInPlace> block(step);
+  const float* v = block.v;
+  for (int64_t column = 0; column < stride; column += 2 * n, v += block.v_column) {
     float* HWY_RESTRICT o = step.out + row * stride + column;
     FLASHMOE_ROWS(FLASHMOE_TILE_DECLARE)
 #define FLASHMOE_TILE_LOAD(r)                  \
@@ -142,36 +182,39 @@ HWY_INLINE void weigh_rows(const PanelStep& step, const float* HWY_RESTRICT p, i
     hn::Store(c##r##1, d, o + r * stride + n); \
   }
     FLASHMOE_ROWS(FLASHMOE_TILE_LOAD)
-    outer_product<R, Tile::add>(p + row, 2 * n, v, keys FLASHMOE_ROWS(FLASHMOE_TILE_ARGUMENT));
+    outer_product<R, Tile::add, Layout{.packed_a = true, .packed_b = !kInPlace}>(
+        p + row, 2 * n, v, block.v_key, keys FLASHMOE_ROWS(FLASHMOE_TILE_ARGUMENT));
     FLASHMOE_ROWS(FLASHMOE_TILE_STORE)
   }
 }
 
+template <bool kInPlace>
 HWY_NOINLINE void weigh_values(const PanelStep& step, const float* p, int64_t keys) {
 #if FLASHMOE_HAVE_32_REGISTERS
-  for (int64_t row = 0; row < 2 * lanes(); row += 8) weigh_rows<8>(step, p, row, keys);
+  for (int64_t row = 0; row < 2 * lanes(); row += 8) weigh_rows<8, kInPlace>(step, p, row, keys);
 #else
   if (lanes() == 8) {
-    weigh_rows<6>(step, p, 0, keys);
-    weigh_rows<5>(step, p, 6, keys);
-    weigh_rows<5>(step, p, 11, keys);
+    weigh_rows<6, kInPlace>(step, p, 0, keys);
+    weigh_rows<5, kInPlace>(step, p, 6, keys);
+    weigh_rows<5, kInPlace>(step, p, 11, keys);
   } else {
-    for (int64_t row = 0; row < 2 * lanes(); row += 4) weigh_rows<4>(step, p, row, keys);
+    for (int64_t row = 0; row < 2 * lanes(); row += 4) weigh_rows<4, kInPlace>(step, p, row, keys);
   }
 #endif
 }
 
 // The keys that only some rows see, row by row: for values that are not finite, where a weight of 0 does
 // harm.
+template <bool kInPlace>
 inline void weigh_values_seen(const PanelStep& step, const float* p) {
   const int64_t n = lanes();
   const int64_t stride = padded_dim(step.dim);
-  const auto* v = reinterpret_cast<const float*>(step.v);
+  const Block<kInPlace> block(step);
   for (int64_t r = 0; r < 2 * n; ++r) {
     for (int64_t key = step.full_keys; key < step.limits[r]; ++key) {
       for (int64_t column = 0; column < step.dim; ++column) {
-        const int64_t at = (column / (2 * n) * step.block_keys + key) * 2 * n + column % (2 * n);
-        step.out[r * stride + column] += p[key * 2 * n + r] * v[at];
+        const int64_t at = column / (2 * n) * block.v_column + key * block.v_key + column % (2 * n);
+        step.out[r * stride + column] += p[key * 2 * n + r] * block.v[at];
       }
     }
   }
@@ -186,7 +229,8 @@ inline void rescale_rows(float* HWY_RESTRICT out, int64_t stride, const float* f
   }
 }
 
-inline void absorb_fp32(const PanelStep& step) {
+template <bool kInPlace>
+void absorb_fp32(const PanelStep& step) {
   const Tag d;
   const int64_t n = lanes();
   auto* s = reinterpret_cast<float*>(step.weights);
@@ -195,7 +239,7 @@ inline void absorb_fp32(const PanelStep& step) {
   HWY_ALIGN float sums[2 * hn::MaxLanes(d)];
   HWY_ALIGN float factors[2 * hn::MaxLanes(d)];
   std::copy_n(step.max, 2 * n, old_max);
-  multiply_scores(step, s);
+  multiply_scores<kInPlace>(step, s);
   bool rose = false;
   for (int64_t i = 0; i < 2 * n; i += n) {
     const auto old = hn::Load(d, old_max + i);
@@ -215,10 +259,10 @@ inline void absorb_fp32(const PanelStep& step) {
   }
 
   if (step.v_finite || step.full_keys == step.keys) {
-    weigh_values(step, s, step.keys);
+    weigh_values<kInPlace>(step, s, step.keys);
   } else {
-    weigh_values(step, s, step.full_keys);
-    weigh_values_seen(step, s);
+    weigh_values<kInPlace>(step, s, step.full_keys);
+    weigh_values_seen<kInPlace>(step, s);
   }
 }
 
@@ -240,12 +284,19 @@ struct TileFp32 {
     pack_q_fp32<T>(task, row, rows, reinterpret_cast<float*>(q));
   }
   static void pack_k(const Task& task, int64_t key, int64_t keys, std::byte* k) {
-    pack_k_fp32<T>(task, key, keys, reinterpret_cast<float*>(k));
+    if (!in_place<T>(task, keys)) pack_k_fp32<T>(task, key, keys, reinterpret_cast<float*>(k));
   }
   static bool pack_v(const Task& task, int64_t key, int64_t keys, std::byte* v) {
-    return pack_v_fp32<T>(task, key, keys, reinterpret_cast<float*>(v));
+    if (!in_place<T>(task, keys)) return pack_v_fp32<T>(task, key, keys, reinterpret_cast<float*>(v));
+    return task.problem->mask == Mask::none ||
+           finite_values<T>(task, key, keys);  // asked for where keys are hidden
   }
-  static void absorb(const PanelStep& step) { absorb_fp32(step); }
+  static void absorb(const PanelStep& step) {
+    if constexpr (HWY_ARCH_X86 && std::is_same_v<T, float>) {
+      if (in_place<T>(*step.task, step.block_keys)) return absorb_fp32<true>(step);
+    }
+    absorb_fp32<false>(step);
+  }
 
   static const float* out_row(const float* out, int64_t row, int64_t dim, float*) {
     return out + row * padded_dim(dim);

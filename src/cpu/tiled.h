@@ -41,8 +41,10 @@ namespace flashmoe::cpu {
 // Keys that a row does not see weigh exactly 0 and touch it in no way, even where V is not finite. While a
 // row has seen nothing but -inf, its m stays -inf and its l stays 0. NaN and +inf scores make the row NaN.
 struct PanelStep {
-  const std::byte* q;  // the packed panel
-  const std::byte* k;  // the packed block
+  const Task* task = nullptr;  // for kernels that read K and V in place,
+  int64_t key = 0;             // where the block begins with this key
+  const std::byte* q;          // the packed panel
+  const std::byte* k;          // the packed block
   const std::byte* v;
   bool v_finite;      // what pack_v said
   float scale_log2e;  // for kernels that do not fold it into Q
@@ -151,7 +153,9 @@ void attend_tiled(const Task& task) {
           scratch.limits[r] = static_cast<int32_t>(std::clamp<int64_t>(limit_of(first + r) - begin, 0, keys));
         }
       }
-      Ops::absorb(PanelStep{.q = scratch.q + i * Ops::q_panel_bytes(dim),
+      Ops::absorb(PanelStep{.task = &task,
+                            .key = begin,
+                            .q = scratch.q + i * Ops::q_panel_bytes(dim),
                             .k = scratch.k,
                             .v = scratch.v,
                             .v_finite = v_finite,

@@ -44,22 +44,29 @@ struct Row {
   double gbs, tflops_16bit, tflops_fp32, tflops_tf32, tflops_8bit, boost_mhz, memory_gb;
   int max_cluster;
   const char* sheet;
+  // Of SMs, L2 and clock, where the sheet leaves them out.
+  Origin chip_origin = Origin::datasheet;
+  const char* chip = nullptr;
 };
 
 // clang-format off
 inline constexpr Row kRows[] = {
     // name       arch  SMs   L2   GB/s  16-bit  fp32  tf32  8-bit  MHz   GB  cluster
-    {"L4",          89,  58,  48,   300,  121,  30.3,   60,   242, 2040,  24, 1, "NVIDIA L4 datasheet; Ada architecture whitepaper"},
-    {"A10",         86,  72,   6,   600,  125,  31.2, 62.5,   250, 1695,  24, 1, "NVIDIA A10 datasheet; GA102 whitepaper"},
-    {"A100 40GB",   80, 108,  40,  1555,  312,  19.5,  156,   624, 1410,  40, 1, "NVIDIA A100 datasheet (SXM4)"},
-    {"A100 80GB",   80, 108,  40,  2039,  312,  19.5,  156,   624, 1410,  80, 1, "NVIDIA A100 datasheet (SXM4)"},
+    {"L4",          89,  58,  48,   300,  121,  30.3,   60,   242, 2040,  24, 1, "NVIDIA L4 datasheet",
+        Origin::third_party, "Nsight Compute on an L4 (SMs); public databases of GPUs (clock, L2)"},
+    {"A10",         86,  72,   6,   600,  125,  31.2, 62.5,   250, 1695,  24, 1, "NVIDIA A10 datasheet",
+        Origin::third_party, "public databases of GPUs; the sheet's fp32 peak follows from them"},
+    {"A100 40GB",   80, 108,  40,  1555,  312,  19.5,  156,   624, 1410,  40, 1, "NVIDIA A100 datasheet (SXM4) and whitepaper"},
+    {"A100 80GB",   80, 108,  40,  2039,  312,  19.5,  156,   624, 1410,  80, 1, "NVIDIA A100 datasheet (SXM4) and whitepaper"},
     {"RTX 3090",    86,  82,   6,   936,   71,  35.6, 35.6,   284, 1695,  24, 1, "NVIDIA GA102 whitepaper"},
     {"RTX 4090",    89, 128,  72,  1008,  165,  82.6, 82.6,   330, 2520,  24, 1, "NVIDIA Ada architecture whitepaper"},
     {"L40S",        89, 142,  96,   864,  362,  91.6,  183,   733, 2520,  48, 1, "NVIDIA L40S datasheet"},
-    {"H100 PCIe",   90, 114,  50,  2039,  756,  51.2,  378,  1513, 1755,  80, 8, "NVIDIA H100 datasheet (PCIe)"},
-    {"H100 SXM",    90, 132,  50,  3350,  989,  66.9,  495,  1979, 1980,  80, 8, "NVIDIA H100 datasheet (SXM5)"},
-    {"H200",        90, 132,  60,  4800,  989,  66.9,  495,  1979, 1980, 141, 8, "NVIDIA H200 datasheet"},
-    {"B200",       100, 148, 126,  8000, 2250,  75.0, 1125,  4500, 1965, 180, 1, "NVIDIA HGX B200 datasheet"},
+    {"H100 PCIe",   90, 114,  50,  2039,  756,  51.2,  378,  1513, 1755,  80, 8, "NVIDIA H100 datasheet (PCIe) and whitepaper"},
+    {"H100 SXM",    90, 132,  50,  3350,  989,  66.9,  495,  1979, 1980,  80, 8, "NVIDIA H100 datasheet (SXM5) and whitepaper"},
+    {"H200",        90, 132,  60,  4800,  989,  66.9,  495,  1979, 1980, 141, 8, "NVIDIA H200 datasheet",
+        Origin::measured, "the driver, on an H200"},
+    {"B200",       100, 148, 126,  7700, 2250,  75.0, 1100,  4500, 1965, 180, 1, "NVIDIA HGX B200 datasheet",
+        Origin::third_party, "drivers' answers on a B200, as published; L2 also in NVIDIA's Blackwell tuning guide"},
 };
 // clang-format on
 

@@ -39,6 +39,8 @@ constexpr Spec spec_of(const Row& row) {
   spec.memory_gb = row.memory_gb;
   spec.max_cluster = row.max_cluster;
   spec.sheet = row.sheet;
+  spec.chip = row.chip == nullptr ? row.sheet : row.chip;
+  spec.chip_origin = row.chip_origin;
   // The shares were measured on an H200; elsewhere they are estimates.
   const double l2_width = spec.threads_per_sm < 2048 ? kSmallL2BytesPerClockAndSm : kL2BytesPerClockAndSm;
   const Origin origin = spec.name == "H200" ? Origin::measured : Origin::estimated;
@@ -114,6 +116,8 @@ const char* name_of(Origin origin) {
       return "unknown";
     case Origin::datasheet:
       return "datasheet";
+    case Origin::third_party:
+      return "third party";
     case Origin::measured:
       return "measured";
     case Origin::estimated:
@@ -159,21 +163,21 @@ std::vector<Entry> entries(const Spec& s) {
   };
   return {
       {"compute_capability", s.arch / 10.0, "", sheet, guide},
-      {"sms", static_cast<double>(s.sms), "", sheet, s.sheet},
-      {"boost_mhz", s.boost_mhz, "MHz", sheet, s.sheet},
+      {"sms", static_cast<double>(s.sms), "", s.chip_origin, s.chip},
+      {"boost_mhz", s.boost_mhz, "MHz", s.chip_origin, s.chip},
       {"memory_gb", s.memory_gb, "GB", sheet, s.sheet},
       {"registers_per_sm", static_cast<double>(Spec::registers_per_sm), "", sheet, guide},
       {"threads_per_sm", static_cast<double>(s.threads_per_sm), "", sheet, guide},
       {"blocks_per_sm", static_cast<double>(s.blocks_per_sm), "", sheet, guide},
       {"smem_per_sm", static_cast<double>(s.smem_per_sm), "bytes", sheet, guide},
       {"smem_per_block", static_cast<double>(s.smem_per_block), "bytes", sheet, guide},
-      {"l2_bytes", static_cast<double>(s.l2_bytes), "bytes", sheet, s.sheet},
+      {"l2_bytes", static_cast<double>(s.l2_bytes), "bytes", s.chip_origin, s.chip},
       {"bandwidth_gbs", s.bandwidth_gbs, "GB/s", sheet, s.sheet},
       {"tflops_16bit", s.tflops_16bit, "TFLOP/s", sheet, s.sheet},
       {"tflops_8bit", s.tflops_8bit, "TFLOP/s", sheet, s.sheet},
       {"tflops_tf32", s.tflops_tf32, "TFLOP/s", sheet, s.sheet},
       {"tflops_fp32", s.tflops_fp32, "TFLOP/s", sheet, s.sheet},
-      {"gexps", s.gexps(), "exp/ns", sheet, "CUDA programming guide: 16 a clock and SM"},
+      {"gexps", s.gexps(), "exp/ns", s.chip_origin, "CUDA programming guide: 16 a clock and SM, of which the chip has so many"},
       reached("reached_bandwidth_gbs", s.reached.bandwidth_gbs, "GB/s"),
       reached("reached_l2_gbs", s.reached.l2_gbs, "GB/s"),
       reached("reached_tflops_16bit", s.reached.tflops_16bit, "TFLOP/s"),

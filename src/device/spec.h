@@ -10,9 +10,9 @@
 
 namespace flashmoe::device {
 
-// Where a figure comes from: the vendor's word, a measurement of ours, or a rule that carries a measurement
-// over from another GPU.
-enum class Origin : unsigned char { unknown, datasheet, measured, estimated };
+// Where a figure comes from: the vendor's word, somebody else's, a measurement of ours, or a rule that carries
+// a measurement over from another GPU.
+enum class Origin : unsigned char { unknown, datasheet, third_party, measured, estimated };
 
 const char* name_of(Origin origin);
 
@@ -54,6 +54,8 @@ struct Spec {
   int exps_per_clock = 16;  // per SM
   double memory_gb = 0;
   std::string_view sheet;  // where the peaks are from
+  std::string_view chip;   // where SMs, L2 and clock are from
+  Origin chip_origin = Origin::datasheet;
   Reached reached;
 
   constexpr double gexps() const { return exps_per_clock * sms * boost_mhz * 1e-3; }  // peak, per nanosecond

@@ -29,10 +29,57 @@ TEST(Glue, MatchesParametersByName) {
       << source;
 }
 
+TEST(Glue, WhatIsUpdatedInPlaceIsTheOutput) {
+  Operator op;
+  op.inputs = {{"x", DType::fp32, {"n"}, {}}, {"y", DType::fp32, {"n"}, {}}};
+  op.outputs = {{"y", DType::fp32, {"n"}, {}}};
+  op.reference.kind = Reference::Kind::python;
+  const std::string source =
+      glue_source("void saxpy(int n, const float* x, float* y)", op, {"tiny", {{"n", 5}}}, false);
+  EXPECT_NE(source.find("(const float*)call->inputs[0].data, (float*)call->outputs[0].data)"),
+            std::string::npos)
+      << source;
+}
+
 TEST(Glue, PassesTheStreamAndChecksTheLaunch) {
   const std::string source = glue("void attend(const half* q, half* out, cudaStream_t stream)", true);
   EXPECT_NE(source.find("(cudaStream_t)call->stream"), std::string::npos) << source;
   EXPECT_NE(source.find("cudaGetLastError()"), std::string::npos) << source;
+}
+
+TEST(Glue, LaunchesAGlobalFunctionAsTheManifestSays) {
+  Operator op;
+  op.inputs = {{"a", DType::fp32, {"n"}, {}}};
+  op.outputs = {{"b", DType::fp32, {"n"}, {}}};
+  op.reference.kind = Reference::Kind::python;
+  const Shape shape{"tiny", {{"n", 5}}};
+  const std::string entry = "__global__ void add(const float* a, float* b, int n)";
+  LaunchRule launch;
+  launch.grid = "ceil(n/256), max(1, n)";
+  launch.block = "256";
+  launch.smem = "4*n";
+  const std::string source = glue_source(entry, op, shape, true, launch);
+  EXPECT_NE(source.find(
+                "add<<<dims(ceil(number(call, \"n\")/(double)256), fmax((double)1, number(call, \"n\"))), "
+                "dims((double)256), (size_t)((double)4*number(call, \"n\")), (cudaStream_t)call->stream>>>("),
+            std::string::npos)
+      << source;
+  EXPECT_NE(source.find("cudaFuncAttributeMaxDynamicSharedMemorySize"), std::string::npos);
+  EXPECT_NE(source.find("cudaGetLastError()"), std::string::npos);
+  EXPECT_THROW(glue_source(entry, op, shape, true, {}), Error);
+  launch.cluster = "2";
+  EXPECT_THROW(glue_source(entry, op, shape, true, launch), Error);
+}
+
+TEST(Glue, KnowsAGlobalFunctionByItsSource) {
+  const std::string source =
+      "#define N 4\n__global__ void __launch_bounds__(256) first(int n) {}\n"
+      "template <int N>\n__global__ void second(float* x) {}\nvoid third(float* x) { second<4><<<1, 1>>>(x); "
+      "}\n";
+  EXPECT_TRUE(is_kernel_in(source, "void first(int n)"));
+  EXPECT_TRUE(is_kernel_in(source, "void second(float* x)"));
+  EXPECT_FALSE(is_kernel_in(source, "void third(float* x)"));
+  EXPECT_FALSE(is_kernel_in("__global__", "void third(float* x)"));
 }
 
 TEST(Glue, TakesAnIntForAStatus) {

@@ -60,6 +60,20 @@ TEST(DeviceSpec, EveryFigureIsThereWithItsSource) {
   }
 }
 
+TEST(DeviceSpec, TellsTheVendorsWordFromOthers) {
+  const auto origin = [](const char* gpu, std::string_view figure) -> std::string {
+    for (const Entry& entry : entries(find(gpu))) {
+      if (entry.name == figure) return name_of(entry.origin);
+    }
+    return "none";
+  };
+  EXPECT_EQ(origin("B200", "bandwidth_gbs"), "datasheet");
+  EXPECT_EQ(origin("B200", "sms"), "third party");  // no sheet of NVIDIA's has it
+  EXPECT_EQ(origin("A10", "l2_bytes"), "third party");
+  EXPECT_EQ(origin("A100", "sms"), "datasheet");
+  EXPECT_EQ(origin("H200", "sms"), "measured");
+}
+
 // Peaks follow from units and clock, so a slip of the pen shows.
 TEST(DeviceSpec, PeaksAgreeWithSmsAndClock) {
   for (const Spec& spec : known()) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 
 #include "ledger/in_child.h"
 #include "ledger/record.h"
@@ -21,6 +22,23 @@ TEST(Environment, NamesTheMachine) {
   EXPECT_GT(environment.at("cpu").at("memory_bytes"), 1 << 20);
   EXPECT_FALSE(environment.contains("git")) << "a folder outside of version control has no state of it";
   EXPECT_NO_THROW(to_line({1, utc_now(), "environment", environment}));
+}
+
+TEST(Environment, NumbersOfAGpuAreNumbers) {
+  const ScratchFolder scratch;
+  const auto tool = scratch / "nvidia-smi";
+  std::ofstream(tool) << "#!/bin/sh\necho 'NVIDIA H200, 580.159.04, 143771, 1980, [N/A]'\n";
+  std::filesystem::permissions(tool, std::filesystem::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ASSERT_EQ(setenv("PATH", (scratch.path().string() + ":" + path).c_str(), 1), 0);
+  const auto environment = environment_snapshot(scratch.path());
+  setenv("PATH", path.c_str(), 1);
+  const auto& gpu = environment.at("gpus").at(0);
+  EXPECT_EQ(gpu.at("name").get<std::string>(), "NVIDIA H200");
+  EXPECT_EQ(gpu.at("driver").get<std::string>(), "580.159.04");
+  EXPECT_EQ(gpu.at("memory_mib").get<int>(), 143771);
+  EXPECT_EQ(gpu.at("max_clock_mhz").get<int>(), 1980);
+  EXPECT_FALSE(gpu.contains("power_limit_w"));
 }
 
 TEST(Environment, KnowsTheStateOfVersionControlInAFolderWithAnAwkwardName) {

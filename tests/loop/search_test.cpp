@@ -249,6 +249,11 @@ TEST(Proposal, IsOneChangeWithAReason) {
   EXPECT_NE(what_is_wrong(proposal, project, {}).find("no tunable"), std::string::npos);
 }
 
+TEST(Manifest, TheTargetCountsAtAShapeThatThereIs) {
+  EXPECT_EQ(project_with("[optimize]\ntarget_shape = \"tiny\"\n").optimize.target_shape, "tiny");
+  EXPECT_THROW(project_with("[optimize]\ntarget_shape = \"nowhere\"\n"), Error);
+}
+
 TEST(Choice, SurvivesItsFile) {
   const Project project = project_with(kSpace + kLadder);
   const Choice choice{"vector", {{"A", "7"}, {"C", "4"}}};

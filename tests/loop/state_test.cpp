@@ -102,6 +102,67 @@ TEST(LoopState, GainsMultiplyUntilTheBaselineIsMeasuredAgain) {
   EXPECT_DOUBLE_EQ(state.iterations.back().speedup, 1.55);
 }
 
+// A mean above the target is no target reached where the manifest names the shape that counts.
+TEST(LoopState, TheTargetCountsAtTheShapeThatTheManifestNames) {
+  const auto records = [](const std::string& shape) {
+    const auto both = [](double tiny, double wide, const char* baseline, const char* candidate) {
+      return json{{{"shape", "tiny"},
+                   {"ratio", ratio_record({tiny, {tiny, tiny}})},
+                   {baseline, 100},
+                   {candidate, 100 / tiny}},
+                  {{"shape", "wide"},
+                   {"ratio", ratio_record({wide, {wide, wide}})},
+                   {baseline, 300},
+                   {candidate, 300 / wide}}};
+    };
+    Records list;
+    list.add("loop", {{"base", "c0"},
+                      {"branch", "dent/s"},
+                      {"harness", "h"},
+                      {"iterations", 20},
+                      {"confirmation_alpha", 0.001},
+                      {"choice", {{"variant", ""}, {"tunables", json::object()}}},
+                      {"target", 1.5},
+                      {"target_shape", shape}});
+    list.add("standing", {{"step", "performance"},
+                          {"ratio", ratio_record({0.5, {0.5, 0.5}})},
+                          {"shapes", both(0.5, 0.5, "baseline_ns", "candidate_ns")}});
+    return list;
+  };
+  Records list = records("wide");
+  EXPECT_DOUBLE_EQ(state_of(list.all()).towards_target(), 0.5);
+  list.begin(1, "8");
+  Outcome outcome;
+  outcome.kept = true;
+  outcome.stage = "kept";
+  outcome.gain = Ratio{3.4, {3.4, 3.4}};
+  outcome.shapes = {{"tiny", *outcome.gain, 200, 50}, {"wide", *outcome.gain, 600, 250}};
+  json record = to_json(outcome);
+  record["iteration"] = 1;
+  record["commit"] = "c1";
+  list.add("outcome", record);
+  EXPECT_DOUBLE_EQ(state_of(list.all()).speedup(), 1.7);
+  EXPECT_DOUBLE_EQ(state_of(list.all()).towards_target(), 300.0 / 250);
+  const auto measured = [&](const std::string& step, double tiny, double wide) {
+    list.add("standing", {{"step", step},
+                          {"ratio", ratio_record({1.6, {1.6, 1.6}})},
+                          {"shapes",
+                           {{{"shape", "tiny"},
+                             {"ratio", ratio_record({tiny, {tiny, tiny}})},
+                             {"baseline_ns", 100},
+                             {"candidate_ns", 50}},
+                            {{"shape", "wide"},
+                             {"ratio", ratio_record({wide, {wide, wide}})},
+                             {"baseline_ns", 300},
+                             {"candidate_ns", 240}}}}});
+  };
+  measured("standing/001", 1.9, 1.4);
+  EXPECT_DOUBLE_EQ(state_of(list.all()).towards_target(), 1.4);
+  measured("winner/001/performance", 1.9, 1.45);
+  EXPECT_DOUBLE_EQ(state_of(list.all()).towards_target(), 1.45);
+  EXPECT_DOUBLE_EQ(state_of(records("").all()).towards_target(), 0.5);
+}
+
 TEST(Cost, CountsEveryTrialOnceAndTheAgentsReport) {
   Records records;
   records.add("gate", {{"step", "build"}, {"elapsed_s", 10}});

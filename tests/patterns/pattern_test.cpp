@@ -221,6 +221,28 @@ TEST(Patterns, NamesAreComparedWithoutCaseAndDashes) {
   EXPECT_EQ(file_stem("Split K, twice!"), "split-k-twice");
 }
 
+TEST(Patterns, ALessonIsWrittenAsItWasSaid) {
+  const Folder project;
+  Lesson lesson{
+      .title = "Split twice", .rule = "\"r\"", .fix = "f", .bottlenecks = {"tail"}, .expected_gain = 1.4};
+  const auto file = write_pattern(project.path(), lesson);
+  std::ifstream stream(file);
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  EXPECT_NE(text.find("expected_gain = 1.4\n"), std::string::npos) << text;
+  const Pattern pattern = read_pattern(file);
+  EXPECT_EQ(pattern.expected_gain, 1.4);
+  EXPECT_EQ(pattern.rule, "\"r\"");
+  EXPECT_EQ(pattern.bottlenecks, lesson.bottlenecks);
+
+  lesson.title = "whole";
+  lesson.expected_gain = 2;
+  EXPECT_EQ(read_pattern(write_pattern(project.path(), lesson)).expected_gain, 2);
+  lesson.title = "less than nothing";
+  lesson.expected_gain = -2;
+  EXPECT_THROW(write_pattern(project.path(), lesson), Error);
+  EXPECT_FALSE(fs::exists(project.path() / "patterns/less-than-nothing.toml"));
+}
+
 TEST(Evidence, ComesFromEveryLedgerOfAProject) {
   const Folder project;
   SessionStore store(project.path());

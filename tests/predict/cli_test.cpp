@@ -54,6 +54,15 @@ TEST(PredictCli, AKernelIsReadFromACompiledFileOrGiven) {
   EXPECT_NE(given.out.find("limited by registers"), std::string::npos) << given.out;
 }
 
+TEST(DevicesCli, AGpuOfThisMachineIsNamedWithWhatItsDriverSays) {
+  const ScratchProject scratch;
+  scratch.write("nvidia-smi", "#!/bin/sh\necho 'NVIDIA H200, 580.159.04, 143771, 1980, 700.00'\n");
+  std::filesystem::permissions(scratch.folder() / "nvidia-smi", std::filesystem::perms::owner_all);
+  const Ran ran = scratch.dent({"devices"}, 20, "PATH='" + scratch.folder().string() + "':\"$PATH\"");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("cuda  NVIDIA H200, 143771 MiB, driver 580.159.04"), std::string::npos) << ran.out;
+}
+
 TEST(PredictCli, MistakesAreUsageErrorsThatSayWhatIsAccepted) {
   const ScratchProject scratch;
   for (const auto& [arguments, words] : std::vector<std::pair<std::vector<std::string>, std::string>>{

@@ -55,6 +55,31 @@ TEST(Manifest, NeedsNoMoreThanElevenLines) {
   EXPECT_EQ(project.shapes.at(0).sizes.at("S"), 32);
 }
 
+const std::string kSaxpy = R"toml(version = 1
+shapes = [{ name = "tiny", n = 32 }]
+[kernel]
+sources = ["saxpy.cpp"]
+entry = "void saxpy(int n, float a, const float* x, float* y)"
+[baseline.old]
+python = "old:run"
+[operator]
+name = "saxpy"
+inputs.x = { shape = ["n"] }
+inputs.y = { shape = ["n"] }
+outputs.y = { shape = ["n"] }
+parameters = { a = 2.5 }
+reference = { python = "old:run" }
+)toml";
+
+TEST(Manifest, AnOutputWithTheNameOfAnInputIsUpdatedInPlace) {
+  const Project project = parse(kSaxpy);
+  const Problem problem = make_problem(project.op, project.shapes.at(0));
+  EXPECT_EQ(problem.outputs.at(0).updates, 1);
+  expect_mentions(
+      error_of(replaced(kSaxpy, "outputs.y = { shape = [\"n\"] }", "outputs.y = { shape = [\"2*n\"] }")),
+      {"y has an input's name", "another type or shape"});
+}
+
 TEST(Manifest, AnswersAnUnknownKeyWithTheNearestOne) {
   expect_mentions(error_of(replaced(kMinimal, "entry =", "entyr = \"a\"\nentry =")),
                   {"line 4", "kernel.entyr", "no such key", "did you mean \"entry\"?"});

@@ -133,7 +133,7 @@ void diagnosis(Teller& t) {
        {"phase", "parallelism"},
        {"advice", "cut the work into more CTAs"},
        {"decided", {"ctas 2 < sms 132"}},
-       {"overturned", {"not ctas < sms: now ctas 2 < sms 132"}},
+       {"overturned", {"not ctas < sms; now ctas 2, sms 132"}},
        {"runner_up", "dram"},
        {"runner_up_says", "DRAM is at 61 % of its peak"},
        {"runner_up_holds", true},

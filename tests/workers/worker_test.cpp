@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "operators/fill.h"
 
@@ -26,8 +27,8 @@ protocol::ProblemMessage problem() {
 
 class Workers : public testing::Test {
  protected:
-  Workers() : pool_("test-inputs", 4096, SharedMemory::Children::only_read) {
-    fill({}, DType::fp32, pool_.data(), 1024, 1);
+  Workers() : pool_("test-inputs", 16384, SharedMemory::Children::only_read) {
+    fill({}, DType::fp32, pool_.data(), 4096, 1);
     log_ = std::filesystem::temp_directory_path() / ("dent-worker-test-" + std::to_string(getpid()) + ".log");
     std::filesystem::remove(log_);
   }
@@ -79,6 +80,60 @@ TEST_F(Workers, RunAKernelOnTheWindowThatTheyAreTold) {
   for (std::size_t i = 0; i < kElements; ++i) {
     EXPECT_EQ(load(DType::fp32, worker->results(), i), 2 * load(DType::fp32, pool_.data(), 11 + i)) << i;
   }
+}
+
+TEST_F(Workers, AimEachInputWhenItsCallIsDue) {
+  auto worker = start("right");
+  double wall_ns = 0;
+  auto message = problem();
+  message.inputs[0].room = protocol::kRoom;
+  worker->set_problem(message, kSeconds);
+  std::set<std::size_t> aims;
+  for (const std::uint64_t lot : {0U, 7U, 8U}) {
+    worker->prepare({{5}, {11}}, kSeconds);
+    worker->go(kSeconds, wall_ns, lot);
+    for (std::size_t call = 0; call < 2; ++call) {
+      const auto kept = worker->keep(call, kSeconds);
+      EXPECT_TRUE(kept.inputs.empty());
+      const std::size_t begin = (call == 0 ? 5 : 11) + protocol::aim(lot, call, 0) / sizeof(float);
+      aims.insert(begin);
+      for (std::size_t i = 0; i < kElements; ++i) {
+        ASSERT_EQ(load(DType::fp32, worker->results(), i), 2 * load(DType::fp32, pool_.data(), begin + i))
+            << "lot " << lot << ", call " << call << ", element " << i;
+      }
+    }
+  }
+  EXPECT_EQ(aims.size(), 6U);
+}
+
+TEST_F(Workers, GiveAnOutputThatIsUpdatedInPlaceItsInputsValues) {
+  auto worker = start("in_place");
+  double wall_ns = 0;
+  auto message = problem();
+  message.outputs[0].tensor.updates = 0;
+  worker->set_problem(message, kSeconds);
+  for (int repeat = 0; repeat < 2; ++repeat) {  // afresh each time
+    worker->prepare({{5}, {11}}, kSeconds);
+    worker->go(kSeconds, wall_ns);
+    const auto kept = worker->keep(1, kSeconds);
+    EXPECT_TRUE(kept.inputs.empty());
+    EXPECT_TRUE(kept.overruns.empty());
+    for (std::size_t i = 0; i < kElements; ++i) {
+      ASSERT_EQ(load(DType::fp32, worker->results(), i), 2 * load(DType::fp32, pool_.data(), 11 + i)) << i;
+    }
+  }
+}
+
+TEST(Protocol, AimsAreAlignedAndSpreadOverTheRoom) {
+  std::set<std::size_t> seen;
+  for (std::size_t call = 0; call < 1000; ++call) {
+    const std::size_t bytes = protocol::aim(1, call, 2);
+    EXPECT_EQ(bytes % protocol::kAimBytes, 0U);
+    EXPECT_LE(bytes, protocol::kRoom);
+    seen.insert(bytes);
+  }
+  EXPECT_EQ(seen.size(), protocol::kAims);
+  EXPECT_EQ(protocol::aim(0, 3, 1), 0U);
 }
 
 TEST_F(Workers, CrashIsAResultWithLastWords) {

@@ -82,7 +82,13 @@ class Build {
     for (const std::string& source : kernel_.sources) sources.push_back((home_ / source).lexically_normal());
     if (is_declaration(kernel_.entry)) {
       const fs::path glue = folder_ / (cuda ? "dent_entry.cu" : "dent_entry.cpp");
-      const std::string text = glue_source(kernel_.entry, project_.op, project_.shapes.front(), cuda);
+      const std::string text =
+          glue_source(kernel_.entry, project_.op, project_.shapes.front(), cuda, kernel_.launch);
+      if (calls_a_kernel_as_a_function(sources)) {
+        return fail(
+            "the entry is a __global__ function: begin its declaration in dent.toml with __global__, and "
+            "say in [kernel.launch] how it is launched");
+      }
       if (read_text(glue) != text) std::ofstream(glue) << text;
       sources.push_back(glue);
     }
@@ -122,6 +128,13 @@ class Build {
     }
     for (const std::string& object : objects) append(inputs, dependencies_in(object + ".d"));
     finish(std::move(inputs), recipe);
+  }
+
+  bool calls_a_kernel_as_a_function(const std::vector<std::string>& sources) const {
+    return kernel_.entry.find("__global__") == std::string::npos &&
+           std::any_of(sources.begin(), sources.end(), [this](const std::string& source) {
+             return is_kernel_in(read_text(source), kernel_.entry);
+           });
   }
 
   void run_command() {

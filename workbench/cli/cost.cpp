@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
+#include "error.h"
 #include "ledger/ledger.h"
 #include "ledger/session_store.h"
 #include "project/manifest.h"
@@ -56,8 +57,8 @@ ExitCode cost(const CostArguments& arguments) {
       list.push_back(std::move(entry));
       text += row(session.id, one, money);
     } catch (const std::exception& problem) {  // one broken session hides no other
-      list.push_back({{"session", session.id}, {"error", problem.what()}});
-      text += fmt::format("{}  unreadable: {}\n", session.id, problem.what());
+      list.push_back({{"session", session.id}, {"error", in_one_line(problem)}});
+      text += fmt::format("{}  unreadable: {}\n", session.id, in_one_line(problem));
     }
   }
   if (sessions.size() > 1) text += row("all", all, sum);

@@ -51,7 +51,7 @@ std::string table_of(const std::vector<flashmoe::device::Spec>& specs) {
 std::string figures_of(const flashmoe::device::Spec& spec) {
   std::string text = std::string(spec.name) + "\n";
   for (const auto& entry : flashmoe::device::entries(spec)) {
-    text += fmt::format("  {:<24}{:>14.6g} {:<8} {:<10} {}\n", entry.name, entry.value, entry.unit,
+    text += fmt::format("  {:<24}{:>14.6g} {:<8} {:<11} {}\n", entry.name, entry.value, entry.unit,
                         flashmoe::device::name_of(entry.origin), entry.source);
   }
   return text;
@@ -89,7 +89,7 @@ ExitCode devices(const DevicesArguments& arguments) {
                                  cpu.value("memory_bytes", 0.0) / static_cast<double>(1LL << 30));
   for (const nlohmann::json& gpu : gpus) {
     const std::string name = gpu.value("name", "");
-    text += fmt::format("cuda  {}, {} MiB, driver {}; {}\n", name, gpu.value("memory_mib", 0),
+    text += fmt::format("cuda  {}, {:.0f} MiB, driver {}; {}\n", name, gpu.value("memory_mib", 0.0),
                         gpu.value("driver", ""),
                         stored_measurement(name) ? "measured" : "not measured yet: dent devices --measure");
   }

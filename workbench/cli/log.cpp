@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "error.h"
 #include "project/manifest.h"
 #include "report/session_view.h"
 
@@ -39,8 +40,8 @@ ExitCode log(const LogArguments& arguments) {
                           painted(fmt::format("{:<12}", view.verdict), colour_of(view.verdict), colour),
                           view.reason);
     } catch (const std::exception& problem) {  // one broken session hides no other
-      list.push_back({{"session", folder.id}, {"error", problem.what()}});
-      text += fmt::format("{}  unreadable: {}\n", folder.id, problem.what());
+      list.push_back({{"session", folder.id}, {"error", in_one_line(problem)}});
+      text += fmt::format("{}  unreadable: {}\n", folder.id, in_one_line(problem));
     }
   }
   if (arguments.common.json)

@@ -63,7 +63,10 @@ ExitCode show_plan(const Project& project, const OptimizeArguments& arguments) {
        "from a clean checkout, fresh seeds, shapes that no proposer has seen"},
       {StepKind::report, "report", 0, 5, "always written"}};
   const double target = arguments.loop.target.value_or(project.optimize.target);
-  if (target > 0) plan[1].threshold = fmt::format("until {}x of the baseline", target);
+  if (target > 0)
+    plan[1].threshold =
+        fmt::format("until {}x of the baseline{}", target,
+                    project.optimize.target_shape.empty() ? "" : " at " + project.optimize.target_shape);
   if (arguments.common.json)
     print_json("optimize", {{"plan", plan_record(plan)}});
   else

@@ -83,6 +83,17 @@ double Condition::distance(const Answer& answer) {
   return larger > 0 ? std::abs(answer.left - answer.right) / larger : 0;
 }
 
+std::string Condition::readings(const Quantities& quantities) const {
+  std::string text;
+  for (const std::string& used : names_) {
+    const Reading reading = quantities.at(used);
+    text += text.empty() ? "" : ", ";
+    text += reading.presence == Presence::value ? fmt::format("{} {:.4g}", used, reading.value)
+                                                : fmt::format("{} {}", used, name(reading.presence));
+  }
+  return text;
+}
+
 std::string Condition::in_numbers(const Quantities& quantities) const {
   const Answer answer = ask(quantities);
   const auto side = [](const std::string& text, double value) {

@@ -35,6 +35,8 @@ class Condition {
 
   // "ctas 2 < sms 132", with numbers.
   std::string in_numbers(const Quantities& quantities) const;
+  // "ctas 160, sms 132": the numbers alone, for a condition that does not hold or is not to.
+  std::string readings(const Quantities& quantities) const;
 
  private:
   std::string text_, left_, comparison_, right_;

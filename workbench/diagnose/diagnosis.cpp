@@ -92,7 +92,9 @@ void name_runner_up(Diagnosis& diagnosis, const Tree& tree, std::size_t winner,
     if (!miss || miss->distance >= nearest) continue;
     nearest = miss->distance;
     diagnosis.runner_up = other.name;
-    diagnosis.runner_up_says = fmt::format("{} ({})", other.title, miss->condition->in_numbers(quantities));
+    diagnosis.runner_up_says =
+        fmt::format("{}, if {}; now {}", other.title, turned(*miss->condition, miss->wanted),
+                    miss->condition->readings(quantities));
   }
 }
 
@@ -101,15 +103,15 @@ void say_what_overturns(Diagnosis& diagnosis, const Tree& tree, std::size_t winn
   const Bottleneck& answer = tree.bottlenecks[winner];
   for (const Condition& condition : answer.when) {
     diagnosis.overturned.push_back(
-        fmt::format("{}: now {}", turned(condition, false), condition.in_numbers(quantities)));
+        fmt::format("{}; now {}", turned(condition, false), condition.readings(quantities)));
   }
   // Those above come first as soon as their conditions hold.
   for (std::size_t i = 0; i < winner; ++i) {
     const auto miss = near_miss(tree.bottlenecks[i], quantities);
     if (!miss || miss->distance > kNear) continue;
     diagnosis.overturned.push_back(
-        fmt::format("{} (then: {}): now {}", turned(*miss->condition, miss->wanted),
-                    tree.bottlenecks[i].title, miss->condition->in_numbers(quantities)));
+        fmt::format("{} (then: {}); now {}", turned(*miss->condition, miss->wanted),
+                    tree.bottlenecks[i].title, miss->condition->readings(quantities)));
   }
 }
 

@@ -106,10 +106,11 @@ struct Limit {
   const char* metric;
   const char* name;
 };
-constexpr Limit kLimits[] = {{"launch__occupancy_limit_registers", "registers"},
-                             {"launch__occupancy_limit_shared_mem", "shared memory"},
+// Of equal limits the first is named: what no kernel can change, then what it can.
+constexpr Limit kLimits[] = {{"launch__occupancy_limit_blocks", "CTAs"},
                              {"launch__occupancy_limit_warps", "threads"},
-                             {"launch__occupancy_limit_blocks", "CTAs"}};
+                             {"launch__occupancy_limit_registers", "registers"},
+                             {"launch__occupancy_limit_shared_mem", "shared memory"}};
 
 // left / right as a quantity; where the right side is zero there is nothing to divide, and it is not
 // applicable.

@@ -45,7 +45,9 @@ void InputPool::fill(const Problem& problem, std::uint64_t seed) {
 
 protocol::Offsets InputPool::draw(const Problem& problem, Random& random) {
   protocol::Offsets offsets;
-  for (std::size_t i = 0; i < problem.inputs.size(); ++i) offsets.push_back(random.below(kWindows));
+  for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
+    offsets.push_back(random.below(kWindows - protocol::kRoom));  // whatever the aim, it stays in the pool
+  }
   return offsets;
 }
 
@@ -66,15 +68,17 @@ std::size_t result_bytes(const Problem& problem) {
 }
 
 protocol::ProblemMessage message_for(const Problem& problem, const InputPool& pool, std::size_t calls,
-                                     bool flush) {
+                                     bool flush, std::size_t room) {
   protocol::ProblemMessage message;
   const auto in = pool.places(problem);
   const auto out = result_places(problem.outputs);
   for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
-    message.inputs.push_back({problem.inputs[i], problem.inputs[i].dtype, in[i]});
+    message.inputs.push_back({problem.inputs[i], problem.inputs[i].dtype, in[i], room});
   }
   for (std::size_t i = 0; i < problem.outputs.size(); ++i) {
-    message.outputs.push_back({problem.outputs[i], problem.outputs[i].dtype, out[i]});
+    const Tensor& output = problem.outputs[i];
+    message.outputs.push_back({output, output.dtype, out[i]});
+    if (output.updates >= 0) message.inputs[static_cast<std::size_t>(output.updates)].room = 0;
   }
   message.numbers = problem.numbers;
   message.calls = calls;

@@ -28,8 +28,9 @@ class InputPool {
 };
 
 // What a worker is told about a problem. Outputs lie in its results one behind the other.
+// `room`: of every input that is not updated in place; protocol::aim.
 protocol::ProblemMessage message_for(const Problem& problem, const InputPool& pool, std::size_t calls,
-                                     bool flush);
+                                     bool flush, std::size_t room = 0);
 std::size_t result_bytes(const Problem& problem);
 std::vector<std::size_t> result_places(const std::vector<Tensor>& outputs);
 

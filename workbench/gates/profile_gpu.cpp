@@ -194,7 +194,8 @@ Profile without_counters(Workshop& workshop, const Kernel& kernel, const Problem
     profile.notes.push_back(unknown);
   }
   add_launches(profile, *worker, seconds);
-  for (const char* key : {"ctas", "sms", "waves", "empty_share", "local_bytes", "occupancy_possible"}) {
+  for (const char* key :
+       {"ctas", "sms", "chip_share", "waves", "empty_share", "local_bytes", "occupancy_possible"}) {
     if (!profile.quantities.has(key)) profile.quantities.not_applicable(key, "its launches are not known");
   }
   return profile;
@@ -213,7 +214,7 @@ Profile profile_gpu(Workshop& workshop, const Kernel& kernel, const Problem& pro
     return by_counters(workshop, kernel, problem, seed, artifacts, gpu, progress);
   } catch (const Error& problem_of_tool) {
     if (problem_of_tool.code() != ErrorCode::environment) throw;
-    why = problem_of_tool.what();
+    why = problem_of_tool.in_one_line();
   }
   return without_counters(workshop, kernel, problem, seed, gpu, why, progress);
 }

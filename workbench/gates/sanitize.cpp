@@ -64,7 +64,7 @@ GateResult SanitizeGate::run(const Kernel& kernel, std::uint64_t seed, const Pro
     return result;
   } catch (const Error& problem) {
     if (problem.code() != ErrorCode::environment) throw;
-    return skipped(problem.what());
+    return skipped(problem.in_one_line());
   }
   return passed(fmt::format("no finding on {} of {} shapes", checked, workshop_.problems().size()));
 }

@@ -47,10 +47,11 @@ class TimedSide {
   Workshop& workshop_;
   Random random_;
   std::size_t most_calls_;
-  std::vector<protocol::Offsets> last_;
-  double ns_per_call_ = 0;   // of the last stretch
-  int asked_ = 1;            // calls in the last request
-  bool long_first_ = false;  // of these two stretches
+  std::vector<std::size_t> rooms_;       // of its inputs: those with room are aimed; protocol::aim
+  std::vector<protocol::Offsets> last_;  // of the last stretch, as its calls saw them
+  double ns_per_call_ = 0;               // of the last stretch
+  int asked_ = 1;                        // calls in the last request
+  bool long_first_ = false;              // of these two stretches
   std::vector<TwoClocks> clocks_;
   std::vector<KeptCall> kept_;
 };

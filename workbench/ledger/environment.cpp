@@ -99,7 +99,13 @@ nlohmann::json gpus() {
     for (const char* key : {"name", "driver", "memory_mib", "max_clock_mhz", "power_limit_w"}) {
       std::string cell;
       std::getline(cells, cell, ',');
-      put(gpu, key, trimmed(cell));
+      cell = trimmed(cell);
+      // The last three are numbers, or "[N/A]" where the driver does not know.
+      if (key == std::string_view("name") || key == std::string_view("driver")) {
+        put(gpu, key, cell);
+      } else if (const auto number = nlohmann::json::parse(cell, nullptr, false); number.is_number()) {
+        gpu[key] = number;
+      }
     }
     found.push_back(std::move(gpu));
   }

@@ -56,10 +56,10 @@ Brief Loop::Inside::brief() {
   brief.iteration = static_cast<int>(state_.iterations.size()) + 1;
   brief.target = state_.target;
   brief.speedup = state_.speedup();
-  brief.goal =
-      fmt::format("make {} faster than {}{}, one change at a time, without changing what it computes",
-                  project_.op.name, participants_.choose_baseline(false).name,
-                  state_.target > 0 ? fmt::format(" by {}x", state_.target) : "");
+  brief.goal = fmt::format(
+      "make {} faster than {}{}, one change at a time, without changing what it computes", project_.op.name,
+      participants_.choose_baseline(false).name,
+      state_.target > 0 ? fmt::format(" by {}x{}", state_.target, where_the_target_counts(state_)) : "");
   brief.left = left_of(budget(), cost(), project_.rates);
   brief.left.iterations = state_.most_iterations - state_.done();
   brief.incumbent = state_.incumbent();
@@ -245,7 +245,7 @@ void Loop::Inside::book_pattern(const Iteration& iteration, const Outcome& outco
 
 // The product of many gains may say that the target is reached; only a measurement says that it is.
 void Loop::Inside::check_target() {
-  if (!(state_.target > 0) || state_.speedup() < state_.target) return;
+  if (!(state_.target > 0) || state_.towards_target() < state_.target) return;
   workshop_.log_into(session_.artifacts());
   against_baseline(fmt::format("standing/{:03}", state_.iterations.back().number), incumbent_kernel_);
 }

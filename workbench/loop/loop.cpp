@@ -85,7 +85,8 @@ bool Loop::Inside::may_go_on() const {
 std::string Loop::Inside::over() const {
   if (stopped_.verdict == GateVerdict::fail) return stopped_.reason;
   if (!state_.ended.empty() && !may_go_on()) return state_.ended;
-  if (state_.target > 0 && state_.measured() && state_.speedup() >= state_.target) return "target reached";
+  if (state_.target > 0 && state_.measured() && state_.towards_target() >= state_.target)
+    return kTargetReached;
   if (state_.done() >= state_.most_iterations) return "as many iterations as there may be";
   if (const auto most = most_spent(budget(), cost(), project_.rates); most && most->share >= 1) {
     return kBudgetSpent + most->what;

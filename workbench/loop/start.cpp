@@ -51,7 +51,9 @@ void Loop::Inside::begin() {
                         (project_.correctness.seconds + 4 * project_.performance.seconds);
   steps_.say(fmt::format("{} changes at most{}, up to {:.0f} s each and its build; kept ones go to {}{}",
                          state_.most_iterations - state_.done(),
-                         state_.target > 0 ? fmt::format(" until {}x of the baseline", state_.target) : "",
+                         state_.target > 0 ? fmt::format(" until {}x of the baseline{}", state_.target,
+                                                         where_the_target_counts(state_))
+                                           : "",
                          each_s, state_.branch, repository_->is_private() ? " in .dent/repository" : ""));
   incumbent_.emplace(*repository_, worktrees() / "incumbent", state_.incumbent_commit());
   candidate_.emplace(*repository_, worktrees() / "candidate", state_.incumbent_commit());
@@ -98,6 +100,7 @@ void Loop::Inside::open_loop() {
       {"choice", to_json(project_.choice)}};
   if (const double target = options_.target.value_or(project_.optimize.target); target > 0)
     record["target"] = target;
+  if (!project_.optimize.target_shape.empty()) record["target_shape"] = project_.optimize.target_shape;
   if (options_.minutes)
     record["minutes"] = *options_.minutes;  // the manifest's may be raised before a resume
   append("loop", std::move(record));

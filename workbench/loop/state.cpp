@@ -15,6 +15,7 @@ void take_loop(LoopState& state, const json& data) {
   state.branch = data.at("branch");
   state.harness = data.at("harness");
   state.target = data.value("target", 0.0);
+  state.target_shape = data.value("target_shape", "");
   state.most_iterations = data.at("iterations");
   state.minutes = data.value("minutes", 0.0);
   state.confirmation_alpha = data.at("confirmation_alpha");
@@ -60,7 +61,10 @@ void take_standing(LoopState& state, const json& data) {
   }
   if (data.value("step", "").rfind(kWinner, 0) == 0) {
     state.winner = std::move(standing);
-  } else if (!state.first) {
+    return;
+  }
+  state.latest = standing;
+  if (!state.first) {
     state.first = std::move(standing);
   } else if (!state.iterations.empty()) {
     state.iterations.back().speedup = standing.ratio.centre;
@@ -93,6 +97,21 @@ double LoopState::speedup() const {
   return first ? first->ratio.centre : 0;
 }
 
+double LoopState::towards_target() const {
+  if (target_shape.empty() || !first) return speedup();
+  const auto at = [this](const std::vector<ShapeGain>& shapes) {
+    for (const ShapeGain& gain : shapes) {
+      if (gain.shape == target_shape) return gain;
+    }
+    throw Error(ErrorCode::invalid, "a record without the target's shape, " + target_shape);
+  };
+  if (winner) return at(winner->shapes).ratio.centre;
+  if (measured()) return at(latest->shapes).ratio.centre;
+  const Iteration* kept = last_kept();
+  return kept == nullptr ? at(first->shapes).ratio.centre
+                         : at(first->shapes).incumbent_ns / at(kept->outcome->shapes).candidate_ns;
+}
+
 bool LoopState::measured() const {
   return iterations.empty() ? first.has_value() : iterations.back().measured;
 }
@@ -122,6 +141,10 @@ int LoopState::done() const {
   int count = 0;
   for (const Iteration& iteration : iterations) count += iteration.outcome ? 1 : 0;
   return count;
+}
+
+std::string where_the_target_counts(const LoopState& state) {
+  return state.target_shape.empty() ? "" : " at " + state.target_shape;
 }
 
 LoopState state_of(std::span<const Record> records) {

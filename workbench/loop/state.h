@@ -15,6 +15,7 @@ namespace dent {
 
 // Steps of the last check begin with it, then comes the iteration that won.
 inline constexpr const char* kWinner = "winner";
+inline constexpr const char* kTargetReached = "target reached";  // why a loop has ended
 
 struct Standing {  // of the incumbent against the baseline, as measured
   Ratio ratio;
@@ -40,11 +41,13 @@ struct LoopState {
   std::string branch;
   std::string harness;  // hash of the files that say what is right and what is compared with
   double target = 0;
+  std::string target_shape;  // empty: the mean of all shapes
   int most_iterations = 0;
   double minutes = 0;
   double confirmation_alpha = 0;
   Choice start;
   std::optional<Standing> first{};   // at the start
+  std::optional<Standing> latest{};  // before the end
   std::optional<Standing> winner{};  // at the end, of what had won
   std::vector<Iteration> iterations;
   nlohmann::json diagnosis{};       // of the incumbent; null: none yet
@@ -54,11 +57,15 @@ struct LoopState {
   const Iteration* last_kept() const;
   std::string incumbent_commit() const;
   Choice incumbent() const;
-  double speedup() const;  // of the incumbent, over the baseline
-  bool measured() const;   // against the baseline itself, rather than step by step
+  double speedup() const;         // of the incumbent, over the baseline
+  double towards_target() const;  // the same where the target counts
+  bool measured() const;          // against the baseline itself, rather than step by step
   std::vector<ShapeNow> shapes(const std::vector<Shape>& all) const;
   int done() const;  // iterations with an outcome
 };
+
+// " at <shape>", or "" where the target is one for the mean.
+std::string where_the_target_counts(const LoopState& state);
 
 LoopState state_of(std::span<const Record> records);
 

@@ -22,12 +22,12 @@ namespace {
 
 constexpr std::array kInterruptions{SIGINT, SIGTERM, SIGHUP};
 
-volatile sig_atomic_t child = 0;
+volatile sig_atomic_t child = 0;  // while it lives
 volatile sig_atomic_t interruption = 0;
 
 void end_child(int signal) {
   interruption = signal;
-  ::kill(static_cast<pid_t>(child), SIGKILL);
+  if (child != 0) ::kill(static_cast<pid_t>(child), SIGKILL);
 }
 
 void remove_worktrees(const std::filesystem::path& project) {
@@ -50,6 +50,7 @@ void remove_worktrees(const std::filesystem::path& project) {
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
+  child = 0;
   if (WIFEXITED(status)) _exit(WEXITSTATUS(status));
   const int why = interruption != 0 ? interruption : WTERMSIG(status);
   for (const int signal : kInterruptions) ::signal(signal, SIG_IGN);  // the rest takes a moment

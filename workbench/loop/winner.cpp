@@ -189,23 +189,34 @@ SessionEnd Loop::Inside::verdict() {
     end.next = stopped_.next;
     end.code = exit_code(stopped_.cause);
   } else {
-    const bool missed = state_.target > 0 && now < state_.target;
-    end.reason =
-        fmt::format("{:.3g}x of {} to {:.3g}x; {} of {} changes kept; {}", from,
-                    participants_.choose_baseline(false).name, now, keeps, state_.done(), state_.ended);
+    const bool missed = state_.target > 0 && state_.towards_target() < state_.target;
+    const std::string why =
+        missed && state_.ended == kTargetReached
+            ? "it was when the last change was kept, and is not with the winner built again"
+            : state_.ended;
+    end.reason = fmt::format("{:.3g}x of {} to {:.3g}x; {} of {} changes kept; {}", from,
+                             participants_.choose_baseline(false).name, now, keeps, state_.done(), why);
+    if (state_.target > 0 && !state_.target_shape.empty()) {
+      end.reason += fmt::format("; {:.3g}x{}", state_.towards_target(), where_the_target_counts(state_));
+    }
     end.verdict = missed ? "MISSED" : kept != nullptr ? "FASTER" : "SAME";
     if (missed) {
       const bool budget = state_.ended.find("budget") != std::string::npos ||
                           state_.ended.find("iterations") != std::string::npos;
       end.verdict = budget ? "BUDGET" : "MISSED";
       end.code = budget ? ExitCode::budget : ExitCode::missed;
-      end.reason = fmt::format("target {}x not reached: {}", state_.target, end.reason);
+      end.reason = fmt::format("target {}x{} not reached: {}", state_.target, where_the_target_counts(state_),
+                               end.reason);
     }
     if (kept != nullptr) {
+      // Uncommitted work that the loop started from is in its branch: git would not merge that over itself.
+      const bool mergeable = !repository_->is_private() &&
+                             repository_->try_git({"merge-base", "--is-ancestor", state_.base, "HEAD"}).ok();
       end.next =
-          repository_->is_private()
-              ? fmt::format("take it over: git apply .dent/sessions/{}/artifacts/winner.patch", session_.id)
-              : fmt::format("look at it: git log -p {0}; take it over: git merge {0}", state_.branch);
+          (repository_->is_private() ? "" : fmt::format("look at it: git log -p {}; ", state_.branch)) +
+          "take it over: git " +
+          (mergeable ? "merge " + state_.branch
+                     : fmt::format("apply .dent/sessions/{}/artifacts/winner.patch", session_.id));
     }
   }
   if (ledger_.records().back().kind != "verdict") {

@@ -2,6 +2,7 @@
 #include "mcp/call.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include <chrono>
@@ -29,6 +30,7 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kLook = std::chrono::milliseconds(20);    // at the process, for its end
+constexpr double kGoodbye = 5;                           // seconds for a call to end by itself
 constexpr auto kBeat = std::chrono::milliseconds(1000);  // a sign of life
 
 json text_result(const std::string& text, bool is_error) {
@@ -168,7 +170,8 @@ json Call::work(const Report& report) {
   std::optional<Ending> ending;
   while (!(ending = process.poll())) {
     if (cancelled_) {
-      process.kill(Ending::Kind::signalled);
+      ::kill(process.id(), SIGTERM);  // an evaluation removes its worktrees first
+      process.wait(kGoodbye);
       note_cancelled();
       return {};
     }

@@ -14,7 +14,7 @@ namespace {
 constexpr double kMostElements = 1e10;  // beyond any machine's memory: a typing error
 
 Tensor make_tensor(const TensorRule& rule, const Numbers& numbers, const Shape& shape) {
-  Tensor tensor{rule.name, rule.dtype, {}, rule.fill};
+  Tensor tensor{.name = rule.name, .dtype = rule.dtype, .sizes = {}, .fill = rule.fill};
   double elements = 1;
   for (const std::string& dim : rule.dims) {
     const double size = evaluate(dim, numbers);
@@ -46,8 +46,12 @@ Problem make_problem(const Operator& op, const Shape& shape) {
   if (op.reference.kind == Reference::Kind::attention) complete_attention_numbers(problem.numbers);
   for (const TensorRule& rule : op.inputs)
     problem.inputs.push_back(make_tensor(rule, problem.numbers, shape));
-  for (const TensorRule& rule : op.outputs)
-    problem.outputs.push_back(make_tensor(rule, problem.numbers, shape));
+  for (const TensorRule& rule : op.outputs) {
+    Tensor& output = problem.outputs.emplace_back(make_tensor(rule, problem.numbers, shape));
+    for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+      if (op.inputs[i].name == rule.name) output.updates = static_cast<int>(i);
+    }
+  }
   if (!op.flops.empty()) problem.flops = evaluate(op.flops, problem.numbers);
   if (!op.bytes.empty()) {
     problem.bytes = evaluate(op.bytes, problem.numbers);

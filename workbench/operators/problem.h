@@ -60,6 +60,7 @@ struct Tensor {
   DType dtype = DType::fp32;
   std::vector<std::int64_t> sizes;
   Fill fill;
+  int updates = -1;  // of an output: the input of the same name, whose values it holds before a call
 
   std::size_t elements() const;
   std::size_t bytes() const { return elements() * bytes_of(dtype); }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "patterns/write.h"
 
+#include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include <cctype>
-#include <fstream>
+#include <sstream>
 
 #include "error.h"
+#include "ledger/durable_file.h"
 #include "patterns/pattern.h"
 
 namespace dent {
@@ -49,7 +51,6 @@ std::filesystem::path write_pattern(const std::filesystem::path& project, const 
   put("source", lesson.source.empty() ? "this project" : lesson.source);
   put("cost", lesson.cost);
   put("phase", lesson.phase);
-  if (lesson.expected_gain > 0) table.insert("expected_gain", lesson.expected_gain);
   toml::table symptom;
   if (!lesson.bottlenecks.empty()) symptom.insert("bottleneck", texts(lesson.bottlenecks));
   if (!lesson.conditions.empty()) symptom.insert("when", texts(lesson.conditions));
@@ -62,8 +63,12 @@ std::filesystem::path write_pattern(const std::filesystem::path& project, const 
   if (!lesson.variant.empty()) apply.insert("variant", lesson.variant);
   if (!apply.empty()) table.insert("apply", apply);
 
+  std::ostringstream text;
+  // As short as reads back the same: toml++ would write 1.4 as 1.3999999999999999. Ahead of the sections.
+  if (lesson.expected_gain != 0) text << fmt::format("expected_gain = {}\n", lesson.expected_gain);
+  text << table << "\n";
   std::filesystem::create_directories(folder);
-  std::ofstream(file) << table << "\n";
+  write_durably(file, text.str());
   try {
     read_pattern(file);
   } catch (const Error&) {

@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "flashmoe/error.h"
+#include "ledger/durable_file.h"
 #include "workers/capture.h"
 
 namespace dent {
@@ -73,9 +74,7 @@ std::filesystem::path store_measurement(const nlohmann::json& measurement) {
   const std::filesystem::path folder = measurements_folder();
   std::filesystem::create_directories(folder);
   const std::filesystem::path file = folder / file_name(measurement.at("name").get<std::string>());
-  const std::filesystem::path fresh = file.string() + ".new";
-  std::ofstream(fresh) << measurement.dump(2) << '\n';
-  std::filesystem::rename(fresh, file);
+  write_durably(file, measurement.dump(2) + '\n');
   return file;
 }
 
@@ -108,6 +107,8 @@ device::Spec spec_from(const nlohmann::json& measurement) {
     spec = device::limits_of(measurement.at("arch").get<int>());
     spec.name = kept(name);
     spec.sheet = "no data sheet: peaks are what dent devices --measure reached";
+    spec.chip = "the driver, when dent devices --measure ran";
+    spec.chip_origin = device::Origin::measured;
     spec.sms = measurement.at("sms").get<int>();
     spec.smem_per_block = measurement.at("smem_per_block").get<int>();
     spec.smem_per_sm = measurement.at("smem_per_sm").get<int>();

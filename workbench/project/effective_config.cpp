@@ -114,6 +114,7 @@ void put_loop(json& out, const Project& project) {
                      {"sanitize_every", rules.sanitize_every},
                      {"patch_lines", rules.patch_lines}};
   put(out, "optimize", "target", rules.target);
+  put(out, "optimize", "target_shape", rules.target_shape);
   put(out, "optimize", "files", rules.files);
   put(out, "optimize", "protect", rules.protect);
   put(out, "optimize", "constraints", rules.constraints);

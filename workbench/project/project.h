@@ -89,6 +89,7 @@ struct Choice {
 
 struct OptimizeRules {
   double target = 0;                       // times the baseline's speed; 0: as far as it goes
+  std::string target_shape{};              // where; empty: the mean of all shapes
   double min_gain = 0.01;                  // that a change must bring to be kept
   double shape_loss = 0.02;                // that no shape may lose, however good the mean
   double false_keep = 0.01;                // chance that a whole loop keeps anything that is no improvement

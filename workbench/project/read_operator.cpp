@@ -108,6 +108,14 @@ Operator read_custom(StrictTable& table) {
   op.name = table.required_text("name");
   op.inputs = read_tensors(table, "inputs", true);
   op.outputs = read_tensors(table, "outputs", false);
+  for (const TensorRule& output : op.outputs) {
+    for (const TensorRule& input : op.inputs) {
+      if (input.name != output.name || (input.dtype == output.dtype && input.dims == output.dims)) continue;
+      table.fail("outputs",
+                 output.name + " has an input's name, so it is updated in place, but another type or shape",
+                 "give both the same dtype and shape, or the output another name");
+    }
+  }
   if (auto parameters = table.table("parameters")) op.parameters = parameters->remaining_numbers();
   op.reference = read_reference(table);
   op.tolerance = read_tolerance(table, {});

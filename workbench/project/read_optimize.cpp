@@ -103,6 +103,11 @@ Variant read_variant(StrictTable& table, const Project& project) {
 void read_loop_rules(StrictTable& table, Project& project) {
   OptimizeRules& rules = project.optimize;
   read_positive(table, "target", rules.target);
+  rules.target_shape = table.text("target_shape").value_or("");
+  const auto named = [&](const Shape& shape) { return shape.name == rules.target_shape; };
+  if (!rules.target_shape.empty() && std::none_of(project.shapes.begin(), project.shapes.end(), named)) {
+    table.fail("target_shape", fmt::format("no shape is called \"{}\"", rules.target_shape));
+  }
   read_positive(table, "min_gain", rules.min_gain);
   read_positive(table, "shape_loss", rules.shape_loss);
   read_positive(table, "false_keep", rules.false_keep);

@@ -108,7 +108,8 @@ std::string diagnosis_text(const DiagnosisView& d) {
   for (const std::string& other : d.overturned) line("overturned", "if " + other);
   line("look at", d.advice);
   line("kernel", d.limiter.empty() ? d.kernel : d.kernel + ", occupancy limited by " + d.limiter);
-  line("by", fmt::format("{}, {:.1f} s, of which {:.1f} s in its hands", d.tool, d.elapsed_s, d.tool_s));
+  line("by", fmt::format("{}, {:.1f} s{}", d.tool, d.elapsed_s,
+                         d.tool_s > 0 ? fmt::format(", of which {:.1f} s in its hands", d.tool_s) : ""));
   line("DEGRADED", d.degraded);
   for (const std::string& note : d.notes) line("note", note);
   if (!d.metrics.empty()) out += "\n";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "session/participants.h"
 
+#include "error.h"
 #include "workers/strays.h"
 
 namespace dent {
@@ -36,7 +37,7 @@ const Kernel& Participants::choose_baseline(bool try_them) {
       baseline_ = workshop_.start(all[i], "baseline");
       chosen_ = i;
     } catch (const std::exception& problem) {  // not on this machine; the next one then
-      notes_.push_back("baseline " + all[i].name + " can't run here: " + problem.what());
+      notes_.push_back("baseline " + all[i].name + " can't run here: " + in_one_line(problem));
     }
   }
   return all.at(chosen_.value_or(0));

@@ -13,7 +13,9 @@ json places(const std::vector<TensorPlace>& tensors) {
                     {"dtype", name(place.tensor.dtype)},
                     {"stored", name(place.stored)},
                     {"sizes", place.tensor.sizes},
-                    {"at", place.at}});
+                    {"at", place.at},
+                    {"room", place.room},
+                    {"updates", place.tensor.updates}});
   }
   return list;
 }
@@ -27,12 +29,23 @@ std::vector<TensorPlace> places(const json& list) {
     place.tensor.sizes = entry.at("sizes").get<std::vector<std::int64_t>>();
     place.stored = parse_dtype(entry.at("stored").get<std::string>());
     place.at = entry.at("at").get<std::size_t>();
+    place.room = entry.at("room").get<std::size_t>();
+    place.tensor.updates = entry.at("updates").get<int>();
     tensors.push_back(std::move(place));
   }
   return tensors;
 }
 
 }  // namespace
+
+// splitmix64's finisher: every bit of what goes in moves every bit of what comes out.
+std::size_t aim(std::uint64_t lot, std::size_t call, std::size_t input) {
+  if (lot == 0) return 0;
+  std::uint64_t z = lot + 0x9e3779b97f4a7c15U * (call * 16 + input + 1);
+  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+  return static_cast<std::size_t>((z ^ (z >> 31U)) % kAims) * kAimBytes;
+}
 
 void to_json(json& out, const ProblemMessage& message) {
   out = {{"inputs", places(message.inputs)},

@@ -15,7 +15,7 @@
 
 namespace dent::protocol {
 
-inline constexpr int kVersion = 1;
+inline constexpr int kVersion = 2;
 inline constexpr int kRequests = 3;
 inline constexpr int kReplies = 4;
 inline constexpr int kPool = 5;
@@ -27,6 +27,7 @@ struct TensorPlace {
   Tensor tensor;
   DType stored = DType::fp32;  // inputs: the type in the pool, converted to the tensor's on the way in
   std::size_t at = 0;          // byte in the pool or in the results where it begins
+  std::size_t room = 0;        // inputs: bytes of the pool that are put in place beyond it; see aim()
 };
 
 struct ProblemMessage {
@@ -38,6 +39,14 @@ struct ProblemMessage {
 };
 
 using Offsets = std::vector<std::size_t>;  // of one call: for each input, the element in its pool to start at
+
+// Where an input begins in what was put in place for it is said only when its call is due: a thread that has
+// watched the bytes arrive can't know which of kAims windows they will be read through. Both sides find the
+// window from a number that is drawn for the stretch and sent with "go"; 0: all begin at the beginning.
+inline constexpr std::size_t kAimBytes = 64;  // the alignment that kernels are promised
+inline constexpr std::size_t kAims = 64;
+inline constexpr std::size_t kRoom = (kAims - 1) * kAimBytes;
+std::size_t aim(std::uint64_t lot, std::size_t call, std::size_t input);  // in bytes
 
 struct Timed {
   double ns = 0;        // all calls of the stretch, each timed alone, added up

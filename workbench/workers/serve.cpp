@@ -23,7 +23,7 @@ bool read_line(std::string& unread, std::string& line) {
       return true;
     }
     char buffer[65536];
-    const ssize_t n = read(protocol::kRequests, buffer, sizeof buffer);
+    const ssize_t n = ::read(protocol::kRequests, buffer, sizeof buffer);
     if (n == 0 || (n < 0 && errno != EINTR)) return false;
     if (n > 0) unread.append(buffer, static_cast<std::size_t>(n));
   }
@@ -31,7 +31,7 @@ bool read_line(std::string& unread, std::string& line) {
 
 bool write_line(const std::string& text) {
   for (std::size_t sent = 0; sent < text.size();) {
-    const ssize_t n = write(protocol::kReplies, text.data() + sent, text.size() - sent);
+    const ssize_t n = ::write(protocol::kReplies, text.data() + sent, text.size() - sent);
     if (n < 0 && errno != EINTR) return false;
     if (n > 0) sent += static_cast<std::size_t>(n);
   }
@@ -66,7 +66,7 @@ json answer(Host& host, const json& request) {
     host.prepare(request.at("offsets").get<std::vector<protocol::Offsets>>());
     return json::object();
   }
-  if (verb == "go") return host.go();
+  if (verb == "go") return host.go(request.at("lot").get<std::uint64_t>());
   if (verb == "keep") return host.keep(request.at("call").get<std::size_t>());
   if (verb == "launches") return host.launches();
   throw std::runtime_error("no request is called \"" + verb + "\"");

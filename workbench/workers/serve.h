@@ -17,7 +17,7 @@ class Host {
   virtual nlohmann::json load(const nlohmann::json& request) = 0;
   virtual void set_problem(const protocol::ProblemMessage& problem) = 0;
   virtual void prepare(const std::vector<protocol::Offsets>& calls) = 0;
-  virtual protocol::Timed go() = 0;
+  virtual protocol::Timed go(std::uint64_t lot) = 0;
   virtual protocol::Kept keep(std::size_t call) = 0;
   // What the first prepared call would launch on a GPU.
   virtual nlohmann::json launches() {

@@ -93,10 +93,10 @@ void Worker::prepare(const std::vector<protocol::Offsets>& calls, double seconds
   ask({{"do", "prepare"}, {"offsets", calls}}, seconds);
 }
 
-protocol::Timed Worker::go(double seconds, double& wall_ns) {
+protocol::Timed Worker::go(double seconds, double& wall_ns, std::uint64_t lot) {
   const double waited_before = waited_for_processor_ns(process_->id()) + waited_for_processor_ns(getpid());
   const auto start = Clock::now();
-  const json reply = ask({{"do", "go"}}, seconds);
+  const json reply = ask({{"do", "go"}, {"lot", lot}}, seconds);
   wall_ns = seconds_since(start) * 1e9;
   waited_ns_ = std::max(
       0.0, waited_for_processor_ns(process_->id()) + waited_for_processor_ns(getpid()) - waited_before);

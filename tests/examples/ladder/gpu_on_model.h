@@ -57,6 +57,8 @@ struct LadderIndex {
 
 inline float __half2float(__half x) { return flashmoe::to_float(x); }
 inline __half __float2half(float x) { return flashmoe::to_fp16(x); }
+inline float reciprocal(float x) { return 1 / x; }
+inline void store(void* to, uint2 pair) { *static_cast<uint2*>(to) = pair; }
 inline uint32_t pack(float low, float high) { return flashmoe::gpu::pack<__half>(low, high); }
 inline float2 unpack(uint32_t pair) {
   return {flashmoe::to_float(__half{static_cast<uint16_t>(pair)}),

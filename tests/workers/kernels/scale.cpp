@@ -33,6 +33,12 @@ ENTRY int right(const dent_call* call) {
   return 0;
 }
 
+ENTRY int in_place(const dent_call* call) {  // y = 2 y
+  auto* y = static_cast<float*>(call->outputs[0].data);
+  for (std::int64_t i = 0; i < elements(call); ++i) y[i] *= 2;
+  return 0;
+}
+
 ENTRY int reference(const dent_call* call) {  // in fp64
   const auto* x = static_cast<const double*>(call->inputs[0].data);
   auto* y = static_cast<double*>(call->outputs[0].data);

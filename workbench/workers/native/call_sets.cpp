@@ -40,7 +40,7 @@ std::unique_ptr<CallSets::Set> CallSets::make_set() {
                        static_cast<std::int32_t>(tensor.sizes.size()), tensor.sizes.data()};
   };
   for (const auto& place : problem_.inputs) {
-    set->inputs.push_back(device_.allocate(place.tensor.bytes()));
+    set->inputs.push_back(device_.allocate(place.tensor.bytes() + place.room));
     set->input_tensors.push_back(view(place.tensor, set->inputs.back()));
   }
   for (const auto& place : problem_.outputs) {
@@ -54,11 +54,11 @@ std::unique_ptr<CallSets::Set> CallSets::make_set() {
 std::vector<std::byte> CallSets::window(const protocol::TensorPlace& input, const std::byte* pool,
                                         std::size_t offset) const {
   const std::byte* from = pool + input.at + offset * bytes_of(input.stored);
-  std::vector<std::byte> values(input.tensor.bytes());
+  std::vector<std::byte> values(input.tensor.bytes() + input.room);
   if (input.stored == input.tensor.dtype) {
     std::memcpy(values.data(), from, values.size());
   } else {
-    for (std::size_t i = 0; i < input.tensor.elements(); ++i) {
+    for (std::size_t i = 0; i < values.size() / bytes_of(input.tensor.dtype); ++i) {
       store(input.tensor.dtype, values.data(), i, load(input.stored, from, i));
     }
   }
@@ -82,8 +82,18 @@ void CallSets::prepare(const std::byte* pool, const std::vector<protocol::Offset
       const auto values = window(problem_.inputs[i], pool, calls[c].at(i));
       device_.upload(set.inputs[i], values.data(), values.size());
       prepared.memory.emplace_back(set.inputs[i], values.size());
+      prepared.with_room.push_back(problem_.inputs[i].room > 0);
     }
     for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
+      const Tensor& output = problem_.outputs[i].tensor;
+      if (output.updates >= 0) {
+        const auto from = static_cast<std::size_t>(output.updates);
+        const auto values = window(problem_.inputs.at(from), pool, calls[c].at(from));
+        for (std::size_t e = 0; e < output.elements(); ++e) {
+          store(output.dtype, blanks[i].data() + kGuardBytes, e,
+                load(problem_.inputs[from].tensor.dtype, values.data(), e));
+        }
+      }
       device_.upload(static_cast<std::byte*>(set.outputs[i]) - kGuardBytes, blanks[i].data(),
                      blanks[i].size());
       prepared.memory.emplace_back(set.outputs[i], problem_.outputs[i].tensor.bytes());
@@ -97,6 +107,7 @@ void CallSets::prepare(const std::byte* pool, const std::vector<protocol::Offset
                      .outputs = set.output_tensors.data(),
                      .numbers = numbers_.data(),
                      .stream = device_.stream()};
+    prepared.inputs = set.input_tensors.data();
     prepared_.push_back(std::move(prepared));
   }
 }
@@ -117,7 +128,7 @@ protocol::Kept CallSets::keep(std::size_t call, const std::byte* pool, std::byte
   protocol::Kept kept;
   for (std::size_t i = 0; i < problem_.inputs.size(); ++i) {
     const auto& place = problem_.inputs[i];
-    std::vector<std::byte> now(place.tensor.bytes());
+    std::vector<std::byte> now(place.tensor.bytes() + place.room);
     device_.download(now.data(), set.inputs[i], now.size());
     if (now != window(place, pool, offsets_[call].at(i))) kept.inputs.push_back(place.tensor.name);
   }

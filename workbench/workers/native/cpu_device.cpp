@@ -34,10 +34,12 @@ class CpuDevice : public Device {
     }
   }
 
-  protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, bool,
+  protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, bool, std::uint64_t lot,
                        const std::function<void()>& snapshot) override {
     protocol::Timed timed;
-    for (const PreparedCall& prepared : calls) {
+    for (std::size_t c = 0; c < calls.size(); ++c) {
+      const PreparedCall& prepared = calls[c];
+      prepared.aim(lot, c);
       const auto start = Clock::now();
       const int status = entry(&prepared.call);
       const double ns = std::chrono::duration<double, std::nano>(Clock::now() - start).count();

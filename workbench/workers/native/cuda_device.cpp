@@ -71,7 +71,7 @@ class CudaDevice : public Device {
     download(to, from, bytes);
   }
 
-  protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, bool flush,
+  protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, bool flush, std::uint64_t,
                        const std::function<void()>& snapshot) override {
     while (events_.size() < 2 * calls.size()) {
       CuEvent event = nullptr;

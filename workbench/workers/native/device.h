@@ -16,6 +16,17 @@ namespace dent {
 struct PreparedCall {
   dent_call call{};
   std::vector<std::pair<void*, std::size_t>> memory;  // what it reads and writes, for flushing
+  dent_tensor* inputs = nullptr;                      // those of `call`
+  std::vector<bool> with_room;                        // which of them have room to be aimed in
+
+  // Points every input at its window; see protocol::aim. Inputs come first in `memory`.
+  void aim(std::uint64_t lot, std::size_t number) const {
+    for (int i = 0; i < call.num_inputs; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const std::size_t window = with_room[at] ? protocol::aim(lot, number, at) : 0;
+      inputs[i].data = static_cast<std::byte*>(memory[at].first) + window;
+    }
+  }
 };
 
 class Device {
@@ -30,8 +41,9 @@ class Device {
   virtual void flush(const std::vector<PreparedCall>&) {}  // caches, where that is done before a stretch
   // Calls the entry on each in turn; every call is timed, alone. Right after the last timer has stopped, and
   // before anything else is waited for, `snapshot` is called. Throws when the entry returns an error.
+  // On a CPU each call's inputs are aimed by `lot` when its turn comes; a GPU's inputs come by a stream.
   virtual protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, bool flush,
-                               const std::function<void()>& snapshot) = 0;
+                               std::uint64_t lot, const std::function<void()>& snapshot) = 0;
   // Which kernels a call launches, without running it, and on what: {"sms", "arch", "warps_per_sm",
   // "launches"}. Throws where there is nothing to tell.
   virtual nlohmann::json launches(dent_entry, const PreparedCall&) {

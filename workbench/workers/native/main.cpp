@@ -40,8 +40,8 @@ class NativeHost : public Host {
     if (sets().flush()) device_->flush(sets().prepared());
   }
 
-  protocol::Timed go() override {
-    return device_->time(entry_, sets().prepared(), sets().flush(), [this] { sets().snapshot_last(); });
+  protocol::Timed go(std::uint64_t lot) override {
+    return device_->time(entry_, sets().prepared(), sets().flush(), lot, [this] { sets().snapshot_last(); });
   }
 
   protocol::Kept keep(std::size_t call) override { return sets().keep(call, pool, results); }
