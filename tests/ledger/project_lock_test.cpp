@@ -35,7 +35,9 @@ pid_t child_with_lock(const ScratchFolder& folder) {
 
 TEST(ProjectLock, TheSecondIsToldWhoTheFirstIs) {
   ScratchFolder folder;
+  EXPECT_FALSE(is_locked(folder.path()));
   const pid_t first = child_with_lock(folder);
+  EXPECT_TRUE(is_locked(folder.path()));
   try {
     ProjectLock second(folder.path());
     ADD_FAILURE() << "two at once";

@@ -119,6 +119,41 @@ TEST(DentRun, MistakesInTheManifestAreUsageErrors) {
   EXPECT_NE(project.dent({"check", "--shape", "tyni"}).err.find("did you mean \"tiny\"?"), std::string::npos);
 }
 
+TEST(DentRun, MistakesOnTheCommandLineAreNoSessionsAndHaveJsonToo) {
+  const ScratchProject project;
+  project.write_scale_manifest("right");
+  run_json(project, {"check", "--shape", "tyni"}, 2);
+  EXPECT_TRUE(run_json(project, {"log"}, 0).at("sessions").empty());
+  EXPECT_NE(run_json(project, {"chekc"}, 2).value("error", "").find("did you mean \"check\"?"),
+            std::string::npos);
+  EXPECT_NE(run_json(project, {"check", "--nonsense"}, 2).value("error", "").find("--nonsense"),
+            std::string::npos);
+}
+
+TEST(DentRun, ABaselineOrReferenceThatCanNotRunSaysNothingAboutTheKernel) {
+  const ScratchProject project;
+  project.write_scale_manifest("right", kQuick);
+  std::string text = project.read("dent.toml");
+  const auto entry = text.find("entry = \"right\"", text.find("[baseline"));
+  project.write("dent.toml", std::string(text).replace(entry, 15, "entry = \"crashes\""));
+  const auto baseline = run_json(project, {"run", "--shape", "tiny"}, 3);
+  EXPECT_EQ(baseline.value("verdict", ""), "ENVIRONMENT");
+  EXPECT_NE(baseline.value("next", "").find("mend the baseline"), std::string::npos)
+      << baseline.value("next", "");
+  const auto reference = text.find("entry = \"reference\"");
+  project.write("dent.toml", std::string(text).replace(reference, 19, "entry = \"crashes\""));
+  EXPECT_EQ(run_json(project, {"check", "--shape", "tiny"}, 3).value("verdict", ""), "ENVIRONMENT");
+}
+
+TEST(DentCommands, PreflightListsWhatItFound) {
+  const ScratchProject project;
+  project.write_scale_manifest("right");
+  const Ran ran = project.dent({"preflight"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("+ memory: "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("+ disk: "), std::string::npos) << ran.out;
+}
+
 TEST(DentRun, PlanRunsNothing) {
   const ScratchProject project;
   project.write_scale_manifest("crashes");

@@ -60,7 +60,8 @@ ExitCode compare(const CompareArguments& arguments) {
   }
   if (common == 0) {
     throw Error(ErrorCode::invalid,
-                fmt::format("{} and {} have no measured shape in common", before.id, after.id));
+                fmt::format("{} and {} have no measured shape in common", before.id, after.id),
+                "compare sessions of dent run or dent bench; dent log lists them");
   }
   if (changes.size() < common) {
     const std::string reason = "too few samples for an interval on some shapes";

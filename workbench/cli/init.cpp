@@ -5,10 +5,10 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 #include "cli/commands.h"
 #include "error.h"
+#include "ledger/durable_file.h"
 #include "project/templates.h"
 
 namespace dent::cli {
@@ -38,9 +38,7 @@ ExitCode init(const InitArguments& arguments) {
   fs::create_directories(folder, problem);
   std::vector<std::string> names;
   for (const TemplateFile& file : files) {
-    std::ofstream stream(folder / file.name);
-    stream << file.content;
-    if (!stream.flush()) throw Error(ErrorCode::environment, "can't write " + (folder / file.name).string());
+    write_durably(folder / file.name, file.content);
     names.push_back((folder / file.name).string());
   }
   if (arguments.common.json)

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "error.h"
+#include "ledger/project_lock.h"
 #include "project/manifest.h"
 #include "report/session_view.h"
 
@@ -21,14 +22,22 @@ struct LogArguments {
 
 ExitCode log(const LogArguments& arguments) {
   const Project project = read_project(arguments.common.project);
-  const auto sessions = SessionStore(project.directory).list();
+  const SessionStore store(project.directory);
+  const auto sessions = store.list();
+  const bool busy = is_locked(store.folder());
   nlohmann::json list = nlohmann::json::array();
   std::string text;
   const bool colour = colours(1);
   for (std::size_t i = 0; i < sessions.size() && i < arguments.most; ++i) {
     const SessionFolder& folder = sessions[sessions.size() - 1 - i];
     try {
-      const SessionView view = load_session(folder);
+      SessionView view = load_session(folder);
+      if (i == 0 && busy && view.verdict == "INTERRUPTED") {
+        view.verdict = "RUNNING";
+        view.reason = "a dent works on it";
+      } else if (view.records == 0) {
+        view.reason = "it ended before its first record";
+      }
       nlohmann::json entry{{"session", view.id},
                            {"started", view.started},
                            {"command", view.text("command")},

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // dent: takes any kernel through gates. Parse, run what was chosen, report, exit code.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <string>
 
 #include "cli/commands.h"
 #include "error.h"
+#include "project/strict_table.h"
 #include "session/version.h"
 
 namespace {
@@ -15,6 +17,20 @@ int fail(const std::string& text, dent::ExitCode code, bool json, const std::str
   if (json) dent::cli::print_json(command.c_str(), {{"error", text}, {"exit_code", static_cast<int>(code)}});
   std::fputs(("error: " + text + "\n").c_str(), stderr);
   return static_cast<int>(code);
+}
+
+std::string in_words(const CLI::App& app, const CLI::ParseError& problem, const std::string& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* known : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(known->get_name());
+  }
+  if (command.starts_with("-") || std::find(names.begin(), names.end(), command) != names.end()) {
+    return std::string(problem.what()) + "\n  try: dent " + (command.starts_with("-") ? "" : command + " ") +
+           "--help";
+  }
+  const auto near = dent::nearest(command, names);
+  return "no command is called \"" + command + "\"" + (near ? "; did you mean \"" + *near + "\"?" : "") +
+         "\n  try: dent --help";
 }
 
 }  // namespace
@@ -52,8 +68,9 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     return static_cast<int>(chosen.action());
   } catch (const CLI::ParseError& problem) {
-    const int code = app.exit(problem);
-    return code == 0 ? 0 : static_cast<int>(ExitCode::usage);
+    if (problem.get_exit_code() == 0) return app.exit(problem);  // help, version
+    if (argc == 1) return std::fputs(app.help().c_str(), stderr), static_cast<int>(ExitCode::usage);
+    return fail(in_words(app, problem, command), ExitCode::usage, json, command);
   } catch (const Error& problem) {
     return fail(problem.what(), exit_code(problem.code()), json, command);
   } catch (const std::filesystem::filesystem_error& problem) {

@@ -35,6 +35,17 @@ std::string speed_table(const SessionView& view) {
   return text + "\n";
 }
 
+// What was found, and what to do about it where something can be.
+std::string check_list(const SessionView& view) {
+  std::string text;
+  for (const CheckView& check : view.checks) {
+    const char* mark = check.verdict == "pass" ? "+" : check.verdict == "fail" ? "-" : " ";
+    text += fmt::format("{} {}: {}\n", mark, check.name, check.found);
+    if (*mark != '+' && !check.fix.empty()) text += fmt::format("    {}\n", check.fix);
+  }
+  return text.empty() ? text : text + "\n";
+}
+
 // As short as it can be said from the folder that the user is in.
 std::string from_here(const std::filesystem::path& file) {
   std::error_code problem;
@@ -58,7 +69,7 @@ ExitCode finish(const char* command, const SessionEnd& end, const SessionFolder&
     return end.code;
   }
   const SessionView view = load_session(folder);
-  std::string text = speed_table(view);
+  std::string text = std::string_view(command) == "preflight" ? check_list(view) : speed_table(view);
   for (const DiagnosisView& diagnosis : view.diagnoses) text += diagnosis_text(diagnosis) + "\n";
   text += painted(end.verdict, colour_of(end.verdict), colours(1)) + ": " + end.reason + "\n";
   if (!end.next.empty()) text += "next: " + end.next + "\n";
@@ -71,6 +82,7 @@ ExitCode finish(const char* command, const SessionEnd& end, const SessionFolder&
 
 ExitCode run_session(const char* command, const Project& project, RunOptions options, const Common& common) {
   options.command = command;
+  make_plan(project, options.plan);  // mistakes first: they are no session
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
   const SessionFolder folder = store.create();

@@ -48,8 +48,9 @@ GateResult BuildGate::run(const Kernel& kernel, const Progress& progress) {
   if (!built.ok) {
     const bool late = built.how == Ending::Kind::timed_out;
     result = failed(late ? Cause::timeout : Cause::build, built.problem,
-                    late ? "raise limits.build_seconds in dent.toml"
-                         : "the compiler's whole output is in artifacts/build.log");
+                    late                ? "raise limits.build_seconds in dent.toml"
+                    : built.log.empty() ? ""
+                                        : "the compiler's whole output is in artifacts/build.log");
     result.last_words = built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0);
   } else if (!beyond.empty()) {
     result = failed(Cause::build, beyond, "declare it extern __shared__ and ask for it at launch");

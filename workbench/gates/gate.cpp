@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "gates/gate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace dent {
@@ -57,6 +59,10 @@ GateResult failed(const Failure& failure) {
       break;
     default:
       break;
+  }
+  if (failure.role == "baseline" || failure.role == "reference") {  // says nothing about the candidate
+    cause = Cause::environment;
+    next = fmt::format("mend the {}, or what dent.toml says about it; {}", failure.role, next);
   }
   GateResult result = failed(cause, (cause == Cause::cheat ? "CHEAT: " : "") + failure.what, std::move(next));
   if (cause == Cause::cheat) {

@@ -19,15 +19,17 @@ GateResult PreflightGate::run(const Progress& progress) {
   add(gpu_checks(project));
 
   GateResult result;
-  int passes = 0;
+  int passes = 0, notes = 0;
   for (const Check& check : checks) {
     if (check.verdict == GateVerdict::pass) ++passes;
+    if (check.verdict == GateVerdict::skipped && !check.fix.empty()) ++notes;
     if (check.verdict == GateVerdict::fail && result.verdict != GateVerdict::fail) {
       result = failed(Cause::environment, check.name + ": " + check.found, check.fix);
     }
   }
   if (result.verdict == GateVerdict::pass) {
-    result.reason = fmt::format("{} of {} checks passed, none failed", passes, checks.size());
+    result.reason = fmt::format("{} checks passed", passes);
+    if (notes > 0) result.reason += fmt::format(", {} to know about (dent preflight)", notes);
   }
   for (const Check& check : checks) result.records.emplace_back("check", check_record("preflight", check));
   return result;

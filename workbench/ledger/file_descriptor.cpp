@@ -18,8 +18,9 @@ std::string remedy_for(int error, const std::filesystem::path& path) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
-      return fmt::format("free some space on the disk of {} (df -h, quota), then `dent resume`",
-                         path.string());
+      return fmt::format(
+          "free some space on the disk of {} (df -h, quota), then go on (a session: `dent resume`)",
+          path.string());
     case EFBIG:
       return "raise the limit on the size of a file (ulimit -f), then `dent resume`";
     case EROFS:

@@ -54,4 +54,9 @@ ProjectLock::ProjectLock(const std::filesystem::path& folder) {
   }
 }
 
+bool is_locked(const std::filesystem::path& folder) {
+  const FileDescriptor file(::open((folder / "lock").c_str(), O_RDONLY | O_CLOEXEC));
+  return file.get() >= 0 && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 }  // namespace dent

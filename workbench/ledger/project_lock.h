@@ -18,4 +18,7 @@ class ProjectLock {
   FileDescriptor descriptor_;
 };
 
+// Whether some dent holds it at this moment.
+bool is_locked(const std::filesystem::path& folder);
+
 }  // namespace dent

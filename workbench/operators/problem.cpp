@@ -17,7 +17,14 @@ Tensor make_tensor(const TensorRule& rule, const Numbers& numbers, const Shape& 
   Tensor tensor{.name = rule.name, .dtype = rule.dtype, .sizes = {}, .fill = rule.fill};
   double elements = 1;
   for (const std::string& dim : rule.dims) {
-    const double size = evaluate(dim, numbers);
+    const double size = [&] {
+      try {
+        return evaluate(dim, numbers);
+      } catch (const Error& problem) {
+        throw Error(ErrorCode::invalid,
+                    fmt::format("shape \"{}\", tensor {}: {}", shape.name, rule.name, problem.in_one_line()));
+      }
+    }();
     elements *= size;
     if (!(size >= 1) || size != std::floor(size) || !(elements <= kMostElements)) {
       throw Error(

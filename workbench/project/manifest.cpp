@@ -57,9 +57,11 @@ std::optional<std::string> text_of(const std::filesystem::path& file) {
 
 Project build_project(const toml::table& toml, const std::filesystem::path& directory) {
   StrictTable root(toml, "");
-  const double version = root.number("version").value_or(0);
+  const auto version = root.number("version");
   if (version != kManifestVersion) {
-    root.fail("version", fmt::format("is {}; this dent reads version {}", version, kManifestVersion),
+    root.fail("version",
+              fmt::format("is {}; this dent reads version {}",
+                          version ? fmt::format("{}", *version) : "missing", kManifestVersion),
               "put \"version = 1\" on the first line");
   }
   Project project;

@@ -21,6 +21,7 @@ struct Failure {
   Kind kind = Kind::crashed;
   std::string what;        // one line
   std::string last_words;  // the end of what the process printed
+  std::string role{};      // whose process it was: candidate, baseline, reference
 };
 
 inline const char* name(Failure::Kind kind) {

@@ -198,7 +198,7 @@ std::string Worker::read_line(double seconds) {
 
 void Worker::fail(Failure::Kind kind, const std::string& what) {
   process_->kill(Ending::Kind::signalled);
-  throw KernelFailed({kind, setup_.role + " (" + doing_ + "): " + what, process_->last_words()});
+  throw KernelFailed({kind, setup_.role + " (" + doing_ + "): " + what, process_->last_words(), setup_.role});
 }
 
 void Worker::fail_as_it_ended(const std::string& doing) {
