@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: MIT
-# What makes a whole build quick. Headers take longer to compile than most of our files, and templates are compiled again
-# in each of them: so files of one target are compiled together (FLASHMOE_UNITY), and headers that many share only once.
+# What makes a whole build quick. Headers take longer to compile than most of our files, and their templates are compiled
+# again with each of them: so files of one target are compiled together. (Precompiled headers gain nothing beside that: with
+# so few compilations left, what they save is what they cost.)
 
 # A file that has options of its own stays alone.
 set(CMAKE_UNITY_BUILD ${FLASHMOE_UNITY})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
-
-# ccache does not keep what is compiled with precompiled headers, unless it is told to.
-if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
-  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
-endif()
 
 # g++ looks for memory to give back at every few megabytes: with half a gigabyte to fill first, files with many templates
 # take a seventh less time.

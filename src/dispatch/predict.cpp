@@ -114,9 +114,9 @@ device::Manner manner_of(const ForwardPlan& plan, const ForwardProblem& p, const
       // tensor cores.
       const double pipe = spec.arch >= 100 ? 0.3 : spec.arch >= 90 ? 0.63 : 1;
       const double rows_per_warp = plan.tile_q * 32.0 / plan.threads;
-      manner.tensor = pipe * 0.6 * (rows_per_warp < 32 ? 0.67 : 1);
-      manner.exp_exposed = 0.8;
-      manner.start_cycles = 6000;
+      manner.tensor = pipe * 0.72 * (rows_per_warp < 32 ? 0.67 : 1);
+      manner.exp_exposed = 0.7;
+      manner.start_cycles = 2500;
       manner.alone = 0.6;            // four warps
       manner.memory_exposed = 0.75;  // half the threads load, and a CTA's first tile waits for all of it
       break;

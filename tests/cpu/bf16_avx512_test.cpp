@@ -73,7 +73,9 @@ class Avx512Bf16Steps : public testing::TestWithParam<int64_t> {
   static int64_t dim() { return GetParam(); }
 
   cpu::PanelStep step() {
-    return {.q = packed_q_.data,
+    return {.task = nullptr,
+            .key = 0,
+            .q = packed_q_.data,
             .k = packed_k_.data,
             .v = packed_v_.data,
             .v_finite = true,

@@ -59,6 +59,7 @@ dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how, const L
 
 std::string trouble_on_model(const Shape& shape, const dispatch::ForwardChoice& choice, int seeds,
                              bool claim_aligned) {
+  const reference::ForwardResult expected = Problem(shape).oracle();
   for (int seed = 0; seed < seeds; ++seed) {
     for (model::CopyTime copies : {model::CopyTime::late, model::CopyTime::early}) {
       Problem problem(shape);
@@ -73,7 +74,7 @@ std::string trouble_on_model(const Shape& shape, const dispatch::ForwardChoice& 
                                        .tma = copies,
                                        .wgmma = others};
         run_on_model(problem, {.choice = choice, .settings = settings, .claim_aligned = claim_aligned});
-        wrong = problem.disagreement();
+        wrong = problem.disagreement(expected);
       } catch (const std::exception& failure) {
         wrong = failure.what();
       }

@@ -12,6 +12,7 @@
 #include "primitives/chunk.h"
 #include "primitives/convert.h"
 #include "primitives/cp_async.h"
+#include "primitives/dependent_launch.h"
 #include "primitives/index.h"
 #include "primitives/ldmatrix.h"
 #include "primitives/math.h"
@@ -260,6 +261,23 @@ void leaving_kernel() {
 
 TEST(Machine, LanesThatLeaveBeforeAMeetingAreReported) {
   for (uint64_t seed : {0, 1, 2, 3}) EXPECT_NE(said(&leaving_kernel, shape(32), {.seed = seed}), "") << seed;
+}
+
+template <bool kWaits>
+void overlapping_kernel(float* out) {
+  if (kWaits) gpu::wait_for_previous_kernel();
+  gpu::store_global(out + gpu::lane_index(), 1.0F);
+  gpu::let_next_kernel_start();
+}
+
+TEST(Machine, AProgrammaticLaunchWaitsBeforeItTouchesGlobalMemory) {
+  float out[32];
+  gpu::LaunchShape programmatic = shape(32);
+  programmatic.programmatic = true;
+  EXPECT_EQ(said(&overlapping_kernel<true>, programmatic, {}, out), "");
+  EXPECT_EQ(said(&overlapping_kernel<false>, shape(32), {}, out), "");
+  EXPECT_TRUE(contains(said(&overlapping_kernel<false>, programmatic, {}, out),
+                       "the kernel before this one may still run"));
 }
 
 TEST(Machine, AFailureDoesNotSpoilTheNextRun) {

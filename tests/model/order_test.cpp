@@ -10,6 +10,7 @@
 #include "primitives/cp_async.h"
 #include "primitives/index.h"
 #include "primitives/ldmatrix.h"
+#include "primitives/mbarrier.h"
 #include "primitives/memory.h"
 #include "primitives/shared.h"
 
@@ -110,6 +111,31 @@ TEST_F(OrderTest, StoresPastSharedMemoryAreFoundAtOnce) {
   EXPECT_TRUE(contains(said(&overflow, kShape, kKind), "outside of the block's 256 bytes"));
 }
 
+struct OneBarrier {
+  alignas(16) uint64_t barrier;
+};
+
+// The first lanes of two warps go from phase to phase together.
+template <bool kWait>
+void phases() {
+  const uint32_t barrier = gpu::shared_address(&gpu::shared<OneBarrier>().barrier);
+  if (gpu::thread_index() == 0) gpu::mbarrier_init(barrier, 2);
+  gpu::sync_block();
+  if (gpu::lane_index() != 0) return;
+  for (uint32_t phase = 0; phase < 3; ++phase) {
+    gpu::mbarrier_arrive(barrier);
+    if (kWait) gpu::mbarrier_wait(barrier, phase & 1);
+  }
+}
+
+TEST(Order, AnArrivalThatMayCountForThePhaseBeforeIsReported) {
+  const gpu::LaunchShape two_warps{.kernel = "test", .threads = 64, .smem_bytes = sizeof(OneBarrier)};
+  for (uint64_t seed : {0, 1, 2}) {
+    EXPECT_EQ(said(&phases<true>, two_warps, {.seed = seed}), "");
+    EXPECT_TRUE(contains(said(&phases<false>, two_warps, {.seed = seed}), "may count for it a second time"));
+  }
+}
+
 // --- our kernels
 
 TEST(KernelOrder, EveryKernelIsOrderedByItsOwnBarriers) {
@@ -126,17 +152,21 @@ TEST(KernelOrder, EveryKernelIsOrderedByItsOwnBarriers) {
                             .dtype = DType::fp16,
                             .mask = Mask::causal,
                             .layout = layout};
+          const reference::ForwardResult expected = Problem(shape).oracle();
           for (ForwardKernel kernel :
                {ForwardKernel::naive, ForwardKernel::ampere_forward, ForwardKernel::small_forward}) {
             if (kernel == ForwardKernel::small_forward &&
                 (head_dim > 128 || keys > 256 || layout == Layout::padded))
               continue;
-            if (kernel == ForwardKernel::naive && head_dim % 96 == 0) continue;
+            // One source for all head_dims and layouts, and slow: the least and the most slices of a head.
+            if (kernel == ForwardKernel::naive &&
+                ((head_dim != 40 && head_dim != 256) || layout == Layout::padded))
+              continue;
             Problem problem(shape);
             try {
               run_on_model(problem, {.choice = {.kernel = kernel},
                                      .settings = {.seed = static_cast<uint64_t>(seed), .copies = copies}});
-              EXPECT_AGREES_WITH_ORACLE(problem, shape);
+              EXPECT_EQ(problem.disagreement(expected), "") << name_of(kernel) << " " << describe(shape);
             } catch (const model::Failure& failure) {
               ADD_FAILURE() << name_of(kernel) << " " << describe(shape) << ": " << failure.what();
             }

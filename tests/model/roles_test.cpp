@@ -46,6 +46,7 @@ enum class Mistake {
   store_not_waited_for,
   store_not_committed,
   ends_with_products,
+  init_not_fenced,
 };
 
 constexpr int kMath = 2;  // warpgroups
@@ -151,7 +152,7 @@ void roles(Params params) {
                                   : kMistake == Mistake::free_count_low ? -1
                                                                         : 0));
     }
-    gpu::fence_mbarrier_init();
+    if (kMistake != Mistake::init_not_fenced) gpu::fence_mbarrier_init();
   }
   gpu::sync_block();
   const int warpgroup = gpu::warp_index() / 4;
@@ -262,6 +263,10 @@ TEST(Roles, StagesAreHandedOverByPhases) {
   expect_trouble<Mistake::free_count_low>("");
   expect_trouble<Mistake::free_count_high>("deadlock");
   expect_trouble<Mistake::too_few_bytes>("");
+}
+
+TEST(Roles, TheCopyEngineHasToKnowOfABarrier) {
+  expect_trouble<Mistake::init_not_fenced>("may not be known to the copy engine");
 }
 
 TEST(Roles, NamedBarriersCountWholeWarpsThatAgree) {

@@ -76,6 +76,10 @@ class Problem {
   // else the count, the first bad element and both values.
   std::string disagreement() const;
 
+  // The same, with what the oracle said of another problem of this shape.
+  reference::ForwardResult oracle() const;
+  std::string disagreement(const reference::ForwardResult& expected) const;
+
   // Raw bytes of out and lse, for bitwise comparisons.
   std::vector<std::byte> output_bytes() const;
 

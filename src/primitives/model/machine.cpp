@@ -239,6 +239,7 @@ void Run::prepare(Block& block) {
     thread.index = static_cast<int>(i);
     thread.lane = static_cast<int>(i % 32);
     thread.exited = false;
+    thread.may_touch_global = !shape_.programmatic;
     thread.waits_for = nullptr;
     thread.last = Where::current();
     thread.events = 0;

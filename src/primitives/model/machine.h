@@ -48,6 +48,7 @@ struct alignas(64) Thread {
   int index = 0;
   int lane = 0;
   bool exited = false;
+  bool may_touch_global = true;  // false before its wait for the kernel that a programmatic launch overlaps
   const char* waits_for = nullptr;  // null while it can run
   int waits_parity = -1;
   int64_t waits_on = -1;     // which barrier, by number or shared offset
@@ -125,7 +126,8 @@ struct Mbarrier {
   int16_t number = 0;              // among the components of clocks
   Clock arriving{};                // of all arrivals so far
   Clock completed{};               // of those that ended a phase
-  std::vector<Wait> last_waits{};  // by warp
+  std::vector<Wait> last_waits{};         // by warp
+  std::vector<uint64_t> last_arrivals{};  // by thread: the phase after the one it arrived in; 0: it has not
 };
 
 struct Block {
@@ -208,7 +210,7 @@ void meet(const char* name, void (*perform)(void* const* arguments), void* argum
 // Ends the run: launch() throws Failure with this text. Called by the current thread.
 [[noreturn]] void report(const std::string& what, const Where& where);
 
-// Checks that [data, data + bytes) lies in allowed memory.
+// Checks that [data, data + bytes) lies in allowed memory, and that the current thread may touch it by now.
 void check_global(const void* data, std::size_t bytes, bool write, const Where& where);
 
 // The place in the block's shared memory that a 32-bit address names; it must hold `bytes` and be aligned to

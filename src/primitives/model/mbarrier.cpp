@@ -42,6 +42,7 @@ std::string settle(Mbarrier& barrier) {
 void arrive(uint32_t address, uint32_t bytes, const char* what, const Where& where) {
   Mbarrier& barrier = own(address, what, where);
   if (barrier.pending == 0) report(std::string(what) + ": more arrivals than the phase takes", where);
+  order_arrives(barrier, where);
   order_release(barrier.arriving);
   barrier.bytes += bytes;
   --barrier.pending;

@@ -35,6 +35,12 @@ void allow_memory(const char* name, const void* data, std::size_t bytes, bool wr
 void forget_memory() { regions().clear(); }
 
 void check_global(const void* data, std::size_t bytes, bool write, const Where& where) {
+  if (!current->may_touch_global) {
+    report(
+        "touches global memory while the kernel before this one may still run: a programmatic launch needs "
+        "wait_for_previous_kernel first",
+        where);
+  }
   if (regions().empty()) return;
   const auto address = reinterpret_cast<std::uintptr_t>(data);
   const Region* nearest = nullptr;

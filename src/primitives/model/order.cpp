@@ -244,6 +244,18 @@ void order_mbarrier_made(Mbarrier& barrier) {
   barrier.number = static_cast<int16_t>(seen.front().size());
   for (Clock& clock : seen) clock.push_back(0);
   barrier.last_waits.assign(warps, {});
+  barrier.last_arrivals.assign(current->block->threads.size(), 0);
+}
+
+void order_arrives(Mbarrier& barrier, const Where& where) {
+  uint64_t& last = barrier.last_arrivals[static_cast<std::size_t>(current->index)];
+  const Clock& known = seen[number_of(*current->warp)];
+  if (known[static_cast<std::size_t>(barrier.number)] < last) {
+    report("race: this thread has arrived at the mbarrier before, in phase " + std::to_string(last - 1) +
+               ", and nothing tells it that that phase is over: the arrival may count for it a second time",
+           where);
+  }
+  last = barrier.phase + 1;
 }
 
 void order_store_issued(const Place& to, std::size_t bytes, const Mbarrier& barrier, const Where& where) {

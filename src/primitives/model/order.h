@@ -46,6 +46,10 @@ void order_mbarrier_made(Mbarrier& barrier);
 void order_store_issued(const Place& to, std::size_t bytes, const Mbarrier& barrier, const Where& where);
 void order_mbarrier_waited(Mbarrier& barrier, const Where& where);
 
+// The current thread arrives. Where it has arrived before it must know that that phase is over, or this
+// arrival may count for it.
+void order_arrives(Mbarrier& barrier, const Where& where);
+
 // A phase of the barrier ends. "" or what is wrong: a wait for the phase before it that may come only now
 // would take the new phase for the old one, whose parity is the other, and wait for good.
 std::string order_phase_ends(const Mbarrier& barrier);
@@ -74,6 +78,7 @@ inline void order_join(Clock&, const Clock&) {}
 inline void order_mbarrier_made(Mbarrier&) {}
 inline void order_store_issued(const Place&, std::size_t, const Mbarrier&, const Where&) {}
 inline void order_mbarrier_waited(Mbarrier&, const Where&) {}
+inline void order_arrives(Mbarrier&, const Where&) {}
 inline std::string order_phase_ends(const Mbarrier&) { return ""; }
 inline void order_read_behind_back(Reader, const std::byte*, std::size_t, uint64_t, const Where&) {}
 inline void order_waited_for(Reader, uint64_t) {}

@@ -93,6 +93,11 @@ void load(const TensorMap& map, const Coordinates& first, int rank, uint32_t to,
           const char* what, const Where& where) {
   const Box box = box_of(map, first, rank, to, false, what, where);
   Mbarrier& told = mbarrier_at(*current->block, barrier, what, where);
+  if (told.fenced_by == nullptr) {
+    report(std::string(what) + ": the mbarrier's init at " + describe(told.where) +
+               " may not be known to the copy engine: it takes fence_mbarrier_init",
+           where);
+  }
   const bool late = settings().tma == CopyTime::late;
   each_piece(box, [&](std::byte* shared, const std::byte*, std::size_t) {
     order_store_issued({box.block, 0, shared}, kPiece, told, where);

@@ -5,6 +5,7 @@
 
 #include "numeric/half.h"
 #include "primitives/platform.h"
+#include "primitives/ptx/only_on_gpu.h"
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 

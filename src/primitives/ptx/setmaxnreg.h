@@ -2,6 +2,7 @@
 #pragma once
 
 #include "primitives/platform.h"
+#include "primitives/ptx/only_on_gpu.h"
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 

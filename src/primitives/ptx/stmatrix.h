@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "primitives/platform.h"
+#include "primitives/ptx/only_on_gpu.h"
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "primitives/ptx/only_on_gpu.h"
 #include "primitives/tensor_map.h"
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {

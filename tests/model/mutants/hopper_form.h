@@ -11,11 +11,14 @@
 
 namespace flashmoe::test {
 
-// The first row of the table with this head_dim and number of blocks per SM.
-constexpr int hopper_tuning(int head_dim, int blocks_per_sm) {
+// The first row of the table with this head_dim and number of blocks per SM, for whole tiles or shares of
+// them.
+constexpr int hopper_tuning(int head_dim, int blocks_per_sm, bool splits) {
   const auto& table = kernels::hopper_forward::kTunings;
   int index = 0;
-  while (table[index].head_dim != head_dim || table[index].blocks_per_sm != blocks_per_sm) ++index;
+  while (table[index].head_dim != head_dim || table[index].blocks_per_sm != blocks_per_sm ||
+         table[index].splits != splits)
+    ++index;
   return index;
 }
 
@@ -25,8 +28,10 @@ inline kernels::hopper_forward::Params hopper_params(const kernels::ForwardParam
                                                      unsigned blocks) {
   kernels::hopper_forward::Params params;
   params.problem = problem;
-  params.tiles = static_cast<unsigned>(problem.order.q_tiles * problem.order.heads * problem.order.batch);
-  params.blocks = blocks;
+  const auto splits = static_cast<unsigned>(problem.num_splits);
+  params.tiles =
+      static_cast<unsigned>(problem.order.q_tiles * problem.order.heads * problem.order.batch) * splits;
+  params.blocks = blocks * splits;
   params.pack_shift = std::countr_zero(static_cast<unsigned>(problem.pack));
   kernels::hopper_forward::set_maps(params, kernels::hopper_forward::kTunings[tuning]);
   return params;

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: MIT
 // Included once per mutant, behind its kernel, with `hopper_forward` defined as the mutant's own name and
-// FLASHMOE_HEAD_DIM and FLASHMOE_BLOCKS_PER_SM as those of the form to compile. Its causal kernel takes
-// problems without a mask too.
+// FLASHMOE_HEAD_DIM, FLASHMOE_BLOCKS_PER_SM and FLASHMOE_SPLITS as those of the form to compile. Its causal
+// kernel takes problems without a mask too.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
 inline void run(const kernels::ForwardParams& problem, bool, int, unsigned blocks) {
-  constexpr int kTuning = hopper_tuning(FLASHMOE_HEAD_DIM, FLASHMOE_BLOCKS_PER_SM);
+  constexpr int kTuning = hopper_tuning(FLASHMOE_HEAD_DIM, FLASHMOE_BLOCKS_PER_SM, FLASHMOE_SPLITS);
   using S = kernels::hopper_forward::Spec<fp16, kTuning, true>;
   const auto real = hopper_params(problem, kTuning, blocks);
   const kernels::hopper_forward::Params params{real.q,       real.out,   real.k,      real.v,
                                                real.problem, real.tiles, real.blocks, real.pack_shift};
   gpu::launch(&kernels::hopper_forward::hopper_forward<S>,
               {.kernel = "mutant",
-               .blocks = blocks,
+               .blocks = params.blocks,
                .threads = S::threads,
                .smem_bytes = sizeof(kernels::hopper_forward::Smem<S>),
                .blocks_per_sm = S::tuning.blocks_per_sm},
               params);
 }
 
-inline const Registration registration(FLASHMOE_BLOCKS_PER_SM == 2 ? "hopper_forward in pairs at 64"
-                                       : FLASHMOE_HEAD_DIM == 64   ? "hopper_forward at 64"
-                                                                   : "hopper_forward at 128",
+inline const Registration registration(FLASHMOE_SPLITS               ? "hopper_forward with shares at 64"
+                                       : FLASHMOE_BLOCKS_PER_SM == 2 ? "hopper_forward in pairs at 64"
+                                       : FLASHMOE_HEAD_DIM == 64     ? "hopper_forward at 64"
+                                                                     : "hopper_forward at 128",
                                        FLASHMOE_MISTAKE, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

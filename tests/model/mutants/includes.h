@@ -9,7 +9,10 @@
 #include <iterator>
 #include <type_traits>
 
+#include "kernels/ampere_forward/launch.h"
+#include "kernels/eight_rows.h"
 #include "kernels/forward_params.h"
+#include "model/mutants/decode_form.h"
 #include "model/mutants/hopper_form.h"
 #include "model/mutants/registry.h"
 #include "numeric/half.h"
@@ -28,6 +31,7 @@
 #include "primitives/mbarrier.h"
 #include "primitives/memory.h"
 #include "primitives/mma.h"
+#include "primitives/movmatrix.h"
 #include "primitives/named_barrier.h"
 #include "primitives/opaque.h"
 #include "primitives/proxy_fence.h"
@@ -37,3 +41,9 @@
 #include "primitives/stmatrix.h"
 #include "primitives/tma.h"
 #include "primitives/wgmma.h"
+
+// A statement of a kernel that a test may take out while it runs.
+#define FLASHMOE_MAY_BE_TAKEN_OUT(...)                                                  \
+  do {                                                                                  \
+    if (!::flashmoe::test::is_taken_out(__FILE__, __LINE__, #__VA_ARGS__)) __VA_ARGS__; \
+  } while (false)

@@ -3,12 +3,17 @@
 // and exact copies of the kernels must pass all of them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <compare>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <set>
 
 #include "dispatch/run.h"
 #include "kernels/combine_splits/launch.h"
 #include "kernels/on_model.h"
+#include "model/mutants/decode_form.h"
 #include "model/mutants/hopper_form.h"
 #include "model/mutants/registry.h"
 
@@ -25,9 +30,35 @@ Registration::Registration(const char* kernel, const char* mistake, decltype(Mut
 
 namespace {
 
+// A statement of a kernel that can be taken out.
+struct Line {
+  std::string file;
+  int number = 0;
+  std::string text;
+
+  auto operator<=>(const Line&) const = default;
+};
+std::set<Line> reached;
+const Line* taken_out = nullptr;
+
+}  // namespace
+
+bool is_taken_out(const char* file, int line, const char* text) {
+  const char* slash = std::strrchr(file, '/');
+  const char* name = slash == nullptr ? file : slash + 1;
+  if (taken_out == nullptr) {
+    reached.insert({name, line, text});
+    return false;
+  }
+  return taken_out->number == line && taken_out->file == name;
+}
+
+namespace {
+
 struct MutantCase {
   Shape shape;
   int num_splits = 1;
+  int tuning = -1;  // of decode_forward
 };
 
 // Short on purpose, but: more tiles than stages, tails, a row block that sees nothing, groups, splits, odd
@@ -46,8 +77,8 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
                  .spread = 2};
   };
   if (kernel == "small_forward") {
-    return {{shape(2, 1, 9, 100, 64, Mask::causal)},
-            {shape(1, 1, 20, 128, 64, Mask::none)},
+    return {{shape(2, 1, 9, 60, 64, Mask::causal)},
+            {shape(1, 1, 20, 128, 128, Mask::none)},
             {shape(1, 1, 40, 17, 64, Mask::causal)},
             {shape(1, 1, 5, 70, 104, Mask::causal)}};
   }
@@ -56,9 +87,26 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
   }
   if (kernel.starts_with("hopper_forward")) {
     const int64_t dim = kernel.ends_with("64") ? 64 : 128;
+    if (kernel.find("shares") != std::string::npos) {
+      return {{shape(2, 1, 200, 600, dim, Mask::causal), 3},
+              {shape(1, 1, 300, 90, dim, Mask::causal), 2},
+              {shape(1, 1, 128, 448, dim, Mask::causal), 2},
+              {shape(2, 2, 70, 1300, dim, Mask::none), 2},
+              {shape(8, 1, 12, 394, dim, Mask::causal), 2}};
+    }
     return {{shape(6, 6, 100, 100, dim, Mask::none)},
             {shape(2, 1, 330, 394, dim, Mask::causal)},
-            {shape(2, 2, 300, 500, dim, Mask::none)}};
+            {shape(2, 2, 300, 500, dim, Mask::none)},
+            {shape(16, 2, 12, 394, dim, Mask::causal)}};
+  }
+  if (kernel == "decode_forward") {
+    return {{shape(4, 1, 2, 700, 64, Mask::causal), 1, kDecodeInPairs},
+            {shape(3, 1, 1, 331, 40, Mask::none), 1, kDecodeInPairs},
+            {shape(2, 2, 3, 2, 64, Mask::causal), 1, kDecodeInPairs},
+            {shape(8, 1, 1, 1500, 64, Mask::none), 3, kDecodeAlone}};
+  }
+  if (kernel == "combine_splits") {
+    return {{shape(2, 1, 20, 500, 128, Mask::none), 3}, {shape(1, 1, 301, 40, 100, Mask::causal), 2}};
   }
   return {
       {shape(4, 2, 40, 300, 64, Mask::causal)},   {shape(1, 1, 150, 150, 128, Mask::causal)},
@@ -70,17 +118,26 @@ OnModel how_to_run(const Mutant& mutant, const MutantCase& c, const model::Setti
   using dispatch::ForwardKernel;
   OnModel how{.choice = {.kernel = ForwardKernel::small_forward, .num_splits = c.num_splits},
               .settings = settings};
-  for (ForwardKernel kernel :
-       {ForwardKernel::naive, ForwardKernel::ampere_forward, ForwardKernel::hopper_forward}) {
+  for (ForwardKernel kernel : {ForwardKernel::naive, ForwardKernel::ampere_forward,
+                               ForwardKernel::hopper_forward, ForwardKernel::decode_forward}) {
     if (mutant.kernel.starts_with(name_of(kernel))) how.choice.kernel = kernel;
   }
+  if (mutant.kernel == "combine_splits") how.choice.kernel = ForwardKernel::ampere_forward;
+  if (c.tuning >= 0) how.choice.tuning = c.tuning;
   if (how.choice.kernel == ForwardKernel::hopper_forward) {
-    how.choice.num_splits.reset();
     const int blocks_per_sm = mutant.kernel.find("in pairs") == std::string::npos ? 1 : 2;
-    how.choice.tuning = hopper_tuning(static_cast<int>(c.shape.head_dim), blocks_per_sm);
+    how.choice.tuning = hopper_tuning(static_cast<int>(c.shape.head_dim), blocks_per_sm, c.num_splits > 1);
     how.sms = 1;  // one block has all tiles, more than it has slots for
   }
   return how;
+}
+
+// What the oracle says of a shape: every mutant of a kernel has the same ones.
+const reference::ForwardResult& expected_of(const Shape& shape) {
+  static std::map<std::string, reference::ForwardResult> known;
+  const auto [place, is_new] = known.try_emplace(describe(shape));
+  if (is_new) place->second = Problem(shape).oracle();
+  return place->second;
 }
 
 // What is wrong with one run, or "".
@@ -89,11 +146,12 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
   const auto run = [&](const dispatch::ForwardPlan& plan, Workspace workspace) {
     const auto params = dispatch::params_for(plan, problem.problem, problem.args, workspace);
     mutant.run(params, plan.aligned, plan.tuning, plan.blocks);
-    if (plan.num_splits > 1) kernels::combine_splits::launch(c.shape.dtype, params, plan.head_dim, nullptr);
+    if (plan.num_splits > 1 && mutant.kernel != "combine_splits")
+      kernels::combine_splits::launch(c.shape.dtype, params, plan.head_dim, nullptr);
   };
   try {
     run_on_model(problem, how_to_run(mutant, c, settings), run);
-    return problem.disagreement();
+    return problem.disagreement(expected_of(c.shape));
   } catch (const model::Failure& failure) {
     return failure.what();
   }
@@ -132,9 +190,108 @@ std::string test_name(const testing::TestParamInfo<std::size_t>& info) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Model, Mutants, testing::Range(std::size_t{0}, mutants().size()), test_name);
+std::vector<std::size_t> those(bool each_line) {
+  std::vector<std::size_t> indices;
+  for (std::size_t i = 0; i < mutants().size(); ++i) {
+    if ((mutants()[i].mistake == "each line") == each_line) indices.push_back(i);
+  }
+  return indices;
+}
 
-TEST(MutantsCount, IsAtLeastAHundred) { EXPECT_GE(mutants().size(), 110U); }  // with six exact copies
+INSTANTIATE_TEST_SUITE_P(Model, Mutants, testing::ValuesIn(those(false)), test_name);
+
+TEST(MutantsCount, IsAtLeastAHundred) { EXPECT_GE(mutants().size(), 120U); }  // with exact copies
+
+// Statements that can be taken out, and why. `which` counts those of one text in a file, from 0.
+struct Harmless {
+  const char* kernel;  // with which its name begins
+  const char* file;
+  const char* text;
+  int which;
+  const char* why;
+};
+
+constexpr Harmless kHarmless[] = {
+    {"small_forward", "kernel.cuh", "gpu::sync_warp()", 2,
+     "the partial output takes the place of K, which no lane reads behind the meeting for V"},
+    {"decode_forward", "kernel.cuh", "gpu::sync_warp()", 3,
+     "brings the lanes together again before they arrive at the cluster's barrier, as hardware wants it; "
+     "each "
+     "arrives for itself on the model"},
+    {"decode_forward", "maths.cuh", "gpu::sync_warp()", 0,
+     "the partial output takes the place of the ring's first slot, which the last step's own meeting has "
+     "come after"},
+    {"hopper_forward", "kernel.cuh", "gpu::setmaxnreg_inc", 0,
+     "fewer registers make a kernel slow, not wrong"},
+    {"hopper_forward", "rows.cuh", "gpu::sync_warp()", 0,
+     "behind ldmatrix, which has read for all lanes when it returns to one"},
+    {"hopper_forward", "rows.cuh", "gpu::sync_warp()", 1,
+     "orders lanes of one warp that wait for the same phase; the model takes a warp's waits for one"},
+    {"hopper_forward", "many_tiles.cuh", "rows_.release_values()", 2,
+     "the last release: nobody loads any more"},
+    {"hopper_forward", "many_tiles.cuh", "rows_.wait_for_turn()", 1,
+     "turns are for speed: no data hangs on them"},
+    {"hopper_forward", "rows.cuh", "gpu::named_barrier_sync(number(Barrier::turn", 0,
+     "turns are for speed: no data hangs on them"},
+    {"hopper_forward at 128", "many_tiles.cuh", "rows_.release_queries()", 0, "Q is in registers"},
+    {"hopper_forward in pairs", "load.cuh", "gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free", 0,
+     "one tile: the slot is free"},
+    {"hopper_forward in pairs", "rows.cuh", "gpu::tma_store_wait_read", 0,
+     "one tile: nothing was stored before"},
+    {"hopper_forward in pairs", "rows.cuh", "sync_warpgroup()", 0, "one tile: nothing was stored before"},
+    {"hopper_forward in pairs", "rows.cuh", "wait_full(full, ring)", 0,
+     "one tile: what is passed over are first stages, at whose barriers nobody has arrived before"},
+    {"hopper_forward with shares", "rows.cuh", "wait_full(full, ring)", 0,
+     "one tile: what is passed over are first stages, at whose barriers nobody has arrived before"},
+    {"hopper_forward with shares", "many_tiles.cuh", "rows_.release_values()", 1,
+     "the last release: nobody loads any more"},
+    {"hopper_forward with shares", "many_tiles.cuh", "rows_.wait_for_turn()", 0,
+     "turns are for speed: no data hangs on them"},
+    {"hopper_forward with shares", "load.cuh", "gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free",
+     0, "one tile: the slot is free"},
+    {"hopper_forward with shares", "many_tiles.cuh", "rows_.wait_for_stores()", 0,
+     "partial outputs leave from registers"},
+    {"hopper_forward with shares", "many_tiles.cuh", "rows_.release_queries()", 0, "Q is in registers"},
+    {"hopper_forward with shares", "rows.cuh", "gpu::mbarrier_arrive(gpu::shared_address(&smem.q_free", 0,
+     "one tile: nobody loads another Q"},
+};
+
+// Why nothing notices that a statement is missing, or "" if something should.
+std::string why_harmless(const std::string& kernel, const std::set<Line>& lines, const Line& line) {
+  for (const Harmless& h : kHarmless) {
+    if (!kernel.starts_with(h.kernel) || line.file != h.file || !line.text.starts_with(h.text)) continue;
+    const auto before = std::count_if(lines.begin(), lines.end(), [&](const Line& other) {
+      return other.file == line.file && other.text == line.text && other.number < line.number;
+    });
+    if (before == h.which) return h.why;
+  }
+  return "";
+}
+
+class Synchronisation : public testing::TestWithParam<std::size_t> {};
+
+// Every statement of the kernel that orders what its threads do, and that its cases come to, is needed.
+TEST_P(Synchronisation, IsNeededLineByLine) {
+  const Mutant& mutant = mutants()[GetParam()];
+  reached.clear();
+  ASSERT_EQ(caught(mutant), "") << "a false alarm about an exact copy of " << mutant.kernel;
+  const std::set<Line> lines = reached;
+  EXPECT_GE(lines.size(), 4U);
+  for (const Line& line : lines) {
+    const std::string where = line.file + ":" + std::to_string(line.number) + " " + line.text;
+    if (const std::string why = why_harmless(mutant.kernel, lines, line); !why.empty()) {
+      std::cout << where << ": harmless, " << why << "\n";
+      continue;
+    }
+    taken_out = &line;
+    const std::string what = caught(mutant);
+    taken_out = nullptr;
+    EXPECT_NE(what, "") << mutant.kernel << " without " << where << " passes everything";
+    std::cout << where << ": " << what.substr(0, what.find('\n')) << "\n";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Model, Synchronisation, testing::ValuesIn(those(true)), test_name);
 
 }  // namespace
 }  // namespace flashmoe::test

@@ -10,8 +10,9 @@
 namespace flashmoe::test {
 
 struct Mutant {
-  std::string kernel;   // which it is a copy of
-  std::string mistake;  // "none" for an exact copy
+  std::string kernel;  // which it is a copy of
+  std::string
+      mistake;  // "none" for an exact copy; "each line" for one whose synchronisation can be taken out
   // Runs it on the model; `tuning` is the plan's.
   void (*run)(const kernels::ForwardParams& params, bool aligned, int tuning, unsigned blocks);
 };
@@ -21,5 +22,8 @@ std::vector<Mutant>& mutants();
 struct Registration {
   Registration(const char* kernel, const char* mistake, decltype(Mutant::run) run);
 };
+
+// Whether this statement of a kernel is to do nothing, this time.
+bool is_taken_out(const char* file, int line, const char* text);
 
 }  // namespace flashmoe::test

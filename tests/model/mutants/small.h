@@ -13,13 +13,14 @@ void start(const kernels::ForwardParams& params) {
                .blocks = static_cast<unsigned>((rows + kernels::small::kRows - 1) / kernels::small::kRows),
                .blocks_y = static_cast<unsigned>(params.order.batch * params.order.heads),
                .threads = S::tuning.threads(),
-               .smem_bytes = S::tuning.smem_bytes()},
-              kernels::small::AnyParams(params, false));
+               .smem_bytes = S::tuning.smem_bytes(),
+               .programmatic = true},
+              kernels::small::AnyParams(params, true));
 }
 
 inline void run(const kernels::ForwardParams& params, bool, int, unsigned) {
-  // The general forms for up to 128 keys.
-  params.head_dim <= 64 ? start<kernels::small::find_tuning(64, 128, 1 << 20)>(params)
+  // The general forms: for up to 64 keys, where partial outputs take the place of V too, and up to 128.
+  params.head_dim <= 64 ? start<kernels::small::find_tuning(64, 64, 1 << 20)>(params)
                         : start<kernels::small::find_tuning(128, 128, 1 << 20)>(params);
 }
 
