@@ -10,8 +10,8 @@
 
 namespace flashmoe::device {
 
-// Where a figure comes from: the vendor's word, somebody else's, a measurement of ours, or a rule that carries
-// a measurement over from another GPU.
+// Where a figure comes from: the vendor's word, somebody else's, a measurement of ours, or a rule that
+// carries a measurement over from another GPU.
 enum class Origin : unsigned char { unknown, datasheet, third_party, measured, estimated };
 
 const char* name_of(Origin origin);

@@ -123,9 +123,9 @@ struct Mbarrier {
     uint32_t clock = 0;
     Where where{};
   };
-  int16_t number = 0;              // among the components of clocks
-  Clock arriving{};                // of all arrivals so far
-  Clock completed{};               // of those that ended a phase
+  int16_t number = 0;                     // among the components of clocks
+  Clock arriving{};                       // of all arrivals so far
+  Clock completed{};                      // of those that ended a phase
   std::vector<Wait> last_waits{};         // by warp
   std::vector<uint64_t> last_arrivals{};  // by thread: the phase after the one it arrived in; 0: it has not
 };
