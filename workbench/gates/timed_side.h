@@ -24,7 +24,8 @@ class TimedSide {
   Timing run(int calls);
   int most_calls() const { return static_cast<int>(most_calls_ / 2); }
 
-  // From all stretches so far, and more like them while that leaves it unclear.
+  // From all stretches so far, and more like them while that leaves it unclear; an accusation, from the
+  // longest too.
   ClockAudit audit();
 
   // Outputs of calls that were timed, chosen by lot after they had run.
@@ -40,6 +41,7 @@ class TimedSide {
   protocol::Timed stretch(std::size_t calls, double& wall_ns);
   void lead_in(std::size_t calls);
   bool next_is_long();
+  ClockAudit audit_stretches(int calls, const ClockRules& rules);
 
   Worker& worker_;
   Worker* other_ = nullptr;
