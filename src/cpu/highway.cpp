@@ -43,12 +43,13 @@ const Kernel& rows(DType) { return portable_kernel(); }
 template <class T>
 struct Kernels {
   static const Kernel& tiled() {
-    static const Kernel kernel{.name = "tiled fp32",
-                               .reason = "K and V are packed as fp32, one block of keys at a time",
-                               .attend = attend_tiled<TileFp32<T> >,
-                               .scratch_bytes = tiled_scratch_bytes<TileFp32<T> >,
-                               .panel_rows = TileFp32<T>::panel_rows(),
-                               .packing_rows = 12};
+    static const Kernel kernel{
+        .name = "tiled fp32",
+        .reason = "K and V as fp32, packed one block of keys at a time where enough rows meet them",
+        .attend = attend_tiled<TileFp32<T> >,
+        .scratch_bytes = tiled_scratch_bytes<TileFp32<T> >,
+        .panel_rows = TileFp32<T>::panel_rows(),
+        .packing_rows = 12};
     return kernel;
   }
   static const Kernel& rows() {

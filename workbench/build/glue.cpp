@@ -95,7 +95,9 @@ std::string as_code(const std::string& expression) {
     }(at);
     if (word.empty()) {
       if (expression[at] == '%') {
-        throw Error(ErrorCode::invalid, "launch \"" + expression + "\": a grid has no use for %");
+        throw Error(ErrorCode::invalid,
+                    "[kernel.launch]: \"" + expression + "\" has a %, which a grid has no use for",
+                    "write it with + - * / ceil min max, e.g. \"ceil(n/256)\"");
       }
       code += expression[at++];
       continue;

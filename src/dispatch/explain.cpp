@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// A plan in words.
+#include <string>
+
+#include "dispatch/plan.h"
+
+namespace flashmoe::dispatch {
+namespace {
+
+const char* in_words(ProgrammaticLaunch launch) {
+  switch (launch) {
+    case ProgrammaticLaunch::off:
+      return "";
+    case ProgrammaticLaunch::on:
+      return "programmatic launch: starts while the kernel before it on the stream ends\n";
+    case ProgrammaticLaunch::not_by_this_kernel:
+      return "programmatic launch: asked for, and not done: only small_forward and unsplit decode_forward "
+             "can\n";
+    case ProgrammaticLaunch::not_on_this_gpu:
+      return "programmatic launch: asked for, and not done: it needs compute capability 9.0\n";
+  }
+  return "";
+}
+
+}  // namespace
+
+const char* name_of(ForwardKernel kernel) {
+  switch (kernel) {
+    case ForwardKernel::naive:
+      return "naive";
+    case ForwardKernel::ampere_forward:
+      return "ampere_forward";
+    case ForwardKernel::hopper_forward:
+      return "hopper_forward";
+    case ForwardKernel::small_forward:
+      return "small_forward";
+    case ForwardKernel::decode_forward:
+      return "decode_forward";
+  }
+  return "?";
+}
+
+std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, const device::Spec& spec) {
+  std::string text = std::string("cuda: ") + name_of(plan.kernel) + ", because: " + plan.reason + "\n";
+  text += "tiles: " + std::to_string(plan.tile_q) + " query rows x " + std::to_string(plan.tile_kv) +
+          " keys, head_dim " + std::to_string(problem.head_dim) + " in a form compiled for " +
+          std::to_string(plan.head_dim) + (plan.aligned ? "" : ", rows at any alignment") + "\n";
+  if (plan.pack > 1)
+    text += "packed: the " + std::to_string(plan.pack) + " query heads of a K/V head share tiles\n";
+  text += "grid: " + std::to_string(plan.blocks) + " blocks";
+  if (plan.blocks < plan.tiles) text += " that share " + std::to_string(plan.tiles) + " tiles";
+  if (plan.cluster > 1) text += " x " + std::to_string(plan.cluster) + " in a cluster that shares the keys";
+  if (plan.num_splits > 1)
+    text += " x " + std::to_string(plan.num_splits) + " splits of the keys, then combine_splits";
+  text += ", " + std::to_string(plan.threads) + " threads and " + std::to_string(plan.smem_bytes) +
+          " bytes of shared memory each, on " + std::to_string(spec.sms) + " SMs\n";
+  if (plan.workspace_bytes > 0) text += "workspace: " + std::to_string(plan.workspace_bytes) + " bytes\n";
+  return text + in_words(plan.programmatic);
+}
+
+}  // namespace flashmoe::dispatch
