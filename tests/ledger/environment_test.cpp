@@ -12,7 +12,7 @@
 namespace dent {
 namespace {
 
-using testing::ScratchFolder;
+using test::ScratchFolder;
 
 TEST(Environment, NamesTheMachine) {
   ScratchFolder project;

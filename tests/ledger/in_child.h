@@ -12,7 +12,7 @@
 #include <iostream>
 #include <string>
 
-namespace dent::testing {
+namespace dent::test {
 
 class ScratchFolder {
  public:
@@ -65,4 +65,4 @@ inline void become_an_ordinary_user() {
   if (::setgid(65534) != 0 || ::setuid(65534) != 0) throw std::runtime_error("can't become an ordinary user");
 }
 
-}  // namespace dent::testing
+}  // namespace dent::test

@@ -16,10 +16,10 @@
 namespace dent {
 namespace {
 
-using testing::become_an_ordinary_user;
-using testing::ScratchFolder;
-using testing::start_child;
-using testing::wait_for;
+using test::become_an_ordinary_user;
+using test::ScratchFolder;
+using test::start_child;
+using test::wait_for;
 
 void limit_file_size(rlim_t bytes) {
   ::signal(SIGXFSZ, SIG_IGN);  // then a write beyond the limit fails, as one to a full disk does

@@ -16,9 +16,9 @@
 namespace dent {
 namespace {
 
-using testing::ScratchFolder;
-using testing::start_child;
-using testing::wait_for;
+using test::ScratchFolder;
+using test::start_child;
+using test::wait_for;
 
 using Counter = std::atomic<std::int64_t>;
 

@@ -13,7 +13,7 @@
 namespace dent {
 namespace {
 
-using testing::ScratchFolder;
+using test::ScratchFolder;
 
 void add_bytes(const std::filesystem::path& file, std::string_view bytes) {
   std::ofstream(file, std::ios::app | std::ios::binary) << bytes;

@@ -16,9 +16,9 @@
 namespace dent {
 namespace {
 
-using testing::ScratchFolder;
-using testing::start_child;
-using testing::wait_for;
+using test::ScratchFolder;
+using test::start_child;
+using test::wait_for;
 
 // A child that holds the lock, from when this returns until it is killed.
 pid_t child_with_lock(const ScratchFolder& folder) {

@@ -12,7 +12,7 @@ namespace {
 
 Sampling sampled(bool with_clocks) {
   Sampling sampling;
-  sampling.pairs = testing::simulated_pairs(64, 1.2, {}, 3);
+  sampling.pairs = test::simulated_pairs(64, 1.2, {}, 3);
   for (std::size_t i = 0; i < sampling.pairs.size(); ++i) {
     Pair& pair = sampling.pairs[i];
     pair.candidate_first = i % 3 == 0;

@@ -13,7 +13,7 @@
 namespace dent {
 namespace {
 
-using testing::ScratchFolder;
+using test::ScratchFolder;
 
 std::string error_of(const SessionStore& store, std::string_view id) {
   try {

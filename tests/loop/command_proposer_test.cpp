@@ -23,7 +23,7 @@ constexpr const char* kSays = R"("bottleneck":"idle cores","change":"two threads
 
 std::string echo(const std::string& fields) { return "echo '{" + fields + "}'"; }
 
-class CommandProposerTest : public testing::Test {
+class CommandProposerTest : public ::testing::Test {
  protected:
   CommandProposerTest() {
     static int count = 0;

@@ -38,7 +38,7 @@ constexpr const char* kReference =
     "  for (long i = 0; i < call->outputs[0].sizes[0]; ++i) y[i] = 2 * x[i];\n"
     "  return 0;\n"
     "}\n";
-constexpr const char* kInstant =
+constexpr const char* kInstantLoop =
     "[performance]\nseconds = 0.2\nprecision = 0.5\nbaseline_within = 50\n[correctness]\nseeds = 1\n";
 
 class Repository : public ScratchProject {
@@ -59,7 +59,7 @@ class Repository : public ScratchProject {
             "flags = [\"-O1\", \"-DSPIN=64\", \"-DBROKEN=0\"]\n"
             "[operator]\nname = \"scale\"\ninputs.x = { shape = [\"n\"] }\noutputs.y = { shape = [\"n\"] }\n"
             "reference = { source = \"reference.cpp\", entry = \"reference\" }\n" +
-            std::string(kInstant) + more);
+            std::string(kInstantLoop) + more);
     if (init) git({"init", "-q"});
   }
 
@@ -135,20 +135,6 @@ class Repository : public ScratchProject {
 };
 
 const std::string kTunables = "[tunables]\nSPIN = [64, 8, 1]\nBROKEN = [0, 1]\nUNREAD = [0, 1]\n";
-
-// Starts dent and kills it with its workers after so many milliseconds. True when it came to its end before.
-bool run_for(const ScratchProject& project, const std::vector<std::string>& arguments, int milliseconds) {
-  Process process({.argv = project.command(arguments), .log = project.folder() / "log"});
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
-  while (std::chrono::steady_clock::now() < end) {
-    if (process.poll()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  if (process.poll()) return true;
-  ::kill(process.id(), SIGKILL);  // dent alone: all that it started must go by itself
-  process.wait(10);
-  return false;
-}
 
 // Until the last child of a dent that was killed is gone.
 void wait_for_the_lock(const ScratchProject& project) {
@@ -248,7 +234,9 @@ TEST(Optimize, GoesOnAfterKillsAtRandomAndTouchesNothingOfTheUsers) {
                        !read_ledger(store.find("latest").ledger()).records.empty();
     const std::vector<std::string> arguments = begun ? std::vector<std::string>{"optimize", "-q", "--resume"}
                                                      : std::vector<std::string>{"optimize", "-q", "-n", "4"};
-    ended = run_for(project, arguments, attempt < 12 ? moment(random) : 60000);
+    // dent alone: all that it started must go by itself
+    ended =
+        project.run_for(arguments, attempt < 12 ? moment(random) : 60000, ScratchProject::Kill::dent_alone);
     kills += ended ? 0 : 1;
     if (attempt % 2 == 0) continue;  // the next one starts at once, beside what is left of this one
     wait_for_the_lock(project);

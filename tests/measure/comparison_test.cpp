@@ -11,7 +11,7 @@
 namespace dent {
 namespace {
 
-using testing::simulated_pairs;
+using test::simulated_pairs;
 
 TEST(Comparison, SaysWhatItRestsOn) {
   const Comparison c = compare(simulated_pairs(300, 1.5, {}, 1), {});

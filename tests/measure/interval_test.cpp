@@ -13,8 +13,8 @@
 namespace dent {
 namespace {
 
-using testing::Noise;
-using testing::NoiseShape;
+using test::Noise;
+using test::NoiseShape;
 
 TEST(Median, IsTheMiddleOrBetweenTheTwoMiddleOnes) {
   EXPECT_DOUBLE_EQ(median(std::vector{3.0, 1.0, 2.0}), 2);

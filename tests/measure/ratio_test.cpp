@@ -12,7 +12,7 @@
 namespace dent {
 namespace {
 
-using testing::simulated_pairs;
+using test::simulated_pairs;
 
 TEST(PairedRatio, FindsTheTrueSpeedup) {
   for (double speedup : {0.5, 0.97, 1.0, 3.0}) {

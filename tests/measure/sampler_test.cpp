@@ -13,8 +13,8 @@
 namespace dent {
 namespace {
 
-using testing::Noise;
-using testing::NoiseShape;
+using test::Noise;
+using test::NoiseShape;
 
 // Two kernels on a machine whose clock only moves when they run.
 struct Bench {

@@ -9,7 +9,7 @@
 
 #include "measure/sample.h"
 
-namespace dent::testing {
+namespace dent::test {
 
 struct NoiseShape {
   double sigma = 0.02;       // of the everyday noise, in logarithms
@@ -51,4 +51,4 @@ inline std::vector<Pair> simulated_pairs(int count, double speedup, NoiseShape s
   return pairs;
 }
 
-}  // namespace dent::testing
+}  // namespace dent::test

@@ -29,12 +29,12 @@ TEST(PredictCli, ASweepIsOneDocumentAndOnePicture) {
       predict(scratch, {"predict", "attention", "--device", "l4,h200", "--shape", "1,8,128..512,64",
                         "--shape", "2,4,64,128", "--causal", "--json", "--plot", plot});
   EXPECT_EQ(ran.code, 0) << ran.err;
-  const auto json = ran.json();
-  EXPECT_EQ(json["schema"], 1);
-  EXPECT_EQ(json["command"], "predict");
-  ASSERT_EQ(json["predictions"].size(), 8U);
-  EXPECT_EQ(json["predictions"][0]["device"], "L4");
-  EXPECT_EQ(json["predictions"][7]["device"], "H200");
+  const auto told = ran.json();
+  EXPECT_EQ(told["schema"], 1);
+  EXPECT_EQ(told["command"], "predict");
+  ASSERT_EQ(told["predictions"].size(), 8U);
+  EXPECT_EQ(told["predictions"][0]["device"], "L4");
+  EXPECT_EQ(told["predictions"][7]["device"], "H200");
   EXPECT_TRUE(scratch.read("times.svg").starts_with("<svg"));
 }
 

@@ -53,22 +53,22 @@ TEST(PredictSizes, RangesDoubleAndEndWhereTheySay) {
 TEST(PredictForecast, JsonHasEveryFieldOfItsSchema) {
   AttentionRequest request;
   request.kernel = "naive";
-  const nlohmann::json json = forecast_json(predict_attention(request, flashmoe::device::find("L4")));
+  const nlohmann::json forecast = forecast_json(predict_attention(request, flashmoe::device::find("L4")));
   for (const char* key :
        {"device", "title",   "kernel",     "detail",        "reason",   "headline",   "fits",
         "ctas",   "sms",     "busy_sms",   "chip_share",    "waves",    "tail",       "occupancy",
         "block",  "work",    "floor_us",   "busy_floor_us", "least_us", "dominating", "expected_us",
         "low_us", "high_us", "calibrated", "changes",       "notes"}) {
-    EXPECT_TRUE(json.contains(key)) << key;
+    EXPECT_TRUE(forecast.contains(key)) << key;
   }
-  EXPECT_EQ(json["ctas"], 2);
-  EXPECT_EQ(json["sms"], 58);
-  EXPECT_EQ(json["occupancy"]["limiter"], "registers");
+  EXPECT_EQ(forecast["ctas"], 2);
+  EXPECT_EQ(forecast["sms"], 58);
+  EXPECT_EQ(forecast["occupancy"]["limiter"], "registers");
   bool split = false;
-  for (const auto& change : json["changes"]) {
+  for (const auto& change : forecast["changes"]) {
     split = split || change["change"] == "kv_splits 1 -> 32: 2 -> 64 CTAs";
   }
-  EXPECT_TRUE(split) << json["changes"].dump(1);
+  EXPECT_TRUE(split) << forecast["changes"].dump(1);
 }
 
 TEST(PredictForecast, TheFirstLineNamesTheUsersCase) {

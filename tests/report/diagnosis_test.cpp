@@ -12,7 +12,7 @@
 namespace dent {
 namespace {
 
-SessionView example() { return view_session("id", testing::example_records(testing::Story::faster)); }
+SessionView example() { return view_session("id", test::example_records(test::Story::faster)); }
 
 void expect_in(const std::string& text, std::initializer_list<const char*> words) {
   for (const char* word : words)

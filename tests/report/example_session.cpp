@@ -5,7 +5,7 @@
 #include "ledger/sampling_records.h"
 #include "measure/simulated.h"
 
-namespace dent::testing {
+namespace dent::test {
 namespace {
 
 using nlohmann::json;
@@ -211,4 +211,4 @@ SessionFolder example_session(SessionStore& store, Story story) {
   return session;
 }
 
-}  // namespace dent::testing
+}  // namespace dent::test

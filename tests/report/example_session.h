@@ -8,7 +8,7 @@
 #include "ledger/record.h"
 #include "ledger/session_store.h"
 
-namespace dent::testing {
+namespace dent::test {
 
 enum class Story {
   faster,       // all gates passed
@@ -22,4 +22,4 @@ std::vector<Record> example_records(Story story);
 // Writes them into a new session of the project.
 SessionFolder example_session(SessionStore& store, Story story);
 
-}  // namespace dent::testing
+}  // namespace dent::test

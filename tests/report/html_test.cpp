@@ -11,8 +11,8 @@
 namespace dent {
 namespace {
 
-using testing::example_records;
-using testing::Story;
+using test::example_records;
+using test::Story;
 
 std::string page_of(Story story, std::span<const HistoryEntry> history = {}) {
   return html_report(view_session("20260331-140509-3fa9", example_records(story)), history);

@@ -12,8 +12,8 @@
 namespace dent {
 namespace {
 
-using testing::example_records;
-using testing::Story;
+using test::example_records;
+using test::Story;
 
 std::string markdown_of(Story story) {
   return markdown_report(view_session("id", example_records(story)), {});

@@ -13,8 +13,8 @@
 namespace dent {
 namespace {
 
-using testing::example_records;
-using testing::Story;
+using test::example_records;
+using test::Story;
 
 SessionView view_of(Story story) { return view_session("id", example_records(story)); }
 
@@ -87,9 +87,9 @@ TEST(SessionView, EveryBeginningOfASessionCanBeShown) {
 }
 
 TEST(SessionView, ATornLastLineIsNoHindrance) {
-  testing::ScratchFolder project;
+  test::ScratchFolder project;
   SessionStore store(project.path());
-  const SessionFolder session = testing::example_session(store, Story::faster);
+  const SessionFolder session = test::example_session(store, Story::faster);
   std::ofstream(session.ledger(), std::ios::app) << "{\"schema\":1,\"n\":";
   EXPECT_EQ(load_session(session).verdict, "FASTER");
 }

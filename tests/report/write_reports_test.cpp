@@ -3,38 +3,36 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "ledger/in_child.h"
 #include "report/example_session.h"
 #include "report/history.h"
+#include "text.h"
 
 namespace dent {
 namespace {
 
-using testing::example_session;
-using testing::ScratchFolder;
-using testing::Story;
-
-std::string content(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+using test::example_session;
+using test::ScratchFolder;
+using test::Story;
 
 TEST(WriteReports, PutsThreeFilesIntoTheSessionsFolder) {
   ScratchFolder project;
   SessionStore store(project.path());
   const SessionFolder session = example_session(store, Story::faster);
   const ReportFiles files = write_reports(store, session);
-  EXPECT_NE(content(files.markdown).find("FASTER"), std::string::npos);
-  EXPECT_NE(content(files.html).find("FASTER"), std::string::npos);
-  const auto json = nlohmann::json::parse(content(files.json));
-  EXPECT_EQ(json.at("verdict"), "FASTER");
-  EXPECT_EQ(json.at("ratio").at("centre"), 1.11);
-  EXPECT_EQ(json.at("comparisons").size(), 3u);
-  EXPECT_EQ(json.at("gates").at(3).at("time_box_s"), 40);
+  EXPECT_NE(text_of(files.markdown).find("FASTER"), std::string::npos);
+  EXPECT_NE(text_of(files.html).find("FASTER"), std::string::npos);
+  const auto written = nlohmann::json::parse(text_of(files.json));
+  EXPECT_EQ(written.at("verdict"), "FASTER");
+  EXPECT_EQ(written.at("ratio").at("centre"), 1.11);
+  EXPECT_EQ(written.at("comparisons").size(), 3u);
+  EXPECT_EQ(written.at("gates").at(3).at("time_box_s"), 40);
 }
 
 TEST(WriteReports, HistoryIsOfEarlierSessionsAndSurvivesABrokenOne) {
@@ -56,7 +54,19 @@ TEST(WriteReports, CanBeMadeOfASessionThatStillRuns) {
   ScratchFolder project;
   SessionStore store(project.path());
   const ReportFiles files = write_reports(store, example_session(store, Story::interrupted));
-  EXPECT_EQ(nlohmann::json::parse(content(files.json)).at("verdict"), "INTERRUPTED");
+  EXPECT_EQ(nlohmann::json::parse(text_of(files.json)).at("verdict"), "INTERRUPTED");
+}
+
+// Sessions that end in every way. browser_test names a folder, and looks at the pages.
+TEST(WriteReports, EveryEndingHasItsPage) {
+  ScratchFolder scratch;
+  const char* folder = std::getenv("DENT_EXAMPLES");
+  SessionStore store(folder != nullptr ? std::filesystem::path(folder) : scratch.path());
+  for (const Story story : {Story::interrupted, Story::incorrect, Story::cheating, Story::faster}) {
+    const ReportFiles files = write_reports(store, example_session(store, story));
+    EXPECT_NE(text_of(files.html).find("</html>"), std::string::npos);
+    std::cout << "page: " << files.html.string() << '\n';
+  }
 }
 
 }  // namespace

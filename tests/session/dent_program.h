@@ -2,16 +2,18 @@
 // The real dent on a real project in a folder of its own.
 #pragma once
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "text.h"
 #include "workers/process.h"
 
 namespace dent::test {
@@ -42,12 +44,7 @@ class ScratchProject {
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name) << text;
   }
-  std::string read(const std::string& name) const {
-    std::ifstream stream(folder_ / name);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    return text.str();
-  }
+  std::string read(const std::string& name) const { return text_of(folder_ / name); }
 
   // y = 2 x from the library of test kernels, a few shapes, measured for an instant each.
   void write_scale_manifest(const std::string& entry, const std::string& more = {}) const {
@@ -82,6 +79,26 @@ class ScratchProject {
     const Finished finished = run({.argv = {"/bin/sh", "-c", line}}, seconds);
     return {finished.ending.kind == Ending::Kind::exited ? finished.ending.code : -1, read("stdout"),
             read("stderr")};
+  }
+
+  // Starts dent and kills it after so many milliseconds, with its workers or alone. True when it came to its
+  // end before.
+  enum class Kill { all, dent_alone };
+  bool run_for(const std::vector<std::string>& arguments, int milliseconds, Kill kill = Kill::all) const {
+    Process process({.argv = command(arguments), .log = folder_ / "log"});
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+    while (std::chrono::steady_clock::now() < end) {
+      if (process.poll()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (process.poll()) return true;
+    if (kill == Kill::all) {
+      process.kill(Ending::Kind::signalled);
+    } else {
+      ::kill(process.id(), SIGKILL);
+      process.wait(10);
+    }
+    return false;
   }
 
  private:

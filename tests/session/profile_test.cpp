@@ -15,11 +15,6 @@ namespace {
 using test::Ran;
 using test::ScratchProject;
 
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 const nlohmann::json* last(const std::vector<Record>& records, const std::string& kind,
                            const std::string& step = {}) {
   const nlohmann::json* found = nullptr;

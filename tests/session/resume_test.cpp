@@ -17,36 +17,22 @@ namespace {
 
 using test::ScratchProject;
 
-const std::string kInstant =
+const std::string kInstantSession =
     "[performance]\nprofile_below = 0.001\nseconds = 0.15\nsame_within = 0.9\nprecision = 0.9\nstop_below = "
     "0.01\nbaseline_within = "
     "50\n"
     "[correctness]\nseeds = 1\n";
 
-// Starts dent and kills it, and with it its workers, after so many milliseconds. True when it came to its end
-// before.
-bool run_for(const ScratchProject& project, const std::vector<std::string>& arguments, int milliseconds) {
-  Process process({.argv = project.command(arguments), .log = project.folder() / "log"});
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
-  while (std::chrono::steady_clock::now() < end) {
-    if (process.poll()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  if (process.poll()) return true;
-  process.kill(Ending::Kind::signalled);
-  return false;
-}
-
 TEST(Resume, GoesOnAfterFiftyKillsAtRandom) {
   const ScratchProject project;
-  project.write_scale_manifest("right", kInstant);
+  project.write_scale_manifest("right", kInstantSession);
   std::mt19937 random(20);
   std::uniform_int_distribution<int> moment(1, 700);
   int kills = 0;
   int sessions = 0;
   const SessionStore store(project.folder());
   while (kills < 50) {
-    bool ended = run_for(project, {"run", "-q"}, moment(random));
+    bool ended = project.run_for({"run", "-q"}, moment(random));
     if (!ended) ++kills;
     if (store.list().empty()) continue;
     const SessionFolder session = store.find("latest");
@@ -54,7 +40,7 @@ TEST(Resume, GoesOnAfterFiftyKillsAtRandom) {
       continue;  // before its start
     // Killed again and again on its way, but each time given a little longer.
     for (int attempt = 1; !ended; ++attempt) {
-      ended = run_for(project, {"resume", "-q", session.id}, moment(random) + 200 * attempt);
+      ended = project.run_for({"resume", "-q", session.id}, moment(random) + 200 * attempt);
       if (!ended) ++kills;
     }
     ++sessions;
@@ -74,9 +60,9 @@ TEST(Resume, GoesOnAfterFiftyKillsAtRandom) {
 
 TEST(Resume, RefusesAManifestThatHasChanged) {
   const ScratchProject project;
-  project.write_scale_manifest("right", kInstant);
+  project.write_scale_manifest("right", kInstantSession);
   project.dent({"check", "-q"});
-  project.write_scale_manifest("wrong", kInstant);
+  project.write_scale_manifest("wrong", kInstantSession);
   const auto ran = project.dent({"resume"});
   EXPECT_EQ(ran.code, 2) << ran.out << ran.err;
   EXPECT_NE(ran.err.find("dent.toml has changed"), std::string::npos) << ran.err;
@@ -84,7 +70,7 @@ TEST(Resume, RefusesAManifestThatHasChanged) {
 
 TEST(Resume, OfAFinishedSessionRepeatsNothing) {
   const ScratchProject project;
-  project.write_scale_manifest("right", kInstant);
+  project.write_scale_manifest("right", kInstantSession);
   project.dent({"check", "-q"});
   const auto session = SessionStore(project.folder()).find("latest");
   const auto before = read_ledger(session.ledger()).records.size();
@@ -145,7 +131,7 @@ TEST(Storage, AFullDiskIsAClearErrorAndLosesNothing) {
   const ScratchProject project;
   const SmallDisk disk(project.folder());
   if (!disk.mounted()) GTEST_SKIP() << "no right to mount a small disk";
-  project.write_scale_manifest("right", kInstant);
+  project.write_scale_manifest("right", kInstantSession);
   project.dent({"bench", "-q"});  // what is built is there now
   disk.fill_but(16 * 1024);       // room for the beginning of a ledger
   const Finished full =

@@ -12,7 +12,7 @@ namespace {
 using test::Ran;
 using test::ScratchProject;
 
-const std::string kSaxpy = R"toml(version = 1
+const std::string kTutorial = R"toml(version = 1
 shapes = [{ name = "tiny", n = 5 }, { name = "odd", n = 4097 }]
 [kernel]
 sources = ["saxpy.cpp"]
@@ -29,7 +29,7 @@ parameters = { a = 2.5 }
 reference = { source = "reference.cpp", entry = "saxpy" }
 )toml";
 
-const std::string kReference = R"(#include <dent/kernel.h>
+const std::string kTutorialReference = R"(#include <dent/kernel.h>
 extern "C" __attribute__((visibility("default"))) int saxpy(const dent_call* call) {
   const double* x = (const double*)call->inputs[0].data;
   const double* y = (const double*)call->inputs[1].data;
@@ -41,9 +41,9 @@ extern "C" __attribute__((visibility("default"))) int saxpy(const dent_call* cal
 
 Ran check_saxpy(const std::string& statement) {
   const ScratchProject project;
-  EXPECT_LT(std::count(kSaxpy.begin(), kSaxpy.end(), '\n'), 20);
-  project.write("dent.toml", kSaxpy);
-  project.write("reference.cpp", kReference);
+  EXPECT_LT(std::count(kTutorial.begin(), kTutorial.end(), '\n'), 20);
+  project.write("dent.toml", kTutorial);
+  project.write("reference.cpp", kTutorialReference);
   project.write("saxpy.cpp",
                 "void saxpy(int n, float a, const float* x, float* y) {\n  for (int i = 0; i < n; ++i) " +
                     statement + "\n}\n");
@@ -68,7 +68,7 @@ TEST(Tutorial, AnInputThatIsNoOutputMustStayAsItIs) {
 
 TEST(Tutorial, AGlobalFunctionWithoutALaunchIsToldHow) {
   const ScratchProject project;
-  std::string text = kSaxpy;
+  std::string text = kTutorial;
   for (auto at = text.find("saxpy.cpp"); at != std::string::npos; at = text.find("saxpy.cpp"))
     text.replace(at, 9, "saxpy.cu");
   project.write("dent.toml", text);

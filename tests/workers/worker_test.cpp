@@ -25,7 +25,7 @@ protocol::ProblemMessage problem() {
   return message;
 }
 
-class Workers : public testing::Test {
+class Workers : public ::testing::Test {
  protected:
   Workers() : pool_("test-inputs", 16384, SharedMemory::Children::only_read) {
     fill({}, DType::fp32, pool_.data(), 4096, 1);

@@ -13,6 +13,7 @@
 #include "build/sha256.h"
 #include "build/toolchain.h"
 #include "error.h"
+#include "text.h"
 #include "workers/waiting.h"
 
 namespace dent {
@@ -21,16 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string read_text(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
-
 // The files that a compiler's .d file names.
 std::vector<std::string> dependencies_in(const fs::path& file) {
-  std::istringstream words(read_text(file));
+  std::istringstream words(text_of(file));
   std::vector<std::string> files;
   for (std::string word; words >> word;) {
     if (word == "\\" || word.back() == ':') continue;
@@ -89,7 +83,7 @@ class Build {
             "the entry is a __global__ function: begin its declaration in dent.toml with __global__, and "
             "say in [kernel.launch] how it is launched");
       }
-      if (read_text(glue) != text) std::ofstream(glue) << text;
+      if (text_of(glue) != text) std::ofstream(glue) << text;
       sources.push_back(glue);
     }
     for (const std::string& source : sources) {
@@ -133,7 +127,7 @@ class Build {
   bool calls_a_kernel_as_a_function(const std::vector<std::string>& sources) const {
     return kernel_.entry.find("__global__") == std::string::npos &&
            std::any_of(sources.begin(), sources.end(), [this](const std::string& source) {
-             return is_kernel_in(read_text(source), kernel_.entry);
+             return is_kernel_in(text_of(source), kernel_.entry);
            });
   }
 
@@ -197,7 +191,7 @@ class Build {
   }
 
   bool up_to_date(const std::string& recipe) {
-    const json known = json::parse(read_text(folder_ / "build.json"), nullptr, false);
+    const json known = json::parse(text_of(folder_ / "build.json"), nullptr, false);
     if (!known.is_object() || known.value("recipe", "") != recipe) return false;
     const auto inputs = known.value("inputs", std::vector<std::string>());
     if (hash_of(inputs, recipe) != known.value("source_hash", "")) return false;
@@ -248,7 +242,7 @@ Built build_kernel(const Project& project, const Kernel& kernel, const BuildOpti
 std::string staleness(const Built& built) {
   if (sha256_of_file(built.library) != built.binary_hash)
     return built.library.string() + " is not the one that was built";
-  const json known = json::parse(read_text(built.library.parent_path() / "build.json"), nullptr, false);
+  const json known = json::parse(text_of(built.library.parent_path() / "build.json"), nullptr, false);
   if (!known.is_object() || known.value("source_hash", "") != built.source_hash)
     return "something else was built meanwhile";
   if (hash_of(built.inputs, known.value("recipe", "")) == built.source_hash) return {};

@@ -7,16 +7,10 @@
 #include <vector>
 
 #include "error.h"
+#include "text.h"
 
 namespace dent {
 namespace {
-
-std::string trimmed(std::string text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.erase(0, 1);
-  while (!text.empty() && (std::isspace(static_cast<unsigned char>(text.back())) != 0 || text.back() == ';'))
-    text.pop_back();
-  return text;
-}
 
 struct Parameter {
   std::string type;
@@ -164,7 +158,7 @@ std::string glue_source(const std::string& declaration, const Operator& op, cons
     arguments += (arguments.empty() ? "" : ", ") + argument(parameter, op, numbers, declaration);
   }
   const bool global = type.rfind(kGlobal, 0) == 0;
-  const std::string how = global ? launch_code(launch, trimmed(declaration)) : "";
+  const std::string how = global ? launch_code(launch, trimmed(declaration, " \t\r\n;")) : "";
   const std::string room =
       !global || launch.smem.empty()
           ? ""
@@ -193,8 +187,9 @@ static double number(const dent_call* call, const char* name) {{
   {}
 }}
 )",
-                     cuda ? "#include <cuda_runtime.h>" : "", trimmed(declaration), global ? kDims : "",
-                     kGlueEntry, room, status ? "return (int)" : "", head.name, how, arguments,
+                     cuda ? "#include <cuda_runtime.h>" : "", trimmed(declaration, " \t\r\n;"),
+                     global ? kDims : "", kGlueEntry, room, status ? "return (int)" : "", head.name, how,
+                     arguments,
                      status ? "" : (cuda ? "return (int)cudaGetLastError();" : "(void)number;\n  return 0;"));
 }
 

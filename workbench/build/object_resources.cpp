@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 
 #include "build/toolchain.h"
 #include "error.h"
+#include "text.h"
 #include "workers/capture.h"
 
 namespace dent {
@@ -144,9 +144,9 @@ std::vector<KernelResources> parse_resource_usage(const std::string& output) {
 }
 
 std::vector<KernelResources> object_resources(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw Error(ErrorCode::invalid, file.string() + " can't be read");
-  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  const auto content = read_text(file);
+  if (!content) throw Error(ErrorCode::invalid, file.string() + " can't be read");
+  const std::string& bytes = *content;
   std::vector<KernelResources> kernels;
   if (Elf::is_cubin(bytes)) {
     kernels = cubin_resources(bytes);

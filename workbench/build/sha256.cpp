@@ -6,8 +6,8 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
-#include <sstream>
+
+#include "text.h"
 
 namespace dent {
 namespace {
@@ -85,11 +85,8 @@ std::string sha256(std::string_view bytes) {
 }
 
 std::string sha256_of_file(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return {};
-  std::ostringstream content;
-  content << stream.rdbuf();
-  return sha256(content.str());
+  const auto content = read_text(file);
+  return content ? sha256(*content) : "";
 }
 
 }  // namespace dent

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
-#include <fstream>
 #include <sstream>
 
 #include "cli/commands.h"
@@ -18,6 +17,7 @@
 #include "project/choice.h"
 #include "project/manifest.h"
 #include "report/write_reports.h"
+#include "text.h"
 
 namespace dent::cli {
 namespace {
@@ -30,11 +30,9 @@ struct EvaluateArguments {
 };
 
 std::string content_of(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw Error(ErrorCode::invalid, "can't read " + file);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
+  auto text = read_text(file);
+  if (!text) throw Error(ErrorCode::invalid, "can't read " + file);
+  return *std::move(text);
 }
 
 // The files that a patch names as changed, so that whoever wrote it need not list them again.

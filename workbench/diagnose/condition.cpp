@@ -8,15 +8,10 @@
 
 #include "error.h"
 #include "operators/expression.h"
+#include "text.h"
 
 namespace dent {
 namespace {
-
-std::string trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
-}
 
 bool holds(const std::string& comparison, double left, double right) {
   if (comparison == "<") return left < right;

@@ -5,10 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "error.h"
+#include "text.h"
 #include "workers/process.h"
 
 namespace dent {
@@ -84,10 +83,7 @@ InstructionMix instruction_mix(const fs::path& library) {
   try {
     const Finished finished =
         run({.argv = {"objdump", "-d", "--no-show-raw-insn", library.string()}, .log = log}, 10);
-    std::ifstream stream(log);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (finished.ending.clean()) mix = count_instructions(text.str());
+    if (finished.ending.clean()) mix = count_instructions(text_of(log));
   } catch (const Error&) {  // no objdump
   }
   fs::remove(log);

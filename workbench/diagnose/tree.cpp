@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "diagnose/tree.h"
 
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "error.h"
 #include "project/strict_table.h"
+#include "text.h"
 
 namespace dent {
 namespace {
@@ -71,11 +70,9 @@ Tree parse_tree(std::string_view toml, const std::string& file) {
 }
 
 Tree load_tree(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) throw Error(ErrorCode::environment, "can't read the decision tree " + file.string());
-  return parse_tree(text.str(), file.filename().string());
+  const auto text = read_text(file);
+  if (!text) throw Error(ErrorCode::environment, "can't read the decision tree " + file.string());
+  return parse_tree(*text, file.filename().string());
 }
 
 }  // namespace dent

@@ -9,6 +9,7 @@
 
 #include "gates/timed_side.h"
 #include "ledger/durable_file.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -37,7 +38,7 @@ double BaselineGate::fastest_ns(Worker& baseline, const Problem& problem, std::u
   do {
     const double ns = side.run(kCalls).ns / kCalls;
     least = least == 0 ? ns : std::min(least, ns);
-  } while (std::chrono::duration<double>(Clock::now() - start).count() < seconds);
+  } while (seconds_since(start) < seconds);
   return least;
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "build/toolchain.h"
+#include "text.h"
 #include "workers/capture.h"
 
 namespace dent {
@@ -24,8 +25,6 @@ bool any_kernel(const Project& project, const std::function<bool(const Kernel&)>
   if (test(project.kernel)) return true;
   return std::any_of(project.baselines.begin(), project.baselines.end(), test);
 }
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 double available_memory_gib() {
   std::ifstream file("/proc/meminfo");

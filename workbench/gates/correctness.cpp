@@ -8,6 +8,7 @@
 
 #include "gates/replays.h"
 #include "workers/strays.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -132,7 +133,7 @@ GateResult CorrectnessGate::run(Worker& candidate, const Problem& problem, std::
                                     {"correctness", record_of(problem, seeds + 1, all)});
       return *problem_found;
     }
-    const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double elapsed = seconds_since(start);
     if (seeds + 1 < rules.seeds && elapsed > rules.seconds * (seeds + 1) / (seeds + 2)) {
       ++seeds;
       break;  // another one would not fit into the time box; this many have passed

@@ -10,6 +10,7 @@
 #include "gates/replays.h"
 #include "gates/timed_side.h"
 #include "ledger/sampling_records.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -113,7 +114,7 @@ std::optional<GateResult> PerformanceGate::check_timed_outputs(const TimedSide& 
   int checked = 0;
   for (const auto& call : side.kept_calls()) {
     if (auto finding = misbehaviour(call.kept, step, problem)) return finding;
-    const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double elapsed = seconds_since(start);
     if (++checked > kFewestChecked && elapsed > rules_.seconds / 2) break;
     const Agreement agreement = oracle_.judge(problem, call.offsets, call.outputs);
     if (agreement.ok()) continue;

@@ -7,6 +7,7 @@
 
 #include "patterns/evidence.h"
 #include "patterns/match.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -63,7 +64,7 @@ GateResult ProfileGate::run(const Kernel& kernel, const Problem& problem, std::u
   progress(0.9, "diagnosing");
   const Tree tree = load_tree(workshop_.resources().diagnose / profile.tree);
   const Diagnosis diagnosis = diagnose(tree, profile.quantities);
-  profile.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  profile.seconds = seconds_since(start);
   json record = diagnosis_record(problem, workshop_.project().op.name, profile, tree, diagnosis);
 
   std::vector<Pattern> patterns =

@@ -7,14 +7,15 @@
 #include <chrono>
 #include <cmath>
 #include <fstream>
-#include <sstream>
 
 #include "diagnose/ncu.h"
 #include "diagnose/ncu_metrics.h"
 #include "error.h"
 #include "gates/peaks.h"
 #include "gates/profile.h"
+#include "text.h"
 #include "workers/capture.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -41,13 +42,6 @@ Gpu gpu_here() {
   const auto comma = told->find(", ");
   if (comma != std::string::npos) gpu.name = told->substr(comma + 2, told->find('\n') - comma - 2);
   return gpu;
-}
-
-std::string text_of(const fs::path& file) {
-  std::ifstream stream(file);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
 }
 
 void run_once(Worker& worker, Workshop& workshop, const Problem& problem, Random& random, int calls) {
@@ -118,7 +112,7 @@ Profile by_counters(Workshop& workshop, const Kernel& kernel, const Problem& pro
     throw Error(ErrorCode::environment, trouble->what, trouble->fix);
   }
   const std::string csv = raw_page(tool, request);
-  profile.tool_seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  profile.tool_seconds = seconds_since(start);
   const NcuReport report = parse_ncu_csv(csv);
   if (report.launches.empty()) {
     const auto trouble = trouble_in(csv + text_of(workshop.logs() / "profiled.log"));

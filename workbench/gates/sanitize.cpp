@@ -7,6 +7,7 @@
 
 #include "error.h"
 #include "workers/capture.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -41,7 +42,7 @@ GateResult SanitizeGate::run(const Kernel& kernel, std::uint64_t seed, const Pro
   try {
     const auto worker = workshop_.start_sanitized(kernel);
     for (const Problem& problem : workshop_.problems()) {
-      const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const double elapsed = seconds_since(start);
       if (checked > 0 && elapsed > project.limits.sanitize_seconds) break;
       progress(static_cast<double>(checked) / static_cast<double>(workshop_.problems().size()),
                problem.shape);

@@ -13,14 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "text.h"
+
 namespace dent {
 namespace {
-
-std::string trimmed(std::string text) {
-  const auto begin = text.find_first_not_of(" \t\n");
-  if (begin == std::string::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\n") - begin + 1);
-}
 
 std::string quoted(const std::string& word) {
   std::string text = "'";
@@ -41,13 +37,6 @@ std::optional<std::string> output_of(const std::vector<std::string>& words) {
     text.append(part.data(), length);
   if (::pclose(pipe.release()) != 0) return std::nullopt;
   return trimmed(text);
-}
-
-std::string first_line(const std::string& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return trimmed(line);
 }
 
 // The value behind `key` and a colon in a file such as /proc/cpuinfo.
@@ -83,8 +72,8 @@ nlohmann::json cpu() {
   put(json, "model", cpu_model());
   json["cores"] = ::sysconf(_SC_NPROCESSORS_ONLN);
   json["memory_bytes"] = ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
-  put(json, "governor", first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"));
-  put(json, "load_average", first_line("/proc/loadavg"));
+  put(json, "governor", trimmed(text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")));
+  put(json, "load_average", trimmed(text_of("/proc/loadavg")));
   return json;
 }
 

@@ -6,15 +6,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
 #include "ledger/durable_file.h"
+#include "text.h"
 #include "workers/process.h"
 #include "workers/resources.h"
 #include "workers/strays.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -24,13 +25,6 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 const std::string kNoMoreIdeas = "no more ideas";
-
-std::string content_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
 
 std::size_t size_of(const fs::path& file) {
   std::error_code none;
@@ -61,7 +55,7 @@ fs::path top_of_worktree(const fs::path& inside) {
 
 // The user's repository, found from the worktree's file ".git": "gitdir: /path/.git/worktrees/name".
 fs::path repository_of(const fs::path& worktree) {
-  const std::string text = content_of(worktree / ".git");
+  const std::string text = text_of(worktree / ".git");
   const auto at = text.find("/worktrees/");
   constexpr std::string_view kPrefix = "gitdir: ";
   return text.rfind(kPrefix, 0) == 0 && at != std::string::npos
@@ -186,7 +180,7 @@ CommandProposer::Ran CommandProposer::run(const Brief& brief) {
                    .log = log});
   std::optional<Ending> ending;
   while (!(ending = process.poll())) {
-    ran.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    ran.seconds = seconds_since(start);
     if (ran.seconds > seconds) {
       process.kill(Ending::Kind::timed_out);
       ran.trouble = fmt::format("stopped at its time limit of {:.0f} s", seconds);
@@ -200,16 +194,16 @@ CommandProposer::Ran CommandProposer::run(const Brief& brief) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   kill_strays();  // what it has left running outside of its group
-  ran.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  ran.seconds = seconds_since(start);
   if (!ran.trouble.empty()) return ran;
-  const std::string answer_file = content_of(answered);
-  ran.answer = object_in(answer_file.empty() ? content_of(out) : answer_file);
+  const std::string answer_file = text_of(answered);
+  ran.answer = object_in(answer_file.empty() ? text_of(out) : answer_file);
   if (!ending->clean()) {
     ran.trouble = describe(*ending);
   } else if (size_of(out) + size_of(log) > limits_.output_bytes) {
     ran.trouble = fmt::format("it had printed more than {} bytes", limits_.output_bytes);
   } else if (!ran.answer.is_object()) {
-    ran.trouble = "its answer is no JSON object: " + content_of(out).substr(0, 200);
+    ran.trouble = "its answer is no JSON object: " + text_of(out).substr(0, 200);
   }
   if (!ran.trouble.empty()) {
     if (const std::string words = process.last_words(500); !words.empty())

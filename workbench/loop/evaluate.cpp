@@ -13,6 +13,7 @@
 #include "gates/sanitize.h"
 #include "ledger/sampling_records.h"
 #include "workers/strays.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -20,9 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kStartShare = 0.4;  // of the time box, for each start of the confirmation
-constexpr int kPatience = 5;  // time boxes, each twice as long, while a busy machine gives too few samples
-
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+constexpr int kTimeBoxes = 5;  // time boxes, each twice as long, while a busy machine gives too few samples
 
 class Evaluation {
  public:
@@ -38,7 +37,7 @@ class Evaluation {
   Outcome run() {
     const auto start = Clock::now();
     through_the_gates();
-    outcome_.elapsed_s = since(start);
+    outcome_.elapsed_s = seconds_since(start);
     return std::move(outcome_);
   }
 
@@ -165,7 +164,7 @@ class Evaluation {
       result = failed(problem.failure());
       end_workers();
     }
-    const double seconds = since(start);
+    const double seconds = seconds_since(start);
     (name == "build" ? outcome_.build_s : outcome_.kernel_s) += seconds;
     book_.keep(name, result, seconds);
     return result;
@@ -225,7 +224,7 @@ GateResult measure_against(const Stage& stage, Worker& candidate, Worker& other,
   rules.alpha = alpha;
   rules.stop_below = 0;
   GateResult result;
-  for (int attempt = 0; attempt < kPatience; ++attempt, rules.seconds *= 2) {
+  for (int attempt = 0; attempt < kTimeBoxes; ++attempt, rules.seconds *= 2) {
     result = PerformanceGate(stage.workshop, stage.oracle, rules)
                  .run(candidate, other, problem, secret_seed(), progress);
     if (result.verdict == GateVerdict::fail || gain_of(result)) break;

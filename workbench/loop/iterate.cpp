@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <fstream>
-#include <iterator>
 
 #include "error.h"
 #include "gates/profile.h"
@@ -14,6 +13,8 @@
 #include "loop/inside.h"
 #include "patterns/evidence.h"
 #include "project/choice.h"
+#include "text.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -120,7 +121,7 @@ Outcome Loop::Inside::evaluate(const Proposal& proposal) {
   steps_.begin(step);
   std::string tree;
   Outcome outcome = attempt(iteration, tree);
-  const double elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+  const double elapsed = seconds_since(start);
   conclude(iteration, outcome, tree, elapsed);
   GateResult shown = outcome.kept ? passed("kept: " + outcome.reason)
                                   : skipped(fmt::format("dropped at {}: {}", outcome.stage, outcome.reason));
@@ -140,10 +141,7 @@ Outcome Loop::Inside::attempt(const Iteration& iteration, std::string& tree) {
   };
   Proposal proposal = iteration.proposal;
   const auto patch = patch_file(iteration.number);
-  if (proposal.source) {
-    std::ifstream stream(patch, std::ios::binary);
-    proposal.source->patch.assign(std::istreambuf_iterator<char>(stream), {});
-  }
+  if (proposal.source) proposal.source->patch = text_of(patch);
   if (const std::string wrong = what_is_wrong(proposal, project_, state_.incumbent()); !wrong.empty())
     return refused(wrong);
   candidate_->reset(iteration.parent);

@@ -8,6 +8,7 @@
 #include "loop/budget.h"
 #include "loop/inside.h"
 #include "project/choice.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -66,7 +67,7 @@ std::optional<Proposal> Loop::Inside::ask(Proposer& proposer) {
   auto proposal = proposer.propose(brief());
   if (!proposal) return proposal;
   if (proposal->spend.seconds == 0) {
-    proposal->spend.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    proposal->spend.seconds = seconds_since(start);
   }
   // What it did to the worktree is its change, whatever it says about that.
   if (const Worktree::Change change = candidate_->change(); !change.files.empty()) {

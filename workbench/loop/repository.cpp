@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <iterator>
 
 #include "error.h"
 #include "project/manifest.h"
+#include "text.h"
 #include "workers/process.h"
 
 namespace dent {
@@ -21,13 +21,6 @@ constexpr double kGitSeconds = 300;
 constexpr const char* kScript =
     "unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR GIT_NAMESPACE GIT_PREFIX "
     "GIT_EXTERNAL_DIFF GIT_DIFF_OPTS; errors=$1; shift; exec env \"$@\" 2>\"$errors\"";
-
-std::string text_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 bool is_below(const fs::path& path, const fs::path& folder) {
   const auto relative = path.lexically_relative(folder);

@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include "workers/waiting.h"
+
 namespace dent {
 namespace {
 
@@ -62,7 +64,7 @@ GateResult Steps::step(const std::string& name, double time_box_s,
   } catch (const KernelFailed& problem) {
     result = failed(problem.failure());
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = seconds_since(start);
   for (const auto& [kind, data] : result.records) ledger_.append(kind, data);
   json record = gate_json(result, seconds);
   record["step"] = name;

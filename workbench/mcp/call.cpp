@@ -20,6 +20,7 @@
 #include "ledger/session_store.h"
 #include "mcp/schema.h"
 #include "mcp/shorten.h"
+#include "text.h"
 #include "workers/process.h"
 
 namespace dent::mcp {
@@ -35,13 +36,6 @@ constexpr auto kBeat = std::chrono::milliseconds(1000);  // a sign of life
 
 json text_result(const std::string& text, bool is_error) {
   return {{"content", json::array({{{"type", "text"}, {"text", text}}})}, {"isError", is_error}};
-}
-
-std::string content_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
 }
 
 // Follows what dent says on stderr: "[ 3/7] correctness/tiny   pass  0.4 s  ..." ends a step.
@@ -180,7 +174,7 @@ json Call::work(const Report& report) {
   }
   progress.look();
 
-  const json document = json::parse(content_of(out), nullptr, false);
+  const json document = json::parse(text_of(out), nullptr, false);
   if (!document.is_object()) {
     const std::string said = process.last_words();
     return text_result(

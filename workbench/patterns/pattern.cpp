@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "error.h"
 #include "project/strict_table.h"
+#include "text.h"
 
 namespace dent {
 namespace {
@@ -58,13 +57,11 @@ void read_apply(StrictTable& root, Pattern& pattern) {
 }  // namespace
 
 Pattern read_pattern(const fs::path& file) {
-  std::ifstream stream(file);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) throw Error(ErrorCode::environment, "can't read " + file.string());
+  const auto text = read_text(file);
+  if (!text) throw Error(ErrorCode::environment, "can't read " + file.string());
   toml::table parsed;
   try {
-    parsed = toml::parse(text.str(), file.string());
+    parsed = toml::parse(*text, file.string());
   } catch (const toml::parse_error& problem) {
     throw Error(ErrorCode::invalid, file.string() + ", line " + std::to_string(problem.source().begin.line) +
                                         ": " + std::string(problem.description()));

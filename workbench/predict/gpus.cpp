@@ -46,15 +46,15 @@ void apply(device::Spec& spec, const nlohmann::json& measurement) {
   take(spec.reached.host_launch_us, measured, "host_launch_us");
 }
 
-std::optional<nlohmann::json> read(const std::filesystem::path& file) {
+std::optional<nlohmann::json> read_measurement(const std::filesystem::path& file) {
   std::ifstream stream(file);
   if (!stream) return std::nullopt;
-  nlohmann::json json = nlohmann::json::parse(stream, nullptr, false);
-  if (!json.is_object() || !json.contains("measured") || !json.contains("name")) {
+  nlohmann::json found = nlohmann::json::parse(stream, nullptr, false);
+  if (!found.is_object() || !found.contains("measured") || !found.contains("name")) {
     throw Error(ErrorCode::invalid, file.string() + " is no measurement of a GPU",
                 "remove it, and run dent devices --measure");
   }
-  return json;
+  return found;
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ std::filesystem::path measurements_folder() {
 }
 
 std::optional<nlohmann::json> stored_measurement(const std::string& driver_name) {
-  return driver_name.empty() ? std::nullopt : read(measurements_folder() / file_name(driver_name));
+  return driver_name.empty() ? std::nullopt : read_measurement(measurements_folder() / file_name(driver_name));
 }
 
 std::filesystem::path store_measurement(const nlohmann::json& measurement) {
@@ -89,7 +89,7 @@ std::optional<nlohmann::json> measurement_of(const device::Spec& spec) {
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(measurements_folder(), none)) {
     if (entry.path().extension() != ".json") continue;
-    const auto measurement = read(entry.path());
+    const auto measurement = read_measurement(entry.path());
     const device::Spec* measured = device::recognise(measurement->at("name").get<std::string>());
     if (measured != nullptr && measured->name == spec.name) return measurement;
   }

@@ -12,7 +12,7 @@ namespace {
 
 namespace device = flashmoe::device;
 
-constexpr double kWidth = 720, kHeight = 420, kLeft = 64, kRight = 200, kTop = 20, kBottom = 44;
+constexpr Frame kPlot{.width = 720, .height = 420, .left = 64, .right = 200, .top = 20, .bottom = 44};
 
 // A file of its own has no page to take its colours from.
 constexpr std::string_view kStyle =
@@ -54,23 +54,23 @@ std::string label(const Forecast& f) { return std::string(f.gpu.name) + " " + f.
 
 // One size: a line for each GPU, from the low end of its range to the high one.
 std::string bars(std::span<const Forecast> forecasts, const Extent& e) {
-  constexpr double kRow = 22, kNames = 270;
-  const double height = kTop + kRow * static_cast<double>(forecasts.size()) + kBottom;
-  const Axis x(Axis::Scale::logarithmic, e.low_us, e.high_us, kNames, kWidth - 24);
-  Svg svg(kWidth, height, "expected time by GPU");
+  constexpr double kBar = 22, kNames = 270;
+  const double height = kPlot.top + kBar * static_cast<double>(forecasts.size()) + kPlot.bottom;
+  const Axis x(Axis::Scale::logarithmic, e.low_us, e.high_us, kNames, kPlot.width - 24);
+  Svg svg(kPlot.width, height, "expected time by GPU");
   for (const double tick : x.ticks()) {
-    svg.line(x.at(tick), kTop, x.at(tick), height - kBottom, "grid");
-    svg.text(x.at(tick), height - kBottom + 16, fmt::format("{:g}", tick), Anchor::middle);
+    svg.line(x.at(tick), kPlot.top, x.at(tick), height - kPlot.bottom, "grid");
+    svg.text(x.at(tick), height - kPlot.bottom + 16, fmt::format("{:g}", tick), Anchor::middle);
   }
-  svg.text((kNames + kWidth) / 2, height - 10, "expected time and its range, us", Anchor::middle);
-  double middle = kTop + kRow / 2;
+  svg.text((kNames + kPlot.width) / 2, height - 10, "expected time and its range, us", Anchor::middle);
+  double middle = kPlot.top + kBar / 2;
   for (const Forecast& f : forecasts) {
     const device::Prediction& p = f.prediction;
     svg.text(kNames - 10, middle + 4, label(f), Anchor::end);
     svg.line(x.at(p.low_us), middle, x.at(p.high_us), middle, "curve c0");
     svg.path(fmt::format("M{}l4 4l-4 4l-4 -4z", point(x.at(p.expected_us), middle - 4)), "f0",
              fmt::format("{}: {:.2f} us", label(f), p.expected_us));
-    middle += kRow;
+    middle += kBar;
   }
   return as_file(std::move(svg).take());
 }
@@ -83,20 +83,20 @@ std::string forecast_plot(std::span<const Forecast> forecasts) {
   if (!(e.high_size > e.low_size)) return bars(forecasts, e);
   std::map<std::string, std::vector<const Forecast*>> curves;
   for (const Forecast& f : forecasts) curves[label(f)].push_back(&f);
-  const Axis x(Axis::Scale::logarithmic, e.low_size, e.high_size, kLeft, kWidth - kRight);
-  const Axis y(Axis::Scale::logarithmic, e.low_us, e.high_us, kHeight - kBottom, kTop);
-  Svg svg(kWidth, kHeight, "expected time over size, by GPU");
+  const Axis x(Axis::Scale::logarithmic, e.low_size, e.high_size, kPlot.left, kPlot.width - kPlot.right);
+  const Axis y(Axis::Scale::logarithmic, e.low_us, e.high_us, kPlot.height - kPlot.bottom, kPlot.top);
+  Svg svg(kPlot.width, kPlot.height, "expected time over size, by GPU");
   for (const double tick : x.ticks()) {
-    svg.line(x.at(tick), kTop, x.at(tick), kHeight - kBottom, "grid");
-    svg.text(x.at(tick), kHeight - kBottom + 16, fmt::format("{:g}", tick), Anchor::middle);
+    svg.line(x.at(tick), kPlot.top, x.at(tick), kPlot.height - kPlot.bottom, "grid");
+    svg.text(x.at(tick), kPlot.height - kPlot.bottom + 16, fmt::format("{:g}", tick), Anchor::middle);
   }
   for (const double tick : y.ticks()) {
-    svg.line(kLeft, y.at(tick), kWidth - kRight, y.at(tick), "grid");
-    svg.text(kLeft - 6, y.at(tick) + 4, fmt::format("{:g}", tick), Anchor::end);
+    svg.line(kPlot.left, y.at(tick), kPlot.width - kPlot.right, y.at(tick), "grid");
+    svg.text(kPlot.left - 6, y.at(tick) + 4, fmt::format("{:g}", tick), Anchor::end);
   }
-  svg.text((kLeft + kWidth - kRight) / 2, kHeight - 10, "size (rows of attention, CTAs of a kernel)",
-           Anchor::middle);
-  svg.text(kLeft - 6, 12, "us", Anchor::end);
+  svg.text((kPlot.left + kPlot.width - kPlot.right) / 2, kPlot.height - 10,
+           "size (rows of attention, CTAs of a kernel)", Anchor::middle);
+  svg.text(kPlot.left - 6, 12, "us", Anchor::end);
   int colour = 0;
   for (auto& [name, points] : curves) {
     std::stable_sort(points.begin(), points.end(),
@@ -110,7 +110,7 @@ std::string forecast_plot(std::span<const Forecast> forecasts) {
     }
     svg.path(range + back + "z", fmt::format("range f{}", colour % 8));
     svg.path(line, fmt::format("curve c{}", colour % 8), name);
-    svg.text(kWidth - kRight + 8, kTop + 14 * (colour + 1), name, Anchor::start,
+    svg.text(kPlot.width - kPlot.right + 8, kPlot.top + 14 * (colour + 1), name, Anchor::start,
              fmt::format("f{}", colour % 8));
     ++colour;
   }

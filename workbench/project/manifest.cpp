@@ -3,15 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "error.h"
 #include "operators/attention_forward.h"
 #include "project/choice.h"
 #include "project/read_operator.h"
 #include "project/read_optimize.h"
 #include "project/strict_table.h"
+#include "text.h"
 
 namespace dent {
 namespace {
@@ -45,14 +43,6 @@ void read_rules(StrictTable& root, Project& project) {
     read_positive(*table, "sanitize_seconds", project.limits.sanitize_seconds);
     table->done();
   }
-}
-
-std::optional<std::string> text_of(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream) return std::nullopt;
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
 }
 
 Project build_project(const toml::table& toml, const std::filesystem::path& directory) {
@@ -115,14 +105,14 @@ Project parse_project(std::string_view text, const std::filesystem::path& direct
 Project read_project(const std::filesystem::path& where) {
   std::error_code ignored;
   const auto file = std::filesystem::is_directory(where, ignored) ? where / kManifestName : where;
-  const auto text = text_of(file);
+  const auto text = read_text(file);
   if (!text) {
     throw Error(ErrorCode::invalid, "no manifest " + file.string(),
                 "go to a folder with a dent.toml, name one, or write one: dent init attention");
   }
   const auto directory = std::filesystem::absolute(file).lexically_normal().parent_path();
   Project project = parse_project(*text, directory);
-  if (const auto tuned = text_of(directory / kTunedName)) {
+  if (const auto tuned = read_text(directory / kTunedName)) {
     project.choice = parse_tuned(*tuned, project);
     project.kernel = kernel_of(project, project.choice);
   }

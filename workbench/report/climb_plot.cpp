@@ -10,7 +10,7 @@
 namespace dent {
 namespace {
 
-constexpr double kWidth = 720, kHeight = 260, kLeft = 60, kRight = 16, kTop = 12, kBottom = 34;
+constexpr Frame kClimb{.width = 720, .height = 260, .left = 60, .right = 16, .top = 12, .bottom = 34};
 
 // Kept: a filled diamond on the line; dropped: a ring at the speed that it would have brought.
 std::string diamond(double x, double y) {
@@ -31,19 +31,20 @@ std::string climb_plot(const ClimbView& climb) {
     high = std::max(high, step.speedup);
   }
   const bool wide = high / low > 4;
-  const Axis x(Axis::Scale::linear, 0, static_cast<double>(climb.steps.back().iteration), kLeft + 6,
-               kWidth - kRight - 6);
+  const Axis x(Axis::Scale::linear, 0, static_cast<double>(climb.steps.back().iteration), kClimb.left + 6,
+               kClimb.width - kClimb.right - 6);
   const Axis y(wide ? Axis::Scale::logarithmic : Axis::Scale::linear, low / 1.05, high * 1.05,
-               kHeight - kBottom, kTop);
-  Svg svg(kWidth, kHeight, "speed over the baseline by iteration");
+               kClimb.height - kClimb.bottom, kClimb.top);
+  Svg svg(kClimb.width, kClimb.height, "speed over the baseline by iteration");
   for (const double tick : y.ticks()) {
-    svg.line(kLeft, y.at(tick), kWidth - kRight, y.at(tick), "grid");
-    svg.text(kLeft - 6, y.at(tick) + 4, fmt::format("{:g}x", tick), Anchor::end);
+    svg.line(kClimb.left, y.at(tick), kClimb.width - kClimb.right, y.at(tick), "grid");
+    svg.text(kClimb.left - 6, y.at(tick) + 4, fmt::format("{:g}x", tick), Anchor::end);
   }
-  svg.line(kLeft, y.at(1), kWidth - kRight, y.at(1), "one");
+  svg.line(kClimb.left, y.at(1), kClimb.width - kClimb.right, y.at(1), "one");
   if (climb.target) {
-    svg.line(kLeft, y.at(*climb.target), kWidth - kRight, y.at(*climb.target), "candidate median");
-    svg.text(kWidth - kRight, y.at(*climb.target) - 4, fmt::format("target {:g}x", *climb.target),
+    svg.line(kClimb.left, y.at(*climb.target), kClimb.width - kClimb.right, y.at(*climb.target),
+             "candidate median");
+    svg.text(kClimb.width - kClimb.right, y.at(*climb.target) - 4, fmt::format("target {:g}x", *climb.target),
              Anchor::end);
   }
   double now = start;
@@ -61,9 +62,9 @@ std::string climb_plot(const ClimbView& climb) {
   if (!dropped.empty()) svg.path(dropped, "aside ring", "dropped");
   svg.path(kept, "candidate fill", "kept");
   for (const double tick : x.ticks()) {
-    svg.text(x.at(tick), kHeight - kBottom + 16, fmt::format("{:g}", tick), Anchor::middle);
+    svg.text(x.at(tick), kClimb.height - kClimb.bottom + 16, fmt::format("{:g}", tick), Anchor::middle);
   }
-  svg.text(kWidth - kRight, kHeight - 2, "iteration", Anchor::end);
+  svg.text(kClimb.width - kClimb.right, kClimb.height - 2, "iteration", Anchor::end);
   return std::move(svg).take();
 }
 

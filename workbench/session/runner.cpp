@@ -28,10 +28,6 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 json roofline_record(const Peaks& peaks) {
   return {{"device", peaks.device},
           {"peak_gflops", peaks.gflops},

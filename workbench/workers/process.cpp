@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "error.h"
+#include "workers/waiting.h"
 
 namespace dent {
 namespace {
@@ -238,7 +239,7 @@ Finished run(const Command& command, double seconds) {
   Process process(command);
   Finished finished;
   finished.ending = process.wait(seconds);
-  finished.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  finished.seconds = seconds_since(start);
   finished.output = process.last_words(64 * 1024);
   return finished;
 }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
-// How long this process has waited for what is the user's: the compiler and the kernels. The rest of a
-// session's time is dent's own.
+// Time that passes. How long this process has waited for what is the user's: the compiler and the kernels;
+// the rest of a session's time is dent's own.
 #pragma once
 
+#include <chrono>
+
 namespace dent {
+
+double seconds_since(std::chrono::steady_clock::time_point start);
 
 double waited_for_user_s();
 void add_waited_for_user(double seconds);

@@ -24,10 +24,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int kWatchEveryMs = 50;    // how often memory and life are looked at while waiting
 constexpr std::size_t kShown = 200;  // characters of garbage in a message
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 // How long a process's first thread was ready to run and did not, since its start; 0 where the system does
 // not say.
 double waited_for_processor_ns(pid_t process) {

@@ -18,7 +18,7 @@ namespace {
 namespace context = boost::context::detail;
 
 Fiber* running = nullptr;
-Fiber* left = nullptr;      // who ran before; null: the scheduler
+Fiber* previous = nullptr;  // who ran before; null: the scheduler
 void* scheduler = nullptr;  // where the host thread goes on when a fiber suspends
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -28,7 +28,7 @@ void leaving(void** keep, const void* to, std::size_t bytes) {
   __sanitizer_start_switch_fiber(keep, to, bytes);
 }
 void arrived_in_fiber(void* kept) {
-  const bool from_scheduler = left == nullptr;
+  const bool from_scheduler = previous == nullptr;
   __sanitizer_finish_switch_fiber(kept, from_scheduler ? &scheduler_stack : nullptr,
                                   from_scheduler ? &scheduler_stack_bytes : nullptr);
 }
@@ -57,7 +57,7 @@ struct FiberEntry {
   // In a fiber, first thing after a jump to it: whoever ran before goes on from there.
   static void arrived(context::transfer_t from, void* sanitizer_stack) {
     arrived_in_fiber(sanitizer_stack);
-    (left != nullptr ? left->context_ : scheduler) = from.fctx;
+    (previous != nullptr ? previous->context_ : scheduler) = from.fctx;
   }
 };
 
@@ -85,22 +85,22 @@ void Fiber::prepare(void (*main)()) {
 
 void Fiber::resume() {
   running = this;
-  left = nullptr;
+  previous = nullptr;
   void* kept = nullptr;
   leaving(&kept, stack_, kStackBytes);
   const context::transfer_t back = context::jump_fcontext(context_, nullptr);
   arrived_in_scheduler(kept);
-  left->context_ = back.fctx;
+  previous->context_ = back.fctx;
 }
 
 void Fiber::suspend(bool for_good) {
-  Fiber* self = left = running;
+  Fiber* self = previous = running;
   leaving_for_scheduler(for_good ? nullptr : &self->sanitizer_stack_);
   FiberEntry::arrived(context::jump_fcontext(scheduler, nullptr), self->sanitizer_stack_);
 }
 
 void Fiber::switch_to(Fiber& next) {
-  Fiber* self = left = running;
+  Fiber* self = previous = running;
   running = &next;
   leaving(&self->sanitizer_stack_, next.stack_, kStackBytes);
   FiberEntry::arrived(context::jump_fcontext(next.context_, nullptr), self->sanitizer_stack_);

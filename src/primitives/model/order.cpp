@@ -5,8 +5,6 @@
 // are the readers behind a warp's back, with what it has waited for as clock.
 #include "primitives/model/order.h"
 
-#ifdef FLASHMOE_MODEL_CHECKED
-
 #include <algorithm>
 
 #include "primitives/model/reports.h"
@@ -153,6 +151,8 @@ void each_cell(const std::byte* place, std::size_t bytes, Each each) {
 }
 
 }  // namespace
+
+bool order_is_checked() { return true; }
 
 void order_begin(const Cluster& cluster) {
   const Block& one = cluster.blocks.front();
@@ -314,5 +314,3 @@ void order_waited_for(Reader reader, uint64_t number) {
 }
 
 }  // namespace flashmoe::model
-
-#endif

@@ -2,8 +2,8 @@
 // Happens-before: every access to shared memory must be ordered, by barriers and waits, against every earlier
 // access that it conflicts with. Checked on what the program says, not on what one schedule happened to do.
 //
-// In the checked build of the model (FLASHMOE_MODEL_CHECKED) kernels are compiled so that plain loads and
-// stores arrive here too. In the plain build all of this is empty.
+// The checked model is linked with order.cpp, and its kernels are compiled so that plain loads and stores
+// arrive here too. The plain one is linked with order_unchecked.cpp, where all of this is empty.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,7 @@
 
 namespace flashmoe::model {
 
-#ifdef FLASHMOE_MODEL_CHECKED
-
-inline constexpr bool kOrderIsChecked = true;
+bool order_is_checked();
 
 // A fresh cluster of blocks: nothing written, nobody has met anybody.
 void order_begin(const Cluster& cluster);
@@ -60,29 +58,5 @@ enum class Reader { product, box_store };
 void order_read_behind_back(Reader reader, const std::byte* place, std::size_t bytes, uint64_t number,
                             const Where& where);
 void order_waited_for(Reader reader, uint64_t number);
-
-#else
-
-inline constexpr bool kOrderIsChecked = false;
-enum class Reader { product, box_store };
-inline void order_begin(const Cluster&) {}
-inline void order_read(const std::byte*, std::size_t, bool, const Where&) {}
-inline void order_write(const std::byte*, std::size_t, bool, const Where&) {}
-inline void order_copy_issued(const std::byte*, const Where&) {}
-inline void order_copy_landed(const std::byte*, const Where&) {}
-inline void order_block_met(const Block&) {}
-inline void order_warp_met(const Warp&) {}
-inline void order_release(Clock&) {}
-inline void order_acquire(const Clock&) {}
-inline void order_join(Clock&, const Clock&) {}
-inline void order_mbarrier_made(Mbarrier&) {}
-inline void order_store_issued(const Place&, std::size_t, const Mbarrier&, const Where&) {}
-inline void order_mbarrier_waited(Mbarrier&, const Where&) {}
-inline void order_arrives(Mbarrier&, const Where&) {}
-inline std::string order_phase_ends(const Mbarrier&) { return ""; }
-inline void order_read_behind_back(Reader, const std::byte*, std::size_t, uint64_t, const Where&) {}
-inline void order_waited_for(Reader, uint64_t) {}
-
-#endif
 
 }  // namespace flashmoe::model

@@ -182,7 +182,7 @@ void issue_product(const ProductOperands& operands, float* sums, const uint32_t*
   const std::size_t warp = t / 32;
   if (++product.lanes_arrived[warp] == 32) {
     order_release(product.clock);
-    if constexpr (kOrderIsChecked) {
+    if (order_is_checked()) {
       each_chunk(*group.block, operands, static_cast<int>(warp), [&](const std::byte* chunk) {
         order_read_behind_back(Reader::product, chunk, 16, number + 1, where);
       });
