@@ -67,7 +67,8 @@ std::filesystem::path measurements_folder() {
 }
 
 std::optional<nlohmann::json> stored_measurement(const std::string& driver_name) {
-  return driver_name.empty() ? std::nullopt : read_measurement(measurements_folder() / file_name(driver_name));
+  return driver_name.empty() ? std::nullopt
+                             : read_measurement(measurements_folder() / file_name(driver_name));
 }
 
 std::filesystem::path store_measurement(const nlohmann::json& measurement) {

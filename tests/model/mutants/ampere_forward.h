@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Included once per mutant, behind its kernel and with `ampere_forward` defined as the mutant's own name.
+// Included once per mutant, behind its kernel, with `ampere_forward` defined as the mutant's own name and
+// FLASHMOE_HEAD_DIM and FLASHMOE_ALIGNED as those of the form to compile; without them, every problem gets
+// the form for it.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
@@ -15,11 +17,20 @@ void start(const kernels::ForwardParams& params, unsigned blocks) {
               params);
 }
 
+#ifdef FLASHMOE_HEAD_DIM
+inline void run(const kernels::ForwardParams& params, bool, int, unsigned blocks) {
+  start<FLASHMOE_HEAD_DIM, FLASHMOE_ALIGNED>(params, blocks);
+}
+inline const Registration registration(!FLASHMOE_ALIGNED          ? "ampere_forward unaligned at 44"
+                                       : FLASHMOE_HEAD_DIM == 128 ? "ampere_forward at 128"
+                                                                  : "ampere_forward at 64",
+                                       FLASHMOE_MISTAKE, &run);
+#else
 inline void run(const kernels::ForwardParams& params, bool aligned, int, unsigned blocks) {
   if (!aligned) return start<64, false>(params, blocks);
   params.head_dim <= 64 ? start<64, true>(params, blocks) : start<128, true>(params, blocks);
 }
-
 inline const Registration registration("ampere_forward", FLASHMOE_MISTAKE, &run);
+#endif
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

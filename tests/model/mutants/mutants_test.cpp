@@ -108,10 +108,19 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
   if (kernel == "combine_splits") {
     return {{shape(2, 1, 20, 500, 128, Mask::none), 3}, {shape(1, 1, 301, 40, 100, Mask::causal), 2}};
   }
-  return {
-      {shape(4, 2, 40, 300, 64, Mask::causal)},   {shape(1, 1, 150, 150, 128, Mask::causal)},
-      {shape(1, 1, 300, 40, 128, Mask::causal)},  {shape(1, 1, 140, 130, 44, Mask::causal, Layout::padded)},
-      {shape(2, 1, 20, 500, 128, Mask::none), 3}, {shape(1, 1, 300, 40, 44, Mask::causal, Layout::padded)}};
+  if (kernel == "ampere_forward") {
+    return {
+        {shape(4, 2, 40, 300, 64, Mask::causal)},   {shape(1, 1, 150, 150, 128, Mask::causal)},
+        {shape(1, 1, 300, 40, 128, Mask::causal)},  {shape(1, 1, 140, 130, 44, Mask::causal, Layout::padded)},
+        {shape(2, 1, 20, 500, 128, Mask::none), 3}, {shape(1, 1, 300, 40, 44, Mask::causal, Layout::padded)}};
+  }
+  const bool unaligned = kernel.find("unaligned") != std::string::npos;
+  const int64_t dim = unaligned ? 44 : kernel.ends_with("64") ? 64 : 128;
+  const Layout layout = unaligned ? Layout::padded : Layout::bhsd;
+  return {{shape(4, 2, 40, 300, dim, Mask::causal, layout)},
+          {shape(1, 1, 150, 150, dim, Mask::causal, layout)},
+          {shape(1, 1, 300, 40, dim, Mask::causal, layout)},
+          {shape(2, 1, 20, 500, dim, Mask::none, layout), 3}};
 }
 
 OnModel how_to_run(const Mutant& mutant, const MutantCase& c, const model::Settings& settings) {
