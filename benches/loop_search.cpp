@@ -9,16 +9,17 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <numeric>
 #include <random>
 
 #include "gates/timed_side.h"
+#include "json_text.h"
 #include "ledger/session_store.h"
 #include "loop/search.h"
 #include "loop/state.h"
 #include "project/choice.h"
 #include "project/manifest.h"
+#include "text.h"
 
 namespace {
 
@@ -97,8 +98,7 @@ struct Space {
 };
 
 Space read_space(const std::string& file) {
-  std::ifstream stream(file);
-  const json document = json::parse(stream);
+  const json document = parse_json(text_of(file));
   Space space;
   for (const json& tunable : document.at("tunables")) {
     space.project.tunables.push_back({tunable.at("name"), tunable.at("values"), tunable.at("start")});

@@ -128,7 +128,10 @@ HWY_INLINE void dot_products(const float* HWY_RESTRICT q, int64_t q_stride, cons
   }
 #define FLASHMOE_DOTS_STORE(r) \
   if constexpr (r < R) store_four_sums(s##r##0, s##r##1, s##r##2, s##r##3, scores + r * stride);
-  FLASHMOE_DOTS_STORE(0) FLASHMOE_DOTS_STORE(1) FLASHMOE_DOTS_STORE(2) FLASHMOE_DOTS_STORE(3)
+  FLASHMOE_DOTS_STORE(0)
+  FLASHMOE_DOTS_STORE(1)
+  FLASHMOE_DOTS_STORE(2)
+  FLASHMOE_DOTS_STORE(3)
 }
 
 // R rows of O += P V over `keys` keys, a multiple of kKeysAtOnce: kPairs pairs of vectors, or, with kPairs =
@@ -196,11 +199,17 @@ HWY_INLINE void weigh_columns(const float* HWY_RESTRICT p, int64_t p_stride, con
   for (int64_t key = 0; key < keys; key += kKeysAtOnce) {
     FLASHMOE_WEIGHTS(0)
     FLASHMOE_WEIGHTS(1)
-    FLASHMOE_WEIGHTS(2) FLASHMOE_WEIGHTS(3) FLASHMOE_WEIGH_KEY(0) FLASHMOE_WEIGH_KEY(1) FLASHMOE_WEIGH_KEY(2)
-        FLASHMOE_WEIGH_KEY(3)
+    FLASHMOE_WEIGHTS(2)
+    FLASHMOE_WEIGHTS(3)
+    FLASHMOE_WEIGH_KEY(0)
+    FLASHMOE_WEIGH_KEY(1)
+    FLASHMOE_WEIGH_KEY(2)
+    FLASHMOE_WEIGH_KEY(3)
   }
   FLASHMOE_WEIGH_STORE(0)
-  FLASHMOE_WEIGH_STORE(1) FLASHMOE_WEIGH_STORE(2) FLASHMOE_WEIGH_STORE(3)
+  FLASHMOE_WEIGH_STORE(1)
+  FLASHMOE_WEIGH_STORE(2)
+  FLASHMOE_WEIGH_STORE(3)
 }
 
 template <int R, class T>

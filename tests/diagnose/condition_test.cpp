@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "error.h"
+#include "json_text.h"
 
 namespace dent {
 namespace {
@@ -58,7 +59,7 @@ TEST(Quantities, GoThroughJsonWithTheirAbsences) {
   q.set("nan", std::numeric_limits<double>::infinity());
   q.not_applicable("l1_hit", "TMA");
   q.put("gone", {Presence::missing, 0, "ncu gave no value"});
-  const Quantities back = quantities_of(nlohmann::json::parse(to_json(q).dump()));
+  const Quantities back = quantities_of(parse_json(to_json(q).dump()));
   EXPECT_EQ(back["dram"], 71.5);
   for (const char* key : {"nan", "l1_hit", "gone"}) {
     EXPECT_EQ(back.at(key).presence, q.at(key).presence) << key;

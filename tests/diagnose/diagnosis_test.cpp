@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "diagnose/diagnosis.h"
+#include "json_text.h"
 
 #include <gtest/gtest.h>
 
@@ -153,7 +154,7 @@ TEST(Diagnosis, OfACpuKernelNeedsNoCounters) {
 
 TEST(Diagnosis, GoesThroughJson) {
   const auto d = diagnose(small_tree(), with({{"ctas", 2}, {"sms", 58}, {"dram", 80}, {"waste", 0}}));
-  const auto back = diagnosis_of(nlohmann::json::parse(to_json(d).dump()));
+  const auto back = diagnosis_of(parse_json(to_json(d).dump()));
   EXPECT_EQ(back.bottleneck, d.bottleneck);
   EXPECT_EQ(back.decided, d.decided);
   EXPECT_EQ(back.overturned, d.overturned);

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "error.h"
+#include "json_text.h"
 #include "loop/patterns.h"
 #include "loop/prune.h"
 #include "loop/surrogate.h"
@@ -163,7 +164,7 @@ TEST(Patterns, TakeTheVariantOrTheTunableThatIsTheirFix) {
   Brief brief;
   brief.project = &project;
   brief.diagnosis = {{"says", "2 CTAs on 132 SMs"}};
-  brief.patterns = nlohmann::json::parse(R"([
+  brief.patterns = parse_json(R"([
     {"pattern": "unknown-here", "title": "t", "variants": ["nowhere"], "tunable": {"names": ["none"], "change": "up"}},
     {"pattern": "kv-split", "title": "split", "phase": "parallelism", "expected_gain": 2.0,
      "variants": ["Split"], "tunable": {"names": ["kv-splits"], "change": "up"}}])");

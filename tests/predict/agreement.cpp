@@ -5,13 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "dispatch/predict.h"
+#include "json_text.h"
+#include "text.h"
 
 namespace dent::test {
 namespace {
@@ -58,11 +59,7 @@ Agreement row(const char* set, const json& c, const dispatch::ForwardChoice& cho
           !choice.kernel.has_value()};
 }
 
-json read(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream) throw std::runtime_error(file.string() + " can't be read");
-  return json::parse(stream);
-}
+json read(const std::filesystem::path& file) { return dent::require_json(dent::text_of(file)); }
 
 double median(std::vector<double> values) {
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();

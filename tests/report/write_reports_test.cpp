@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "json_text.h"
 #include "ledger/in_child.h"
 #include "report/example_session.h"
 #include "report/history.h"
@@ -28,7 +29,7 @@ TEST(WriteReports, PutsThreeFilesIntoTheSessionsFolder) {
   const ReportFiles files = write_reports(store, session);
   EXPECT_NE(text_of(files.markdown).find("FASTER"), std::string::npos);
   EXPECT_NE(text_of(files.html).find("FASTER"), std::string::npos);
-  const auto written = nlohmann::json::parse(text_of(files.json));
+  const auto written = parse_json(text_of(files.json));
   EXPECT_EQ(written.at("verdict"), "FASTER");
   EXPECT_EQ(written.at("ratio").at("centre"), 1.11);
   EXPECT_EQ(written.at("comparisons").size(), 3u);
@@ -54,7 +55,7 @@ TEST(WriteReports, CanBeMadeOfASessionThatStillRuns) {
   ScratchFolder project;
   SessionStore store(project.path());
   const ReportFiles files = write_reports(store, example_session(store, Story::interrupted));
-  EXPECT_EQ(nlohmann::json::parse(text_of(files.json)).at("verdict"), "INTERRUPTED");
+  EXPECT_EQ(parse_json(text_of(files.json)).at("verdict"), "INTERRUPTED");
 }
 
 // Sessions that end in every way. browser_test names a folder, and looks at the pages.

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "json_text.h"
 #include "text.h"
 #include "workers/process.h"
 
@@ -22,7 +23,7 @@ struct Ran {
   int code = -1;
   std::string out;
   std::string err;
-  nlohmann::json json() const { return nlohmann::json::parse(out, nullptr, false); }
+  nlohmann::json json() const { return parse_json(out); }
 };
 
 class ScratchProject {

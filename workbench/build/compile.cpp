@@ -13,6 +13,7 @@
 #include "build/sha256.h"
 #include "build/toolchain.h"
 #include "error.h"
+#include "json_text.h"
 #include "text.h"
 #include "workers/waiting.h"
 
@@ -191,7 +192,7 @@ class Build {
   }
 
   bool up_to_date(const std::string& recipe) {
-    const json known = json::parse(text_of(folder_ / "build.json"), nullptr, false);
+    const json known = parse_json(text_of(folder_ / "build.json"));
     if (!known.is_object() || known.value("recipe", "") != recipe) return false;
     const auto inputs = known.value("inputs", std::vector<std::string>());
     if (hash_of(inputs, recipe) != known.value("source_hash", "")) return false;
@@ -242,7 +243,7 @@ Built build_kernel(const Project& project, const Kernel& kernel, const BuildOpti
 std::string staleness(const Built& built) {
   if (sha256_of_file(built.library) != built.binary_hash)
     return built.library.string() + " is not the one that was built";
-  const json known = json::parse(text_of(built.library.parent_path() / "build.json"), nullptr, false);
+  const json known = parse_json(text_of(built.library.parent_path() / "build.json"));
   if (!known.is_object() || known.value("source_hash", "") != built.source_hash)
     return "something else was built meanwhile";
   if (hash_of(built.inputs, known.value("recipe", "")) == built.source_hash) return {};

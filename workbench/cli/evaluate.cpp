@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "error.h"
+#include "json_text.h"
 #include "ledger/project_lock.h"
 #include "loop/command_proposer.h"
 #include "loop/loop.h"
@@ -51,7 +52,7 @@ std::vector<std::string> files_in(const std::string& patch) {
 }
 
 Proposal read_proposal(const std::string& file) {
-  const json document = json::parse(content_of(file), nullptr, false);
+  const json document = parse_json(content_of(file));
   if (!document.is_object()) throw Error(ErrorCode::invalid, file + " is no JSON object");
   Proposal proposal = proposal_from_answer(document);
   if (proposal.source && proposal.source->files.empty())

@@ -4,11 +4,11 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
-#include <fstream>
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "error.h"
+#include "json_text.h"
 #include "ledger/ledger.h"
 #include "ledger/project_lock.h"
 #include "loop/loop.h"
@@ -16,6 +16,7 @@
 #include "loop/supervise.h"
 #include "project/choice.h"
 #include "project/manifest.h"
+#include "text.h"
 
 namespace dent::cli {
 namespace {
@@ -111,8 +112,7 @@ ExitCode optimize(const OptimizeArguments& arguments) {
   Loop loop(project, store, folder, arguments.loop, terminal);
   const SessionEnd end = loop.run(*proposer);
   if (arguments.common.json) {
-    std::ifstream report(folder.folder / "report.json");
-    json document = json::parse(report, nullptr, false);
+    json document = parse_json(text_of(folder.folder / "report.json"));
     const Cost cost = loop.cost();
     print_json("optimize", {{"session", end.id},
                             {"verdict", end.verdict},

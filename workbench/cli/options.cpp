@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -14,9 +16,11 @@ void add_common(CLI::App& command, Common& common) {
 }
 
 void print_json(const char* command, nlohmann::json document) {
-  nlohmann::ordered_json out{{"schema", 1}, {"command", command}};
-  for (const auto& [key, value] : document.items()) out[key] = value;
-  std::fputs((out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n").c_str(),
+  const std::string text = document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  // What it is comes first: behind the document's "{\n".
+  std::fputs(fmt::format("{{\n  \"schema\": 1,\n  \"command\": {},\n{}\n", nlohmann::json(command).dump(),
+                         text.substr(2))
+                 .c_str(),
              stdout);
 }
 

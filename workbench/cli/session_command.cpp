@@ -5,13 +5,14 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
 
 #include "cli/terminal.h"
 #include "error.h"
+#include "json_text.h"
 #include "ledger/project_lock.h"
 #include "project/manifest.h"
 #include "report/session_view.h"
+#include "text.h"
 
 namespace dent::cli {
 namespace {
@@ -57,8 +58,7 @@ std::string from_here(const std::filesystem::path& file) {
 ExitCode finish(const char* command, const SessionEnd& end, const SessionFolder& folder,
                 const Common& common) {
   if (common.json) {
-    std::ifstream report(folder.folder / "report.json");
-    json document = json::parse(report, nullptr, false);
+    json document = parse_json(text_of(folder.folder / "report.json"));
     print_json(command, {{"session", end.id},
                          {"verdict", end.verdict},
                          {"reason", end.reason},

@@ -27,7 +27,7 @@ ExitCode show(const ShowArguments& arguments) {
   const SessionView view = load_session(folder);
   const auto history = history_before(store, view.id);
   if (arguments.common.json) {
-    print_json("show", {{"session", view.id}, {"report", nlohmann::json(json_report(view, history))}});
+    print_json("show", {{"session", view.id}, {"report", json_report(view, history)}});
   } else {
     std::fputs(markdown_report(view, history).c_str(), stdout);
   }

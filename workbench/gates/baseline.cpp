@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 
 #include "gates/timed_side.h"
+#include "json_text.h"
 #include "ledger/durable_file.h"
+#include "text.h"
 #include "workers/waiting.h"
 
 namespace dent {
@@ -21,8 +22,7 @@ constexpr int kTries = 4;  // each twice as long: a busy moment is no changed ba
 constexpr int kCalls = 8;
 
 json read_record(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  json record = json::parse(stream, nullptr, false);
+  json record = parse_json(text_of(file));
   return record.is_object() ? record : json::object();
 }
 

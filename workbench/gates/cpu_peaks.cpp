@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "gates/peaks.h"
+#include "gates/cpu_peaks.h"
 
 namespace dent {
 namespace {

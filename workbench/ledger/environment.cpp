@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "json_text.h"
 #include "text.h"
 
 namespace dent {
@@ -92,7 +93,7 @@ nlohmann::json gpus() {
       // The last three are numbers, or "[N/A]" where the driver does not know.
       if (key == std::string_view("name") || key == std::string_view("driver")) {
         put(gpu, key, cell);
-      } else if (const auto number = nlohmann::json::parse(cell, nullptr, false); number.is_number()) {
+      } else if (const auto number = parse_json(cell); number.is_number()) {
         gpu[key] = number;
       }
     }

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "error.h"
+#include "json_text.h"
 
 namespace dent {
 namespace {
@@ -26,19 +27,17 @@ void refuse_what_json_lacks(const nlohmann::json& value, const std::string& at) 
 
 std::string to_line(const Record& record) {
   refuse_what_json_lacks(record.data, record.kind);
-  nlohmann::ordered_json line;
-  line["schema"] = kRecordSchema;
-  line["n"] = record.number;
-  line["time"] = record.time;
-  line["kind"] = record.kind;
-  line["data"] = record.data;
   // A candidate's last words may be any bytes: what is not UTF-8 becomes U+FFFD.
-  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  const auto text = [](const nlohmann::json& value) {
+    return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  return fmt::format(R"({{"schema":{},"n":{},"time":{},"kind":{},"data":{}}})", kRecordSchema, record.number,
+                     text(record.time), text(record.kind), text(record.data));
 }
 
 Record parse_record(std::string_view line) {
   try {
-    const auto json = nlohmann::json::parse(line);
+    const auto json = require_json(line);
     if (const int schema = json.at("schema"); schema > kRecordSchema) {
       throw Error(
           ErrorCode::invalid,

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "json_text.h"
 #include "ledger/durable_file.h"
 #include "text.h"
 #include "workers/process.h"
@@ -34,13 +35,13 @@ std::size_t size_of(const fs::path& file) {
 
 // The whole text, or else its last line that is a JSON object: agents think aloud.
 json object_in(const std::string& text) {
-  json whole = json::parse(text, nullptr, false);
+  json whole = parse_json(text);
   if (whole.is_object()) return whole;
   json last;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (line.find('{') == std::string::npos) continue;
-    if (json object = json::parse(line, nullptr, false); object.is_object()) last = std::move(object);
+    if (json object = parse_json(line); object.is_object()) last = std::move(object);
   }
   return last;
 }

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "error.h"
+#include "json_text.h"
 #include "ledger/durable_file.h"
 #include "ledger/ledger.h"
 #include "ledger/project_lock.h"
@@ -174,7 +175,7 @@ json Call::work(const Report& report) {
   }
   progress.look();
 
-  const json document = json::parse(text_of(out), nullptr, false);
+  const json document = parse_json(text_of(out));
   if (!document.is_object()) {
     const std::string said = process.last_words();
     return text_result(

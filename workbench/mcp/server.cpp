@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "json_text.h"
 #include "mcp/call.h"
 #include "mcp/protocol.h"
 #include "mcp/wire.h"
@@ -24,7 +25,7 @@ class Server {
   void serve() {
     while (auto line = wire_.receive()) {
       if (line->find_first_not_of(" \t\r") == std::string::npos && !line->empty()) continue;
-      const json message = json::parse(*line, nullptr, false);
+      const json message = parse_json(*line);
       if (message.is_discarded()) {
         fail(nullptr, kParseError, "not JSON, or longer than 16 MiB");
       } else if (!message.is_object() || message.value("jsonrpc", "") != "2.0" || !has_method(message)) {

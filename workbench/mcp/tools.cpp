@@ -4,6 +4,8 @@
 #include <fstream>
 #include <utility>
 
+#include "json_text.h"
+
 namespace dent::mcp {
 namespace {
 
@@ -109,8 +111,8 @@ const Row kRows[] = {
 };
 
 json object_schema(std::string properties, const std::string& required) {
-  json schema{{"type", "object"}, {"properties", json::parse("{" + properties + "}")}};
-  if (!required.empty()) schema["required"] = json::parse(required);
+  json schema{{"type", "object"}, {"properties", require_json("{" + properties + "}")}};
+  if (!required.empty()) schema["required"] = require_json(required);
   return schema;
 }
 
@@ -122,7 +124,7 @@ Tool make(const Row& row) {
        "folder with a dent.toml, at or below the one that dent mcp was started for; default: that one"}};
   input["additionalProperties"] = false;
   json output = object_schema(row.output, R"(["verdict", "full"])");
-  output["properties"].update(json::parse(kCommonOutput));
+  output["properties"].update(require_json(kCommonOutput));
   json annotations{{"title", row.title}, {"readOnlyHint", row.read_only}, {"openWorldHint", false}};
   if (!row.read_only) {
     annotations["destructiveHint"] = false;  // adds to .dent, removes and overwrites nothing

@@ -2,13 +2,14 @@
 #include "predict/gpus.h"
 
 #include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "error.h"
 #include "flashmoe/error.h"
+#include "json_text.h"
 #include "ledger/durable_file.h"
+#include "text.h"
 #include "workers/capture.h"
 
 namespace dent {
@@ -47,9 +48,9 @@ void apply(device::Spec& spec, const nlohmann::json& measurement) {
 }
 
 std::optional<nlohmann::json> read_measurement(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  if (!stream) return std::nullopt;
-  nlohmann::json found = nlohmann::json::parse(stream, nullptr, false);
+  const auto text = read_text(file);
+  if (!text) return std::nullopt;
+  nlohmann::json found = parse_json(*text);
   if (!found.is_object() || !found.contains("measured") || !found.contains("name")) {
     throw Error(ErrorCode::invalid, file.string() + " is no measurement of a GPU",
                 "remove it, and run dent devices --measure");

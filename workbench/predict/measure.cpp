@@ -8,6 +8,7 @@
 
 #include "build/toolchain.h"
 #include "error.h"
+#include "json_text.h"
 #include "predict/gpus.h"
 #include "workers/process.h"
 #include "workers/resources.h"
@@ -77,7 +78,7 @@ nlohmann::json measure_gpu() {
     if (compile(nvcc, source, scratch, false).ending.clean())
       ran = run({.argv = {(scratch.folder / "measure").string()}, .log = scratch.folder / "log"}, 60);
   }
-  nlohmann::json measurement = nlohmann::json::parse(ran.output, nullptr, false);
+  nlohmann::json measurement = parse_json(ran.output);
   if (!ran.ending.clean() || !measurement.is_object()) {
     throw Error(ErrorCode::environment,
                 "the measuring program failed: " + describe(ran.ending) + "\n" + ran.output,

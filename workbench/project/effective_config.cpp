@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "json_text.h"
 #include "project/manifest.h"
 
 namespace dent {
@@ -162,7 +163,7 @@ json effective_config(const Project& project) {
 }
 
 bool same_project(const std::string& recorded_config, const Project& project) {
-  json then = json::parse(recorded_config, nullptr, false), now = effective_config(project);
+  json then = parse_json(recorded_config), now = effective_config(project);
   if (!then.is_object()) return false;
   for (const char* may_change : {"budget", "rates"}) {
     then.erase(may_change);

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "json_text.h"
+
 namespace dent {
 namespace {
 
@@ -74,7 +76,7 @@ Money money_of(const Cost& cost, const Rates& rates) {
 Rates rates_of(std::span<const Record> records) {
   Rates rates;
   if (records.empty()) return rates;
-  const json config = json::parse(records.front().data.value("manifest", ""), nullptr, false);
+  const json config = parse_json(records.front().data.value("manifest", ""));
   if (!config.is_object() || !config.contains("rates")) return rates;
   const json& found = config.at("rates");
   rates.device_usd_per_hour = found.value("device_usd_per_hour", 0.0);

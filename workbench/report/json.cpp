@@ -6,30 +6,30 @@
 namespace dent {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
-void put(Json& object, const char* key, const std::string& text) {
+void add(Json& object, const char* key, const std::string& text) {
   if (!text.empty()) object[key] = text;
 }
 template <class T>
-void put(Json& object, const char* key, const std::optional<T>& value) {
+void add(Json& object, const char* key, const std::optional<T>& value) {
   if (value) object[key] = *value;
 }
-void put(Json& object, const char* key, const std::optional<Ratio>& ratio) {
+void add(Json& object, const char* key, const std::optional<Ratio>& ratio) {
   if (ratio) object[key] = ratio_record(*ratio);
 }
 
 Json gate_json(const GateView& gate) {
   Json object{{"step", gate.step}, {"verdict", gate.verdict}, {"reason", gate.reason}};
-  put(object, "elapsed_s", gate.elapsed_s);
-  put(object, "time_box_s", gate.time_box_s);
-  put(object, "last_words", gate.last_words);
+  add(object, "elapsed_s", gate.elapsed_s);
+  add(object, "time_box_s", gate.time_box_s);
+  add(object, "last_words", gate.last_words);
   return object;
 }
 
 Json check_json(const CheckView& check) {
   Json object{{"step", check.step}, {"name", check.name}, {"found", check.found}, {"verdict", check.verdict}};
-  put(object, "fix", check.fix);
+  add(object, "fix", check.fix);
   return object;
 }
 
@@ -37,48 +37,48 @@ Json prediction_json(const PredictionView& p) {
   Json object{{"shape", p.shape},           {"headline", p.headline},
               {"dominating", p.dominating}, {"expected_us", p.expected_us},
               {"low_us", p.low_us},         {"high_us", p.high_us}};
-  put(object, "change", p.change);
+  add(object, "change", p.change);
   return object;
 }
 
 Json correctness_json(const CorrectnessView& c) {
   Json object{{"shape", c.shape}, {"verdict", c.verdict},   {"max_error", c.max_error}, {"bound", c.bound},
               {"bad", c.bad},     {"elements", c.elements}, {"seeds", c.seeds}};
-  put(object, "first_bad", c.first_bad);
+  add(object, "first_bad", c.first_bad);
   return object;
 }
 
 Json shape_json(const ShapeView& shape) {
   Json object{{"shape", shape.shape}, {"verdict", shape.verdict}, {"reason", shape.reason}};
-  put(object, "ratio", shape.ratio);
+  add(object, "ratio", shape.ratio);
   object.update({{"baseline_ns", shape.baseline_ns},
                  {"candidate_ns", shape.candidate_ns},
                  {"pairs", shape.pairs},
                  {"pairs_aside", shape.pairs_aside},
                  {"stop", shape.stop},
                  {"elapsed_s", shape.elapsed_s}});
-  put(object, "flops", shape.flops);
-  put(object, "bytes", shape.bytes);
-  put(object, "floor_ns", shape.floor_ns);
-  put(object, "clock_mhz", shape.clock_mhz);
+  add(object, "flops", shape.flops);
+  add(object, "bytes", shape.bytes);
+  add(object, "floor_ns", shape.floor_ns);
+  add(object, "clock_mhz", shape.clock_mhz);
   return object;
 }
 
 Json cheat_json(const CheatView& cheat) {
   Json object{{"name", cheat.name}, {"evidence", cheat.evidence}, {"step", cheat.step}};
-  put(object, "shape", cheat.shape);
+  add(object, "shape", cheat.shape);
   return object;
 }
 
 Json history_json(const HistoryEntry& entry) {
   Json object{{"id", entry.id}};
-  put(object, "started", entry.started);
-  put(object, "verdict", entry.verdict);
-  put(object, "ratio", entry.mean);
-  put(object, "candidate", entry.candidate);
-  put(object, "device", entry.device);
-  put(object, "commit", entry.commit);
-  put(object, "unreadable", entry.unreadable);
+  add(object, "started", entry.started);
+  add(object, "verdict", entry.verdict);
+  add(object, "ratio", entry.mean);
+  add(object, "candidate", entry.candidate);
+  add(object, "device", entry.device);
+  add(object, "commit", entry.commit);
+  add(object, "unreadable", entry.unreadable);
   return object;
 }
 
@@ -93,10 +93,10 @@ Json list(const Entries& entries, const ToJson& to_json) {
 
 Json climb_json(const ClimbView& climb) {
   Json json{{"branch", climb.branch}, {"base", climb.base}};
-  put(json, "ended", climb.ended);
-  put(json, "target", climb.target);
-  put(json, "start", climb.start);
-  put(json, "winner", climb.winner);
+  add(json, "ended", climb.ended);
+  add(json, "target", climb.target);
+  add(json, "start", climb.start);
+  add(json, "winner", climb.winner);
   json["iterations"] = list(climb.steps, [](const ClimbStep& step) {
     Json entry{{"iteration", step.iteration}, {"proposer", step.proposer},
                {"phase", step.phase},         {"bottleneck", step.bottleneck},
@@ -104,15 +104,15 @@ Json climb_json(const ClimbView& climb) {
                {"kept", step.kept},           {"stage", step.stage},
                {"reason", step.reason},       {"speedup", step.speedup},
                {"elapsed_s", step.elapsed_s}, {"overhead_s", step.overhead_s}};
-    put(entry, "gain", step.gain);
-    put(entry, "commit", step.commit);
-    put(entry, "pattern", step.pattern);
-    put(entry, "patch", step.patch);
+    add(entry, "gain", step.gain);
+    add(entry, "commit", step.commit);
+    add(entry, "pattern", step.pattern);
+    add(entry, "patch", step.patch);
     return entry;
   });
   json["gains"] = list(climb.gains, [](const ClimbView::Gain& gain) {
     Json entry{{"shape", gain.shape}, {"verdict", gain.verdict}};
-    put(entry, "ratio", gain.ratio);
+    add(entry, "ratio", gain.ratio);
     return entry;
   });
   return json;
@@ -124,11 +124,11 @@ Json json_report(const SessionView& s, std::span<const HistoryEntry> history) {
               {"started", s.started},
               {"verdict", s.verdict},
               {"reason", s.reason}};
-  put(object, "next", s.next);
-  put(object, "exit_code", s.exit_code);
-  put(object, "elapsed_s", s.elapsed_s);
-  put(object, "own_s", s.own_s);
-  put(object, "ratio", s.mean);
+  add(object, "next", s.next);
+  add(object, "exit_code", s.exit_code);
+  add(object, "elapsed_s", s.elapsed_s);
+  add(object, "own_s", s.own_s);
+  add(object, "ratio", s.mean);
   object["session"] = s.about;
   object["environment"] = s.environment;
   if (!s.build.is_null()) object["build"] = s.build;

@@ -11,6 +11,6 @@ namespace dent {
 
 // report.json: all of the session but the raw samples, which stay in its ledger. Keys are in
 // docs/dent-records.md.
-nlohmann::ordered_json json_report(const SessionView& session, std::span<const HistoryEntry> history);
+nlohmann::json json_report(const SessionView& session, std::span<const HistoryEntry> history);
 
 }  // namespace dent

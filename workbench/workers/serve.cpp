@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "json_text.h"
+
 namespace dent {
 namespace {
 
@@ -79,7 +81,7 @@ int serve(Host& host) {
   std::string line;
   while (read_line(unread, line)) {
     json reply;
-    const json request = json::parse(line, nullptr, false);
+    const json request = parse_json(line);
     try {
       reply = answer(host, request);
     } catch (const std::exception& problem) {

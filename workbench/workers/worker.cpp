@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "error.h"
+#include "json_text.h"
 #include "workers/waiting.h"
 
 namespace dent {
@@ -139,7 +140,7 @@ json Worker::ask(json request, double seconds) {
   }
   const std::string answer = read_line(seconds - seconds_since(start));
   if (setup_.role != "reference") add_waited_for_user(seconds_since(start));
-  json reply = json::parse(answer, nullptr, false);
+  json reply = parse_json(answer);
   if (!reply.is_object() || reply.value("id", json()) != json(id)) {
     fail(Failure::Kind::garbage, "wrote something else than an answer: " + answer.substr(0, kShown));
   }
