@@ -8,7 +8,8 @@
 
 namespace dent {
 
-nlohmann::json parse_json(std::string_view text);    // is_discarded() where that is no JSON
-nlohmann::json require_json(std::string_view text);  // throws nlohmann::json::parse_error, which names the place
+nlohmann::json parse_json(std::string_view text);  // is_discarded() where that is no JSON
+nlohmann::json require_json(
+    std::string_view text);  // throws nlohmann::json::parse_error, which names the place
 
 }  // namespace dent

@@ -14,7 +14,7 @@ namespace flashmoe::cpu {
 namespace {
 
 // Below this much work, waking a sleeping thread costs more than it brings.
-constexpr double kWorthWakingUs = 25;
+constexpr double kWorthWakingUs = 20;
 
 int threads_for(const Execution& execution) {
   return execution.threads > 0 ? std::min(execution.threads, usable_cores()) : usable_cores();

@@ -33,22 +33,33 @@ double mean_keys(const ForwardProblem& p) {
   return keys;
 }
 
+// Mean number of keys that the last of `rows` packed rows sees: all of them are worked on as far as that one.
+double mean_keys_of_last(const ForwardProblem& p, int64_t rows) {
+  if (p.mask == Mask::none) return static_cast<double>(p.kv_rows);
+  const int64_t most = p.mask == Mask::causal ? p.kv_rows : std::min(p.q_rows, p.kv_rows);
+  const double ahead = static_cast<double>(rows) / static_cast<double>(p.group()) / 2;
+  return std::min(static_cast<double>(most), mean_keys(p) + ahead);
+}
+
 // Equal tasks go in rounds. Unequal ones, longest first, fill the gaps: the last to finish is late by about
 // half a task of mean length, and no task is longer than the one of the last rows.
 double finish_time(const ForwardProblem& p, const Kernel& kernel, int64_t heads, int64_t rows, const Cut& cut,
                    int threads) {
   const int64_t row_blocks = ceil_div(rows, cut.rows_per_task);
-  const auto tasks = static_cast<double>(heads * row_blocks * cut.splits);
-  const double keys = mean_keys(p) / static_cast<double>(cut.splits);
+  const int64_t tasks = heads * row_blocks * cut.splits;
+  const auto splits = static_cast<double>(cut.splits);
   const auto padded = static_cast<double>(round_up(cut.rows_per_task, kernel.panel_rows));
-  const double mean = (padded + kernel.packing_rows) * keys;
+  const double mean = (padded * mean_keys_of_last(p, kernel.panel_rows) +
+                       kernel.packing_rows * mean_keys_of_last(p, cut.rows_per_task)) /
+                      splits;
   double time = 0;
   if (p.mask == Mask::none || row_blocks == 1) {
-    time = static_cast<double>(ceil_div(heads * row_blocks * cut.splits, threads)) * mean;
+    time = static_cast<double>(ceil_div(tasks, threads)) * mean;
   } else {
-    const double longest =
-        (padded + kernel.packing_rows) * static_cast<double>(p.kv_rows) / static_cast<double>(cut.splits);
-    time = std::max(longest, mean * tasks / threads + (threads > 1 ? mean / 2 : 0));
+    time = (padded + kernel.packing_rows) * static_cast<double>(p.kv_rows) / splits;  // of the longest
+    if (tasks > threads) {
+      time = std::max(time, mean * static_cast<double>(tasks) / threads + (threads > 1 ? mean / 2 : 0));
+    }
   }
   // Combining reads every partial row once, from the second cache or further.
   if (cut.splits > 1) time += padded * static_cast<double>(cut.splits) * 4;
@@ -95,7 +106,7 @@ Plan make_plan(const ForwardProblem& p, const Kernel& kernel, int threads) {
   plan.splits = ceil_div(p.kv_rows, plan.keys_per_split);
   plan.threads = static_cast<int>(std::min<int64_t>(threads, plan.tasks()));
   // Arithmetic, and packing q, k, v and the output, which is most of it where rows and keys are few.
-  constexpr double kElementsPerUs = 5000;
+  constexpr double kElementsPerUs = 3000;
   plan.core_us = 4 * mean_keys(p) * static_cast<double>(heads * rows * p.head_dim) / kernel.core_flop_per_us +
                  static_cast<double>(2 * heads * (rows + p.kv_rows) * p.head_dim) / kElementsPerUs;
 

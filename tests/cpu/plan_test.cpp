@@ -92,6 +92,17 @@ TEST(Plan, LongestTasksComeFirstUnderACausalMask) {
   }
 }
 
+// Half of a square is masked, but a panel of rows is worked on as far as its last row sees: two short tasks
+// for each head end before one long one.
+TEST(Plan, ASmallCausalSquareIsCutForThreadsThatWouldIdle) {
+  Kernel kernel = portable_kernel();
+  kernel.panel_rows = 32;
+  kernel.packing_rows = 12;
+  for (Mask mask : {Mask::none, Mask::causal, Mask::causal_top_left}) {
+    EXPECT_EQ(make_plan(problem(1, 8, 8, 64, 64, 128, mask), kernel, 16).row_blocks, 2);
+  }
+}
+
 TEST(Plan, NeverUsesMoreThreadsThanAskedOrThanThereAreTasks) {
   for (int threads : {1, 2, 5, 200}) {
     for (int64_t rows : {1, 40, 3000}) {
