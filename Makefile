@@ -56,7 +56,7 @@ bench: build-release  ## Time the CPU kernels against PyTorch on this machine, a
 	@FLASHMOE_CUDA=OFF .venv/bin/python setup.py build_ext --inplace
 	@mkdir -p build/bench
 	@.venv/bin/python benches/attention_cpu.py --json build/bench/attention_cpu.json
-	@build/release/benches/dent_aa --json build/bench/dent_aa.json
+	@build/release/workbench/dent_bench aa --json build/bench/dent_aa.json
 	@.venv/bin/python benches/loop_aa.py build/release/workbench/dent --json build/bench/loop_aa.json
 
 .PHONY: model-test

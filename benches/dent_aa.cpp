@@ -2,10 +2,12 @@
 // Does dent tell the truth? Compares a CPU kernel with itself, which must not come out FASTER or SLOWER, and
 // with itself and a planted slowdown, which must come out SLOWER.
 //
-//   dent_aa [--comparisons 100] [--slowdown 0.03] [--time-box 3] [--json FILE]
+//   dent_bench aa [--comparisons 100] [--slowdown 0.03] [--time-box 3] [--json FILE]
 //
 // The kernel is a chain of multiply-adds over a small array; the slowdown is so many more of the same, so
 // that it is planted in the work and not in the clock. Exit code 0: at most 5 in 100 wrong of either kind.
+#include "dent_bench.h"
+
 #include <fmt/format.h>
 
 #include <chrono>
@@ -33,7 +35,7 @@ struct Options {
 
 Options parse(int argc, char** argv) {
   Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
+  for (int i = 2; i + 1 < argc; i += 2) {
     const std::string key = argv[i], value = argv[i + 1];
     if (key == "--comparisons")
       options.comparisons = std::stoi(value);
@@ -117,7 +119,9 @@ nlohmann::json show(const char* title, const Tally& tally) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
+namespace dent::bench {
+
+int aa(int argc, char** argv) try {
   const Options options = parse(argc, argv);
   const int slower_rounds = static_cast<int>(std::lround(kRounds * (1 + options.slowdown)));
   const Tally same = compare_many(options, kRounds, "the same kernel");
@@ -133,6 +137,8 @@ int main(int argc, char** argv) try {
              options.comparisons, most);
   return wrong <= most && missed <= most ? EXIT_SUCCESS : EXIT_FAILURE;
 } catch (const std::exception& error) {
-  fmt::print(stderr, "dent_aa: {}\n", error.what());
+  fmt::print(stderr, "dent_bench aa: {}\n", error.what());
   return 2;
 }
+
+}  // namespace dent::bench

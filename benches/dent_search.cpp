@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Does the search over tunables find more than chance does, at the same number of measurements?
-//   loop_search record <project> <variant> > space.json    measures every choice of a variant's tunables
-//   loop_search compare space.json                         replays the search and a random one on what was
-//   measured
+//   dent_bench search record <project> <variant> > space.json   measures every choice of a variant's tunables
+//   dent_bench search compare space.json   replays the search and a random one on what was measured
+#include "dent_bench.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -153,7 +154,7 @@ double by_chance(const Space& space, const Choice& start, int budget, std::mt199
   return best;
 }
 
-int compare(const std::string& file) {
+int replay(const std::string& file) {
   const Space space = read_space(file);
   double top = 0;
   for (const auto& [choice, speed] : space.speed) top = std::max(top, speed);
@@ -181,10 +182,15 @@ int compare(const std::string& file) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const std::string what = argc > 1 ? argv[1] : "";
-  if (what == "record" && argc == 4) return record(argv[2], argv[3]);
-  if (what == "compare" && argc == 3) return compare(argv[2]);
-  std::fputs("loop_search record <project> <variant> | loop_search compare <space.json>\n", stderr);
+namespace dent::bench {
+
+int search(int argc, char** argv) {
+  const std::string what = argc > 2 ? argv[2] : "";
+  if (what == "record" && argc == 5) return record(argv[3], argv[4]);
+  if (what == "compare" && argc == 4) return replay(argv[3]);
+  std::fputs("dent_bench search record <project> <variant> | dent_bench search compare <space.json>\n",
+             stderr);
   return 2;
 }
+
+}  // namespace dent::bench

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#include "dent_bench.h"
+
+#include <cstdio>
+#include <string_view>
+
+int main(int argc, char** argv) {
+  const std::string_view bench = argc > 1 ? argv[1] : "";
+  if (bench == "aa") return dent::bench::aa(argc, argv);
+  if (bench == "search") return dent::bench::search(argc, argv);
+  std::fputs("dent_bench aa | dent_bench search\n", stderr);
+  return 2;
+}
