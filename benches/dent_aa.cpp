@@ -121,7 +121,7 @@ nlohmann::json show(const char* title, const Tally& tally) {
 
 namespace dent::bench {
 
-int aa(int argc, char** argv) try {
+int aa(int argc, char** argv) {
   const Options options = parse(argc, argv);
   const int slower_rounds = static_cast<int>(std::lround(kRounds * (1 + options.slowdown)));
   const Tally same = compare_many(options, kRounds, "the same kernel");
@@ -136,9 +136,6 @@ int aa(int argc, char** argv) try {
   fmt::print("wrong claims {} and misses {} of {}; at most {:.0f} of each are good\n", wrong, missed,
              options.comparisons, most);
   return wrong <= most && missed <= most ? EXIT_SUCCESS : EXIT_FAILURE;
-} catch (const std::exception& error) {
-  fmt::print(stderr, "dent_bench aa: {}\n", error.what());
-  return 2;
 }
 
 }  // namespace dent::bench

@@ -13,6 +13,7 @@
 #include <numeric>
 #include <random>
 
+#include "error.h"
 #include "gates/timed_side.h"
 #include "json_text.h"
 #include "ledger/session_store.h"
@@ -99,7 +100,9 @@ struct Space {
 };
 
 Space read_space(const std::string& file) {
-  const json document = parse_json(text_of(file));
+  const auto text = read_text(file);
+  if (!text) throw Error(ErrorCode::invalid, "can't read " + file, "write it with dent_bench search record");
+  const json document = require_json(*text);
   Space space;
   for (const json& tunable : document.at("tunables")) {
     space.project.tunables.push_back({tunable.at("name"), tunable.at("values"), tunable.at("start")});

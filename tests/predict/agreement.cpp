@@ -59,7 +59,11 @@ Agreement row(const char* set, const json& c, const dispatch::ForwardChoice& cho
           !choice.kernel.has_value()};
 }
 
-json read(const std::filesystem::path& file) { return dent::require_json(dent::text_of(file)); }
+json read(const std::filesystem::path& file) {
+  const auto text = dent::read_text(file);
+  if (!text) throw std::runtime_error(file.string() + " can't be read");
+  return dent::require_json(*text);
+}
 
 double median(std::vector<double> values) {
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();

@@ -24,10 +24,11 @@ struct TwoClocks {
 
 struct ClockRules {
   double share = 0.05;  // of the counted time that may pass uncounted,
+  // and what the worker's loop around the calls may take
 #if defined(__SANITIZE_ADDRESS__)
   double ns_per_call = 1000;
 #else
-  double ns_per_call = 150;  // and what the loop around the calls may take
+  double ns_per_call = 150;
 #endif
   double alpha = 1e-4;  // of the interval; a false alarm is worse than one more stretch
 };
