@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A job is published by opening a gate. Workers join through it; when no task is left the caller shuts it and
-// waits only for those inside, so that a worker which the system has not scheduled yet never delays a call.
+// A job invites the first workers, by one store that they all watch. Each has a seat, and with it a first
+// task of its own: nobody waits for a lock or a counter to begin, and a task comes back to the core that has
+// its data from the call before. Whoever is done takes the seats that are still free, so that a worker which
+// the system has not scheduled yet never delays a call; what is left over is handed out by a counter.
 #include "cpu/thread_pool.h"
 
 #include <pthread.h>
@@ -18,9 +20,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Between back-to-back calls a worker is found spinning (0.3 us to start it); after that it sleeps (5 to 25
+// Between back-to-back calls a worker is found spinning (0.2 us to start it); after that it sleeps (5 to 25
 // us).
 constexpr auto kWorkerSpin = std::chrono::microseconds(80);
+// A worker that is done helps those that have not begun, unless the next job comes at once: looking at all
+// seats costs a microsecond or two.
+constexpr auto kHelpAfter = std::chrono::microseconds(5);
 // A caller waits for the tail of a task that way; longer means that the worker was descheduled.
 constexpr auto kCallerSpin = std::chrono::microseconds(50);
 
@@ -45,13 +50,33 @@ bool spin_until(Clock::duration limit, const Done& done) {
   return false;
 }
 
-// The gate: [job number : 32][open : 1][workers allowed : 15][workers joined : 16].
-constexpr uint64_t kOpen = uint64_t{1} << 31;
-constexpr int64_t kMostWorkers = 0x7FFF;
-uint64_t joined(uint64_t gate) { return gate & 0xFFFF; }
-uint64_t allowed(uint64_t gate) { return (gate >> 16) & 0x7FFF; }
-
 }  // namespace
+
+// Job number `job` asks the first `workers` workers to come: one word, so that the two are never mixed up.
+struct ThreadPool::Invitation {
+  static constexpr int kMostWorkers = 0xFFFF;
+  static constexpr uint64_t kLeave = ~uint64_t{0} >> 16;  // the job that ends every worker
+
+  uint64_t job;
+  int workers;
+
+  static Invitation from(uint64_t word) { return {word >> 16, static_cast<int>(word & kMostWorkers)}; }
+  uint64_t word() const { return job << 16 | static_cast<uint64_t>(workers); }
+};
+
+// What one worker, the caller and thieves share about it, on a cache line that nobody else writes to.
+struct alignas(64) ThreadPool::Seat {
+  std::atomic<uint64_t> taken{0};  // the last job for which somebody took this seat
+  std::atomic<uint64_t> done{0};   // and has finished
+  std::atomic<int> asleep{0};
+
+  // True for one thread alone. A worker that read an invitation long ago finds its seat taken for that job,
+  // or for a later one.
+  bool take(uint64_t job) {
+    uint64_t last = taken.load(std::memory_order_relaxed);
+    return last < job && taken.compare_exchange_strong(last, job, std::memory_order_acq_rel);
+  }
+};
 
 int usable_cores() {
   static const int cores = [] {
@@ -99,17 +124,19 @@ ThreadPool& ThreadPool::of_process() {
 }
 
 ThreadPool::ThreadPool(int threads)
-    : threads_(static_cast<int>(std::clamp<int64_t>(threads, 1, kMostWorkers))) {}
+    : threads_(std::clamp(threads, 1, Invitation::kMostWorkers)),
+      seats_(std::make_unique<Seat[]>(static_cast<std::size_t>(threads_ - 1))) {}
 
 ThreadPool::~ThreadPool() { stop(); }
 
 void ThreadPool::stop() {
   const std::lock_guard hold(in_use_);
-  stopping_ = true;
-  signal_.fetch_add(1);
-  signal_.notify_all();
+  const int started = static_cast<int>(workers_.size());
+  invitation_.store(Invitation{Invitation::kLeave, started}.word());
+  wake_workers(started);
   for (std::thread& worker : workers_) worker.join();
   workers_.clear();
+  stopped_ = true;
 }
 
 void ThreadPool::start_workers() {
@@ -120,7 +147,7 @@ void ThreadPool::start_workers() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     workers_.reserve(static_cast<std::size_t>(threads_ - 1));
-    for (int i = 1; i < threads_; ++i) workers_.emplace_back([this] { work(); });
+    for (int place = 0; place < threads_ - 1; ++place) workers_.emplace_back([this, place] { work(place); });
   } catch (const std::system_error&) {
     // The system has no more threads to give; those that there are do the work.
   }
@@ -141,32 +168,51 @@ void ThreadPool::keep_workers_off_this_core() {
   avoided_core_ = here;
 }
 
-void ThreadPool::work() {
-  int seen = signal_.load();
-  // The job that started this worker may be open already.
-  while (!stopping_.load()) {
-    if (join_job()) continue;
-    if (!spin_until(kWorkerSpin, [&] { return signal_.load(std::memory_order_acquire) != seen; })) {
-      sleepers_.fetch_add(1);
-      signal_.wait(seen);
-      sleepers_.fetch_sub(1);
-    }
-    seen = signal_.load();
+// A wake-up costs the caller microseconds: none for workers that are awake.
+void ThreadPool::wake_workers(int count) {
+  for (int place = 0; place < count; ++place) {
+    std::atomic<int>& asleep = seats_[place].asleep;
+    if (asleep.load() == 0) continue;
+    keep_workers_off_this_core();
+    asleep.store(0);
+    asleep.notify_one();
   }
 }
 
-bool ThreadPool::join_job() {
-  uint64_t gate = gate_.load(std::memory_order_acquire);
-  do {
-    if ((gate & kOpen) == 0 || joined(gate) >= allowed(gate)) return false;
-  } while (!gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acq_rel));
-  take_tasks(static_cast<int>(joined(gate)) + 1);
-  finished_.fetch_add(1, std::memory_order_acq_rel);
-  finished_.notify_one();
-  return true;
+void ThreadPool::work(int place) {
+  Seat& seat = seats_[place];
+  const int slot = place + 1;
+  Invitation last{};
+  for (;;) {
+    Invitation next{};
+    const auto invited = [&] {
+      next = Invitation::from(invitation_.load());
+      return next.job != last.job && place < next.workers;
+    };
+    bool called = spin_until(kHelpAfter, invited);
+    if (!called) {
+      take_free_seats(last, slot);
+      called = spin_until(kWorkerSpin, invited);
+    }
+    if (!called) {
+      seat.asleep.store(1);
+      // The caller invites first and then looks for sleepers: one of the two sees the other.
+      if (!invited()) seat.asleep.wait(1);
+      seat.asleep.store(0);
+      continue;
+    }
+    if (next.job == Invitation::kLeave) return;
+    last = next;
+    if (!seat.take(next.job)) continue;
+    serve(next, slot);
+    finish(seat, next.job);
+  }
 }
 
-void ThreadPool::take_tasks(int slot) {
+// All that a thread does for a job of its own accord.
+void ThreadPool::serve(const Invitation& to, int slot) {
+  job_.call(job_.context, slot, slot);
+  if (job_.tasks == to.workers + 1) return;
   for (;;) {
     const int64_t task = next_task_.fetch_add(1, std::memory_order_relaxed);
     if (task >= job_.tasks) return;
@@ -174,39 +220,50 @@ void ThreadPool::take_tasks(int slot) {
   }
 }
 
+// The first tasks of workers that have not come. Once the job is over there are none.
+void ThreadPool::take_free_seats(const Invitation& to, int slot) {
+  for (int place = 0; place < to.workers; ++place) {
+    if (!seats_[place].take(to.job)) continue;
+    job_.call(job_.context, place + 1, slot);
+    finish(seats_[place], to.job);
+  }
+}
+
+void ThreadPool::finish(Seat& seat, uint64_t job) {
+  seat.done.store(job);
+  if (caller_sleeps_.load() == 0) return;
+  caller_sleeps_.store(0);
+  caller_sleeps_.notify_one();
+}
+
+void ThreadPool::wait_until_finished(const Seat& seat, uint64_t job) {
+  const auto finished = [&] { return seat.done.load() == job; };
+  if (spin_until(kCallerSpin, finished)) return;
+  for (;;) {
+    caller_sleeps_.store(1);
+    if (finished()) break;
+    caller_sleeps_.wait(1);
+  }
+  caller_sleeps_.store(0);
+}
+
 void ThreadPool::run_erased(const Job& job, int threads, bool wake) {
   threads = static_cast<int>(std::min<int64_t>({threads, threads_, job.tasks}));
   std::unique_lock lock(in_use_, std::defer_lock);
-  if (threads <= 1 || !lock.try_lock()) {
+  if (threads > 1 && lock.try_lock() && wake && workers_.empty() && !stopped_) start_workers();
+  const int workers = lock ? std::min(threads - 1, static_cast<int>(workers_.size())) : 0;
+  if (workers == 0) {
     for (int64_t task = 0; task < job.tasks; ++task) job.call(job.context, task, 0);
     return;
   }
-  if (wake && workers_.empty() && !stopping_.load()) start_workers();
+  const Invitation invitation{.job = Invitation::from(invitation_.load()).job + 1, .workers = workers};
   job_ = job;
-  next_task_.store(0, std::memory_order_relaxed);
-  finished_.store(0, std::memory_order_relaxed);
-  const uint64_t number = (gate_.load(std::memory_order_relaxed) >> 32) + 1;
-  gate_.store(number << 32 | kOpen | static_cast<uint64_t>(threads - 1) << 16, std::memory_order_release);
-  signal_.fetch_add(1);
-  // A wake-up costs the caller microseconds: none for workers that are awake, and will see the signal by
-  // themselves.
-  const int sleepers = sleepers_.load();
-  const int missing = threads - 1 - (static_cast<int>(workers_.size()) - sleepers);
-  if (wake && missing > 0 && sleepers > 0) {
-    keep_workers_off_this_core();
-    if (missing >= sleepers) {
-      signal_.notify_all();
-    } else {
-      for (int i = 0; i < missing; ++i) signal_.notify_one();
-    }
-  }
-
-  take_tasks(0);
-
-  const int inside = static_cast<int>(joined(gate_.fetch_and(~kOpen, std::memory_order_acq_rel)));
-  const auto all_done = [&] { return finished_.load(std::memory_order_acquire) == inside; };
-  if (spin_until(kCallerSpin, all_done)) return;
-  for (int done = finished_.load(); done != inside; done = finished_.load()) finished_.wait(done);
+  next_task_.store(workers + 1, std::memory_order_relaxed);
+  invitation_.store(invitation.word());
+  if (wake) wake_workers(workers);
+  serve(invitation, 0);
+  take_free_seats(invitation, 0);
+  for (int place = 0; place < workers; ++place) wait_until_finished(seats_[place], invitation.job);
 }
 
 }  // namespace flashmoe::cpu

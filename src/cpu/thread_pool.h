@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -47,26 +48,30 @@ class ThreadPool {
     const void* context = nullptr;
     int64_t tasks = 0;
   };
+  struct Invitation;
+  struct Seat;
 
   void run_erased(const Job& job, int threads, bool wake);
   void start_workers();
   void keep_workers_off_this_core();
-  void work();
-  bool join_job();
-  void take_tasks(int slot);
+  void wake_workers(int count);
+  void work(int place);
+  void serve(const Invitation& to, int slot);
+  void take_free_seats(const Invitation& to, int slot);
+  void finish(Seat& seat, uint64_t job);
+  void wait_until_finished(const Seat& seat, uint64_t job);
 
   const int threads_;
   std::mutex in_use_;                 // held by the thread that is inside run()
   std::vector<std::thread> workers_;  // started by the first run() that wants them
-  int avoided_core_ = -1;             // that the workers may not use
+  std::unique_ptr<Seat[]> seats_;     // one for each worker that may ever be
+  bool stopped_ = false;
+  int avoided_core_ = -1;  // that the workers may not use
 
-  Job job_;  // written while the gate is shut and nobody is in, read by those who joined
-  std::atomic<int64_t> next_task_{0};
-  alignas(64) std::atomic<uint64_t> gate_{0};  // who may join the job: see thread_pool.cpp
-  alignas(64) std::atomic<int> signal_{0};     // changes with every job: what workers watch, and sleep on
-  std::atomic<int> sleepers_{0};
-  std::atomic<bool> stopping_{false};
-  alignas(64) std::atomic<int> finished_{0};  // workers that joined the job and are done with it
+  Job job_;  // written while no seat is open, read by those who took one
+  alignas(64) std::atomic<uint64_t> invitation_{0};  // to the last job: what workers that are awake watch
+  std::atomic<int> caller_sleeps_{0};
+  alignas(64) std::atomic<int64_t> next_task_{0};  // of those that no seat has
 };
 
 }  // namespace flashmoe::cpu

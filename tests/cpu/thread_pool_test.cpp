@@ -71,6 +71,49 @@ TEST(ThreadPool, WorkersThatSleepAreWoken) {
   }
 }
 
+TEST(ThreadPool, TasksOfSleepersThatAreNotWokenAreDoneByTheCaller) {
+  ThreadPool pool(4);
+  pool.run(4, 4, true, [](int64_t, int) {});                   // starts the workers
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // they sleep
+  Record record(9, 4);
+  pool.run(9, 4, false, record.body());
+  record.expect_all_ran_once();
+}
+
+// Worker 0 is awake, worker 1 sleeps and is not woken, the caller is held up in its own task until somebody
+// has done that of worker 1.
+TEST(ThreadPool, WorkersThatAreDoneHelp) {
+  ThreadPool pool(3);
+  pool.run(3, 3, true, [](int64_t, int) {});
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  int helped = 0;
+  // Until it happened: a busy system may leave worker 0 waiting, or put it to sleep.
+  for (int attempt = 0; attempt < 200 && helped == 0; ++attempt) {
+    pool.run(2, 2, true, [](int64_t, int) {});
+    std::atomic<int> slot_of_last = -1;
+    pool.run(3, 3, false, [&](int64_t task, int slot) {
+      if (task == 2) slot_of_last = slot;
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+      while (task == 0 && slot_of_last < 0 && std::chrono::steady_clock::now() < end)
+        std::this_thread::yield();
+    });
+    helped += slot_of_last == 1;
+  }
+  EXPECT_EQ(helped, 1);
+}
+
+TEST(ThreadPool, JobsOfChangingSizeInARow) {
+  ThreadPool pool(5);
+  for (int i = 0; i < 3000; ++i) {
+    const int threads = 2 + i % 4;
+    const int64_t tasks = threads + (i / 4) % 7;
+    Record record(tasks, threads);
+    pool.run(tasks, threads, i % 3 != 0, record.body());
+    record.expect_all_ran_once();
+    if (i % 500 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 TEST(ThreadPool, CallersAtTheSameTimeDoNotDisturbEachOther) {
   ThreadPool pool(3);
   std::vector<std::thread> callers;
