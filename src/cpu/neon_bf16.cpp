@@ -174,7 +174,7 @@ const Kernel& neon_bf16_kernel() {
                                  .attend = attend_tiled<neon_bf16::TiledOps>,
                                  .scratch_bytes = tiled_scratch_bytes<neon_bf16::TiledOps>,
                                  .panel_rows = 2 * neon_bf16::kMaxPairs,
-                                 .packing_rows = 8,
+                                 .packing_rows = 12,
                                  .core_flop_per_us = 150e3};
   return kernel;
 }

@@ -103,6 +103,27 @@ TEST(Plan, ASmallCausalSquareIsCutForThreadsThatWouldIdle) {
   }
 }
 
+// Cores are uneven: one long task for each thread ends with the slowest of them.
+TEST(Plan, ThreadsHaveSeveralTasksWhereRowsAreMany) {
+  Kernel kernel = portable_kernel();
+  kernel.panel_rows = 32;
+  kernel.packing_rows = 12;
+  for (Mask mask : {Mask::none, Mask::causal, Mask::causal_top_left}) {
+    for (int64_t rows : {512, 1024, 2048, 4096}) {
+      EXPECT_GE(make_plan(problem(1, 8, 8, rows, rows, 128, mask), kernel, 16).tasks(), 4 * 16) << rows;
+    }
+  }
+  EXPECT_EQ(make_plan(problem(1, 8, 8, 1024, 1024), kernel, 1).row_blocks, 1)
+      << "one thread waits for nobody";
+}
+
+// The keys behind the last query are seen by no row: tasks are as long as in the square.
+TEST(Plan, KeysThatNoRowSeesDoNotChangeTheCut) {
+  const Plan square = plan_of(problem(1, 4, 4, 700, 700, 64, Mask::causal_top_left), 8);
+  const Plan wide = plan_of(problem(1, 4, 4, 700, 2000, 64, Mask::causal_top_left), 8);
+  EXPECT_EQ(wide.rows_per_task, square.rows_per_task);
+}
+
 TEST(Plan, NeverUsesMoreThreadsThanAskedOrThanThereAreTasks) {
   for (int threads : {1, 2, 5, 200}) {
     for (int64_t rows : {1, 40, 3000}) {
