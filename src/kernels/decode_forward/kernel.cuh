@@ -97,9 +97,9 @@ struct Streams {
     constexpr Tuning kTuning = Spec::tuning;
     auto* to = own.ring[step % kTuning.ring];
     if (step % kTuning.steps() < kTuning.steps() / 2) {
-      k.template copy<kTuning.keys_to_next()>(to, lane, WarpMaths<Spec>::place_k);
+      k.template copy<kTuning.keys_to_next()>(to, lane, WarpMaths<Spec>::place);
     } else {
-      v.template copy<kTuning.keys_to_next()>(to, lane, WarpMaths<Spec>::place_v);
+      v.template copy<kTuning.keys_to_next()>(to, lane, WarpMaths<Spec>::place);
     }
   }
 };

@@ -33,9 +33,8 @@ class WarpMaths {
   __device__ __forceinline__ WarpMaths(int lane, int rows)
       : lane_(lane), g_(lane / 4), t_(lane % 4), rows_(rows) {}
 
-  // Eight rows of one chunk column touch all banks once.
-  static constexpr FLASHMOE_HD int place_k(int row, int chunk) { return chunk ^ (row & 7); }
-  static constexpr FLASHMOE_HD int place_v(int row, int chunk) { return chunk ^ (row & 7); }
+  // Where a chunk of a row of Q, K or V is kept: eight rows of one chunk column touch all banks once.
+  static constexpr FLASHMOE_HD int place(int row, int chunk) { return chunk ^ (row & 7); }
   // Where columns 4 c to 4 c + 3 of a row of `partial` are kept: lanes that write one column of eight of the
   // rows 2 t + x touch all banks once, and so do lanes that read along a row.
   static constexpr FLASHMOE_HD int place_partial(int row, int c) { return c ^ (row >> 1 & 3) << 1; }
@@ -47,7 +46,7 @@ class WarpMaths {
     const T* from = q_row(real ? g_ : 0);
 #pragma unroll
     for (int c = t_; c < kDim / 8; c += 4) {
-      gpu::cp_async_16(gpu::shared_address(&to[g_][place_k(g_, c)]), from + 8 * c, real && 8 * c < head_dim);
+      gpu::cp_async_16(gpu::shared_address(&to[g_][place(g_, c)]), from + 8 * c, real && 8 * c < head_dim);
     }
   }
 
@@ -56,7 +55,7 @@ class WarpMaths {
 #pragma unroll
     for (int c = 0; c < kDim / 8; c += 4) {
       uint32_t four[4];
-      gpu::ldmatrix_x4(four, gpu::shared_address(&q[row][place_k(row, c + lane_ / 8)]));
+      gpu::ldmatrix_x4(four, gpu::shared_address(&q[row][place(row, c + lane_ / 8)]));
 #pragma unroll
       for (int i = 0; i < 4; ++i) q_[c + i] = four[i];
     }
@@ -72,7 +71,7 @@ class WarpMaths {
 #pragma unroll
     for (int c = 0; c < kDim / 8; c += 2) {
       uint32_t a[4];
-      gpu::ldmatrix_x4(a, gpu::shared_address(&k[row][place_k(row, c + lane_ / 16)]));
+      gpu::ldmatrix_x4(a, gpu::shared_address(&k[row][place(row, c + lane_ / 16)]));
       gpu::mma_m16n8k16<T>(sums[c / 2 % kSums], a, q_[c], q_[c + 1]);
     }
 #pragma unroll
@@ -127,7 +126,7 @@ class WarpMaths {
 #pragma unroll
     for (int c = 0; c < kDim / 8; c += 2) {
       uint32_t a[4];
-      gpu::ldmatrix_x4_trans(a, gpu::shared_address(&v[row][place_v(row, c + lane_ / 8 % 2)]));
+      gpu::ldmatrix_x4_trans(a, gpu::shared_address(&v[row][place(row, c + lane_ / 8 % 2)]));
       gpu::mma_m16n8k16<T>(O_[c / 2], a, P_[step][0], P_[step][1]);
     }
   }
