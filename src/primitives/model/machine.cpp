@@ -11,16 +11,10 @@
 #include <random>
 #include <utility>
 
+#include "primitives/model/guarded_memory.h"
 #include "primitives/model/order.h"
 #include "primitives/model/reports.h"
 #include "primitives/model/settings.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(data, bytes)
-#define ASAN_UNPOISON_MEMORY_REGION(data, bytes)
-#endif
 
 namespace flashmoe::model {
 
@@ -30,9 +24,6 @@ Watched watched;
 namespace {
 
 Statistics counts;
-
-constexpr std::byte kGuard{0xA5};
-constexpr std::byte kPoison{0xFF};  // a NaN in every floating-point type
 
 // One launch. Clusters run one after the other on one set of fibers.
 class Run {
@@ -51,7 +42,6 @@ class Run {
   void run_warp(Warp& warp);
   Warp* next_warp();
   uint32_t next_lanes(const Warp& warp);
-  void check_guards(const Block& block);
 
   const gpu::LaunchShape& shape_;
   const std::function<void()>& body_;
@@ -60,9 +50,9 @@ class Run {
   std::size_t turn_ = 0;
   std::size_t slices_ = 0;
   Cluster cluster_;
-  std::vector<Warp*> warps_;   // of all blocks of the cluster
-  const Block* at_ = nullptr;  // the block that ran last
-  std::vector<std::unique_ptr<std::byte[]>> memory_;
+  std::vector<Warp*> warps_;           // of all blocks of the cluster
+  const Block* at_ = nullptr;          // the block that ran last
+  std::vector<GuardedMemory> memory_;  // of each block
 };
 
 Run* run = nullptr;
@@ -154,11 +144,8 @@ Run::Run(const gpu::LaunchShape& shape, const std::function<void()>& body)
     Block& block = cluster_.blocks[b];
     block.cluster = &cluster_;
     block.rank = static_cast<unsigned>(b);
-    memory_.push_back(std::make_unique<std::byte[]>(smem + 2 * kGuardBytes + 1024));
-    void* aligned = memory_.back().get() + kGuardBytes;
-    std::size_t space = smem + kGuardBytes + 1024;
-    std::align(1024, smem + kGuardBytes, aligned, space);
-    block.smem = static_cast<std::byte*>(aligned);
+    memory_.emplace_back(smem);
+    block.smem = memory_.back().data();
     block.smem_bytes = smem;
     block.warps.resize((threads + 31) / 32);
     for (std::size_t i = 0; i < threads; ++i) block.threads.push_back(thread_pool()[b * threads + i].get());
@@ -167,9 +154,6 @@ Run::Run(const gpu::LaunchShape& shape, const std::function<void()>& body)
 }
 
 void Run::fail(const std::string& text) {
-  for ([[maybe_unused]] const auto& memory : memory_) {
-    ASAN_UNPOISON_MEMORY_REGION(memory.get(), cluster_.blocks[0].smem_bytes + 2 * kGuardBytes + 1024);
-  }
   const Block& block = at_ != nullptr ? *at_ : cluster_.blocks[0];
   const auto triple = [](unsigned x, unsigned y, unsigned z) {
     return "(" + std::to_string(x) + ", " + std::to_string(y) + ", " + std::to_string(z) + ")";
@@ -205,10 +189,9 @@ void Run::one_cluster(unsigned x, unsigned y, unsigned z) {
   }
   order_begin(cluster_);
   run_until_done();
-  for (Block& block : cluster_.blocks) {
-    ASAN_UNPOISON_MEMORY_REGION(block.smem - kGuardBytes, kGuardBytes);
-    ASAN_UNPOISON_MEMORY_REGION(block.smem + block.smem_bytes, kGuardBytes);
-    check_guards(block);
+  for (const Block& block : cluster_.blocks) {
+    at_ = &block;
+    if (const std::string wrong = memory_[block.rank].check(); !wrong.empty()) fail(wrong);
   }
 }
 
@@ -221,11 +204,7 @@ void Run::prepare(Block& block) {
   block.free_registers = 0;
   block.waiting_for_registers.clear();
   prepare_warpgroups(block);
-  std::fill_n(block.smem - kGuardBytes, kGuardBytes, kGuard);
-  std::fill_n(block.smem, block.smem_bytes, kPoison);
-  std::fill_n(block.smem + block.smem_bytes, kGuardBytes, kGuard);
-  ASAN_POISON_MEMORY_REGION(block.smem - kGuardBytes, kGuardBytes);
-  ASAN_POISON_MEMORY_REGION(block.smem + block.smem_bytes, kGuardBytes);
+  memory_[block.rank].prepare();
   for (std::size_t w = 0; w < block.warps.size(); ++w) {
     block.warps[w] = {};
     block.warps[w].block = &block;
@@ -283,7 +262,7 @@ void Run::run_until_done() {
 void Run::run_warp(Warp& warp) {
   slice = {&warp, next_lanes(warp)};
   at_ = warp.block;
-  watched = {at_->smem - kGuardBytes, at_->smem_bytes + 2 * kGuardBytes};
+  watched = {at_->smem - GuardedMemory::kGuardBytes, at_->smem_bytes + 2 * GuardedMemory::kGuardBytes};
   if (tracing) trace_slice();
   while (Thread* next = next_in_slice()) {
     current = next;
@@ -322,22 +301,6 @@ uint32_t Run::next_lanes(const Warp& warp) {
     if (some != 0) return some;
   }
   return warp.runnable;
-}
-
-void Run::check_guards(const Block& block) {
-  at_ = &block;
-  const auto intact = [](const std::byte* begin) {
-    return std::find_if(begin, begin + kGuardBytes, [](std::byte b) { return b != kGuard; });
-  };
-  const std::byte* before = block.smem - kGuardBytes;
-  const std::byte* behind = block.smem + block.smem_bytes;
-  if (const auto* hit = intact(before); hit != before + kGuardBytes) {
-    fail("shared memory was written " + std::to_string(block.smem - hit) + " bytes before its begin");
-  }
-  if (const auto* hit = intact(behind); hit != behind + kGuardBytes) {
-    fail("shared memory was written " + std::to_string(hit - behind) +
-         " bytes past its end (the launch asked for " + std::to_string(block.smem_bytes) + ")");
-  }
 }
 
 }  // namespace

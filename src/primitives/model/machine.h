@@ -234,9 +234,6 @@ void check_box_stores_at_end(const Thread& thread);
 void check_products_at_end(const Thread& thread);
 void check_mbarriers_at_end(const Block& block);
 
-// Zones before and behind a block's shared memory that nothing may touch.
-inline constexpr std::size_t kGuardBytes = 1024;
-
 // Shared addresses begin here, so that 0 and anything near it is an error.
 inline constexpr uint32_t kSharedWindow = 0x400;
 
