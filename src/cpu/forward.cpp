@@ -9,6 +9,7 @@
 #include "cpu/combine.h"
 #include "cpu/kernels.h"
 #include "cpu/thread_pool.h"
+#include "cpu/usable_cores.h"
 
 namespace flashmoe::cpu {
 namespace {

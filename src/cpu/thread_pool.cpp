@@ -8,12 +8,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <system_error>
+
+#include "cpu/usable_cores.h"
 
 namespace flashmoe::cpu {
 namespace {
@@ -77,21 +78,6 @@ struct alignas(64) ThreadPool::Seat {
     return last < job && taken.compare_exchange_strong(last, job, std::memory_order_acq_rel);
   }
 };
-
-int usable_cores() {
-  static const int cores = [] {
-    const long configured = sysconf(_SC_NPROCESSORS_CONF);
-    const int most = static_cast<int>(std::clamp<long>(configured, 1024, 1 << 20));
-    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(most),
-                                                               [](cpu_set_t* s) { CPU_FREE(s); });
-    const std::size_t bytes = CPU_ALLOC_SIZE(most);
-    if (set == nullptr || sched_getaffinity(0, bytes, set.get()) != 0) {
-      return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-    }
-    return std::max(1, CPU_COUNT_S(bytes, set.get()));
-  }();
-  return cores;
-}
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The threads of the CPU backend: one pool per process, as large as the set of cores the process may use.
+// The threads of the CPU backend: one pool per process, as large as usable_cores() says.
 #pragma once
 
 #include <atomic>
@@ -10,9 +10,6 @@
 #include <vector>
 
 namespace flashmoe::cpu {
-
-// Cores in the affinity mask of the process when this was first asked, at least 1.
-int usable_cores();
 
 class ThreadPool {
  public:

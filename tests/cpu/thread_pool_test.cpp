@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "cpu/usable_cores.h"
+
 namespace flashmoe::cpu {
 namespace {
 
@@ -146,8 +148,7 @@ TEST(ThreadPool, RunsOnTheCallerAfterStop) {
   EXPECT_TRUE(all_here);
 }
 
-TEST(ThreadPool, HasAtLeastOneCoreAndOnePoolPerProcess) {
-  EXPECT_GE(usable_cores(), 1);
+TEST(ThreadPool, ThereIsOneForEachProcess) {
   EXPECT_EQ(&ThreadPool::of_process(), &ThreadPool::of_process());
 }
 
