@@ -8,8 +8,9 @@
 
 namespace dent {
 
-nlohmann::json parse_json(std::string_view text);  // is_discarded() where that is no JSON
-nlohmann::json require_json(
-    std::string_view text);  // throws nlohmann::json::parse_error, which names the place
+// Where the text is no JSON, the first returns a value that is_discarded(); the second throws
+// nlohmann::json::parse_error, which names the place.
+nlohmann::json parse_json(std::string_view text);
+nlohmann::json require_json(std::string_view text);
 
 }  // namespace dent

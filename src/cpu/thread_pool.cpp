@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 // us).
 constexpr auto kWorkerSpin = std::chrono::microseconds(80);
 // A worker that is done helps those that have not begun, unless the next job comes at once: looking at all
-// seats costs a microsecond or two.
+// seats at once made an empty job on 16 threads take 4.5 us instead of 1.6.
 constexpr auto kHelpAfter = std::chrono::microseconds(5);
 // A caller waits for the tail of a task that way; longer means that the worker was descheduled.
 constexpr auto kCallerSpin = std::chrono::microseconds(50);

@@ -73,7 +73,7 @@ TEST(ThreadPool, WorkersThatSleepAreWoken) {
   }
 }
 
-TEST(ThreadPool, TasksOfSleepersThatAreNotWokenAreDoneByTheCaller) {
+TEST(ThreadPool, TasksOfSleepersThatAreNotWokenAreDoneAllTheSame) {
   ThreadPool pool(4);
   pool.run(4, 4, true, [](int64_t, int) {});                   // starts the workers
   std::this_thread::sleep_for(std::chrono::milliseconds(50));  // they sleep

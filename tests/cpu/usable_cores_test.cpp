@@ -2,10 +2,14 @@
 #include "cpu/usable_cores.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
+#include <string>
 
 namespace flashmoe::cpu {
 namespace {
@@ -17,7 +21,8 @@ class UsableCores : public ::testing::Test {
  protected:
   UsableCores() {
     std::string name = fs::temp_directory_path() / "flashmoe-cgroup-XXXXXX";
-    root_ = mkdtemp(name.data());
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder at " + name);
+    root_ = name;
   }
   ~UsableCores() override { fs::remove_all(root_); }
 
@@ -30,7 +35,10 @@ class UsableCores : public ::testing::Test {
   fs::path root_;
 };
 
-TEST_F(UsableCores, AtLeastOne) { EXPECT_GE(usable_cores(), 1); }
+TEST_F(UsableCores, AtLeastOneAndNoMoreThanTheSystemHas) {
+  EXPECT_GE(usable_cores(), 1);
+  EXPECT_LE(usable_cores(), sysconf(_SC_NPROCESSORS_CONF));
+}
 
 TEST_F(UsableCores, WithoutGroupsThereIsNoQuota) {
   EXPECT_TRUE(std::isinf(quota("")));

@@ -18,7 +18,6 @@ class GuardedMemory {
   ~GuardedMemory();
 
   std::byte* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
 
   void prepare();       // for the next block
   std::string check();  // after it: what was written outside, or ""
