@@ -5,26 +5,13 @@
 #include <cmath>
 #include <limits>
 
-#include "numeric/half.h"
 #include "reference/bound.h"
+#include "reference/values.h"
 
 namespace flashmoe::reference {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-double load(const Tensor& t, int64_t b, int64_t h, int64_t s, int64_t d) {
-  const int64_t at = b * t.strides[0] + h * t.strides[1] + s * t.strides[2] + d;
-  switch (t.dtype) {
-    case DType::fp32:
-      return static_cast<const float*>(t.data)[at];
-    case DType::fp16:
-      return to_float(static_cast<const fp16*>(t.data)[at]);
-    case DType::bf16:
-      return to_float(static_cast<const bf16*>(t.data)[at]);
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
 
 // One K/V head in float64. K is transposed, so that every inner loop below walks along memory.
 struct Head {
@@ -33,9 +20,9 @@ struct Head {
 
   Head(const ForwardProblem& p, const ForwardArgs& args, int64_t b, int64_t h) {
     for (int64_t d = 0; d < p.head_dim; ++d)
-      for (int64_t j = 0; j < p.kv_rows; ++j) k.push_back(load(args.k, b, h, j, d));
+      for (int64_t j = 0; j < p.kv_rows; ++j) k.push_back(value(args.k, b, h, j, d));
     for (int64_t j = 0; j < p.kv_rows; ++j)
-      for (int64_t d = 0; d < p.head_dim; ++d) v.push_back(load(args.v, b, h, j, d));
+      for (int64_t d = 0; d < p.head_dim; ++d) v.push_back(value(args.v, b, h, j, d));
   }
 };
 
@@ -138,7 +125,7 @@ ForwardResult attention_forward(const ForwardProblem& p, const ForwardArgs& args
       const Head head(p, args, b, kv_head);
       for (int64_t h = kv_head * p.group(); h < (kv_head + 1) * p.group(); ++h) {
         for (int64_t i = 0; i < p.q_rows; ++i) {
-          for (int64_t d = 0; d < p.head_dim; ++d) q[d] = load(args.q, b, h, i, d);
+          for (int64_t d = 0; d < p.head_dim; ++d) q[d] = value(args.q, b, h, i, d);
           attend_row(p, q, head, p.visible_keys(i), (b * p.q_heads + h) * p.q_rows + i, result);
         }
       }

@@ -84,8 +84,6 @@ class Problem {
   std::vector<std::byte> output_bytes() const;
 
  private:
-  std::string stray_write() const;  // the first gap of out that has changed; "" when none has
-
   std::vector<std::byte> q_, k_, v_, out_;
   std::vector<float> lse_;
   Shape shape_;

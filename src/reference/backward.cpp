@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// With w_ij the softmax weights of row i, s_ij = scale q_i . k_j, and the row's delta_i = dout_i . out_i:
+//   dv_j = sum_i w_ij dout_i
+//   ds_ij = w_ij (dout_i . v_j - delta_i + dlse_i)
+//   dq_i = scale sum_j ds_ij k_j,   dk_j = scale sum_i ds_ij q_i
+#include "reference/backward.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/attention.h"
+#include "reference/bound.h"
+#include "reference/values.h"
+
+namespace flashmoe::reference {
+namespace {
+
+// A sum of products that a backend forms in fp32: its value, the magnitude of its terms, and how far the
+// errors of the terms themselves can move it.
+struct Sums {
+  explicit Sums(std::size_t elements) : value(elements, 0), size(elements, 0), error(elements, 0) {}
+
+  void add(std::size_t at, double factor, double factor_error, const double* row, int64_t count) {
+    for (int64_t d = 0; d < count; ++d) {
+      value[at + d] += factor * row[d];
+      size[at + d] += std::abs(factor * row[d]);
+      error[at + d] += factor_error * std::abs(row[d]);
+    }
+  }
+
+  std::vector<double> value, size, error;
+};
+
+// Of a product with a sum of `terms` terms in fp32, times `scale`, rounded once more when it is stored.
+Gradient gradient_of(const ForwardProblem& p, const Sums& sums, int64_t terms, double scale) {
+  const Precision unit = Precision::of(p.dtype);
+  Gradient result{sums.value, sums.error};
+  for (std::size_t i = 0; i < result.value.size(); ++i) {
+    result.value[i] *= scale;
+    const double magnitude = std::abs(result.value[i]);
+    const double exact = std::abs(scale) * (sums.error[i] + kUnit * sum_roundings(terms) * sums.size[i]) +
+                         2 * kUnit * magnitude + sum_roundings(terms) * 0x1p-149;
+    result.bound[i] = exact + unit.output * (magnitude + exact) + unit.output_smallest;
+  }
+  return result;
+}
+
+// One query head, with the sums that it adds to.
+struct QueryHead {
+  const ForwardProblem& p;
+  const ForwardResult& forward;
+  std::vector<double> q, k, v, dout;
+  std::size_t first_row;  // of this head in forward's arrays
+  std::size_t first_key;  // of its K/V head in dk and dv
+  const float* dlse;      // of this head, or null
+
+  void add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv) const;
+};
+
+double dot(const double* x, const double* y, int64_t count, double& size) {
+  double sum = 0;
+  size = 0;
+  for (int64_t d = 0; d < count; ++d) {
+    sum += x[d] * y[d];
+    size += std::abs(x[d] * y[d]);
+  }
+  return sum;
+}
+
+void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv) const {
+  const int64_t dim = p.head_dim;
+  const std::size_t row = first_row + static_cast<std::size_t>(i);
+  const double lse = forward.lse[row];
+  if (std::isinf(lse) && lse < 0) return;
+  const Precision unit = Precision::of(p.dtype);
+  const double roundings = kUnit * (sum_roundings(dim) + 1);
+  const double* q_row = q.data() + i * dim;
+  const double* dout_row = dout.data() + i * dim;
+
+  // delta - dlse. A backend takes the stored out, which may be off by the forward's own bound.
+  double delta_size = 0;
+  double delta = dot(dout_row, forward.out.data() + row * dim, dim, delta_size);
+  double delta_error = roundings * delta_size;
+  for (int64_t d = 0; d < dim; ++d)
+    delta_error += std::abs(dout_row[d]) * output_bound(p, forward, row * dim + d);
+  if (dlse != nullptr) {
+    delta -= dlse[i];
+    delta_error += kUnit * std::abs(delta);
+  }
+  // The stored LSE, and its product with log2(e).
+  const double lse_error = lse_bound(p, forward, row) + 2 * kUnit * std::abs(lse);
+
+  for (int64_t j = 0; j < p.visible_keys(i); ++j) {
+    double size = 0;
+    const double logit = p.scale * dot(q_row, k.data() + j * dim, dim, size);
+    const double w = std::exp(logit - lse);
+    const double relative =
+        w == 0 ? 0
+               : std::expm1(std::min(
+                     logit_error(dim, p.dtype, std::abs(p.scale) * size, lse - logit) + lse_error, 100.0));
+    const double w_error = w * relative + kSmallestWeight;
+    // P as it enters P^T dO.
+    const double w_rounding = unit.weights * std::max(w, unit.weights_smallest);
+    dv.add((first_key + static_cast<std::size_t>(j)) * dim, w, w_error + w_rounding, dout_row, dim);
+
+    double dw_size = 0;
+    const double centred = dot(dout_row, v.data() + j * dim, dim, dw_size) - delta;
+    const double centred_error = roundings * dw_size + delta_error + kUnit * std::abs(centred);
+    const double ds = w * centred;
+    // P (rounded or not) times the difference; then dS as it enters dS K and dS^T Q.
+    const double exact = (w_error + w_rounding) * (std::abs(centred) + centred_error) + w * centred_error;
+    const double ds_error =
+        exact + kUnit * std::abs(ds) + unit.weights * std::max(std::abs(ds) + exact, unit.weights_smallest);
+    dq.add(static_cast<std::size_t>(row) * dim, ds, ds_error, k.data() + j * dim, dim);
+    dk.add((first_key + static_cast<std::size_t>(j)) * dim, ds, ds_error, q_row, dim);
+  }
+}
+
+}  // namespace
+
+BackwardResult attention_backward(const ForwardProblem& p, const BackwardInputs& inputs) {
+  ForwardArgs args;
+  args.q = inputs.q;
+  args.k = inputs.k;
+  args.v = inputs.v;
+  const ForwardResult forward = attention_forward(p, args);
+  const auto q_rows = static_cast<std::size_t>(p.q_rows);
+  const auto kv_rows = static_cast<std::size_t>(p.kv_rows);
+  const auto q_elements = static_cast<std::size_t>(p.batch * p.q_heads * p.q_rows * p.head_dim);
+  const auto kv_elements = static_cast<std::size_t>(p.batch * p.kv_heads * p.kv_rows * p.head_dim);
+  Sums dq(q_elements), dk(kv_elements), dv(kv_elements);
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t h = 0; h < p.q_heads; ++h) {
+      const int64_t kv_head = h / p.group();
+      const auto heads_before = static_cast<std::size_t>(b * p.q_heads + h);
+      const QueryHead head{.p = p,
+                           .forward = forward,
+                           .q = values(inputs.q, b, h),
+                           .k = values(inputs.k, b, kv_head),
+                           .v = values(inputs.v, b, kv_head),
+                           .dout = values(inputs.dout, b, h),
+                           .first_row = heads_before * q_rows,
+                           .first_key = static_cast<std::size_t>(b * p.kv_heads + kv_head) * kv_rows,
+                           .dlse = inputs.dlse == nullptr ? nullptr : inputs.dlse + heads_before * q_rows};
+      for (int64_t i = 0; i < p.q_rows; ++i) head.add_row(i, dq, dk, dv);
+    }
+  }
+  const int64_t rows_per_key = p.group() * p.q_rows;
+  return {.dq = gradient_of(p, dq, p.kv_rows, p.scale),
+          .dk = gradient_of(p, dk, rows_per_key, p.scale),
+          .dv = gradient_of(p, dv, rows_per_key, 1)};
+}
+
+}  // namespace flashmoe::reference

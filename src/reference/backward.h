@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The oracle for gradients: float64, in the plainest code there is, with a bound for every element.
+#pragma once
+
+#include <vector>
+
+#include "flashmoe/attention.h"
+#include "problem/forward_problem.h"
+
+namespace flashmoe::reference {
+
+struct BackwardInputs {
+  Tensor q, k, v;               // as for attention_forward
+  Tensor dout;                  // [B, Hq, Sq, D]: the gradient of out
+  const float* dlse = nullptr;  // [B, Hq, Sq] dense: the gradient of the LSE; null counts as 0
+};
+
+// A gradient, and how far from it a backend may be; both dense in the shape of their tensor.
+struct Gradient {
+  std::vector<double> value;
+  std::vector<double> bound;
+};
+
+struct BackwardResult {
+  Gradient dq;      // [B, Hq, Sq, D]
+  Gradient dk, dv;  // [B, Hkv, Skv, D]: sums over the query heads that share a K/V head
+};
+
+// Rows that see no key, and keys that no row sees, have gradient 0. The bounds (bound.h has their terms) are
+// for a backend that is given out and LSE by any honest forward, computes P = exp(scale q k^T - LSE) and
+// everything else in fp32, in any order and tiling, and may round P and dS to the input's type before it
+// multiplies by them. fp16: only where dS and the gradients stay below 65504.
+BackwardResult attention_backward(const ForwardProblem& problem, const BackwardInputs& inputs);
+
+}  // namespace flashmoe::reference

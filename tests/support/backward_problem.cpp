@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "support/backward_problem.h"
+
+#include <random>
+#include <sstream>
+
+#include "support/tensors.h"
+
+namespace flashmoe::test {
+namespace {
+
+struct Comparison {
+  std::size_t bad = 0;
+  std::ostringstream first;
+
+  void add(const char* name, const Tensor& t, const reference::Gradient& expected) {
+    std::size_t i = 0;
+    for (int64_t b = 0; b < t.sizes[0]; ++b) {
+      for (int64_t h = 0; h < t.sizes[1]; ++h) {
+        for (int64_t s = 0; s < t.sizes[2]; ++s) {
+          for (int64_t d = 0; d < t.sizes[3]; ++d, ++i) {
+            const float actual = Problem::get(t, b, h, s, d);
+            if (agrees(actual, expected.value[i], expected.bound[i])) continue;
+            if (bad++ > 0) continue;
+            first << name << "[" << b << ", " << h << ", " << s << ", " << d << "] is " << actual
+                  << ", expected " << expected.value[i] << " within " << expected.bound[i];
+          }
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+
+BackwardProblem::BackwardProblem(const Shape& shape, bool with_dlse) : forward(shape) {
+  const ForwardArgs& args = forward.args;
+  dout = allocate(dout_, args.q.sizes, shape, Role::q);
+  dq = allocate(dq_, args.q.sizes, shape, Role::out);
+  dk = allocate(dk_, args.k.sizes, shape, Role::out);
+  dv = allocate(dv_, args.v.sizes, shape, Role::out);
+  std::mt19937_64 random(shape.seed + 1'000'000);
+  fill_normal(dout, 1.0F, random);
+  const auto rows = static_cast<std::size_t>(shape.batch * shape.q_heads * shape.q_rows);
+  if (with_dlse) {
+    std::normal_distribution<float> normal;
+    for (std::size_t i = 0; i < rows; ++i) dlse_.push_back(normal(random));
+  }
+  const reference::ForwardResult exact = forward.oracle();
+  std::size_t i = 0;
+  for (int64_t b = 0; b < shape.batch; ++b)
+    for (int64_t h = 0; h < shape.q_heads; ++h)
+      for (int64_t s = 0; s < shape.q_rows; ++s)
+        for (int64_t d = 0; d < shape.head_dim; ++d)
+          Problem::set(args.out, b, h, s, d, static_cast<float>(exact.out[i++]));
+  for (std::size_t row = 0; row < rows; ++row) args.lse[row] = static_cast<float>(exact.lse[row]);
+}
+
+reference::BackwardResult BackwardProblem::oracle() const {
+  const ForwardArgs& args = forward.args;
+  return reference::attention_backward(forward.problem,
+                                       {.q = args.q, .k = args.k, .v = args.v, .dout = dout, .dlse = dlse()});
+}
+
+std::string BackwardProblem::disagreement(const reference::BackwardResult& expected) const {
+  for (const std::string& stray :
+       {stray_write("dq", dq, dq_), stray_write("dk", dk, dk_), stray_write("dv", dv, dv_)}) {
+    if (!stray.empty()) return stray;
+  }
+  Comparison comparison;
+  comparison.add("dq", dq, expected.dq);
+  comparison.add("dk", dk, expected.dk);
+  comparison.add("dv", dv, expected.dv);
+  if (comparison.bad == 0) return "";
+  return std::to_string(comparison.bad) + " wrong values; the first: " + comparison.first.str();
+}
+
+std::vector<std::byte> BackwardProblem::gradient_bytes() const {
+  std::vector<std::byte> bytes = dq_;
+  bytes.insert(bytes.end(), dk_.begin(), dk_.end());
+  bytes.insert(bytes.end(), dv_.begin(), dv_.end());
+  return bytes;
+}
+
+}  // namespace flashmoe::test

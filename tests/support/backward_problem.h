@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// A backward problem with its data: a forward problem, its results as an exact forward would store them, and
+// gradients of those.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "reference/backward.h"
+#include "support/problem.h"
+
+namespace flashmoe::test {
+
+// Owns memory for everything. dq, dk, dv, and gaps between rows, are poisoned with NaN.
+class BackwardProblem {
+ public:
+  // `with_dlse`: the LSE has a gradient too.
+  explicit BackwardProblem(const Shape& shape, bool with_dlse = false);
+
+  Problem forward;  // q, k, v; out and lse hold the oracle's, rounded
+  Tensor dout;      // [B, Hq, Sq, D]
+  Tensor dq;
+  Tensor dk, dv;
+  const float* dlse() const { return dlse_.empty() ? nullptr : dlse_.data(); }
+
+  reference::BackwardResult oracle() const;
+
+  // "" when dq, dk and dv agree with the oracle everywhere, and nothing was written between their rows; else
+  // the count, the first bad element and both values.
+  std::string disagreement() const { return disagreement(oracle()); }
+  std::string disagreement(const reference::BackwardResult& expected) const;
+
+  // Raw bytes of dq, dk and dv, for bitwise comparisons.
+  std::vector<std::byte> gradient_bytes() const;
+
+ private:
+  std::vector<std::byte> dout_, dq_, dk_, dv_;
+  std::vector<float> dlse_;
+};
+
+}  // namespace flashmoe::test
