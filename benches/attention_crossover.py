@@ -52,8 +52,10 @@ def measure(torch, kernels, shape, rounds):
         for name in order.sample(sorted(graphs), len(graphs)):
             graphs[name].sample(3, 5)
     times = {name: harness.median(graph.samples) for name, graph in graphs.items()}
-    best = min(time for name, time in times.items() if name != "dispatch")
-    return {"shape": shape, "times_us": times, "chosen": kernels.plan(-4, launch.problem), "loss": times["dispatch"] / best}
+    best = min((name for name in times if name != "dispatch"), key=times.get)
+    low, high = harness.range_of_ratio(graphs["dispatch"].samples, graphs[best].samples)
+    return {"shape": shape, "times_us": times, "chosen": kernels.plan(-4, launch.problem),
+            "loss": times["dispatch"] / times[best], "loss_low": low, "loss_high": high}
 
 
 class Kernels(attention_hopper.Forms):
@@ -85,8 +87,8 @@ def main():
     mean = harness.geometric_mean([r["loss"] for r in results])
     print(f"worst loss {worst['loss']:.2f} at {worst['shape']}, mean {mean:.3f}")
     if options.json:
-        harness.save_json(options.json, {"kind": "attention_crossover", "gpu": torch.cuda.get_device_name(),
-                                         "torch": torch.__version__, "results": results})
+        harness.save_json(options.json, {"kind": "attention_crossover", "environment": harness.gpu_environment(torch),
+                                         "gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "results": results})
 
 
 if __name__ == "__main__":

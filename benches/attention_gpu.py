@@ -163,13 +163,18 @@ def measure(torch, package, case, rounds):
         middle = harness.median(times)
         result["contenders"][name] = {
             "median_us": middle, "min_us": min(times), "max_us": max(times), "samples": len(times),
+            "samples_us": [round(time_us, 4) for time_us in times],
             "tflops": flops(case) / middle / 1e6, "extra_bytes": extra_memory(torch, able[name][0], sets[0]),
             "difference_from_flashmoe": able[name][1]}
-    ours = result["contenders"]["flashmoe"]["median_us"]
-    rivals = {name: entry["median_us"] for name, entry in result["contenders"].items() if name != "flashmoe"}
-    result["best_rival"] = min(rivals, key=rivals.get)
-    result["ratio"] = rivals[result["best_rival"]] / ours
+    result.update(against_the_best(samples))
     return result
+
+
+def against_the_best(samples):
+    """The ratio to the fastest contender, with its 95 % interval; samples of one round are pairs."""
+    best = min((name for name in samples if name != "flashmoe"), key=lambda name: harness.median(samples[name]))
+    ratio, low, high = harness.ratio_of_medians(samples[best], samples["flashmoe"])
+    return {"best_rival": best, "ratio": ratio, "ratio_low": low, "ratio_high": high}
 
 
 def call_times(torch, package):
@@ -187,14 +192,8 @@ def call_times(torch, package):
             start = time.perf_counter()
             calls[name]()
             samples[name].append((time.perf_counter() - start) * 1e6)
-    return {name: {"median_us": harness.median(times), "min_us": min(times)} for name, times in samples.items()}
-
-
-def gpu_environment(torch, package):
-    fields = ("name", "driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "power.draw", "temperature.gpu")
-    values = harness.output_of("nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader").split(", ")
-    return {**harness.environment(package, torch, 1), "cuda": torch.version.cuda,
-            "cudnn": torch.backends.cudnn.version(), "gpu": dict(zip(fields, values))}
+    return {name: {"median_us": harness.median(times), "min_us": min(times), "p95_us": harness.percentile(times, 0.95)}
+            for name, times in samples.items()}
 
 
 def print_case(result):
@@ -215,7 +214,7 @@ def main():
     if torch is None or not torch.cuda.is_available():
         print("skipped: no PyTorch with a GPU here")
         return
-    document = {"kind": "attention_gpu", "environment": gpu_environment(torch, package), "results": []}
+    document = {"kind": "attention_gpu", "environment": harness.gpu_environment(torch, package), "results": []}
     wanted = options.only.split(",")
     cases = [case for group in wanted if group in GROUPS for case in GROUPS[group]()]
     for number, case in enumerate(cases, 1):
@@ -233,7 +232,7 @@ def main():
         document["call_us"] = call_times(torch, package)
         for name, entry in document["call_us"].items():
             print(f"Python call, S=128: {name:14} {entry['median_us']:.1f} us")
-    document["environment_after"] = gpu_environment(torch, package)["gpu"]
+    document["environment_after"] = harness.gpu_environment(torch, package)["gpu"]
     if options.json:
         harness.save_json(options.json, document)
 

@@ -198,7 +198,7 @@ def main():
     torch.manual_seed(1)
     forms = Forms(options.library)
     forms.workspace_bytes = 16
-    document = {"kind": "attention_hopper", "gpu": torch.cuda.get_device_name(), "torch": torch.__version__,
+    document = {"kind": "attention_hopper", "environment": harness.gpu_environment(torch), "gpu": torch.cuda.get_device_name(), "torch": torch.__version__,
                 "cudnn": torch.backends.cudnn.version(), "results": []}
     document["maps_ns"] = maps_ns(torch, forms)
     print(f"host time of four tensor maps when tensors repeat: {document['maps_ns']:.0f} ns")

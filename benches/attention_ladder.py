@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 
+import harness
 import torch
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "examples" / "attention-ladder"
@@ -75,6 +76,7 @@ def largest_error(call):
 
 
 def warm_us(work, nodes=64):
+    """The time of a launch in each of five graphs."""
     times = []
     for _ in range(5):
         stream = torch.cuda.Stream()
@@ -97,10 +99,21 @@ def warm_us(work, nodes=64):
             end.synchronize()
             samples.append(begin.elapsed_time(end) * 1e3 / nodes)
         times.append(statistics.median(samples))
-    return statistics.median(times)
+    return times
 
 
-def cold_us(work, flush, calls=60):
+def cold_us(work, flush, batches=5, calls=60):
+    """The median of each batch of calls."""
+    return [cold_batch_us(work, flush, calls) for _ in range(batches)]
+
+
+def times_of(work, flush):
+    """Median over the graphs, or the batches, and the lowest and highest of them."""
+    return {f"{heat}{name}_us": of(times) for heat, times in (("warm", warm_us(work)), ("cold", cold_us(work, flush)))
+            for name, of in (("", statistics.median), ("_low", min), ("_high", max))}
+
+
+def cold_batch_us(work, flush, calls):
     pairs = [tuple(torch.cuda.Event(enable_timing=True) for _ in range(2)) for _ in range(calls)]
     for begin, end in pairs:
         flush.zero_()
@@ -120,7 +133,7 @@ def main():
     torch.set_grad_enabled(False)
     torch.manual_seed(1)
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-    results = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "bound": BOUND, "rungs": []}
+    results = {"environment": harness.gpu_environment(torch), "gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "bound": BOUND, "rungs": []}
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         (folder / "entry.cu").write_text(ENTRY)
@@ -131,7 +144,7 @@ def main():
         base = {}
         for rows, (q, k, v, _) in problems.items():
             sdpa = lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)  # noqa: B023
-            base[rows] = {"warm_us": warm_us(sdpa), "cold_us": cold_us(sdpa, flush)}
+            base[rows] = times_of(sdpa, flush)
         results["sdpa"] = base
         print(f"{results['gpu']}, SDPA: " + ", ".join(
             f"S={rows} {t['warm_us']:.2f} us warm, {t['cold_us']:.2f} cold" for rows, t in base.items()))
@@ -145,7 +158,7 @@ def main():
             text = f"{'PASS' if right else 'FAIL'} {rung:7} {str(setting):45} error {error:.1e}"
             for rows, tensors in problems.items():
                 work = lambda: call(*tensors)  # noqa: B023
-                line[f"S{rows}"] = {"warm_us": warm_us(work), "cold_us": cold_us(work, flush)}
+                line[f"S{rows}"] = times_of(work, flush)
                 text += f"  S={rows}: " + " ".join(
                     f"{line[f'S{rows}'][kind]:.2f} us ({base[rows][kind] / line[f'S{rows}'][kind]:.2f}x)"
                     for kind in ("warm_us", "cold_us"))

@@ -151,6 +151,16 @@ def ratio_of_medians(above, below, resamples=2000, seed=0):
     return ratio, ratios[int(0.025 * resamples)], ratios[int(0.975 * resamples) - 1]
 
 
+def range_of_ratio(above, below):
+    """(low, high) of above / below over all samples of both: wider than any interval, and needs no assumption."""
+    return min(above) / max(below), max(above) / min(below)
+
+
+def percentile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
 def geometric_mean(values):
     return math.exp(sum(math.log(value) for value in values) / len(values))
 
@@ -175,6 +185,7 @@ def cpu_name():
 
 
 def environment(package, torch, threads):
+    """The machine, the software and the day. `package` is None for benches that load a library of their own."""
     commit = output_of("git", "rev-parse", "--short=12", "HEAD")
     changed = commit and output_of("git", "status", "--porcelain", "--untracked-files=no")
     return {
@@ -186,9 +197,20 @@ def environment(package, torch, threads):
         "system": platform.system(),
         "python": platform.python_version(),
         "torch": torch.__version__ if torch else None,
-        "flashmoe": package._C.library_version,
+        **({"flashmoe": package._C.library_version} if package else {}),
         "commit": commit + ("+changes" if changed else ""),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
+    }
+
+
+def gpu_environment(torch, package=None):
+    fields = ("name", "driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "power.draw", "temperature.gpu")
+    values = output_of("nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader").split(", ")
+    return {
+        **environment(package, torch, 1),
+        "cuda": torch.version.cuda,
+        "cudnn": torch.backends.cudnn.version(),
+        "gpu": dict(zip(fields, values)),
     }
 
 

@@ -81,7 +81,7 @@ def main():
         screened += sum(step["stage"] in ("confirmation", "kept") for step in iterations)
         print(f"{loops} loops, {measured} candidates measured, {screened} passed the screening, {kept} loops kept one", flush=True)
     if arguments.json:
-        result = {"what": "dent optimize over candidates that differ in their bytes alone", "machine": platform.machine(),
+        result = {"what": "dent optimize over candidates that differ in their bytes alone", "machine": platform.machine(), "date": time.strftime("%Y-%m-%d", time.gmtime()),
                   "cores": os.cpu_count(), "load": sum(loads) / len(loads), "loops": loops, "candidates_a_loop": arguments.candidates,
                   "candidates_measured": measured, "passed_the_screening": screened, "loops_that_kept_one": kept,
                   "seconds": round(time.monotonic() - begun)}

@@ -95,7 +95,7 @@ def test_a_wrong_kernel_is_not_timed(root, clean_environment):
     assert "Speedup" not in done.stdout
 
 
-def test_attention_cpu_and_the_readme_table(root, torch, tmp_path, clean_environment):
+def test_attention_cpu_and_the_page_of_results(root, torch, tmp_path, clean_environment):
     results = tmp_path / "attention_cpu.json"
     done = run(
         root,
@@ -116,15 +116,22 @@ def test_attention_cpu_and_the_readme_table(root, torch, tmp_path, clean_environ
         assert cell["correct"] and cell["ratio"] > 0 and cell["gflops"] > 0
     assert document["summary"]["all"]["least"] == min(cell["ratio"] for cell in document["cells"])
 
-    readme = tmp_path / "README.md"
-    readme.write_text("before\n<!-- figures: attention_cpu -->\nold\n<!-- /figures -->\nafter\n")
-    table = ["scripts/readme-table", "--readme", str(readme), "--results", str(tmp_path)]
-    assert run(root, *table, "--check").returncode != 0
-    assert run(root, *table).returncode == 0
-    text = readme.read_text()
-    assert text.startswith("before\n") and text.endswith("<!-- /figures -->\nafter\n") and "old" not in text
-    assert "| fp32 causal, D=64 |" in text and "| all |" in text
-    assert run(root, *table, "--check").returncode == 0
+    page = tmp_path / "results.md"
+    write = ["scripts/write-results", "--page", str(page), "--results", str(tmp_path)]
+    assert run(root, *write, "--check").returncode != 0
+    assert run(root, *write).returncode == 0
+    lines = page.read_text().splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if " B=1 H=8 " in line]
+    assert len(rows) == 4
+    for row, cell in zip(rows, document["cells"]):  # each ratio beside both times and its interval
+        ours, theirs, ratio = float(row[1]), float(row[2]), float(row[3].rstrip("x"))
+        assert math.isclose(theirs / ours, ratio, rel_tol=0.06) and math.isclose(cell["ratio"], ratio, rel_tol=0.06)
+        low, high = map(float, row[4].split(" to "))
+        assert low <= ratio + 0.51 and ratio <= high + 0.51
+    assert any(line.startswith("| all |") for line in lines)
+    assert run(root, *write, "--check").returncode == 0
+    page.write_text(page.read_text().replace("x |", "y |", 1))
+    assert run(root, *write, "--check").returncode != 0
 
 
 def test_attention_cpu_says_what_it_needs(root, tmp_path, clean_environment):
@@ -142,6 +149,23 @@ def test_statistics(root, monkeypatch):
     ratio, low, high = harness.ratio_of_medians([2.0, 2.2, 1.9, 2.1, 2.0], [1.0, 1.1, 0.95, 1.05, 1.0])
     assert low <= ratio <= high and 1.9 < low and high < 2.1  # paired: the common noise cancels
     assert harness.ratio_of_medians([3.0], [1.0, 2.0, 3.0]) == (1.5, None, None)
+
+
+def test_a_range_holds_the_ratio_and_every_quotient(root, monkeypatch):
+    monkeypatch.syspath_prepend(str(root / "benches"))
+    import harness
+
+    assert harness.range_of_ratio([2.0, 3.0], [1.0, 4.0]) == (0.5, 3.0)
+    assert harness.percentile([5, 1, 3, 2, 4], 0.95) == 5 and harness.percentile([1], 0.5) == 1
+
+
+def test_attention_gpu_compares_with_the_best(root, monkeypatch):
+    monkeypatch.syspath_prepend(str(root / "benches"))
+    import attention_gpu
+
+    samples = {"flashmoe": [1.0, 1.1, 0.9, 1.0], "cudnn": [3.0, 3.3, 2.7, 3.0], "sdpa": [2.0, 2.2, 1.8, 2.0]}
+    found = attention_gpu.against_the_best(samples)
+    assert found["best_rival"] == "sdpa" and found["ratio_low"] <= found["ratio"] == 2 <= found["ratio_high"]
 
 
 def test_the_median_of_a_short_cell_counts_every_round(root, monkeypatch):
