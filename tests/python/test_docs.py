@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""The Python on the pages runs, block after block as a reader would type it, and prints what the pages say."""
+
+import contextlib
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from flashmoe_science import _C
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "docs"))
+import blocks  # noqa: E402
+
+
+def matches(shown, printed):
+    """Line by line; a `...` in a line stands for anything, a line of it for any lines."""
+    if not shown:
+        return not printed
+    if shown[0] == "...":
+        return any(matches(shown[1:], printed[skipped:]) for skipped in range(len(printed) + 1))
+    if not printed:
+        return False
+    begin, dots, end = shown[0].partition("...")
+    same = printed[0].startswith(begin) and printed[0].endswith(end) if dots else printed[0] == shown[0]
+    return same and matches(shown[1:], printed[1:])
+
+
+def cannot_run(block):
+    if "import torch" in block.text or block.needs_gpu:
+        torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
+        if block.needs_gpu and not torch.cuda.is_available():
+            return "no GPU here"
+        if block.needs_gpu and "cuda" not in _C.library_version:
+            return "the module was built without CUDA"
+    return ""
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/flashmoe.md"])
+def test_the_python_on_the_page_runs(page):
+    names, printed, ran, left_out = {}, None, 0, []
+    for block in blocks.blocks_of(ROOT / page):
+        if block.language == "python":
+            reason = cannot_run(block)
+            if reason:
+                left_out.append(f"{block.where}: {reason}")
+                continue
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                exec(compile(block.text, block.where, "exec"), names)
+            printed, ran = output.getvalue().splitlines(), ran + 1
+        elif block.language == "text":
+            shown = block.text.splitlines()
+            assert matches(shown, printed), f"{block.where} shows\n{block.text}\nprinted was\n" + "\n".join(printed)
+        elif page == "docs/flashmoe.md":  # it says that all its code is run; tests/docs does the rest
+            assert block.language in ("cpp", "c") and not block.shown_only, block.where
+    assert ran > 0
+    if left_out:
+        pytest.skip(f"{ran} blocks ran; not run: " + "; ".join(left_out))
+
+
+def test_what_a_page_shows_is_compared():
+    assert matches(["a", "...", "d"], ["a", "b", "c", "d"]) and matches(["a ... c"], ["a b c"])
+    assert not matches(["a"], ["b"]) and not matches(["a"], []) and not matches(["a"], ["a", "b"])
+    assert not matches(["a ..."], ["b c"])
