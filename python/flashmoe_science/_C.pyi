@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 from typing import Any, Literal, Optional, Tuple, TypeVar, Union, overload
 
-# numpy.ndarray, torch.Tensor, or anything with __dlpack__.
+# numpy.ndarray, torch.Tensor, or anything with __dlpack__ or the buffer protocol.
 _Tensor = TypeVar("_Tensor")
 _Causal = Union[bool, Literal["bottom_right", "top_left"]]
 

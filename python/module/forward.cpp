@@ -104,7 +104,8 @@ Ref allocate(const TensorView& q, FromNumpy from_numpy, FromTorch from_torch, co
   if (q.library == Library::numpy) return from_numpy(q);
   if (q.library == Library::torch) return from_torch(q);
   fail(PyExc_TypeError,
-       "attention: can't allocate a result like q, a %s known through DLPack only\n  try: give %s",
+       "attention: can't allocate a result like q, a %s: neither a NumPy array nor a PyTorch tensor\n  try: "
+       "give %s",
        Py_TYPE(q.object)->tp_name, what);
   return {};
 }
@@ -113,10 +114,10 @@ Ref allocate(const TensorView& q, FromNumpy from_numpy, FromTorch from_torch, co
 Ref output(PyObject* wanted, Call& call) {
   if (given(wanted)) return Ref::borrow(wanted);
   Ref out = allocate(call.q, numpy_output, torch_output, "out");
-  if (out || call.q.library == Library::dlpack) return out;
-  // No memory for a result like q; if q can't be right to begin with, that is what to say.
-  PendingException no_memory;
-  if (!check_problem(call)) no_memory.drop();
+  if (out) return out;
+  // No memory, say, for a result like q; if q can't be right to begin with, that is what to say.
+  PendingException not_allocated;
+  if (!check_problem(call)) not_allocated.drop();
   return {};
 }
 

@@ -9,47 +9,47 @@
 namespace flashmoe_python {
 namespace {
 
+// What comes before "--" is what inspect.signature shows.
 constexpr char kAttentionDoc[] =
-    "attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, "
-    "threads=0, programmatic=False)\n--\n\n"
-    "Exact attention: softmax(scale * q k^T + mask) v, computed tile by tile.\n"
-    "\n"
-    "q: [B, Hq, Sq, D]; k, v: [B, Hkv, Skv, D]. NumPy arrays, PyTorch tensors or DLPack objects of one "
-    "dtype:\n"
-    "    float32, float16 or bfloat16. Hq is a multiple of Hkv (MHA, GQA, MQA). The last dimension is "
-    "contiguous;\n"
-    "    the other strides are free (transposed, sliced, expanded, reversed). Nothing is copied.\n"
-    "causal: True or 'bottom_right' lets the last query see the last key: query i sees keys j <= i + Skv - "
-    "Sq.\n"
-    "    'top_left' lets the first query see the first key only, as PyTorch's is_causal does.\n"
-    "    The two are the same when Sq == Skv.\n"
-    "scale: 1/sqrt(D) when None.\n"
-    "out: [B, Hq, Sq, D], the dtype of q, written in place and returned; must not overlap q, k or v.\n"
-    "threads: at most this many CPU threads; 0 = every core this process may use.\n"
-    "programmatic: on a GPU, lets the kernel start while the one before it on the stream still runs; it "
-    "waits for\n"
-    "    that one's end before it reads or writes memory. Kernels that can't do this start as ever: see "
-    "explain().\n"
-    "\n"
-    "Returns out [B, Hq, Sq, D], a new tensor of q's library laid out in memory as q is, or (out, lse) with\n"
-    "return_lse: lse [B, Hq, Sq] in float32 is the natural log of the sum of exp over the keys of each row.\n"
-    "A row that sees no key gives 0, and an lse of -inf.\n"
-    "\n"
-    "Raises ValueError, TypeError or NotImplementedError before anything is written.";
+    R"(attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, threads=0, programmatic=False)
+--
+
+Exact attention: softmax(scale * q k^T + mask) v, computed tile by tile.
+
+q: [B, Hq, Sq, D]; k, v: [B, Hkv, Skv, D], all float32, float16 or bfloat16. NumPy arrays, PyTorch tensors, or any
+    object with DLPack or the buffer protocol. Hq is a multiple of Hkv (MHA, GQA, MQA). The last dimension is
+    contiguous; the other strides are free (transposed, sliced, expanded, reversed). Nothing is copied.
+causal: True or 'bottom_right' lets the last query see the last key: query i sees keys j <= i + Skv - Sq.
+    'top_left' lets the first query see the first key only, as PyTorch's is_causal does.
+    The two are the same when Sq == Skv.
+scale: 1/sqrt(D) when None.
+out: [B, Hq, Sq, D], the dtype of q, written in place and returned; must not overlap q, k or v. Needed where q is
+    neither a NumPy array nor a PyTorch tensor.
+threads: at most this many CPU threads; 0 = every core this process may use.
+programmatic: on a GPU, lets the kernel start while the one before it on the stream still runs; it waits for that
+    one's end before it reads or writes memory. Kernels that can't do this start as ever: see explain().
+
+Returns out [B, Hq, Sq, D], a new tensor of q's library laid out in memory as q is, or (out, lse) with return_lse:
+lse [B, Hq, Sq] in float32 is the natural log of the sum of exp over the keys of each row.
+A row that sees no key gives 0, and an lse of -inf.
+
+Raises ValueError, TypeError or NotImplementedError before anything is written.)";
 
 constexpr char kExplainDoc[] =
-    "explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False)\n--\n\n"
-    "What attention() would do for these arguments, and why, in a few lines. Shapes as for attention().";
+    R"(explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False)
+--
+
+What attention() would do for these arguments, and why, in a few lines. Shapes as for attention().)";
 
 constexpr char kFlashAttentionForwardDoc[] =
-    "flash_attention_forward(Q, K, V, lse=None, causal=False, softmax_scale=None)\n"
-    "flash_attention_forward(Q, K, V, causal=False, softmax_scale=None)\n"
-    "\n"
-    "The same computation under the names that existing scripts use.\n"
-    "\n"
-    "Q: [B, Hq, Sq, D]; K, V: [B, Hkv, Skv, D]; lse: float32 [B, Hq, Sq], contiguous, written in place.\n"
-    "A bool as the fourth argument is `causal`, a tensor there is `lse`.\n"
-    "Returns O [B, Hq, Sq, D].";
+    R"(flash_attention_forward(Q, K, V, lse=None, causal=False, softmax_scale=None)
+flash_attention_forward(Q, K, V, causal=False, softmax_scale=None)
+
+The same computation under the names that existing scripts use.
+
+Q: [B, Hq, Sq, D]; K, V: [B, Hkv, Skv, D]; lse: float32 [B, Hq, Sq], contiguous, written in place.
+A bool as the fourth argument is `causal`, a tensor there is `lse`.
+Returns O [B, Hq, Sq, D].)";
 
 PyObject* attention(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   static const Signature signature(

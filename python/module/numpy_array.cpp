@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "numpy_array.h"
 
-#include <cstring>
+#include "buffer.h"
 
 namespace flashmoe_python {
 namespace {
@@ -24,28 +24,11 @@ const NumPy* numpy() {
   return known ? &api : nullptr;
 }
 
-// The element type that a buffer's format names; false for all that is not a native float32 or float16.
-bool dtype_of(const Py_buffer& buffer, int32_t& dtype) {
-  const char* format = buffer.format == nullptr ? "B" : buffer.format;
-  if (*format == '@' || *format == '=' || *format == (PY_LITTLE_ENDIAN ? '<' : '>')) ++format;
-  if (std::strcmp(format, "f") == 0)
-    dtype = FLASHMOE_FP32;
-  else if (std::strcmp(format, "e") == 0)
-    dtype = FLASHMOE_FP16;
-  else
-    return false;
-  return true;
-}
-
 bool is_bfloat16(PyObject* dtype) {
   static PyObject* const name = interned("name");
   const Ref text = attribute(dtype, name);
   if (!text) PyErr_Clear();
   return text && PyUnicode_Check(text.get()) && PyUnicode_CompareWithASCIIString(text.get(), "bfloat16") == 0;
-}
-
-bool export_buffer(PyObject* array, Py_buffer& buffer) {
-  return PyObject_GetBuffer(array, &buffer, PyBUF_STRIDES | PyBUF_FORMAT) == 0;
 }
 
 // NumPy can't export bfloat16, a type that ml_dtypes adds; its bits as integers it can.
@@ -54,13 +37,13 @@ bool export_bfloat16(TensorView& view) {
   PyObject* args[] = {view.object, numpy()->uint16};
   view.keep = Ref(PyObject_VectorcallMethod(view_name, args, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
   view.tensor.dtype = FLASHMOE_BF16;
-  return view.keep && export_buffer(view.keep.get(), view.buffer);
+  return view.keep && export_buffer(view.keep.get(), view);
 }
 
 bool read_elements(TensorView& view) {
   static PyObject* const dtype_name = interned("dtype");
-  if (export_buffer(view.object, view.buffer)) {
-    if (dtype_of(view.buffer, view.tensor.dtype)) return true;
+  if (export_buffer(view.object, view)) {
+    if (fill_dtype(view)) return true;
     const Ref dtype = attribute(view.object, dtype_name);
     return dtype && refuse_dtype(view, dtype.get());
   }
@@ -87,23 +70,7 @@ bool read_numpy(int rank, TensorView& view) {
         view.name, Py_TYPE(view.object)->tp_name, view.name);
   }
   view.library = Library::numpy;
-  if (!read_elements(view)) return false;
-  const Py_buffer& buffer = view.buffer;
-  if (!check_rank(view, buffer.ndim, rank)) return false;
-  view.writable = buffer.readonly == 0;
-  view.tensor.data = buffer.buf;
-  for (int i = 0; i < rank; ++i) {
-    view.tensor.sizes[i] = buffer.shape[i];
-    if (buffer.strides[i] % buffer.itemsize != 0 && buffer.shape[i] > 1) {
-      return fail(
-          PyExc_ValueError,
-          "attention: %s has a stride of %zd bytes in dimension %d; it must be a multiple of its %zd-byte "
-          "elements\n  try: numpy.ascontiguousarray(%s)",
-          view.name, buffer.strides[i], i, buffer.itemsize, view.name);
-    }
-    view.tensor.strides[i] = buffer.strides[i] / buffer.itemsize;
-  }
-  return true;
+  return read_elements(view) && fill_layout(rank, view);
 }
 
 Ref numpy_output(const TensorView& q) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tensor_view.h"
 
+#include "buffer.h"
 #include "dlpack.h"
 #include "numpy_array.h"
 #include "torch_tensor.h"
@@ -28,9 +29,12 @@ bool read_tensor(PyObject* object, const char* name, int rank, TensorView& view)
   if (is_torch_tensor(object)) return read_torch(rank, view);
   if (is_numpy_array(object)) return read_numpy(rank, view);
   if (has_dlpack(object)) return read_dlpack(rank, view);
-  return fail(PyExc_TypeError,
-              "attention: %s is a %s; accepted are NumPy arrays, PyTorch tensors and objects with __dlpack__",
-              name, Py_TYPE(object)->tp_name);
+  if (has_buffer(object)) return read_buffer(rank, view);
+  return fail(
+      PyExc_TypeError,
+      "attention: %s is a %s; accepted are NumPy arrays, PyTorch tensors, and objects with __dlpack__ "
+      "or the buffer protocol",
+      name, Py_TYPE(object)->tp_name);
 }
 
 }  // namespace flashmoe_python

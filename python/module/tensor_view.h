@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the C ABI needs to know of a tensor, read from a NumPy array, a PyTorch tensor or a DLPack object.
+// What the C ABI needs to know of a tensor, read from a NumPy array, a PyTorch tensor, or any
+// object with DLPack or the buffer protocol.
 // Nothing is ever copied: the view keeps what it must (a buffer, a capsule) until it goes away.
 #pragma once
 
@@ -8,7 +9,7 @@
 
 namespace flashmoe_python {
 
-enum class Library { numpy, torch, dlpack };
+enum class Library { numpy, torch, dlpack, buffer };  // the last two: of any library
 
 struct TensorView {
   PyObject* object = nullptr;  // borrowed: the caller holds the arguments for the length of the call
@@ -20,7 +21,7 @@ struct TensorView {
   int32_t device_index = 0;
   bool writable = true;
 
-  Py_buffer buffer{};  // NumPy: exported for as long as we read, so that no one resizes the array under us
+  Py_buffer buffer{};  // exported for as long as we read, so that no one resizes the array under us
   Ref keep;            // DLPack: the capsule; NumPy bfloat16: the integer view that can be exported
 
   TensorView() = default;

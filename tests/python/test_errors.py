@@ -121,7 +121,7 @@ def test_argument_count(make):
     refused(TypeError, "at most 7 positional arguments", q, k, v, True, None, False, None, 1)
 
 
-@pytest.mark.parametrize("thing", [None, 3, [[1.0]], "q", b"1234"])
+@pytest.mark.parametrize("thing", [None, 3, [[1.0]], "q"])
 def test_things_that_are_no_tensors(make, thing):
     q, k, v = tensors(make)
     refused(TypeError, "k is a .*accepted are NumPy arrays", q, thing, v)
