@@ -100,6 +100,11 @@ gpu-bench: build-cuda  ## Time the GPU kernels against PyTorch's backends; JSON 
 	  python3 benches/attention_hopper.py --library build/cuda/benches/libhopper_forms.so --json build/bench/attention_hopper.json; \
 	else echo "benches/attention_hopper.py: skipped, since this GPU is not of compute capability 9.0"; fi
 
+.PHONY: wheel
+wheel: deps  ## Build wheels for this Python into dist/, for the CPU and with CUDA where nvcc is; try each in a bare environment
+	@scripts/python-env
+	@scripts/make-wheel
+
 .PHONY: format
 format:  ## Format every source file
 	@git ls-files '*.h' '*.cpp' '*.c' '*.cu' '*.cuh' | xargs -r clang-format -i

@@ -4,7 +4,7 @@
 
 Builds flashmoe_science._C and puts it into python/flashmoe_science; a link in the repository's root makes
 `import flashmoe_science` work there. `pip install .` is the way to install, and does not come through here.
-FLASHMOE_CUDA=OFF in the environment leaves the CUDA backend out where nvcc is installed.
+FLASHMOE_CUDA=OFF and FLASHMOE_HIGHWAY=OFF in the environment leave a backend out where it could be built.
 """
 
 import argparse
@@ -12,42 +12,26 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 PACKAGE = ROOT / "python" / "flashmoe_science"
-TARGET = "flashmoe_python"
+
+sys.path.insert(0, str(PACKAGE.parent))
+from wheel_version import cuda_label
 
 
 def parse():
-    parser = argparse.ArgumentParser(prog="setup.py", description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(dest="command", metavar="build_ext", required=True)
-    build = commands.add_parser("build_ext", help="build the native module")
+    usage = "setup.py build_ext [--inplace] [--parallel N]; to install: pip install ."
+    parser = argparse.ArgumentParser(usage=usage, description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(metavar="build_ext", required=True)
+    build = commands.add_parser("build_ext", usage=usage, help="build the native module")
     build.add_argument("-i", "--inplace", action="store_true", help="put it into python/flashmoe_science")
     build.add_argument(
         "-j", "--parallel", type=int, default=os.cpu_count(), help="compiler processes at once"
     )
-    known = ("build_ext", "-h", "--help")
-    if len(sys.argv) < 2 or sys.argv[1] not in known:
-        wanted = sys.argv[1] if len(sys.argv) > 1 else "nothing"
-        sys.exit(f"setup.py: asked for {wanted}; accepted is: build_ext [--inplace]\n  try: pip install .")
     return parser.parse_args()
-
-
-def cuda():
-    """ON or OFF: what the environment variable FLASHMOE_CUDA says, else whether nvcc is here."""
-    nvcc = shutil.which("nvcc") or Path("/usr/local/cuda/bin/nvcc").exists()
-    return os.environ.get("FLASHMOE_CUDA") or ("ON" if nvcc else "OFF")
-
-
-def build_tree():
-    """The tree that `make` uses, where there is one, so that nothing is compiled twice; else a lean one."""
-    options = [f"-DFLASHMOE_CUDA={cuda()}"]
-    shared = ROOT / "build" / ("release" if cuda() == "OFF" else "cuda")
-    if (shared / "CMakeCache.txt").exists():
-        return shared, options
-    options += ["-DFLASHMOE_BENCHES=OFF", "-DFLASHMOE_EXAMPLES=OFF", "-DBUILD_TESTING=OFF", "-DDENT=OFF"]
-    return ROOT / "build" / "python", options
 
 
 def run(*command):
@@ -61,24 +45,19 @@ def run(*command):
 
 
 def build(jobs):
-    tree, options = build_tree()
-    fresh = not (tree / "CMakeCache.txt").exists()
-    generator = ["-G", "Ninja"] if fresh and shutil.which("ninja") else []
-    run(
-        "cmake",
-        "-S",
-        str(ROOT),
-        "-B",
-        str(tree),
-        "--log-level=WARNING",
-        *generator,
-        *options,
-        "-DFLASHMOE_PYTHON=ON",
-        f"-DPython_EXECUTABLE={sys.executable}",
-    )
-    run("cmake", "--build", str(tree), "--target", TARGET, "--parallel", str(jobs))
-    import sysconfig
-
+    """Gives the built module. The tree is that of `make`, where there is one, so that nothing is compiled twice."""
+    cuda = "ON" if cuda_label() else "OFF"
+    options = [f"-DFLASHMOE_CUDA={cuda}", "-DFLASHMOE_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}"]
+    if "FLASHMOE_HIGHWAY" in os.environ:
+        options.append(f"-DFLASHMOE_HIGHWAY={os.environ['FLASHMOE_HIGHWAY']}")
+    tree = ROOT / "build" / ("cuda" if cuda == "ON" else "release")
+    if not (tree / "CMakeCache.txt").exists():
+        tree = ROOT / "build" / "python"
+        options += ["-DFLASHMOE_BENCHES=OFF", "-DFLASHMOE_EXAMPLES=OFF", "-DBUILD_TESTING=OFF", "-DDENT=OFF"]
+    if not (tree / "CMakeCache.txt").exists() and shutil.which("ninja"):
+        options.append("-GNinja")
+    run("cmake", "-S", str(ROOT), "-B", str(tree), "--log-level=WARNING", *options)
+    run("cmake", "--build", str(tree), "--target", "flashmoe_python", "--parallel", str(jobs))
     return tree / "python" / ("_C" + sysconfig.get_config_var("EXT_SUFFIX"))
 
 

@@ -49,7 +49,7 @@ def clean_environment():
 
     cuda = "ON" if "cuda" in _C.library_version else "OFF"
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return {**clean, "FLASHMOE_CUDA": cuda, "CMAKE_ARGS": f"-DFLASHMOE_CUDA={cuda}"}
+    return {**clean, "FLASHMOE_CUDA": cuda}
 
 
 class Maker:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The package as a thing: what it links to, what it imports, and the commands that build it."""
 
-import importlib.util
 import inspect
 import re
 import shutil
@@ -22,7 +21,7 @@ def python(*arguments, **options):
 
 def test_version_is_that_of_the_project(root):
     version = re.search(r"VERSION ([0-9.]+)", (root / "CMakeLists.txt").read_text().split("project(")[1])[1]
-    assert fm.__version__ == version
+    assert fm.__version__.split("+")[0] == version
     assert _C.library_version.startswith(version + " (cpu: ")
 
 
@@ -108,34 +107,6 @@ def test_setup_py_names_what_it_accepts(root, arguments):
     )
     assert failed.returncode != 0
     assert "build_ext" in failed.stderr
-
-
-@needs_cmake
-@pytest.mark.skipif(
-    importlib.util.find_spec("scikit_build_core") is None, reason="scikit-build-core is not installed"
-)
-def test_pip_install(root, tmp_path, clean_environment):
-    python(
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-build-isolation",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        str(tmp_path),
-        ".",
-        cwd=root,
-        env=clean_environment,
-    )
-    installed = {path.name for path in (tmp_path / "flashmoe_science").iterdir()}
-    assert {"__init__.py", "py.typed", "_C.pyi"} <= installed
-    code = "import flashmoe_science as fm; print(fm.__file__, fm.__version__)"
-    assert python("-c", code, cwd=tmp_path, env=clean_environment).split() == [
-        str(tmp_path / "flashmoe_science" / "__init__.py"),
-        fm.__version__,
-    ]
 
 
 def test_environment_script_goes_on_without_an_index(root, tmp_path, clean_environment):
