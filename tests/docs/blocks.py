@@ -5,6 +5,7 @@ A mark is a comment on the line before the fence; a reader of the page does not 
     <!-- file: src/kernels/x/kernel.cuh -->   the block is this file
     <!-- test: needs a GPU -->                it is run only where there is one
     <!-- test: shown only -->                 it is not run
+    <!-- test: fails -->                      it is run, and exits with a status other than 0
 """
 
 import re
@@ -53,6 +54,18 @@ def blocks_of(page):
     if inside is not None:
         raise SystemExit(f"{inside.where}: the block has no end")
     return found
+
+
+def matches(shown, printed):
+    """Whether lines are as a page shows them. A `...` in a line stands for anything, a line of it for any lines."""
+    if not shown:
+        return not printed
+    if shown[0] == "...":
+        return any(matches(shown[1:], printed[skipped:]) for skipped in range(len(printed) + 1))
+    if not printed:
+        return False
+    line = ".*".join(map(re.escape, shown[0].split("...")))
+    return re.fullmatch(line, printed[0]) is not None and matches(shown[1:], printed[1:])
 
 
 def apply_diff(diff, where, root):

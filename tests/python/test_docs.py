@@ -15,19 +15,6 @@ sys.path.insert(0, str(ROOT / "tests" / "docs"))
 import blocks  # noqa: E402
 
 
-def matches(shown, printed):
-    """Line by line; a `...` in a line stands for anything, a line of it for any lines."""
-    if not shown:
-        return not printed
-    if shown[0] == "...":
-        return any(matches(shown[1:], printed[skipped:]) for skipped in range(len(printed) + 1))
-    if not printed:
-        return False
-    begin, dots, end = shown[0].partition("...")
-    same = printed[0].startswith(begin) and printed[0].endswith(end) if dots else printed[0] == shown[0]
-    return same and matches(shown[1:], printed[1:])
-
-
 def cannot_run(block):
     if "import torch" in block.text or block.needs_gpu:
         torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
@@ -53,7 +40,7 @@ def test_the_python_on_the_page_runs(page):
             printed, ran = output.getvalue().splitlines(), ran + 1
         elif block.language == "text":
             shown = block.text.splitlines()
-            assert matches(shown, printed), f"{block.where} shows\n{block.text}\nprinted was\n" + "\n".join(printed)
+            assert blocks.matches(shown, printed), f"{block.where} shows\n{block.text}\nprinted was\n" + "\n".join(printed)
         elif page == "docs/flashmoe.md":  # it says that all its code is run; tests/docs does the rest
             assert block.language in ("cpp", "c") and not block.shown_only, block.where
     assert ran > 0
@@ -62,6 +49,7 @@ def test_the_python_on_the_page_runs(page):
 
 
 def test_what_a_page_shows_is_compared():
+    matches = blocks.matches
     assert matches(["a", "...", "d"], ["a", "b", "c", "d"]) and matches(["a ... c"], ["a b c"])
     assert not matches(["a"], ["b"]) and not matches(["a"], []) and not matches(["a"], ["a", "b"])
     assert not matches(["a ..."], ["b c"])
