@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels with one mistake each, made from the real sources when the tests are configured.
+// Kernels with one mistake each, made from the real sources by generate.py.
 #pragma once
 
 #include <string>
