@@ -38,6 +38,7 @@ struct Copy {
 // One group of a thread's TMA stores.
 struct BoxStores {
   int reading = 0;  // that have not read shared memory
+  int writing = 0;  // that have not written global memory
 };
 
 // What every switch touches comes first, in two lines of the cache.

@@ -111,6 +111,16 @@ Mbarrier& mbarrier_at(Block& block, uint32_t address, const char* what, const Wh
   return found->second;
 }
 
+Mbarrier& mbarrier_to_tell(uint32_t address, const char* what, const Where& where) {
+  Mbarrier& told = mbarrier_at(*current->block, address, what, where);
+  if (told.fenced_by == nullptr) {
+    report(std::string(what) + ": the mbarrier's init at " + describe(told.where) +
+               " may not be known to the copy engine: it takes fence_mbarrier_init",
+           where);
+  }
+  return told;
+}
+
 std::string bytes_landed(Mbarrier& barrier, std::size_t bytes, const std::string& from) {
   barrier.bytes -= static_cast<int64_t>(bytes);
   if (barrier.pending == 0 && barrier.bytes < 0)

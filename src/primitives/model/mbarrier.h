@@ -9,6 +9,9 @@ namespace flashmoe::model {
 // The block's mbarrier at this shared address; reports that there is none.
 Mbarrier& mbarrier_at(Block& block, uint32_t address, const char* what, const Where& where);
 
+// The block's own barrier, which the copy engine is to tell of bytes that landed.
+Mbarrier& mbarrier_to_tell(uint32_t address, const char* what, const Where& where);
+
 // Bytes that the barrier counts have come; `from` says whence, for what is wrong with that. "" when nothing
 // is.
 std::string bytes_landed(Mbarrier& barrier, std::size_t bytes, const std::string& from);

@@ -20,7 +20,7 @@ using Coordinates = std::array<int, gpu::kMaxMapRank>;
 
 constexpr int kElementBytes = 2;
 constexpr std::size_t kPiece = 16;  // bytes: what a swizzle moves as one
-constexpr const char* kWaitsForBoxReads = "tma_store_wait_read";
+constexpr const char* kWaitsForBoxStores = "a wait for TMA stores";
 
 struct Box {
   TensorMapShape map;  // a copy: the kernel's parameter may be gone when the box moves
@@ -92,12 +92,7 @@ Box box_of(const TensorMap& map, const Coordinates& first, int rank, uint32_t ad
 void load(const TensorMap& map, const Coordinates& first, int rank, uint32_t to, uint32_t barrier,
           const char* what, const Where& where) {
   const Box box = box_of(map, first, rank, to, false, what, where);
-  Mbarrier& told = mbarrier_at(*current->block, barrier, what, where);
-  if (told.fenced_by == nullptr) {
-    report(std::string(what) + ": the mbarrier's init at " + describe(told.where) +
-               " may not be known to the copy engine: it takes fence_mbarrier_init",
-           where);
-  }
+  Mbarrier& told = mbarrier_to_tell(barrier, what, where);
   const bool late = settings().tma == CopyTime::late;
   each_piece(box, [&](std::byte* shared, const std::byte*, std::size_t) {
     order_store_issued({box.block, 0, shared}, kPiece, told, where);
@@ -118,49 +113,68 @@ void load(const TensorMap& map, const Coordinates& first, int rank, uint32_t to,
 void store(const TensorMap& map, const Coordinates& first, int rank, uint32_t from, const char* what,
            const Where& where) {
   const Box box = box_of(map, first, rank, from, true, what, where);
+  const std::size_t group = begin_box_store();
+  each_piece(box, [&](const std::byte* shared, const std::byte*, std::size_t) {
+    order_read_behind_back(Reader::box_store, shared, kPiece, group + 1, where);
+  });
+  auto data = std::make_shared<std::vector<std::byte>>();
+  const auto read = [box, data] {
+    each_piece(box, [&](const std::byte* shared, const std::byte*, std::size_t) {
+      data->insert(data->end(), shared, shared + kPiece);
+    });
+  };
+  const auto write = [box, data, what] {
+    const std::byte* piece = data->data();
+    each_piece(box, [&](const std::byte*, const std::byte* global, std::size_t bytes) {
+      if (bytes > 0) std::memcpy(const_cast<std::byte*>(global), piece, bytes);
+      piece += kPiece;
+    });
+    if (tracing) trace_behind_back(what, box.where, *box.block, box.issued);
+  };
+  perform_box_store(group, read, write, where);
+}
+
+}  // namespace
+
+std::size_t begin_box_store() {
   if (!current->box_group_open) {
     current->box_stores.push_back({});
     current->box_group_open = true;
   }
-  const std::size_t group = current->box_stores.size() - 1;
-  ++current->box_stores[group].reading;
-  each_piece(box, [&](const std::byte* shared, const std::byte*, std::size_t) {
-    order_read_behind_back(Reader::box_store, shared, kPiece, group + 1, where);
-  });
-  const auto perform = [box, group, what, thread = current] {
-    auto data = std::make_shared<std::vector<std::byte>>();
-    each_piece(box, [&](const std::byte* shared, const std::byte*, std::size_t) {
-      data->insert(data->end(), shared, shared + kPiece);
-    });
-    --thread->box_stores[group].reading;
-    if (thread->waits_for == kWaitsForBoxReads) wake(*thread);
-    const auto write = [box, data, what]() -> std::string {
-      const std::byte* piece = data->data();
-      each_piece(box, [&](const std::byte*, const std::byte* global, std::size_t bytes) {
-        if (bytes > 0) std::memcpy(const_cast<std::byte*>(global), piece, bytes);
-        piece += kPiece;
-      });
-      if (tracing) trace_behind_back(what, box.where, *box.block, box.issued);
+  ++current->box_stores.back().reading;
+  ++current->box_stores.back().writing;
+  return current->box_stores.size() - 1;
+}
+
+void perform_box_store(std::size_t group, const std::function<void()>& read,
+                       const std::function<void()>& write, const Where& where) {
+  const auto perform = [group, read, write, thread = current] {
+    const auto finish = [group, write, thread]() -> std::string {
+      write();
+      --thread->box_stores[group].writing;
+      if (thread->waits_for == kWaitsForBoxStores) wake(*thread);
       return "";
     };
-    if (settings().tma == CopyTime::early) return write();
-    box.block->cluster->pending.push_back(write);
+    read();
+    --thread->box_stores[group].reading;
+    if (thread->waits_for == kWaitsForBoxStores) wake(*thread);
+    if (settings().tma == CopyTime::early) return finish();
+    thread->block->cluster->pending.push_back(finish);
     return std::string();
   };
   behind_back(settings().tma, perform, where);
 }
 
-}  // namespace
-
-void wait_for_box_reads(std::size_t pending, const Where& where) {
-  note("tma_store_wait_read", where);
+void wait_for_box_stores(std::size_t pending, BoxStoreEnd end, const Where& where) {
+  note(end == BoxStoreEnd::read ? "tma_store_wait_read" : "tma_store_wait", where);
   if (current->box_group_open && pending == 0) {
-    report("tma_store_wait_read: this thread has issued stores that it never committed", where);
+    report("a wait for TMA stores: this thread has issued stores that it never committed", where);
   }
   const std::size_t closed = current->box_stores.size() - (current->box_group_open ? 1 : 0);
   const std::size_t done = closed > pending ? closed - pending : 0;
-  for (std::size_t group = current->box_stores_waited; group < done; ++group) {
-    while (current->box_stores[group].reading > 0) wait(kWaitsForBoxReads, where);
+  for (std::size_t group = 0; group < done; ++group) {
+    const BoxStores& stores = current->box_stores[group];
+    while ((end == BoxStoreEnd::read ? stores.reading : stores.writing) > 0) wait(kWaitsForBoxStores, where);
   }
   if (done > current->box_stores_waited) current->box_stores_waited = done;
   order_waited_for(Reader::box_store, done);
@@ -184,6 +198,11 @@ void tma_load_4d(uint32_t to, const TensorMap& map, uint32_t barrier, int c0, in
 void tma_load_5d(uint32_t to, const TensorMap& map, uint32_t barrier, int c0, int c1, int c2, int c3, int c4,
                  const model::Where& where) {
   model::load(map, {c0, c1, c2, c3, c4}, 5, to, barrier, "tma_load_5d", where);
+}
+
+void tma_store_4d(const TensorMap& map, uint32_t from, int c0, int c1, int c2, int c3,
+                  const model::Where& where) {
+  model::store(map, {c0, c1, c2, c3}, 4, from, "tma_store_4d", where);
 }
 
 void tma_store_5d(const TensorMap& map, uint32_t from, int c0, int c1, int c2, int c3, int c4,

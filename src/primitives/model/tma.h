@@ -5,8 +5,16 @@
 #include "primitives/tensor_map.h"
 
 namespace flashmoe::model {
-void wait_for_box_reads(std::size_t pending, const Where& where);
-}
+
+// Stores of boxes, and what else goes with them in one thread's groups. A store joins the open group, whose
+// index begin_box_store gives; it reads shared memory at one moment, and later writes global memory.
+std::size_t begin_box_store();
+void perform_box_store(std::size_t group, const std::function<void()>& read,
+                       const std::function<void()>& write, const Where& where);
+enum class BoxStoreEnd { read, written };
+void wait_for_box_stores(std::size_t pending, BoxStoreEnd end, const Where& where);
+
+}  // namespace flashmoe::model
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
@@ -18,13 +26,20 @@ void tma_load_4d(uint32_t to, const TensorMap& map, uint32_t barrier, int c0, in
                  const model::Where& where = model::Where::current());
 void tma_load_5d(uint32_t to, const TensorMap& map, uint32_t barrier, int c0, int c1, int c2, int c3, int c4,
                  const model::Where& where = model::Where::current());
+void tma_store_4d(const TensorMap& map, uint32_t from, int c0, int c1, int c2, int c3,
+                  const model::Where& where = model::Where::current());
 void tma_store_5d(const TensorMap& map, uint32_t from, int c0, int c1, int c2, int c3, int c4,
                   const model::Where& where = model::Where::current());
 void tma_store_commit(const model::Where& where = model::Where::current());
 
 template <int kPending>
 void tma_store_wait_read(const model::Where& where = model::Where::current()) {
-  model::wait_for_box_reads(kPending, where);
+  model::wait_for_box_stores(kPending, model::BoxStoreEnd::read, where);
+}
+
+template <int kPending>
+void tma_store_wait(const model::Where& where = model::Where::current()) {
+  model::wait_for_box_stores(kPending, model::BoxStoreEnd::written, where);
 }
 
 }  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

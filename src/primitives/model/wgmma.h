@@ -17,20 +17,21 @@ namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
 inline constexpr bool kHasWgmma = true;
 
-template <class T, bool kAcrossK, int kRegisters>
+template <class T, bool kBAcrossK, bool kAAcrossK = false, int kRegisters>
 void wgmma_ss(float (&d)[kRegisters], uint64_t a, uint64_t b, bool accumulate,
               const model::Where& where = model::Where::current()) {
   static_assert(kRegisters % 4 == 0 && kRegisters <= 128);
-  model::issue_product({std::is_same_v<T, bf16>, 2 * kRegisters, false, a, kAcrossK, b, accumulate}, d,
-                       nullptr, where);
+  model::issue_product(
+      {std::is_same_v<T, bf16>, 2 * kRegisters, false, a, kAAcrossK, b, kBAcrossK, accumulate}, d, nullptr,
+      where);
 }
 
-template <class T, bool kAcrossK, int kRegisters>
+template <class T, bool kBAcrossK, int kRegisters>
 void wgmma_rs(float (&d)[kRegisters], const uint32_t (&a)[4], uint64_t b, bool accumulate,
               const model::Where& where = model::Where::current()) {
   static_assert(kRegisters % 4 == 0 && kRegisters <= 128);
-  model::issue_product({std::is_same_v<T, bf16>, 2 * kRegisters, true, 0, kAcrossK, b, accumulate}, d, a,
-                       where);
+  model::issue_product({std::is_same_v<T, bf16>, 2 * kRegisters, true, 0, false, b, kBAcrossK, accumulate}, d,
+                       a, where);
 }
 
 void wgmma_fence(const model::Where& where = model::Where::current());

@@ -75,6 +75,21 @@ void each_chunk_of_b(const ProductOperands& operands, Each each) {
   }
 }
 
+// Calls each(address, row, k) for the chunks of rows `first` to `end` of A, in shared memory.
+template <class Each>
+void each_chunk_of_a(const ProductOperands& operands, int first, int end, Each each) {
+  const Layout a(operands.a);
+  if (operands.a_across_k) {
+    for (int k = 0; k < kProductDepth; ++k) {
+      for (int row = first; row < end; row += kChunk) each(a.across(row, k), row, k);
+    }
+  } else {
+    for (int row = first; row < end; ++row) {
+      for (int k = 0; k < kProductDepth; k += kChunk) each(a.along(row, k), row, k);
+    }
+  }
+}
+
 template <class T>
 void widen_chunk(const Widen<T>& widen, const std::byte* from, float* to, int step) {
   uint16_t bits[kChunk];
@@ -98,12 +113,9 @@ void multiply_as(const Block& block, const ProductOperands& operands, const Regi
       widen.pair(registers[t][3], &a[row + 8][k + 8]);
     }
   } else {
-    const Layout layout(operands.a);
-    for (int row = 0; row < kProductRows; ++row) {
-      for (int k = 0; k < kProductDepth; k += kChunk) {
-        widen_chunk(widen, place(block, layout.along(row, k)), &a[row][k], 1);
-      }
-    }
+    each_chunk_of_a(operands, 0, kProductRows, [&](uint32_t address, int row, int k) {
+      widen_chunk(widen, place(block, address), &a[row][k], operands.a_across_k ? kProductDepth : 1);
+    });
   }
   static std::vector<float> b;  // [k][n]: the inner loop runs along n
   b.resize(kProductDepth * width);
@@ -137,20 +149,15 @@ void check_operands(const ProductOperands& operands, const Where& where) {
   each_chunk_of_b(operands, [&](uint32_t address, int, int) { inside("b", address); });
   if (operands.a_in_registers) return;
   check_descriptor("a", operands.a, where);
-  const Layout a(operands.a);
-  for (int row = 0; row < kProductRows; ++row) {
-    for (int k = 0; k < kProductDepth; k += kChunk) inside("a", a.along(row, k));
-  }
+  each_chunk_of_a(operands, 0, kProductRows, [&](uint32_t address, int, int) { inside("a", address); });
 }
 
 void each_chunk(const Block& block, const ProductOperands& operands, int warp_of_group,
                 const std::function<void(const std::byte*)>& each) {
   each_chunk_of_b(operands, [&](uint32_t address, int, int) { each(place(block, address)); });
   if (operands.a_in_registers) return;
-  const Layout a(operands.a);
-  for (int row = 16 * warp_of_group; row < 16 * warp_of_group + 16; ++row) {
-    for (int k = 0; k < kProductDepth; k += kChunk) each(place(block, a.along(row, k)));
-  }
+  each_chunk_of_a(operands, 16 * warp_of_group, 16 * warp_of_group + 16,
+                  [&](uint32_t address, int, int) { each(place(block, address)); });
 }
 
 void multiply(const Block& block, const ProductOperands& operands, const RegisterOperand& a,

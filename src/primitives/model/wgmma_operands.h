@@ -19,9 +19,10 @@ struct ProductOperands {
   bool is_bf16;
   int width;  // columns of the product
   bool a_in_registers;
-  uint64_t a;  // descriptor, along K; unless in registers
-  bool b_across_k;
+  uint64_t a;  // descriptor; unless in registers
+  bool a_across_k;
   uint64_t b;  // descriptor
+  bool b_across_k;
   bool accumulate;
 
   bool operator==(const ProductOperands&) const = default;

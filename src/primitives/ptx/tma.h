@@ -37,6 +37,14 @@ __device__ __forceinline__ void tma_load_5d(uint32_t to, const TensorMap& map, u
 // The way back: what lies outside of the tensor is dropped. Those who wrote `from` have passed
 // fence_proxy_async() and a barrier. Caller: one thread, which then commits, and waits before `from` is
 // written again.
+__device__ __forceinline__ void tma_store_4d(const TensorMap& map, uint32_t from, int c0, int c1, int c2,
+                                             int c3) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(&map),
+      "r"(from), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
+      : "memory");
+}
+
 __device__ __forceinline__ void tma_store_5d(const TensorMap& map, uint32_t from, int c0, int c1, int c2,
                                              int c3, int c4) {
   asm volatile(
@@ -55,6 +63,12 @@ __device__ __forceinline__ void tma_store_commit() {
 template <int kPending>
 __device__ __forceinline__ void tma_store_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
+}
+
+// cp.async.bulk.wait_group: until all but `kPending` of this thread's groups have reached global memory.
+template <int kPending>
+__device__ __forceinline__ void tma_store_wait() {
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
 }  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

@@ -20,19 +20,18 @@ inline constexpr bool kHasWgmma = true;
 // Caller: all 128 threads of a warpgroup (4 warps from a multiple of 4 on), converged. Thread t has, with w =
 // t / 32 and l = t % 32, d[i] = row 16 w + l / 4 + 8 (i / 2 % 2), column 8 (i / 4) + 2 (l % 4) + i % 2.
 // Neither d nor a may be touched until wgmma_wait says so; a wgmma_fence() lies between other code that wrote
-// them and the first wgmma. Both operands in shared memory; `a` lies along K, `b` along K or, with kAcrossK,
-// across.
-template <class T, bool kAcrossK, int kRegisters>
+// them and the first wgmma. Both operands in shared memory, along K or, with kAAcrossK or kBAcrossK, across.
+template <class T, bool kBAcrossK, bool kAAcrossK = false, int kRegisters>
 __device__ __forceinline__ void wgmma_ss(float (&d)[kRegisters], uint64_t a, uint64_t b, bool accumulate) {
-  generated::Wgmma<T, 2 * kRegisters>::template ss<kAcrossK>(d, a, b, accumulate);
+  generated::Wgmma<T, 2 * kRegisters>::template ss<kAAcrossK, kBAcrossK>(d, a, b, accumulate);
 }
 
 // `a` in registers: a[0] = row 16 w + l / 4, columns 2 (l % 4) and the next; a[1] row + 8; a[2] columns + 8;
 // a[3] both.
-template <class T, bool kAcrossK, int kRegisters>
+template <class T, bool kBAcrossK, int kRegisters>
 __device__ __forceinline__ void wgmma_rs(float (&d)[kRegisters], const uint32_t (&a)[4], uint64_t b,
                                          bool accumulate) {
-  generated::Wgmma<T, 2 * kRegisters>::template rs<kAcrossK>(d, a, b, accumulate);
+  generated::Wgmma<T, 2 * kRegisters>::template rs<kBAcrossK>(d, a, b, accumulate);
 }
 
 // wgmma.fence: registers that this warpgroup wrote before it are seen by the wgmmas behind it.

@@ -14,24 +14,53 @@ template <class T, int kWidth>
 struct Wgmma;
 
 template <>
+struct Wgmma<fp16, 32> {
+  template <bool kAAcrossK, bool kBAcrossK>
+  static __device__ __forceinline__ void ss(float (&d)[16], uint64_t a, uint64_t b, bool accumulate) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %18, 0; "
+          "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, "
+          "%9, %10, %11, %12, %13, %14, %15}, "
+        "%16, %17, p, 1, 1, %19, %20; }"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+          "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
+          "+f"(d[15])
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
+  }
+
+  template <bool kBAcrossK>
+  static __device__ __forceinline__ void rs(float (&d)[16], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %21, 0; "
+          "wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, "
+          "%9, %10, %11, %12, %13, %14, %15}, "
+        "{%16, %17, %18, %19}, %20, p, 1, 1, %22; }"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+          "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
+          "+f"(d[15])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
+  }
+};
+
+template <>
 struct Wgmma<fp16, 64> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[32], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %34, 0; "
           "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, "
           "%9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, "
           "%27, %28, %29, %30, %31}, "
-        "%32, %33, p, 1, 1, 0, %35; }"
+        "%32, %33, p, 1, 1, %35, %36; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
           "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),
           "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[32], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %37, 0; "
@@ -44,30 +73,30 @@ struct Wgmma<fp16, 64> {
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
           "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),
           "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<fp16, 80> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[40], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %42, 0; "
           "wgmma.mma_async.sync.aligned.m64n80k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, "
           "%9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, "
           "%27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39}, "
-        "%40, %41, p, 1, 1, 0, %43; }"
+        "%40, %41, p, 1, 1, %43, %44; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
           "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),
           "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
           "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[40], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %45, 0; "
@@ -81,13 +110,13 @@ struct Wgmma<fp16, 80> {
           "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),
           "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
           "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<fp16, 96> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[48], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %50, 0; "
@@ -95,7 +124,7 @@ struct Wgmma<fp16, 96> {
           "%9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, "
           "%27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, "
           "%45, %46, %47}, "
-        "%48, %49, p, 1, 1, 0, %51; }"
+        "%48, %49, p, 1, 1, %51, %52; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -103,10 +132,10 @@ struct Wgmma<fp16, 96> {
           "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
           "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),
           "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[48], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %53, 0; "
@@ -122,13 +151,13 @@ struct Wgmma<fp16, 96> {
           "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
           "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),
           "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<fp16, 112> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[56], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %58, 0; "
@@ -136,7 +165,7 @@ struct Wgmma<fp16, 112> {
           "%9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, "
           "%27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, "
           "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55}, "
-        "%56, %57, p, 1, 1, 0, %59; }"
+        "%56, %57, p, 1, 1, %59, %60; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -145,10 +174,10 @@ struct Wgmma<fp16, 112> {
           "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),
           "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),
           "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[56], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %61, 0; "
@@ -165,13 +194,13 @@ struct Wgmma<fp16, 112> {
           "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),
           "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),
           "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<fp16, 128> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[64], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %66, 0; "
@@ -180,7 +209,7 @@ struct Wgmma<fp16, 128> {
           "%27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, "
           "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
           "%63}, "
-        "%64, %65, p, 1, 1, 0, %67; }"
+        "%64, %65, p, 1, 1, %67, %68; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -190,10 +219,10 @@ struct Wgmma<fp16, 128> {
           "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),
           "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),
           "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[64], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %69, 0; "
@@ -212,13 +241,13 @@ struct Wgmma<fp16, 128> {
           "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),
           "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),
           "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<fp16, 144> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[72], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %74, 0; "
@@ -227,7 +256,7 @@ struct Wgmma<fp16, 144> {
           "%27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, "
           "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
           "%63, %64, %65, %66, %67, %68, %69, %70, %71}, "
-        "%72, %73, p, 1, 1, 0, %75; }"
+        "%72, %73, p, 1, 1, %75, %76; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -239,10 +268,10 @@ struct Wgmma<fp16, 144> {
           "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
           "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]),
           "+f"(d[71])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[72], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %77, 0; "
@@ -263,13 +292,13 @@ struct Wgmma<fp16, 144> {
           "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
           "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]),
           "+f"(d[71])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<fp16, 160> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[80], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %82, 0; "
@@ -278,7 +307,7 @@ struct Wgmma<fp16, 160> {
           "%27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, "
           "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
           "%63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79}, "
-        "%80, %81, p, 1, 1, 0, %83; }"
+        "%80, %81, p, 1, 1, %83, %84; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -291,10 +320,10 @@ struct Wgmma<fp16, 160> {
           "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]),
           "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]),
           "+f"(d[78]), "+f"(d[79])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[80], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %85, 0; "
@@ -316,13 +345,13 @@ struct Wgmma<fp16, 160> {
           "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]),
           "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]),
           "+f"(d[78]), "+f"(d[79])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<fp16, 176> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[88], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %90, 0; "
@@ -332,7 +361,7 @@ struct Wgmma<fp16, 176> {
           "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
           "%63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, "
           "%81, %82, %83, %84, %85, %86, %87}, "
-        "%88, %89, p, 1, 1, 0, %91; }"
+        "%88, %89, p, 1, 1, %91, %92; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -346,10 +375,10 @@ struct Wgmma<fp16, 176> {
           "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]),
           "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]),
           "+f"(d[85]), "+f"(d[86]), "+f"(d[87])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[88], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %93, 0; "
@@ -373,13 +402,13 @@ struct Wgmma<fp16, 176> {
           "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]),
           "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]),
           "+f"(d[85]), "+f"(d[86]), "+f"(d[87])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<fp16, 192> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[96], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %98, 0; "
@@ -389,7 +418,7 @@ struct Wgmma<fp16, 192> {
           "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
           "%63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, "
           "%81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, "
-        "%96, %97, p, 1, 1, 0, %99; }"
+        "%96, %97, p, 1, 1, %99, %100; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -404,10 +433,10 @@ struct Wgmma<fp16, 192> {
           "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]),
           "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]),
           "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[96], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %101, 0; "
@@ -432,13 +461,13 @@ struct Wgmma<fp16, 192> {
           "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]),
           "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]),
           "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<fp16, 256> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[128], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %130, 0; "
@@ -450,7 +479,7 @@ struct Wgmma<fp16, 256> {
           "%81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, "
           "%99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, "
           "%114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
-        "%128, %129, p, 1, 1, 0, %131; }"
+        "%128, %129, p, 1, 1, %131, %132; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -470,10 +499,10 @@ struct Wgmma<fp16, 256> {
           "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
           "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]),
           "+f"(d[127])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[128], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %133, 0; "
@@ -505,29 +534,58 @@ struct Wgmma<fp16, 256> {
           "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
           "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]),
           "+f"(d[127])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
+  }
+};
+
+template <>
+struct Wgmma<bf16, 32> {
+  template <bool kAAcrossK, bool kBAcrossK>
+  static __device__ __forceinline__ void ss(float (&d)[16], uint64_t a, uint64_t b, bool accumulate) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %18, 0; "
+          "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, "
+          "%9, %10, %11, %12, %13, %14, %15}, "
+        "%16, %17, p, 1, 1, %19, %20; }"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+          "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
+          "+f"(d[15])
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
+  }
+
+  template <bool kBAcrossK>
+  static __device__ __forceinline__ void rs(float (&d)[16], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
+    asm volatile(
+        "{ .reg .pred p; setp.ne.b32 p, %21, 0; "
+          "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, "
+          "%9, %10, %11, %12, %13, %14, %15}, "
+        "{%16, %17, %18, %19}, %20, p, 1, 1, %22; }"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+          "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
+          "+f"(d[15])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<bf16, 64> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[32], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %34, 0; "
           "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, "
           "%9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, "
           "%27, %28, %29, %30, %31}, "
-        "%32, %33, p, 1, 1, 0, %35; }"
+        "%32, %33, p, 1, 1, %35, %36; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
           "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),
           "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[32], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %37, 0; "
@@ -540,30 +598,30 @@ struct Wgmma<bf16, 64> {
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
           "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),
           "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<bf16, 80> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[40], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %42, 0; "
           "wgmma.mma_async.sync.aligned.m64n80k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, "
           "%9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, "
           "%27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39}, "
-        "%40, %41, p, 1, 1, 0, %43; }"
+        "%40, %41, p, 1, 1, %43, %44; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
           "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),
           "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
           "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[40], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %45, 0; "
@@ -577,13 +635,13 @@ struct Wgmma<bf16, 80> {
           "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]),
           "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
           "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<bf16, 96> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[48], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %50, 0; "
@@ -591,7 +649,7 @@ struct Wgmma<bf16, 96> {
           "%9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, "
           "%27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, "
           "%45, %46, %47}, "
-        "%48, %49, p, 1, 1, 0, %51; }"
+        "%48, %49, p, 1, 1, %51, %52; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -599,10 +657,10 @@ struct Wgmma<bf16, 96> {
           "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
           "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),
           "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[48], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %53, 0; "
@@ -618,13 +676,13 @@ struct Wgmma<bf16, 96> {
           "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]),
           "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),
           "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<bf16, 112> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[56], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %58, 0; "
@@ -632,7 +690,7 @@ struct Wgmma<bf16, 112> {
           "%9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, "
           "%27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, "
           "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55}, "
-        "%56, %57, p, 1, 1, 0, %59; }"
+        "%56, %57, p, 1, 1, %59, %60; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -641,10 +699,10 @@ struct Wgmma<bf16, 112> {
           "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),
           "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),
           "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[56], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %61, 0; "
@@ -661,13 +719,13 @@ struct Wgmma<bf16, 112> {
           "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),
           "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),
           "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<bf16, 128> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[64], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %66, 0; "
@@ -676,7 +734,7 @@ struct Wgmma<bf16, 128> {
           "%27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, "
           "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
           "%63}, "
-        "%64, %65, p, 1, 1, 0, %67; }"
+        "%64, %65, p, 1, 1, %67, %68; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -686,10 +744,10 @@ struct Wgmma<bf16, 128> {
           "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),
           "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),
           "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[64], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %69, 0; "
@@ -708,13 +766,13 @@ struct Wgmma<bf16, 128> {
           "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]),
           "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),
           "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<bf16, 144> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[72], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %74, 0; "
@@ -723,7 +781,7 @@ struct Wgmma<bf16, 144> {
           "%27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, "
           "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
           "%63, %64, %65, %66, %67, %68, %69, %70, %71}, "
-        "%72, %73, p, 1, 1, 0, %75; }"
+        "%72, %73, p, 1, 1, %75, %76; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -735,10 +793,10 @@ struct Wgmma<bf16, 144> {
           "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
           "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]),
           "+f"(d[71])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[72], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %77, 0; "
@@ -759,13 +817,13 @@ struct Wgmma<bf16, 144> {
           "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]),
           "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]),
           "+f"(d[71])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<bf16, 160> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[80], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %82, 0; "
@@ -774,7 +832,7 @@ struct Wgmma<bf16, 160> {
           "%27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, "
           "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
           "%63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79}, "
-        "%80, %81, p, 1, 1, 0, %83; }"
+        "%80, %81, p, 1, 1, %83, %84; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -787,10 +845,10 @@ struct Wgmma<bf16, 160> {
           "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]),
           "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]),
           "+f"(d[78]), "+f"(d[79])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[80], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %85, 0; "
@@ -812,13 +870,13 @@ struct Wgmma<bf16, 160> {
           "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]),
           "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]),
           "+f"(d[78]), "+f"(d[79])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<bf16, 176> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[88], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %90, 0; "
@@ -828,7 +886,7 @@ struct Wgmma<bf16, 176> {
           "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
           "%63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, "
           "%81, %82, %83, %84, %85, %86, %87}, "
-        "%88, %89, p, 1, 1, 0, %91; }"
+        "%88, %89, p, 1, 1, %91, %92; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -842,10 +900,10 @@ struct Wgmma<bf16, 176> {
           "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]),
           "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]),
           "+f"(d[85]), "+f"(d[86]), "+f"(d[87])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[88], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %93, 0; "
@@ -869,13 +927,13 @@ struct Wgmma<bf16, 176> {
           "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]),
           "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]),
           "+f"(d[85]), "+f"(d[86]), "+f"(d[87])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<bf16, 192> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[96], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %98, 0; "
@@ -885,7 +943,7 @@ struct Wgmma<bf16, 192> {
           "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
           "%63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, "
           "%81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, "
-        "%96, %97, p, 1, 1, 0, %99; }"
+        "%96, %97, p, 1, 1, %99, %100; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -900,10 +958,10 @@ struct Wgmma<bf16, 192> {
           "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]),
           "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]),
           "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[96], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %101, 0; "
@@ -928,13 +986,13 @@ struct Wgmma<bf16, 192> {
           "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]),
           "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]),
           "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 
 template <>
 struct Wgmma<bf16, 256> {
-  template <bool kAcrossK>
+  template <bool kAAcrossK, bool kBAcrossK>
   static __device__ __forceinline__ void ss(float (&d)[128], uint64_t a, uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %130, 0; "
@@ -946,7 +1004,7 @@ struct Wgmma<bf16, 256> {
           "%81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, "
           "%99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, "
           "%114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
-        "%128, %129, p, 1, 1, 0, %131; }"
+        "%128, %129, p, 1, 1, %131, %132; }"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]),
           "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]),
@@ -966,10 +1024,10 @@ struct Wgmma<bf16, 256> {
           "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
           "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]),
           "+f"(d[127])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAAcrossK ? 1 : 0), "n"(kBAcrossK ? 1 : 0));
   }
 
-  template <bool kAcrossK>
+  template <bool kBAcrossK>
   static __device__ __forceinline__ void rs(float (&d)[128], const uint32_t (&a)[4], uint64_t b, bool accumulate) {
     asm volatile(
         "{ .reg .pred p; setp.ne.b32 p, %133, 0; "
@@ -1001,7 +1059,7 @@ struct Wgmma<bf16, 256> {
           "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
           "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]),
           "+f"(d[127])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kAcrossK ? 1 : 0));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)), "n"(kBAcrossK ? 1 : 0));
   }
 };
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Counters in global memory by which blocks of a grid take turns. Who waits must know that those it waits for
+// have started: blocks that take their numbers from fetch_increment may wait for lower numbers.
+#pragma once
+
+#ifdef FLASHMOE_MODEL
+#include "primitives/model/global_counter.h"
+#else
+#include "primitives/ptx/global_counter.h"
+
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+
+// Until the counter has this value. Caller: one thread.
+__device__ __forceinline__ void wait_for_count(const int* counter, int value) {
+  while (load_acquire(counter) != value) {
+  }
+}
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "primitives/model/global_counter.h"
+
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+namespace {
+
+constexpr const char* kWaitsForCount = "wait_for_count";
+
+void wake_waiting() {
+  for (const model::Block& block : model::current->block->cluster->blocks) {
+    for (model::Thread* thread : block.threads) {
+      if (thread->waits_for == kWaitsForCount) model::wake(*thread);
+    }
+  }
+}
+
+}  // namespace
+
+int fetch_increment(int* counter, const model::Where& where) {
+  model::note("fetch_increment", where);
+  model::yield();  // others may come first
+  model::check_global(counter, sizeof *counter, true, where);
+  const int before = (*counter)++;
+  wake_waiting();
+  return before;
+}
+
+void increment_release(int* counter, const model::Where& where) {
+  model::note("increment_release", where);
+  model::check_global(counter, sizeof *counter, true, where);
+  ++*counter;
+  wake_waiting();
+}
+
+void wait_for_count(const int* counter, int value, const model::Where& where) {
+  model::note(kWaitsForCount, where);
+  model::check_global(counter, sizeof *counter, false, where);
+  while (*counter != value) model::wait(kWaitsForCount, where);
+}
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The model runs one cluster of blocks after the other, in any order: a wait for a block that has not begun
+// is a deadlock, and reported as one.
+#pragma once
+
+#include "primitives/model/machine.h"
+#include "primitives/platform.h"
+
+namespace flashmoe::gpu::inline FLASHMOE_TARGET {
+
+int fetch_increment(int* counter, const model::Where& where = model::Where::current());
+void increment_release(int* counter, const model::Where& where = model::Where::current());
+void wait_for_count(const int* counter, int value, const model::Where& where = model::Where::current());
+
+inline void fence_proxy_async_global(const model::Where& where = model::Where::current()) {
+  model::note("fence_proxy_async_global", where);
+}
+
+}  // namespace flashmoe::gpu::inline FLASHMOE_TARGET
