@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <initializer_list>
+
 #include "dispatch/run.h"
+#include "dispatch/run_backward.h"
 
 namespace flashmoe::dispatch {
 namespace {
@@ -20,15 +24,22 @@ bool boxes(const Tensor& t) {
   return every_stride(t, [](int64_t bytes) { return bytes > 0 && bytes < int64_t{1} << 40; });
 }
 
-bool all(const ForwardArgs& args, bool (*holds)(const Tensor&)) {
-  return holds(args.q) && holds(args.k) && holds(args.v) && holds(args.out);
+Addressing addressing_of_all(std::initializer_list<const Tensor*> tensors) {
+  const auto all = [&](bool (*holds)(const Tensor&)) {
+    return std::all_of(tensors.begin(), tensors.end(), [&](const Tensor* t) { return holds(*t); });
+  };
+  const bool rows = all(aligned);
+  return {rows, rows && all(boxes)};
 }
 
 }  // namespace
 
 Addressing addressing_of(const ForwardArgs& args) {
-  const bool rows = all(args, aligned);
-  return {rows, rows && all(args, boxes)};
+  return addressing_of_all({&args.q, &args.k, &args.v, &args.out});
+}
+
+Addressing addressing_of(const BackwardArgs& args) {
+  return addressing_of_all({&args.q, &args.k, &args.v, &args.out, &args.dout, &args.dq, &args.dk, &args.dv});
 }
 
 }  // namespace flashmoe::dispatch

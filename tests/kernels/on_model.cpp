@@ -9,7 +9,13 @@
 namespace flashmoe::test {
 namespace {
 
-void allow(const char* name, const Tensor& t, bool writable) {
+struct Forget {
+  ~Forget() { model::forget_memory(); }
+};
+
+}  // namespace
+
+void allow_tensor(const char* name, const Tensor& t, bool writable) {
   int64_t first = 0, end = t.sizes[3];  // elements, from t.data; strides may be negative
   for (std::size_t i = 0; i < 3; ++i) {
     const int64_t reach = (t.sizes[i] - 1) * t.strides[i];
@@ -20,20 +26,14 @@ void allow(const char* name, const Tensor& t, bool writable) {
                       static_cast<std::size_t>((end - first) * bytes), writable);
 }
 
-struct Forget {
-  ~Forget() { model::forget_memory(); }
-};
-
-}  // namespace
-
 dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how, const Launch& launch) {
   const Forget forget;
   model::settings() = how.settings;
   const ForwardArgs& args = problem.args;
-  allow("q", args.q, false);
-  allow("k", args.k, false);
-  allow("v", args.v, false);
-  allow("out", args.out, true);
+  allow_tensor("q", args.q, false);
+  allow_tensor("k", args.k, false);
+  allow_tensor("v", args.v, false);
+  allow_tensor("out", args.out, true);
   if (args.lse != nullptr) {
     model::allow_memory(
         "lse", args.lse,

@@ -11,6 +11,9 @@
 
 namespace flashmoe::test {
 
+// Kernels may touch the tensor's elements, and whatever lies between them.
+void allow_tensor(const char* name, const Tensor& t, bool writable);
+
 struct OnModel {
   dispatch::ForwardChoice choice{};
   model::Settings settings{};

@@ -7,8 +7,7 @@
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
-// Fills in params.q, out, k and v from params.problem. Maps that this thread made before are taken from a
-// small cache: a map says nothing but what its shape says, so they never go stale.
+// Fills in params.q, out, k and v from params.problem.
 void set_maps(Params& params, const Tuning& tuning);
 
 }  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// What every backward kernel is told: the tensors, the problem, and the space between the kernels of a call.
+// prepare_backward begins it, a main kernel (hopper_backward) leaves dk, dv and sums for dq, and
+// finish_backward makes dq of those.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/forward_params.h"
+#include "primitives/target.h"
+
+namespace flashmoe::kernels {
+
+// Query rows in workspace are rounded up to a multiple of this, so that every tile is whole.
+inline constexpr int kRowPadding = 128;
+
+// Sums for dq come in pieces of 64 rows and 64 columns, in the order in which a warpgroup holds them: for
+// every 8 columns, for each of 128 threads, 4 floats. Pieces of a row of them lie side by side.
+inline constexpr int kDqPieceRows = 64;
+inline constexpr int kDqPieceColumns = 64;
+inline constexpr int kDqPieceFloats = kDqPieceRows * kDqPieceColumns;
+
+struct BackwardParams {
+  View q, k, v, out, dout;  // out as the forward left it
+  View dq, dk, dv;
+  const float* lse;   // [B, Hq, Sq] dense, as the forward left it
+  const float* dlse;  // the same, or null: gradients of the LSE
+  int batch, q_heads, kv_heads, q_rows, kv_rows, head_dim;
+  int group;  // query heads per K/V head
+
+  float scale;
+  float scale_log2e;  // scale * log2(e), for exp2
+  int causal_shift;   // row i sees keys j <= i + causal_shift; without a mask kv_rows, and so all of them
+
+  // Tiles of keys, of K/V heads.
+  TileOrder order;
+
+  // Workspace. Rows of a query head are padded_rows.
+  int padded_rows;
+  int padded_dim;   // head_dim as compiled
+  float* lse_log2;  // [B Hq][padded_rows]: LSE * log2(e); +inf, and so P = 0, for rows that see no key
+  float* delta;     // [B Hq][padded_rows]: dout . out - dlse
+  float* dq_sums;   // [B Hq][padded_rows / 64][padded_dim / 64] pieces
+  int* counters;    // where dq's sums are added in a fixed order: num_counters(), all zero at first
+
+  bool in_order;  // whether they are: the same arguments then give the same bits
+
+  // One for the blocks' numbers, then one per piece of dq_sums.
+  FLASHMOE_HD int64_t num_counters() const {
+    return 1 + int64_t{batch} * q_heads * (padded_rows / kDqPieceRows) * (padded_dim / kDqPieceColumns);
+  }
+};
+
+}  // namespace flashmoe::kernels

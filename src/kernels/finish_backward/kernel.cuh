@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// finish_backward: dq = scale times its sums, rounded.
+// Bound: memory. Reads 4 bytes per element and writes 2. Roles: one block per piece of 64 rows and 64
+// columns; a thread has 8 columns of two rows.
+#pragma once
+
+#include "kernels/backward_params.h"
+#include "kernels/eight_rows.h"
+#include "numeric/half.h"
+#include "primitives/convert.h"
+#include "primitives/dependent_launch.h"
+#include "primitives/index.h"
+#include "primitives/memory.h"
+
+namespace flashmoe::kernels::finish_backward::inline FLASHMOE_TARGET {
+
+inline constexpr int kThreads = 256;
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) finish_backward(const __grid_constant__ BackwardParams p) {
+  gpu::wait_for_previous_kernel();
+  const int pieces_across = p.padded_dim / kDqPieceColumns;
+  const int pieces_down = p.padded_rows / kDqPieceRows;
+  const auto piece = static_cast<int64_t>(gpu::block_index());
+  const int64_t row_of_pieces = piece / pieces_across;
+  const auto head = static_cast<int>(row_of_pieces / pieces_down);
+  const auto down = static_cast<int>(row_of_pieces - int64_t{head} * pieces_down);
+  const auto across = static_cast<int>(piece - row_of_pieces * pieces_across);
+
+  // Threads of a warp of the main kernel have rows l / 4 and + 8 of 16, columns 2 (l % 4) and the next.
+  const int group = gpu::thread_index() % 8;  // of 8 columns
+  const int in_eight = gpu::thread_index() / 8 % 8;
+  const int warp = gpu::thread_index() / 64;
+  const int column = kDqPieceColumns * across + 8 * group;
+  const int first_row = kDqPieceRows * down + 16 * warp + in_eight;
+  if (column >= p.head_dim || first_row >= p.q_rows) return;
+  const float* from = p.dq_sums + piece * kDqPieceFloats + 4 * (128 * group + 32 * warp + 4 * in_eight);
+  uint32_t word[2][4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const auto sums = gpu::load_global(reinterpret_cast<const Float4*>(from + 4 * i));
+    word[0][i] = gpu::pack<T>(sums.x * p.scale, sums.y * p.scale);
+    word[1][i] = gpu::pack<T>(sums.z * p.scale, sums.w * p.scale);
+  }
+  const int batch = head / p.q_heads;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const int row = first_row + 8 * r;
+    if (row >= p.q_rows) continue;
+    T* to = static_cast<T*>(p.dq.data) + batch * p.dq.batch_stride +
+            (head - batch * p.q_heads) * p.dq.head_stride + row * p.dq.row_stride + column;
+    gpu::store_global(reinterpret_cast<gpu::Chunk*>(to),
+                      gpu::Chunk{word[r][0], word[r][1], word[r][2], word[r][3]});
+  }
+}
+
+}  // namespace flashmoe::kernels::finish_backward::inline FLASHMOE_TARGET

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+// What a math warpgroup does with its 64 keys, piece by piece; the order of the pieces is the schedule, in
+// kernel.cuh. Scores are transposed: rows of S, P, dP and dS are keys, columns are queries. So P and dS leave
+// the tensor cores as the register operands of P^T dO and dS^T Q.
+#pragma once
+
+#include <climits>
+#include <type_traits>
+
+#include "kernels/hopper_backward/reduce.cuh"
+#include "numeric/half.h"
+#include "primitives/barrier.h"
+#include "primitives/bits.h"
+#include "primitives/chunk.h"
+#include "primitives/convert.h"
+#include "primitives/math.h"
+#include "primitives/mbarrier.h"
+#include "primitives/opaque.h"
+#include "primitives/proxy_fence.h"
+#include "primitives/stmatrix.h"
+#include "primitives/wgmma.h"
+
+namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
+
+// Lane l of warp w has keys 16 w + l / 4 and + 8, and of every 8 queries the pair 2 (l % 4) and the next:
+// element i of an accumulator is of key (i / 2) % 2 of them.
+template <class Spec>
+struct Keys {
+  using T = typename Spec::Element;
+  static constexpr int kQueries = Spec::tile_q;
+
+  const Params& params;
+  Smem<Spec>& smem;
+  const Work& work;
+  int warpgroup;
+  int thread, warp;  // of the warpgroup
+  int q_tile;
+  Ring<Spec::stages> ring;  // of Q, dO and dS
+
+  float dK[Spec::head_dim / 2], dV[Spec::head_dim / 2];
+  float S[kQueries / 2], dP[kQueries / 2];
+  float dQ[32];
+  uint32_t P[Spec::row_steps][4], dS[Spec::row_steps][4];
+
+  __device__ __forceinline__ Keys(const Params& all_params, Smem<Spec>& shared, const Work& own, int number)
+      : params(all_params),
+        smem(shared),
+        work(own),
+        warpgroup(number),
+        thread(gpu::thread_index() % kWarpgroup),
+        warp(gpu::warp_index() % 4),
+        q_tile(own.begin) {}
+
+  // ---- Matrix products ----
+
+  // S = K Q^T, and dP = V dO^T.
+  __device__ __forceinline__ void issue_scores() { issue_over_head_dim(S, smem.k, smem.q[ring.stage]); }
+  __device__ __forceinline__ void issue_dp() { issue_over_head_dim(dP, smem.v, smem.dout[ring.stage]); }
+
+  __device__ __forceinline__ void issue_over_head_dim(float (&product)[kQueries / 2],
+                                                      unsigned char (&keys)[Spec::kv_bytes],
+                                                      unsigned char (&queries)[Spec::q_bytes]) {
+    const uint32_t a = gpu::descriptor_low(gpu::shared_address(keys) + warpgroup * Spec::warpgroup_bytes, 0);
+    const uint32_t b = gpu::descriptor_low(gpu::shared_address(queries), 0);
+    gpu::pin(product);
+    gpu::wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < Spec::dim_steps; ++i) {
+      const uint64_t from_keys =
+          gpu::descriptor(a + along_slabs(i, Spec::kv_slab_bytes) / 16, Spec::descriptor_high);
+      const uint64_t from_queries =
+          gpu::descriptor(b + along_slabs(i, Spec::q_slab_bytes) / 16, Spec::descriptor_high);
+      gpu::wgmma_ss<T, false>(product, from_keys, from_queries, i > 0);
+    }
+    gpu::wgmma_commit();
+  }
+
+  // dV += P dO, and dK += dS Q (times the scale, at the end).
+  template <bool kFirst>
+  __device__ __forceinline__ void issue_dv() {
+    issue_over_queries<kFirst>(dV, P, smem.dout[ring.stage]);
+  }
+  template <bool kFirst>
+  __device__ __forceinline__ void issue_dk() {
+    issue_over_queries<kFirst>(dK, dS, smem.q[ring.stage]);
+  }
+
+  template <bool kFirst>
+  __device__ __forceinline__ void issue_over_queries(float (&sums)[Spec::head_dim / 2],
+                                                     const uint32_t (&scores)[Spec::row_steps][4],
+                                                     unsigned char (&queries)[Spec::q_bytes]) {
+    const uint32_t b = gpu::descriptor_low(gpu::shared_address(queries), Spec::q_slab_bytes);
+    gpu::pin(sums);
+    gpu::pin(const_cast<uint32_t(&)[Spec::row_steps][4]>(scores));
+    gpu::wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < Spec::row_steps; ++i) {
+      const uint64_t rows = gpu::descriptor(b + i * 16 * Spec::row_bytes / 16, Spec::descriptor_high);
+      gpu::wgmma_rs<T, true>(sums, scores[i], rows, !kFirst || i > 0);
+    }
+    gpu::wgmma_commit();
+  }
+
+  // dQ = dS^T K over the keys of both warpgroups: this warpgroup's piece of it.
+  __device__ __forceinline__ void issue_dq(int ds_stage) {
+    const int ds_slab = Spec::pieces_below ? warpgroup : 0;
+    const int k_slab = Spec::pieces_below ? 0 : warpgroup;
+    const uint32_t a =
+        gpu::descriptor_low(gpu::shared_address(smem.ds[ds_stage]) + ds_slab * Spec::kv_slab_bytes, 0);
+    const uint32_t b = gpu::descriptor_low(gpu::shared_address(smem.k) + k_slab * Spec::kv_slab_bytes, 0);
+    gpu::pin(dQ);
+    gpu::wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < Spec::key_steps; ++i) {
+      const uint32_t rows = i * 16 * Spec::row_bytes / 16;
+      gpu::wgmma_ss<T, true, true>(dQ, gpu::descriptor(a + rows, Spec::descriptor_high),
+                                   gpu::descriptor(b + rows, Spec::descriptor_high), i > 0);
+    }
+    gpu::wgmma_commit();
+  }
+
+  // Bytes to 16 columns, in a tile whose slabs have so many bytes.
+  static __device__ __forceinline__ constexpr uint32_t along_slabs(int i, int slab_bytes) {
+    constexpr int kStepsPerSlab = Spec::slab_columns / 16;
+    return static_cast<uint32_t>(i / kStepsPerSlab * slab_bytes + i % kStepsPerSlab * 32);
+  }
+
+  // ---- Scores ----
+
+  // P = exp2(scale S - LSE), packed; 0 where a query does not see a key, or the key does not exist.
+  template <bool kMasked>
+  __device__ __forceinline__ void weigh() {
+    const float scale = params.problem.scale_log2e;
+    int unseen[2] = {0, 0};  // of this lane's columns, counted from its first
+    if constexpr (kMasked) {
+      const int lane = gpu::opaque(gpu::lane_index());  // else all of this is kept from step to step
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const int key = work.first_key + warpgroup * kWarpgroupKeys + 16 * warp + lane / 4 + 8 * r;
+        const int first_row = key - params.problem.causal_shift;
+        unseen[r] = key >= params.problem.kv_rows ? INT_MAX : first_row - q_tile * kQueries - 2 * (lane % 4);
+      }
+    }
+#pragma unroll
+    for (int group = 0; group < kQueries / 8; ++group) {
+      const Pair lse = statistics(smem.lse_log2[ring.stage], group);
+#pragma unroll
+      for (int i = 4 * group; i < 4 * group + 4; ++i) {
+        S[i] = gpu::ex2(fmaf(S[i], scale, i % 2 == 0 ? -lse.x : -lse.y));
+        if (kMasked && 8 * group + i % 2 < unseen[i / 2 % 2]) S[i] = 0;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kQueries / 4; ++i) P[i / 4][i % 4] = gpu::pack<T>(S[2 * i], S[2 * i + 1]);
+  }
+
+  // dS = P (dP - delta), packed. P comes from its packed form: kept in fp32 beside it, it would not fit into
+  // registers.
+  __device__ __forceinline__ void differentiate() {
+#pragma unroll
+    for (int group = 0; group < kQueries / 8; ++group) {
+      const Pair delta = statistics(smem.delta[ring.stage], group);
+#pragma unroll
+      for (int i = 2 * group; i < 2 * group + 2; ++i) {
+        const uint32_t pair = P[i / 4][i % 4];
+        const float low = widen_weight(pair & 0xFFFF) * (dP[2 * i] - delta.x);
+        const float high = widen_weight(pair >> 16) * (dP[2 * i + 1] - delta.y);
+        dS[i / 4][i % 4] = gpu::pack<T>(low, high);
+      }
+    }
+  }
+
+  // One element of P, which is not negative. fp16 by shift and multiplication, exact for subnormals too: a
+  // conversion is an instruction that the compiler moves far up, to where registers are scarce.
+  static __device__ __forceinline__ float widen_weight(uint32_t bits) {
+    if constexpr (std::is_same_v<T, fp16>) return gpu::as_float(bits << 13) * 0x1p112F;
+    return gpu::as_float(bits << 16);
+  }
+
+  struct alignas(8) Pair {
+    float x, y;
+  };
+  // Of the lane's two queries in a group of 8.
+  static __device__ __forceinline__ Pair statistics(const float (&rows)[kQueries], int group) {
+    return *reinterpret_cast<const Pair*>(&rows[8 * group + 2 * (gpu::lane_index() % 4)]);
+  }
+
+  // ---- Ways out ----
+
+  // dS to where both warpgroups find it, [key][query].
+  __device__ __forceinline__ void put_ds() {
+    const uint32_t place = matrix_address(gpu::shared_address(smem.ds[ring.stage]));
+#pragma unroll
+    for (int i = 0; i < Spec::row_steps; ++i) gpu::stmatrix_x4(at_columns(place, i), dS[i]);
+    gpu::fence_proxy_async();
+  }
+
+  // dQ to the reducing warp.
+  __device__ __forceinline__ void put_dq() {
+    gpu::named_barrier_sync(number(Barrier::dq_free, warpgroup), kReducingThreads);
+    auto* to = reinterpret_cast<Floats*>(smem.dq[warpgroup]) + thread;
+#pragma unroll
+    for (int group = 0; group < 8; ++group) {
+      to[group * kWarpgroup] = {dQ[4 * group], dQ[4 * group + 1], dQ[4 * group + 2], dQ[4 * group + 3]};
+    }
+    gpu::fence_proxy_async();
+    gpu::named_barrier_arrive(number(Barrier::dq_full, warpgroup), kReducingThreads);
+  }
+  struct alignas(16) Floats {
+    float x, y, z, w;
+  };
+
+  // dK and dV through the places of K and V. Both warpgroups have read those for the last time.
+  __device__ __forceinline__ void store_gradients(const Work& own) {
+    gpu::named_barrier_sync(number(Barrier::math, 0), kMathWarpgroups * kWarpgroup);
+    put_gradient(smem.v, dV, 1.0F);
+    put_gradient(smem.k, dK, params.problem.scale);
+    gpu::fence_proxy_async();
+    gpu::named_barrier_sync(number(Barrier::warpgroup, warpgroup), kWarpgroup);
+    if (thread != 0) return;
+    const int first_key = own.first_key + warpgroup * kWarpgroupKeys;
+#pragma unroll
+    for (int slab = 0; slab < Spec::slabs; ++slab) {
+      const int offset = slab * Spec::kv_slab_bytes + warpgroup * Spec::warpgroup_bytes;
+      gpu::tma_store_4d(params.dv, gpu::shared_address(smem.v) + offset, slab * Spec::slab_columns, first_key,
+                        own.kv_head, own.batch);
+      gpu::tma_store_4d(params.dk, gpu::shared_address(smem.k) + offset, slab * Spec::slab_columns, first_key,
+                        own.kv_head, own.batch);
+    }
+    gpu::tma_store_commit();
+    gpu::tma_store_wait_read<0>();
+  }
+
+  __device__ __forceinline__ void put_gradient(unsigned char (&place)[Spec::kv_bytes],
+                                               const float (&sums)[Spec::head_dim / 2], float scale) {
+    const uint32_t rows = matrix_address(gpu::shared_address(place));
+#pragma unroll
+    for (int i = 0; i < Spec::dim_steps; ++i) {
+      uint32_t fragment[4];
+#pragma unroll
+      for (int f = 0; f < 4; ++f) {
+        fragment[f] = gpu::pack<T>(sums[8 * i + 2 * f] * scale, sums[8 * i + 2 * f + 1] * scale);
+      }
+      gpu::stmatrix_x4(at_columns(rows, i), fragment);
+    }
+  }
+
+  // What this lane tells stmatrix: the warp's 16 keys at columns 0 to 15 of a tile of keys.
+  __device__ __forceinline__ uint32_t matrix_address(uint32_t place) const {
+    const int lane = gpu::opaque(gpu::lane_index());
+    const int row = 16 * warp + lane % 16;
+    return place + warpgroup * Spec::warpgroup_bytes + row * Spec::row_bytes + 16 * (lane / 16 ^ row % 8);
+  }
+  static __device__ __forceinline__ uint32_t at_columns(uint32_t address, int i) {
+    constexpr int kStepsPerSlab = Spec::slab_columns / 16;
+    return (address ^ (32 * (i % kStepsPerSlab))) + i / kStepsPerSlab * Spec::kv_slab_bytes;
+  }
+
+  // ---- Waiting for one another ----
+
+  __device__ __forceinline__ void advance() {
+    ring.advance();
+    if (++q_tile == work.end) q_tile = work.begin;
+  }
+
+  // The stage of the step before, with dS of both warpgroups.
+  __device__ __forceinline__ int wait_for_last_ds() {
+    const int before = ring.stage ^ 1;
+    wait_full(smem.ds_full[before], ring.turn ^ static_cast<uint32_t>(before));
+    return before;
+  }
+
+  __device__ __forceinline__ void wait_for_queries() { wait_full(smem.q_full[ring.stage], ring.turn); }
+  __device__ __forceinline__ void wait_for_dout() { wait_full(smem.dout_full[ring.stage], ring.turn); }
+  static __device__ __forceinline__ void wait_full(uint64_t& full, uint32_t turn) {
+    gpu::mbarrier_wait_in_block(gpu::shared_address(&full), turn);
+  }
+
+  // Behind sync_warp: what all lanes read is over.
+  static __device__ __forceinline__ void arrive(uint64_t& barrier) {
+    if (gpu::lane_index() == 0) gpu::mbarrier_arrive(gpu::shared_address(&barrier));
+  }
+};
+
+}  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// The loading thread: the block's K and V once, then Q and dO of each step, with their rows' statistics.
+#pragma once
+
+#include "kernels/hopper_backward/tiles.cuh"
+#include "primitives/bulk.h"
+#include "primitives/mbarrier.h"
+#include "primitives/shared.h"
+#include "primitives/tma.h"
+
+namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
+
+template <class Spec>
+__device__ __forceinline__ void load_keys(unsigned char (&place)[Spec::kv_bytes], uint64_t& full,
+                                          const gpu::TensorMap& map, const Work& work) {
+  const uint32_t barrier = gpu::shared_address(&full);
+  const uint32_t to = gpu::shared_address(place);
+  gpu::mbarrier_arrive_expect_tx(barrier, Spec::kv_bytes);
+#pragma unroll
+  for (int slab = 0; slab < Spec::slabs; ++slab) {
+    gpu::tma_load_4d(to + slab * Spec::kv_slab_bytes, map, barrier, slab * Spec::slab_columns, work.first_key,
+                     work.kv_head, work.batch);
+  }
+}
+
+// A tile of Q or dO, and one number per row.
+template <class Spec>
+__device__ __forceinline__ void load_rows(unsigned char (&place)[Spec::q_bytes],
+                                          float (&statistics)[Spec::tile_q], uint64_t& full,
+                                          const gpu::TensorMap& map, const float* numbers, const Step& step,
+                                          const Work& work) {
+  const uint32_t barrier = gpu::shared_address(&full);
+  const uint32_t to = gpu::shared_address(place);
+  constexpr uint32_t kNumbersBytes = Spec::tile_q * sizeof(float);
+  gpu::mbarrier_arrive_expect_tx(barrier, Spec::q_bytes + kNumbersBytes);
+#pragma unroll
+  for (int slab = 0; slab < Spec::slabs; ++slab) {
+    gpu::tma_load_4d(to + slab * Spec::q_slab_bytes, map, barrier, slab * Spec::slab_columns,
+                     step.q_tile * Spec::tile_q, step.head, work.batch);
+  }
+  gpu::bulk_load(gpu::shared_address(statistics), numbers, kNumbersBytes, barrier);
+}
+
+template <class Spec>
+__device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& smem, const Work& work) {
+  Ring<Spec::stages> ring;
+  Step step(params, work);
+#pragma unroll 1
+  for (int i = 0; i < work.steps; ++i) {
+    const int stage = ring.stage;
+    const int64_t row = step.template padded_row<Spec>(params, work);
+    gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free[stage]), ring.turn ^ 1);
+    load_rows<Spec>(smem.q[stage], smem.lse_log2[stage], smem.q_full[stage], params.q,
+                    params.problem.lse_log2 + row, step, work);
+    if (i == 0) {
+      load_keys<Spec>(smem.k, smem.k_full, params.k, work);
+      load_keys<Spec>(smem.v, smem.v_full, params.v, work);
+    }
+    gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.dout_free[stage]), ring.turn ^ 1);
+    load_rows<Spec>(smem.dout[stage], smem.delta[stage], smem.dout_full[stage], params.dout,
+                    params.problem.delta + row, step, work);
+    ring.advance();
+    step.advance(work);
+  }
+}
+
+}  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET

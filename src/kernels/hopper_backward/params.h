@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "kernels/backward_params.h"
+#include "primitives/tensor_map.h"
+
+namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
+
+struct Params {
+  gpu::TensorMap q, dout;       // [B, Hq, Sq, D]: a box is one slab of a tile of queries
+  gpu::TensorMap k, v, dk, dv;  // [B, Hkv, Skv, D]: a box is one slab of a tile of keys, or of a warpgroup's
+  BackwardParams problem;
+};
+
+}  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The warp that adds a math warpgroup's pieces of dQ to the sums in global memory, so that nobody else waits
+// for it. Where sums are to come out the same bits every time, blocks add in a fixed order.
+#pragma once
+
+#include "kernels/hopper_backward/tiles.cuh"
+#include "primitives/barrier.h"
+#include "primitives/bulk.h"
+#include "primitives/global_counter.h"
+#include "primitives/index.h"
+#include "primitives/named_barrier.h"
+#include "primitives/shared.h"
+#include "primitives/tma.h"
+
+namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
+
+// 0 belongs to sync_block. dq_full and dq_free: one per math warpgroup, with its reducing warp.
+enum class Barrier { math = 1, dq_full = 2, dq_free = 4, warpgroup = 6 };
+inline constexpr int kReducingThreads = kWarpgroup + 32;
+
+static __device__ __forceinline__ int number(Barrier barrier, int of_warpgroup) {
+  return static_cast<int>(barrier) + of_warpgroup;
+}
+
+// How many blocks add to a tile of queries before the one with these keys: those with later keys. Later keys
+// have lower numbers (TileOrder::last_first), and a causal block meets its query tiles in the order in which
+// the next block leaves them.
+template <class Spec>
+__device__ __forceinline__ int turn_of(const BackwardParams& p, const Step& step, int first_key) {
+  const int last_row = (step.q_tile + 1) * Spec::tile_q - 1;
+  const int last_key = last_row + p.causal_shift;
+  const int last_tile = (last_key < p.kv_rows ? last_key : p.kv_rows - 1) / Spec::tile_kv;
+  return last_tile - first_key / Spec::tile_kv;
+}
+
+template <class Spec>
+__device__ __forceinline__ void reduce_dq(const Params& params, Smem<Spec>& smem, const Work& work,
+                                          int warpgroup) {
+  const BackwardParams& p = params.problem;
+  const int full = number(Barrier::dq_full, warpgroup);
+  const int free = number(Barrier::dq_free, warpgroup);
+  if (work.steps > 0) gpu::named_barrier_arrive(free, kReducingThreads);
+  const bool leads = gpu::lane_index() == 0;
+  Step step(params, work);
+#pragma unroll 1
+  for (int i = 0; i < work.steps; ++i) {
+    const int64_t piece =
+        step.template padded_row<Spec>(params, work) * Spec::head_dim / kDqPieceFloats + warpgroup;
+    int* counter = p.counters + 1 + piece;
+    gpu::named_barrier_sync(full, kReducingThreads);
+    if (leads) {
+      if (p.in_order) {
+        gpu::wait_for_count(counter, turn_of<Spec>(p, step, work.first_key));
+        gpu::fence_proxy_async_global();
+      }
+      gpu::bulk_reduce_add(p.dq_sums + piece * kDqPieceFloats, gpu::shared_address(smem.dq[warpgroup]),
+                           sizeof(smem.dq[warpgroup]));
+      gpu::tma_store_commit();
+      gpu::tma_store_wait_read<0>();
+    }
+    gpu::sync_warp();
+    if (i + 1 < work.steps) gpu::named_barrier_arrive(free, kReducingThreads);
+    if (leads && p.in_order) {
+      gpu::tma_store_wait<0>();
+      gpu::fence_proxy_async_global();
+      gpu::increment_release(counter);
+    }
+    gpu::sync_warp();
+    step.advance(work);
+  }
+}
+
+}  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET

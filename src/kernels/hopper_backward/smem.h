@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/hopper_backward/spec.h"
+
+namespace flashmoe::kernels::hopper_backward {
+
+// A full barrier counts the bytes that the loader announced; a free barrier the warps that are done with the
+// place: they read the rows' statistics by ordinary loads.
+template <class Spec>
+struct Smem {
+  static constexpr int kStages = Spec::stages;
+
+  alignas(1024) unsigned char k[Spec::kv_bytes];  // dK leaves through it, dV through v
+  alignas(1024) unsigned char v[Spec::kv_bytes];
+  alignas(1024) unsigned char q[kStages][Spec::q_bytes];
+  alignas(1024) unsigned char dout[kStages][Spec::q_bytes];
+  alignas(1024) unsigned char ds[2][Spec::ds_bytes];  // [key][query]
+  alignas(1024) float dq[kMathWarpgroups][4096];      // a piece on its way to the sums
+  alignas(16) float lse_log2[kStages][Spec::tile_q];
+  alignas(16) float delta[kStages][Spec::tile_q];
+  uint64_t k_full, v_full;
+  uint64_t q_full[kStages], q_free[kStages];        // with lse_log2
+  uint64_t dout_full[kStages], dout_free[kStages];  // with delta
+  uint64_t ds_full[2];                              // both warpgroups' keys
+  uint64_t first_is_ahead;                          // the first warpgroup is half a step into its first tile
+  int tile;                                         // where blocks take their numbers from a counter
+};
+
+}  // namespace flashmoe::kernels::hopper_backward

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The launch of one form, compiled per element type in a file of its own so that types build side by side.
+#pragma once
+
+#include <utility>
+
+#include "kernels/hopper_backward/kernel.cuh"
+#include "kernels/hopper_backward/maps.h"
+#include "primitives/launch.h"
+
+namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
+
+template <class T, int kTuning>
+void start(const Params& params, void* stream) {
+  using S = Spec<T, kTuning>;
+  const TileOrder& order = params.problem.order;
+  gpu::launch(&hopper_backward<S>,
+              {.kernel = "hopper_backward",
+               .blocks = static_cast<unsigned>(order.q_tiles * order.heads * order.batch),
+               .threads = kThreads,
+               .smem_bytes = sizeof(Smem<S>),
+               .programmatic = true,
+               .stream = stream},
+              params);
+}
+
+template <class T, int... kTuning>
+void start_one_of(std::integer_sequence<int, kTuning...>, int tuning, const Params& params, void* stream) {
+  using Start = void (*)(const Params&, void*);
+  constexpr Start kStarts[] = {&start<T, kTuning>...};
+  kStarts[tuning](params, stream);
+}
+
+template <class T>
+void start_any(const BackwardParams& problem, int tuning, void* stream) {
+  Params params;
+  params.problem = problem;
+  set_maps(params, kTunings[tuning]);
+  start_one_of<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+}
+
+void launch_fp16(const BackwardParams& params, int tuning, void* stream);
+void launch_bf16(const BackwardParams& params, int tuning, void* stream);
+
+}  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Which keys a block has, which query tiles it walks over, and how rings of stages turn: what all roles must
+// agree on.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/hopper_backward/params.h"
+#include "kernels/hopper_backward/smem.h"
+#include "primitives/bits.h"
+#include "primitives/index.h"
+#include "primitives/shuffle.h"
+
+namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
+
+// A tile of keys, and the query tiles that see some of them: the same in each head of the group, walked from
+// the first to the last, head by head.
+struct Work {
+  int batch, kv_head;
+  int first_key;
+  int begin, end;  // query tiles of a head
+  int unmasked;    // from this one on, every row sees every key; the tail of K has none
+  int steps;       // of all heads
+};
+
+// The block's number among all tiles. Where blocks wait for one another it comes from a counter, so that all
+// lower numbers have begun. All lanes have it from one, and the compiler knows that it is the same in all.
+template <class Spec>
+__device__ __forceinline__ uint32_t tile_number(const Params& params, const Smem<Spec>& smem) {
+  if (!params.problem.in_order) return gpu::block_index();
+  return gpu::as_bits(gpu::shuffle(gpu::as_float(static_cast<uint32_t>(smem.tile)), 0));
+}
+
+template <class Spec>
+__device__ __forceinline__ Work find_work(const Params& params, uint32_t number) {
+  const BackwardParams& p = params.problem;
+  const TileOrder::Tile tile = p.order.tile(number);
+  Work work;
+  work.batch = tile.batch;
+  work.kv_head = tile.head;
+  work.first_key = tile.q_tile * Spec::tile_kv;
+  const int first_row = work.first_key - p.causal_shift;  // that sees a key of the tile
+  const int full_row = first_row + Spec::tile_kv - 1;     // that sees all of them
+  work.end = (p.q_rows + Spec::tile_q - 1) / Spec::tile_q;
+  work.begin = first_row <= 0 ? 0 : first_row / Spec::tile_q;
+  if (work.begin > work.end) work.begin = work.end;
+  work.unmasked = full_row <= 0 ? 0 : (full_row + Spec::tile_q - 1) / Spec::tile_q;
+  if (work.first_key + Spec::tile_kv > p.kv_rows) work.unmasked = work.end;
+  work.steps = p.group * (work.end - work.begin);
+  return work;
+}
+
+// A step of the walk.
+struct Step {
+  int head;    // query head, of the batch entry
+  int q_tile;  // of the head
+
+  __device__ __forceinline__ Step(const Params& params, const Work& work)
+      : head(work.kv_head * params.problem.group), q_tile(work.begin) {}
+
+  __device__ __forceinline__ void advance(const Work& work) {
+    if (++q_tile == work.end) {
+      q_tile = work.begin;
+      ++head;
+    }
+  }
+
+  // The first row of the tile, counted over all heads as the workspace has them.
+  template <class Spec>
+  __device__ __forceinline__ int64_t padded_row(const Params& params, const Work& work) const {
+    const BackwardParams& p = params.problem;
+    return (int64_t{work.batch} * p.q_heads + head) * p.padded_rows + q_tile * Spec::tile_q;
+  }
+};
+
+// A place in a ring of kStages, and how often the ring has turned, modulo 2. Who fills it waits for `turn ^
+// 1` of the free barrier, so that the first turn passes; who empties it for `turn` of the full one.
+template <int kStages>
+struct Ring {
+  int stage = 0;
+  uint32_t turn = 0;
+
+  __device__ __forceinline__ void advance() {
+    if (++stage == kStages) {
+      stage = 0;
+      turn ^= 1;
+    }
+  }
+};
+
+}  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// prepare_backward: what the gradients need of each row, and zeros to add to.
+// delta = dout . out - dlse, the LSE in units of log2, and dq_sums = 0. Bound: memory. Reads out and dout
+// once, writes 4 bytes per element of dq. Roles: neighbouring lanes share a row, 8 columns each.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/backward_params.h"
+#include "numeric/half.h"
+#include "primitives/convert.h"
+#include "primitives/dependent_launch.h"
+#include "primitives/index.h"
+#include "primitives/memory.h"
+#include "primitives/shuffle.h"
+
+namespace flashmoe::kernels::prepare_backward::inline FLASHMOE_TARGET {
+
+inline constexpr int kThreads = 256;
+inline constexpr int kColumns = 8;  // per lane
+
+template <class T>
+__device__ __forceinline__ float dot(const gpu::Chunk& x, const gpu::Chunk& y) {
+  const uint32_t a[4] = {x.x, x.y, x.z, x.w};
+  const uint32_t b[4] = {y.x, y.y, y.z, y.w};
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    sum = fmaf(gpu::widen(T{static_cast<uint16_t>(a[i])}), gpu::widen(T{static_cast<uint16_t>(b[i])}), sum);
+    sum = fmaf(gpu::widen(T{static_cast<uint16_t>(a[i] >> 16)}),
+               gpu::widen(T{static_cast<uint16_t>(b[i] >> 16)}), sum);
+  }
+  return sum;
+}
+
+template <class T>
+__device__ __forceinline__ gpu::Chunk load_columns(const View& view, int batch, int head, int row,
+                                                   int column) {
+  const T* from = static_cast<const T*>(view.data) + batch * view.batch_stride + head * view.head_stride +
+                  row * view.row_stride + column;
+  return gpu::load_global(reinterpret_cast<const gpu::Chunk*>(from));
+}
+
+// kLanes: per row; they cover the compiled head_dim.
+template <class T, int kLanes>
+__global__ void __launch_bounds__(kThreads) prepare_backward(const __grid_constant__ BackwardParams p) {
+  gpu::let_next_kernel_start();
+  const int64_t thread = int64_t{gpu::block_index()} * kThreads + gpu::thread_index();
+  const int64_t row = thread / kLanes;  // of all heads, padded
+  const auto lane = static_cast<int>(thread % kLanes);
+  const auto head = static_cast<int>(row / p.padded_rows);
+  const auto position = static_cast<int>(row - int64_t{head} * p.padded_rows);
+  const bool real = head < p.batch * p.q_heads && position < p.q_rows;
+
+  float delta = 0;
+  if (real && kColumns * lane < p.head_dim) {
+    const int batch = head / p.q_heads;
+    const int own_head = head - batch * p.q_heads;
+    delta = dot<T>(load_columns<T>(p.out, batch, own_head, position, kColumns * lane),
+                   load_columns<T>(p.dout, batch, own_head, position, kColumns * lane));
+  }
+#pragma unroll
+  for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) delta += gpu::shuffle_xor(delta, lanes);
+  if (head >= p.batch * p.q_heads) return;
+
+  if (lane == 0) {
+    float lse_log2 = INFINITY;
+    if (real) {
+      const int64_t dense = int64_t{head} * p.q_rows + position;
+      const float lse = gpu::load_global(p.lse + dense);
+      if (lse != -INFINITY) lse_log2 = lse * 1.4426950408889634F;
+      if (p.dlse != nullptr) delta -= gpu::load_global(p.dlse + dense);
+    }
+    gpu::store_global(p.lse_log2 + row, lse_log2);
+    gpu::store_global(p.delta + row, delta);
+  }
+  auto* sums = reinterpret_cast<gpu::Chunk*>(p.dq_sums + thread * kColumns);
+  gpu::store_global(sums, {0, 0, 0, 0});
+  gpu::store_global(sums + 1, {0, 0, 0, 0});
+  if (p.in_order && thread < p.num_counters()) gpu::store_global(p.counters + thread, 0);
+}
+
+}  // namespace flashmoe::kernels::prepare_backward::inline FLASHMOE_TARGET

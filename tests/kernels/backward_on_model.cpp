@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/backward_on_model.h"
+
+#include <cstring>
+#include <memory>
+
+#include "dispatch/run_backward.h"
+#include "kernels/on_model.h"
+
+namespace flashmoe::test {
+
+void run_backward_on_model(BackwardProblem& problem, bool deterministic, const model::Settings& settings) {
+  struct Forget {
+    ~Forget() { model::forget_memory(); }
+  } const forget;
+  model::settings() = settings;
+  const ForwardArgs& forward = problem.forward.args;
+  BackwardArgs args{.q = forward.q,
+                    .k = forward.k,
+                    .v = forward.v,
+                    .out = forward.out,
+                    .lse = forward.lse,
+                    .dout = problem.dout,
+                    .dlse = problem.dlse(),
+                    .dq = problem.dq,
+                    .dk = problem.dk,
+                    .dv = problem.dv,
+                    .mask = forward.mask,
+                    .scale = forward.scale,
+                    .deterministic = deterministic};
+  const auto row_bytes =
+      static_cast<std::size_t>(args.q.sizes[0] * args.q.sizes[1] * args.q.sizes[2]) * sizeof(float);
+  allow_tensor("q", args.q, false);
+  allow_tensor("k", args.k, false);
+  allow_tensor("v", args.v, false);
+  allow_tensor("out", args.out, false);
+  allow_tensor("dout", args.dout, false);
+  allow_tensor("dq", args.dq, true);
+  allow_tensor("dk", args.dk, true);
+  allow_tensor("dv", args.dv, true);
+  model::allow_memory("lse", args.lse, row_bytes, false);
+  if (args.dlse != nullptr) model::allow_memory("dlse", args.dlse, row_bytes, false);
+  const ForwardProblem& p = problem.forward.problem;
+  const auto plan =
+      dispatch::plan_backward(p, dispatch::addressing_of(args), device::find("H200"), deterministic);
+  // A heap block of exactly this size, full of NaN patterns.
+  const std::size_t bytes = plan.workspace_bytes + kWorkspaceAlignment;
+  const std::unique_ptr<std::byte[]> space(new std::byte[bytes]);
+  std::memset(space.get(), 0xFF, bytes);
+  Workspace workspace = Workspace::in(space.get(), bytes);
+  workspace.bytes = plan.workspace_bytes;
+  model::allow_memory("workspace", workspace.data, plan.workspace_bytes, true);
+  dispatch::run_backward(plan, p, args, workspace);
+}
+
+std::string trouble_with_backward(const Shape& shape, const BackwardOnModel& how) {
+  const reference::BackwardResult expected = BackwardProblem(shape, how.with_dlse).oracle();
+  for (int seed = 0; seed < how.seeds; ++seed) {
+    for (model::CopyTime tma : {model::CopyTime::late, model::CopyTime::early}) {
+      BackwardProblem problem(shape, how.with_dlse);
+      std::string wrong;
+      try {
+        // Both at the same time on even seeds, one early and one late on odd ones.
+        const bool late = (tma == model::CopyTime::late) == (seed % 2 == 0);
+        run_backward_on_model(problem, how.deterministic,
+                              {.seed = static_cast<uint64_t>(seed),
+                               .tma = tma,
+                               .wgmma = late ? model::CopyTime::late : model::CopyTime::early});
+        wrong = problem.disagreement(expected);
+      } catch (const std::exception& failure) {
+        wrong = failure.what();
+      }
+      if (!wrong.empty()) {
+        return describe(shape) + ", seed " + std::to_string(seed) +
+               (tma == model::CopyTime::late ? ", late copies: " : ", early copies: ") + wrong;
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace flashmoe::test

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Runs gradients through plan and launches on the model of a GPU, every address checked against the tensors.
+#pragma once
+
+#include <string>
+
+#include "primitives/model/settings.h"
+#include "support/backward_problem.h"
+
+namespace flashmoe::test {
+
+struct BackwardOnModel {
+  bool deterministic = false;
+  bool with_dlse = false;
+  int seeds = 2;
+};
+
+// Throws model::Failure when a kernel breaks a rule.
+void run_backward_on_model(BackwardProblem& problem, bool deterministic, const model::Settings& settings);
+
+// Builds the problem and runs it under early and late copies and several schedules; the first thing that is
+// wrong, or "".
+std::string trouble_with_backward(const Shape& shape, const BackwardOnModel& how = {});
+
+}  // namespace flashmoe::test
+
+#define EXPECT_GRADIENTS_ON_MODEL(...) EXPECT_EQ(::flashmoe::test::trouble_with_backward(__VA_ARGS__), "")
