@@ -26,15 +26,15 @@ def _causal(mask):
     return _CAUSAL[mask]
 
 
-def _compute(q, k, v, mask="none", scale=None, *, threads=0, programmatic=False):
-    return _C.attention(q, k, v, _causal(mask), scale, threads=threads, programmatic=programmatic)
+def _compute(q, k, v, mask="none", scale=None, **options):
+    return _C.attention(q, k, v, _causal(mask), scale, **options)
 
 
-def _compute_with_lse(q, k, v, mask="none", scale=None, *, threads=0, programmatic=False):
-    return _C.attention(q, k, v, _causal(mask), scale, True, threads=threads, programmatic=programmatic)
+def _compute_with_lse(q, k, v, mask="none", scale=None, **options):
+    return _C.attention(q, k, v, _causal(mask), scale, True, **options)
 
 
-def _fake(q, k, v, mask="none", scale=None, *, threads=0, programmatic=False):
+def _fake(q, k, v, mask="none", scale=None, **options):
     """What _compute would give, without data: as much as is known while a program is being traced."""
     _causal(mask)
     for name, tensor in (("q", q), ("k", k), ("v", v)):

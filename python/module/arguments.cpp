@@ -1,62 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "arguments.h"
 
-#include <algorithm>
 #include <climits>
-#include <cmath>
 #include <cstring>
 
 #include "flashmoe/flashmoe.h"
 
 namespace flashmoe_python {
-
-Signature::Signature(const char* name, std::initializer_list<const char*> parameters, std::size_t must,
-                     std::size_t may)
-    : function(name), required(must), positional(may) {
-  for (const char* parameter : parameters) names.push_back(interned(parameter));
-}
-
-namespace {
-
-std::size_t find_name(const std::vector<PyObject*>& names, PyObject* keyword) {
-  const auto same = std::ranges::find(names, keyword);
-  if (same != names.end()) return static_cast<std::size_t>(same - names.begin());
-  std::size_t at = 0;  // not interned, as in f(**{text: value}) with a computed text
-  while (at < names.size() && PyUnicode_Compare(keyword, names[at]) != 0) ++at;
-  return at;
-}
-
-}  // namespace
-
-bool parse_arguments(const Signature& signature, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames,
-                     std::span<PyObject*> slots) {
-  std::ranges::fill(slots, nullptr);
-  if (static_cast<std::size_t>(nargs) > signature.positional) {
-    return fail(PyExc_TypeError, "%s() takes at most %zu positional arguments (%zd given)",
-                signature.function, signature.positional, nargs);
-  }
-  std::copy_n(args, nargs, slots.begin());
-  const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
-  for (Py_ssize_t i = 0; i < keywords; ++i) {
-    PyObject* keyword = PyTuple_GET_ITEM(kwnames, i);
-    const std::size_t at = find_name(signature.names, keyword);
-    if (at == signature.names.size()) {
-      return fail(PyExc_TypeError, "%s() got an unexpected keyword argument '%U'", signature.function,
-                  keyword);
-    }
-    if (slots[at] != nullptr) {
-      return fail(PyExc_TypeError, "%s() got multiple values for argument '%U'", signature.function, keyword);
-    }
-    slots[at] = args[nargs + i];
-  }
-  for (std::size_t i = 0; i < signature.required; ++i) {
-    if (slots[i] == nullptr) {
-      return fail(PyExc_TypeError, "%s() is missing its argument '%U'", signature.function,
-                  signature.names[i]);
-    }
-  }
-  return true;
-}
 
 bool is_flag(PyObject* object) {
   if (PyLong_Check(object)) return true;  // bool is a subclass of int

@@ -20,6 +20,7 @@ struct Call {
   TensorView q, k, v, out, lse;
   CudaDeviceScope device;
   float scale = 0;
+  bool return_lse = false;
   flashmoe_forward_args args{};
 };
 
@@ -59,6 +60,7 @@ bool read_options(const ForwardRequest& request, Call& call) {
   bool programmatic = false;
   if (!read_mask(request.causal, call.args.mask) ||
       !read_scale(request.scale, request.scale_name, call.scale, has_scale) ||
+      !read_flag(request.return_lse, "return_lse", call.return_lse) ||
       !read_count(request.threads, "threads", call.args.threads) ||
       !read_flag(request.programmatic, "programmatic", programmatic)) {
     return false;
@@ -214,12 +216,12 @@ PyObject* run_forward(const ForwardRequest& request) {
   Ref lse;
   if (given(request.lse))
     lse = Ref::borrow(request.lse);
-  else if (request.return_lse && !(lse = allocate(call.q, numpy_lse, torch_lse, "lse")))
+  else if (call.return_lse && !(lse = allocate(call.q, numpy_lse, torch_lse, "lse")))
     return nullptr;
   if (lse && !read_lse(lse.get(), !given(request.lse), call)) return nullptr;
 
   if (!compute(call)) return nullptr;
-  return request.return_lse ? PyTuple_Pack(2, out.get(), lse.get()) : out.release();
+  return call.return_lse ? PyTuple_Pack(2, out.get(), lse.get()) : out.release();
 }
 
 PyObject* explain_forward(const ForwardRequest& request) {

@@ -6,16 +6,19 @@
 
 namespace flashmoe_python {
 
-struct ForwardRequest {  // borrowed references; null or None where the caller gave nothing
-  PyObject *q, *k, *v;
-  PyObject* out = nullptr;  // made like q when not given
-  PyObject* lse = nullptr;  // float32 [B, Hq, Sq], written in place
-  bool return_lse = false;  // makes an lse, and returns (out, lse)
+// What the caller gave: borrowed references, null or None where that was nothing.
+struct ForwardRequest {
+  PyObject* q = nullptr;
+  PyObject* k = nullptr;
+  PyObject* v = nullptr;
+  PyObject* out = nullptr;         // made like q when not given
+  PyObject* lse = nullptr;         // float32 [B, Hq, Sq], written in place
+  PyObject* return_lse = nullptr;  // makes an lse, and returns (out, lse)
   PyObject* causal = nullptr;
   PyObject* scale = nullptr;
-  const char* scale_name = "scale";
   PyObject* threads = nullptr;
   PyObject* programmatic = nullptr;
+  const char* scale_name = "scale";  // what the caller's function calls it
 };
 
 PyObject* run_forward(const ForwardRequest& request);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // flashmoe_science._C: the module's functions, their signatures and their documentation.
-#include <array>
-
 #include "arguments.h"
 #include "flashmoe/flashmoe.h"
 #include "forward.h"
+#include "signature.h"
 
 namespace flashmoe_python {
 namespace {
@@ -51,58 +50,41 @@ Q: [B, Hq, Sq, D]; K, V: [B, Hkv, Skv, D]; lse: float32 [B, Hq, Sq], contiguous,
 A bool as the fourth argument is `causal`, a tensor there is `lse`.
 Returns O [B, Hq, Sq, D].)";
 
+using Request = ForwardRequest;
+
+constexpr Parameter<Request> kInputs[] = {{"q", &Request::q},
+                                          {"k", &Request::k},
+                                          {"v", &Request::v},
+                                          {"causal", &Request::causal},
+                                          {"scale", &Request::scale}};
+constexpr Parameter<Request> kResults[] = {{"return_lse", &Request::return_lse}, {"out", &Request::out}};
+constexpr Parameter<Request> kOptions[] = {{"threads", &Request::threads},
+                                           {"programmatic", &Request::programmatic}};
+
 PyObject* attention(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  static const Signature signature(
-      "attention", {"q", "k", "v", "causal", "scale", "return_lse", "out", "threads", "programmatic"}, 3, 7);
-  std::array<PyObject*, 9> slot;
-  if (!parse_arguments(signature, args, nargs, kwnames, slot)) return nullptr;
-  bool return_lse = false;
-  if (!read_flag(slot[5], "return_lse", return_lse)) return nullptr;
-  return run_forward({.q = slot[0],
-                      .k = slot[1],
-                      .v = slot[2],
-                      .out = slot[6],
-                      .return_lse = return_lse,
-                      .causal = slot[3],
-                      .scale = slot[4],
-                      .threads = slot[7],
-                      .programmatic = slot[8]});
+  static const Signature<Request> signature("attention", 3, {kInputs, kResults}, kOptions);
+  Request request;
+  return signature.parse(args, nargs, kwnames, request) ? run_forward(request) : nullptr;
 }
 
 PyObject* explain(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  static const Signature signature("explain", {"q", "k", "v", "causal", "scale", "threads", "programmatic"},
-                                   3, 5);
-  std::array<PyObject*, 7> slot;
-  if (!parse_arguments(signature, args, nargs, kwnames, slot)) return nullptr;
-  return explain_forward({.q = slot[0],
-                          .k = slot[1],
-                          .v = slot[2],
-                          .causal = slot[3],
-                          .scale = slot[4],
-                          .threads = slot[5],
-                          .programmatic = slot[6]});
+  static const Signature<Request> signature("explain", 3, {kInputs}, kOptions);
+  Request request;
+  return signature.parse(args, nargs, kwnames, request) ? explain_forward(request) : nullptr;
 }
 
 PyObject* flash_attention_forward(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  static constexpr Parameter<Request> kTensors[] = {
+      {"Q", &Request::q}, {"K", &Request::k}, {"V", &Request::v}};
+  static constexpr Parameter<Request> kLse[] = {{"lse", &Request::lse}};
+  static constexpr Parameter<Request> kRest[] = {{"causal", &Request::causal},
+                                                 {"softmax_scale", &Request::scale}};
   constexpr const char* kName = "flash_attention_forward";
-  static const Signature with_lse(kName, {"Q", "K", "V", "lse", "causal", "softmax_scale"}, 3, 6);
-  static const Signature without_lse(kName, {"Q", "K", "V", "causal", "softmax_scale"}, 3, 5);
-  std::array<PyObject*, 6> slot{};
-  if (nargs > 3 && is_flag(args[3])) {
-    if (!parse_arguments(without_lse, args, nargs, kwnames, std::span(slot).first(5))) return nullptr;
-    slot[5] = slot[4];
-    slot[4] = slot[3];
-    slot[3] = nullptr;
-  } else if (!parse_arguments(with_lse, args, nargs, kwnames, slot)) {
-    return nullptr;
-  }
-  return run_forward({.q = slot[0],
-                      .k = slot[1],
-                      .v = slot[2],
-                      .lse = slot[3],
-                      .causal = slot[4],
-                      .scale = slot[5],
-                      .scale_name = "softmax_scale"});
+  static const Signature<Request> with_lse(kName, 3, {kTensors, kLse, kRest});
+  static const Signature<Request> without_lse(kName, 3, {kTensors, kRest});
+  const auto& signature = nargs > 3 && is_flag(args[3]) ? without_lse : with_lse;
+  Request request{.scale_name = "softmax_scale"};
+  return signature.parse(args, nargs, kwnames, request) ? run_forward(request) : nullptr;
 }
 
 using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);

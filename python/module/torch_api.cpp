@@ -48,6 +48,10 @@ const Torch* torch() {
   api.requires_grad = Attribute(api.tensor, "requires_grad");
   api.is_neg = Method(api.tensor, "is_neg");
   api.data_ptr = Method(api.tensor, "data_ptr");
+  api.cuda_device_count = get({"_C", "_cuda_getDeviceCount"});
+  api.cuda_get_device = get({"_C", "_cuda_getDevice"});
+  api.cuda_set_device = get({"_C", "_cuda_setDevice"});
+  api.cuda_current_stream = get({"_C", "_cuda_getCurrentRawStream"});
   api.exchange = find_exchange(api.tensor);
   api.empty_strided = {get({"_C", "_dynamo", "guards", "_empty_strided_cpu"}),
                        get({"_C", "_dynamo", "guards", "_empty_strided_cuda"})};

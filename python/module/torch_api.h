@@ -16,6 +16,8 @@ struct Torch {
   PyObject *uint8, *empty, *empty_like, *is_grad_enabled;
   Attribute requires_grad;
   Method is_neg, data_ptr;
+  // Of torch._C: what every CUDA build has, and null in others.
+  PyObject *cuda_device_count, *cuda_get_device, *cuda_set_device, *cuda_current_stream;
   const dlpack::ExchangeApi* exchange;  // null before PyTorch 2.10
   // _empty_strided_cpu(sizes, strides, dtype) and _empty_strided_cuda(...), by FLASHMOE_DEVICE_*: what
   // PyTorch's own compiled programs allocate with, in half the time of torch.empty. Null where they are not.

@@ -9,7 +9,7 @@
 
 int main(int count, char** words) {
   if (count != 3) {
-    std::cerr << "usage: write_table docs/results docs/predict.md\n";
+    std::cerr << "usage: write_table docs/results docs/predict-agreement.md\n";
     return 2;
   }
   constexpr const char* kBegin = "<!-- agreement: written by scripts/predict-table -->\n";

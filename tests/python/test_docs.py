@@ -48,6 +48,10 @@ def test_the_python_on_the_page_runs(page):
         pytest.skip(f"{ran} blocks ran; not run: " + "; ".join(left_out))
 
 
+def test_the_readme_stays_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
 def test_what_a_page_shows_is_compared():
     matches = blocks.matches
     assert matches(["a", "...", "d"], ["a", "b", "c", "d"]) and matches(["a ... c"], ["a b c"])
