@@ -54,8 +54,14 @@ def measure(torch, kernels, shape, rounds):
     times = {name: harness.median(graph.samples) for name, graph in graphs.items()}
     best = min((name for name in times if name != "dispatch"), key=times.get)
     low, high = harness.range_of_ratio(graphs["dispatch"].samples, graphs[best].samples)
-    return {"shape": shape, "times_us": times, "chosen": kernels.plan(-4, launch.problem),
-            "loss": times["dispatch"] / times[best], "loss_low": low, "loss_high": high}
+    return {
+        "shape": shape,
+        "times_us": times,
+        "chosen": kernels.plan(-4, launch.problem),
+        "loss": times["dispatch"] / times[best],
+        "loss_low": low,
+        "loss_high": high,
+    }
 
 
 class Kernels(attention_hopper.Forms):
@@ -66,7 +72,9 @@ class Kernels(attention_hopper.Forms):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--library", required=True)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json")
@@ -81,14 +89,25 @@ def main():
         results.append(result)
         heads, rows, keys, head_dim, causal = shape
         times = "  ".join(f"{name} {time:.2f}" for name, time in result["times_us"].items())
-        print(f"H={heads} Sq={rows} Skv={keys} D={head_dim}{' causal' if causal else ''}: {times} us"
-              f"  -> {result['chosen']}, loss {result['loss']:.2f}", flush=True)
+        print(
+            f"H={heads} Sq={rows} Skv={keys} D={head_dim}{' causal' if causal else ''}: {times} us"
+            f"  -> {result['chosen']}, loss {result['loss']:.2f}",
+            flush=True,
+        )
     worst = max(results, key=lambda r: r["loss"])
     mean = harness.geometric_mean([r["loss"] for r in results])
     print(f"worst loss {worst['loss']:.2f} at {worst['shape']}, mean {mean:.3f}")
     if options.json:
-        harness.save_json(options.json, {"kind": "attention_crossover", "environment": harness.gpu_environment(torch),
-                                         "gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "results": results})
+        harness.save_json(
+            options.json,
+            {
+                "kind": "attention_crossover",
+                "environment": harness.gpu_environment(torch),
+                "gpu": torch.cuda.get_device_name(),
+                "torch": torch.__version__,
+                "results": results,
+            },
+        )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,9 @@ from collections import namedtuple
 
 import harness
 
-Case = namedtuple("Case", "group dtype batch q_heads kv_heads q_rows kv_rows head_dim causal cold", defaults=(False, False))
+Case = namedtuple(
+    "Case", "group dtype batch q_heads kv_heads q_rows kv_rows head_dim causal cold", defaults=(False, False)
+)
 
 
 def small_cases():
@@ -41,7 +43,9 @@ def large_cases():
         for causal in (False, True):
             for rows in (512, 1024, 2048, 4096, 8192, 16384):
                 heads = 2048 // head_dim
-                yield Case("large", "bfloat16", 16384 // rows, heads, heads, rows, rows, head_dim, causal, True)
+                yield Case(
+                    "large", "bfloat16", 16384 // rows, heads, heads, rows, rows, head_dim, causal, True
+                )
 
 
 GROUPS = {"small": small_cases, "decode": decode_cases, "large": large_cases}
@@ -56,8 +60,10 @@ def flops(case):
 
 def name_of(case):
     heads = str(case.q_heads) if case.q_heads == case.kv_heads else f"{case.q_heads}/{case.kv_heads}"
-    return (f"{case.group} {case.dtype} B={case.batch} H={heads} Sq={case.q_rows} Skv={case.kv_rows} D={case.head_dim}"
-            f"{' causal' if case.causal else ''}{' cold' if case.cold else ''}")
+    return (
+        f"{case.group} {case.dtype} B={case.batch} H={heads} Sq={case.q_rows} Skv={case.kv_rows} D={case.head_dim}"
+        f"{' causal' if case.causal else ''}{' cold' if case.cold else ''}"
+    )
 
 
 def input_sets(torch, case, budget=192 << 20):
@@ -66,8 +72,10 @@ def input_sets(torch, case, budget=192 << 20):
 
     def one():
         q = torch.randn(case.batch, case.q_heads, case.q_rows, case.head_dim, device="cuda", dtype=dtype)
-        k, v = (torch.randn(case.batch, case.kv_heads, case.kv_rows, case.head_dim, device="cuda", dtype=dtype)
-                for _ in range(2))
+        k, v = (
+            torch.randn(case.batch, case.kv_heads, case.kv_rows, case.head_dim, device="cuda", dtype=dtype)
+            for _ in range(2)
+        )
         return q, k, v
 
     first = one()
@@ -88,11 +96,16 @@ def contenders(torch, package, case):
         def call(q, k, v):
             with sdpa_kernel(backend) if backend else contextlib.nullcontext():
                 return torch.nn.functional.scaled_dot_product_attention(q, k, v, **options)
+
         return call
 
-    everyone = {"flashmoe": lambda q, k, v: package.attention(q, k, v, causal=case.causal),
-                "cudnn": sdpa(SDPBackend.CUDNN_ATTENTION), "flash": sdpa(SDPBackend.FLASH_ATTENTION),
-                "efficient": sdpa(SDPBackend.EFFICIENT_ATTENTION), "sdpa": sdpa(None)}
+    everyone = {
+        "flashmoe": lambda q, k, v: package.attention(q, k, v, causal=case.causal),
+        "cudnn": sdpa(SDPBackend.CUDNN_ATTENTION),
+        "flash": sdpa(SDPBackend.FLASH_ATTENTION),
+        "efficient": sdpa(SDPBackend.EFFICIENT_ATTENTION),
+        "sdpa": sdpa(None),
+    }
     q, k, v = input_sets(torch, case._replace(cold=False))[0]
     able, expected = {}, None
     for name, call in everyone.items():
@@ -147,7 +160,9 @@ def extra_memory(torch, call, inputs):
 def measure(torch, package, case, rounds):
     sets = input_sets(torch, case)
     able = contenders(torch, package, case)
-    estimate_us = max(2.0, flops(case) / 400e6, 4 * case.batch * case.kv_heads * case.kv_rows * case.head_dim / 4e6)
+    estimate_us = max(
+        2.0, flops(case) / 400e6, 4 * case.batch * case.kv_heads * case.kv_rows * case.head_dim / 4e6
+    )
     calls = max(len(sets) if case.cold else 1, min(100, int(2000 / estimate_us)))
     small = estimate_us < 50
     samples = {name: [] for name in able}
@@ -162,17 +177,24 @@ def measure(torch, package, case, rounds):
     for name, times in samples.items():
         middle = harness.median(times)
         result["contenders"][name] = {
-            "median_us": middle, "min_us": min(times), "max_us": max(times), "samples": len(times),
+            "median_us": middle,
+            "min_us": min(times),
+            "max_us": max(times),
+            "samples": len(times),
             "samples_us": [round(time_us, 4) for time_us in times],
-            "tflops": flops(case) / middle / 1e6, "extra_bytes": extra_memory(torch, able[name][0], sets[0]),
-            "difference_from_flashmoe": able[name][1]}
+            "tflops": flops(case) / middle / 1e6,
+            "extra_bytes": extra_memory(torch, able[name][0], sets[0]),
+            "difference_from_flashmoe": able[name][1],
+        }
     result.update(against_the_best(samples))
     return result
 
 
 def against_the_best(samples):
     """The ratio to the fastest contender, with its 95 % interval; samples of one round are pairs."""
-    best = min((name for name in samples if name != "flashmoe"), key=lambda name: harness.median(samples[name]))
+    best = min(
+        (name for name in samples if name != "flashmoe"), key=lambda name: harness.median(samples[name])
+    )
     ratio, low, high = harness.ratio_of_medians(samples[best], samples["flashmoe"])
     return {"best_rival": best, "ratio": ratio, "ratio_low": low, "ratio_high": high}
 
@@ -181,9 +203,11 @@ def call_times(torch, package):
     """Host time of one Python call on an idle queue, in us."""
     q, k, v = (torch.randn(1, 1, 128, 64, device="cuda", dtype=torch.float16) for _ in range(3))
     out = torch.empty_like(q)
-    calls = {"flashmoe": lambda: package.attention(q, k, v),
-             "flashmoe out=": lambda: package.attention(q, k, v, out=out),
-             "sdpa": lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)}
+    calls = {
+        "flashmoe": lambda: package.attention(q, k, v),
+        "flashmoe out=": lambda: package.attention(q, k, v, out=out),
+        "sdpa": lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v),
+    }
     samples = {name: [] for name in calls}
     order = random.Random(0)
     for _ in range(2000):
@@ -192,19 +216,30 @@ def call_times(torch, package):
             start = time.perf_counter()
             calls[name]()
             samples[name].append((time.perf_counter() - start) * 1e6)
-    return {name: {"median_us": harness.median(times), "min_us": min(times), "p95_us": harness.percentile(times, 0.95)}
-            for name, times in samples.items()}
+    return {
+        name: {
+            "median_us": harness.median(times),
+            "min_us": min(times),
+            "p95_us": harness.percentile(times, 0.95),
+        }
+        for name, times in samples.items()
+    }
 
 
 def print_case(result):
     entries = result["contenders"]
     cells = "  ".join(f"{name} {entry['median_us']:.2f}" for name, entry in entries.items())
-    print(f"{result['name']:75} {result['ratio']:5.2f}x of {result['best_rival']:9} "
-          f"{entries['flashmoe']['tflops']:6.1f} TF | us: {cells}", flush=True)
+    print(
+        f"{result['name']:75} {result['ratio']:5.2f}x of {result['best_rival']:9} "
+        f"{entries['flashmoe']['tflops']:6.1f} TF | us: {cells}",
+        flush=True,
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default="small,decode,large,call", help="groups, separated by commas")
     parser.add_argument("--rounds", type=int, default=5, help="samples per contender and graph")
     parser.add_argument("--json", help="file for the results")
@@ -214,7 +249,11 @@ def main():
     if torch is None or not torch.cuda.is_available():
         print("skipped: no PyTorch with a GPU here")
         return
-    document = {"kind": "attention_gpu", "environment": harness.gpu_environment(torch, package), "results": []}
+    document = {
+        "kind": "attention_gpu",
+        "environment": harness.gpu_environment(torch, package),
+        "results": [],
+    }
     wanted = options.only.split(",")
     cases = [case for group in wanted if group in GROUPS for case in GROUPS[group]()]
     for number, case in enumerate(cases, 1):
@@ -227,7 +266,9 @@ def main():
     for group in wanted:
         ratios = [r["ratio"] for r in document["results"] if r["case"]["group"] == group]
         if ratios:
-            print(f"{group}: geometric mean {harness.geometric_mean(ratios):.2f}x, worst {min(ratios):.2f}x of the best rival")
+            print(
+                f"{group}: geometric mean {harness.geometric_mean(ratios):.2f}x, worst {min(ratios):.2f}x of the best rival"
+            )
     if "call" in wanted:
         document["call_us"] = call_times(torch, package)
         for name, entry in document["call_us"].items():

@@ -19,10 +19,20 @@ import harness
 
 
 class Problem(ctypes.Structure):
-    _fields_ = ([(name, ctypes.c_void_p) for name in ("q", "k", "v", "out", "lse")] +
-                [(name, ctypes.c_int64) for name in ("batch", "q_heads", "kv_heads", "q_rows", "kv_rows", "head_dim")] +
-                [("scale", ctypes.c_float), ("bf16", ctypes.c_int), ("causal", ctypes.c_int),
-                 ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64)])
+    _fields_ = (
+        [(name, ctypes.c_void_p) for name in ("q", "k", "v", "out", "lse")]
+        + [
+            (name, ctypes.c_int64)
+            for name in ("batch", "q_heads", "kv_heads", "q_rows", "kv_rows", "head_dim")
+        ]
+        + [
+            ("scale", ctypes.c_float),
+            ("bf16", ctypes.c_int),
+            ("causal", ctypes.c_int),
+            ("workspace", ctypes.c_void_p),
+            ("workspace_bytes", ctypes.c_int64),
+        ]
+    )
 
 
 class Forms:
@@ -30,7 +40,13 @@ class Forms:
         self.library = ctypes.CDLL(path)
         self.workspace_bytes = 0  # that calls get
         self.library.hopper_maps_ns.restype = ctypes.c_double
-        self.library.hopper_run.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
+        self.library.hopper_run.argtypes = [
+            ctypes.c_void_p,
+            ctypes.c_int,
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_int,
+        ]
 
     def __len__(self):
         return self.library.hopper_forms()
@@ -48,15 +64,27 @@ class Forms:
         out = torch.full_like(q, float("nan"))
         lse = torch.full(q.shape[:3], float("nan"), device="cuda")
         workspace = torch.empty(self.workspace_bytes, dtype=torch.uint8, device="cuda")
-        problem = Problem(*(x.data_ptr() for x in (q, k, v, out, lse)), q.shape[0], q.shape[1], k.shape[1], q.shape[2],
-                          k.shape[2], q.shape[3], 1 / math.sqrt(q.shape[3]), int(q.dtype == torch.bfloat16), int(causal),
-                          workspace.data_ptr(), workspace.nbytes)
+        problem = Problem(
+            *(x.data_ptr() for x in (q, k, v, out, lse)),
+            q.shape[0],
+            q.shape[1],
+            k.shape[1],
+            q.shape[2],
+            k.shape[2],
+            q.shape[3],
+            1 / math.sqrt(q.shape[3]),
+            int(q.dtype == torch.bfloat16),
+            int(causal),
+            workspace.data_ptr(),
+            workspace.nbytes,
+        )
         message = ctypes.create_string_buffer(500)
 
         def launch():
             stream = torch.cuda.current_stream().cuda_stream
             if self.library.hopper_run(ctypes.addressof(problem), form, stream, message, 500) != 0:
                 raise RuntimeError(message.value.decode())
+
         launch.problem = problem
         launch.keeps = q, k, v, out, lse, workspace  # capturing a graph gives unused memory back
         return launch, out, lse
@@ -117,24 +145,32 @@ def maps_ns(torch, forms):
 
 def measure(torch, forms, wanted, case, options):
     from torch.nn.attention import SDPBackend, sdpa_kernel
+
     batch, q_heads, kv_heads, rows, head_dim, causal = case
     q = torch.randn(batch, q_heads, rows, head_dim, device="cuda", dtype=torch.bfloat16)
-    k, v = (torch.randn(batch, kv_heads, rows, head_dim, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    k, v = (
+        torch.randn(batch, kv_heads, rows, head_dim, device="cuda", dtype=torch.bfloat16) for _ in range(2)
+    )
     flops = 4 * batch * q_heads * rows * rows * head_dim * (0.5 if causal else 1)
     calls = max(1, min(40, int(4e-3 / (flops / 5e14))))
 
     def sdpa(backend):
         def launch():
             with sdpa_kernel(backend):
-                return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal,
-                                                                        enable_gqa=q_heads != kv_heads)
+                return torch.nn.functional.scaled_dot_product_attention(
+                    q, k, v, is_causal=causal, enable_gqa=q_heads != kv_heads
+                )
+
         return launch
 
     launches = {"cudnn": sdpa(SDPBackend.CUDNN_ATTENTION)}
     if options.flash:
         launches["flash"] = sdpa(SDPBackend.FLASH_ATTENTION)
     expected = launches["cudnn"]()
-    result = {"case": dict(zip(("batch", "q_heads", "kv_heads", "rows", "head_dim", "causal"), case)), "wrong": {}}
+    result = {
+        "case": dict(zip(("batch", "q_heads", "kv_heads", "rows", "head_dim", "causal"), case)),
+        "wrong": {},
+    }
     for form in wanted:
         name = forms.name(form) if form >= 0 else OTHERS[form]
         launch, out, lse = forms.call(torch, form, q, k, v, causal)
@@ -172,8 +208,10 @@ def cases(options):
 
 def print_case(result):
     case = result["case"]
-    print(f"D={case['head_dim']} S={case['rows']}{' causal' if case['causal'] else ''} B={case['batch']} "
-          f"H={case['q_heads']}/{case['kv_heads']}")
+    print(
+        f"D={case['head_dim']} S={case['rows']}{' causal' if case['causal'] else ''} B={case['batch']} "
+        f"H={case['q_heads']}/{case['kv_heads']}"
+    )
     for name, value in result["tflops"].items():
         print(f"    {name:32} {value:6.1f} {result['ratio'][name]:.3f}", flush=True)
 
@@ -183,11 +221,17 @@ def numbers(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--library", required=True)
     parser.add_argument("--dims", type=numbers, default=[64, 128, 256])
     parser.add_argument("--rows", type=numbers, default=[512, 1024, 2048, 4096, 8192, 16384])
-    parser.add_argument("--forms", type=numbers, help="by number, as hopper_forms.cpp explains; -1 is what dispatch chooses. Without: all")
+    parser.add_argument(
+        "--forms",
+        type=numbers,
+        help="by number, as hopper_forms.cpp explains; -1 is what dispatch chooses. Without: all",
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--warm-ms", type=float, default=25)
     parser.add_argument("--no-flash", dest="flash", action="store_false")
@@ -198,13 +242,22 @@ def main():
     torch.manual_seed(1)
     forms = Forms(options.library)
     forms.workspace_bytes = 16
-    document = {"kind": "attention_hopper", "environment": harness.gpu_environment(torch), "gpu": torch.cuda.get_device_name(), "torch": torch.__version__,
-                "cudnn": torch.backends.cudnn.version(), "results": []}
+    document = {
+        "kind": "attention_hopper",
+        "environment": harness.gpu_environment(torch),
+        "gpu": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "cudnn": torch.backends.cudnn.version(),
+        "results": [],
+    }
     document["maps_ns"] = maps_ns(torch, forms)
     print(f"host time of four tensor maps when tensors repeat: {document['maps_ns']:.0f} ns")
     for case in cases(options):
-        wanted = [f for f in (range(len(forms)) if options.forms is None else options.forms)
-                  if f < 0 or forms.head_dim(f) == case[4]]
+        wanted = [
+            f
+            for f in (range(len(forms)) if options.forms is None else options.forms)
+            if f < 0 or forms.head_dim(f) == case[4]
+        ]
         result = measure(torch, forms, wanted, case, options)
         document["results"].append(result)
         print_case(result)

@@ -12,6 +12,7 @@ import argparse
 import concurrent.futures
 import ctypes
 import json
+import math
 import pathlib
 import shutil
 import statistics
@@ -30,11 +31,18 @@ extern "C" int ladder(const void* q, const void* k, const void* v, void* out, in
 }
 """
 SETTINGS = [("naive", {"ROWS": rows}) for rows in (64, 16)]
-SETTINGS += [("split", {"WARP_ROWS": rows, "KV_SPLITS": splits}) for rows, splits in ((4, 1), (4, 4), (1, 4), (2, 4))]
+SETTINGS += [
+    ("split", {"WARP_ROWS": rows, "KV_SPLITS": splits}) for rows, splits in ((4, 1), (4, 4), (1, 4), (2, 4))
+]
 SETTINGS += [("tensor", {"WARPS": warps}) for warps in (2, 4, 8)]
-SETTINGS += [("async", {"WARPS": w, "KEYS": k, "STAGES": s}) for w, k, s in ((2, 16, 2), (4, 16, 2), (4, 32, 1), (8, 16, 1))]
-SETTINGS += [("rows8", {"WARPS": w, "KEYS": k, "STAGES": s})
-             for w, k, s in ((2, 16, 2), (4, 16, 2), (4, 32, 1), (4, 32, 2), (8, 16, 1), (2, 64, 1))]
+SETTINGS += [
+    ("async", {"WARPS": w, "KEYS": k, "STAGES": s})
+    for w, k, s in ((2, 16, 2), (4, 16, 2), (4, 32, 1), (8, 16, 1))
+]
+SETTINGS += [
+    ("rows8", {"WARPS": w, "KEYS": k, "STAGES": s})
+    for w, k, s in ((2, 16, 2), (4, 16, 2), (4, 32, 1), (4, 32, 2), (8, 16, 1), (2, 64, 1))
+]
 SETTINGS += [("rows8", {"WARPS": 4, "KEYS": 32, "STAGES": 1, "EXACT": 1})]
 BOUND = 2e-3  # fp16 weights and outputs, values of about 1
 
@@ -44,9 +52,22 @@ def build(folder, rung, setting):
     major, minor = torch.cuda.get_device_capability()
     architecture = f"sm_{major}{minor}" + ("a" if major == 9 else "")
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    subprocess.run([nvcc, "-std=c++20", "-O3", f"-arch={architecture}", "-shared", "-Xcompiler=-fPIC",
-                    *(f"-D{name}={value}" for name, value in setting.items()), str(FOLDER / f"{rung}.cu"),
-                    str(folder / "entry.cu"), "-o", str(library)], check=True)
+    subprocess.run(
+        [
+            nvcc,
+            "-std=c++20",
+            "-O3",
+            f"-arch={architecture}",
+            "-shared",
+            "-Xcompiler=-fPIC",
+            *(f"-D{name}={value}" for name, value in setting.items()),
+            str(FOLDER / f"{rung}.cu"),
+            str(folder / "entry.cu"),
+            "-o",
+            str(library),
+        ],
+        check=True,
+    )
     return ctypes.CDLL(str(library)).ladder
 
 
@@ -56,10 +77,16 @@ def inputs(heads, rows):
 
 def caller(entry):
     def call(q, k, v, out):
-        status = entry(*(ctypes.c_void_p(x.data_ptr()) for x in (q, k, v, out)), 1, q.shape[1], q.shape[2],
-                       ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+        status = entry(
+            *(ctypes.c_void_p(x.data_ptr()) for x in (q, k, v, out)),
+            1,
+            q.shape[1],
+            q.shape[2],
+            ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),
+        )
         if status != 0:
             raise RuntimeError(f"CUDA error {status}")
+
     return call
 
 
@@ -71,7 +98,7 @@ def largest_error(call):
         call(q, k, v, out)
         expected = torch.softmax(q.double() @ k.double().mT / 8, -1) @ v.double()
         error = (out.double() - expected).abs().max().item()
-        worst = max(worst, error) if error == error else float("inf")
+        worst = max(worst, error) if not math.isnan(error) else float("inf")
     return worst
 
 
@@ -109,8 +136,11 @@ def cold_us(work, flush, batches=5, calls=60):
 
 def times_of(work, flush):
     """Median over the graphs, or the batches, and the lowest and highest of them."""
-    return {f"{heat}{name}_us": of(times) for heat, times in (("warm", warm_us(work)), ("cold", cold_us(work, flush)))
-            for name, of in (("", statistics.median), ("_low", min), ("_high", max))}
+    return {
+        f"{heat}{name}_us": of(times)
+        for heat, times in (("warm", warm_us(work)), ("cold", cold_us(work, flush)))
+        for name, of in (("", statistics.median), ("_low", min), ("_high", max))
+    }
 
 
 def cold_batch_us(work, flush, calls):
@@ -125,7 +155,9 @@ def cold_batch_us(work, flush, calls):
 
 
 def main():
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("--json", type=pathlib.Path)
     arguments.add_argument("--only", help="one rung")
     chosen = arguments.parse_args()
@@ -133,21 +165,33 @@ def main():
     torch.set_grad_enabled(False)
     torch.manual_seed(1)
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-    results = {"environment": harness.gpu_environment(torch), "gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "bound": BOUND, "rungs": []}
+    results = {
+        "environment": harness.gpu_environment(torch),
+        "gpu": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "bound": BOUND,
+        "rungs": [],
+    }
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         (folder / "entry.cu").write_text(ENTRY)
         with concurrent.futures.ThreadPoolExecutor() as pool:
             entries = list(pool.map(lambda s: build(folder, *s), settings))
-        problems = {rows: [*inputs(1, rows), torch.empty(1, 1, rows, 64, device="cuda", dtype=torch.float16)]
-                    for rows in (32, 128)}
+        problems = {
+            rows: [*inputs(1, rows), torch.empty(1, 1, rows, 64, device="cuda", dtype=torch.float16)]
+            for rows in (32, 128)
+        }
         base = {}
         for rows, (q, k, v, _) in problems.items():
             sdpa = lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)  # noqa: B023
             base[rows] = times_of(sdpa, flush)
         results["sdpa"] = base
-        print(f"{results['gpu']}, SDPA: " + ", ".join(
-            f"S={rows} {t['warm_us']:.2f} us warm, {t['cold_us']:.2f} cold" for rows, t in base.items()))
+        print(
+            f"{results['gpu']}, SDPA: "
+            + ", ".join(
+                f"S={rows} {t['warm_us']:.2f} us warm, {t['cold_us']:.2f} cold" for rows, t in base.items()
+            )
+        )
         failed = False
         for (rung, setting), entry in zip(settings, entries):
             call = caller(entry)
@@ -155,16 +199,20 @@ def main():
             right = error <= BOUND
             failed = failed or not right
             line = {"rung": rung, **setting, "max_error": error}
-            text = f"{'PASS' if right else 'FAIL'} {rung:7} {str(setting):45} error {error:.1e}"
+            text = f"{'PASS' if right else 'FAIL'} {rung:7} {setting!s:45} error {error:.1e}"
             for rows, tensors in problems.items():
                 work = lambda: call(*tensors)  # noqa: B023
                 line[f"S{rows}"] = times_of(work, flush)
                 text += f"  S={rows}: " + " ".join(
                     f"{line[f'S{rows}'][kind]:.2f} us ({base[rows][kind] / line[f'S{rows}'][kind]:.2f}x)"
-                    for kind in ("warm_us", "cold_us"))
+                    for kind in ("warm_us", "cold_us")
+                )
             results["rungs"].append(line)
             print(text, flush=True)
-    speed = {kind: [base[128][kind] / line["S128"][kind] for line in results["rungs"]] for kind in ("warm_us", "cold_us")}
+    speed = {
+        kind: [base[128][kind] / line["S128"][kind] for line in results["rungs"]]
+        for kind in ("warm_us", "cold_us")
+    }
     if not chosen.only:
         print(f"the start, S = 128: {speed['warm_us'][0]:.3f}x of SDPA warm, {speed['cold_us'][0]:.3f}x cold")
     print(f"the best, S = 128: {max(speed['warm_us']):.2f}x of SDPA warm, {max(speed['cold_us']):.2f}x cold")

@@ -204,7 +204,15 @@ def environment(package, torch, threads):
 
 
 def gpu_environment(torch, package=None):
-    fields = ("name", "driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "power.draw", "temperature.gpu")
+    fields = (
+        "name",
+        "driver_version",
+        "clocks.sm",
+        "clocks.mem",
+        "clocks.max.sm",
+        "power.draw",
+        "temperature.gpu",
+    )
     values = output_of("nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv,noheader").split(", ")
     return {
         **environment(package, torch, 1),

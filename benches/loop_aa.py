@@ -5,6 +5,7 @@ they do. Says how many loops kept anything, at most 2 of 100 may, and exits with
 
     python benches/loop_aa.py build/release/workbench/dent --json loop_aa.json
 """
+
 import argparse
 import json
 import os
@@ -56,7 +57,9 @@ extern "C" int reference(const dent_call* call) {
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("dent")
     parser.add_argument("--loops", type=int, default=100)
     parser.add_argument("--candidates", type=int, default=5)
@@ -73,18 +76,35 @@ def main():
             (folder / "dent.toml").write_text(MANIFEST.format(**vars(arguments)))
             (folder / "kernel.cpp").write_text(KERNEL)
             (folder / "reference.cpp").write_text(REFERENCE)
-            run = subprocess.run([arguments.dent, "optimize", "-q", "--json", "-p", name], capture_output=True, text=True)
+            run = subprocess.run(
+                [arguments.dent, "optimize", "-q", "--json", "-p", name],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             iterations = json.loads(run.stdout)["report"].get("climb", {}).get("iterations", [])
         loops += 1
         kept += any(step["kept"] for step in iterations)
         measured += sum("gain" in step or step["stage"] == "guard" for step in iterations)
         screened += sum(step["stage"] in ("confirmation", "kept") for step in iterations)
-        print(f"{loops} loops, {measured} candidates measured, {screened} passed the screening, {kept} loops kept one", flush=True)
+        print(
+            f"{loops} loops, {measured} candidates measured, {screened} passed the screening, {kept} loops kept one",
+            flush=True,
+        )
     if arguments.json:
-        result = {"what": "dent optimize over candidates that differ in their bytes alone", "machine": platform.machine(), "date": time.strftime("%Y-%m-%d", time.gmtime()),
-                  "cores": os.cpu_count(), "load": sum(loads) / len(loads), "loops": loops, "candidates_a_loop": arguments.candidates,
-                  "candidates_measured": measured, "passed_the_screening": screened, "loops_that_kept_one": kept,
-                  "seconds": round(time.monotonic() - begun)}
+        result = {
+            "what": "dent optimize over candidates that differ in their bytes alone",
+            "machine": platform.machine(),
+            "date": time.strftime("%Y-%m-%d", time.gmtime()),
+            "cores": os.cpu_count(),
+            "load": sum(loads) / len(loads),
+            "loops": loops,
+            "candidates_a_loop": arguments.candidates,
+            "candidates_measured": measured,
+            "passed_the_screening": screened,
+            "loops_that_kept_one": kept,
+            "seconds": round(time.monotonic() - begun),
+        }
         arguments.json.write_text(json.dumps(result, indent=1) + "\n")
     raise SystemExit(0 if kept <= max(1, arguments.loops // 50) else 1)
 

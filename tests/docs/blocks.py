@@ -79,6 +79,8 @@ def apply_diff(diff, where, root):
             old = "".join(line[1:] for line in lines if line[0] in " -")
             new = "".join(line[1:] for line in lines if line[0] in " +")
             if text.count(old) != 1:
-                raise SystemExit(f"{where}: the lines to change are {text.count(old)} times in {name}:\n{old}")
+                raise SystemExit(
+                    f"{where}: the lines to change are {text.count(old)} times in {name}:\n{old}"
+                )
             text = text.replace(old, new)
         file.write_text(text)

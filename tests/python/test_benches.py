@@ -125,7 +125,9 @@ def test_attention_cpu_and_the_page_of_results(root, torch, tmp_path, clean_envi
     assert len(rows) == 4
     for row, cell in zip(rows, document["cells"]):  # each ratio beside both times and its interval
         ours, theirs, ratio = float(row[1]), float(row[2]), float(row[3].rstrip("x"))
-        assert math.isclose(theirs / ours, ratio, rel_tol=0.06) and math.isclose(cell["ratio"], ratio, rel_tol=0.06)
+        assert math.isclose(theirs / ours, ratio, rel_tol=0.06) and math.isclose(
+            cell["ratio"], ratio, rel_tol=0.06
+        )
         low, high = map(float, row[4].split(" to "))
         assert low <= ratio + 0.51 and ratio <= high + 0.51
     assert any(line.startswith("| all |") for line in lines)

@@ -3,7 +3,6 @@
 
 import contextlib
 import io
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,13 +10,22 @@ import pytest
 from flashmoe_science import _C
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "docs"))
-import blocks  # noqa: E402
+
+
+@pytest.fixture
+def blocks(monkeypatch):
+    """tests/docs/blocks.py"""
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "docs"))
+    import blocks
+
+    return blocks
 
 
 def cannot_run(block):
     if "import torch" in block.text or block.needs_gpu:
-        torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
+        torch = pytest.importorskip(
+            "torch", reason="PyTorch is not installed; scripts/python-env can install it"
+        )
         if block.needs_gpu and not torch.cuda.is_available():
             return "no GPU here"
         if block.needs_gpu and "cuda" not in _C.library_version:
@@ -26,7 +34,7 @@ def cannot_run(block):
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/flashmoe.md"])
-def test_the_python_on_the_page_runs(page):
+def test_the_python_on_the_page_runs(blocks, page):
     names, printed, ran, left_out = {}, None, 0, []
     for block in blocks.blocks_of(ROOT / page):
         if block.language == "python":
@@ -40,7 +48,9 @@ def test_the_python_on_the_page_runs(page):
             printed, ran = output.getvalue().splitlines(), ran + 1
         elif block.language == "text":
             shown = block.text.splitlines()
-            assert blocks.matches(shown, printed), f"{block.where} shows\n{block.text}\nprinted was\n" + "\n".join(printed)
+            assert blocks.matches(shown, printed), (
+                f"{block.where} shows\n{block.text}\nprinted was\n" + "\n".join(printed)
+            )
         elif page == "docs/flashmoe.md":  # it says that all its code is run; tests/docs does the rest
             assert block.language in ("cpp", "c") and not block.shown_only, block.where
     assert ran > 0
@@ -52,7 +62,7 @@ def test_the_readme_stays_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
 
 
-def test_what_a_page_shows_is_compared():
+def test_what_a_page_shows_is_compared(blocks):
     matches = blocks.matches
     assert matches(["a", "...", "d"], ["a", "b", "c", "d"]) and matches(["a ... c"], ["a b c"])
     assert not matches(["a"], ["b"]) and not matches(["a"], []) and not matches(["a"], ["a", "b"])

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Numbers, shapes and machines in the words of the pages."""
+
+import math
+
+SHORT = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+MANY = 10  # from here on, a ratio's decimals say nothing
+NO_SPREAD = "spread not recorded"
+
+
+def ratio(value):
+    return f"{value:.2f}x" if value < MANY else f"{value:.0f}x"
+
+
+def interval(low, high):
+    digits = 2 if high < MANY else 0
+    return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def us(value):
+    return f"{value:.2f}" if value < 100 else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
+
+
+def median(values):
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def geometric_mean(values):
+    return math.exp(sum(math.log(value) for value in values) / len(values))
+
+
+def table(head, rows):
+    """Lines of a table; the columns after the first are numbers."""
+    yield "| " + " | ".join(head) + " |"
+    yield "| --- |" + " ---: |" * (len(head) - 1)
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+
+
+def overall(ratios, what):
+    return (
+        f"{what}: geometric mean {ratio(geometric_mean(ratios))}, least {ratio(min(ratios))}, most {ratio(max(ratios))}, "
+        f"{len(ratios)} shapes."
+    )
+
+
+def heads_of(case):
+    q, kv = case["q_heads"], case["kv_heads"]
+    return str(q) if q == kv else f"{q}/{kv}"
+
+
+def rows_of(case):
+    if "rows" in case or case["q_rows"] == case["kv_rows"]:
+        return f"S={case.get('rows', case.get('q_rows'))}"
+    return f"Sq={case['q_rows']} Skv={case['kv_rows']}"
+
+
+def shape_of(case):
+    dtype = SHORT[case["dtype"]] + " " if "dtype" in case else ""
+    return (
+        f"{dtype}B={case.get('batch', 1)} H={heads_of(case)} {rows_of(case)} D={case['head_dim']}"
+        f"{' causal' if case.get('causal') or case.get('mask') == 'causal' else ''}{' cold' if case.get('cold') else ''}"
+    )
+
+
+def machine_of(document):
+    """The machine, the software and the day, as far as the file records them."""
+    known = document.get("environment", {})
+    gpu = known.get("gpu", {}).get("name") or document.get("gpu")
+    words = [gpu] if gpu else [f"{known['cpu']}, {known['threads']} threads"]
+    if "driver_version" in known.get("gpu", {}):
+        words.append(f"driver {known['gpu']['driver_version']}")
+    words.append(f"PyTorch {known.get('torch') or document.get('torch')}")
+    cudnn = known.get("cudnn") or document.get("cudnn")
+    if cudnn:
+        words.append(f"cuDNN {cudnn}")
+    if "flashmoe" in known:
+        words.append(f"flashmoe {known['flashmoe']}")
+    words.append(f"commit {known['commit']}" if known.get("commit") else "commit not recorded")
+    words.append(known.get("date") or "date not recorded")
+    if not gpu and known["load_average"] > 0.5:
+        words.append(f"**busy with other work (load {known['load_average']:.1f})**")
+    return ", ".join(words)
+
+
+def in_short(text):
+    for long, short in SHORT.items():
+        text = text.replace(long, short)
+    return text

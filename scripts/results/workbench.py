@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""What was measured of dent itself, and of the model of a GPU."""
+
+from results.words import table
+
+
+def dent_aa_section(document):
+    rows = []
+    for name, what in (
+        ("same", "the same program"),
+        ("slower", f"one that is {100 * document['slowdown']:.0f} % slower"),
+    ):
+        counts = document[name]
+        rows.append(
+            [what, *(str(counts[verdict]) for verdict in ("FASTER", "SLOWER", "SAME", "AMBIGUOUS"))]
+            + [f"{min(counts['centres']):.4f} to {max(counts['centres']):.4f}"]
+        )
+    yield f"{document['comparisons']} comparisons each, Neoverse-V1, 2 cores; date not recorded."
+    yield ""
+    yield from table(
+        ["a program against", "FASTER", "SLOWER", "SAME", "AMBIGUOUS", "centres of the intervals"], rows
+    )
+
+
+def loop_aa_section(document):
+    yield (
+        f"{document['loops']} loops over {document['candidates_measured']} candidates that differ in their bytes alone "
+        f"({document['cores']} cores, {document['machine']}, load {document['load']:.1f}; {document.get('date', 'date not recorded')}): "
+        f"{document['passed_the_screening']} passed the screening, {document['loops_that_kept_one']} was kept."
+    )
+
+
+def agreement_section(document):
+    yield f"{document['gpu']} against the model, every value of every recorded case:"
+    yield ""
+    rows = []
+    for name, kernel in document["kernels"].items():
+        share = 100 * kernel["equal_bit_for_bit"] / kernel["values"]
+        rows.append(
+            [name, str(kernel["cases"]), str(kernel["values"]), f"{share:.2f} %"]
+            + [f"{kernel['largest_difference_in_units_of_the_bound']:.2f}"]
+        )
+    yield from table(
+        ["kernel", "cases", "values", "equal bit for bit", "largest difference, in units of the bound"], rows
+    )
+
+
+def clean_runs_section(document):
+    yield (
+        f"{document['runs']} runs of unchanged kernels over shapes, seeds and schedules: {document['false_alarms']} false "
+        f"alarms, {document['seconds_on_the_model']:.0f} s on the model."
+    )
+
+
+def sass_section(document):
+    same = sum(cubin["identical"] for cubin in document["cubins"])
+    yield (
+        f"Machine code with and without the model in the tree, nvcc {document['nvcc']}, commit {document['commit']}: "
+        f"{same} of {len(document['cubins'])} cubins identical byte for byte."
+    )
