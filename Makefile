@@ -97,8 +97,9 @@ gpu-bench: build-cuda  ## Time the GPU kernels against PyTorch's backends; JSON 
 	@mkdir -p build/bench
 	@python3 benches/attention_gpu.py --json build/bench/attention_gpu.json
 	@if python3 -c 'import sys, torch; sys.exit(torch.cuda.get_device_capability()[0] != 9)'; then \
-	  python3 benches/attention_hopper.py --library build/cuda/benches/libhopper_forms.so --json build/bench/attention_hopper.json; \
-	else echo "benches/attention_hopper.py: skipped, since this GPU is not of compute capability 9.0"; fi
+	  python3 benches/attention_hopper.py --library build/cuda/benches/libhopper_forms.so --json build/bench/attention_hopper.json && \
+	  python3 benches/attention_backward.py --library build/cuda/benches/libbackward_forms.so --json build/bench/attention_backward.json; \
+	else echo "attention_hopper.py, attention_backward.py: skipped, since this GPU is not of compute capability 9.0"; fi
 
 .PHONY: wheel
 wheel: deps  ## Build wheels for this Python into dist/, for the CPU and with CUDA where nvcc is; try each in a bare environment

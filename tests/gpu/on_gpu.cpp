@@ -15,12 +15,6 @@ namespace {
 
 constexpr unsigned char kPattern = 0xA5;
 
-std::size_t extent_bytes(const Tensor& t) {
-  int64_t elements = t.sizes[3];
-  for (std::size_t i = 0; i < 3; ++i) elements += (t.sizes[i] - 1) * t.strides[i];
-  return static_cast<std::size_t>(elements * element_bytes(t.dtype));
-}
-
 std::size_t lse_bytes(const Problem& p) {
   return static_cast<std::size_t>(p.problem.batch * p.problem.q_heads * p.problem.q_rows) * sizeof(float);
 }
@@ -47,6 +41,12 @@ std::vector<bool> row_bytes(const Tensor& t) {
 }
 
 }  // namespace
+
+std::size_t extent_bytes(const Tensor& t) {
+  int64_t elements = t.sizes[3];
+  for (std::size_t i = 0; i < 3; ++i) elements += (t.sizes[i] - 1) * t.strides[i];
+  return static_cast<std::size_t>(elements * element_bytes(t.dtype));
+}
 
 std::string no_gpu() {
   int count = 0;

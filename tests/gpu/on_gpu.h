@@ -16,6 +16,9 @@ std::string no_gpu();
 // Throws with the call's name and the CUDA error.
 void check_cuda(int status, const char* call);
 
+// From a tensor's first element to its last.
+std::size_t extent_bytes(const Tensor& t);
+
 // Device memory with guard zones on both sides, all of it filled with a pattern first.
 class DeviceBuffer {
  public:
