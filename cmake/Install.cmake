@@ -5,23 +5,25 @@ include(CMakePackageConfigHelpers)
 target_link_options(flashmoe PRIVATE "LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/flashmoe.map")
 set_target_properties(flashmoe PROPERTIES LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/flashmoe.map)
 
-# Highway's shared library, where it is linked, comes along in a folder of ours: the installation runs where Highway is
-# not installed, and no other program finds this copy.
-if(TARGET hwy::hwy AND NOT FLASHMOE_HWY_STATIC)
-  set_target_properties(flashmoe PROPERTIES INSTALL_RPATH "$ORIGIN/flashmoe")
-  install(FILES $<TARGET_FILE:hwy::hwy> RENAME $<TARGET_SONAME_FILE_NAME:hwy::hwy>
-          DESTINATION ${CMAKE_INSTALL_LIBDIR}/flashmoe COMPONENT flashmoe)
-endif()
-
-# Who passes Highway's code on passes its terms on.
 if(TARGET hwy::hwy)
+  # Highway's shared library, where it is linked, comes along in a folder of ours: the installation runs where Highway is
+  # not installed, and no other program finds this copy.
+  get_target_property(hwy_type hwy::hwy TYPE)
+  if(hwy_type STREQUAL "SHARED_LIBRARY" AND NOT FLASHMOE_HWY_STATIC)
+    set_target_properties(flashmoe PROPERTIES INSTALL_RPATH "$ORIGIN/flashmoe")
+    install(FILES $<TARGET_FILE:hwy::hwy> RENAME $<TARGET_SONAME_FILE_NAME:hwy::hwy>
+            DESTINATION ${CMAKE_INSTALL_LIBDIR}/flashmoe COMPONENT flashmoe)
+  endif()
+  # Who passes Highway's code on passes its terms on.
   find_file(FLASHMOE_HWY_COPYRIGHT NAMES copyright LICENSE NO_DEFAULT_PATH
             PATHS /usr/share/doc/libhwy1 /usr/share/doc/libhwy-dev /usr/share/licenses/highway)
   find_file(FLASHMOE_HWY_LICENSE Apache-2.0 PATHS /usr/share/common-licenses NO_DEFAULT_PATH)
   mark_as_advanced(FLASHMOE_HWY_COPYRIGHT FLASHMOE_HWY_LICENSE)
   foreach(terms IN ITEMS ${FLASHMOE_HWY_COPYRIGHT} ${FLASHMOE_HWY_LICENSE})
-    install(FILES ${terms} DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/flashmoe/highway COMPONENT flashmoe)
-    install(FILES ${terms} DESTINATION flashmoe_science/licenses/highway COMPONENT python EXCLUDE_FROM_ALL)
+    if(terms)  # found
+      install(FILES ${terms} DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/flashmoe/highway COMPONENT flashmoe)
+      install(FILES ${terms} DESTINATION flashmoe_science/licenses/highway COMPONENT python EXCLUDE_FROM_ALL)
+    endif()
   endforeach()
 endif()
 
