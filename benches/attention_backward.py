@@ -94,7 +94,8 @@ def forward(torch, q, k, v, mask, scale):
 CHECKS = [(1, 1, 1, 64, 128, 64), (2, 3, 3, 384, 384, 64), (2, 3, 3, 384, 384, 128), (1, 2, 2, 300, 300, 128), (1, 2, 2, 1, 1, 64),
           (1, 2, 2, 129, 1000, 128), (1, 2, 2, 1000, 129, 64), (1, 8, 2, 500, 700, 128), (2, 6, 1, 700, 500, 64),
           (2, 70, 70, 640, 640, 128), (1, 2, 2, 1000, 1000, 64), (1, 4, 2, 2048, 2048, 128), (1, 2, 2, 333, 555, 72),
-          (1, 2, 2, 333, 555, 40), (1, 2, 2, 256, 384, 96)]
+          (1, 2, 2, 333, 555, 40), (1, 2, 2, 256, 384, 96), (2, 3, 3, 384, 384, 256), (1, 8, 2, 500, 700, 256),
+          (1, 2, 2, 1000, 129, 256), (1, 2, 2, 333, 555, 200)]
 
 
 def check(torch, library, options):
@@ -255,7 +256,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", required=True)
     parser.add_argument("--only", choices=("check", "time"))
-    parser.add_argument("--dims", type=numbers, default=[64, 128])
+    parser.add_argument("--dims", type=numbers, default=[64, 128, 256])
     parser.add_argument("--rows", type=numbers, default=[512, 1024, 2048, 4096, 8192, 16384])
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--warm-ms", type=float, default=25)

@@ -50,7 +50,7 @@ BackwardPlan plan_backward(const ForwardProblem& p, Addressing addressing, const
   while (gradients::kTunings[plan.tuning].head_dim < p.head_dim) ++plan.tuning;
   plan.head_dim = gradients::kTunings[plan.tuning].head_dim;
   plan.tile_q = gradients::kTunings[plan.tuning].tile_q;
-  plan.tile_kv = gradients::kTileKv;
+  plan.tile_kv = gradients::kTunings[plan.tuning].tile_kv;
   plan.smem_bytes = gradients::smem_bytes(plan.tuning);
   plan.padded_rows = static_cast<int>(ceil_div(p.q_rows, kernels::kRowPadding) * kernels::kRowPadding);
   plan.key_tiles = static_cast<int>(ceil_div(p.kv_rows, plan.tile_kv));

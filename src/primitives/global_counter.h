@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Counters in global memory by which blocks of a grid take turns. Who waits must know that those it waits for
-// have started: blocks that take their numbers from fetch_increment may wait for lower numbers.
+// Global memory that blocks of a grid add to, and counters by which they take turns. Who waits must know that
+// those it waits for have started: blocks that take their numbers from fetch_increment may wait for lower
+// numbers.
 #pragma once
 
 #ifdef FLASHMOE_MODEL

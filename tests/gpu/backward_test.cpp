@@ -91,7 +91,7 @@ std::string trouble(const Shape& shape, bool deterministic = false, bool with_dl
 // Small enough for compute-sanitizer.
 TEST(GpuSmall, GradientsOnce) {
   SKIP_WITHOUT_HOPPER();
-  for (int64_t head_dim : {64, 128}) {
+  for (int64_t head_dim : {64, 128, 256}) {
     for (DType dtype : {DType::fp16, DType::bf16}) {
       for (Mask mask : kMasks) {
         EXPECT_EQ(trouble({.batch = 2,
@@ -123,7 +123,7 @@ TEST(GpuBackward, TakesRandomShapes) {
                       .kv_heads = kv_heads,
                       .q_rows = pick(1, 31, 64, 65, 127, 128, 129, 200, 333, 512),
                       .kv_rows = pick(1, 31, 64, 65, 127, 128, 129, 200, 333, 512),
-                      .head_dim = pick(8, 40, 64, 72, 96, 128),
+                      .head_dim = pick(8, 40, 64, 72, 96, 128, 136, 200, 256),
                       .dtype = random() % 2 == 0 ? DType::fp16 : DType::bf16,
                       .mask = kMasks[random() % 3],
                       .layout = random() % 2 == 0 ? Layout::bhsd : Layout::bshd,
@@ -135,7 +135,7 @@ TEST(GpuBackward, TakesRandomShapes) {
 
 TEST(GpuBackward, DeterministicMeansTheSameBits) {
   SKIP_WITHOUT_HOPPER();
-  for (int64_t head_dim : {64, 128}) {
+  for (int64_t head_dim : {64, 128, 256}) {
     const Shape shape{.batch = 2,
                       .q_heads = 8,
                       .kv_heads = 8,

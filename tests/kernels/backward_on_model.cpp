@@ -5,11 +5,14 @@
 #include <memory>
 
 #include "dispatch/run_backward.h"
+#include "kernels/finish_backward/launch.h"
 #include "kernels/on_model.h"
+#include "kernels/prepare_backward/launch.h"
 
 namespace flashmoe::test {
 
-void run_backward_on_model(BackwardProblem& problem, bool deterministic, const model::Settings& settings) {
+void run_backward_on_model(BackwardProblem& problem, bool deterministic, const model::Settings& settings,
+                           const MainKernel& main_kernel) {
   struct Forget {
     ~Forget() { model::forget_memory(); }
   } const forget;
@@ -50,7 +53,11 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
   Workspace workspace = Workspace::in(space.get(), bytes);
   workspace.bytes = plan.workspace_bytes;
   model::allow_memory("workspace", workspace.data, plan.workspace_bytes, true);
-  dispatch::run_backward(plan, p, args, workspace);
+  if (!main_kernel) return dispatch::run_backward(plan, p, args, workspace);
+  const kernels::BackwardParams params = dispatch::params_for(plan, p, args, workspace);
+  kernels::prepare_backward::launch(p.dtype, params, nullptr);
+  main_kernel(params);
+  kernels::finish_backward::launch(p.dtype, params, nullptr);
 }
 
 std::string trouble_with_backward(const Shape& shape, const BackwardOnModel& how) {

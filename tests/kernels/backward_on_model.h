@@ -2,8 +2,10 @@
 // Runs gradients through plan and launches on the model of a GPU, every address checked against the tensors.
 #pragma once
 
+#include <functional>
 #include <string>
 
+#include "kernels/backward_params.h"
 #include "primitives/model/settings.h"
 #include "support/backward_problem.h"
 
@@ -15,8 +17,11 @@ struct BackwardOnModel {
   int seeds = 2;
 };
 
-// Throws model::Failure when a kernel breaks a rule.
-void run_backward_on_model(BackwardProblem& problem, bool deterministic, const model::Settings& settings);
+// Throws model::Failure when a kernel breaks a rule. `main_kernel` takes the place of the plan's own when
+// given.
+using MainKernel = std::function<void(const kernels::BackwardParams&)>;
+void run_backward_on_model(BackwardProblem& problem, bool deterministic, const model::Settings& settings,
+                           const MainKernel& main_kernel = {});
 
 // Builds the problem and runs it under early and late copies and several schedules; the first thing that is
 // wrong, or "".

@@ -70,8 +70,12 @@ TEST_P(HopperBackward, WhatSeesNothingHasNoGradient) {
                              .mask = Mask::causal_top_left});
 }
 
-// LSEs of +-1e4: keys past the end have scores of 0, and exp2(0 - LSE) overflows.
+// LSEs of +-1e4; with one key also far below 0. Keys past the end have scores of 0, and exp2(0 - LSE)
+// overflows.
 TEST_P(HopperBackward, TakesHugeLogits) {
+  EXPECT_GRADIENTS_ON_MODEL(
+      {.q_rows = 100, .kv_rows = 1, .head_dim = head_dim(), .dtype = DType::bf16, .spread = 40},
+      {.seeds = 1});
   EXPECT_GRADIENTS_ON_MODEL(
       {.q_rows = 100, .kv_rows = 140, .head_dim = head_dim(), .dtype = DType::bf16, .spread = 40},
       {.seeds = 1});

@@ -2,8 +2,9 @@
 // hopper_backward: dK and dV of attention, and the sums of dQ, by wgmma and TMA, for sm_90a.
 // After FlashAttention-3 (Shah et al., 2024); S, P, dP, dS are the papers' letters. Bound: shared memory's
 // bandwidth and the chip's power at head_dim 128, overlap at 64.
-// A block has 128 keys, whose dK and dV stay in registers while Q and dO of all query heads that share them
-// stream by. Roles: one warp loads; two warpgroups of 64 keys compute; two warps add their dQ to the sums.
+// A block has 128 keys (64 at head_dim 256), whose dK and dV stay in registers while Q and dO of all query
+// heads that share them stream by. Roles: one warp loads; two warpgroups compute; two warps add their dQ to
+// the sums.
 // The schedule is drawn in NOTES.md; keys.cuh has its pieces, tiles.cuh what all roles agree on.
 #pragma once
 
@@ -74,30 +75,91 @@ __device__ __forceinline__ void take_step(Keys<Spec>& keys) {
   keys.advance();
 }
 
+// One tile of queries where both warpgroups have the same keys: P and dS meet in shared memory, in one of two
+// places in turn, so that one barrier is enough.
+template <bool kMasked, bool kFirst, class Spec>
+__device__ __forceinline__ void take_shared_step(Keys<Spec>& keys) {
+  Smem<Spec>& smem = keys.smem;
+  const int stage = keys.ring.stage;
+  keys.wait_for_queries();
+  keys.issue_scores();
+  keys.wait_for_dout();
+  keys.issue_dp();
+  gpu::wgmma_wait<1>();
+  gpu::pin(keys.S);
+  keys.template weigh<kMasked>();
+  keys.put_scores(smem.p[stage], keys.P);
+  gpu::wgmma_wait<0>();
+  gpu::pin(keys.dP);
+  keys.differentiate();
+  keys.put_ds();
+  gpu::named_barrier_sync(number(Barrier::math, 0), kMathWarpgroups * kWarpgroup);
+  keys.issue_dq(stage, 0);
+  keys.template issue_dv<kFirst>();
+  gpu::wgmma_wait<1>();
+  gpu::pin(keys.dQ);
+  keys.add_dq(0);
+  keys.issue_dq(stage, 1);
+  keys.template issue_dk<kFirst>();
+  gpu::wgmma_wait<1>();
+  gpu::pin(keys.dV);
+  gpu::pin(keys.dQ);
+  gpu::sync_warp();
+  keys.arrive(smem.dout_free[stage]);
+  keys.add_dq(1);
+  gpu::wgmma_wait<0>();
+  gpu::pin(keys.dK);
+  gpu::sync_warp();
+  keys.arrive(smem.q_free[stage]);
+  keys.advance();
+}
+
+template <class Spec>
+__device__ __forceinline__ void walk_shared(Keys<Spec>& keys, const Work& work) {
+  take_shared_step<true, true>(keys);
+#pragma unroll 1
+  for (int left = work.steps - 1; left > 0; --left) {
+    if (keys.q_tile < work.unmasked) {
+      take_shared_step<true, false>(keys);
+    } else {
+      take_shared_step<false, false>(keys);
+    }
+  }
+}
+
+template <class Spec>
+__device__ __forceinline__ void walk(Keys<Spec>& keys, const Work& work) {
+  if (keys.warpgroup == 1) keys.wait_full(keys.smem.first_is_ahead, 0);
+  take_step<true, true>(keys);
+#pragma unroll 1
+  for (int left = work.steps - 1; left > 0; --left) {
+    if (keys.q_tile < work.unmasked) {
+      take_step<true, false>(keys);
+    } else {
+      take_step<false, false>(keys);
+    }
+  }
+  keys.issue_dq(keys.wait_for_last_ds());
+  gpu::wgmma_wait<0>();
+  gpu::pin(keys.dQ);
+  keys.put_dq();
+}
+
 template <class Spec>
 __device__ __forceinline__ void compute(const Params& params, Smem<Spec>& smem, const Work& work,
                                         int warpgroup) {
   Keys<Spec> keys(params, smem, work, warpgroup);
   if (work.steps == 0) {
 #pragma unroll
-    for (int i = 0; i < Spec::head_dim / 2; ++i) keys.dK[i] = keys.dV[i] = 0;
+    for (int i = 0; i < Spec::own_columns / 2; ++i) keys.dK[i] = keys.dV[i] = 0;
   } else {
     keys.wait_full(smem.k_full, 0);
     keys.wait_full(smem.v_full, 0);
-    if (warpgroup == 1) keys.wait_full(smem.first_is_ahead, 0);
-    take_step<true, true>(keys);
-#pragma unroll 1
-    for (int left = work.steps - 1; left > 0; --left) {
-      if (keys.q_tile < work.unmasked) {
-        take_step<true, false>(keys);
-      } else {
-        take_step<false, false>(keys);
-      }
+    if constexpr (Spec::shares_keys) {
+      walk_shared(keys, work);
+    } else {
+      walk(keys, work);
     }
-    keys.issue_dq(keys.wait_for_last_ds());
-    gpu::wgmma_wait<0>();
-    gpu::pin(keys.dQ);
-    keys.put_dq();
   }
   // Found anew: to keep it in registers all along would leave too few for the loop.
   keys.store_gradients(find_work<Spec>(params, tile_number(params, smem)));
@@ -120,7 +182,7 @@ __global__ void __launch_bounds__(kThreads, 1) hopper_backward(const __grid_cons
       const int warp = gpu::warp_index() % 4;
       if (warp == 0) {
         if (gpu::lane_index() == 0) load_tiles<Spec>(params, smem, work);
-      } else if (warp <= kMathWarpgroups) {
+      } else if (!Spec::shares_keys && warp <= kMathWarpgroups) {
         reduce_dq<Spec>(params, smem, work, warp - 1);
       }
     } else {

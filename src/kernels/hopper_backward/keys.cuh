@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a math warpgroup does with its 64 keys, piece by piece; the order of the pieces is the schedule, in
+// What a math warpgroup does with 64 keys, piece by piece; the order of the pieces is the schedule, in
 // kernel.cuh. Scores are transposed: rows of S, P, dP and dS are keys, columns are queries. So P and dS leave
 // the tensor cores as the register operands of P^T dO and dS^T Q.
 #pragma once
@@ -13,6 +13,7 @@
 #include "primitives/bits.h"
 #include "primitives/chunk.h"
 #include "primitives/convert.h"
+#include "primitives/global_counter.h"
 #include "primitives/math.h"
 #include "primitives/mbarrier.h"
 #include "primitives/opaque.h"
@@ -27,7 +28,8 @@ namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
 template <class Spec>
 struct Keys {
   using T = typename Spec::Element;
-  static constexpr int kQueries = Spec::tile_q;
+  static constexpr int kQueries = Spec::own_queries;
+  static constexpr bool kSharesKeys = Spec::shares_keys;
 
   const Params& params;
   Smem<Spec>& smem;
@@ -35,12 +37,13 @@ struct Keys {
   int warpgroup;
   int thread, warp;  // of the warpgroup
   int q_tile;
+  int dq_piece;             // the first of this warpgroup's pieces of dQ
   Ring<Spec::stages> ring;  // of Q, dO and dS
 
-  float dK[Spec::head_dim / 2], dV[Spec::head_dim / 2];
+  float dK[Spec::own_columns / 2], dV[Spec::own_columns / 2];
   float S[kQueries / 2], dP[kQueries / 2];
   float dQ[32];
-  uint32_t P[Spec::row_steps][4], dS[Spec::row_steps][4];
+  uint32_t P[Spec::own_row_steps][4], dS[Spec::own_row_steps][4];
 
   __device__ __forceinline__ Keys(const Params& all_params, Smem<Spec>& shared, const Work& own, int number)
       : params(all_params),
@@ -49,7 +52,15 @@ struct Keys {
         warpgroup(number),
         thread(gpu::thread_index() % kWarpgroup),
         warp(gpu::warp_index() % 4),
-        q_tile(own.begin) {}
+        q_tile(own.begin),
+        dq_piece(first_piece<Spec>(all_params, own, Step(all_params, own)) + number * Spec::own_pieces) {}
+
+  // Which of the tile's keys, queries and columns are this warpgroup's.
+  __device__ __forceinline__ int own_key() const { return kSharesKeys ? 0 : warpgroup * kWarpgroupKeys; }
+  __device__ __forceinline__ int own_query() const { return kSharesKeys ? warpgroup * kQueries : 0; }
+  __device__ __forceinline__ int own_slab() const {
+    return kSharesKeys ? warpgroup * (Spec::own_columns / Spec::slab_columns) : 0;
+  }
 
   // ---- Matrix products ----
 
@@ -60,8 +71,10 @@ struct Keys {
   __device__ __forceinline__ void issue_over_head_dim(float (&product)[kQueries / 2],
                                                       unsigned char (&keys)[Spec::kv_bytes],
                                                       unsigned char (&queries)[Spec::q_bytes]) {
-    const uint32_t a = gpu::descriptor_low(gpu::shared_address(keys) + warpgroup * Spec::warpgroup_bytes, 0);
-    const uint32_t b = gpu::descriptor_low(gpu::shared_address(queries), 0);
+    uint32_t a = gpu::descriptor_low(gpu::shared_address(keys) + own_key() * Spec::row_bytes, 0);
+    // Else all steps' descriptors are kept from tile to tile, and do not fit.
+    if constexpr (kSharesKeys) a = static_cast<uint32_t>(gpu::opaque(static_cast<int>(a)));
+    const uint32_t b = gpu::descriptor_low(gpu::shared_address(queries) + own_query() * Spec::row_bytes, 0);
     gpu::pin(product);
     gpu::wgmma_fence();
 #pragma unroll
@@ -75,36 +88,46 @@ struct Keys {
     gpu::wgmma_commit();
   }
 
-  // dV += P dO, and dK += dS Q (times the scale, at the end).
+  // dV += P dO, and dK += dS Q (times the scale, at the end). A warpgroup with keys of its own has P and dS
+  // in registers; else half of either is the other one's.
   template <bool kFirst>
   __device__ __forceinline__ void issue_dv() {
-    issue_over_queries<kFirst>(dV, P, smem.dout[ring.stage]);
+    issue_over_queries<kFirst>(dV, P, smem.p[ring.stage], smem.dout[ring.stage]);
   }
   template <bool kFirst>
   __device__ __forceinline__ void issue_dk() {
-    issue_over_queries<kFirst>(dK, dS, smem.q[ring.stage]);
+    issue_over_queries<kFirst>(dK, dS, smem.ds[ring.stage], smem.q[ring.stage]);
   }
 
-  template <bool kFirst>
-  __device__ __forceinline__ void issue_over_queries(float (&sums)[Spec::head_dim / 2],
-                                                     const uint32_t (&scores)[Spec::row_steps][4],
+  template <bool kFirst, int kBytes>
+  __device__ __forceinline__ void issue_over_queries(float (&sums)[Spec::own_columns / 2],
+                                                     uint32_t (&own_scores)[Spec::own_row_steps][4],
+                                                     unsigned char (&scores)[kBytes],
                                                      unsigned char (&queries)[Spec::q_bytes]) {
-    const uint32_t b = gpu::descriptor_low(gpu::shared_address(queries), Spec::q_slab_bytes);
+    const uint32_t a = gpu::descriptor_low(gpu::shared_address(scores), 0);
+    const uint32_t b = gpu::descriptor_low(gpu::shared_address(queries) + own_slab() * Spec::q_slab_bytes,
+                                           Spec::q_slab_bytes);
     gpu::pin(sums);
-    gpu::pin(const_cast<uint32_t(&)[Spec::row_steps][4]>(scores));
+    if constexpr (!kSharesKeys) gpu::pin(own_scores);
     gpu::wgmma_fence();
 #pragma unroll
     for (int i = 0; i < Spec::row_steps; ++i) {
       const uint64_t rows = gpu::descriptor(b + i * 16 * Spec::row_bytes / 16, Spec::descriptor_high);
-      gpu::wgmma_rs<T, true>(sums, scores[i], rows, !kFirst || i > 0);
+      if constexpr (kSharesKeys) {
+        const uint64_t from_scores =
+            gpu::descriptor(a + along_slabs(i, Spec::kv_slab_bytes) / 16, Spec::descriptor_high);
+        gpu::wgmma_ss<T, true>(sums, from_scores, rows, !kFirst || i > 0);
+      } else {
+        gpu::wgmma_rs<T, true>(sums, own_scores[i], rows, !kFirst || i > 0);
+      }
     }
     gpu::wgmma_commit();
   }
 
-  // dQ = dS^T K over the keys of both warpgroups: this warpgroup's piece of it.
-  __device__ __forceinline__ void issue_dq(int ds_stage) {
+  // dQ = dS^T K over all keys of the tile: one of this warpgroup's pieces of it.
+  __device__ __forceinline__ void issue_dq(int ds_stage, int piece = 0) {
     const int ds_slab = Spec::pieces_below ? warpgroup : 0;
-    const int k_slab = Spec::pieces_below ? 0 : warpgroup;
+    const int k_slab = Spec::pieces_below ? 0 : warpgroup * Spec::own_pieces + piece;
     const uint32_t a =
         gpu::descriptor_low(gpu::shared_address(smem.ds[ds_stage]) + ds_slab * Spec::kv_slab_bytes, 0);
     const uint32_t b = gpu::descriptor_low(gpu::shared_address(smem.k) + k_slab * Spec::kv_slab_bytes, 0);
@@ -136,9 +159,11 @@ struct Keys {
       const int lane = gpu::opaque(gpu::lane_index());  // else all of this is kept from step to step
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const int key = work.first_key + warpgroup * kWarpgroupKeys + 16 * warp + lane / 4 + 8 * r;
+        const int key = work.first_key + own_key() + 16 * warp + lane / 4 + 8 * r;
         const int first_row = key - params.problem.causal_shift;
-        unseen[r] = key >= params.problem.kv_rows ? INT_MAX : first_row - q_tile * kQueries - 2 * (lane % 4);
+        unseen[r] = key >= params.problem.kv_rows
+                        ? INT_MAX
+                        : first_row - q_tile * Spec::tile_q - own_query() - 2 * (lane % 4);
       }
     }
 #pragma unroll
@@ -181,17 +206,24 @@ struct Keys {
     float x, y;
   };
   // Of the lane's two queries in a group of 8.
-  static __device__ __forceinline__ Pair statistics(const float (&rows)[kQueries], int group) {
-    return *reinterpret_cast<const Pair*>(&rows[8 * group + 2 * (gpu::lane_index() % 4)]);
+  __device__ __forceinline__ Pair statistics(const float (&rows)[Spec::tile_q], int group) const {
+    return *reinterpret_cast<const Pair*>(&rows[own_query() + 8 * group + 2 * (gpu::lane_index() % 4)]);
   }
 
   // ---- Ways out ----
 
-  // dS to where both warpgroups find it, [key][query].
-  __device__ __forceinline__ void put_ds() {
-    const uint32_t place = matrix_address(gpu::shared_address(smem.ds[ring.stage]));
+  // P or dS to where both warpgroups find it, [key][query].
+  template <int kBytes>
+  __device__ __forceinline__ void put_scores(unsigned char (&place)[kBytes],
+                                             const uint32_t (&scores)[Spec::own_row_steps][4]) {
+    const uint32_t rows = matrix_address(gpu::shared_address(place));
 #pragma unroll
-    for (int i = 0; i < Spec::row_steps; ++i) gpu::stmatrix_x4(at_columns(place, i), dS[i]);
+    for (int i = 0; i < Spec::own_row_steps; ++i) {
+      gpu::stmatrix_x4(at_columns(rows, own_query() / 16 + i), scores[i]);
+    }
+  }
+  __device__ __forceinline__ void put_ds() {
+    put_scores(smem.ds[ring.stage], dS);
     gpu::fence_proxy_async();
   }
 
@@ -210,6 +242,27 @@ struct Keys {
     float x, y, z, w;
   };
 
+  // A piece of dQ straight to the sums, 16 bytes a thread. In order: all threads behind the turn, and all
+  // before the next one's.
+  __device__ __forceinline__ void add_dq(int piece) {
+    const BackwardParams& p = params.problem;
+    int* counter = p.counters + 1 + dq_piece + piece;
+    if (p.in_order) {
+      if (thread == 0) gpu::wait_for_count(counter, turn_of<Spec>(p, q_tile, work.first_key));
+      gpu::named_barrier_sync(number(Barrier::warpgroup, warpgroup), kWarpgroup);
+    }
+    float* to = p.dq_sums + int64_t{dq_piece + piece} * kDqPieceFloats + 4 * thread;
+#pragma unroll
+    for (int group = 0; group < 8; ++group) {
+      const float four[4] = {dQ[4 * group], dQ[4 * group + 1], dQ[4 * group + 2], dQ[4 * group + 3]};
+      gpu::add_global(to + group * 4 * kWarpgroup, four);
+    }
+    if (p.in_order) {
+      gpu::named_barrier_sync(number(Barrier::warpgroup, warpgroup), kWarpgroup);
+      if (thread == 0) gpu::increment_release(counter);
+    }
+  }
+
   // dK and dV through the places of K and V. Both warpgroups have read those for the last time.
   __device__ __forceinline__ void store_gradients(const Work& own) {
     gpu::named_barrier_sync(number(Barrier::math, 0), kMathWarpgroups * kWarpgroup);
@@ -218,10 +271,11 @@ struct Keys {
     gpu::fence_proxy_async();
     gpu::named_barrier_sync(number(Barrier::warpgroup, warpgroup), kWarpgroup);
     if (thread != 0) return;
-    const int first_key = own.first_key + warpgroup * kWarpgroupKeys;
+    const int first_key = own.first_key + own_key();
 #pragma unroll
-    for (int slab = 0; slab < Spec::slabs; ++slab) {
-      const int offset = slab * Spec::kv_slab_bytes + warpgroup * Spec::warpgroup_bytes;
+    for (int i = 0; i < Spec::own_columns / Spec::slab_columns; ++i) {
+      const int slab = own_slab() + i;
+      const int offset = slab * Spec::kv_slab_bytes + own_key() * Spec::row_bytes;
       gpu::tma_store_4d(params.dv, gpu::shared_address(smem.v) + offset, slab * Spec::slab_columns, first_key,
                         own.kv_head, own.batch);
       gpu::tma_store_4d(params.dk, gpu::shared_address(smem.k) + offset, slab * Spec::slab_columns, first_key,
@@ -232,10 +286,10 @@ struct Keys {
   }
 
   __device__ __forceinline__ void put_gradient(unsigned char (&place)[Spec::kv_bytes],
-                                               const float (&sums)[Spec::head_dim / 2], float scale) {
-    const uint32_t rows = matrix_address(gpu::shared_address(place));
+                                               const float (&sums)[Spec::own_columns / 2], float scale) {
+    const uint32_t rows = matrix_address(gpu::shared_address(place) + own_slab() * Spec::kv_slab_bytes);
 #pragma unroll
-    for (int i = 0; i < Spec::dim_steps; ++i) {
+    for (int i = 0; i < Spec::own_columns / 16; ++i) {
       uint32_t fragment[4];
 #pragma unroll
       for (int f = 0; f < 4; ++f) {
@@ -249,7 +303,7 @@ struct Keys {
   __device__ __forceinline__ uint32_t matrix_address(uint32_t place) const {
     const int lane = gpu::opaque(gpu::lane_index());
     const int row = 16 * warp + lane % 16;
-    return place + warpgroup * Spec::warpgroup_bytes + row * Spec::row_bytes + 16 * (lane / 16 ^ row % 8);
+    return place + (own_key() + row) * Spec::row_bytes + 16 * (lane / 16 ^ row % 8);
   }
   static __device__ __forceinline__ uint32_t at_columns(uint32_t address, int i) {
     constexpr int kStepsPerSlab = Spec::slab_columns / 16;
@@ -260,7 +314,13 @@ struct Keys {
 
   __device__ __forceinline__ void advance() {
     ring.advance();
-    if (++q_tile == work.end) q_tile = work.begin;
+    constexpr int kPieces = kMathWarpgroups * Spec::own_pieces;
+    dq_piece += kPieces;
+    if (++q_tile == work.end) {
+      q_tile = work.begin;
+      const int tiles_of_head = params.problem.padded_rows / Spec::tile_q;
+      dq_piece += kPieces * (tiles_of_head - (work.end - work.begin));
+    }
   }
 
   // The stage of the step before, with dS of both warpgroups.

@@ -19,8 +19,8 @@ void set_maps(Params& params, const Tuning& tuning) {
   };
   params.q = map_of(p.q, p.q_heads, p.q_rows, tuning.tile_q);
   params.dout = map_of(p.dout, p.q_heads, p.q_rows, tuning.tile_q);
-  params.k = map_of(p.k, p.kv_heads, p.kv_rows, kTileKv);
-  params.v = map_of(p.v, p.kv_heads, p.kv_rows, kTileKv);
+  params.k = map_of(p.k, p.kv_heads, p.kv_rows, tuning.tile_kv);
+  params.v = map_of(p.v, p.kv_heads, p.kv_rows, tuning.tile_kv);
   params.dk = map_of(p.dk, p.kv_heads, p.kv_rows, kWarpgroupKeys);
   params.dv = map_of(p.dv, p.kv_heads, p.kv_rows, kWarpgroupKeys);
 }

@@ -26,8 +26,8 @@ static __device__ __forceinline__ int number(Barrier barrier, int of_warpgroup) 
 // have lower numbers (TileOrder::last_first), and a causal block meets its query tiles in the order in which
 // the next block leaves them.
 template <class Spec>
-__device__ __forceinline__ int turn_of(const BackwardParams& p, const Step& step, int first_key) {
-  const int last_row = (step.q_tile + 1) * Spec::tile_q - 1;
+__device__ __forceinline__ int turn_of(const BackwardParams& p, int q_tile, int first_key) {
+  const int last_row = (q_tile + 1) * Spec::tile_q - 1;
   const int last_key = last_row + p.causal_shift;
   const int last_tile = (last_key < p.kv_rows ? last_key : p.kv_rows - 1) / Spec::tile_kv;
   return last_tile - first_key / Spec::tile_kv;
@@ -44,13 +44,12 @@ __device__ __forceinline__ void reduce_dq(const Params& params, Smem<Spec>& smem
   Step step(params, work);
 #pragma unroll 1
   for (int i = 0; i < work.steps; ++i) {
-    const int64_t piece =
-        step.template padded_row<Spec>(params, work) * Spec::head_dim / kDqPieceFloats + warpgroup;
+    const int64_t piece = first_piece<Spec>(params, work, step) + warpgroup;
     int* counter = p.counters + 1 + piece;
     gpu::named_barrier_sync(full, kReducingThreads);
     if (leads) {
       if (p.in_order) {
-        gpu::wait_for_count(counter, turn_of<Spec>(p, step, work.first_key));
+        gpu::wait_for_count(counter, turn_of<Spec>(p, step.q_tile, work.first_key));
         gpu::fence_proxy_async_global();
       }
       gpu::bulk_reduce_add(p.dq_sums + piece * kDqPieceFloats, gpu::shared_address(smem.dq[warpgroup]),

@@ -18,7 +18,9 @@ struct Smem {
   alignas(1024) unsigned char q[kStages][Spec::q_bytes];
   alignas(1024) unsigned char dout[kStages][Spec::q_bytes];
   alignas(1024) unsigned char ds[2][Spec::ds_bytes];  // [key][query]
-  alignas(1024) float dq[kMathWarpgroups][4096];      // a piece on its way to the sums
+  // Where warpgroups share keys, P has to reach the other one too, and dQ goes straight to the sums.
+  alignas(1024) unsigned char p[2][Spec::shares_keys ? Spec::ds_bytes : 16];
+  alignas(1024) float dq[kMathWarpgroups][Spec::shares_keys ? 4 : 4096];  // a piece on its way to the sums
   alignas(16) float lse_log2[kStages][Spec::tile_q];
   alignas(16) float delta[kStages][Spec::tile_q];
   uint64_t k_full, v_full;

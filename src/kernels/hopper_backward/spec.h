@@ -10,22 +10,25 @@
 namespace flashmoe::kernels::hopper_backward {
 
 inline constexpr int kWarpgroup = 128;     // threads
-inline constexpr int kWarpgroupKeys = 64;  // keys per math warpgroup: the height of a wgmma
+inline constexpr int kWarpgroupKeys = 64;  // rows of scores per math warpgroup: the height of a wgmma
 inline constexpr int kMathWarpgroups = 2;
 inline constexpr int kThreads = kWarpgroup * (kMathWarpgroups + 1);
 
 struct Tuning {
   int head_dim;  // compiled; smaller ones are filled up with zeros by TMA
   int tile_q;    // query rows per step
+  int tile_kv;   // keys of a block
 };
 
-// A step's tile of scores, P and dS, has tile_q * 128 elements; 8192 elements of Q fill a stage.
+// Up to head_dim 128 each math warpgroup has 64 of the keys. dK and dV of 256 columns would not fit into its
+// registers: there both have the same 64 keys, half of the queries for S, and half of the columns for the
+// rest.
 inline constexpr Tuning kTunings[] = {
-    {.head_dim = 64, .tile_q = 128},
-    {.head_dim = 128, .tile_q = 64},
+    {.head_dim = 64, .tile_q = 128, .tile_kv = 128},
+    {.head_dim = 128, .tile_q = 64, .tile_kv = 128},
+    {.head_dim = 256, .tile_q = 64, .tile_kv = 64},
 };
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
-inline constexpr int kTileKv = kWarpgroupKeys * kMathWarpgroups;
 
 // Registers per thread of the loading and of the math warpgroups.
 inline constexpr int kLoadRegisters = 24;
@@ -36,7 +39,7 @@ struct Spec {
   using Element = T;
   static constexpr int head_dim = kTunings[kTuning].head_dim;
   static constexpr int tile_q = kTunings[kTuning].tile_q;
-  static constexpr int tile_kv = kTileKv;
+  static constexpr int tile_kv = kTunings[kTuning].tile_kv;
   static constexpr int stages = 2;  // of Q, dO and their rows' statistics; and of dS
 
   // Tiles lie in shared memory as slabs of all their rows, 64 columns wide: the swizzle's 128 bytes.
@@ -50,17 +53,21 @@ struct Spec {
   static constexpr int q_bytes = slabs * q_slab_bytes;
   static constexpr int kv_bytes = slabs * kv_slab_bytes;
   static constexpr int ds_bytes = tile_q / slab_columns * kv_slab_bytes;
-  static constexpr int warpgroup_bytes = kWarpgroupKeys * row_bytes;  // of a slab of keys
 
-  // dQ of a step has two pieces of 64 rows and 64 columns, one for each warpgroup: side by side, or, where
+  // What a warpgroup has of the scores, and of dK and dV.
+  static constexpr bool shares_keys = tile_kv == kWarpgroupKeys;  // with the other one
+  static constexpr int own_queries = shares_keys ? tile_q / kMathWarpgroups : tile_q;
+  static constexpr int own_columns = shares_keys ? head_dim / kMathWarpgroups : head_dim;
+
+  // dQ of a step has pieces of 64 rows and 64 columns, as many for each warpgroup: side by side, or, where
   // head_dim has no more columns, one below the other.
-  static constexpr int pieces_per_tile = tile_q * head_dim / 4096;
-  static_assert(pieces_per_tile == kMathWarpgroups);
+  static constexpr int own_pieces = tile_q * head_dim / 4096 / kMathWarpgroups;
   static constexpr bool pieces_below = slabs == 1;
 
   static constexpr int dim_steps = head_dim / 16;  // of a matrix product over head_dim
   static constexpr int key_steps = tile_kv / 16;   // over the keys of a tile
   static constexpr int row_steps = tile_q / 16;    // over the query rows of a tile
+  static constexpr int own_row_steps = own_queries / 16;
 };
 
 }  // namespace flashmoe::kernels::hopper_backward

@@ -73,6 +73,12 @@ struct Step {
   }
 };
 
+// The first piece of dQ of a step's tile.
+template <class Spec>
+__device__ __forceinline__ int first_piece(const Params& params, const Work& work, const Step& step) {
+  return static_cast<int>(step.template padded_row<Spec>(params, work) / kDqPieceRows) * Spec::slabs;
+}
+
 // A place in a ring of kStages, and how often the ring has turned, modulo 2. Who fills it waits for `turn ^
 // 1` of the free barrier, so that the first turn passes; who empties it for `turn` of the full one.
 template <int kStages>

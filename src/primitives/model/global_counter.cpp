@@ -32,6 +32,14 @@ void increment_release(int* counter, const model::Where& where) {
   wake_waiting();
 }
 
+void add_global(float* to, const float (&value)[4], const model::Where& where) {
+  model::note("add_global", where);
+  if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0)
+    model::report("add_global: the address is not a multiple of 16", where);
+  model::check_global(to, sizeof value, true, where);
+  for (int i = 0; i < 4; ++i) to[i] += value[i];
+}
+
 void wait_for_count(const int* counter, int value, const model::Where& where) {
   model::note(kWaitsForCount, where);
   model::check_global(counter, sizeof *counter, false, where);

@@ -25,6 +25,14 @@ __device__ __forceinline__ void increment_release(int* counter) {
   asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
 }
 
+// red.add.v4.f32 (sm_90): adds to four floats, each in one piece; `to` is a multiple of 16 bytes. Orders
+// nothing.
+__device__ __forceinline__ void add_global(float* to, const float (&value)[4]) {
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(value[0]),
+               "f"(value[1]), "f"(value[2]), "f"(value[3])
+               : "memory");
+}
+
 // fence.proxy.async (sm_90): between this thread's ordinary accesses to memory and those of the copy engine
 // on its behalf, in both directions. Where counters order what the copy engine adds, one lies on either side.
 __device__ __forceinline__ void fence_proxy_async_global() {
