@@ -4,8 +4,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <boost/context/detail/fcontext.hpp>
+#include <boost/context/fiber.hpp>
+#include <memory>
 #include <new>
+#include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -15,11 +17,13 @@
 namespace flashmoe::model {
 namespace {
 
-namespace context = boost::context::detail;
+using Context = boost::context::fiber;
 
 Fiber* running = nullptr;
 Fiber* previous = nullptr;  // who ran before; null: the scheduler
-void* scheduler = nullptr;  // where the host thread goes on when a fiber suspends
+
+// Where the host thread goes on when a fiber suspends: as Fiber::context_.
+alignas(Context) std::byte scheduler[sizeof(Context)];
 
 #if defined(__SANITIZE_ADDRESS__)
 const void* scheduler_stack = nullptr;
@@ -47,21 +51,48 @@ std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)
 
 }  // namespace
 
-// What a jump needs of a fiber's inside.
-struct FiberEntry {
-  static void enter(context::transfer_t from) {
-    arrived(from, nullptr);
-    running->main_();
-    Fiber::suspend(true);
+// What a switch needs of a fiber's inside.
+struct Fiber::Entry {
+  static_assert(sizeof(Context) == sizeof context_ && alignof(Context) == alignof(void*));
+
+  static Context& context(std::byte* bytes) { return *std::launder(reinterpret_cast<Context*>(bytes)); }
+
+  // The stack is ours, and outlives what runs on it.
+  struct Stack {
+    std::byte* top;
+    std::size_t bytes;
+
+    boost::context::stack_context allocate() const {
+      boost::context::stack_context stack;
+      stack.sp = top;
+      stack.size = bytes;
+      return stack;
+    }
+    void deallocate(boost::context::stack_context&) const {}
+  };
+
+  // A fiber that has run its main waits here for the next: to make a new one would cost two switches more.
+  [[noreturn]] static Context run(Context&& from) {
+    arrived(std::move(from), nullptr);
+    for (;;) {
+      running->main_();
+      running->main_ = nullptr;
+      suspend();
+    }
   }
-  // In a fiber, first thing after a jump to it: whoever ran before goes on from there.
-  static void arrived(context::transfer_t from, void* sanitizer_stack) {
+
+  // In a fiber, first thing after a switch to it: whoever ran before goes on from there.
+  static void arrived(Context&& from, void* sanitizer_stack) {
     arrived_in_fiber(sanitizer_stack);
-    (previous != nullptr ? previous->context_ : scheduler) = from.fctx;
+    keep(std::move(from), previous != nullptr ? previous->context_ : scheduler);
   }
+
+  // Made anew rather than assigned: what runs has left an empty one behind, and there is nothing to unwind.
+  static void keep(Context&& from, std::byte* to) { new (to) Context(std::move(from)); }
 };
 
 Fiber::Fiber() {
+  new (context_) Context;
   void* memory =
       mmap(nullptr, kStackBytes + page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -77,10 +108,14 @@ Fiber::~Fiber() {
 }
 
 void Fiber::prepare(void (*main)()) {
-  forget_frames(stack_, kStackBytes);
+  const bool idle = Entry::context(context_) && main_ == nullptr;
   main_ = main;
+  if (idle) return;
+  forget_frames(stack_, kStackBytes);
   sanitizer_stack_ = nullptr;
-  context_ = context::make_fcontext(stack_ + kStackBytes - shift_, kStackBytes - shift_, &FiberEntry::enter);
+  suspended_at_ = stack_ + kStackBytes - shift_;
+  const Entry::Stack stack{stack_ + kStackBytes - shift_, kStackBytes - shift_};
+  new (context_) Context(std::allocator_arg, stack, &Entry::run);
 }
 
 void Fiber::resume() {
@@ -88,22 +123,24 @@ void Fiber::resume() {
   previous = nullptr;
   void* kept = nullptr;
   leaving(&kept, stack_, kStackBytes);
-  const context::transfer_t back = context::jump_fcontext(context_, nullptr);
+  Context back = std::move(Entry::context(context_)).resume();
   arrived_in_scheduler(kept);
-  previous->context_ = back.fctx;
+  Entry::keep(std::move(back), previous->context_);
 }
 
-void Fiber::suspend(bool for_good) {
+void Fiber::suspend() {
   Fiber* self = previous = running;
-  leaving_for_scheduler(for_good ? nullptr : &self->sanitizer_stack_);
-  FiberEntry::arrived(context::jump_fcontext(scheduler, nullptr), self->sanitizer_stack_);
+  self->suspended_at_ = static_cast<const std::byte*>(__builtin_frame_address(0));
+  leaving_for_scheduler(&self->sanitizer_stack_);
+  Entry::arrived(std::move(Entry::context(scheduler)).resume(), self->sanitizer_stack_);
 }
 
 void Fiber::switch_to(Fiber& next) {
   Fiber* self = previous = running;
   running = &next;
+  self->suspended_at_ = static_cast<const std::byte*>(__builtin_frame_address(0));
   leaving(&self->sanitizer_stack_, next.stack_, kStackBytes);
-  FiberEntry::arrived(context::jump_fcontext(next.context_, nullptr), self->sanitizer_stack_);
+  Entry::arrived(std::move(Entry::context(next.context_)).resume(), self->sanitizer_stack_);
 }
 
 }  // namespace flashmoe::model

@@ -14,25 +14,27 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Makes the next resume() start `main` on an empty stack. Whatever ran here before is forgotten.
+  // Makes the next resume() start `main`. Whatever ran here before is forgotten: if it has not returned, its
+  // frames are not unwound.
   void prepare(void (*main)());
 
   // Scheduler: runs this fiber until it suspends.
   void resume();
 
-  // Fiber: back to the scheduler; returns when resumed. `for_good` when it never will be.
-  static void suspend(bool for_good = false);
+  // Fiber: back to the scheduler; returns when resumed.
+  static void suspend();
 
   // Fiber: another one runs instead, as if the scheduler had resumed it next, at half the price.
   static void switch_to(Fiber& next);
 
   // It will run soon: what it goes on from had better be in the cache.
   void prefetch() const {
-    for (int line = 0; line < 4; ++line)
-      __builtin_prefetch(static_cast<const std::byte*>(context_) + 64 * line);
+    for (int line = 0; line < 4; ++line) __builtin_prefetch(suspended_at_ - 64 * line);
   }
 
  private:
+  struct Entry;
+
   static constexpr std::size_t kStackBytes = 256 * 1024;
 
   // Stacks begin at different places of their pages: if they did not, what all lanes of a warp touch in turn
@@ -40,13 +42,16 @@ class Fiber {
   static constexpr std::size_t kShift = 2240;
   static constexpr std::size_t kMostShift = 65536;
 
-  std::byte* stack_;  // kStackBytes, with a page behind its end that can't be touched
+  std::byte* stack_;  // kStackBytes, with a page before it that can't be touched
   std::size_t shift_;
-  void* context_ = nullptr;
+  const std::byte* suspended_at_ = nullptr;  // in the stack
   void* sanitizer_stack_ = nullptr;
-  void (*main_)() = nullptr;
+  void (*main_)() = nullptr;  // null while there is nothing to run
 
-  friend struct FiberEntry;
+  // Where it goes on from: a boost::context::fiber, as bytes, so that kernels compile without Boost. Never
+  // destroyed: that would unwind a suspended fiber, and one that broke a rule may be suspended in a function
+  // that can't be unwound (see report() in machine.cpp).
+  alignas(void*) std::byte context_[sizeof(void*)];
 };
 
 }  // namespace flashmoe::model

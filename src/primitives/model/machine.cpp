@@ -350,7 +350,7 @@ void report(const std::string& what, const Where& where) {
   failure = what + "\n  at: " + describe(where) + ", thread " + std::to_string(current->index) + " (warp " +
             std::to_string(current->warp->index) + ", lane " + std::to_string(current->lane) + ")";
   // Plain accesses are announced by calls that the compiler takes for ones that can't throw.
-  if (order_is_checked()) Fiber::suspend(true);
+  if (order_is_checked()) Fiber::suspend();
   throw Stop{};
 }
 
