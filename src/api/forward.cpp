@@ -8,14 +8,12 @@
 namespace flashmoe {
 namespace {
 
-constexpr int64_t kLargestHeadDim = 256;  // of every backend
-
 bool on_gpu(const Execution& execution) { return execution.device == Device::cuda; }
 
 void check_head_dim(const ForwardProblem& problem) {
-  if (problem.head_dim <= kLargestHeadDim) return;
+  if (problem.head_dim <= kMaxHeadDim) return;
   throw Error(ErrorCode::unsupported, "attention_forward: head_dim is " + std::to_string(problem.head_dim) +
-                                          "; accepted are 1 to " + std::to_string(kLargestHeadDim));
+                                          "; accepted are 1 to " + std::to_string(kMaxHeadDim));
 }
 
 void check_workspace(Workspace workspace, std::size_t needed) {

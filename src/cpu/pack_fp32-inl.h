@@ -26,9 +26,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 inline int64_t padded_dim(int64_t dim) { return round_up(dim, 2 * lanes()); }
 
-// What stands in for a row past the end.
+// What stands in for a row past the end. A member, since g++ exports variable templates from a library whose
+// symbols are hidden.
 template <class T>
-inline constexpr T kZeros[256] = {};
+struct Zeros {
+  static constexpr T row[kMaxHeadDim] = {};
+};
 
 // to[d * stride + r] = rows[r][d] * scale for r < 4 and d < dim.
 template <class T>
@@ -75,7 +78,7 @@ void pack_q_fp32(const Task& task, int64_t row, int64_t rows, float* q) {
       const int64_t head = (row + r + i) % group;
       from[i] = r + i < rows
                     ? static_cast<const T*>(task.q) + head * task.q_head_stride + position * task.q_row_stride
-                    : kZeros<T>;
+                    : Zeros<T>::row;
     }
     transpose_4_rows(from, task.problem->head_dim, task.problem->scale * kLog2E, q + r, 2 * lanes());
   }
@@ -95,7 +98,7 @@ void pack_k_fp32(const Task& task, int64_t key, int64_t keys, float* to) {
         const int64_t row = tile + r + i;
         from[i] = r + i < kTileRows && row < keys
                       ? static_cast<const T*>(task.k) + (key + row) * task.k_row_stride
-                      : kZeros<T>;
+                      : Zeros<T>::row;
       }
       transpose_4_rows(from, dim, 1.0F, to + r, kTileRows);
     }

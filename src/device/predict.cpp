@@ -35,7 +35,7 @@ double usual_share(double reached, double peak, double usual) {
 double rounds(const Launch& launch, double items, double sms, int resident, double alone) {
   if (launch.largest > 1) return std::max(items / sms, launch.largest / alone);  // the rest fills the gaps
   const double most = std::ceil(items / sms);
-  if (launch.items > launch.ctas) return most;  // CTAs that stay are alone anyhow
+  if (launch.items > launch.ctas) return most;  // persistent CTAs are alone anyhow
   const double last = std::fmod(most, std::max(1, resident));
   return most - last + (last > 0 ? std::max(last, 1 / alone) : 0);
 }

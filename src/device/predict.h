@@ -17,7 +17,7 @@ struct Launch {
   int64_t ctas = 1;
   BlockNeeds block;
   int cluster = 1;      // CTAs that run together
-  int64_t items = 0;    // equal pieces of work, where CTAs stay and take several; 0: as many as CTAs
+  int64_t items = 0;    // equal pieces of work, where persistent CTAs take several; 0: as many as CTAs
   double largest = 1;   // the largest piece over the mean one; above 1 they are taken longest first
   double launches = 1;  // kernels one after the other (a second one that merges)
 };

@@ -9,6 +9,8 @@
 
 namespace flashmoe {
 
+inline constexpr int64_t kMaxHeadDim = 256;  // of every backend
+
 struct ForwardProblem {
   int64_t batch = 1;
   int64_t q_heads = 1;
