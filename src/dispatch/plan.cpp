@@ -21,7 +21,6 @@ namespace {
 
 constexpr int64_t kMaxRows = int64_t{1} << 30;  // so that row numbers, packed ones too, fit an int
 constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // of a grid
-constexpr int64_t kMaxHeadDim = 256;
 constexpr int64_t kMaxGridY = 65535;
 constexpr double kLog2e = 1.4426950408889634;
 
@@ -37,8 +36,9 @@ void check_limits(const ForwardProblem& p, const device::Spec& spec) {
            "compute on the CPU: device = cpu");
   }
   if (p.head_dim > kMaxHeadDim) {
-    refuse("head_dim is " + std::to_string(p.head_dim) + "; accepted are 1 to 256",
-           "compute on the CPU: device = cpu");
+    // No remedy: the CPU backend takes no more.
+    refuse("head_dim is " + std::to_string(p.head_dim) + "; accepted are 1 to " +
+           std::to_string(kMaxHeadDim));
   }
   if (p.q_rows * p.group() > kMaxRows || p.kv_rows > kMaxRows) {
     refuse("q has " + std::to_string(p.q_rows) + " rows for " + std::to_string(p.group()) +

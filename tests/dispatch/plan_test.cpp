@@ -291,6 +291,25 @@ TEST(Plan, RefusesWhatNoKernelTakes) {
   EXPECT_THROW(plan_forward(problem(1, 1, 1, 1, 64), true, old), Error);
 }
 
+// A remedy that is refused too is worse than none: the CPU backend has the same limit (check_forward_test).
+TEST(Plan, AdvisesTheCpuOnlyForWhatTheCpuTakes) {
+  const auto refusal = [](const ForwardProblem& p, const device::Spec& spec) -> std::string {
+    try {
+      plan_forward(p, true, spec);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const std::string too_wide = refusal(problem(1, 1, 1, 1, kMaxHeadDim + 1), device::find("H200"));
+  EXPECT_NE(too_wide.find("head_dim is 257; accepted are 1 to 256"), std::string::npos) << too_wide;
+  EXPECT_EQ(too_wide.find("try:"), std::string::npos) << too_wide;
+  device::Spec old = device::find("H200");
+  old.arch = 75;
+  const std::string too_old = refusal(problem(1, 1, 1, 1, 64), old);
+  EXPECT_NE(too_old.find("device = cpu"), std::string::npos) << too_old;
+}
+
 TEST(Plan, SaysWhatItDoesAndWhy) {
   const auto& gpu = device::find("L4");
   const ForwardProblem p = problem(1, 1, 10, 30000, 64);
