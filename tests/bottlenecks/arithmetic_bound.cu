@@ -3,7 +3,7 @@
 // multiply-adds.
 #include "bottlenecks/arithmetic.cuh"
 #include "bottlenecks/planted.h"
-#include "primitives/math.h"
+#include "primitives/arithmetic.h"
 
 namespace bottlenecks {
 

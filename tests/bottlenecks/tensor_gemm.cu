@@ -3,9 +3,8 @@
 // stages of cp.async, warps of 64 x 32.
 #include "bottlenecks/planted.h"
 #include "primitives/cp_async.h"
-#include "primitives/ldmatrix.h"
-#include "primitives/mma.h"
 #include "primitives/shared.h"
+#include "primitives/warp_matrix.h"
 
 namespace bottlenecks {
 namespace {

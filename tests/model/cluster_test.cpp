@@ -11,8 +11,8 @@
 #include "primitives/index.h"
 #include "primitives/mbarrier.h"
 #include "primitives/memory.h"
-#include "primitives/movmatrix.h"
 #include "primitives/shared.h"
+#include "primitives/warp_matrix.h"
 
 namespace flashmoe::test::clusters {
 namespace {

@@ -8,18 +8,16 @@
 
 #include "model/on_machine.h"
 #include "numeric/half.h"
+#include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
 #include "primitives/chunk.h"
-#include "primitives/convert.h"
+#include "primitives/control.h"
 #include "primitives/cp_async.h"
-#include "primitives/dependent_launch.h"
 #include "primitives/index.h"
-#include "primitives/ldmatrix.h"
-#include "primitives/math.h"
 #include "primitives/memory.h"
-#include "primitives/mma.h"
 #include "primitives/shared.h"
 #include "primitives/shuffle.h"
+#include "primitives/warp_matrix.h"
 
 namespace flashmoe::test {
 namespace {

@@ -9,10 +9,10 @@
 #include "primitives/chunk.h"
 #include "primitives/cp_async.h"
 #include "primitives/index.h"
-#include "primitives/ldmatrix.h"
 #include "primitives/mbarrier.h"
 #include "primitives/memory.h"
 #include "primitives/shared.h"
+#include "primitives/warp_matrix.h"
 
 namespace flashmoe::test {
 namespace {

@@ -9,15 +9,14 @@
 
 #include "model/on_machine.h"
 #include "numeric/half.h"
+#include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
-#include "primitives/convert.h"
 #include "primitives/index.h"
 #include "primitives/mbarrier.h"
 #include "primitives/memory.h"
-#include "primitives/proxy_fence.h"
 #include "primitives/shared.h"
-#include "primitives/stmatrix.h"
 #include "primitives/tma.h"
+#include "primitives/warp_matrix.h"
 #include "primitives/wgmma.h"
 
 namespace flashmoe::test::products {

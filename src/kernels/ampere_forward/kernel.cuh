@@ -15,13 +15,11 @@
 #include "kernels/ampere_forward/tile_copy.cuh"
 #include "kernels/ampere_forward/work.cuh"
 #include "kernels/forward_params.h"
+#include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
-#include "primitives/convert.h"
-#include "primitives/ldmatrix.h"
-#include "primitives/math.h"
-#include "primitives/mma.h"
-#include "primitives/opaque.h"
+#include "primitives/registers.h"
 #include "primitives/shuffle.h"
+#include "primitives/warp_matrix.h"
 
 namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET {
 

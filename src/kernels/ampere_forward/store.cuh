@@ -6,9 +6,8 @@
 
 #include "kernels/ampere_forward/tile_copy.cuh"
 #include "kernels/ampere_forward/work.cuh"
+#include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
-#include "primitives/convert.h"
-#include "primitives/math.h"
 #include "primitives/memory.h"
 #include "primitives/shuffle.h"
 

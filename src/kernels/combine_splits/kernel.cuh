@@ -8,9 +8,8 @@
 
 #include "kernels/forward_params.h"
 #include "numeric/half.h"
-#include "primitives/convert.h"
+#include "primitives/arithmetic.h"
 #include "primitives/index.h"
-#include "primitives/math.h"
 #include "primitives/memory.h"
 #include "primitives/shuffle.h"
 

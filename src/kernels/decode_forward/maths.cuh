@@ -7,16 +7,13 @@
 #include <cmath>
 
 #include "kernels/decode_forward/smem.h"
+#include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
-#include "primitives/convert.h"
 #include "primitives/cp_async.h"
-#include "primitives/ldmatrix.h"
-#include "primitives/math.h"
 #include "primitives/memory.h"
-#include "primitives/mma.h"
-#include "primitives/movmatrix.h"
 #include "primitives/shared.h"
 #include "primitives/shuffle.h"
+#include "primitives/warp_matrix.h"
 
 namespace flashmoe::kernels::decode::inline FLASHMOE_TARGET {
 

@@ -14,7 +14,7 @@
 #include "kernels/hopper_forward/one_tile.cuh"
 #include "primitives/barrier.h"
 #include "primitives/cluster.h"
-#include "primitives/setmaxnreg.h"
+#include "primitives/control.h"
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 

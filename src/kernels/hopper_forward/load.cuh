@@ -5,7 +5,7 @@
 
 #include "kernels/hopper_forward/tiles.cuh"
 #include "primitives/mbarrier.h"
-#include "primitives/opaque.h"
+#include "primitives/registers.h"
 #include "primitives/shared.h"
 #include "primitives/tma.h"
 

@@ -6,20 +6,15 @@
 #include <cmath>
 
 #include "kernels/hopper_forward/tiles.cuh"
+#include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
-#include "primitives/bits.h"
-#include "primitives/convert.h"
-#include "primitives/ldmatrix.h"
-#include "primitives/math.h"
 #include "primitives/mbarrier.h"
 #include "primitives/memory.h"
-#include "primitives/named_barrier.h"
-#include "primitives/opaque.h"
-#include "primitives/proxy_fence.h"
+#include "primitives/registers.h"
 #include "primitives/shared.h"
 #include "primitives/shuffle.h"
-#include "primitives/stmatrix.h"
 #include "primitives/tma.h"
+#include "primitives/warp_matrix.h"
 #include "primitives/wgmma.h"
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {

@@ -17,17 +17,16 @@
 #include "kernels/small_forward/params.h"
 #include "kernels/small_forward/smem.h"
 #include "kernels/small_forward/spec.h"
+#include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
-#include "primitives/convert.h"
+#include "primitives/control.h"
 #include "primitives/cp_async.h"
-#include "primitives/dependent_launch.h"
-#include "primitives/halves.h"
 #include "primitives/index.h"
-#include "primitives/math.h"
 #include "primitives/memory.h"
-#include "primitives/mma.h"
+#include "primitives/registers.h"
 #include "primitives/shared.h"
 #include "primitives/shuffle.h"
+#include "primitives/warp_matrix.h"
 
 namespace flashmoe::kernels::small::inline FLASHMOE_TARGET {
 

@@ -9,17 +9,15 @@
 #include <type_traits>
 
 #include "numeric/half.h"
+#include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
-#include "primitives/convert.h"
 #include "primitives/cp_async.h"
-#include "primitives/halves.h"
 #include "primitives/index.h"
 #include "primitives/launch.h"
-#include "primitives/ldmatrix.h"
-#include "primitives/math.h"
-#include "primitives/mma.h"
+#include "primitives/registers.h"
 #include "primitives/shared.h"
 #include "primitives/shuffle.h"
+#include "primitives/warp_matrix.h"
 
 using flashmoe::gpu::ex2;
 using flashmoe::gpu::high_halves;
