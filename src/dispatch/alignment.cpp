@@ -20,7 +20,7 @@ bool aligned(const Tensor& t) {
          every_stride(t, [](int64_t bytes) { return bytes % 16 == 0; });
 }
 
-bool boxes(const Tensor& t) {
+bool tma_strides(const Tensor& t) {
   return every_stride(t, [](int64_t bytes) { return bytes > 0 && bytes < int64_t{1} << 40; });
 }
 
@@ -29,7 +29,7 @@ Addressing addressing_of_all(std::initializer_list<const Tensor*> tensors) {
     return std::all_of(tensors.begin(), tensors.end(), [&](const Tensor* t) { return holds(*t); });
   };
   const bool rows = all(aligned);
-  return {rows, rows && all(boxes)};
+  return {rows, rows && all(tma_strides)};
 }
 
 }  // namespace

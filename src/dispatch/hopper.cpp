@@ -2,6 +2,7 @@
 #include "dispatch/hopper.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "kernels/hopper_forward/spec.h"
 #include "numeric/ceil_div.h"
@@ -15,13 +16,32 @@ int64_t tiles(const ForwardProblem& p, int pack, int tile_q) {
   return p.batch * (p.q_heads / pack) * ceil_div(p.q_rows * pack, tile_q);
 }
 
+// How a row of the table for whole tiles is known.
+struct TileShape {
+  int head_dim, tile_q, tile_kv;
+};
+
+// The index of the one row with this shape; anything else does not compile.
+consteval int row_with(TileShape shape) {
+  int found = -1;
+  for (int i = 0; i < hopper::kNumTunings; ++i) {
+    const hopper::Tuning& t = hopper::kTunings[i];
+    if (t.splits || t.head_dim != shape.head_dim || t.tile_q() != shape.tile_q || t.tile_kv != shape.tile_kv)
+      continue;
+    if (found >= 0) throw "two rows of kTunings have this shape";
+    found = i;
+  }
+  if (found < 0) throw "no row of kTunings has this shape";
+  return found;
+}
+
 }  // namespace
 
 const char* too_much_for_hopper(Addressing addressing, const device::Spec& spec) {
   if (spec.arch != 90) return "a GPU other than compute capability 9.0";
   if (spec.max_cluster == 1) return "a build without machine code for sm_90a";
   if (!addressing.aligned) return "rows that do not begin at multiples of 16 bytes";
-  if (!addressing.boxes) return "strides that TMA does not take: negative, zero, or 2^40 bytes and more";
+  if (!addressing.tma) return "strides that TMA does not take: negative, zero, or 2^40 bytes and more";
   return nullptr;
 }
 
@@ -35,16 +55,20 @@ int hopper_pack(const ForwardProblem& p) {
 }
 
 int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec) {
-  // Rows of the table by head_dim, and what decided between them on an H200 (NOTES.md).
-  constexpr int k64Rows192 = 0, k64Rows256 = 1, k64Rows128 = 2, k96 = 3, k128 = 4, k192 = 5, k256Keys80 = 6,
-                k256Keys64 = 7;
-  if (p.head_dim > 192)
-    return p.kv_rows <= 4096 ? k256Keys64 : k256Keys80;  // 1.02 to 1.05x up to 2k, equal from 8k on
+  constexpr int k64Rows192 = row_with({.head_dim = 64, .tile_q = 192, .tile_kv = 128});
+  constexpr int k64Rows256 = row_with({.head_dim = 64, .tile_q = 256, .tile_kv = 64});
+  constexpr int k64Rows128 = row_with({.head_dim = 64, .tile_q = 128, .tile_kv = 64});
+  constexpr int k96 = row_with({.head_dim = 96, .tile_q = 128, .tile_kv = 128});
+  constexpr int k128 = row_with({.head_dim = 128, .tile_q = 128, .tile_kv = 128});
+  constexpr int k192 = row_with({.head_dim = 192, .tile_q = 128, .tile_kv = 80});
+  constexpr int k256Keys80 = row_with({.head_dim = 256, .tile_q = 128, .tile_kv = 80});
+  constexpr int k256Keys64 = row_with({.head_dim = 256, .tile_q = 128, .tile_kv = 64});
+  // Measured on an H200: NOTES.md of the kernel has the figures.
+  if (p.head_dim > 192) return p.kv_rows <= 4096 ? k256Keys64 : k256Keys80;
   if (p.head_dim > 64) return p.head_dim <= 96 ? k96 : p.head_dim <= 128 ? k128 : k192;
   // 192 rows with 128 keys at a time are fastest per block of keys, but short rows are all beginnings and
-  // ends: there more warpgroups of 64 keys hide each other's (full 1.03x at 512 and 1k). Causal ones also
-  // want tiles that waste less on the diagonal, and blocks that come and go (1.15 to 1.18x at 512 and
-  // 1k, 1.02x at 2k). So do grids that would leave SMs idle.
+  // ends: there more warpgroups of 64 keys hide each other's. Causal ones also want tiles that waste less on
+  // the diagonal, and blocks of one tile each. So do grids that would leave SMs idle.
   const auto fills = [&](int tuning) {
     return tiles(p, pack, hopper::kTunings[tuning].tile_q()) >= spec.sms;
   };
@@ -54,9 +78,11 @@ int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec) {
 }
 
 int hopper_split_tuning(const ForwardProblem& p) {
-  int index = 0;
-  while (!hopper::kTunings[index].splits || hopper::kTunings[index].head_dim < p.head_dim) ++index;
-  return index;
+  // The narrowest that holds head_dim: rows with splits stand in the order of their head_dim.
+  const auto* row =
+      std::find_if(std::begin(hopper::kTunings), std::end(hopper::kTunings),
+                   [&](const hopper::Tuning& t) { return t.splits && t.head_dim >= p.head_dim; });
+  return static_cast<int>(row - std::begin(hopper::kTunings));
 }
 
 int hopper_splits(const ForwardProblem& p, int pack, const device::Spec& spec) {
@@ -72,10 +98,9 @@ void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device
   const int64_t kv_bytes = 2 * p.batch * p.kv_heads * p.kv_rows * p.head_dim * element_bytes(p.dtype);
   const bool in_cache = kv_bytes <= spec.l2_bytes / 2;
   // Short rows: a head's tiles side by side, so that its K and V come from memory once. Long ones: all heads
-  // at once from the longest row of tiles down, which shares out the work most evenly (0.97 to 0.999 of what
-  // 132 SMs could do, against 0.56 to 0.97 for one head after the other), and tiles of a head follow each
-  // other closely enough. Where the heads whose K and V fit the cache have tiles for many rounds already,
-  // they are even by themselves (0.99).
+  // at once from the longest row of tiles down, which shares out the work most evenly, and tiles of a head
+  // follow each other closely enough. Where the heads whose K and V fit the cache have tiles for many rounds
+  // already, they are even by themselves. (NOTES.md of the kernel, and Plan.HopperSharesOutCausalWorkEvenly.)
   constexpr int64_t kLongRows = 4096;
   constexpr int64_t kManyRounds = 12;
   if (!plan.last_first) return;

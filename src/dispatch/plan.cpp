@@ -184,9 +184,9 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, const
                    .num_splits = splits,
                    .reason = reason};
   set_grid(plan, p, spec);
-  // Blocks stay, or there is one for every tile or share of one.
-  const bool stays = tuning.blocks_per_sm == 1 && !tuning.splits;
-  plan.blocks = stays ? std::min(plan.tiles, static_cast<unsigned>(spec.sms)) : plan.tiles;
+  // Persistent blocks, or one for every tile or share of one.
+  const bool persistent = tuning.blocks_per_sm == 1 && !tuning.splits;
+  plan.blocks = persistent ? std::min(plan.tiles, static_cast<unsigned>(spec.sms)) : plan.tiles;
   plan.workspace_bytes = partials_bytes(plan, p);
   order_hopper_tiles(plan, p, spec);
   return plan;

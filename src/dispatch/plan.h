@@ -35,8 +35,7 @@ struct ForwardPlan {
   int num_splits = 1;       // blocks that share the keys of one tile
   int cluster = 1;          // blocks that share the keys of one tile and merge without a second kernel
   unsigned tiles = 0;       // of query rows, over all heads
-  unsigned blocks =
-      0;  // per split and rank in the cluster; as many as tiles, or fewer that stay and share them
+  unsigned blocks = 0;      // per split and rank in the cluster; as many as tiles, or fewer persistent ones
   std::size_t workspace_bytes = 0;
   ProgrammaticLaunch programmatic = ProgrammaticLaunch::off;
   const char* reason = "";  // for this kernel
@@ -45,12 +44,12 @@ struct ForwardPlan {
 // What a plan needs to know of pointers and strides.
 struct Addressing {
   bool aligned;  // every row of q, k, v and out begins at a multiple of 16 bytes
-  bool boxes;    // and TMA takes their strides: positive, where a dimension has more than one element, and
+  bool tma;      // and TMA takes their strides: positive, where a dimension has more than one element, and
                  // below 2^40 bytes
 
   Addressing(bool all)
-      : aligned(all), boxes(all) {}  // NOLINT: either as most tensors are, or nothing of the kind
-  Addressing(bool rows_aligned, bool tma) : aligned(rows_aligned), boxes(tma) {}
+      : aligned(all), tma(all) {}  // NOLINT: either as most tensors are, or nothing of the kind
+  Addressing(bool rows_aligned, bool tma_strides) : aligned(rows_aligned), tma(tma_strides) {}
 };
 
 // What a caller may insist on (tests and benches do), and what it allows.

@@ -47,17 +47,17 @@ TensorMap make_tensor_map(const TensorMapShape& shape) {
   static const Encode encode = find_encode();  // the driver does not change while the process runs
   std::array<cuuint64_t, kMaxMapRank> sizes{};
   std::array<cuuint64_t, kMaxMapRank> strides{};
-  std::array<cuuint32_t, kMaxMapRank> box{};
+  std::array<cuuint32_t, kMaxMapRank> box_dim{};
   std::array<cuuint32_t, kMaxMapRank> steps{};
   for (std::size_t i = 0; i < static_cast<std::size_t>(shape.rank); ++i) {
     sizes[i] = static_cast<cuuint64_t>(shape.sizes[i]);
-    box[i] = static_cast<cuuint32_t>(shape.box[i]);
+    box_dim[i] = static_cast<cuuint32_t>(shape.box_dim[i]);
     steps[i] = 1;
     if (i > 0) strides[i - 1] = static_cast<cuuint64_t>(shape.stride_bytes[i]);
   }
   CUtensorMap map;
   const CUresult status = encode(&map, CU_TENSOR_MAP_DATA_TYPE_UINT16, static_cast<cuuint32_t>(shape.rank),
-                                 const_cast<void*>(shape.data), sizes.data(), strides.data(), box.data(),
+                                 const_cast<void*>(shape.data), sizes.data(), strides.data(), box_dim.data(),
                                  steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, driver_name(shape.swizzle),
                                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS) fail("cuTensorMapEncodeTiled failed with error " + std::to_string(status));

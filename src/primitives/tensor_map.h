@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What TMA knows of a tensor: where it lies, its sizes and strides, and the box that one copy moves. Made on
-// the host, passed to a kernel as part of a __grid_constant__ parameter.
+// What TMA knows of a tensor: where it lies, its sizes and strides, and the tile of it that one copy moves.
+// Made on the host, passed to a kernel as part of a __grid_constant__ parameter.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@ struct TensorMapShape {
   int rank = 0;
   std::array<int64_t, kMaxMapRank> sizes{};         // elements
   std::array<int64_t, kMaxMapRank> stride_bytes{};  // multiples of 16, below 2^40; [0] is not read
-  std::array<int, kMaxMapRank> box{};  // elements, at most 256 each; box[0] no wider than the swizzle
+  std::array<int, kMaxMapRank>
+      box_dim{};  // of a tile: elements, at most 256 each; [0] no wider than the swizzle
   Swizzle swizzle = Swizzle::bytes_128;
 
   bool operator==(const TensorMapShape&) const = default;

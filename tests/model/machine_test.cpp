@@ -263,9 +263,9 @@ TEST(Machine, LanesThatLeaveBeforeAMeetingAreReported) {
 
 template <bool kWaits>
 void overlapping_kernel(float* out) {
-  if (kWaits) gpu::wait_for_previous_kernel();
+  if (kWaits) gpu::griddepcontrol_wait();
   gpu::store_global(out + gpu::lane_index(), 1.0F);
-  gpu::let_next_kernel_start();
+  gpu::griddepcontrol_launch_dependents();
 }
 
 TEST(Machine, AProgrammaticLaunchWaitsBeforeItTouchesGlobalMemory) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Warpgroups with roles: one loads boxes through a ring of stages, the others multiply them, in turns, and
+// Warpgroups with roles: one loads tiles through a ring of stages, the others multiply them, in turns, and
 // send their sums off through shared memory. Right as it stands, and with one mistake each.
 #include <gtest/gtest.h>
 
@@ -184,7 +184,7 @@ std::string trouble(const model::Settings& settings, int blocks = 5) {
     shape.sizes =
         rank == 4 ? std::array<int64_t, 5>{64, rows, 1, 1} : std::array<int64_t, 5>{64, 1, rows, 1, 1};
     shape.stride_bytes = {0, 128, 128, 128, 128};
-    shape.box = rank == 4 ? std::array<int, 5>{64, kRows, 1, 1} : std::array<int, 5>{64, 1, kRows, 1, 1};
+    shape.box_dim = rank == 4 ? std::array<int, 5>{64, kRows, 1, 1} : std::array<int, 5>{64, 1, kRows, 1, 1};
     return gpu::make_tensor_map(shape);
   };
   model::allow_memory("a", a.data(), a.size() * 2, false);

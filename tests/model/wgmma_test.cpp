@@ -212,13 +212,13 @@ std::vector<T> random_tensor(int count, uint64_t seed) {
 }
 
 template <class F>
-gpu::TensorMap map_of(const std::vector<typename F::T>& tensor, int rows, int box_rows) {
+gpu::TensorMap map_of(const std::vector<typename F::T>& tensor, int rows, int tile_rows) {
   return gpu::make_tensor_map(
       {.data = tensor.data(),
        .rank = 4,
        .sizes = {F::kDim, rows, 1, 1},
        .stride_bytes = {0, 2 * F::kDim, 2 * F::kDim * rows, 2 * F::kDim * rows},
-       .box = {F::kSlab, box_rows, 1, 1},
+       .box_dim = {F::kSlab, tile_rows, 1, 1},
        .swizzle = F::kMistake == Mistake::map_swizzle ? gpu::Swizzle::none : F::kSwizzle});
 }
 
@@ -342,9 +342,9 @@ TEST(Tma, BytesMustBeThoseThatWereAnnounced) {
   expect_trouble<Mistake::too_many_bytes>("16 bytes");
 }
 
-// Products that are early meet boxes that are late: where both are late, boxes have come before products
+// Products that are early meet tiles that are late: where both are late, tiles have come before products
 // read.
-TEST(Tma, LateBoxesAreNotThereBeforeTheWait) {
+TEST(Tma, LateTilesAreNotThereBeforeTheWait) {
   using F = Form<fp16, 128, 128, false, Mistake::no_full_wait>;
   EXPECT_NE(trouble<F>({.tma = model::CopyTime::late, .wgmma = model::CopyTime::early}), "");
 }
@@ -368,7 +368,7 @@ TEST(TensorMap, RefusesWhatTheDriverRefuses) {
                               .rank = 2,
                               .sizes = {64, 16},
                               .stride_bytes = {0, 128},
-                              .box = {64, 16},
+                              .box_dim = {64, 16},
                               .swizzle = gpu::Swizzle::bytes_128};
     change(shape);
     return gpu::make_tensor_map(shape);
@@ -377,8 +377,8 @@ TEST(TensorMap, RefusesWhatTheDriverRefuses) {
   EXPECT_ANY_THROW(make([](auto& s) { s.rank = 6; }));
   EXPECT_ANY_THROW(make([](auto& s) { s.data = data + 1; }));
   EXPECT_ANY_THROW(make([](auto& s) { s.stride_bytes[1] = 120; }));
-  EXPECT_ANY_THROW(make([](auto& s) { s.box[1] = 257; }));
-  EXPECT_ANY_THROW(make([](auto& s) { s.box[0] = 4; }));
+  EXPECT_ANY_THROW(make([](auto& s) { s.box_dim[1] = 257; }));
+  EXPECT_ANY_THROW(make([](auto& s) { s.box_dim[0] = 4; }));
   EXPECT_ANY_THROW(make([](auto& s) { s.swizzle = gpu::Swizzle::bytes_64; }));
   EXPECT_ANY_THROW(make([](auto& s) { s.sizes[0] = 0; }));
 }

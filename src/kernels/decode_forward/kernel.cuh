@@ -287,7 +287,7 @@ __device__ __forceinline__ void decode(const Params& p, Stride k_stride, Stride 
   const unsigned kv_head = gpu::block_index_y();
   auto& own = smem.warp[warp];
 
-  if (p.programmatic) gpu::wait_for_previous_kernel();
+  if (p.programmatic) gpu::griddepcontrol_wait();
   Range range{};
   const int keys_of_warp = p.keys_per_warp;
   const int block_first = static_cast<int>(gpu::block_index()) * kTuning.warps * keys_of_warp;
@@ -316,7 +316,7 @@ __device__ __forceinline__ void decode(const Params& p, Stride k_stride, Stride 
     if (step == 0) maths.copy_q(q_row, p.head_dim, smem.q[warp]);
     gpu::cp_async_commit();
   }
-  if (p.programmatic) gpu::let_next_kernel_start();
+  if (p.programmatic) gpu::griddepcontrol_launch_dependents();
   if constexpr (kTuning.cluster > 1) {
     if (gpu::thread_index() == 0) {
       const uint32_t all_here = gpu::shared_address(&smem.all_here);

@@ -42,28 +42,26 @@ struct Tuning {
   }
 };
 
-inline constexpr bool kOnce = true, kLoop = false;
-
 // Of rows that take a problem and have the cluster that dispatch wants, the first one is used.
 // clang-format off
 inline constexpr Tuning kTunings[] = {
-    // head_dim, cluster, warps, block_keys, ring, once, blocks_per_sm
     // One K/V head per cluster of eight: few heads, short latency.
-    {128, 8, 4, 16, 2, kOnce, 1},
-    {128, 8, 4, 32, 4, kOnce, 1},
-    {128, 8, 4, 64, 4, kOnce, 1},
-    {128, 8, 8, 64, 4, kOnce, 1},
-    {128, 8, 8, 64, 4, kLoop, 1},
-    {128, 4, 4, 64, 4, kLoop, 3},
-    {128, 2, 4, 64, 4, kLoop, 3},
-    {128, 1, 4, 64, 4, kLoop, 3},  // one K/V head per block, or its keys in splits
+    {.head_dim = 128, .cluster = 8, .warps = 4, .block_keys = 16, .ring = 2, .once = true, .blocks_per_sm = 1},
+    {.head_dim = 128, .cluster = 8, .warps = 4, .block_keys = 32, .ring = 4, .once = true, .blocks_per_sm = 1},
+    {.head_dim = 128, .cluster = 8, .warps = 4, .block_keys = 64, .ring = 4, .once = true, .blocks_per_sm = 1},
+    {.head_dim = 128, .cluster = 8, .warps = 8, .block_keys = 64, .ring = 4, .once = true, .blocks_per_sm = 1},
+    {.head_dim = 128, .cluster = 8, .warps = 8, .block_keys = 64, .ring = 4, .once = false, .blocks_per_sm = 1},
+    {.head_dim = 128, .cluster = 4, .warps = 4, .block_keys = 64, .ring = 4, .once = false, .blocks_per_sm = 3},
+    {.head_dim = 128, .cluster = 2, .warps = 4, .block_keys = 64, .ring = 4, .once = false, .blocks_per_sm = 3},
+    // One K/V head per block, or its keys in splits.
+    {.head_dim = 128, .cluster = 1, .warps = 4, .block_keys = 64, .ring = 4, .once = false, .blocks_per_sm = 3},
     // The same for rows of 64.
-    { 64, 8, 4, 32, 4, kOnce, 1},
-    { 64, 8, 8, 64, 8, kOnce, 1},
-    { 64, 8, 8, 64, 8, kLoop, 1},
-    { 64, 4, 4, 64, 8, kLoop, 3},
-    { 64, 2, 4, 64, 8, kLoop, 3},
-    { 64, 1, 4, 64, 8, kLoop, 3},
+    {.head_dim = 64, .cluster = 8, .warps = 4, .block_keys = 32, .ring = 4, .once = true, .blocks_per_sm = 1},
+    {.head_dim = 64, .cluster = 8, .warps = 8, .block_keys = 64, .ring = 8, .once = true, .blocks_per_sm = 1},
+    {.head_dim = 64, .cluster = 8, .warps = 8, .block_keys = 64, .ring = 8, .once = false, .blocks_per_sm = 1},
+    {.head_dim = 64, .cluster = 4, .warps = 4, .block_keys = 64, .ring = 8, .once = false, .blocks_per_sm = 3},
+    {.head_dim = 64, .cluster = 2, .warps = 4, .block_keys = 64, .ring = 8, .once = false, .blocks_per_sm = 3},
+    {.head_dim = 64, .cluster = 1, .warps = 4, .block_keys = 64, .ring = 8, .once = false, .blocks_per_sm = 3},
 };
 // clang-format on
 inline constexpr int kNumTunings = static_cast<int>(std::size(kTunings));

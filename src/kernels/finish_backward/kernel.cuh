@@ -7,8 +7,8 @@
 #include "kernels/backward_params.h"
 #include "kernels/eight_rows.h"
 #include "numeric/half.h"
-#include "primitives/convert.h"
-#include "primitives/dependent_launch.h"
+#include "primitives/arithmetic.h"
+#include "primitives/control.h"
 #include "primitives/index.h"
 #include "primitives/memory.h"
 
@@ -18,7 +18,7 @@ inline constexpr int kThreads = 256;
 
 template <class T>
 __global__ void __launch_bounds__(kThreads) finish_backward(const __grid_constant__ BackwardParams p) {
-  gpu::wait_for_previous_kernel();
+  gpu::griddepcontrol_wait();
   const int pieces_across = p.padded_dim / kDqPieceColumns;
   const int pieces_down = p.padded_rows / kDqPieceRows;
   const auto piece = static_cast<int64_t>(gpu::block_index());

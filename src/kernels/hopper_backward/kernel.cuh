@@ -12,9 +12,8 @@
 #include "kernels/hopper_backward/load.cuh"
 #include "kernels/hopper_backward/reduce.cuh"
 #include "primitives/cluster.h"
-#include "primitives/dependent_launch.h"
+#include "primitives/control.h"
 #include "primitives/global_counter.h"
-#include "primitives/setmaxnreg.h"
 
 namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
 
@@ -170,7 +169,7 @@ __global__ void __launch_bounds__(kThreads, 1) hopper_backward(const __grid_cons
   if constexpr (gpu::kHasWgmma) {
     auto& smem = gpu::shared<Smem<Spec>>();
     if (gpu::thread_index() == 0) init_barriers<Spec>(smem);
-    gpu::wait_for_previous_kernel();
+    gpu::griddepcontrol_wait();
     if (params.problem.in_order && gpu::thread_index() == 0) {
       smem.tile = gpu::fetch_increment(params.problem.counters);
     }

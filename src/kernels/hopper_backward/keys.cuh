@@ -9,16 +9,14 @@
 
 #include "kernels/hopper_backward/reduce.cuh"
 #include "numeric/half.h"
+#include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
-#include "primitives/bits.h"
 #include "primitives/chunk.h"
-#include "primitives/convert.h"
 #include "primitives/global_counter.h"
-#include "primitives/math.h"
 #include "primitives/mbarrier.h"
-#include "primitives/opaque.h"
-#include "primitives/proxy_fence.h"
-#include "primitives/stmatrix.h"
+#include "primitives/registers.h"
+#include "primitives/tma.h"
+#include "primitives/warp_matrix.h"
 #include "primitives/wgmma.h"
 
 namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
@@ -326,14 +324,14 @@ struct Keys {
   // The stage of the step before, with dS of both warpgroups.
   __device__ __forceinline__ int wait_for_last_ds() {
     const int before = ring.stage ^ 1;
-    wait_full(smem.ds_full[before], ring.turn ^ static_cast<uint32_t>(before));
+    wait_full(smem.ds_full[before], ring.phase ^ static_cast<uint32_t>(before));
     return before;
   }
 
-  __device__ __forceinline__ void wait_for_queries() { wait_full(smem.q_full[ring.stage], ring.turn); }
-  __device__ __forceinline__ void wait_for_dout() { wait_full(smem.dout_full[ring.stage], ring.turn); }
-  static __device__ __forceinline__ void wait_full(uint64_t& full, uint32_t turn) {
-    gpu::mbarrier_wait_in_block(gpu::shared_address(&full), turn);
+  __device__ __forceinline__ void wait_for_queries() { wait_full(smem.q_full[ring.stage], ring.phase); }
+  __device__ __forceinline__ void wait_for_dout() { wait_full(smem.dout_full[ring.stage], ring.phase); }
+  static __device__ __forceinline__ void wait_full(uint64_t& full, uint32_t phase) {
+    gpu::mbarrier_wait_in_block(gpu::shared_address(&full), phase);
   }
 
   // Behind sync_warp: what all lanes read is over.

@@ -49,14 +49,14 @@ __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& sme
   for (int i = 0; i < work.steps; ++i) {
     const int stage = ring.stage;
     const int64_t row = step.template padded_row<Spec>(params, work);
-    gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free[stage]), ring.turn ^ 1);
+    gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free[stage]), ring.phase ^ 1);
     load_rows<Spec>(smem.q[stage], smem.lse_log2[stage], smem.q_full[stage], params.q,
                     params.problem.lse_log2 + row, step, work);
     if (i == 0) {
       load_keys<Spec>(smem.k, smem.k_full, params.k, work);
       load_keys<Spec>(smem.v, smem.v_full, params.v, work);
     }
-    gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.dout_free[stage]), ring.turn ^ 1);
+    gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.dout_free[stage]), ring.phase ^ 1);
     load_rows<Spec>(smem.dout[stage], smem.delta[stage], smem.dout_full[stage], params.dout,
                     params.problem.delta + row, step, work);
     ring.advance();

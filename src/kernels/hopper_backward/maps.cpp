@@ -7,14 +7,14 @@ namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
 
 void set_maps(Params& params, const Tuning& tuning) {
   const BackwardParams& p = params.problem;
-  const auto map_of = [&](const View& view, int heads, int rows, int box_rows) {
+  const auto map_of = [&](const View& view, int heads, int rows, int tile_rows) {
     return cached_tensor_map({.data = view.data,
                               .rank = 4,
                               .sizes = {p.head_dim, rows, heads, p.batch},
                               .stride_bytes = {0, map_stride_bytes(rows, view.row_stride),
                                                map_stride_bytes(heads, view.head_stride),
                                                map_stride_bytes(p.batch, view.batch_stride)},
-                              .box = {64, box_rows, 1, 1},
+                              .box_dim = {64, tile_rows, 1, 1},
                               .swizzle = gpu::Swizzle::bytes_128});
   };
   params.q = map_of(p.q, p.q_heads, p.q_rows, tuning.tile_q);

@@ -8,7 +8,6 @@
 #include "primitives/bulk.h"
 #include "primitives/global_counter.h"
 #include "primitives/index.h"
-#include "primitives/named_barrier.h"
 #include "primitives/shared.h"
 #include "primitives/tma.h"
 

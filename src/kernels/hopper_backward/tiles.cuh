@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which keys a block has, which query tiles it walks over, and how rings of stages turn: what all roles must
+// Which keys a block has, which query tiles it walks over, and how they walk the rings of stages: what all roles must
 // agree on.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 #include "kernels/hopper_backward/params.h"
 #include "kernels/hopper_backward/smem.h"
-#include "primitives/bits.h"
 #include "primitives/index.h"
+#include "primitives/registers.h"
 #include "primitives/shuffle.h"
 
 namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
@@ -79,17 +79,18 @@ __device__ __forceinline__ int first_piece(const Params& params, const Work& wor
   return static_cast<int>(step.template padded_row<Spec>(params, work) / kDqPieceRows) * Spec::slabs;
 }
 
-// A place in a ring of kStages, and how often the ring has turned, modulo 2. Who fills it waits for `turn ^
-// 1` of the free barrier, so that the first turn passes; who empties it for `turn` of the full one.
+// A place in a ring of kStages, and the parity of the phase that its barriers are in, which flips from round
+// to round. Who fills it waits for `phase ^ 1` of the free barrier, so that the first round passes; who
+// empties it for `phase` of the full one.
 template <int kStages>
 struct Ring {
   int stage = 0;
-  uint32_t turn = 0;
+  uint32_t phase = 0;
 
   __device__ __forceinline__ void advance() {
     if (++stage == kStages) {
       stage = 0;
-      turn ^= 1;
+      phase ^= 1;
     }
   }
 };

@@ -2,16 +2,16 @@
 // hopper_forward: attention by wgmma and TMA, for sm_90a.
 // After FlashAttention-3 (Shah et al., 2024): one warpgroup loads, the others compute; S, P, O, m, l are the
 // papers' letters. Bound: tensor cores (and the chip's power) at head_dim 128 and 256, exponentials beside
-// them at 64. Blocks stay: each walks over tiles of query rows, and a tile's end overlaps with the beginning
-// of the next; or two share an SM, with a tile each. The schedule is drawn in NOTES.md; load.cuh has the
-// loader, many_tiles.cuh and one_tile.cuh the others, tiles.cuh what they agree on.
+// them at 64. Blocks are persistent: each walks over tiles of query rows, and a tile's end overlaps
+// with the beginning of the next; or two share an SM, with a tile each. The schedule is drawn in NOTES.md;
+// load.cuh has the loader, persistent.cuh and one_tile.cuh the others, tiles.cuh what they agree on.
 #pragma once
 
 #include <type_traits>
 
 #include "kernels/hopper_forward/load.cuh"
-#include "kernels/hopper_forward/many_tiles.cuh"
 #include "kernels/hopper_forward/one_tile.cuh"
+#include "kernels/hopper_forward/persistent.cuh"
 #include "primitives/barrier.h"
 #include "primitives/cluster.h"
 #include "primitives/control.h"
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(Spec::threads, Spec::tuning.blocks_per_sm)
       if (gpu::thread_index() == Spec::math_warpgroups * kWarpgroup) load_tiles<Spec>(params, smem);
     } else {
       gpu::setmaxnreg_inc<Spec::registers.math>();
-      using Math = std::conditional_t<Spec::tuning.blocks_per_sm == 1, ManyTiles<Spec>, OneTile<Spec>>;
+      using Math = std::conditional_t<Spec::tuning.blocks_per_sm == 1, Persistent<Spec>, OneTile<Spec>>;
       Math(params, smem, warpgroup).run();
     }
   } else {

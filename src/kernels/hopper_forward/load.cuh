@@ -17,7 +17,7 @@ __device__ __forceinline__ void load_keys(unsigned char (&stages)[Spec::tuning.s
                                           uint64_t (&full)[Spec::tuning.stages],
                                           uint64_t (&free)[Spec::tuning.stages], Stages& ring,
                                           const gpu::TensorMap& map, int block, const Tile& note) {
-  gpu::mbarrier_wait_in_block(gpu::shared_address(&free[ring.stage]), ring.turn ^ 1);
+  gpu::mbarrier_wait_in_block(gpu::shared_address(&free[ring.stage]), ring.phase ^ 1);
   const uint32_t barrier = gpu::shared_address(&full[ring.stage]);
   const uint32_t to = gpu::shared_address(stages[ring.stage]);
   const int first_key = (Spec::tuning.splits ? note.first_block + block : block) * Spec::tile_kv;
@@ -36,7 +36,7 @@ __device__ __forceinline__ void load_queries(const Params& params, Smem<Spec>& s
                                              const Tile& note) {
 #pragma unroll
   for (int w = 0; w < Spec::math_warpgroups; ++w) {
-    gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free[w][ring.stage]), ring.turn ^ 1);
+    gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free[w][ring.stage]), ring.phase ^ 1);
     const uint32_t barrier = gpu::shared_address(&smem.q_full[w][ring.stage]);
     const uint32_t to = gpu::shared_address(smem.q[w][ring.stage]);
     gpu::mbarrier_arrive_expect_tx(barrier, Spec::q_bytes);

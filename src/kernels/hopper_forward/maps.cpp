@@ -21,7 +21,7 @@ gpu::TensorMapShape rows_of_queries(const View& view, const ForwardParams& p, co
                            map_stride_bytes(p.q_rows, view.row_stride),
                            map_stride_bytes(heads, view.head_stride * p.pack),
                            map_stride_bytes(p.order.batch, view.batch_stride)},
-          .box = {slab_columns(tuning), p.pack, kWarpgroupRows / p.pack, 1, 1},
+          .box_dim = {slab_columns(tuning), p.pack, kWarpgroupRows / p.pack, 1, 1},
           .swizzle = swizzle(tuning)};
 }
 
@@ -33,7 +33,7 @@ gpu::TensorMapShape rows_of_keys(const View& view, const ForwardParams& p, const
           .stride_bytes = {0, map_stride_bytes(p.kv_rows, view.row_stride),
                            map_stride_bytes(heads, view.head_stride),
                            map_stride_bytes(p.order.batch, view.batch_stride)},
-          .box = {slab_columns(tuning), tuning.tile_kv, 1, 1},
+          .box_dim = {slab_columns(tuning), tuning.tile_kv, 1, 1},
           .swizzle = swizzle(tuning)};
 }
 

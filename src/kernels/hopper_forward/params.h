@@ -7,8 +7,8 @@
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
 struct Params {
-  gpu::TensorMap q, out;  // [B, Hq / pack, Sq, pack, D]: a box is 64 packed rows of one slab
-  gpu::TensorMap k, v;    // [B, Hkv, Skv, D]: a box is one slab of a stage
+  gpu::TensorMap q, out;  // [B, Hq / pack, Sq, pack, D]: a copy moves 64 packed rows of one slab
+  gpu::TensorMap k, v;    // [B, Hkv, Skv, D]: a copy moves one slab of a stage
   ForwardParams problem;
   unsigned tiles;   // of query rows, in problem.order; where keys are shared out, times splits
   unsigned blocks;  // that share them

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a math warpgroup does with its 64 rows of a tile, piece by piece. The order of the pieces is the
-// schedule: many_tiles.cuh where a block stays for many tiles, one_tile.cuh where it has one.
+// schedule: persistent.cuh where a block walks over many tiles, one_tile.cuh where it has one.
 #pragma once
 
 #include <cmath>
@@ -143,7 +143,7 @@ struct Rows {
   }
 
   // The largest score of each of the lane's rows.
-  static __device__ __forceinline__ void find_largest(const Scores<Spec>& S, float (&largest)[2]) {
+  static __device__ __forceinline__ void row_max(const Scores<Spec>& S, float (&largest)[2]) {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       float even = fmaxf(S[2 * r], S[2 * r + 1]);
@@ -161,7 +161,7 @@ struct Rows {
 
   __device__ __forceinline__ void begin_maximum(const Scores<Spec>& S) {
     float largest[2];
-    find_largest(S, largest);
+    row_max(S, largest);
 #pragma unroll
     for (int r = 0; r < 2; ++r) m[r] = largest[r] * params.problem.scale_log2e;
   }
@@ -169,7 +169,7 @@ struct Rows {
   // Brings m and l up to date, and says by what O has to follow.
   __device__ __forceinline__ void update_maximum(const Scores<Spec>& S) {
     float largest[2];
-    find_largest(S, largest);
+    row_max(S, largest);
     const float scale = params.problem.scale_log2e;
     // Where no key has been seen this is infinite, or NaN while there still is none: then m stays -inf.
     const float growth = fmaxf(largest[0] * scale - m[0], largest[1] * scale - m[1]);
@@ -177,10 +177,10 @@ struct Rows {
     if (!grown) return;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const float larger = fmaxf(m[r], largest[r] * scale);
-      alpha[r] = gpu::ex2(m[r] - finite(larger));
+      const float m_new = fmaxf(m[r], largest[r] * scale);
+      alpha[r] = gpu::ex2(m[r] - finite(m_new));
       l[r] *= alpha[r];
-      m[r] = larger;
+      m[r] = m_new;
     }
   }
 
@@ -228,7 +228,7 @@ struct Rows {
   // O / l and the LSE of the block's tile `tile_round` to global memory.
   __device__ __forceinline__ void store(unsigned tile_round, const float (&row_m)[2],
                                         const float (&row_l)[2]) {
-    Tile done;  // worked out anew: to keep it in registers is 1 to 3 % slower (causal)
+    Tile done;  // worked out anew: there are no registers to keep it in
     find_tile<Spec>(params, tile_round, done);
     float inverse[2];
 #pragma unroll
@@ -421,7 +421,7 @@ struct Rows {
   // the others.
   template <int kStages>
   static __device__ __forceinline__ void wait_full(uint64_t (&full)[kStages], const Ring<kStages>& ring) {
-    gpu::mbarrier_wait_in_block(gpu::shared_address(&full[ring.stage]), ring.turn);
+    gpu::mbarrier_wait_in_block(gpu::shared_address(&full[ring.stage]), ring.phase);
   }
 
   template <int kStages>
@@ -431,7 +431,7 @@ struct Rows {
   }
 
   // Stages that the warpgroup does not read. Who releases a stage has to wait for it, or it might release it
-  // for the turn before; the others must not, since the barrier may move on under them. A whole warp waits,
+  // for the round before; the others must not, since the barrier may move on under them. A whole warp waits,
   // and all of it before one lane releases: a loop under a branch of one lane would cost the kernel its
   // uniform registers.
   template <int kStages>
@@ -451,7 +451,7 @@ struct Rows {
     gpu::named_barrier_sync(number(Barrier::out, warpgroup), kWarpgroup);
   }
 
-  // The tensor cores in turn: a warpgroup issues its products, then the next one does.
+  // Ping-pong: the warpgroups have the tensor cores in turn. One issues its products, then the next one does.
   __device__ __forceinline__ void wait_for_turn() {
     gpu::named_barrier_sync(number(Barrier::turn, warpgroup), 2 * kWarpgroup);
   }

@@ -13,16 +13,16 @@ inline constexpr int kWarpgroup = 128;     // threads
 inline constexpr int kWarpgroupRows = 64;  // query rows per warpgroup: the height of a wgmma
 inline constexpr int kMaxPack = kWarpgroupRows;
 
-struct Tuning {         // every field but head_dim changes speed, never what is computed
-  int head_dim;         // compiled; smaller ones are filled up with zeros by TMA
-  int tile_kv;          // keys per pipeline stage; a multiple of 16
-  int math_warpgroups;  // of 64 query rows each; one more warpgroup loads
-  int stages;           // tiles of K, and of V, in shared memory
-  int q_slots;          // tiles of Q in shared memory
-  bool q_in_registers;  // Q as the register operand of Q K^T: its slot is free again at once
-  bool own_out;         // O leaves through shared memory of its own, by TMA; else straight from registers
-  int blocks_per_sm;    // one that stays for many tiles, or two with a tile each
-  bool splits;          // a block has a share of a tile's keys: results are partial, for combine_splits
+struct Tuning {                 // every field but head_dim changes speed, never what is computed
+  int head_dim;                 // compiled; smaller ones are filled up with zeros by TMA
+  int tile_kv;                  // keys per pipeline stage; a multiple of 16
+  int math_warpgroups = 2;      // of 64 query rows each; one more warpgroup loads
+  int stages;                   // tiles of K, and of V, in shared memory
+  int q_slots = 1;              // tiles of Q in shared memory
+  bool q_in_registers = false;  // Q as the register operand of Q K^T: its slot is free again at once
+  bool own_out = true;    // O leaves through shared memory of its own, by TMA; else straight from registers
+  int blocks_per_sm = 1;  // one persistent block for many tiles, or two with a tile each
+  bool splits = false;    // a block has a share of a tile's keys: results are partial, for combine_splits
 
   FLASHMOE_HD constexpr int tile_q() const { return kWarpgroupRows * math_warpgroups; }
   FLASHMOE_HD constexpr int threads() const { return kWarpgroup * (math_warpgroups + 1); }
@@ -35,20 +35,19 @@ inline constexpr float kLazyGrowth = 8;
 // dispatch/hopper.cpp chooses. Figures, and what else was tried: NOTES.md.
 // clang-format off
 inline constexpr Tuning kTunings[] = {
-    // head_dim, keys, warpgroups, stages, Q slots, Q in registers, own O, blocks per SM, splits
-    {64, 128, 3, 4, 2, false, true, 1, false},
-    {64, 64, 4, 4, 1, false, true, 1, false},
-    {64, 64, 2, 4, 1, false, true, 2, false},
-    {96, 128, 2, 3, 1, true, true, 1, false},
-    {128, 128, 2, 2, 1, true, true, 1, false},
-    {192, 80, 2, 2, 1, false, true, 1, false},
-    {256, 80, 2, 2, 1, false, false, 1, false},
-    {256, 64, 2, 2, 1, false, false, 1, false},
-    {64, 128, 2, 4, 1, true, false, 1, true},
-    {96, 128, 2, 3, 1, true, false, 1, true},
-    {128, 128, 2, 2, 1, true, false, 1, true},
-    {192, 80, 2, 2, 1, false, false, 1, true},
-    {256, 64, 2, 2, 1, false, false, 1, true},
+    {.head_dim = 64, .tile_kv = 128, .math_warpgroups = 3, .stages = 4, .q_slots = 2},
+    {.head_dim = 64, .tile_kv = 64, .math_warpgroups = 4, .stages = 4},
+    {.head_dim = 64, .tile_kv = 64, .stages = 4, .blocks_per_sm = 2},
+    {.head_dim = 96, .tile_kv = 128, .stages = 3, .q_in_registers = true},
+    {.head_dim = 128, .tile_kv = 128, .stages = 2, .q_in_registers = true},
+    {.head_dim = 192, .tile_kv = 80, .stages = 2},
+    {.head_dim = 256, .tile_kv = 80, .stages = 2, .own_out = false},
+    {.head_dim = 256, .tile_kv = 64, .stages = 2, .own_out = false},
+    {.head_dim = 64, .tile_kv = 128, .stages = 4, .q_in_registers = true, .own_out = false, .splits = true},
+    {.head_dim = 96, .tile_kv = 128, .stages = 3, .q_in_registers = true, .own_out = false, .splits = true},
+    {.head_dim = 128, .tile_kv = 128, .stages = 2, .q_in_registers = true, .own_out = false, .splits = true},
+    {.head_dim = 192, .tile_kv = 80, .stages = 2, .own_out = false, .splits = true},
+    {.head_dim = 256, .tile_kv = 64, .stages = 2, .own_out = false, .splits = true},
 };
 // clang-format on
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);

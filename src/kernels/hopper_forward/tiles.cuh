@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which tiles a block computes, in which order, and how the rings of stages turn: what loader and math must
+// Which tiles a block computes, in which order, and how they walk the rings of stages: what loader and math
 // agree on.
 #pragma once
 
@@ -28,7 +28,7 @@ __device__ __forceinline__ int blocks_seen(const Params& params, int end) {
 // (causal), a block that begins a round with the longest begins the next with the shortest: sums stay even
 // without a counter that all blocks share, and nothing has to be reset between launches. Loader and math
 // warpgroups each work it out for themselves: what a warp reads from shared memory the compiler takes for
-// different in every lane, and loops and addresses that follow from it cost 7 % of the speed.
+// different in every lane, and loops and addresses that follow from it would leave the uniform registers.
 template <class Spec>
 __device__ __forceinline__ bool find_tile(const Params& params, unsigned round, Tile& tile) {
   const ForwardParams& p = params.problem;
@@ -69,17 +69,18 @@ __device__ __forceinline__ int blocks_of_warpgroup(const Params& params, const T
   return in_tile < least ? least : in_tile;
 }
 
-// A place in a ring of kStages, and how often the ring has turned, modulo 2. Who fills it waits for `turn ^
-// 1` of the free barrier, so that the first turn passes; who empties it for `turn` of the full one.
+// A place in a ring of kStages, and the parity of the phase that its barriers are in, which flips from round
+// to round. Who fills it waits for `phase ^ 1` of the free barrier, so that the first round passes; who
+// empties it for `phase` of the full one.
 template <int kStages>
 struct Ring {
   int stage = 0;
-  uint32_t turn = 0;
+  uint32_t phase = 0;
 
   __device__ __forceinline__ void advance() {
     if (++stage == kStages) {
       stage = 0;
-      turn ^= 1;
+      phase ^= 1;
     }
   }
 };

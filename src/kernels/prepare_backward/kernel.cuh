@@ -8,8 +8,8 @@
 
 #include "kernels/backward_params.h"
 #include "numeric/half.h"
-#include "primitives/convert.h"
-#include "primitives/dependent_launch.h"
+#include "primitives/arithmetic.h"
+#include "primitives/control.h"
 #include "primitives/index.h"
 #include "primitives/memory.h"
 #include "primitives/shuffle.h"
@@ -44,7 +44,7 @@ __device__ __forceinline__ gpu::Chunk load_columns(const View& view, int batch, 
 // kLanes: per row; they cover the compiled head_dim.
 template <class T, int kLanes>
 __global__ void __launch_bounds__(kThreads) prepare_backward(const __grid_constant__ BackwardParams p) {
-  gpu::let_next_kernel_start();
+  gpu::griddepcontrol_launch_dependents();
   const int64_t thread = int64_t{gpu::block_index()} * kThreads + gpu::thread_index();
   const int64_t row = thread / kLanes;  // of all heads, padded
   const auto lane = static_cast<int>(thread % kLanes);

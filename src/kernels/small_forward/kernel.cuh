@@ -233,7 +233,7 @@ __device__ __forceinline__ void attend(const typename Spec::Params& p) {
   auto& own = smem.warp[at.warp];
   const int first_key = at.warp * kTuning.keys_per_warp;
 
-  if (p.programmatic) gpu::wait_for_previous_kernel();
+  if (p.programmatic) gpu::griddepcontrol_wait();
   copy_rows<Spec>(find_head<Spec>(p.k, at), p.k.row_stride, first_key, p.kv_rows, p.head_dim, own.keys.k,
                   at.lane, Smem<Spec>::k_place);
 
@@ -250,7 +250,7 @@ __device__ __forceinline__ void attend(const typename Spec::Params& p) {
   copy_rows<Spec>(find_head<Spec>(p.v, at), p.v.row_stride, first_key, p.kv_rows, p.head_dim, own.keys.v,
                   at.lane, Smem<Spec>::v_place);
   gpu::cp_async_commit();
-  if (p.programmatic) gpu::let_next_kernel_start();
+  if (p.programmatic) gpu::griddepcontrol_launch_dependents();
 
   // Who stores what, worked out while the copies are under way.
   constexpr int kUnitsPerWarp = Smem<Spec>::kUnits > kTuning.warps ? Smem<Spec>::kUnits / kTuning.warps : 1;

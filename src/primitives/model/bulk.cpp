@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs of bytes, moved behind the threads' backs as boxes are (tma.cpp).
+// Runs of bytes, moved behind the threads' backs as tiles are (tma.cpp).
 #include "primitives/model/bulk.h"
 
 #include <cstring>
@@ -50,14 +50,14 @@ void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t barrier, 
 void bulk_reduce_add(float* to, uint32_t from, uint32_t bytes, const model::Where& where) {
   constexpr const char* kName = "bulk_reduce_add";
   const std::byte* place = model::check_run(to, from, bytes, true, kName, where);
-  const std::size_t group = model::begin_box_store();
-  model::order_read_behind_back(model::Reader::box_store, place, bytes, group + 1, where);
+  const std::size_t group = model::begin_tma_store();
+  model::order_read_behind_back(model::Reader::tma_store, place, bytes, group + 1, where);
   auto terms = std::make_shared<std::vector<float>>(bytes / sizeof(float));
   const auto read = [place, bytes, terms] { std::memcpy(terms->data(), place, bytes); };
   const auto write = [to, terms] {
     for (std::size_t i = 0; i < terms->size(); ++i) to[i] += (*terms)[i];
   };
-  model::perform_box_store(group, read, write, where);
+  model::perform_tma_store(group, read, write, where);
 }
 
 }  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

@@ -8,12 +8,12 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-inline void wait_for_previous_kernel(const model::Where& where = model::Where::current()) {
-  model::note("wait_for_previous_kernel", where);
+inline void griddepcontrol_wait(const model::Where& where = model::Where::current()) {
+  model::note("griddepcontrol_wait", where);
   model::current->may_touch_global = true;
 }
-inline void let_next_kernel_start(const model::Where& where = model::Where::current()) {
-  model::note("let_next_kernel_start", where);
+inline void griddepcontrol_launch_dependents(const model::Where& where = model::Where::current()) {
+  model::note("griddepcontrol_launch_dependents", where);
 }
 
 }  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

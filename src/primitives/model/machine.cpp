@@ -111,7 +111,7 @@ void live() {
         Where::current());
   }
   check_cluster_at_end(*current);
-  check_box_stores_at_end(*current);
+  check_tma_stores_at_end(*current);
   check_products_at_end(*current);
   current->exited = true;
   current->warp->exited |= 1U << current->lane;
@@ -228,9 +228,9 @@ void Run::prepare(Block& block) {
     thread.cluster_waits = 0;
     thread.proxy_fences = 0;
     thread.registers = registers_at_start(shape_);
-    thread.box_stores.clear();
-    thread.box_group_open = false;
-    thread.box_stores_waited = 0;
+    thread.tma_stores.clear();
+    thread.tma_group_open = false;
+    thread.tma_stores_waited = 0;
     thread.products = 0;
     thread.product_groups.clear();
     thread.products_waited = 0;

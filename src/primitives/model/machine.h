@@ -36,7 +36,7 @@ struct Copy {
 };
 
 // One group of a thread's TMA stores.
-struct BoxStores {
+struct TmaStores {
   int reading = 0;  // that have not read shared memory
   int writing = 0;  // that have not written global memory
 };
@@ -62,9 +62,9 @@ struct alignas(64) Thread {
   uint64_t cluster_waits = 0;     // begun; one behind between an arrival and its wait
   uint64_t proxy_fences = 0;
   int registers = 0;
-  std::vector<BoxStores> box_stores;     // by group
-  bool box_group_open = false;           // the last one
-  std::size_t box_stores_waited = 0;     // groups, for their reads
+  std::vector<TmaStores> tma_stores;     // by group
+  bool tma_group_open = false;           // the last one
+  std::size_t tma_stores_waited = 0;     // groups, for their reads
   uint64_t products = 0;                 // wgmmas issued
   std::vector<uint64_t> product_groups;  // committed: wgmmas issued by then
   uint64_t products_waited = 0;
@@ -231,7 +231,7 @@ void behind_back(CopyTime time, Pending perform, const Where& where);
 
 // The current thread, or the last thread of a block, ends: reports what it should not leave behind.
 void check_cluster_at_end(const Thread& thread);
-void check_box_stores_at_end(const Thread& thread);
+void check_tma_stores_at_end(const Thread& thread);
 void check_products_at_end(const Thread& thread);
 void check_mbarriers_at_end(const Block& block);
 

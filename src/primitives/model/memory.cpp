@@ -38,7 +38,7 @@ void check_global(const void* data, std::size_t bytes, bool write, const Where& 
   if (!current->may_touch_global) {
     report(
         "touches global memory while the kernel before this one may still run: a programmatic launch needs "
-        "wait_for_previous_kernel first",
+        "griddepcontrol_wait first",
         where);
   }
   if (regions().empty()) return;

@@ -33,13 +33,13 @@ struct Cell {
   uint64_t writer_fences = 0;      // that it had passed
 };
 
-// Components of the clocks: the cluster's warps, the products of its warpgroups, the box stores of its warps,
+// Components of the clocks: the cluster's warps, the products of its warpgroups, the TMA stores of its warps,
 // and then every mbarrier as it is made.
 std::size_t warps = 0;
 std::size_t warps_per_block = 0;
 std::size_t groups_per_block = 0;
 std::size_t first_barrier = 0;
-std::size_t readers_per_cell = 0;  // the block's warps, its warpgroups' products, any box store
+std::size_t readers_per_cell = 0;  // the block's warps, its warpgroups' products, any TMA store
 std::size_t cells_per_block = 0;
 uint64_t cluster_number = 0;
 std::vector<Cell> cells;         // of all blocks

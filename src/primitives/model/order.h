@@ -52,9 +52,9 @@ void order_arrives(Mbarrier& barrier, const Where& where);
 // would take the new phase for the old one, whose parity is the other, and wait for good.
 std::string order_phase_ends(const Mbarrier& barrier);
 
-// Reads behind the threads' backs, by the warpgroup's products or the current warp's stores of boxes. They
+// Reads behind the threads' backs, by the warpgroup's products or the current warp's TMA stores. They
 // are numbered from 1; who has waited for a number knows that it, and all below, are over.
-enum class Reader { product, box_store };
+enum class Reader { product, tma_store };
 void order_read_behind_back(Reader reader, const std::byte* place, std::size_t bytes, uint64_t number,
                             const Where& where);
 void order_waited_for(Reader reader, uint64_t number);

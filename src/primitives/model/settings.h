@@ -23,7 +23,7 @@ struct Settings {
   uint64_t seed = 0;
   CopyTime copies = CopyTime::late;  // cp.async
   CopyTime stores = CopyTime::late;  // st.async
-  CopyTime tma = CopyTime::late;     // boxes, both ways
+  CopyTime tma = CopyTime::late;     // TMA, both ways
   CopyTime wgmma = CopyTime::late;  // when products read shared memory; registers hold nothing until the wait
 };
 

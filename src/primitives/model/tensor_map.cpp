@@ -24,19 +24,19 @@ TensorMap make_tensor_map(const TensorMapShape& shape) {
     const std::string dimension = "dimension " + std::to_string(i) + " has ";
     need(shape.sizes[i] >= 1 && shape.sizes[i] <= int64_t{1} << 32,
          dimension + "the size " + std::to_string(shape.sizes[i]));
-    need(shape.box[i] >= 1 && shape.box[i] <= 256,
-         dimension + "a box of " + std::to_string(shape.box[i]) + "; 1 to 256 are possible");
+    need(shape.box_dim[i] >= 1 && shape.box_dim[i] <= 256,
+         dimension + "a tile of " + std::to_string(shape.box_dim[i]) + "; 1 to 256 are possible");
     if (i == 0) continue;
     need(shape.stride_bytes[i] % 16 == 0 && shape.stride_bytes[i] >= 0 &&
              shape.stride_bytes[i] < int64_t{1} << 40,
          dimension + "a stride of " + std::to_string(shape.stride_bytes[i]) +
              " bytes; multiples of 16 below 2^40 are possible");
   }
-  const int inner_bytes = 2 * shape.box[0];
+  const int inner_bytes = 2 * shape.box_dim[0];
   need(inner_bytes % 16 == 0,
-       "a box of " + std::to_string(inner_bytes) + " inner bytes; multiples of 16 are possible");
+       "a tile of " + std::to_string(inner_bytes) + " inner bytes; multiples of 16 are possible");
   need(shape.swizzle == Swizzle::none || inner_bytes <= static_cast<int>(model::swizzle_bytes(shape.swizzle)),
-       "a box of " + std::to_string(inner_bytes) + " inner bytes is wider than its swizzle");
+       "a tile of " + std::to_string(inner_bytes) + " inner bytes is wider than its swizzle");
   return {shape};
 }
 

@@ -6,13 +6,13 @@
 
 namespace flashmoe::model {
 
-// Stores of boxes, and what else goes with them in one thread's groups. A store joins the open group, whose
-// index begin_box_store gives; it reads shared memory at one moment, and later writes global memory.
-std::size_t begin_box_store();
-void perform_box_store(std::size_t group, const std::function<void()>& read,
+// TMA stores, and what else goes with them in one thread's groups. A store joins the open group, whose
+// index begin_tma_store gives; it reads shared memory at one moment, and later writes global memory.
+std::size_t begin_tma_store();
+void perform_tma_store(std::size_t group, const std::function<void()>& read,
                        const std::function<void()>& write, const Where& where);
-enum class BoxStoreEnd { read, written };
-void wait_for_box_stores(std::size_t pending, BoxStoreEnd end, const Where& where);
+enum class TmaStoreEnd { read, written };
+void wait_for_tma_stores(std::size_t pending, TmaStoreEnd end, const Where& where);
 
 }  // namespace flashmoe::model
 
@@ -34,12 +34,12 @@ void tma_store_commit(const model::Where& where = model::Where::current());
 
 template <int kPending>
 void tma_store_wait_read(const model::Where& where = model::Where::current()) {
-  model::wait_for_box_stores(kPending, model::BoxStoreEnd::read, where);
+  model::wait_for_tma_stores(kPending, model::TmaStoreEnd::read, where);
 }
 
 template <int kPending>
 void tma_store_wait(const model::Where& where = model::Where::current()) {
-  model::wait_for_box_stores(kPending, model::BoxStoreEnd::written, where);
+  model::wait_for_tma_stores(kPending, model::TmaStoreEnd::written, where);
 }
 
 }  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

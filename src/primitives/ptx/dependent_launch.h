@@ -8,7 +8,7 @@ namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
 // griddepcontrol.wait (sm_90): until every kernel before this one on the stream has ended and its writes are
 // visible. Before it, nothing that they write may be read.
-__device__ __forceinline__ void wait_for_previous_kernel() {
+__device__ __forceinline__ void griddepcontrol_wait() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
@@ -16,7 +16,7 @@ __device__ __forceinline__ void wait_for_previous_kernel() {
 
 // griddepcontrol.launch_dependents (sm_90): the next kernel may start once every block has come here or
 // ended.
-__device__ __forceinline__ void let_next_kernel_start() {
+__device__ __forceinline__ void griddepcontrol_launch_dependents() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif

@@ -13,9 +13,9 @@ __device__ __forceinline__ void tma_prefetch_map(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-// cp.async.bulk.tensor.4d (sm_90): the box whose first element has these coordinates, innermost first, to the
-// shared address `to`, a multiple of 128 (of 8 rows of the swizzle). What lies outside of the tensor becomes
-// zero; the whole box counts for `barrier`, which has been told of its bytes. Caller: one thread.
+// cp.async.bulk.tensor.4d (sm_90): the tile whose first element has these coordinates, innermost first, to
+// the shared address `to`, a multiple of 128 (of 8 rows of the swizzle). What lies outside of the tensor
+// becomes zero; the whole tile counts for `barrier`, which has been told of its bytes. Caller: one thread.
 __device__ __forceinline__ void tma_load_4d(uint32_t to, const TensorMap& map, uint32_t barrier, int c0,
                                             int c1, int c2, int c3) {
   asm volatile(

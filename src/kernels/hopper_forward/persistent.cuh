@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The schedule of a math warpgroup that stays for many tiles: Q K^T of a block of keys is issued together
-// with P V of the block before; the softmax between them runs while the other warpgroups have the tensor
-// cores.
+// The schedule of a math warpgroup of a persistent block: Q K^T of a block of keys is issued together with
+// P V of the block before; the softmax between them runs while the other warpgroups have the tensor cores.
 #pragma once
 
 #include "kernels/hopper_forward/rows.cuh"
@@ -9,9 +8,9 @@
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
 template <class Spec>
-class ManyTiles {
+class Persistent {
  public:
-  __device__ __forceinline__ ManyTiles(const Params& params, Smem<Spec>& smem, int warpgroup)
+  __device__ __forceinline__ Persistent(const Params& params, Smem<Spec>& smem, int warpgroup)
       : rows_(params, smem, warpgroup) {}
 
   __device__ __forceinline__ void run() {
