@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A job invites the first workers, by one store that they all watch. Each has a seat, and with it a first
-// task of its own: nobody waits for a lock or a counter to begin, and a task comes back to the core that has
-// its data from the call before. Whoever is done takes the seats that are still free, so that a worker which
-// the system has not scheduled yet never delays a call; what is left over is handed out by a counter.
+// Fork and join. A job begins with one store, the next epoch, which all workers watch. Each worker has a
+// slot, and with it a first task of its own: nobody waits for a lock or a counter to begin, and a task comes
+// back to the core that has its data from the call before. Whoever is done claims the slots that are still
+// unclaimed, so that a worker which the system has not scheduled yet never delays a call; what is left over
+// is handed out by a counter.
 #include "cpu/thread_pool.h"
 
 #include <pthread.h>
@@ -21,11 +22,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Between back-to-back calls a worker is found spinning (0.2 us to start it); after that it sleeps (5 to 25
-// us).
+// Between back-to-back calls a worker is found spinning, which starts it many times sooner than a wake-up
+// from the sleep that follows.
 constexpr auto kWorkerSpin = std::chrono::microseconds(80);
-// A worker that is done helps those that have not begun, unless the next job comes at once: looking at all
-// seats at once made an empty job on 16 threads take 4.5 us instead of 1.6.
+// A worker that is done helps those that have not begun, unless the next job comes at once: looking at every
+// slot's cache line is what makes an empty job on many threads slow.
 constexpr auto kHelpAfter = std::chrono::microseconds(5);
 // A caller waits for the tail of a task that way; longer means that the worker was descheduled.
 constexpr auto kCallerSpin = std::chrono::microseconds(50);
@@ -53,29 +54,29 @@ bool spin_until(Clock::duration limit, const Done& done) {
 
 }  // namespace
 
-// Job number `job` asks the first `workers` workers to come: one word, so that the two are never mixed up.
-struct ThreadPool::Invitation {
-  static constexpr int kMostWorkers = 0xFFFF;
-  static constexpr uint64_t kLeave = ~uint64_t{0} >> 16;  // the job that ends every worker
+// Epoch `number` has a job for the first `workers` workers: one word, so that the two are never mixed up.
+struct ThreadPool::Epoch {
+  static constexpr int kMaxWorkers = 0xFFFF;
+  static constexpr uint64_t kStop = ~uint64_t{0} >> 16;  // the epoch that ends every worker
 
-  uint64_t job;
+  uint64_t number;
   int workers;
 
-  static Invitation from(uint64_t word) { return {word >> 16, static_cast<int>(word & kMostWorkers)}; }
-  uint64_t word() const { return job << 16 | static_cast<uint64_t>(workers); }
+  static Epoch unpack(uint64_t word) { return {word >> 16, static_cast<int>(word & kMaxWorkers)}; }
+  uint64_t pack() const { return number << 16 | static_cast<uint64_t>(workers); }
 };
 
 // What one worker, the caller and thieves share about it, on a cache line that nobody else writes to.
-struct alignas(64) ThreadPool::Seat {
-  std::atomic<uint64_t> taken{0};  // the last job for which somebody took this seat
-  std::atomic<uint64_t> done{0};   // and has finished
+struct alignas(64) ThreadPool::Slot {
+  std::atomic<uint64_t> claimed{0};  // the last epoch for which somebody claimed this slot
+  std::atomic<uint64_t> done{0};     // and has finished
   std::atomic<int> asleep{0};
 
-  // True for one thread alone. A worker that read an invitation long ago finds its seat taken for that job,
-  // or for a later one.
-  bool take(uint64_t job) {
-    uint64_t last = taken.load(std::memory_order_relaxed);
-    return last < job && taken.compare_exchange_strong(last, job, std::memory_order_acq_rel);
+  // True for one thread alone. A worker that read an epoch long ago finds its slot claimed for that one, or
+  // for a later one.
+  bool claim(uint64_t epoch) {
+    uint64_t last = claimed.load(std::memory_order_relaxed);
+    return last < epoch && claimed.compare_exchange_strong(last, epoch, std::memory_order_acq_rel);
   }
 };
 
@@ -110,15 +111,15 @@ ThreadPool& ThreadPool::of_process() {
 }
 
 ThreadPool::ThreadPool(int threads)
-    : threads_(std::clamp(threads, 1, Invitation::kMostWorkers)),
-      seats_(std::make_unique<Seat[]>(static_cast<std::size_t>(threads_ - 1))) {}
+    : threads_(std::clamp(threads, 1, Epoch::kMaxWorkers)),
+      slots_(std::make_unique<Slot[]>(static_cast<std::size_t>(threads_ - 1))) {}
 
 ThreadPool::~ThreadPool() { stop(); }
 
 void ThreadPool::stop() {
   const std::lock_guard hold(in_use_);
   const int started = static_cast<int>(workers_.size());
-  invitation_.store(Invitation{Invitation::kLeave, started}.word());
+  epoch_.store(Epoch{Epoch::kStop, started}.pack());
   wake_workers(started);
   for (std::thread& worker : workers_) worker.join();
   workers_.clear();
@@ -133,7 +134,8 @@ void ThreadPool::start_workers() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     workers_.reserve(static_cast<std::size_t>(threads_ - 1));
-    for (int place = 0; place < threads_ - 1; ++place) workers_.emplace_back([this, place] { work(place); });
+    for (int worker = 0; worker < threads_ - 1; ++worker)
+      workers_.emplace_back([this, worker] { work(worker); });
   } catch (const std::system_error&) {
     // The system has no more threads to give; those that there are do the work.
   }
@@ -141,8 +143,7 @@ void ThreadPool::start_workers() {
 }
 
 // A system may wake a sleeper onto the core of whoever woke it, and leave it waiting there for milliseconds
-// while another core idles: short calls after a rest then ran on one thread (S = 512, two cores: 1103 us
-// instead of 564).
+// while another core idles: a short call after a rest would then run on one thread.
 void ThreadPool::keep_workers_off_this_core() {
   const int here = sched_getcpu();
   if (here < 0 || here == avoided_core_) return;
@@ -156,8 +157,8 @@ void ThreadPool::keep_workers_off_this_core() {
 
 // A wake-up costs the caller microseconds: none for workers that are awake.
 void ThreadPool::wake_workers(int count) {
-  for (int place = 0; place < count; ++place) {
-    std::atomic<int>& asleep = seats_[place].asleep;
+  for (int worker = 0; worker < count; ++worker) {
+    std::atomic<int>& asleep = slots_[worker].asleep;
     if (asleep.load() == 0) continue;
     keep_workers_off_this_core();
     asleep.store(0);
@@ -165,40 +166,40 @@ void ThreadPool::wake_workers(int count) {
   }
 }
 
-void ThreadPool::work(int place) {
-  Seat& seat = seats_[place];
-  const int slot = place + 1;
-  Invitation last{};
+void ThreadPool::work(int worker) {
+  Slot& own = slots_[worker];
+  const int slot = worker + 1;  // the caller has slot 0
+  Epoch last{};
   for (;;) {
-    Invitation next{};
-    const auto invited = [&] {
-      next = Invitation::from(invitation_.load());
-      return next.job != last.job && place < next.workers;
+    Epoch next{};
+    const auto has_job = [&] {
+      next = Epoch::unpack(epoch_.load());
+      return next.number != last.number && worker < next.workers;
     };
-    bool called = spin_until(kHelpAfter, invited);
-    if (!called) {
-      take_free_seats(last, slot);
-      called = spin_until(kWorkerSpin, invited);
+    bool found = spin_until(kHelpAfter, has_job);
+    if (!found) {
+      run_unclaimed(last, slot);
+      found = spin_until(kWorkerSpin, has_job);
     }
-    if (!called) {
-      seat.asleep.store(1);
-      // The caller invites first and then looks for sleepers: one of the two sees the other.
-      if (!invited()) seat.asleep.wait(1);
-      seat.asleep.store(0);
+    if (!found) {
+      own.asleep.store(1);
+      // The caller stores the epoch first and then looks for sleepers: one of the two sees the other.
+      if (!has_job()) own.asleep.wait(1);
+      own.asleep.store(0);
       continue;
     }
-    if (next.job == Invitation::kLeave) return;
+    if (next.number == Epoch::kStop) return;
     last = next;
-    if (!seat.take(next.job)) continue;
-    serve(next, slot);
-    finish(seat, next.job);
+    if (!own.claim(next.number)) continue;
+    run_own(next, slot);
+    finish(own, next.number);
   }
 }
 
 // All that a thread does for a job of its own accord.
-void ThreadPool::serve(const Invitation& to, int slot) {
+void ThreadPool::run_own(const Epoch& epoch, int slot) {
   job_.call(job_.context, slot, slot);
-  if (job_.tasks == to.workers + 1) return;
+  if (job_.tasks == epoch.workers + 1) return;
   for (;;) {
     const int64_t task = next_task_.fetch_add(1, std::memory_order_relaxed);
     if (task >= job_.tasks) return;
@@ -207,23 +208,23 @@ void ThreadPool::serve(const Invitation& to, int slot) {
 }
 
 // The first tasks of workers that have not come. Once the job is over there are none.
-void ThreadPool::take_free_seats(const Invitation& to, int slot) {
-  for (int place = 0; place < to.workers; ++place) {
-    if (!seats_[place].take(to.job)) continue;
-    job_.call(job_.context, place + 1, slot);
-    finish(seats_[place], to.job);
+void ThreadPool::run_unclaimed(const Epoch& epoch, int slot) {
+  for (int worker = 0; worker < epoch.workers; ++worker) {
+    if (!slots_[worker].claim(epoch.number)) continue;
+    job_.call(job_.context, worker + 1, slot);
+    finish(slots_[worker], epoch.number);
   }
 }
 
-void ThreadPool::finish(Seat& seat, uint64_t job) {
-  seat.done.store(job);
+void ThreadPool::finish(Slot& slot, uint64_t epoch) {
+  slot.done.store(epoch);
   if (caller_sleeps_.load() == 0) return;
   caller_sleeps_.store(0);
   caller_sleeps_.notify_one();
 }
 
-void ThreadPool::wait_until_finished(const Seat& seat, uint64_t job) {
-  const auto finished = [&] { return seat.done.load() == job; };
+void ThreadPool::wait_until_finished(const Slot& slot, uint64_t epoch) {
+  const auto finished = [&] { return slot.done.load() == epoch; };
   if (spin_until(kCallerSpin, finished)) return;
   for (;;) {
     caller_sleeps_.store(1);
@@ -242,14 +243,14 @@ void ThreadPool::run_erased(const Job& job, int threads, bool wake) {
     for (int64_t task = 0; task < job.tasks; ++task) job.call(job.context, task, 0);
     return;
   }
-  const Invitation invitation{.job = Invitation::from(invitation_.load()).job + 1, .workers = workers};
+  const Epoch epoch{.number = Epoch::unpack(epoch_.load()).number + 1, .workers = workers};
   job_ = job;
   next_task_.store(workers + 1, std::memory_order_relaxed);
-  invitation_.store(invitation.word());
+  epoch_.store(epoch.pack());
   if (wake) wake_workers(workers);
-  serve(invitation, 0);
-  take_free_seats(invitation, 0);
-  for (int place = 0; place < workers; ++place) wait_until_finished(seats_[place], invitation.job);
+  run_own(epoch, 0);
+  run_unclaimed(epoch, 0);
+  for (int worker = 0; worker < workers; ++worker) wait_until_finished(slots_[worker], epoch.number);
 }
 
 }  // namespace flashmoe::cpu

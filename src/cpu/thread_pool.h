@@ -45,30 +45,30 @@ class ThreadPool {
     const void* context = nullptr;
     int64_t tasks = 0;
   };
-  struct Invitation;
-  struct Seat;
+  struct Epoch;
+  struct Slot;
 
   void run_erased(const Job& job, int threads, bool wake);
   void start_workers();
   void keep_workers_off_this_core();
   void wake_workers(int count);
-  void work(int place);
-  void serve(const Invitation& to, int slot);
-  void take_free_seats(const Invitation& to, int slot);
-  void finish(Seat& seat, uint64_t job);
-  void wait_until_finished(const Seat& seat, uint64_t job);
+  void work(int worker);
+  void run_own(const Epoch& epoch, int slot);
+  void run_unclaimed(const Epoch& epoch, int slot);
+  void finish(Slot& slot, uint64_t epoch);
+  void wait_until_finished(const Slot& slot, uint64_t epoch);
 
   const int threads_;
   std::mutex in_use_;                 // held by the thread that is inside run()
   std::vector<std::thread> workers_;  // started by the first run() that wants them
-  std::unique_ptr<Seat[]> seats_;     // one for each worker that may ever be
+  std::unique_ptr<Slot[]> slots_;     // one for each worker that may ever be
   bool stopped_ = false;
   int avoided_core_ = -1;  // that the workers may not use
 
-  Job job_;  // written while no seat is open, read by those who took one
-  alignas(64) std::atomic<uint64_t> invitation_{0};  // to the last job: what workers that are awake watch
+  Job job_;  // written while every slot is claimed and done, read by those who claimed one
+  alignas(64) std::atomic<uint64_t> epoch_{0};  // what workers that are awake watch
   std::atomic<int> caller_sleeps_{0};
-  alignas(64) std::atomic<int64_t> next_task_{0};  // of those that no seat has
+  alignas(64) std::atomic<int64_t> next_task_{0};  // of those that no slot has
 };
 
 }  // namespace flashmoe::cpu
