@@ -102,7 +102,7 @@ inline Words pack_v_tiles(const RowsOfWords& keys, std::byte* to, Words largest)
   for (int64_t r = 0; r < kTileRows; ++r) {
     const Words even = keys.row<kWhole>(2 * r);
     const Words odd = keys.row<kWhole>(2 * r + 1);
-    largest = larger_magnitudes(larger_magnitudes(largest, even), odd);
+    largest = max_magnitudes(max_magnitudes(largest, even), odd);
     store_words(to + r * 64, interleave_low(even, odd));
     store_words(to + kTileBytes + r * 64, interleave_high(even, odd));
   }

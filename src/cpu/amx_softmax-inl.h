@@ -54,13 +54,13 @@ inline Floats largest_score(const float* s, int64_t keys) {
   Floats odd = even;
   if constexpr (kWhole) {
     for (int64_t tile = 0; tile < 2 * kBlockChunks; tile += 2) {
-      even = larger(even, load(s + tile * kTileFloats));
-      odd = larger(odd, load(s + (tile + 1) * kTileFloats));
+      even = max(even, load(s + tile * kTileFloats));
+      odd = max(odd, load(s + (tile + 1) * kTileFloats));
     }
-    return larger(even, odd);
+    return max(even, odd);
   } else {
-    for (; keys >= kTileRows; keys -= kTileRows, s += kTileFloats) even = larger(even, load(s));
-    return keys == 0 ? even : larger(first_lanes(keys), even, load(s));
+    for (; keys >= kTileRows; keys -= kTileRows, s += kTileFloats) even = max(even, load(s));
+    return keys == 0 ? even : max(first_lanes(keys), even, load(s));
   }
 }
 

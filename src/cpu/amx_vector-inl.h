@@ -52,11 +52,9 @@ inline Floats add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
 inline Floats multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
 inline Floats divide(Floats a, Floats b) { return _mm512_div_ps(a, b); }
 inline Floats multiply_subtract(Floats a, Floats b, Floats c) { return _mm512_fmsub_ps(a, b, c); }
-inline Floats larger(Floats a, Floats b) { return _mm512_max_ps(a, b); }  // b when one of them is NaN
-inline Floats larger(Lanes where, Floats a, Floats b) {
-  return _mm512_mask_max_ps(a, where, a, b);
-}  // else a
-inline Floats keep(Lanes where, Floats a) { return _mm512_maskz_mov_ps(where, a); }  // else 0
+inline Floats max(Floats a, Floats b) { return _mm512_max_ps(a, b); }  // b when one of them is NaN
+inline Floats max(Lanes where, Floats a, Floats b) { return _mm512_mask_max_ps(a, where, a, b); }  // else a
+inline Floats keep(Lanes where, Floats a) { return _mm512_maskz_mov_ps(where, a); }                // else 0
 inline Floats choose(Lanes where, Floats a, Floats b) { return _mm512_mask_mov_ps(b, where, a); }
 inline Lanes greater(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
 inline Lanes not_equal(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ); }
@@ -104,7 +102,7 @@ inline void store_words(void* to, Words x) { _mm512_store_si512(to, x); }
 inline Words flip_signs(Words x) {
   return _mm512_xor_si512(x, _mm512_set1_epi16(static_cast<int16_t>(0x8000)));
 }
-inline Words larger_magnitudes(Words a, Words b) {
+inline Words max_magnitudes(Words a, Words b) {
   return _mm512_max_epu16(a, _mm512_and_si512(b, _mm512_set1_epi16(0x7FFF)));
 }
 inline bool all_finite(Words magnitudes) {
@@ -197,13 +195,13 @@ inline Floats divide(Floats a, Floats b) {
 inline Floats multiply_subtract(Floats a, Floats b, Floats c) {
   return lanewise([&](int i) { return std::fma(a.at[i], b.at[i], -c.at[i]); });
 }
-inline Floats larger(Floats a, Floats b) {
+inline Floats max(Floats a, Floats b) {
   return lanewise([&](int i) { return a.at[i] > b.at[i] ? a.at[i] : b.at[i]; });
 }
 inline Floats choose(Lanes where, Floats a, Floats b) {
   return lanewise([&](int i) { return where >> i & 1 ? a.at[i] : b.at[i]; });
 }
-inline Floats larger(Lanes where, Floats a, Floats b) { return choose(where, larger(a, b), a); }
+inline Floats max(Lanes where, Floats a, Floats b) { return choose(where, max(a, b), a); }
 inline Floats keep(Lanes where, Floats a) { return choose(where, a, splat(0.0F)); }
 inline Lanes greater(Floats a, Floats b) {
   return lanes_where([&](int i) { return a.at[i] > b.at[i]; });
@@ -250,7 +248,7 @@ inline Words flip_signs(Words x) {
   for (uint16_t& word : x.at) word ^= 0x8000U;
   return x;
 }
-inline Words larger_magnitudes(Words a, const Words& b) {
+inline Words max_magnitudes(Words a, const Words& b) {
   for (int i = 0; i < 32; ++i) a.at[i] = std::max<uint16_t>(a.at[i], b.at[i] & 0x7FFFU);
   return a;
 }
@@ -284,7 +282,7 @@ inline void store_columns(float* to, int64_t count, Floats low, Floats high) {
 #endif
 
 inline Floats row_maxima(const Floats rows[16]) {
-  return across_lanes(rows, [](Floats a, Floats b) { return larger(a, b); });
+  return across_lanes(rows, [](Floats a, Floats b) { return max(a, b); });
 }
 inline Floats row_sums(const Floats rows[16]) {
   return across_lanes(rows, [](Floats a, Floats b) { return add(a, b); });

@@ -116,7 +116,7 @@ void score_tile(const PanelStep& step, int64_t first_key, const float* limits, F
         const Lanes seen = greater(load(limits + v * kLanes), splat(static_cast<float>(first_key + j)));
         sums[j][v] = choose(seen, sums[j][v], splat(-kInfinity));
       }
-      largest[v] = larger(largest[v], sums[j][v]);
+      largest[v] = max(largest[v], sums[j][v]);
       store(scores_of(step) + (first_key + j) * kPanelRows + v * kLanes, sums[j][v]);
     }
   }

@@ -7,8 +7,7 @@
 namespace flashmoe::cpu {
 namespace {
 
-// Up to so many packed rows, packing K and V costs more than it saves: the two kernels meet between 12 and 16
-// rows (Neoverse-V1, 2048 keys of 128), with BFMMLA between 8 and 10 (8192 keys of 128).
+// Up to so many packed rows, packing K and V costs more than it saves (docs/decisions/cpu-backend.md).
 [[maybe_unused]] constexpr int64_t kMostRowsInPlace = 12;
 [[maybe_unused]] constexpr int64_t kMostRowsInPlaceNeonBf16 = 8;
 

@@ -26,7 +26,7 @@ inline constexpr float kExp2C5 = 0.001326472731307149F;
 
 #if FLASHMOE_NEON
 // The multiply-add of NEON overwrites its addend. A constant there would be copied from a register first,
-// which takes a vector pipe; loading it takes none (3 % of the whole kernel at D=64). `r` is no operand of
+// which takes a vector pipe; loading it takes none. `r` is no operand of
 // the load: it keeps the compiler from sharing one load among several uses, with copies again.
 alignas(16) inline constexpr float kExp2Addends[3][4] = {
     {1.0F, 1.0F, 1.0F, 1.0F}, {kExp2C2, kExp2C2, kExp2C2, kExp2C2}, {kExp2C4, kExp2C4, kExp2C4, kExp2C4}};

@@ -150,6 +150,13 @@ inline void raise_shifts(const PanelStep& step, const Vec* largest, int pairs) {
 // less than moving one between registers.
 inline Vec reload(const volatile Vec& constant) { return constant; }
 
+// step(i) for every vector, unrolled.
+template <int kVecs, class Step>
+[[gnu::always_inline]] inline void each_vec(const Step& step) {
+#pragma GCC unroll 8
+  for (int i = 0; i < kVecs; ++i) step(i);
+}
+
 struct ExpConstants {
   Vec minus_shift;
   Vec h0, h1, h2;
@@ -165,24 +172,22 @@ inline Vec weigh_tiles(const float* scores, const ExpConstants& constants, bfloa
   const Vec lanes = constants.lanes;
   const Vec rounder = vdupq_n_f32(kRounder);
   Vec t[kVecs], n[kVecs], r[kVecs], h[kVecs];
-#define FLASHMOE_EACH _Pragma("GCC unroll 8") for (int i = 0; i < kVecs; ++i)
-  FLASHMOE_EACH t[i] = vld1q_f32(scores + 4 * i);
+  each_vec<kVecs>([&](int i) { t[i] = vld1q_f32(scores + 4 * i); });
   if (kCoarse) {
-    FLASHMOE_EACH t[i] = vaddq_f32(vmulq_laneq_f32(t[i], lanes, 0), constants.minus_shift);
+    each_vec<kVecs>([&](int i) { t[i] = vaddq_f32(vmulq_laneq_f32(t[i], lanes, 0), constants.minus_shift); });
   } else {
-    FLASHMOE_EACH t[i] = vfmaq_laneq_f32(reload(constants.minus_shift), t[i], lanes, 0);
+    each_vec<kVecs>([&](int i) { t[i] = vfmaq_laneq_f32(reload(constants.minus_shift), t[i], lanes, 0); });
   }
-  FLASHMOE_EACH t[i] = vmaxq_f32(t[i], vdupq_n_f32(kUnderflow));
-  FLASHMOE_EACH n[i] = vaddq_f32(t[i], rounder);
-  FLASHMOE_EACH r[i] = vsubq_f32(n[i], rounder);
-  FLASHMOE_EACH r[i] = vsubq_f32(r[i], t[i]);
-  FLASHMOE_EACH h[i] = vfmaq_laneq_f32(reload(constants.h2), r[i], lanes, 1);
-  FLASHMOE_EACH n[i] = vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(n[i]), 23));
-  FLASHMOE_EACH h[i] = vfmaq_f32(reload(constants.h1), h[i], r[i]);
-  FLASHMOE_EACH h[i] = vfmaq_f32(reload(constants.h0), h[i], r[i]);
-  FLASHMOE_EACH r[i] = vmulq_f32(r[i], n[i]);
-  FLASHMOE_EACH n[i] = vfmaq_f32(n[i], r[i], h[i]);
-#undef FLASHMOE_EACH
+  each_vec<kVecs>([&](int i) { t[i] = vmaxq_f32(t[i], vdupq_n_f32(kUnderflow)); });
+  each_vec<kVecs>([&](int i) { n[i] = vaddq_f32(t[i], rounder); });
+  each_vec<kVecs>([&](int i) { r[i] = vsubq_f32(n[i], rounder); });
+  each_vec<kVecs>([&](int i) { r[i] = vsubq_f32(r[i], t[i]); });
+  each_vec<kVecs>([&](int i) { h[i] = vfmaq_laneq_f32(reload(constants.h2), r[i], lanes, 1); });
+  each_vec<kVecs>([&](int i) { n[i] = vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(n[i]), 23)); });
+  each_vec<kVecs>([&](int i) { h[i] = vfmaq_f32(reload(constants.h1), h[i], r[i]); });
+  each_vec<kVecs>([&](int i) { h[i] = vfmaq_f32(reload(constants.h0), h[i], r[i]); });
+  each_vec<kVecs>([&](int i) { r[i] = vmulq_f32(r[i], n[i]); });
+  each_vec<kVecs>([&](int i) { n[i] = vfmaq_f32(n[i], r[i], h[i]); });
 #pragma GCC unroll 4
   for (int i = 0; i < kVecs; i += 2) store_weights(n[i], n[i + 1], weights + i / 2 * 8 * kMaxPairs);
   Vec sum = n[0];

@@ -47,8 +47,7 @@ double mean_keys_of_last(const ForwardProblem& p, int64_t rows) {
 
 // Equal tasks go in rounds. Unequal ones, longest first, fill the gaps, and no task is longer than the one of
 // the last rows. In either case the last thread is late by up to half a task of mean length: tasks are never
-// quite equal, and cores even less (16 threads of a Xeon, S = 2048: 4 tasks a thread take 0.6 to 0.95 of the
-// time of one).
+// quite equal, and cores even less.
 double finish_time(const ForwardProblem& p, const Kernel& kernel, int64_t heads, int64_t rows, const Cut& cut,
                    int threads) {
   const int64_t row_blocks = ceil_div(rows, cut.rows_per_task);

@@ -13,16 +13,18 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "cpu/convert-inl.h"
 #include "cpu/target-inl.h"
+#include "cpu/vector_pack-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace flashmoe::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-inline constexpr int64_t kKeysAtOnce = 4;  // keys whose dot products are summed together
+inline constexpr int kKeysAtOnce = 4;  // keys whose dot products are summed together
 
 // Two vectors of fp32 from 2 * lanes() elements. bf16 comes as even and odd elements, which costs one
 // operation a vector where the natural order would cost two; Q and O are kept in that order too ("pair
@@ -87,129 +89,127 @@ HWY_INLINE void store_four_sums(Vector a, Vector b, Vector c, Vector e, float* t
 #endif
 }
 
-// scores[r * stride + j] = q[r] . k[j] for R rows and kKeysAtOnce keys.
+// scores[r * stride + j] = q[r] . k[j] for some rows and kKeysAtOnce keys. The vectors of the pack are sums,
+// those of one row side by side.
+template <class T>
+struct DotProducts {
+  const float* HWY_RESTRICT q;
+  int64_t q_stride;
+  const T* const* k;  // kKeysAtOnce rows
+  int64_t dim;
+  float* HWY_RESTRICT scores;
+  int64_t stride;
+
+  template <class... V>
+  HWY_INLINE void operator()(V&... sums) const {
+    constexpr std::index_sequence_for<V...> kEach;
+    constexpr std::make_integer_sequence<int, kKeysAtOnce> kKeys;
+    ((sums = hn::Zero(Tag())), ...);
+    int64_t i = 0;
+    for (; i + 2 * lanes() <= dim; i += 2 * lanes()) add_keys<true>(kKeys, kEach, i, sums...);
+    if (i < dim) add_keys<false>(kKeys, kEach, i, sums...);
+    store(std::make_index_sequence<sizeof...(V) / kKeysAtOnce>(), sums...);
+  }
+
+ private:
+  template <bool kWhole, int... j, class Each, class... V>
+  HWY_INLINE void add_keys(std::integer_sequence<int, j...>, Each each, int64_t i, V&... sums) const {
+    (add_key<kWhole, j>(each, i, sums...), ...);
+  }
+
+  // Two vectors of dimensions of key j.
+  template <bool kWhole, int j, std::size_t... at, class... V>
+  HWY_INLINE void add_key(std::index_sequence<at...>, int64_t i, V&... sums) const {
+    Vector k0 = hn::Zero(Tag()), k1 = k0;
+    if constexpr (kWhole) {
+      load_pair(k[j] + i, k0, k1);
+    } else {
+      load_pair_partial(k[j] + i, dim - i, k0, k1);
+    }
+    (add<at / kKeysAtOnce, at % kKeysAtOnce == j>(i, k0, k1, sums), ...);
+  }
+
+  template <int kRow, bool kThisKey>
+  HWY_INLINE void add(int64_t i, Vector k0, Vector k1, Vector& sum) const {
+    if constexpr (kThisKey) {
+      sum = hn::MulAdd(hn::Load(Tag(), q + kRow * q_stride + i), k0, sum);
+      sum = hn::MulAdd(hn::Load(Tag(), q + kRow * q_stride + i + lanes()), k1, sum);
+    }
+  }
+
+  template <std::size_t... r, class... V>
+  HWY_INLINE void store(std::index_sequence<r...>, const V&... sums) const {
+    (store_four_sums(nth<4 * r>(sums...), nth<4 * r + 1>(sums...), nth<4 * r + 2>(sums...),
+                     nth<4 * r + 3>(sums...), scores + static_cast<int64_t>(r) * stride),
+     ...);
+  }
+};
+
 template <int R, class T>
 HWY_INLINE void dot_products(const float* HWY_RESTRICT q, int64_t q_stride, const T* const k[kKeysAtOnce],
                              int64_t dim, float* HWY_RESTRICT scores, int64_t stride) {
-  const Tag d;
-  const int64_t n = lanes();
-#define FLASHMOE_DOTS_ZERO(r) \
-  auto s##r##0 = hn::Zero(d), s##r##1 = hn::Zero(d), s##r##2 = hn::Zero(d), s##r##3 = hn::Zero(d);
-  FLASHMOE_DOTS_ZERO(0)
-  FLASHMOE_DOTS_ZERO(1)
-  FLASHMOE_DOTS_ZERO(2)
-  FLASHMOE_DOTS_ZERO(3)
-#define FLASHMOE_DOTS_ROW(r, j)                                               \
-  if constexpr (r < R) {                                                      \
-    s##r##j = hn::MulAdd(hn::Load(d, q + r * q_stride + i), k0, s##r##j);     \
-    s##r##j = hn::MulAdd(hn::Load(d, q + r * q_stride + i + n), k1, s##r##j); \
-  }
-#define FLASHMOE_DOTS_KEY(j, load)             \
-  {                                            \
-    Vector k0 = hn::Zero(d), k1 = hn::Zero(d); \
-    load;                                      \
-    FLASHMOE_DOTS_ROW(0, j)                    \
-    FLASHMOE_DOTS_ROW(1, j)                    \
-    FLASHMOE_DOTS_ROW(2, j)                    \
-    FLASHMOE_DOTS_ROW(3, j)                    \
-  }
-  int64_t i = 0;
-  for (; i + 2 * n <= dim; i += 2 * n) {
-    FLASHMOE_DOTS_KEY(0, load_pair(k[0] + i, k0, k1))
-    FLASHMOE_DOTS_KEY(1, load_pair(k[1] + i, k0, k1))
-    FLASHMOE_DOTS_KEY(2, load_pair(k[2] + i, k0, k1))
-    FLASHMOE_DOTS_KEY(3, load_pair(k[3] + i, k0, k1))
-  }
-  if (i < dim) {
-    FLASHMOE_DOTS_KEY(0, load_pair_partial(k[0] + i, dim - i, k0, k1))
-    FLASHMOE_DOTS_KEY(1, load_pair_partial(k[1] + i, dim - i, k0, k1))
-    FLASHMOE_DOTS_KEY(2, load_pair_partial(k[2] + i, dim - i, k0, k1))
-    FLASHMOE_DOTS_KEY(3, load_pair_partial(k[3] + i, dim - i, k0, k1))
-  }
-#define FLASHMOE_DOTS_STORE(r) \
-  if constexpr (r < R) store_four_sums(s##r##0, s##r##1, s##r##2, s##r##3, scores + r * stride);
-  FLASHMOE_DOTS_STORE(0)
-  FLASHMOE_DOTS_STORE(1)
-  FLASHMOE_DOTS_STORE(2)
-  FLASHMOE_DOTS_STORE(3)
+  with_vectors<R * kKeysAtOnce>(DotProducts<T>{q, q_stride, k, dim, scores, stride});
 }
 
-// R rows of O += P V over `keys` keys, a multiple of kKeysAtOnce: kPairs pairs of vectors, or, with kPairs =
-// 0, the last `count` columns. O stays in registers for all keys.
+// Some rows of O += P V over `keys` keys, a multiple of kKeysAtOnce: kPairs pairs of vectors, or, with kPairs
+// = 0, the last `count` columns. O is the pack, and stays in registers for all keys.
+template <int kPairs, class T>
+struct WeighColumns {
+  static constexpr int kInRow = kPairs == 2 ? 4 : 2;  // vectors
+
+  const float* HWY_RESTRICT p;
+  int64_t p_stride;
+  const T* v;
+  int64_t v_stride;
+  int64_t keys;
+  int64_t count;
+  float* HWY_RESTRICT o;
+  int64_t o_stride;
+
+  template <class... V>
+  HWY_INLINE void operator()(V&... out) const {
+    constexpr std::index_sequence_for<V...> kEach;
+    constexpr std::make_integer_sequence<int, kKeysAtOnce> kKeys;
+    load_rows<kInRow>(kEach, o, o_stride, out...);
+    const T* values = v;
+    for (int64_t key = 0; key < keys; key += kKeysAtOnce, values += kKeysAtOnce * v_stride) {
+      add_keys(kKeys, kEach, key, values, out...);
+    }
+    store_rows<kInRow>(kEach, o, o_stride, out...);
+  }
+
+ private:
+  template <int... j, class Each, class... V>
+  HWY_INLINE void add_keys(std::integer_sequence<int, j...>, Each each, int64_t key, const T* values,
+                           V&... out) const {
+    (add_key<j>(each, key, values + j * v_stride, out...), ...);
+  }
+
+  template <int j, std::size_t... i, class... V>
+  HWY_INLINE void add_key(std::index_sequence<i...>, int64_t key, const T* values, V&... out) const {
+    Vector v0 = hn::Zero(Tag()), v1 = v0, v2 = v0, v3 = v0;
+    if constexpr (kPairs == 0) load_pair_partial(values, count, v0, v1);
+    if constexpr (kPairs >= 1) load_pair(values, v0, v1);
+    if constexpr (kPairs == 2) load_pair(values + 2 * lanes(), v2, v3);
+    ((out = hn::MulAdd(nth<i % kInRow>(v0, v1, v2, v3), weight<i / kInRow, j>(key), out)), ...);
+  }
+
+  // P of row r and key + j, in every lane.
+  template <int kRow, int j>
+  HWY_INLINE Vector weight(int64_t key) const {
+#if FLASHMOE_NEON
+    return hn::Broadcast<j>(hn::Load(Tag(), p + kRow * p_stride + key));
+#else
+    return hn::Set(Tag(), p[kRow * p_stride + key + j]);
+#endif
+  }
+};
+
 template <int R, int kPairs, class T>
 HWY_INLINE void weigh_columns(const float* HWY_RESTRICT p, int64_t p_stride, const T* v, int64_t v_stride,
                               int64_t keys, int64_t count, float* HWY_RESTRICT o, int64_t o_stride) {
-  const Tag d;
-  const int64_t n = lanes();
-#define FLASHMOE_WEIGH_LOAD(r)                                                                       \
-  Vector o##r##0 = hn::Zero(d), o##r##1 = hn::Zero(d), o##r##2 = hn::Zero(d), o##r##3 = hn::Zero(d); \
-  if constexpr (r < R) {                                                                             \
-    o##r##0 = hn::Load(d, o + r * o_stride);                                                         \
-    o##r##1 = hn::Load(d, o + r * o_stride + n);                                                     \
-    if constexpr (kPairs == 2) {                                                                     \
-      o##r##2 = hn::Load(d, o + r * o_stride + 2 * n);                                               \
-      o##r##3 = hn::Load(d, o + r * o_stride + 3 * n);                                               \
-    }                                                                                                \
-  }
-#define FLASHMOE_WEIGH_STORE(r)                        \
-  if constexpr (r < R) {                               \
-    hn::Store(o##r##0, d, o + r * o_stride);           \
-    hn::Store(o##r##1, d, o + r * o_stride + n);       \
-    if constexpr (kPairs == 2) {                       \
-      hn::Store(o##r##2, d, o + r * o_stride + 2 * n); \
-      hn::Store(o##r##3, d, o + r * o_stride + 3 * n); \
-    }                                                  \
-  }
-#undef FLASHMOE_WEIGHTS
-#undef FLASHMOE_WEIGHT
-#if FLASHMOE_NEON
-#define FLASHMOE_WEIGHTS(r) \
-  [[maybe_unused]] const auto p##r = hn::Load(d, p + (r < R ? r : 0) * p_stride + key);
-#define FLASHMOE_WEIGHT(r, j) hn::Broadcast<j>(p##r)
-#else
-#define FLASHMOE_WEIGHTS(r)
-#define FLASHMOE_WEIGHT(r, j) hn::Set(d, p[r * p_stride + key + j])
-#endif
-#define FLASHMOE_WEIGH_ROW(r, j)                 \
-  if constexpr (r < R) {                         \
-    const auto weight = FLASHMOE_WEIGHT(r, j);   \
-    o##r##0 = hn::MulAdd(v0, weight, o##r##0);   \
-    o##r##1 = hn::MulAdd(v1, weight, o##r##1);   \
-    if constexpr (kPairs == 2) {                 \
-      o##r##2 = hn::MulAdd(v2, weight, o##r##2); \
-      o##r##3 = hn::MulAdd(v3, weight, o##r##3); \
-    }                                            \
-  }
-#define FLASHMOE_WEIGH_KEY(j)                                       \
-  {                                                                 \
-    Vector v0 = hn::Zero(d), v1 = v0, v2 = v0, v3 = v0;             \
-    if constexpr (kPairs == 0) load_pair_partial(v, count, v0, v1); \
-    if constexpr (kPairs >= 1) load_pair(v, v0, v1);                \
-    if constexpr (kPairs == 2) load_pair(v + 2 * n, v2, v3);        \
-    FLASHMOE_WEIGH_ROW(0, j)                                        \
-    FLASHMOE_WEIGH_ROW(1, j)                                        \
-    FLASHMOE_WEIGH_ROW(2, j)                                        \
-    FLASHMOE_WEIGH_ROW(3, j)                                        \
-    v += v_stride;                                                  \
-  }
-  FLASHMOE_WEIGH_LOAD(0)
-  FLASHMOE_WEIGH_LOAD(1)
-  FLASHMOE_WEIGH_LOAD(2)
-  FLASHMOE_WEIGH_LOAD(3)
-  for (int64_t key = 0; key < keys; key += kKeysAtOnce) {
-    FLASHMOE_WEIGHTS(0)
-    FLASHMOE_WEIGHTS(1)
-    FLASHMOE_WEIGHTS(2)
-    FLASHMOE_WEIGHTS(3)
-    FLASHMOE_WEIGH_KEY(0)
-    FLASHMOE_WEIGH_KEY(1)
-    FLASHMOE_WEIGH_KEY(2)
-    FLASHMOE_WEIGH_KEY(3)
-  }
-  FLASHMOE_WEIGH_STORE(0)
-  FLASHMOE_WEIGH_STORE(1)
-  FLASHMOE_WEIGH_STORE(2)
-  FLASHMOE_WEIGH_STORE(3)
+  using Columns = WeighColumns<kPairs, T>;
+  with_vectors<R * Columns::kInRow>(Columns{p, p_stride, v, v_stride, keys, count, o, o_stride});
 }
 
 template <int R, class T>

@@ -28,10 +28,8 @@ namespace flashmoe::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr int64_t kRowGroup = 4;  // rows that share one pass over a block of keys
-// Keys between two updates of the maxima. V of a block is fetched while K is multiplied, so both must fit in
-// the first cache. Measured on Neoverse-V1, decoding 8192 keys of 128: fp32 4.2 ms with 16 keys, 4.5 with
-// 32, 5.3 with 64; in 16 bits all are alike. Fetching K ahead as well costs 0.7 to 3 ms in fp32: the hardware
-// does that better.
+// Keys between two updates of the maxima. V of a block is fetched while K is multiplied, so both fit in the
+// first cache. K is not fetched ahead: the hardware does that better. (docs/decisions/cpu-backend.md)
 template <class T>
 inline constexpr int64_t kRowsBlock = 64 / sizeof(T);
 

@@ -32,7 +32,7 @@ using Vector = hn::Vec<Tag>;
 
 inline int64_t lanes() { return static_cast<int64_t>(hn::Lanes(Tag())); }
 
-// The larger of both; NaN where x is NaN, unlike hn::Max.
+// The maximum; NaN where x is NaN, unlike hn::Max.
 HWY_INLINE Vector max_or_nan(Vector low, Vector x) {
 #if FLASHMOE_NEON
   return Vector(vmaxq_f32(low.raw, x.raw));

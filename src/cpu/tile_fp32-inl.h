@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "cpu/arena.h"
 #include "cpu/convert-inl.h"
@@ -28,6 +29,7 @@
 #include "cpu/pack_fp32-inl.h"
 #include "cpu/task.h"
 #include "cpu/tiled.h"
+#include "cpu/vector_pack-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace flashmoe::cpu::HWY_NAMESPACE {
@@ -73,6 +75,53 @@ struct Block {
   }
 };
 
+// Raises two vectors of row maxima to those of a tile, whose rows are two vectors each.
+template <std::size_t... i, class... V>
+HWY_INLINE void raise_max(std::index_sequence<i...>, Vector& max0, Vector& max1, const V&... c) {
+  (((i % 2 == 0 ? max0 : max1) = hn::Max(i % 2 == 0 ? max0 : max1, c)), ...);
+}
+
+// S^T of one panel and one tile of keys, to s; raises the row maxima.
+template <bool kInPlace>
+struct ScoreTile {
+  const PanelStep& step;
+  const float* q;
+  const float* k;  // of the tile
+  int64_t k_stride;
+  int64_t key;  // its first
+  float* HWY_RESTRICT s;
+  Vector& max0;
+  Vector& max1;
+
+  template <class... V>
+  HWY_INLINE void operator()(V&... c) const {
+    constexpr std::index_sequence_for<V...> kEach;
+    const Tag d;
+    const int64_t n = lanes();
+    outer_product<Tile::begin, Layout{.packed_a = !kInPlace, .packed_b = true}>(k, k_stride, q, 0, step.dim,
+                                                                                c...);
+    store_rows<2>(kEach, s, 2 * n, c...);
+    if (key + kTileRows <= step.full_keys) return raise_max(kEach, max0, max1, c...);
+    // Some row sees not all of these keys, or they lie past the end.
+    const hn::RebindToSigned<Tag> di;
+    const auto whole = hn::Set(di, static_cast<int32_t>(step.keys));
+    const bool per_row = step.full_keys < step.keys;
+    const auto limit0 = per_row ? hn::LoadU(di, step.limits) : whole;
+    const auto limit1 = per_row ? hn::LoadU(di, step.limits + n) : whole;
+    const auto hidden = hn::Set(d, -kInfinity);
+    float* row = s;
+    for (int r = 0; r < kTileRows; ++r, row += 2 * n) {
+      const auto index = hn::Set(di, static_cast<int32_t>(key + r));
+      const auto s0 = hn::IfThenElse(hn::RebindMask(d, hn::Lt(index, limit0)), hn::Load(d, row), hidden);
+      const auto s1 = hn::IfThenElse(hn::RebindMask(d, hn::Lt(index, limit1)), hn::Load(d, row + n), hidden);
+      hn::Store(s0, d, row);
+      hn::Store(s1, d, row + n);
+      max0 = hn::Max(max0, s0);
+      max1 = hn::Max(max1, s1);
+    }
+  }
+};
+
 // S^T of one panel and the first `keys` keys, to s; raises the row maxima.
 template <bool kInPlace>
 HWY_NOINLINE void multiply_scores(const PanelStep& step, float* HWY_RESTRICT s) {
@@ -83,46 +132,42 @@ HWY_NOINLINE void multiply_scores(const PanelStep& step, float* HWY_RESTRICT s) 
   const auto* q = reinterpret_cast<const float*>(step.q);
   const Block<kInPlace> block(step);
   const float* k = block.k;
-  for (int64_t key = 0; key < step.keys; key += kTileRows, k += block.k_tile) {
-    FLASHMOE_ROWS(FLASHMOE_TILE_DECLARE)
-    outer_product<kTileRows, Tile::begin, Layout{.packed_a = !kInPlace, .packed_b = true}>(
-        k, block.k_stride, q, 0, step.dim FLASHMOE_ROWS(FLASHMOE_TILE_ARGUMENT));
-#define FLASHMOE_TILE_SCORES(r)                 \
-  if constexpr (r < kTileRows) {                \
-    hn::Store(c##r##0, d, s + (2 * r) * n);     \
-    hn::Store(c##r##1, d, s + (2 * r + 1) * n); \
-  }
-#define FLASHMOE_TILE_MAX(r)       \
-  if constexpr (r < kTileRows) {   \
-    max0 = hn::Max(max0, c##r##0); \
-    max1 = hn::Max(max1, c##r##1); \
-  }
-    FLASHMOE_ROWS(FLASHMOE_TILE_SCORES)
-    if (key + kTileRows <= step.full_keys) {
-      FLASHMOE_ROWS(FLASHMOE_TILE_MAX)
-      s += 2 * n * kTileRows;
-      continue;
-    }
-    // Some row sees not all of these keys, or they lie past the end.
-    const hn::RebindToSigned<Tag> di;
-    const auto whole = hn::Set(di, static_cast<int32_t>(step.keys));
-    const bool per_row = step.full_keys < step.keys;
-    const auto limit0 = per_row ? hn::LoadU(di, step.limits) : whole;
-    const auto limit1 = per_row ? hn::LoadU(di, step.limits + n) : whole;
-    const auto hidden = hn::Set(d, -kInfinity);
-    for (int r = 0; r < kTileRows; ++r, s += 2 * n) {
-      const auto index = hn::Set(di, static_cast<int32_t>(key + r));
-      const auto s0 = hn::IfThenElse(hn::RebindMask(d, hn::Lt(index, limit0)), hn::Load(d, s), hidden);
-      const auto s1 = hn::IfThenElse(hn::RebindMask(d, hn::Lt(index, limit1)), hn::Load(d, s + n), hidden);
-      hn::Store(s0, d, s);
-      hn::Store(s1, d, s + n);
-      max0 = hn::Max(max0, s0);
-      max1 = hn::Max(max1, s1);
-    }
+  for (int64_t key = 0; key < step.keys; key += kTileRows, k += block.k_tile, s += 2 * n * kTileRows) {
+    with_vectors<2 * kTileRows>(ScoreTile<kInPlace>{step, q, k, block.k_stride, key, s, max0, max1});
   }
   hn::Store(max0, d, step.max);
   hn::Store(max1, d, step.max + n);
 }
+
+// Some keys of s become exp2(s - base) in place, and their sums are added to two vectors. Several chains at
+// once: the compiler interleaves them better than the core does.
+struct ExponentiateKeys {
+  float* HWY_RESTRICT s;
+  const Vector& base0;
+  const Vector& base1;
+  Vector& sum0;
+  Vector& sum1;
+
+  template <class... V>
+  HWY_INLINE void operator()(V&... p) const {
+    const std::index_sequence_for<V...> each;
+    exponentiate(each, p...);
+    store_rows<2>(each, s, 2 * lanes(), p...);
+    add(each, p...);
+  }
+
+ private:
+  template <std::size_t... i, class... V>
+  HWY_INLINE void exponentiate(std::index_sequence<i...>, V&... p) const {
+    ((p = exp2_bounded(
+          hn::Sub(hn::Load(Tag(), s + static_cast<int64_t>(i) * lanes()), i % 2 == 0 ? base0 : base1))),
+     ...);
+  }
+  template <std::size_t... i, class... V>
+  HWY_INLINE void add(std::index_sequence<i...>, const V&... p) const {
+    (((i % 2 == 0 ? sum0 : sum1) = hn::Add(i % 2 == 0 ? sum0 : sum1, p)), ...);
+  }
+};
 
 // s becomes exp2(s - base) in place, and `sums` the row sums. A function of its own, so that the constants of
 // exp2 have all registers to themselves.
@@ -133,66 +178,51 @@ HWY_NOINLINE void exponentiate(float* HWY_RESTRICT s, int64_t keys, const float*
   const auto base1 = hn::Load(d, base + n);
   auto sum0 = hn::Zero(d);
   auto sum1 = hn::Zero(d);
-#define FLASHMOE_EXP(r)                                                            \
-  const auto p##r##0 = exp2_bounded(hn::Sub(hn::Load(d, s + (2 * r) * n), base0)); \
-  const auto p##r##1 = exp2_bounded(hn::Sub(hn::Load(d, s + (2 * r + 1) * n), base1));
-#define FLASHMOE_EXP_STORE(r)                 \
-  hn::Store(p##r##0, d, s + (2 * r) * n);     \
-  hn::Store(p##r##1, d, s + (2 * r + 1) * n); \
-  sum0 = hn::Add(sum0, p##r##0);              \
-  sum1 = hn::Add(sum1, p##r##1);
   int64_t key = 0;
 #if FLASHMOE_HAVE_32_REGISTERS
-  // Eight chains at once: the compiler interleaves them better than the core does (2 points at D=64 over
-  // two).
-  for (; key + 4 <= keys; key += 4, s += 8 * n) {
-    FLASHMOE_EXP(0)
-    FLASHMOE_EXP(1)
-    FLASHMOE_EXP(2)
-    FLASHMOE_EXP(3)
-    FLASHMOE_EXP_STORE(0)
-    FLASHMOE_EXP_STORE(1)
-    FLASHMOE_EXP_STORE(2)
-    FLASHMOE_EXP_STORE(3)
-  }
+  for (; key + 4 <= keys; key += 4, s += 8 * n)
+    with_vectors<8>(ExponentiateKeys{s, base0, base1, sum0, sum1});
 #endif
-  for (; key < keys; ++key, s += 2 * n) {
-    FLASHMOE_EXP(0)
-    FLASHMOE_EXP_STORE(0)
-  }
+  for (; key < keys; ++key, s += 2 * n) with_vectors<2>(ExponentiateKeys{s, base0, base1, sum0, sum1});
   hn::Store(sum0, d, sums);
   hn::Store(sum1, d, sums + n);
 }
+
+// Rows of O, two vectors of their columns each, += P V over `keys` keys.
+template <bool kInPlace>
+struct WeighTile {
+  const float* HWY_RESTRICT p;
+  const float* v;
+  int64_t v_key;  // from key to key
+  int64_t keys;
+  float* HWY_RESTRICT o;
+  int64_t stride;  // of o
+
+  template <class... V>
+  HWY_INLINE void operator()(V&... c) const {
+    constexpr std::index_sequence_for<V...> kEach;
+    load_rows<2>(kEach, o, stride, c...);
+    outer_product<Tile::add, Layout{.packed_a = true, .packed_b = !kInPlace}>(p, 2 * lanes(), v, v_key, keys,
+                                                                              c...);
+    store_rows<2>(kEach, o, stride, c...);
+  }
+};
 
 // R rows of O from `row` on, and two vectors of its columns, += P V over the first `keys` keys.
 template <int R, bool kInPlace>
 HWY_INLINE void weigh_tile(const PanelStep& step, const float* HWY_RESTRICT p, int64_t row, int64_t column,
                            int64_t keys) {
-  const Tag d;
-  const int64_t n = lanes();
   const int64_t stride = padded_dim(step.dim);
   const Block<kInPlace> block(step);
-  const float* v = block.v + column / (2 * n) * block.v_column;
-  float* HWY_RESTRICT o = step.out + row * stride + column;
-  FLASHMOE_ROWS(FLASHMOE_TILE_DECLARE)
-#define FLASHMOE_TILE_LOAD(r)                  \
-  if constexpr (r < R) {                       \
-    c##r##0 = hn::Load(d, o + r * stride);     \
-    c##r##1 = hn::Load(d, o + r * stride + n); \
-  }
-#define FLASHMOE_TILE_STORE(r)                 \
-  if constexpr (r < R) {                       \
-    hn::Store(c##r##0, d, o + r * stride);     \
-    hn::Store(c##r##1, d, o + r * stride + n); \
-  }
-  FLASHMOE_ROWS(FLASHMOE_TILE_LOAD)
-  outer_product<R, Tile::add, Layout{.packed_a = true, .packed_b = !kInPlace}>(
-      p + row, 2 * n, v, block.v_key, keys FLASHMOE_ROWS(FLASHMOE_TILE_ARGUMENT));
-  FLASHMOE_ROWS(FLASHMOE_TILE_STORE)
+  with_vectors<2 * R>(WeighTile<kInPlace>{.p = p + row,
+                                          .v = block.v + column / (2 * lanes()) * block.v_column,
+                                          .v_key = block.v_key,
+                                          .keys = keys,
+                                          .o = step.out + row * stride + column,
+                                          .stride = stride});
 }
 
-// Rows are the inner loop: two vectors of V's columns are read from the second cache once for all of them (5
-// % of the whole kernel on AVX-512, with four tiles of rows in a panel).
+// Rows are the inner loop: two vectors of V's columns are read from the second cache once for all of them.
 template <bool kInPlace>
 HWY_NOINLINE void weigh_values(const PanelStep& step, const float* p, int64_t keys) {
   for (int64_t column = 0; column < padded_dim(step.dim); column += 2 * lanes()) {
