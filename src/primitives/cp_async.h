@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Copies from global to shared memory that run behind the thread's back until it waits for them.
+// Asynchronous copies from global to shared memory: the thread goes on until it waits for them.
 #pragma once
 
 #ifdef FLASHMOE_MODEL

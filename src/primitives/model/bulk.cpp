@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs of bytes, moved behind the threads' backs as tiles are (tma.cpp).
+// Runs of bytes, moved asynchronously as tiles are (tma.cpp).
 #include "primitives/model/bulk.h"
 
 #include <cstring>
@@ -44,14 +44,14 @@ void bulk_load(uint32_t to, const void* from, uint32_t bytes, uint32_t barrier, 
     std::memcpy(place, from, bytes);
     return model::bytes_landed(told, bytes, says);
   };
-  model::behind_back(model::settings().tma, land, where);
+  model::run_async(model::settings().tma, land, where);
 }
 
 void bulk_reduce_add(float* to, uint32_t from, uint32_t bytes, const model::Where& where) {
   constexpr const char* kName = "bulk_reduce_add";
   const std::byte* place = model::check_run(to, from, bytes, true, kName, where);
   const std::size_t group = model::begin_tma_store();
-  model::order_read_behind_back(model::Reader::tma_store, place, bytes, group + 1, where);
+  model::order_async_read(model::Reader::tma_store, place, bytes, group + 1, where);
   auto terms = std::make_shared<std::vector<float>>(bytes / sizeof(float));
   const auto read = [place, bytes, terms] { std::memcpy(terms->data(), place, bytes); };
   const auto write = [to, terms] {

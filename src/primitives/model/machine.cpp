@@ -103,7 +103,7 @@ int registers_at_start(const gpu::LaunchShape& shape) {
 // Leaves a thread that broke a rule, so that what its frames own is freed.
 struct Stop {};
 
-void live() {
+void run_kernel_body() {
   run->body()();
   if (!current->copies.empty()) {
     report(
@@ -127,7 +127,7 @@ void live() {
 
 void thread_main() {
   try {
-    live();
+    run_kernel_body();
   } catch (const Stop&) {
     // The scheduler finds the failure and ends the run.
   }
@@ -314,7 +314,7 @@ const Statistics& statistics() { return counts; }
 
 void yield() { pause(); }
 
-void behind_back(CopyTime time, Pending perform, const Where& where) {
+void run_async(CopyTime time, Pending perform, const Where& where) {
   if (time == CopyTime::late) {
     current->block->cluster->pending.push_back(std::move(perform));
   } else if (const std::string wrong = perform(); !wrong.empty()) {

@@ -161,7 +161,7 @@ struct Place {
   std::byte* data;
 };
 
-// What goes on behind the threads' backs and has not taken effect: performs it, and returns what is wrong or
+// An asynchronous operation that has not taken effect: performs it, and returns what is wrong or
 // "".
 using Pending = std::function<std::string()>;
 
@@ -227,7 +227,7 @@ inline constexpr int kRankShift = 24;  // mapa puts rank + 1 above
 
 // The current thread has issued something: performed at once if early, else when no thread of the cluster can
 // go on.
-void behind_back(CopyTime time, Pending perform, const Where& where);
+void run_async(CopyTime time, Pending perform, const Where& where);
 
 // The current thread, or the last thread of a block, ends: reports what it should not leave behind.
 void check_cluster_at_end(const Thread& thread);

@@ -73,7 +73,7 @@ std::string land(const RemoteStore& store) {
            " of the cluster, which has ended";
   }
   std::memcpy(store.to.data, store.value.data(), store.bytes);
-  if (tracing) trace_behind_back("st_async", store.where, *store.to.block, store.issued);
+  if (tracing) trace_async("st_async", store.where, *store.to.block, store.issued);
   return bytes_landed(store.to.block->mbarriers.at(store.barrier), store.bytes, from);
 }
 
@@ -95,7 +95,7 @@ void store_async(uint32_t to, const void* value, std::size_t bytes, uint32_t bar
   RemoteStore store{place, {}, bytes, signal.address, current->block->rank, where, tracing ? trace_now() : 0};
   std::memcpy(store.value.data(), value, bytes);
   if (settings().stores == CopyTime::late) std::memset(place.data, 0xFF, bytes);
-  behind_back(
+  run_async(
       settings().stores, [store] { return land(store); }, where);
 }
 

@@ -2,7 +2,7 @@
 // A vector clock per warp, and for every 4 bytes of shared memory who wrote and read it last, and when.
 // Between warps a meeting of both is needed; between lanes of one warp a meeting of the warp. An mbarrier is
 // a writer too, with its phases as clock: what was sent in a phase is known to whoever has waited for it. So
-// are the readers behind a warp's back, with what it has waited for as clock.
+// are a warp's asynchronous readers, with what it has waited for as clock.
 #include "primitives/model/order.h"
 
 #include <algorithm>
@@ -288,8 +288,8 @@ std::string order_phase_ends(const Mbarrier& barrier) {
   return "";
 }
 
-void order_read_behind_back(Reader reader, const std::byte* place, std::size_t bytes, uint64_t number,
-                            const Where& where) {
+void order_async_read(Reader reader, const std::byte* place, std::size_t bytes, uint64_t number,
+                      const Where& where) {
   const Access now = access_now(kAllLanes, where);
   const Access read{static_cast<uint32_t>(number), 0, static_cast<int16_t>(component_of(reader)), kAllLanes,
                     where};

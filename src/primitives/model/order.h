@@ -38,7 +38,7 @@ void order_release(Clock& clock);
 void order_acquire(const Clock& clock);
 void order_join(Clock& clock, const Clock& other);
 
-// The current thread has made a barrier; has had bytes sent to a block behind its back, as the barrier's
+// The current thread has made a barrier; has had bytes sent to a block asynchronously, as the barrier's
 // phase at hand will tell; has waited for all phases of it that are over.
 void order_mbarrier_made(Mbarrier& barrier);
 void order_store_issued(const Place& to, std::size_t bytes, const Mbarrier& barrier, const Where& where);
@@ -52,11 +52,11 @@ void order_arrives(Mbarrier& barrier, const Where& where);
 // would take the new phase for the old one, whose parity is the other, and wait for good.
 std::string order_phase_ends(const Mbarrier& barrier);
 
-// Reads behind the threads' backs, by the warpgroup's products or the current warp's TMA stores. They
+// Asynchronous reads, by the warpgroup's products or the current warp's TMA stores. They
 // are numbered from 1; who has waited for a number knows that it, and all below, are over.
 enum class Reader { product, tma_store };
-void order_read_behind_back(Reader reader, const std::byte* place, std::size_t bytes, uint64_t number,
-                            const Where& where);
+void order_async_read(Reader reader, const std::byte* place, std::size_t bytes, uint64_t number,
+                      const Where& where);
 void order_waited_for(Reader reader, uint64_t number);
 
 }  // namespace flashmoe::model

@@ -21,7 +21,7 @@ void order_store_issued(const Place&, std::size_t, const Mbarrier&, const Where&
 void order_mbarrier_waited(Mbarrier&, const Where&) {}
 void order_arrives(Mbarrier&, const Where&) {}
 std::string order_phase_ends(const Mbarrier&) { return ""; }
-void order_read_behind_back(Reader, const std::byte*, std::size_t, uint64_t, const Where&) {}
+void order_async_read(Reader, const std::byte*, std::size_t, uint64_t, const Where&) {}
 void order_waited_for(Reader, uint64_t) {}
 
 }  // namespace flashmoe::model

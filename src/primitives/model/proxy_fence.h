@@ -6,7 +6,7 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// What is read behind a thread's back, though it wrote it without one of these in between, is reported by
+// What is read asynchronously, though a thread wrote it without one of these in between, is reported by
 // order.h.
 inline void fence_proxy_async(const model::Where& where = model::Where::current()) {
   model::note("fence_proxy_async", where);

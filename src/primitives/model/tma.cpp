@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tiles of a tensor, moved behind the threads' backs. A late load lands when no thread can go on, and its
+// Tiles of a tensor, moved asynchronously. A late load lands when no thread can go on, and its
 // place holds NaN patterns from the moment of issue. A store has two moments: it reads shared memory, and
 // later writes global memory.
 #include "primitives/model/tma.h"
@@ -104,10 +104,10 @@ void load(const TensorMap& map, const Coordinates& first, int rank, uint32_t to,
       if (bytes > 0) std::memcpy(shared, global, bytes);
       std::memset(shared + bytes, 0, kPiece - bytes);
     });
-    if (tracing) trace_behind_back(what, tile.where, *tile.block, tile.issued);
+    if (tracing) trace_async(what, tile.where, *tile.block, tile.issued);
     return bytes_landed(told, tile.bytes(), tile.says(what));
   };
-  behind_back(settings().tma, land, where);
+  run_async(settings().tma, land, where);
 }
 
 void store(const TensorMap& map, const Coordinates& first, int rank, uint32_t from, const char* what,
@@ -115,7 +115,7 @@ void store(const TensorMap& map, const Coordinates& first, int rank, uint32_t fr
   const Tile tile = tile_of(map, first, rank, from, true, what, where);
   const std::size_t group = begin_tma_store();
   each_piece(tile, [&](const std::byte* shared, const std::byte*, std::size_t) {
-    order_read_behind_back(Reader::tma_store, shared, kPiece, group + 1, where);
+    order_async_read(Reader::tma_store, shared, kPiece, group + 1, where);
   });
   auto data = std::make_shared<std::vector<std::byte>>();
   const auto read = [tile, data] {
@@ -129,7 +129,7 @@ void store(const TensorMap& map, const Coordinates& first, int rank, uint32_t fr
       if (bytes > 0) std::memcpy(const_cast<std::byte*>(global), piece, bytes);
       piece += kPiece;
     });
-    if (tracing) trace_behind_back(what, tile.where, *tile.block, tile.issued);
+    if (tracing) trace_async(what, tile.where, *tile.block, tile.issued);
   };
   perform_tma_store(group, read, write, where);
 }
@@ -162,7 +162,7 @@ void perform_tma_store(std::size_t group, const std::function<void()>& read,
     thread->block->cluster->pending.push_back(finish);
     return std::string();
   };
-  behind_back(settings().tma, perform, where);
+  run_async(settings().tma, perform, where);
 }
 
 void wait_for_tma_stores(std::size_t pending, TmaStoreEnd end, const Where& where) {

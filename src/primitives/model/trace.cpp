@@ -88,7 +88,7 @@ void trace_wake(const Thread& thread) {
   if (TraceEvent* e = event_of(thread); e != nullptr) e->end = std::max(e->end, trace_now());
 }
 
-void trace_behind_back(const char* what, const Where& where, const Block& block, uint64_t begin) {
+void trace_async(const char* what, const Where& where, const Block& block, uint64_t begin) {
   if (events.size() > kMostEvents) return;
   events.push_back({what, where, kernel, block.x, block.y, block.z, TraceEvent::kBehindBack, 0, -1, false,
                     begin, std::max(begin + 1, trace_now() + 1)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Who did what, and in which order: the primitives that each warp called, what it waited for and how long,
-// and what went on behind its back. Time is counted in steps of the model, which say nothing about time on a
+// and what went on asynchronously. Time is counted in steps of the model, which say nothing about time on a
 // GPU.
 #pragma once
 
@@ -46,7 +46,6 @@ void trace_event(const char* what, const std::source_location& where, int64_t of
 void trace_wait();  // the current thread's last event has to wait
 void trace_wake(const Thread& thread);
 uint64_t trace_now();
-void trace_behind_back(const char* what, const std::source_location& where, const Block& block,
-                       uint64_t begin);
+void trace_async(const char* what, const std::source_location& where, const Block& block, uint64_t begin);
 
 }  // namespace flashmoe::model

@@ -136,7 +136,7 @@ void take_back(Sums& sums, const Where& where) {
 std::string perform_next(Warpgroup& group) {
   Product& product = group.product(group.performed++);
   multiply(*group.block, product.operands, product.a_at_issue, product.sums->values);
-  if (tracing) trace_behind_back("wgmma", product.where, *group.block, product.issued);
+  if (tracing) trace_async("wgmma", product.where, *group.block, product.issued);
   for (Thread* thread : std::exchange(group.waiting, {})) wake(*thread);
   return "";
 }
@@ -184,12 +184,12 @@ void issue_product(const ProductOperands& operands, float* sums, const uint32_t*
     order_release(product.clock);
     if (order_is_checked()) {
       each_chunk(*group.block, operands, static_cast<int>(warp), [&](const std::byte* chunk) {
-        order_read_behind_back(Reader::product, chunk, 16, number + 1, where);
+        order_async_read(Reader::product, chunk, 16, number + 1, where);
       });
     }
   }
   if (++product.arrived == static_cast<int>(kWarpgroupThreads)) {
-    behind_back(
+    run_async(
         settings().wgmma, [&group] { return perform_next(group); }, where);
   }
 }
