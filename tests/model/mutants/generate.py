@@ -19,8 +19,9 @@ KERNELS = pathlib.Path(__file__).resolve().parents[3] / "src/kernels"
 # The beginnings of statements that order what threads do.
 SYNCHRONISES = re.compile(
     r"([\n{)] *)((?:gpu::(?:sync_|cp_async_wait|cp_async_commit|mbarrier_|fence_|cluster_arrive|cluster_wait|named_barrier_|"
-    r"wgmma_wait|wgmma_fence|wgmma_commit|tma_store_commit|tma_store_wait|setmaxnreg_|griddepcontrol_wait)|"
-    r"(?:rows_\.)?(?:sync_warpgroup|wait_full|wait_for_|release|skip_|pass_turn))[^;{}]*);"
+    r"wgmma_wait|wgmma_fence|wgmma_commit|tma_store_commit|tma_store_wait|setmaxnreg_|griddepcontrol_wait|"
+    r"wait_for_count|increment_release)|"
+    r"(?:rows_\.|keys\.)?(?:sync_warpgroup|wait_full|wait_for_|release|skip_|pass_turn|arrive\())[^;{}]*);"
 )
 
 

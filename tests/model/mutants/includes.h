@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bit>
+#include <climits>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,18 +11,22 @@
 #include <type_traits>
 
 #include "kernels/ampere_forward/launch.h"
+#include "kernels/backward_params.h"
 #include "kernels/eight_rows.h"
 #include "kernels/forward_params.h"
 #include "model/mutants/decode_form.h"
+#include "model/mutants/hopper_backward_form.h"
 #include "model/mutants/hopper_form.h"
 #include "model/mutants/registry.h"
 #include "numeric/half.h"
 #include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
+#include "primitives/bulk.h"
 #include "primitives/chunk.h"
 #include "primitives/cluster.h"
 #include "primitives/control.h"
 #include "primitives/cp_async.h"
+#include "primitives/global_counter.h"
 #include "primitives/index.h"
 #include "primitives/launch.h"
 #include "primitives/mbarrier.h"

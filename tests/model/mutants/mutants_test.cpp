@@ -11,6 +11,7 @@
 #include <set>
 
 #include "dispatch/run.h"
+#include "kernels/backward_on_model.h"
 #include "kernels/combine_splits/launch.h"
 #include "kernels/on_model.h"
 #include "model/mutants/decode_form.h"
@@ -25,7 +26,11 @@ std::vector<Mutant>& mutants() {
 }
 
 Registration::Registration(const char* kernel, const char* mistake, decltype(Mutant::run) run) {
-  mutants().push_back({kernel, mistake, run});
+  mutants().push_back({.kernel = kernel, .mistake = mistake, .run = run});
+}
+
+Registration::Registration(const char* kernel, const char* mistake, decltype(Mutant::run_backward) run) {
+  mutants().push_back({.kernel = kernel, .mistake = mistake, .run_backward = run});
 }
 
 namespace {
@@ -58,7 +63,8 @@ namespace {
 struct MutantCase {
   Shape shape;
   int num_splits = 1;
-  int tuning = -1;  // of decode_forward
+  int tuning = -1;             // of decode_forward
+  bool deterministic = false;  // gradients
 };
 
 // Short on purpose, but: more tiles than stages, tails, a row block that sees nothing, groups, splits, odd
@@ -84,6 +90,16 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
   }
   if (kernel == "naive") {
     return {{shape(2, 1, 70, 150, 100, Mask::causal)}, {shape(1, 1, 150, 40, 64, Mask::causal)}};
+  }
+  if (kernel.starts_with("hopper_backward")) {
+    const int64_t dim = kernel.ends_with("64") ? 64 : kernel.ends_with("128") ? 128 : 256;
+    Shape one_key = shape(1, 1, 70, 1, dim, Mask::none);
+    one_key.spread = 20;  // some LSEs are far below 0, the score of a key that does not exist
+    return {{shape(2, 1, 330, 200, dim, Mask::causal_top_left)},
+            {.shape = shape(2, 2, 300, 300, dim, Mask::none), .deterministic = true},
+            {shape(1, 1, 40, 300, dim, Mask::causal_top_left)},
+            {shape(1, 1, 200, 100, dim, Mask::causal)},
+            {one_key}};
   }
   if (kernel.starts_with("hopper_forward")) {
     const int64_t dim = kernel.ends_with("64") ? 64 : 128;
@@ -149,8 +165,26 @@ const reference::ForwardResult& expected_of(const Shape& shape) {
   return place->second;
 }
 
+const reference::BackwardResult& expected_gradients_of(const Shape& shape) {
+  static std::map<std::string, reference::BackwardResult> known;
+  const auto [place, is_new] = known.try_emplace(describe(shape));
+  if (is_new) place->second = BackwardProblem(shape).oracle();
+  return place->second;
+}
+
+std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const model::Settings& settings) {
+  BackwardProblem problem(c.shape);
+  try {
+    run_backward_on_model(problem, c.deterministic, settings, mutant.run_backward);
+    return problem.disagreement(expected_gradients_of(c.shape));
+  } catch (const model::Failure& failure) {
+    return failure.what();
+  }
+}
+
 // What is wrong with one run, or "".
 std::string caught(const Mutant& mutant, const MutantCase& c, const model::Settings& settings) {
+  if (mutant.run_backward != nullptr) return caught_in_gradients(mutant, c, settings);
   Problem problem(c.shape);
   const auto run = [&](const dispatch::ForwardPlan& plan, Workspace workspace) {
     const auto params = dispatch::params_for(plan, problem.problem, problem.args, workspace);
@@ -243,6 +277,37 @@ constexpr Harmless kHarmless[] = {
     {"hopper_forward", "rows.cuh", "gpu::named_barrier_sync(number(Barrier::turn", 0,
      "turns are for speed: no data hangs on them"},
     {"hopper_forward at 128", "persistent.cuh", "rows_.release_queries()", 0, "Q is in registers"},
+    {"hopper_backward", "kernel.cuh", "gpu::sync_warp()", 0,
+     "orders lanes of one warp before one of them arrives; the model orders warps"},
+    {"hopper_backward", "kernel.cuh", "gpu::sync_warp()", 1,
+     "orders lanes of one warp before one of them arrives; the model orders warps"},
+    {"hopper_backward", "kernel.cuh", "keys.wait_full(keys.smem.first_is_ahead", 0,
+     "a head start is for speed: no data hangs on it"},
+    {"hopper_backward", "kernel.cuh", "gpu::setmaxnreg_inc", 0,
+     "fewer registers make a kernel slow, not wrong"},
+    {"hopper_backward", "reduce.cuh", "gpu::wait_for_count", 0,
+     "on the model a block runs when all with lower numbers have ended"},
+    {"hopper_backward", "reduce.cuh", "gpu::fence_proxy_async_global()", 0,
+     "on the model a block runs when all with lower numbers have ended"},
+    {"hopper_backward", "reduce.cuh", "gpu::fence_proxy_async_global()", 1,
+     "on the model a block runs when all with lower numbers have ended"},
+    {"hopper_backward", "reduce.cuh", "gpu::tma_store_wait<0>()", 0,
+     "on the model a block runs when all with lower numbers have ended"},
+    {"hopper_backward", "reduce.cuh", "gpu::sync_warp()", 0,
+     "brings the lanes together again before the warp arrives, as hardware wants it; each arrives for itself "
+     "on the model"},
+    {"hopper_backward", "reduce.cuh", "gpu::sync_warp()", 1,
+     "brings the lanes together again before the warp waits, as hardware wants it"},
+    {"hopper_backward at 256", "keys.cuh", "gpu::wgmma_fence()", 1,
+     "no wait lies between it and that of the dQ issued before"},
+    {"hopper_backward at 256", "keys.cuh", "gpu::named_barrier_sync(number(Barrier::math", 0,
+     "the last step's barrier lies behind all reads of the other warpgroup's columns of K and V"},
+    {"hopper_backward at 256", "keys.cuh", "gpu::wait_for_count", 0,
+     "on the model a block runs when all with lower numbers have ended"},
+    {"hopper_backward at 256", "keys.cuh", "gpu::named_barrier_sync(number(Barrier::warpgroup", 0,
+     "on the model a block runs when all with lower numbers have ended"},
+    {"hopper_backward at 256", "keys.cuh", "gpu::named_barrier_sync(number(Barrier::warpgroup", 1,
+     "on the model a block runs when all with lower numbers have ended"},
     {"hopper_forward in pairs", "load.cuh", "gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free", 0,
      "one tile: the slot is free"},
     {"hopper_forward in pairs", "store.cuh", "gpu::tma_store_wait_read", 0,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/backward_params.h"
 #include "kernels/forward_params.h"
 
 namespace flashmoe::test {
@@ -14,13 +15,16 @@ struct Mutant {
   std::string
       mistake;  // "none" for an exact copy; "each line" for one whose synchronisation can be taken out
   // Runs it on the model; `tuning` is the plan's.
-  void (*run)(const kernels::ForwardParams& params, bool aligned, int tuning, unsigned blocks);
+  void (*run)(const kernels::ForwardParams& params, bool aligned, int tuning, unsigned blocks) = nullptr;
+  // The same for gradients: one of the two is there.
+  void (*run_backward)(const kernels::BackwardParams& params) = nullptr;
 };
 
 std::vector<Mutant>& mutants();
 
 struct Registration {
   Registration(const char* kernel, const char* mistake, decltype(Mutant::run) run);
+  Registration(const char* kernel, const char* mistake, decltype(Mutant::run_backward) run);
 };
 
 // Whether this statement of a kernel is to do nothing, this time.

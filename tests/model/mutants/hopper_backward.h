@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Included once per mutant, behind its kernel, with `hopper_backward` defined as the mutant's own name and
+// FLASHMOE_HEAD_DIM as that of the form to compile.
+
+namespace flashmoe::test::FLASHMOE_MUTANT {
+
+inline void run(const kernels::BackwardParams& problem) {
+  constexpr int kTuning = hopper_backward_tuning(FLASHMOE_HEAD_DIM);
+  using S = kernels::hopper_backward::Spec<fp16, kTuning>;
+  const auto real = hopper_backward_params(problem, kTuning);
+  const kernels::hopper_backward::Params params{real.q,  real.dout, real.k,      real.v,
+                                                real.dk, real.dv,   real.problem};
+  gpu::launch(
+      &kernels::hopper_backward::hopper_backward<S>,
+      {.kernel = "mutant",
+       .blocks = static_cast<unsigned>(problem.order.q_tiles * problem.order.heads * problem.order.batch),
+       .threads = kernels::hopper_backward::kThreads,
+       .smem_bytes = sizeof(kernels::hopper_backward::Smem<S>),
+       .programmatic = true},
+      params);
+}
+
+inline const Registration registration(FLASHMOE_HEAD_DIM == 64    ? "hopper_backward at 64"
+                                       : FLASHMOE_HEAD_DIM == 128 ? "hopper_backward at 128"
+                                                                  : "hopper_backward at 256",
+                                       FLASHMOE_MISTAKE, &run);
+
+}  // namespace flashmoe::test::FLASHMOE_MUTANT
