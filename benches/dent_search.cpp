@@ -13,15 +13,15 @@
 #include <numeric>
 #include <random>
 
-#include "error.h"
-#include "gates/timed_side.h"
-#include "json_text.h"
+#include "base/error.h"
+#include "gates/performance/timed_side.h"
+#include "records/json_text.h"
 #include "ledger/session_store.h"
-#include "loop/search.h"
-#include "loop/state.h"
+#include "loop/search/search.h"
+#include "loop/state/loop_state.h"
 #include "project/choice.h"
 #include "project/manifest.h"
-#include "text.h"
+#include "base/text.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "build/ptxas.h"
-#include "build/sha256.h"
-#include "error.h"
+#include "base/sha256.h"
+#include "base/error.h"
 #include "operators/attention_forward.h"
 
 namespace dent {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "error.h"
-#include "json_text.h"
+#include "base/error.h"
+#include "records/json_text.h"
 
 namespace dent {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "diagnose/diagnosis.h"
-#include "json_text.h"
+#include "records/json_text.h"
 
 #include <gtest/gtest.h>
 

@@ -13,9 +13,9 @@
 #include "diagnose/ncu.h"
 #include "diagnose/ncu_metrics.h"
 #include "diagnose/profile.h"
-#include "error.h"
-#include "workers/capture.h"
-#include "workers/process.h"
+#include "base/error.h"
+#include "system/capture.h"
+#include "system/process.h"
 
 namespace dent {
 namespace {

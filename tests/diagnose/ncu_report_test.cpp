@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "diagnose/ncu_metrics.h"
-#include "error.h"
+#include "base/error.h"
 
 namespace dent {
 namespace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace dent {
 namespace {

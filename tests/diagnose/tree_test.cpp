@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace dent {
 namespace {

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <string>
 
-#include "error.h"
-#include "ledger/durable_file.h"
+#include "base/error.h"
+#include "system/durable_file.h"
 #include "ledger/in_child.h"
 #include "ledger/ledger.h"
 #include "ledger/session_store.h"

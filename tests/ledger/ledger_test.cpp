@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "error.h"
+#include "base/error.h"
 #include "ledger/in_child.h"
 
 namespace dent {

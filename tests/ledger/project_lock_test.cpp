@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "error.h"
+#include "base/error.h"
 #include "ledger/in_child.h"
 
 namespace dent {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "error.h"
+#include "base/error.h"
 #include "measure/simulated.h"
 
 namespace dent {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "error.h"
+#include "base/error.h"
 #include "measure/simulated.h"
 
 namespace dent {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace dent {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace dent {
 namespace {

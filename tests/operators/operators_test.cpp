@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "error.h"
+#include "base/error.h"
 #include "operators/attention_forward.h"
 #include "operators/dtype.h"
 #include "operators/fill.h"

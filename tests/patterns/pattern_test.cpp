@@ -13,7 +13,7 @@
 #include "diagnose/ncu_metrics.h"
 #include "diagnose/profile.h"
 #include "diagnose/recorded.h"
-#include "error.h"
+#include "base/error.h"
 #include "ledger/ledger.h"
 #include "patterns/evidence.h"
 #include "patterns/match.h"

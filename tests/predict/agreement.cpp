@@ -11,8 +11,8 @@
 #include <stdexcept>
 
 #include "dispatch/predict.h"
-#include "json_text.h"
-#include "text.h"
+#include "records/json_text.h"
+#include "base/text.h"
 
 namespace dent::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "build/object_resources.h"
-#include "error.h"
+#include "base/error.h"
 #include "predict/gpus.h"
 #include "predict/show.h"
 #include "predict/sizes.h"

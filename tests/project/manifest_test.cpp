@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "error.h"
+#include "base/error.h"
 #include "project/templates.h"
 
 namespace dent {

@@ -4,9 +4,9 @@
 #include "report/diagnosis_view.h"
 #include "report/example_session.h"
 #include "report/html.h"
-#include "report/json.h"
+#include "report/document.h"
 #include "report/markdown.h"
-#include "report/plots.h"
+#include "report/pictures/plots.h"
 #include "report/session_view.h"
 
 namespace dent {

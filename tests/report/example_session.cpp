@@ -2,7 +2,7 @@
 #include "report/example_session.h"
 
 #include "ledger/ledger.h"
-#include "ledger/sampling_records.h"
+#include "records/sampling_records.h"
 #include "measure/simulated.h"
 
 namespace dent::test {

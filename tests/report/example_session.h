@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ledger/record.h"
+#include "records/record.h"
 #include "ledger/session_store.h"
 
 namespace dent::test {

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "error.h"
+#include "base/error.h"
 #include "ledger/in_child.h"
 #include "report/example_session.h"
 

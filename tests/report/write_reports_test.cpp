@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "json_text.h"
+#include "records/json_text.h"
 #include "ledger/in_child.h"
 #include "report/example_session.h"
 #include "report/history.h"
-#include "text.h"
+#include "base/text.h"
 
 namespace dent {
 namespace {

@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "json_text.h"
-#include "text.h"
-#include "workers/process.h"
+#include "records/json_text.h"
+#include "base/text.h"
+#include "system/process.h"
 
 namespace dent::test {
 

@@ -10,12 +10,12 @@
 #include <sstream>
 
 #include "build/glue.h"
-#include "build/sha256.h"
+#include "base/sha256.h"
 #include "build/toolchain.h"
-#include "error.h"
-#include "json_text.h"
-#include "text.h"
-#include "workers/waiting.h"
+#include "base/error.h"
+#include "records/json_text.h"
+#include "base/text.h"
+#include "base/stopwatch.h"
 
 namespace dent {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "project/project.h"
-#include "workers/process.h"
+#include "system/process.h"
 
 namespace dent {
 

@@ -6,8 +6,8 @@
 #include <cctype>
 #include <vector>
 
-#include "error.h"
-#include "text.h"
+#include "base/error.h"
+#include "base/text.h"
 
 namespace dent {
 namespace {

@@ -10,9 +10,9 @@
 #include <sstream>
 
 #include "build/toolchain.h"
-#include "error.h"
-#include "text.h"
-#include "workers/capture.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "system/capture.h"
 
 namespace dent {
 namespace {

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <sstream>
 
-#include "error.h"
-#include "workers/capture.h"
+#include "base/error.h"
+#include "system/capture.h"
 
 namespace dent {
 namespace {

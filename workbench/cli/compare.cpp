@@ -8,8 +8,8 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "error.h"
-#include "ledger/sampling_records.h"
+#include "base/error.h"
+#include "records/sampling_records.h"
 #include "measure/verdict.h"
 #include "project/manifest.h"
 #include "report/session_view.h"

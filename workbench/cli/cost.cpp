@@ -6,11 +6,11 @@
 #include <cstdio>
 
 #include "cli/commands.h"
-#include "error.h"
+#include "base/error.h"
 #include "ledger/ledger.h"
 #include "ledger/session_store.h"
 #include "project/manifest.h"
-#include "report/cost.h"
+#include "accounting/cost.h"
 #include "report/format.h"
 
 namespace dent::cli {

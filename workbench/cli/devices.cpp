@@ -7,7 +7,7 @@
 
 #include "build/toolchain.h"
 #include "cli/commands.h"
-#include "ledger/environment.h"
+#include "session/environment.h"
 #include "predict/gpus.h"
 #include "predict/measure.h"
 

@@ -9,16 +9,16 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "error.h"
-#include "json_text.h"
+#include "base/error.h"
+#include "records/json_text.h"
 #include "ledger/project_lock.h"
-#include "loop/command_proposer.h"
+#include "loop/proposers/command_proposer.h"
 #include "loop/loop.h"
-#include "loop/supervise.h"
+#include "session/supervise.h"
 #include "project/choice.h"
 #include "project/manifest.h"
 #include "report/write_reports.h"
-#include "text.h"
+#include "base/text.h"
 
 namespace dent::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "cli/commands.h"
-#include "error.h"
-#include "ledger/durable_file.h"
+#include "base/error.h"
+#include "system/durable_file.h"
 #include "project/templates.h"
 
 namespace dent::cli {

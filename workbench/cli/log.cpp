@@ -7,7 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "error.h"
+#include "base/error.h"
 #include "ledger/project_lock.h"
 #include "project/manifest.h"
 #include "report/session_view.h"

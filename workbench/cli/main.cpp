@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "error.h"
+#include "base/error.h"
 #include "project/strict_table.h"
 #include "session/version.h"
 

@@ -7,16 +7,16 @@
 
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "error.h"
-#include "json_text.h"
+#include "base/error.h"
+#include "records/json_text.h"
 #include "ledger/ledger.h"
 #include "ledger/project_lock.h"
 #include "loop/loop.h"
-#include "loop/standard.h"
-#include "loop/supervise.h"
+#include "loop/proposers/standard.h"
+#include "session/supervise.h"
 #include "project/choice.h"
 #include "project/manifest.h"
-#include "text.h"
+#include "base/text.h"
 
 namespace dent::cli {
 namespace {

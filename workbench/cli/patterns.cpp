@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
-#include "error.h"
+#include "base/error.h"
 #include "patterns/evidence.h"
 #include "patterns/match.h"
 #include "patterns/write.h"

@@ -8,7 +8,7 @@
 
 #include "build/object_resources.h"
 #include "cli/commands.h"
-#include "error.h"
+#include "base/error.h"
 #include "predict/gpus.h"
 #include "predict/show.h"
 

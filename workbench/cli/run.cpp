@@ -7,7 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/session_command.h"
-#include "error.h"
+#include "base/error.h"
 #include "project/manifest.h"
 
 namespace dent::cli {

@@ -7,12 +7,12 @@
 #include <cstdio>
 
 #include "cli/terminal.h"
-#include "error.h"
-#include "json_text.h"
+#include "base/error.h"
+#include "records/json_text.h"
 #include "ledger/project_lock.h"
 #include "project/manifest.h"
 #include "report/session_view.h"
-#include "text.h"
+#include "base/text.h"
 
 namespace dent::cli {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "error.h"
+#include "base/error.h"
 #include "operators/expression.h"
-#include "text.h"
+#include "base/text.h"
 
 namespace dent {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnose/quantities.h"
+#include "records/quantities.h"
 
 namespace dent {
 

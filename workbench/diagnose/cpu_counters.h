@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/quantities.h"
+#include "records/quantities.h"
 
 namespace dent {
 

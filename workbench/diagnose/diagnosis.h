@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "diagnose/quantities.h"
+#include "records/quantities.h"
 #include "diagnose/tree.h"
 
 namespace dent {

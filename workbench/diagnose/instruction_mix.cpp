@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "error.h"
-#include "text.h"
-#include "workers/process.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "system/process.h"
 
 namespace dent {
 namespace {

@@ -9,8 +9,8 @@
 #include <cstdlib>
 
 #include "diagnose/ncu_metrics.h"
-#include "error.h"
-#include "workers/capture.h"
+#include "base/error.h"
+#include "system/capture.h"
 
 namespace dent {
 namespace {

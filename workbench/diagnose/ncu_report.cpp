@@ -8,7 +8,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace dent {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <set>
 
-#include "error.h"
+#include "base/error.h"
 #include "project/strict_table.h"
-#include "text.h"
+#include "base/text.h"
 
 namespace dent {
 namespace {

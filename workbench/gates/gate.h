@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "workers/failure.h"
+#include "records/failure.h"
 
 namespace dent {
 

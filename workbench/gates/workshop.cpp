@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "build/toolchain.h"
-#include "error.h"
-#include "workers/capture.h"
+#include "base/error.h"
+#include "system/capture.h"
 
 namespace dent {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "build/compile.h"
-#include "gates/input_pool.h"
+#include "workers/input_pool.h"
 #include "project/project.h"
 #include "workers/resources.h"
 #include "workers/worker.h"

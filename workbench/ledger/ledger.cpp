@@ -12,8 +12,8 @@
 #include <string>
 #include <utility>
 
-#include "error.h"
-#include "ledger/durable_file.h"
+#include "base/error.h"
+#include "system/durable_file.h"
 
 namespace dent {
 namespace {

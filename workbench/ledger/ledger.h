@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ledger/file_descriptor.h"
-#include "ledger/record.h"
+#include "system/file_descriptor.h"
+#include "records/record.h"
 
 namespace dent {
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <thread>
 
-#include "error.h"
-#include "ledger/record.h"
+#include "base/error.h"
+#include "records/record.h"
 
 namespace dent {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "ledger/file_descriptor.h"
+#include "system/file_descriptor.h"
 
 namespace dent {
 

@@ -9,9 +9,9 @@
 #include <system_error>
 #include <thread>
 
-#include "error.h"
-#include "ledger/durable_file.h"
-#include "ledger/file_descriptor.h"
+#include "base/error.h"
+#include "system/durable_file.h"
+#include "system/file_descriptor.h"
 
 namespace dent {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "gates/workshop.h"
 #include "ledger/ledger.h"
-#include "loop/evaluate.h"
+#include "evaluation/evaluation.h"
 #include "loop/loop.h"
 #include "loop/steps.h"
-#include "loop/worktree.h"
+#include "repository/worktree.h"
 #include "session/participants.h"
 
 namespace dent {

@@ -5,10 +5,10 @@
 
 #include <chrono>
 
-#include "loop/budget.h"
+#include "accounting/budget.h"
 #include "loop/inside.h"
 #include "project/choice.h"
-#include "workers/waiting.h"
+#include "base/stopwatch.h"
 
 namespace dent {
 namespace {

@@ -18,9 +18,9 @@
 #include <string>
 
 #include "ledger/session_store.h"
-#include "loop/proposer.h"
-#include "loop/state.h"
-#include "report/cost.h"
+#include "loop/proposers/proposer.h"
+#include "loop/state/loop_state.h"
+#include "accounting/cost.h"
 #include "session/display.h"
 #include "session/runner.h"
 

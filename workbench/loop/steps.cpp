@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "workers/waiting.h"
+#include "base/stopwatch.h"
 
 namespace dent {
 namespace {

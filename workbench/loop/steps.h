@@ -8,7 +8,7 @@
 
 #include "gates/gate.h"
 #include "ledger/ledger.h"
-#include "loop/evaluate.h"
+#include "evaluation/evaluation.h"
 #include "session/display.h"
 
 namespace dent {

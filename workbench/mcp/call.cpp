@@ -13,16 +13,16 @@
 #include <sstream>
 #include <thread>
 
-#include "error.h"
-#include "json_text.h"
-#include "ledger/durable_file.h"
+#include "base/error.h"
+#include "records/json_text.h"
+#include "system/durable_file.h"
 #include "ledger/ledger.h"
 #include "ledger/project_lock.h"
 #include "ledger/session_store.h"
 #include "mcp/schema.h"
 #include "mcp/shorten.h"
-#include "text.h"
-#include "workers/process.h"
+#include "base/text.h"
+#include "system/process.h"
 
 namespace dent::mcp {
 namespace {

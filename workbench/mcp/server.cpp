@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "json_text.h"
+#include "records/json_text.h"
 #include "mcp/call.h"
 #include "mcp/protocol.h"
 #include "mcp/wire.h"

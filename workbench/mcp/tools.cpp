@@ -4,7 +4,7 @@
 #include <fstream>
 #include <utility>
 
-#include "json_text.h"
+#include "records/json_text.h"
 
 namespace dent::mcp {
 namespace {

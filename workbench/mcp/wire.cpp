@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace dent::mcp {
 namespace {

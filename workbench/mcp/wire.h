@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "ledger/file_descriptor.h"
+#include "system/file_descriptor.h"
 
 namespace dent::mcp {
 

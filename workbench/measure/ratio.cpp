@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace dent {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "error.h"
+#include "base/error.h"
 #include "measure/interval.h"
 
 namespace dent {

@@ -12,7 +12,7 @@
 #include <span>
 #include <utility>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace dent {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace dent {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace dent {
 

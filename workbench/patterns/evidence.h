@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ledger/record.h"
+#include "records/record.h"
 #include "ledger/session_store.h"
 #include "patterns/pattern.h"
 

@@ -5,9 +5,9 @@
 #include <cctype>
 #include <map>
 
-#include "error.h"
+#include "base/error.h"
 #include "project/strict_table.h"
-#include "text.h"
+#include "base/text.h"
 
 namespace dent {
 namespace {

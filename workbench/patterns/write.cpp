@@ -7,8 +7,8 @@
 #include <cctype>
 #include <sstream>
 
-#include "error.h"
-#include "ledger/durable_file.h"
+#include "base/error.h"
+#include "system/durable_file.h"
 #include "patterns/pattern.h"
 
 namespace dent {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "dispatch/predict.h"
-#include "error.h"
+#include "base/error.h"
 #include "flashmoe/error.h"
 
 namespace dent {

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "error.h"
+#include "base/error.h"
 #include "flashmoe/error.h"
-#include "json_text.h"
-#include "ledger/durable_file.h"
-#include "text.h"
-#include "workers/capture.h"
+#include "records/json_text.h"
+#include "system/durable_file.h"
+#include "base/text.h"
+#include "system/capture.h"
 
 namespace dent {
 namespace {

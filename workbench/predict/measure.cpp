@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "build/toolchain.h"
-#include "error.h"
-#include "json_text.h"
+#include "base/error.h"
+#include "records/json_text.h"
 #include "predict/gpus.h"
-#include "workers/process.h"
+#include "system/process.h"
 #include "workers/resources.h"
 
 namespace dent {

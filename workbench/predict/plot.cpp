@@ -5,7 +5,7 @@
 #include <map>
 
 #include "predict/show.h"
-#include "report/svg.h"
+#include "report/pictures/svg.h"
 
 namespace dent {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace dent {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "json_text.h"
+#include "records/json_text.h"
 #include "project/manifest.h"
 
 namespace dent {

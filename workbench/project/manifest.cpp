@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "error.h"
+#include "base/error.h"
 #include "operators/attention_forward.h"
 #include "project/choice.h"
 #include "project/read_operator.h"
 #include "project/read_optimize.h"
 #include "project/strict_table.h"
-#include "text.h"
+#include "base/text.h"
 
 namespace dent {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "error.h"
+#include "base/error.h"
 #include "project/choice.h"
 
 namespace dent {

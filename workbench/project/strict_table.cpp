@@ -8,7 +8,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace dent {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/climb.h"
 
-#include "ledger/sampling_records.h"
+#include "records/sampling_records.h"
 
 namespace dent {
 namespace {

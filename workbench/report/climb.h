@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ledger/record.h"
+#include "records/record.h"
 #include "measure/ratio.h"
 
 namespace dent {

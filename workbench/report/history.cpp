@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "error.h"
+#include "base/error.h"
 #include "report/session_view.h"
 
 namespace dent {

@@ -8,7 +8,7 @@
 
 #include "ledger/session_store.h"
 #include "measure/ratio.h"
-#include "report/cost.h"
+#include "accounting/cost.h"
 
 namespace dent {
 

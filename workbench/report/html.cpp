@@ -10,7 +10,7 @@
 #include "report/foreseen.h"
 #include "report/format.h"
 #include "report/html_page.h"
-#include "report/plots.h"
+#include "report/pictures/plots.h"
 
 namespace dent {
 namespace {

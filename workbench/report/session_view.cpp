@@ -7,9 +7,9 @@
 #include <functional>
 #include <map>
 
-#include "error.h"
+#include "base/error.h"
 #include "ledger/ledger.h"
-#include "ledger/sampling_records.h"
+#include "records/sampling_records.h"
 
 namespace dent {
 namespace {

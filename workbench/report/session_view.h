@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "ledger/record.h"
+#include "records/record.h"
 #include "ledger/session_store.h"
 #include "measure/ratio.h"
 #include "measure/sample.h"
 #include "report/climb.h"
-#include "report/cost.h"
+#include "accounting/cost.h"
 #include "report/diagnosis_view.h"
 
 namespace dent {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "report/write_reports.h"
 
-#include "ledger/durable_file.h"
+#include "system/durable_file.h"
 #include "report/history.h"
 #include "report/html.h"
-#include "report/json.h"
+#include "report/document.h"
 #include "report/markdown.h"
 #include "report/session_view.h"
 

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "error.h"
+#include "base/error.h"
 #include "gates/gate.h"
 
 namespace dent {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "session/participants.h"
 
-#include "error.h"
-#include "workers/strays.h"
+#include "base/error.h"
+#include "system/strays.h"
 
 namespace dent {
 

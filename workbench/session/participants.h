@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gates/oracle.h"
+#include "gates/judging/oracle.h"
 #include "gates/workshop.h"
 
 namespace dent {

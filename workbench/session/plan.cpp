@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "error.h"
+#include "base/error.h"
 #include "project/strict_table.h"
 
 namespace dent {

@@ -7,20 +7,20 @@
 #include <algorithm>
 #include <chrono>
 
-#include "error.h"
-#include "gates/baseline.h"
-#include "gates/build.h"
-#include "gates/correctness.h"
-#include "gates/peaks.h"
-#include "gates/performance.h"
-#include "gates/preflight.h"
-#include "gates/profile.h"
-#include "gates/sanitize.h"
-#include "ledger/environment.h"
+#include "base/error.h"
+#include "gates/baseline/baseline.h"
+#include "gates/build/build.h"
+#include "gates/correctness/correctness.h"
+#include "predict/peaks.h"
+#include "gates/performance/performance.h"
+#include "gates/preflight/preflight.h"
+#include "gates/profile/profile.h"
+#include "gates/sanitize/sanitize.h"
+#include "session/environment.h"
 #include "project/manifest.h"
 #include "report/write_reports.h"
 #include "session/version.h"
-#include "workers/waiting.h"
+#include "base/stopwatch.h"
 
 namespace dent {
 namespace {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "gates/oracle.h"
-#include "gates/peaks.h"
+#include "gates/judging/oracle.h"
+#include "predict/peaks.h"
 #include "gates/workshop.h"
 #include "ledger/ledger.h"
 #include "ledger/session_store.h"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "error.h"
+#include "base/error.h"
 
 namespace dent {
 namespace {

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "json_text.h"
+#include "records/json_text.h"
 
 namespace dent {
 namespace {

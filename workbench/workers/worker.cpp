@@ -13,9 +13,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "error.h"
-#include "json_text.h"
-#include "workers/waiting.h"
+#include "base/error.h"
+#include "records/json_text.h"
+#include "base/stopwatch.h"
 
 namespace dent {
 namespace {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "workers/failure.h"
-#include "workers/process.h"
+#include "records/failure.h"
+#include "system/process.h"
 #include "workers/protocol.h"
-#include "workers/shared_memory.h"
+#include "system/shared_memory.h"
 
 namespace dent {
 

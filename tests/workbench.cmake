@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+# Tests of dent, in the folders of the workbench: one program for each layer that workbench/CMakeLists.txt has.
+
+# dent_test(NAME LAYER sources...)
+function(dent_test name layer)
+  add_executable(${name} ${ARGN})
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${name} PRIVATE ${layer} fmt::fmt GTest::gtest_main flashmoe_warnings)
+  target_compile_definitions(${name} PRIVATE DENT_RESULTS="${PROJECT_SOURCE_DIR}/docs/results")
+  flashmoe_discover(${name} dent)
+endfunction()
+
+# A library whose kernels make every mistake that workers must survive.
+add_library(dent_test_kernels MODULE workers/kernels/scale.cpp)
+target_include_directories(dent_test_kernels PRIVATE ${PROJECT_SOURCE_DIR}/workbench/include)
+target_link_libraries(dent_test_kernels PRIVATE flashmoe_warnings)
+if(FLASHMOE_SANITIZE)
+  target_compile_options(dent_test_kernels PRIVATE -fno-sanitize=all)  # its mistakes are for dent to find
+endif()
+
+dent_test(dent_base_test dent_base
+  operators/expression_test.cpp operators/operators_test.cpp measure/sample_test.cpp measure/interval_test.cpp
+  measure/ratio_test.cpp measure/verdict_test.cpp measure/clocks_test.cpp measure/comparison_test.cpp
+  measure/stop_rule_test.cpp measure/sampler_test.cpp)
+dent_test(dent_records_test dent_records
+  records/record_test.cpp records/sampling_records_test.cpp)
+dent_test(dent_kernel_test dent_kernel
+  ledger/ledger_test.cpp ledger/ledger_kill_test.cpp ledger/ledger_disk_test.cpp ledger/project_lock_test.cpp
+  ledger/session_store_test.cpp project/manifest_test.cpp build/glue_test.cpp
+  workers/worker_test.cpp)
+add_dependencies(dent_kernel_test dent-worker dent_test_kernels)
+target_compile_definitions(dent_kernel_test PRIVATE DENT_WORKER="$<TARGET_FILE:dent-worker>"
+                           DENT_TEST_KERNELS="$<TARGET_FILE:dent_test_kernels>")
+
+# Sanitized, only what parses, records and runs kernels is built, unless all is asked for: the rest starts programs and waits
+# for them.
+option(DENT_SANITIZE_ALL "With FLASHMOE_SANITIZE: all of dent and its tests" OFF)
+if(FLASHMOE_SANITIZE AND NOT DENT_SANITIZE_ALL)
+  return()
+endif()
+
+dent_test(dent_gates_test dent_gates
+  diagnose/recorded_test.cpp diagnose/ncu_report_test.cpp diagnose/ncu_test.cpp diagnose/condition_test.cpp
+  diagnose/diagnosis_test.cpp diagnose/tree_test.cpp diagnose/cpu_test.cpp patterns/pattern_test.cpp
+  predict/predict_test.cpp predict/launch_forecast_test.cpp predict/cli_test.cpp predict/agreement_test.cpp
+  predict/agreement.cpp report/session_view_test.cpp report/format_test.cpp report/pictures/svg_test.cpp
+  report/html_test.cpp report/markdown_test.cpp report/write_reports_test.cpp report/diagnosis_test.cpp
+  report/example_session.cpp session/environment_test.cpp session/run_test.cpp session/resume_test.cpp
+  session/profile_test.cpp session/tutorial_test.cpp evaluation/keep_rule_test.cpp)
+dent_test(dent_loop_test dent_loop
+  repository/repository_test.cpp loop/loop_test.cpp loop/proposers/command_proposer_test.cpp loop/search/search_test.cpp
+  loop/state/loop_state_test.cpp)
+foreach(program dent_gates_test dent_loop_test)
+  add_dependencies(${program} dent dent_test_kernels)
+  target_compile_definitions(${program} PRIVATE
+    DENT_PROGRAM="$<TARGET_FILE:dent>" DENT_WORKER="$<TARGET_FILE:dent-worker>"
+    DENT_TEST_KERNELS="$<TARGET_FILE:dent_test_kernels>" DENT_PATTERNS="${PROJECT_SOURCE_DIR}/patterns"
+    DENT_TREES="${PROJECT_SOURCE_DIR}/workbench/diagnose" DENT_RECORDED="${CMAKE_CURRENT_SOURCE_DIR}/diagnose/recorded"
+    DENT_BOTTLENECKS="${PROJECT_SOURCE_DIR}/tests/bottlenecks/planted.h"
+    DENT_TEST_CUBIN="${CMAKE_CURRENT_SOURCE_DIR}/predict/two_kernels.cubin")
+endforeach()
+foreach(part diagnose predict report mcp)
+  add_subdirectory(${part})
+endforeach()
+if(NOT FLASHMOE_SANITIZE)
+  add_subdirectory(examples)
+  add_subdirectory(exploits)
+endif()

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "accounting/budget.h"
+
+#include <algorithm>
+
+namespace dent {
+
+BudgetLeft left_of(const Budget& budget, const Cost& cost, const Rates& rates) {
+  BudgetLeft left;
+  if (budget.minutes > 0) left.seconds = std::max(0.0, 60 * budget.minutes - cost.wall_s);
+  if (budget.device_minutes > 0)
+    left.device_seconds = std::max(0.0, 60 * budget.device_minutes - cost.device_s);
+  if (budget.usd > 0) left.usd = std::max(0.0, budget.usd - money_of(cost, rates).total());
+  if (budget.iterations > 0) left.iterations = std::max(0, budget.iterations - cost.iterations);
+  return left;
+}
+
+std::optional<BudgetShare> most_spent(const Budget& budget, const Cost& cost, const Rates& rates) {
+  std::optional<BudgetShare> most;
+  const auto look = [&](const char* what, double limit, double spent) {
+    if (limit > 0 && (!most || spent / limit > most->share)) most = BudgetShare{what, spent / limit};
+  };
+  look("time", 60 * budget.minutes, cost.wall_s);
+  look("device time", 60 * budget.device_minutes, cost.device_s);
+  look("iterations", budget.iterations, cost.iterations);
+  look("money", budget.usd, money_of(cost, rates).total());
+  return most;
+}
+
+}  // namespace dent

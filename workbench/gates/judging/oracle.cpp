@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "gates/judging/oracle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace dent {
+namespace {
+
+// Units in the last place that an operator without a tolerance may be off: of the element, and of the
+// output's size.
+constexpr double kDefaultUnits = 64;
+
+double unit_of(DType dtype) {
+  switch (dtype) {
+    case DType::fp64:
+      return 0x1p-53;
+    case DType::fp32:
+      return 0x1p-24;
+    case DType::fp16:
+      return 0x1p-11;
+    case DType::bf16:
+      return 0x1p-8;
+    default:
+      return 0;  // integers are exact
+  }
+}
+
+std::vector<double> bounds_from(const Tolerance& tolerance, DType dtype,
+                                const std::vector<double>& expected) {
+  double squares = 0;
+  for (const double value : expected) squares += value * value;
+  const double size = expected.empty() ? 0 : std::sqrt(squares / static_cast<double>(expected.size()));
+  const bool given = tolerance.absolute.has_value() || tolerance.relative.has_value();
+  const double relative = given ? tolerance.relative.value_or(0) : kDefaultUnits * unit_of(dtype);
+  const double absolute = given ? tolerance.absolute.value_or(0) : kDefaultUnits * unit_of(dtype) * size;
+  std::vector<double> bounds;
+  for (const double value : expected) bounds.push_back(absolute + relative * std::abs(value));
+  return bounds;
+}
+
+nlohmann::json number_or_name(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+std::string position(const Tensor& tensor, std::size_t element) {
+  std::string text;
+  for (std::size_t d = tensor.sizes.size(); d-- > 0;) {
+    const auto size = static_cast<std::size_t>(tensor.sizes[d]);
+    text = fmt::format("{}{}{}", element % size, text.empty() ? "" : ", ", text);
+    element /= size;
+  }
+  return fmt::format("{}[{}]", tensor.name, text);
+}
+
+}  // namespace
+
+Delivered delivered(const Worker& worker, const Problem& problem) {
+  Delivered outputs;
+  const auto places = result_places(problem.outputs);
+  for (std::size_t i = 0; i < problem.outputs.size(); ++i) {
+    const std::byte* from = worker.results() + places[i];
+    outputs.emplace_back(from, from + problem.outputs[i].bytes());
+  }
+  return outputs;
+}
+
+void Agreement::absorb(const Agreement& other) {
+  if (first_bad.empty()) {
+    first_bad = other.first_bad;
+    first_bad_record = other.first_bad_record;
+  }
+  const std::size_t total = elements + other.elements;
+  if (total > 0) {
+    mean_error = (mean_error * static_cast<double>(elements) +
+                  other.mean_error * static_cast<double>(other.elements)) /
+                 static_cast<double>(total);
+  }
+  elements = total;
+  skipped += other.skipped;
+  bad += other.bad;
+  unwritten += other.unwritten;
+  max_error = std::max(max_error, other.max_error);
+  if (other.largest_share >= largest_share) {
+    largest_share = other.largest_share;
+    bound = other.bound;
+  }
+  zeros_would_pass = zeros_would_pass || other.zeros_would_pass;
+}
+
+Oracle::Oracle(Workshop& workshop) : workshop_(workshop), worker_(workshop.start_reference()) {}
+
+std::vector<Oracle::Expected> Oracle::expect(const Problem& problem, const protocol::Offsets& offsets) {
+  const Operator& op = workshop_.project().op;
+  const double seconds = 4 * workshop_.project().limits.call_seconds;
+  const Problem asked = reference_problem(op, problem);
+  if (shape_ != problem.shape) {
+    auto message = message_for(asked, workshop_.pool(), 1, false);
+    if (op.reference.kind != Reference::Kind::attention) {
+      for (auto& input : message.inputs) {
+        if (is_floating(input.tensor.dtype)) input.tensor.dtype = op.reference.dtype;
+      }
+    }
+    worker_->set_problem(message, seconds);
+    shape_ = problem.shape;
+  }
+  double wall_ns = 0;
+  worker_->prepare({offsets}, seconds);
+  worker_->go(seconds, wall_ns);
+  const auto kept = worker_->keep(0, seconds);
+  if (!kept.mismatches.empty()) {
+    throw Error(ErrorCode::invalid, "the reference is wrong about its output: " + kept.mismatches.front());
+  }
+  const Delivered raw = delivered(*worker_, asked);
+  const bool with_bounds = op.reference.kind == Reference::Kind::attention;
+  std::vector<Expected> expected(problem.outputs.size());
+  for (std::size_t i = 0; i < problem.outputs.size(); ++i) {
+    const std::size_t count = problem.outputs[i].elements();
+    const std::size_t at = with_bounds ? 2 * i : i;
+    for (std::size_t e = 0; e < count; ++e) {
+      expected[i].values.push_back(load(op.reference.dtype, raw[at].data(), e));
+      if (with_bounds) {
+        double bound = op.tolerance.slack * load(op.reference.dtype, raw[at + 1].data(), e);
+        if (op.tolerance.absolute && std::isfinite(bound)) bound = *op.tolerance.absolute;
+        expected[i].bounds.push_back(bound);
+      }
+    }
+    if (!with_bounds)
+      expected[i].bounds = bounds_from(op.tolerance, problem.outputs[i].dtype, expected[i].values);
+  }
+  return expected;
+}
+
+Agreement Oracle::judge(const Problem& problem, const protocol::Offsets& offsets, const Delivered& outputs) {
+  const auto expected = expect(problem, offsets);
+  Agreement result;
+  for (std::size_t i = 0; i < problem.outputs.size(); ++i) {
+    const Tensor& tensor = problem.outputs[i];
+    Agreement one;
+    bool zeros_pass = true;
+    bool all_zero = true;
+    double errors = 0;
+    for (std::size_t e = 0; e < tensor.elements(); ++e) {
+      const double want = expected[i].values[e];
+      const double bound = expected[i].bounds[e];
+      if (bound == std::numeric_limits<double>::infinity()) {
+        ++one.skipped;
+        continue;
+      }
+      ++one.elements;
+      if (poisoned(tensor.dtype, outputs[i].data(), e)) ++one.unwritten;
+      const double got = load(tensor.dtype, outputs[i].data(), e);
+      const double error = got == want ? 0 : std::abs(got - want);  // equal infinities agree
+      zeros_pass = zeros_pass && std::abs(want) <= bound;
+      all_zero = all_zero && want == 0;
+      if (std::isfinite(error)) {
+        one.max_error = std::max(one.max_error, error);
+        errors += error;
+        const double share = bound > 0 ? error / bound : (error > 0 ? 1e300 : 0);
+        if (share >= one.largest_share) {
+          one.largest_share = share;
+          one.bound = bound;
+        }
+      }
+      if (!(error <= bound)) {  // NaN lands here
+        if (one.bad++ == 0) {
+          one.first_bad =
+              fmt::format("{} is {}, expected {} +- {:.2g}", position(tensor, e), got, want, bound);
+          one.first_bad_record = {{"index", position(tensor, e)},
+                                  {"got", number_or_name(got)},
+                                  {"expected", number_or_name(want)}};
+        }
+      }
+    }
+    if (one.elements > 0) one.mean_error = errors / static_cast<double>(one.elements);
+    one.zeros_would_pass = zeros_pass && !all_zero;
+    result.absorb(one);
+  }
+  return result;
+}
+
+}  // namespace dent

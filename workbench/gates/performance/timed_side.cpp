@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "gates/performance/timed_side.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace dent {
+namespace {
+
+constexpr std::size_t kMostKept = 8;
+constexpr double kKeepShare = 0.05;   // of stretches, until kMostKept are there
+constexpr double kLongCallNs = 20e6;  // a call this long needs no lead-in
+constexpr int kMostAudits = 150;
+constexpr double kAuditSeconds = 0.7;
+constexpr double kPythonNsPerCall = 5000;  // what a loop in Python may take for each call
+
+std::size_t lead_for(std::size_t calls, double ns_per_call) {
+  if (ns_per_call > kLongCallNs) return 0;
+  return std::clamp<std::size_t>(calls / 4, 1, 64);
+}
+
+}  // namespace
+
+TimedSide::TimedSide(Worker& worker, const Problem& problem, Workshop& workshop, std::uint64_t seed)
+    : worker_(worker),
+      problem_(problem),
+      workshop_(workshop),
+      random_(seed),
+      most_calls_(std::max<std::size_t>(workshop.most_calls(problem), 2)) {
+  worker_.resume();
+  const bool aimed =
+      worker.loaded().value("kind", "") == "native" && worker.loaded().value("device", "") == "cpu";
+  const auto message = message_for(problem, workshop.pool(), most_calls_,
+                                   workshop.project().performance.flush, aimed ? protocol::kRoom : 0);
+  for (const auto& input : message.inputs) rooms_.push_back(input.room);
+  worker_.set_problem(message, workshop.project().limits.call_seconds);
+}
+
+protocol::Timed TimedSide::stretch(std::size_t calls, double& wall_ns) {
+  const double seconds = workshop_.project().limits.call_seconds;
+  last_.clear();
+  for (std::size_t c = 0; c < calls; ++c) last_.push_back(InputPool::draw(problem_, random_));
+  worker_.prepare(last_, seconds);
+  // Drawn when all inputs are in place: until now nobody could know through which windows they will be read.
+  const std::uint64_t lot = random_.next() | 1U;
+  for (std::size_t c = 0; c < calls; ++c) {
+    for (std::size_t i = 0; i < rooms_.size(); ++i) {
+      if (rooms_[i] > 0) last_[c][i] += protocol::aim(lot, c, i) / bytes_of(problem_.inputs[i].dtype);
+    }
+  }
+  return worker_.go(seconds, wall_ns, lot);
+}
+
+// A few calls that nobody counts wake threads up and fill code caches. Their inputs are their own, and those
+// of the timed calls are not there yet: none of the timed work can be done ahead.
+void TimedSide::lead_in(std::size_t calls) {
+  double ignored = 0;
+  if (const std::size_t lead = lead_for(calls, ns_per_call_); lead > 0) stretch(lead, ignored);
+}
+
+// Of every two stretches one is twice as long, by lot.
+bool TimedSide::next_is_long() {
+  const bool second = clocks_.size() % 2 == 1;
+  if (!second) long_first_ = random_.unit() < 0.5;
+  return second != long_first_;
+}
+
+Timing TimedSide::run(int calls) {
+  if (other_ != nullptr) other_->pause();
+  worker_.resume();
+  asked_ = calls;
+  const auto least = std::min(static_cast<std::size_t>(calls), most_calls_ / 2);
+  const std::size_t count = next_is_long() ? 2 * least : least;
+  lead_in(count);
+  double wall_ns = 0;
+  const protocol::Timed timed = stretch(count, wall_ns);
+  if (!(timed.ns <= wall_ns)) {
+    throw KernelFailed(
+        {Failure::Kind::cheated,
+         fmt::format("its clock was tampered with: {} counted {:.0f} ns while {:.0f} ns passed",
+                     worker_.role(), timed.ns, wall_ns),
+         {}});
+  }
+  clocks_.push_back({count, timed.ns, wall_ns, worker_.waited_ns()});
+  ns_per_call_ = timed.ns / static_cast<double>(count);
+  if (kept_.size() < kMostKept && random_.unit() < kKeepShare) keep_one();
+  return {.ns = ns_per_call_ * calls, .clock_mhz = {}};
+}
+
+void TimedSide::keep_one() {
+  worker_.resume();
+  // The last call of a stretch is also watched for late writes; others are drawn as well.
+  const std::size_t call = kept_.empty() ? last_.size() - 1 : random_.below(last_.size());
+  KeptCall kept;
+  kept.kept = worker_.keep(call, workshop_.project().limits.call_seconds);
+  kept.offsets = last_[call];
+  kept.outputs = delivered(worker_, problem_);
+  kept_.push_back(std::move(kept));
+}
+
+ClockAudit TimedSide::audit() {
+  // On a GPU the caches are flushed between calls, on the same stream: time passes there that no call should
+  // count.
+  if (worker_.loaded().value("device", "cpu") == "cuda") return {};
+  ClockRules rules;
+  if (worker_.loaded().value("kind", "native") == "python") rules.ns_per_call = kPythonNsPerCall;
+  const ClockAudit audit = audit_stretches(asked_, rules);
+  const int most = static_cast<int>(most_calls_ / 2);
+  if (audit.verdict != ClockVerdict::tampered || asked_ >= most) return audit;
+  // Calls that are not counted add up for as long as there are calls. A core that takes longer to wake up
+  // after a longer rest adds a step, and an honest kernel was accused of it: so the longest stretches must
+  // say the same. If they don't, what passed uncounted in the others still widens the interval.
+  clocks_.clear();
+  ClockAudit longest = audit_stretches(most, rules);
+  if (longest.verdict == ClockVerdict::tampered) return longest;
+  return {ClockVerdict::unclear, "", audit.uncounted};
+}
+
+// Adds stretches to those that there are until the verdict is clear, or enough time is spent.
+ClockAudit TimedSide::audit_stretches(int calls, const ClockRules& rules) {
+  ClockAudit audit = audit_clocks(clocks_, rules);
+  double spent_ns = 0;
+  for (int i = 0; i < kMostAudits && spent_ns < kAuditSeconds * 1e9 && audit.verdict == ClockVerdict::unclear;
+       ++i) {
+    run(calls);
+    spent_ns += clocks_.back().passed_ns;
+    if (i % 8 == 7) audit = audit_clocks(clocks_, rules);
+  }
+  return audit;
+}
+
+}  // namespace dent

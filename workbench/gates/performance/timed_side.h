@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// One side of a comparison: a worker that is timed on fresh inputs, while everyone else is stopped, and whose
+// clock is held against ours.
+#pragma once
+
+#include <vector>
+
+#include "gates/performance/clock_audit.h"
+#include "workers/input_pool.h"
+#include "gates/judging/oracle.h"
+#include "measure/sampler.h"
+
+namespace dent {
+
+class TimedSide {
+ public:
+  TimedSide(Worker& worker, const Problem& problem, Workshop& workshop, std::uint64_t seed);
+
+  // Stops `other` while this one runs: its threads must not spin or work meanwhile.
+  void against(Worker& other) { other_ = &other; }
+
+  // For the sampler. Takes as many calls as asked for or twice as many, by lot: a kernel can't know when a
+  // stretch ends, and the two clocks can be compared over stretches of different length.
+  Timing run(int calls);
+  int most_calls() const { return static_cast<int>(most_calls_ / 2); }
+
+  // From all stretches so far, and more like them while that leaves it unclear; an accusation, from the
+  // longest too.
+  ClockAudit audit();
+
+  // Outputs of calls that were timed, chosen by lot after they had run.
+  struct KeptCall {
+    protocol::Offsets offsets;
+    Delivered outputs;
+    protocol::Kept kept;
+  };
+  const std::vector<KeptCall>& kept_calls() const { return kept_; }
+  void keep_one();  // of the last stretch
+
+ private:
+  protocol::Timed stretch(std::size_t calls, double& wall_ns);
+  void lead_in(std::size_t calls);
+  bool next_is_long();
+  ClockAudit audit_stretches(int calls, const ClockRules& rules);
+
+  Worker& worker_;
+  Worker* other_ = nullptr;
+  const Problem& problem_;
+  Workshop& workshop_;
+  Random random_;
+  std::size_t most_calls_;
+  std::vector<std::size_t> rooms_;       // of its inputs: those with room are aimed; protocol::aim
+  std::vector<protocol::Offsets> last_;  // of the last stretch, as its calls saw them
+  double ns_per_call_ = 0;               // of the last stretch
+  int asked_ = 1;                        // calls in the last request
+  bool long_first_ = false;              // of these two stretches
+  std::vector<TwoClocks> clocks_;
+  std::vector<KeptCall> kept_;
+};
+
+}  // namespace dent

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "gates/preflight/checks.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "build/toolchain.h"
+#include "base/text.h"
+#include "system/capture.h"
+
+namespace dent {
+namespace {
+
+constexpr double kGiB = static_cast<double>(1LL << 30);
+constexpr double kLeastDiskGiB = 0.5;
+constexpr double kIdleBelowPercent = 10;
+
+bool any_kernel(const Project& project, const std::function<bool(const Kernel&)>& test) {
+  if (test(project.kernel)) return true;
+  return std::any_of(project.baselines.begin(), project.baselines.end(), test);
+}
+
+double available_memory_gib() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string key; file >> key;) {
+    double kilobytes = 0;
+    file >> kilobytes;
+    if (key == "MemAvailable:") return kilobytes * 1024 / kGiB;
+    file.ignore(256, '\n');
+  }
+  return 0;
+}
+
+double memory_needed_gib(const Project& project) {
+  double bytes = 0;
+  for (const Shape& shape : project.shapes) {
+    const Problem problem = make_problem(project.op, shape);
+    double one = 0;
+    for (const auto* tensors : {&problem.inputs, &problem.outputs}) {
+      for (const Tensor& tensor : *tensors) one += static_cast<double>(tensor.bytes());
+    }
+    bytes = std::max(bytes, 8 * one);  // sets of tensors of two sides, the pool, expected values in fp64
+  }
+  return bytes / kGiB + 0.5;
+}
+
+// What nvidia-smi says about the first GPU, field by field; nothing when it can't or does not know a field.
+std::vector<std::string> ask_gpu(const std::string& query) {
+  const auto answer = capture({"nvidia-smi", "--query-gpu=" + query, "--format=csv,noheader,nounits"}, 4);
+  std::vector<std::string> fields;
+  if (!answer) return fields;
+  std::istringstream row(first_line(*answer));
+  for (std::string field; std::getline(row, field, ',');) {
+    fields.push_back(field.substr(std::min(field.find_first_not_of(' '), field.size())));
+  }
+  return fields;
+}
+
+}  // namespace
+
+nlohmann::json check_record(const std::string& step, const Check& check) {
+  nlohmann::json record{
+      {"step", step}, {"name", check.name}, {"found", check.found}, {"verdict", name(check.verdict)}};
+  if (!check.fix.empty()) record["fix"] = check.fix;
+  return record;
+}
+
+std::vector<Check> compiler_checks(const Project& project) {
+  std::vector<Check> checks;
+  const auto compiled = [](const Kernel& kernel) {
+    return !kernel.sources.empty() && kernel.library.empty();
+  };
+  if (any_kernel(project, compiled)) {
+    const std::string version = version_of(cxx_compiler());
+    if (version.empty()) {
+      checks.push_back(
+          {"C++ compiler", GateVerdict::fail, cxx_compiler() + " can't be run", "install g++, or set CXX"});
+    } else {
+      checks.push_back({"C++ compiler", GateVerdict::pass, version});
+    }
+  }
+  if (any_kernel(project, [&](const Kernel& k) { return compiled(k) && k.device == DeviceKind::cuda; })) {
+    const std::string nvcc = nvcc_compiler();
+    if (nvcc.empty()) {
+      checks.push_back({"CUDA compiler", GateVerdict::fail, "no nvcc in PATH, CUDA_HOME or /usr/local/cuda",
+                        "install the CUDA toolkit, or set CUDA_HOME to where it is"});
+    } else {
+      checks.push_back({"CUDA compiler", GateVerdict::pass, version_of(nvcc)});
+    }
+  }
+  return checks;
+}
+
+std::vector<Check> machine_checks(const Project& project) {
+  std::vector<Check> checks;
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  double load[1] = {0};
+  if (getloadavg(load, 1) == 1 && load[0] > 0.75 * cores) {
+    checks.push_back({"idle machine", GateVerdict::skipped,
+                      fmt::format("load {:.1f} on {} cores", load[0], cores),
+                      "timings will be noisy and intervals wide; wait for other programs to end"});
+  } else {
+    checks.push_back(
+        {"idle machine", GateVerdict::pass, fmt::format("load {:.1f} on {} cores", load[0], cores)});
+  }
+  const double memory = available_memory_gib();
+  const double needed = memory_needed_gib(project);
+  checks.push_back({"memory", memory >= needed ? GateVerdict::pass : GateVerdict::fail,
+                    fmt::format("{:.1f} GiB free, {:.1f} needed", memory, needed),
+                    memory >= needed ? "" : "close other programs, or leave out the largest shapes"});
+  std::error_code problem;
+  const auto space = std::filesystem::space(project.directory, problem);
+  const double disk = problem ? 0 : static_cast<double>(space.available) / kGiB;
+  checks.push_back({"disk", disk >= kLeastDiskGiB ? GateVerdict::pass : GateVerdict::fail,
+                    fmt::format("{:.1f} GiB free", disk),
+                    disk >= kLeastDiskGiB
+                        ? ""
+                        : fmt::format("free at least {} GiB: dent writes its ledger there", kLeastDiskGiB)});
+  const auto commit = capture({"git", "rev-parse", "--short", "HEAD"}, 2, project.directory);
+  if (!commit) {
+    checks.push_back({"git", GateVerdict::skipped, "no git repository",
+                      "git init, so that a result can be traced to a commit"});
+  } else {
+    const auto dirty =
+        capture({"git", "--no-optional-locks", "status", "--porcelain", "--", "."}, 2, project.directory);
+    const bool changed = dirty && !dirty->empty();
+    checks.push_back({"git", GateVerdict::pass,
+                      first_line(*commit) + (changed ? ", with uncommitted changes" : ", clean")});
+  }
+  return checks;
+}
+
+std::vector<Check> python_checks(const Project& project, const std::string& python) {
+  const auto in_python = [](const Kernel& kernel) { return !kernel.python.empty(); };
+  const bool needed = !project.kernel.python.empty() || project.op.reference.kind == Reference::Kind::python;
+  if (!needed && !any_kernel(project, in_python)) return {};
+  const auto found = capture({python, "-c",
+                              "import sys, numpy, importlib.util as u\n"
+                              "print('Python', sys.version.split()[0], 'NumPy', numpy.__version__, end='')\n"
+                              "print(', PyTorch' if u.find_spec('torch') else ', no PyTorch')"},
+                             4, project.directory);
+  if (found) return {{"Python", GateVerdict::pass, first_line(*found) + " (" + python + ")"}};
+  const std::string fix =
+      "pip install numpy, or name another interpreter: DENT_PYTHON=... or interpreter = \"...\" in dent.toml";
+  return {{"Python", needed ? GateVerdict::fail : GateVerdict::skipped, python + " can't import numpy", fix}};
+}
+
+std::vector<Check> gpu_checks(const Project& project) {
+  if (!any_kernel(project, [](const Kernel& kernel) { return kernel.device == DeviceKind::cuda; })) {
+    return {{"GPU", GateVerdict::skipped, "not needed by this project"}};
+  }
+  const auto fields = ask_gpu("name,driver_version,memory.used,memory.total,utilization.gpu");
+  if (fields.size() < 5) {
+    return {{"GPU", GateVerdict::fail, "nvidia-smi finds none",
+             "run this on a machine with an NVIDIA GPU and its driver"}};
+  }
+  std::vector<Check> checks{{"GPU", GateVerdict::pass, fields[0] + ", driver " + fields[1]}};
+  const bool idle = std::atof(fields[4].c_str()) < kIdleBelowPercent;
+  checks.push_back({"GPU idle", idle ? GateVerdict::pass : GateVerdict::fail,
+                    fmt::format("{} % busy, {} of {} MiB in use", fields[4], fields[2], fields[3]),
+                    idle ? "" : "wait for the programs that nvidia-smi lists, or set CUDA_VISIBLE_DEVICES"});
+  auto reasons = ask_gpu("clocks_event_reasons.active");  // drivers before 535 call it by its old name
+  if (reasons.empty()) reasons = ask_gpu("clocks_throttle_reasons.active");
+  if (!reasons.empty()) {
+    // Bits 0 and 1 are idle and application clocks; the others are slowdowns.
+    const bool slow = (std::strtoull(reasons[0].c_str(), nullptr, 16) & ~std::uint64_t{3}) != 0;
+    checks.push_back({"GPU clock", slow ? GateVerdict::skipped : GateVerdict::pass,
+                      slow ? "held back, reasons " + reasons[0] : "not held back",
+                      slow ? "power or heat: let it cool, or lock its clock (nvidia-smi -lgc)" : ""});
+  }
+  std::ifstream parameters("/proc/driver/nvidia/params");
+  for (std::string line; std::getline(parameters, line);) {
+    if (line.rfind("RmProfilingAdminOnly:", 0) != 0) continue;
+    const bool allowed = line.find('0') != std::string::npos || geteuid() == 0;
+    checks.push_back(
+        {"profiler counters", allowed ? GateVerdict::pass : GateVerdict::skipped,
+         allowed ? "permitted" : "only root may read them",
+         allowed
+             ? ""
+             : "options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, or run as root"});
+  }
+  return checks;
+}
+
+}  // namespace dent

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "gates/preflight/preflight.h"
+
+#include <fmt/format.h>
+
+namespace dent {
+
+GateResult PreflightGate::run(const Progress& progress) {
+  const Project& project = workshop_.project();
+  std::vector<Check> checks;
+  const auto add = [&](std::vector<Check> more) { checks.insert(checks.end(), more.begin(), more.end()); };
+  progress(0.0, "compilers");
+  add(compiler_checks(project));
+  progress(0.2, "machine");
+  add(machine_checks(project));
+  progress(0.4, "Python");
+  add(python_checks(project, workshop_.python()));
+  progress(0.8, "GPU");
+  add(gpu_checks(project));
+
+  GateResult result;
+  int passes = 0, notes = 0;
+  for (const Check& check : checks) {
+    if (check.verdict == GateVerdict::pass) ++passes;
+    if (check.verdict == GateVerdict::skipped && !check.fix.empty()) ++notes;
+    if (check.verdict == GateVerdict::fail && result.verdict != GateVerdict::fail) {
+      result = failed(Cause::environment, check.name + ": " + check.found, check.fix);
+    }
+  }
+  if (result.verdict == GateVerdict::pass) {
+    result.reason = fmt::format("{} checks passed", passes);
+    if (notes > 0) result.reason += fmt::format(", {} to know about (dent preflight)", notes);
+  }
+  for (const Check& check : checks) result.records.emplace_back("check", check_record("preflight", check));
+  return result;
+}
+
+}  // namespace dent

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// What a CPU kernel does with its machine: hardware counters where the system allows them, else processor
+// time, the mix of its instructions, and the roofline.
+#include <sched.h>
+
+#include <algorithm>
+
+#include "diagnose/cpu_counters.h"
+#include "diagnose/instruction_mix.h"
+#include "predict/peaks.h"
+#include "gates/profile/profile.h"
+
+namespace dent {
+namespace {
+
+constexpr double kStretchNs = 50e6;  // long enough for counters to mean something
+
+int cores_allowed() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? std::max(1, CPU_COUNT(&allowed)) : 1;
+}
+
+protocol::Timed run_calls(Worker& worker, Workshop& workshop, const Problem& problem, Random& random,
+                          std::size_t calls) {
+  const double seconds = workshop.project().limits.call_seconds * static_cast<double>(calls + 1);
+  std::vector<protocol::Offsets> offsets;
+  for (std::size_t i = 0; i < calls; ++i) offsets.push_back(InputPool::draw(problem, random));
+  worker.prepare(offsets, seconds);
+  double wall_ns = 0;
+  return worker.go(seconds, wall_ns);
+}
+
+void put_counts(Profile& profile, const Quantities& counts, double ns) {
+  Quantities& q = profile.quantities;
+  for (const auto& [key, reading] : counts.all()) q.put(key, reading);
+  const auto ratio = [&](const char* to, const char* left, const char* right, double factor) {
+    if (!counts.has(left)) return q.put(to, counts.at(left));
+    if (!counts.has(right)) return q.put(to, counts.at(right));
+    if (counts[right] <= 0) return q.not_applicable(to, "nothing was counted");
+    q.set(to, factor * counts[left] / counts[right]);
+  };
+  ratio("ipc", "instructions", "cycles", 1);
+  ratio("misses_per_kilo", "cache_misses", "instructions", 1000);
+  ratio("branch_miss_share", "branch_misses", "branches", 100);
+  if (counts.has("cpu_ns") && ns > 0) {
+    q.set("threads_used", std::min(counts["cpu_ns"] / ns, q["cores"]));
+  } else {
+    q.put("threads_used", counts.at("cpu_ns"));
+  }
+}
+
+void put_mix(Profile& profile, Workshop& workshop, const Kernel& kernel) {
+  Quantities& q = profile.quantities;
+  if (!kernel.python.empty())
+    return q.not_applicable("vector_share", "a Python function has no library of its own");
+  const InstructionMix mix = instruction_mix(workshop.build(kernel).library);
+  const double all = static_cast<double>(mix.vector + mix.scalar);
+  if (all == 0)
+    return q.not_applicable("vector_share", "no floating-point arithmetic was found in the library");
+  q.set("vector_share", 100 * static_cast<double>(mix.vector) / all);
+  q.set("vector_instructions", static_cast<double>(mix.vector));
+  q.set("scalar_instructions", static_cast<double>(mix.scalar));
+}
+
+}  // namespace
+
+Profile profile_cpu(Workshop& workshop, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
+                    const Progress& progress) {
+  Profile profile{.tool = "perf", .tree = "cpu.toml", .device = "cpu"};
+  progress(0.1, "counting");
+  Random random(seed);
+  const auto worker = workshop.start(kernel, "profiled");
+  workshop.pool().fill(problem, random.next());
+  const std::size_t most = workshop.most_calls(problem);
+  worker->set_problem(message_for(problem, workshop.pool(), most, true),
+                      workshop.project().limits.call_seconds);
+  const double first_ns = std::max(1.0, run_calls(*worker, workshop, problem, random, 1).ns);
+  const auto calls = std::clamp<std::size_t>(static_cast<std::size_t>(kStretchNs / first_ns), 2, most);
+  run_calls(*worker, workshop, problem, random, calls);  // threads are there, memory is touched
+
+  profile.quantities.set("cores", cores_allowed());
+  std::vector<protocol::Offsets> offsets;
+  for (std::size_t i = 0; i < calls; ++i) offsets.push_back(InputPool::draw(problem, random));
+  const double seconds = workshop.project().limits.call_seconds * static_cast<double>(calls + 1);
+  worker->prepare(offsets, seconds);
+  double wall_ns = 0;
+  const CpuCounters counters(worker->process());
+  const double total_ns = worker->go(seconds, wall_ns).ns;
+  const Quantities counts = counters.read();
+  // A machine that is busy with others keeps it waiting: that is no core of its own that it left idle.
+  const double own_ns = std::max(total_ns - counts["waited_ns"], 0.1 * total_ns);
+  const double ns = total_ns / static_cast<double>(calls);
+
+  profile.quantities.set("duration_us", ns / 1e3);
+  put_counts(profile, counts, own_ns);
+  put_mix(profile, workshop, kernel);
+  progress(0.6, "measuring what this machine can do");
+  const Peaks peaks = cpu_peaks("this machine");
+  profile.quantities.set("bytes_share", 100 * problem.bytes / ns / peaks.gbs);
+  profile.quantities.set("flops_share", 100 * problem.flops / ns / peaks.gflops);
+  profile.kernel = kernel.name;
+  if (!counters.refusal().empty()) {
+    profile.tool = "clock and disassembly";
+    profile.degraded = counters.refusal();
+  }
+  return profile;
+}
+
+}  // namespace dent

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+// Counters of one call on a GPU by Nsight Compute; and what is left where they can't be read: the launches
+// that the call makes, its time, and what its problem needs at least.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+
+#include "diagnose/ncu.h"
+#include "diagnose/ncu_metrics.h"
+#include "base/error.h"
+#include "predict/peaks.h"
+#include "gates/profile/profile.h"
+#include "base/text.h"
+#include "system/capture.h"
+#include "base/stopwatch.h"
+
+namespace dent {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kProfiledSlowdown = 60;  // how much longer a call may take under a profiler,
+constexpr double kStartSeconds = 60;      // and to come up
+constexpr int kTimedCalls = 10;
+
+struct Gpu {
+  std::string name;
+  int arch = 0;
+};
+
+Gpu gpu_here() {
+  const auto told = capture({"nvidia-smi", "--query-gpu=compute_cap,name", "--format=csv,noheader"}, 10);
+  Gpu gpu;
+  if (!told) return gpu;
+  int major = 0, minor = 0;
+  if (std::sscanf(told->c_str(), "%d.%d", &major, &minor) == 2) gpu.arch = 10 * major + minor;
+  const auto comma = told->find(", ");
+  if (comma != std::string::npos) gpu.name = told->substr(comma + 2, told->find('\n') - comma - 2);
+  return gpu;
+}
+
+void run_once(Worker& worker, Workshop& workshop, const Problem& problem, Random& random, int calls) {
+  const double seconds = kProfiledSlowdown * workshop.project().limits.call_seconds;
+  workshop.pool().fill(problem, random.next());
+  worker.set_problem(message_for(problem, workshop.pool(), static_cast<std::size_t>(calls), true), seconds);
+  std::vector<protocol::Offsets> offsets;
+  for (int i = 0; i < calls; ++i) offsets.push_back(InputPool::draw(problem, random));
+  worker.prepare(offsets, seconds);
+}
+
+// The raw page: printed beside the report by most versions of ncu, else made from it.
+std::string raw_page(const NcuTool& tool, const NcuRequest& request) {
+  std::string csv = text_of(request.csv);
+  if (csv.find("\"Kernel Name\"") != std::string::npos || trouble_in(csv)) return csv;
+  const fs::path log = request.csv.string() + ".import";
+  run({.argv = ncu_import(tool, request.report), .log = log}, 60);
+  const std::string imported = text_of(log);
+  fs::remove(log);
+  if (imported.find("\"Kernel Name\"") == std::string::npos) return csv + imported;
+  std::ofstream(request.csv) << imported;
+  return imported;
+}
+
+void take_launches(Profile& profile, const NcuReport& report, int arch) {
+  const ProfiledLaunch* longest = nullptr;
+  double most_ns = -1;
+  for (const ProfiledLaunch& launch : report.launches) {
+    const Quantities found = quantities_of(launch);
+    const auto or_zero = [&found](const char* key) { return found.has(key) ? found[key] : 0; };
+    profile.launches.push_back(
+        {short_name(launch.kernel), or_zero("ctas"), or_zero("cta_threads"), or_zero("duration_us")});
+    if (or_zero("duration_us") > most_ns) {
+      most_ns = or_zero("duration_us");
+      longest = &launch;
+    }
+  }
+  profile.kernel = short_name(longest->kernel);
+  profile.arch = longest->arch > 0 ? longest->arch : arch;
+  profile.limiter = occupancy_limiter(*longest);
+  profile.quantities = quantities_of(*longest);
+  profile.quantities.set("launches", static_cast<double>(report.launches.size()));
+  profile.absent = absent_metrics(*longest, profile.arch);
+}
+
+// Throws Error when there are no counters to be had here.
+Profile by_counters(Workshop& workshop, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
+                    const fs::path& artifacts, const Gpu& gpu, const Progress& progress) {
+  const NcuTool tool = find_ncu();
+  const NcuRequest request{
+      .arch = gpu.arch, .report = artifacts / "profile.ncu-rep", .csv = artifacts / "profile.csv"};
+  Profile profile{.tool = "Nsight Compute " + tool.version, .tree = "gpu.toml", .device = "cuda"};
+  if (!tool.note.empty()) profile.notes.push_back(tool.note);
+  progress(0.1, "one call under Nsight Compute");
+  const auto start = Clock::now();
+  Random random(seed);
+  try {
+    const auto worker = workshop.start_profiled(kernel, ncu_prefix(tool, request));
+    run_once(*worker, workshop, problem, random, 1);
+    double wall_ns = 0;
+    worker->go(kProfiledSlowdown * workshop.project().limits.call_seconds, wall_ns);
+    progress(0.8, "reading the report");
+    worker->finish(kStartSeconds);
+  } catch (const KernelFailed& failed) {
+    // Was it the profiler's fault?
+    const auto trouble = trouble_in(text_of(request.csv) + failed.failure().last_words);
+    if (!trouble) throw;
+    throw Error(ErrorCode::environment, trouble->what, trouble->fix);
+  }
+  const std::string csv = raw_page(tool, request);
+  profile.tool_seconds = seconds_since(start);
+  const NcuReport report = parse_ncu_csv(csv);
+  if (report.launches.empty()) {
+    const auto trouble = trouble_in(csv + text_of(workshop.logs() / "profiled.log"));
+    throw Error(ErrorCode::environment, trouble ? trouble->what : "Nsight Compute printed no launch",
+                trouble ? trouble->fix : "see artifacts/profile.csv for what it said instead");
+  }
+  take_launches(profile, report, gpu.arch);
+  profile.report = "profile.ncu-rep";
+  if (!profile.absent.empty()) {
+    profile.notes.push_back(fmt::format("{} of {} counters did not come back: {}", profile.absent.size(),
+                                        ncu_metrics(profile.arch).size(), fmt::join(profile.absent, ", ")));
+  }
+  return profile;
+}
+
+// Launches by capture. Nothing known about them is no reason to fail: the time is still worth having.
+void add_launches(Profile& profile, Worker& worker, double seconds) {
+  json told;
+  try {
+    told = worker.launches(seconds);
+  } catch (const KernelFailed& failed) {
+    if (failed.failure().kind != Failure::Kind::refused) throw;
+    profile.notes.push_back("its launches are not known: " + failed.failure().what);
+    return;
+  }
+  Quantities& q = profile.quantities;
+  profile.arch = told.value("arch", 0);
+  q.set("sms", told.value("sms", 0));
+  q.set("launches", static_cast<double>(told.at("launches").size()));
+  const json* largest = nullptr;
+  for (const json& launch : told.at("launches")) {
+    profile.launches.push_back(
+        {short_name(launch.at("kernel")), launch.at("ctas"), launch.at("cta_threads")});
+    const auto threads = [](const json& l) {
+      return l.at("ctas").get<double>() * l.at("cta_threads").get<double>();
+    };
+    if (largest == nullptr || threads(launch) > threads(*largest)) largest = &launch;
+  }
+  if (largest == nullptr) return;
+  profile.kernel = short_name(largest->at("kernel"));
+  for (const char* key : {"ctas", "cta_threads", "registers", "smem_bytes", "local_bytes", "ctas_per_sm"}) {
+    q.set(key, largest->at(key).get<double>());
+  }
+  const double at_once = q["sms"] * q["ctas_per_sm"];
+  q.set("chip_share", std::min(100.0, 100 * q["ctas"] / q["sms"]));
+  q.set("waves", q["ctas"] / at_once);
+  q.set("empty_share", 100 * (1 - q["waves"] / std::ceil(q["waves"])));
+  q.set("occupancy_possible",
+        100 * q["ctas_per_sm"] * std::ceil(q["cta_threads"] / 32) / told.value("warps_per_sm", 64.0));
+}
+
+Profile without_counters(Workshop& workshop, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
+                         const Gpu& gpu, const std::string& why, const Progress& progress) {
+  Profile profile{
+      .tool = "launch capture and clock", .tree = "degraded.toml", .degraded = why, .device = "cuda"};
+  progress(0.5, "timing and capturing launches");
+  Random random(seed);
+  const auto worker = workshop.start(kernel, "profiled");
+  const double seconds = kProfiledSlowdown * workshop.project().limits.call_seconds;
+  run_once(*worker, workshop, problem, random, kTimedCalls);
+  double wall_ns = 0;
+  worker->go(seconds, wall_ns);  // the first loads modules
+  run_once(*worker, workshop, problem, random, kTimedCalls);
+  const double ns = worker->go(seconds, wall_ns).ns / kTimedCalls;
+  profile.quantities.set("duration_us", ns / 1e3);
+  if (const auto peaks = gpu_peaks(gpu.name)) {
+    profile.quantities.set("bytes_share", 100 * problem.bytes / ns / peaks->gbs);
+    profile.quantities.set("flops_share", 100 * problem.flops / ns / peaks->gflops);
+  } else {
+    const std::string unknown = "the peaks of \"" + gpu.name + "\" are not in dent's table";
+    profile.quantities.not_applicable("bytes_share", unknown);
+    profile.quantities.not_applicable("flops_share", unknown);
+    profile.notes.push_back(unknown);
+  }
+  add_launches(profile, *worker, seconds);
+  for (const char* key :
+       {"ctas", "sms", "chip_share", "waves", "empty_share", "local_bytes", "occupancy_possible"}) {
+    if (!profile.quantities.has(key)) profile.quantities.not_applicable(key, "its launches are not known");
+  }
+  return profile;
+}
+
+}  // namespace
+
+Profile profile_gpu(Workshop& workshop, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
+                    const fs::path& artifacts, const Progress& progress) {
+  const Gpu gpu = gpu_here();
+  if (gpu.arch == 0) {
+    throw KernelFailed({Failure::Kind::refused, "there is no NVIDIA GPU here that nvidia-smi knows", ""});
+  }
+  std::string why;
+  try {
+    return by_counters(workshop, kernel, problem, seed, artifacts, gpu, progress);
+  } catch (const Error& problem_of_tool) {
+    if (problem_of_tool.code() != ErrorCode::environment) throw;
+    why = problem_of_tool.in_one_line();
+  }
+  return without_counters(workshop, kernel, problem, seed, gpu, why, progress);
+}
+
+}  // namespace dent

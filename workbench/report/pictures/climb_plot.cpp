@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/climb.h"
+#include "report/format.h"
+#include "report/pictures/svg.h"
+
+namespace dent {
+namespace {
+
+constexpr Frame kClimb{.width = 720, .height = 260, .left = 60, .right = 16, .top = 12, .bottom = 34};
+
+// Kept: a filled diamond on the line; dropped: a ring at the speed that it would have brought.
+std::string diamond(double x, double y) {
+  return fmt::format("M{} {}l5 5l-5 5l-5 -5z", coordinate(x), coordinate(y - 5));
+}
+std::string ring(double x, double y) {
+  return fmt::format("M{} {}m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0", coordinate(x), coordinate(y));
+}
+
+}  // namespace
+
+std::string climb_plot(const ClimbView& climb) {
+  if (climb.steps.empty() || !climb.start) return {};
+  const double start = climb.start->centre;
+  double low = std::min(start, 1.0), high = std::max({start, 1.0, climb.target.value_or(0)});
+  for (const ClimbStep& step : climb.steps) {
+    low = std::min(low, step.speedup);
+    high = std::max(high, step.speedup);
+  }
+  const bool wide = high / low > 4;
+  const Axis x(Axis::Scale::linear, 0, static_cast<double>(climb.steps.back().iteration), kClimb.left + 6,
+               kClimb.width - kClimb.right - 6);
+  const Axis y(wide ? Axis::Scale::logarithmic : Axis::Scale::linear, low / 1.05, high * 1.05,
+               kClimb.height - kClimb.bottom, kClimb.top);
+  Svg svg(kClimb.width, kClimb.height, "speed over the baseline by iteration");
+  for (const double tick : y.ticks()) {
+    svg.line(kClimb.left, y.at(tick), kClimb.width - kClimb.right, y.at(tick), "grid");
+    svg.text(kClimb.left - 6, y.at(tick) + 4, fmt::format("{:g}x", tick), Anchor::end);
+  }
+  svg.line(kClimb.left, y.at(1), kClimb.width - kClimb.right, y.at(1), "one");
+  if (climb.target) {
+    svg.line(kClimb.left, y.at(*climb.target), kClimb.width - kClimb.right, y.at(*climb.target),
+             "candidate median");
+    svg.text(kClimb.width - kClimb.right, y.at(*climb.target) - 4, fmt::format("target {:g}x", *climb.target),
+             Anchor::end);
+  }
+  double now = start;
+  std::string line = fmt::format("M{} {}", coordinate(x.at(0)), coordinate(y.at(start)));
+  std::string kept = diamond(x.at(0), y.at(start)), dropped;
+  for (const ClimbStep& step : climb.steps) {
+    const double at = x.at(step.iteration);
+    line += fmt::format("L{} {}L{} {}", coordinate(at), coordinate(y.at(now)), coordinate(at),
+                        coordinate(y.at(step.speedup)));
+    if (step.kept) kept += diamond(at, y.at(step.speedup));
+    if (step.ended && !step.kept) dropped += ring(at, y.at(step.gain ? now * step.gain->centre : now));
+    now = step.speedup;
+  }
+  svg.path(line, "roof", "the best so far");
+  if (!dropped.empty()) svg.path(dropped, "aside ring", "dropped");
+  svg.path(kept, "candidate fill", "kept");
+  for (const double tick : x.ticks()) {
+    svg.text(x.at(tick), kClimb.height - kClimb.bottom + 16, fmt::format("{:g}", tick), Anchor::middle);
+  }
+  svg.text(kClimb.width - kClimb.right, kClimb.height - 2, "iteration", Anchor::end);
+  return std::move(svg).take();
+}
+
+}  // namespace dent

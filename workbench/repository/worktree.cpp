@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "repository/worktree.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "base/error.h"
+
+namespace dent {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, at);) {
+    if (!part.empty()) parts.push_back(part);
+  }
+  return parts;
+}
+
+// Everything but the .git that ties a submodule to its repository.
+void copy_tree(const fs::path& from, const fs::path& to) {
+  fs::create_directories(to);
+  for (const auto& entry : fs::directory_iterator(from)) {
+    if (entry.path().filename() == ".git") continue;
+    const fs::path target = to / entry.path().filename();
+    if (entry.is_symlink()) {
+      fs::copy_symlink(entry.path(), target);
+    } else if (entry.is_directory()) {
+      copy_tree(entry.path(), target);
+    } else if (entry.is_regular_file()) {
+      fs::copy_file(entry.path(), target);
+    }
+  }
+}
+
+}  // namespace
+
+Worktree::Worktree(const Repository& repository, fs::path folder, const std::string& commit)
+    : repository_(repository), folder_(std::move(folder)), commit_(commit) {
+  repository_.remove_worktrees(folder_);
+  fs::create_directories(folder_.parent_path());
+  repository_.git({"worktree", "add", "-q", "--detach", "--force", folder_.string(), commit});
+  copy_submodules();
+}
+
+Worktree::~Worktree() {
+  try {
+    repository_.remove_worktrees(folder_);
+  } catch (const std::exception&) {  // the next loop removes it
+  }
+}
+
+// `git worktree add` leaves submodules empty; a kernel's headers may well be in one. What is there is copied,
+// not linked: a build that writes into it writes into ours.
+void Worktree::copy_submodules() const {
+  for (const std::string& entry : split(repository_.git({"ls-tree", "-r", "-z", commit_}).out, '\0')) {
+    if (entry.rfind("160000 ", 0) != 0) continue;
+    const fs::path path = entry.substr(entry.find('\t') + 1);
+    const fs::path theirs = repository_.root() / path;
+    if (fs::is_directory(theirs)) copy_tree(theirs, folder_ / path);
+  }
+}
+
+void Worktree::reset(const std::string& commit) {
+  repository_.git({"checkout", "-q", "--force", "--detach", commit}, folder_);
+  repository_.git({"clean", "-ffdxq"}, folder_);
+  commit_ = commit;
+}
+
+Worktree::Change Worktree::change() const {
+  repository_.git({"add", "-A", "--", "."}, folder_);
+  Change change;
+  change.tree = repository_.git({"write-tree"}, folder_).line();
+  const std::vector<std::string> diff{"diff",          "--cached",   "--no-ext-diff",
+                                      "--no-textconv", "--no-color", "--no-renames"};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = diff;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    arguments.push_back(commit_);
+    return repository_.git(arguments, folder_).out;
+  };
+  const std::string prefix = repository_.prefix().empty() ? "" : repository_.prefix().string() + "/";
+  change.patch = prefix.empty() ? with({"--binary"}) : with({"--binary", "--relative=" + prefix});
+  for (const std::string& file : split(with({"--name-only", "-z"}), '\0')) {
+    change.files.push_back(prefix.empty() ? file : fs::path(file).lexically_relative(prefix).string());
+  }
+  for (const std::string& line : split(with({"--numstat"}), '\n')) {
+    int added = 0, removed = 0;
+    std::istringstream(line) >> added >> removed;  // "-" for a binary file
+    change.lines += added + removed;
+  }
+  for (const std::string& line : split(with({"--summary"}), '\n')) {
+    change.links = change.links || line.find(" 120000") != std::string::npos ||
+                   line.find(" 160000") != std::string::npos;
+  }
+  return change;
+}
+
+std::string Worktree::apply(const fs::path& patch) {
+  const auto answer = repository_.try_git({"apply", "--whitespace=nowarn", patch.string()}, project());
+  if (answer.ok()) return {};
+  return answer.err.substr(0, answer.err.find('\n'));
+}
+
+}  // namespace dent

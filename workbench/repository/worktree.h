@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// A checkout of its own for candidates, under .dent/. Made at once, removed with the object.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "repository/repository.h"
+
+namespace dent {
+
+class Worktree {
+ public:
+  // Whatever lies in `folder` is removed first: a loop that was killed may have left it half made.
+  Worktree(const Repository& repository, std::filesystem::path folder, const std::string& commit);
+  ~Worktree();
+  Worktree(const Worktree&) = delete;
+  Worktree& operator=(const Worktree&) = delete;
+
+  const std::filesystem::path& folder() const { return folder_; }
+  std::filesystem::path project() const {  // its folder in here, without a slash at its end
+    return repository_.prefix().empty() ? folder_ : folder_ / repository_.prefix();
+  }
+  const std::string& commit() const { return commit_; }
+
+  void reset(const std::string& commit);  // exactly that commit, nothing else left
+
+  // What differs from the commit, untracked files included, ignored ones not.
+  struct Change {
+    std::string tree;                // all files as they are, as a git tree
+    std::string patch;               // with paths relative to the project's folder
+    std::vector<std::string> files;  // the same; "../x" for one above it
+    int lines = 0;                   // added and removed
+    bool links = false;              // makes a symbolic link or a submodule
+  };
+  Change change() const;
+  std::string apply(const std::filesystem::path& patch);  // a file; "" or why it does not apply
+
+ private:
+  void copy_submodules() const;
+
+  const Repository& repository_;
+  std::filesystem::path folder_;
+  std::string commit_;
+};
+
+}  // namespace dent

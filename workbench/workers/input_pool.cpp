@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "workers/input_pool.h"
+
+#include <algorithm>
+
+namespace dent {
+namespace {
+
+constexpr std::size_t kWindows = std::size_t{1} << 17;  // offsets to choose from
+constexpr std::size_t kAlignment = 4096;
+
+std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t part_elements(const Tensor& tensor) { return tensor.elements() + kWindows; }
+
+}  // namespace
+
+InputPool::InputPool(const std::vector<Problem>& problems) {
+  std::size_t bytes = kAlignment;
+  for (const Problem& problem : problems) {
+    std::size_t needed = 0;
+    for (const Tensor& tensor : problem.inputs)
+      needed += aligned(part_elements(tensor) * bytes_of(tensor.dtype));
+    bytes = std::max(bytes, needed);
+  }
+  memory_ = SharedMemory("dent-inputs", bytes, SharedMemory::Children::only_read);
+}
+
+std::vector<std::size_t> InputPool::places(const Problem& problem) const {
+  std::vector<std::size_t> result;
+  std::size_t at = 0;
+  for (const Tensor& tensor : problem.inputs) {
+    result.push_back(at);
+    at += aligned(part_elements(tensor) * bytes_of(tensor.dtype));
+  }
+  return result;
+}
+
+void InputPool::fill(const Problem& problem, std::uint64_t seed) {
+  const auto at = places(problem);
+  for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
+    const Tensor& tensor = problem.inputs[i];
+    dent::fill(tensor.fill, tensor.dtype, memory_.data() + at[i], part_elements(tensor), seed + i);
+  }
+}
+
+protocol::Offsets InputPool::draw(const Problem& problem, Random& random) {
+  protocol::Offsets offsets;
+  for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
+    offsets.push_back(random.below(kWindows - protocol::kRoom));  // whatever the aim, it stays in the pool
+  }
+  return offsets;
+}
+
+std::vector<std::size_t> result_places(const std::vector<Tensor>& outputs) {
+  std::vector<std::size_t> result;
+  std::size_t at = 0;
+  for (const Tensor& tensor : outputs) {
+    result.push_back(at);
+    at += aligned(tensor.bytes());
+  }
+  return result;
+}
+
+std::size_t result_bytes(const Problem& problem) {
+  std::size_t bytes = 0;
+  for (const Tensor& tensor : problem.outputs) bytes += aligned(tensor.bytes());
+  return bytes;
+}
+
+protocol::ProblemMessage message_for(const Problem& problem, const InputPool& pool, std::size_t calls,
+                                     bool flush, std::size_t room) {
+  protocol::ProblemMessage message;
+  const auto in = pool.places(problem);
+  const auto out = result_places(problem.outputs);
+  for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
+    message.inputs.push_back({problem.inputs[i], problem.inputs[i].dtype, in[i], room});
+  }
+  for (std::size_t i = 0; i < problem.outputs.size(); ++i) {
+    const Tensor& output = problem.outputs[i];
+    message.outputs.push_back({output, output.dtype, out[i]});
+    if (output.updates >= 0) message.inputs[static_cast<std::size_t>(output.updates)].room = 0;
+  }
+  message.numbers = problem.numbers;
+  message.calls = calls;
+  message.flush = flush;
+  return message;
+}
+
+}  // namespace dent
