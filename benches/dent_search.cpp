@@ -10,18 +10,19 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <random>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "gates/performance/timed_side.h"
-#include "records/json_text.h"
 #include "ledger/session_store.h"
+#include "loop/proposers/proposal.h"
 #include "loop/search/search.h"
-#include "loop/state/loop_state.h"
 #include "project/choice.h"
 #include "project/manifest.h"
-#include "base/text.h"
+#include "records/json.h"
 
 namespace {
 
@@ -62,7 +63,7 @@ double fastest_ns(Workshop& workshop, Worker& worker, const Problem& problem) {
   return least;
 }
 
-int record(const std::string& folder, const std::string& variant) {
+int record_space(const std::string& folder, const std::string& variant) {
   const Project project = read_project(folder);
   SessionStore store(project.directory);
   Workshop workshop(project, find_resources(), store.prepare(), store.folder());
@@ -74,11 +75,11 @@ int record(const std::string& folder, const std::string& variant) {
     std::fprintf(stderr, "%zu of %zu: %s\n", i + 1, choices.size(), describe(choices[i]).c_str());
     try {
       workshop.build(kernel);
-      const auto worker = workshop.start(kernel, "candidate");
+      const auto worker = workshop.start(kernel, Role::candidate);
       json times = json::object();
       for (const Problem& problem : workshop.problems())
         times[problem.shape] = fastest_ns(workshop, *worker, problem);
-      points.push_back({{"choice", to_json(choices[i])}, {"ns", std::move(times)}});
+      points.push_back({{"choice", require_json(to_json_text(choices[i]))}, {"ns", std::move(times)}});
     } catch (const KernelFailed& problem) {
       std::fprintf(stderr, "  %s\n", problem.what());
     }
@@ -111,7 +112,8 @@ Space read_space(const std::string& file) {
   for (const json& point : document.at("points")) {
     double sum = 0;
     for (const auto& [shape, ns] : point.at("ns").items()) sum += std::log(ns.get<double>());
-    Choice choice = choice_of(point.at("choice"));
+    Choice choice;
+    read_json(point.at("choice"), [&choice](Fields& f) { fields(f, choice); });
     choice.variant.clear();
     space.speed[choice.tunables] = std::exp(-sum / static_cast<double>(point.at("ns").size()));
     space.choices.push_back(std::move(choice));
@@ -157,7 +159,7 @@ double by_chance(const Space& space, const Choice& start, int budget, std::mt199
   return best;
 }
 
-int replay(const std::string& file) {
+int compare_searches(const std::string& file) {
   const Space space = read_space(file);
   double top = 0;
   for (const auto& [choice, speed] : space.speed) top = std::max(top, speed);
@@ -189,8 +191,8 @@ namespace dent::bench {
 
 int search(int argc, char** argv) {
   const std::string what = argc > 2 ? argv[2] : "";
-  if (what == "record" && argc == 5) return record(argv[3], argv[4]);
-  if (what == "compare" && argc == 4) return replay(argv[3]);
+  if (what == "record" && argc == 5) return record_space(argv[3], argv[4]);
+  if (what == "compare" && argc == 4) return compare_searches(argv[3]);
   std::fputs("dent_bench search record <project> <variant> | dent_bench search compare <space.json>\n",
              stderr);
   return 2;

@@ -4,9 +4,11 @@
 # dent_test(NAME LAYER sources...)
 function(dent_test name layer)
   add_executable(${name} ${ARGN})
-  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE ${layer} fmt::fmt GTest::gtest_main flashmoe_warnings)
-  target_compile_definitions(${name} PRIVATE DENT_RESULTS="${PROJECT_SOURCE_DIR}/docs/results")
+  target_compile_definitions(${name} PRIVATE
+    DENT_RESULTS="${PROJECT_SOURCE_DIR}/docs/results" DENT_GOLDEN="${PROJECT_SOURCE_DIR}/tests/records/golden"
+    DENT_RECORDS_PAGE="${PROJECT_SOURCE_DIR}/docs/dent-records.md")
   flashmoe_discover(${name} dent)
 endfunction()
 
@@ -23,7 +25,7 @@ dent_test(dent_base_test dent_base
   measure/ratio_test.cpp measure/verdict_test.cpp measure/clocks_test.cpp measure/comparison_test.cpp
   measure/stop_rule_test.cpp measure/sampler_test.cpp)
 dent_test(dent_records_test dent_records
-  records/record_test.cpp records/sampling_records_test.cpp)
+  records/line_test.cpp records/markdown_test.cpp records/round_trip_test.cpp records/comparison_test.cpp)
 dent_test(dent_kernel_test dent_kernel
   ledger/ledger_test.cpp ledger/ledger_kill_test.cpp ledger/ledger_disk_test.cpp ledger/project_lock_test.cpp
   ledger/session_store_test.cpp project/manifest_test.cpp build/glue_test.cpp
@@ -40,16 +42,17 @@ if(FLASHMOE_SANITIZE AND NOT DENT_SANITIZE_ALL)
 endif()
 
 dent_test(dent_gates_test dent_gates
-  diagnose/recorded_test.cpp diagnose/ncu_report_test.cpp diagnose/ncu_test.cpp diagnose/condition_test.cpp
+  accounting/cost_test.cpp diagnose/recorded_test.cpp diagnose/ncu_report_test.cpp diagnose/ncu_test.cpp diagnose/condition_test.cpp
   diagnose/diagnosis_test.cpp diagnose/tree_test.cpp diagnose/cpu_test.cpp patterns/pattern_test.cpp
   predict/predict_test.cpp predict/launch_forecast_test.cpp predict/cli_test.cpp predict/agreement_test.cpp
-  predict/agreement.cpp report/session_view_test.cpp report/format_test.cpp report/pictures/svg_test.cpp
+  predict/agreement.cpp report/session_view_test.cpp report/format_test.cpp report/golden_test.cpp report/pictures/svg_test.cpp
   report/html_test.cpp report/markdown_test.cpp report/write_reports_test.cpp report/diagnosis_test.cpp
-  report/example_session.cpp session/environment_test.cpp session/run_test.cpp session/resume_test.cpp
+  report/example_session.cpp session/conclude_test.cpp session/environment_test.cpp session/run_test.cpp session/resume_test.cpp
   session/profile_test.cpp session/tutorial_test.cpp evaluation/keep_rule_test.cpp)
 dent_test(dent_loop_test dent_loop
-  repository/repository_test.cpp loop/loop_test.cpp loop/proposers/command_proposer_test.cpp loop/search/search_test.cpp
-  loop/state/loop_state_test.cpp)
+  repository/repository_test.cpp loop/loop_test.cpp loop/steps_test.cpp loop/proposers/answer_test.cpp
+  loop/proposers/command_proposer_test.cpp loop/state/brief_test.cpp loop/search/search_test.cpp
+  loop/state/loop_state_test.cpp mcp/server_test.cpp)
 foreach(program dent_gates_test dent_loop_test)
   add_dependencies(${program} dent dent_test_kernels)
   target_compile_definitions(${program} PRIVATE

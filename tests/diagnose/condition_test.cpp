@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "records/json_text.h"
+#include "records/diagnosis.h"
+#include "records/json.h"
 
 namespace dent {
 namespace {
@@ -59,7 +59,9 @@ TEST(Quantities, GoThroughJsonWithTheirAbsences) {
   q.set("nan", std::numeric_limits<double>::infinity());
   q.not_applicable("l1_hit", "TMA");
   q.put("gone", {Presence::missing, 0, "ncu gave no value"});
-  const Quantities back = quantities_of(parse_json(to_json(q).dump()));
+  record::Diagnosis record;
+  record.metrics = q;
+  const Quantities back = from_json_text<record::Diagnosis>(to_json_text(record)).metrics;
   EXPECT_EQ(back["dram"], 71.5);
   for (const char* key : {"nan", "l1_hit", "gone"}) {
     EXPECT_EQ(back.at(key).presence, q.at(key).presence) << key;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "diagnose/diagnosis.h"
-#include "records/json_text.h"
+#include "records/json.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace dent {
 namespace {
@@ -154,7 +153,7 @@ TEST(Diagnosis, OfACpuKernelNeedsNoCounters) {
 
 TEST(Diagnosis, GoesThroughJson) {
   const auto d = diagnose(small_tree(), with({{"ctas", 2}, {"sms", 58}, {"dram", 80}, {"waste", 0}}));
-  const auto back = diagnosis_of(parse_json(to_json(d).dump()));
+  const auto back = from_json_text<Diagnosis>(to_json_text(d));
   EXPECT_EQ(back.bottleneck, d.bottleneck);
   EXPECT_EQ(back.decided, d.decided);
   EXPECT_EQ(back.overturned, d.overturned);

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "base/error.h"
-#include "system/durable_file.h"
 #include "ledger/in_child.h"
 #include "ledger/ledger.h"
 #include "ledger/session_store.h"
+#include "system/durable_file.h"
 
 namespace dent {
 namespace {
@@ -47,18 +47,20 @@ TEST(LedgerDisk, AFullDiskIsAClearErrorAndTheLedgerGoesOnWhenThereIsRoom) {
   const auto file = folder / "ledger.jsonl";
   EXPECT_EQ(wait_for(start_child([&] {
               Ledger ledger(file);
-              ledger.append("note", {{"text", "fits"}});
+              ledger.append(record::Note{"fits"});
               limit_file_size(std::filesystem::file_size(file) + 100);
-              const auto too_long = [&] { ledger.append("note", {{"text", std::string(5000, 'x')}}); };
+              const auto too_long = [&] { ledger.append(record::Note{std::string(5000, 'x')}); };
               if (must_refuse(too_long, "can't write to") != 0) return 1;
               if (read_ledger(file).torn_bytes != 0) return 2;  // what fitted of the record is gone again
               limit_file_size(RLIM_INFINITY);
-              return ledger.append("note", {{"text", "fits again"}}).number == 2 ? 0 : 3;
+              ledger.append(record::Note{"fits again"});
+              return ledger.records().back().number == 2 ? 0 : 3;
             })),
             0);
   const auto content = read_ledger(file);
   ASSERT_EQ(content.records.size(), 2u);
-  EXPECT_EQ(content.records[1].data.at("text"), "fits again");
+  ASSERT_NE(content.records[1].as<record::Note>(), nullptr);
+  EXPECT_EQ(content.records[1].as<record::Note>()->text, "fits again");
 }
 
 TEST(LedgerDisk, AFullDiskLeavesTheOldVersionOfAFile) {
@@ -97,7 +99,7 @@ TEST(LedgerDisk, AReadOnlyProjectIsAClearError) {
 TEST(LedgerDisk, AReadOnlyLedgerIsAClearErrorAndCanStillBeRead) {
   ScratchFolder folder;
   const auto file = folder / "ledger.jsonl";
-  Ledger(file).append("note", {});
+  Ledger(file).append(record::Note{});
   std::filesystem::permissions(file, static_cast<std::filesystem::perms>(0444));
   std::filesystem::permissions(folder.path(), static_cast<std::filesystem::perms>(0555));
   EXPECT_EQ(wait_for(start_child([&] {

@@ -28,7 +28,8 @@ int write_until_killed(const std::filesystem::path& file, Counter& promised) {
   while (true) {
     const auto next = static_cast<std::int64_t>(ledger.records().size()) + 1;
     const auto length = static_cast<std::size_t>(next * 7919 % 20'000);
-    promised = ledger.append("note", {{"text", std::string(length, 'x')}, {"i", next}}).number;
+    ledger.append(record::Note{std::to_string(next) + std::string(length, 'x')});
+    promised = ledger.records().back().number;
   }
 }
 
@@ -50,7 +51,10 @@ TEST(LedgerKill, FiftyKillsAtRandomInstantsLoseAndRepeatNothing) {
     const auto on_disk = static_cast<std::int64_t>(content.records.size());
     ASSERT_GE(on_disk, promised.load()) << "a record was lost";
     ASSERT_LE(on_disk, promised.load() + 1) << "at most the one being written is new";
-    for (const Record& record : content.records) ASSERT_EQ(record.data.at("i"), record.number);
+    for (const Record& record : content.records) {
+      ASSERT_NE(record.as<record::Note>(), nullptr);
+      ASSERT_EQ(std::stoll(record.as<record::Note>()->text), record.number);
+    }
     promised = on_disk;  // whole records stay, whether or not their writer lived to say so
   }
   EXPECT_GT(promised.load(), 0);

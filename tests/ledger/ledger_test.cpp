@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "ledger/in_child.h"
+#include "records/line.h"
 
 namespace dent {
 namespace {
@@ -19,48 +20,59 @@ void add_bytes(const std::filesystem::path& file, std::string_view bytes) {
   std::ofstream(file, std::ios::app | std::ios::binary) << bytes;
 }
 
+std::string text_in(const Record& record) {
+  const auto* note = record.as<record::Note>();
+  return note != nullptr ? note->text : "no note";
+}
+
 TEST(Ledger, NumbersItsRecordsAndGoesOnWhereItEnded) {
   ScratchFolder folder;
   const auto file = folder / "ledger.jsonl";
   {
     Ledger ledger(file);
-    EXPECT_EQ(ledger.append("note", {{"text", "one"}}).number, 1);
-    EXPECT_EQ(ledger.append("note", {{"text", "two"}}).number, 2);
+    ledger.append(record::Note{"one"});
+    ledger.append(record::Note{"two"});
+    EXPECT_EQ(ledger.records().back().number, 2);
   }
   Ledger ledger(file);
   ASSERT_EQ(ledger.records().size(), 2u);
-  EXPECT_EQ(ledger.append("note", {{"text", "three"}}).number, 3);
+  ledger.append(record::Note{"three"});
+  EXPECT_EQ(ledger.records().back().number, 3);
   const auto content = read_ledger(file);
   ASSERT_EQ(content.records.size(), 3u);
-  EXPECT_EQ(content.records[2].data.at("text"), "three");
+  EXPECT_EQ(text_in(content.records[2]), "three");
+  EXPECT_EQ(content.chain, ledger.chain());
   EXPECT_EQ(content.torn_bytes, 0u);
 }
 
 // A line may end anywhere when its writer dies; every one of those ends is tried.
 TEST(Ledger, ATornLastLineIsCutOffWhereverItTore) {
-  const std::string torn = to_line({3, "2026-01-01T00:00:00.000Z", "note", {{"text", "never finished"}}});
+  std::string chain;
+  const std::string torn =
+      to_line({3, "2026-01-01T00:00:00.000Z", "", record::Note{"never finished"}}, chain);
   for (std::size_t length = 1; length <= torn.size(); ++length) {
     ScratchFolder folder;
     const auto file = folder / "ledger.jsonl";
     {
       Ledger ledger(file);
-      ledger.append("note", {{"text", "one"}});
-      ledger.append("note", {{"text", "two"}});
+      ledger.append(record::Note{"one"});
+      ledger.append(record::Note{"two"});
     }
     add_bytes(file, std::string_view(torn).substr(0, length));
     ASSERT_EQ(read_ledger(file).records.size(), 2u);
     ASSERT_EQ(read_ledger(file).torn_bytes, length) << "reading must not repair";
     Ledger ledger(file);
     ASSERT_EQ(ledger.torn_bytes(), length);
-    ASSERT_EQ(ledger.append("note", {{"text", "three"}}).number, 3);
-    ASSERT_EQ(read_ledger(file).records.back().data.at("text"), "three");
+    ledger.append(record::Note{"three"});
+    ASSERT_EQ(ledger.records().back().number, 3);
+    ASSERT_EQ(text_in(read_ledger(file).records.back()), "three");
   }
 }
 
 TEST(Ledger, AnEndThatNeverReachedTheDiskIsCutOff) {
   ScratchFolder folder;
   const auto file = folder / "ledger.jsonl";
-  Ledger(file).append("note", {});
+  Ledger(file).append(record::Note{});
   add_bytes(file, std::string(100, '\0') + "\"}}\n");
   Ledger ledger(file);
   EXPECT_EQ(ledger.records().size(), 1u);
@@ -72,7 +84,7 @@ TEST(Ledger, DamageAnywhereElseIsAnErrorAndLeftAlone) {
   const auto file = folder / "ledger.jsonl";
   {
     Ledger ledger(file);
-    ledger.append("note", {});
+    ledger.append(record::Note{});
   }
   add_bytes(file, "not a record\n");
   Ledger* never = nullptr;
@@ -91,15 +103,17 @@ TEST(Ledger, DamageAnywhereElseIsAnErrorAndLeftAlone) {
 TEST(Ledger, AGapInTheNumbersIsAnError) {
   ScratchFolder folder;
   const auto file = folder / "ledger.jsonl";
-  Ledger(file).append("note", {});
-  add_bytes(file, to_line({3, "t", "note", {}}) + "\n" + to_line({4, "t", "note", {}}) + "\n");
+  Ledger(file).append(record::Note{});
+  std::string chain = read_ledger(file).chain;
+  add_bytes(file, to_line({3, "t", "", record::Note{}}, chain) + "\n");
+  add_bytes(file, to_line({4, "t", "", record::Note{}}, chain) + "\n");
   EXPECT_THROW(read_ledger(file), Error);
 }
 
 TEST(Ledger, ARecordOfANewerDentIsNeverCutOff) {
   ScratchFolder folder;
   const auto file = folder / "ledger.jsonl";
-  Ledger(file).append("note", {});
+  Ledger(file).append(record::Note{});
   add_bytes(file, "{\"schema\":9,\"n\":2,\"time\":\"t\",\"kind\":\"k\",\"data\":{}}\n");
   const auto bytes = std::filesystem::file_size(file);
   EXPECT_THROW(Ledger{file}, Error);
@@ -111,20 +125,106 @@ TEST(Ledger, WhatSomeoneElseWroteIsNoticed) {
   ScratchFolder folder;
   const auto file = folder / "ledger.jsonl";
   Ledger ledger(file);
-  ledger.append("note", {});
-  add_bytes(file, to_line({2, "t", "verdict", {{"verdict", "FASTER"}}}) + "\n");
-  EXPECT_THROW(ledger.append("note", {}), Error);
-  EXPECT_THROW(ledger.append("note", {}), Error) << "and not only once";
+  ledger.append(record::Note{});
+  std::string chain = ledger.chain();
+  add_bytes(file, to_line({2, "t", "", record::Verdict{.verdict = Verdict::faster, .reason = "", .next = ""}},
+                          chain) +
+                      "\n");
+  EXPECT_THROW(ledger.append(record::Note{}), Error);
+  EXPECT_THROW(ledger.append(record::Note{}), Error) << "and not only once";
 }
 
 TEST(Ledger, ARefusedRecordLeavesNoTrace) {
   ScratchFolder folder;
   const auto file = folder / "ledger.jsonl";
   Ledger ledger(file);
-  ledger.append("note", {});
-  EXPECT_THROW(ledger.append("note", {{"x", std::nan("")}}), Error);
-  EXPECT_EQ(ledger.append("note", {}).number, 2);
+  ledger.append(record::Note{});
+  EXPECT_THROW(ledger.append(record::Roofline{"", std::nan(""), 0, PeakSource::table}), Error);
+  ledger.append(record::Note{});
+  EXPECT_EQ(ledger.records().back().number, 2);
   EXPECT_EQ(read_ledger(file).records.size(), 2u);
+}
+
+// A forged number in an old line, a line taken out, two swapped: each is named by its line.
+TEST(Ledger, WhatWasEditedInPlaceIsNamedByItsLine) {
+  ScratchFolder folder;
+  const auto file = folder / "ledger.jsonl";
+  {
+    Ledger ledger(file);
+    for (const char* text : {"one", "two", "three", "four"}) ledger.append(record::Note{text});
+  }
+  std::vector<std::string> lines;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  const auto problem_of = [&](const std::vector<std::string>& forged) {
+    std::ofstream out(file, std::ios::trunc);
+    for (const std::string& line : forged) out << line << '\n';
+    out.close();
+    try {
+      read_ledger(file);
+      return std::string();
+    } catch (const Error& error) {
+      return error.in_one_line();
+    }
+  };
+  EXPECT_EQ(problem_of(lines), "");
+  auto forged = lines;
+  forged[1].replace(forged[1].find("two"), 3, "TWO");
+  EXPECT_NE(problem_of(forged).find("line 2: it does not fit the chain"), std::string::npos);
+  forged = lines;
+  forged[2].replace(forged[2].rfind('"') - 1, 1, "?");
+  EXPECT_NE(problem_of(forged).find("line 3: it does not fit the chain"), std::string::npos);
+  forged = lines;
+  forged.erase(forged.begin() + 1);
+  EXPECT_NE(problem_of(forged).find("line 2"), std::string::npos);
+  forged = lines;
+  std::swap(forged[1], forged[2]);
+  EXPECT_NE(problem_of(forged).find("line 2"), std::string::npos);
+}
+
+// A cut end can't be seen in the file alone; whoever has heard the head of the chain sees it.
+TEST(Ledger, ACutEndDoesNotHaveTheChainThatWasSaid) {
+  ScratchFolder folder;
+  const auto file = folder / "ledger.jsonl";
+  Ledger ledger(file);
+  ledger.append(record::Note{"one"});
+  const std::string before = ledger.chain();
+  ledger.append(record::Note{"two"});
+  EXPECT_NE(ledger.chain(), before);
+  EXPECT_EQ(read_ledger(file).chain, ledger.chain());
+}
+
+TEST(Ledger, ASessionThatAnOlderDentBeganGoesOnAndIsChainedFromThere) {
+  ScratchFolder folder;
+  const auto file = folder / "ledger.jsonl";
+  add_bytes(file, R"({"schema":1,"n":1,"time":"t","kind":"begin","data":{"step":"build"}})"
+                  "\n");
+  add_bytes(file, R"({"schema":1,"n":2,"time":"t","kind":"note","data":{"text":"old"}})"
+                  "\n");
+  Ledger(file).append(record::Note{"new"}, "build");
+  auto content = read_ledger(file);
+  ASSERT_EQ(content.records.size(), 3U);
+  EXPECT_EQ(content.records[1].step, "build") << "lines of schema 1 don't say to which step they belong";
+  std::string text;
+  {
+    std::ifstream in(file);
+    text.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  text.replace(text.find("old"), 3, "OLD");
+  std::ofstream(file, std::ios::trunc) << text;
+  EXPECT_THROW(read_ledger(file), Error) << "the first chained line covers all that was there before";
+}
+
+TEST(Ledger, AStepsRecordsAreThereTogetherOrNotAtAll) {
+  ScratchFolder folder;
+  const auto file = folder / "ledger.jsonl";
+  Ledger ledger(file);
+  EXPECT_THROW(
+      ledger.append({record::Note{"fine"}, record::Roofline{"", std::nan(""), 0, PeakSource::table}}, "a"),
+      Error);
+  EXPECT_EQ(read_ledger(file).records.size(), 0U);
+  ledger.append({record::Note{"one"}, record::Note{"two"}}, "a");
+  EXPECT_EQ(read_ledger(file).records.back().number, 2);
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ class Repository : public ScratchProject {
     std::string text;
     for (const Iteration& i : state_of(records()).iterations) {
       text += i.proposal.hypothesis.change + " | ";
-      if (i.outcome) text += i.outcome->stage + ": " + i.outcome->reason;
+      if (i.outcome) text += std::string(name(i.outcome->stage)) + ": " + i.outcome->reason;
       text += "\n";
     }
     return text;
@@ -159,14 +159,14 @@ std::vector<std::string> processes_in(const fs::path& folder) {
 void expect_a_finished_loop(const Repository& project) {
   const auto records = project.records();
   std::set<std::string> seen;
-  std::map<std::string, int> kinds;
+  std::map<std::string_view, int> kinds;
   for (const Record& record : records) {
-    ++kinds[record.kind];
+    ++kinds[kind_of(record.data)];
     std::string key;
-    if (record.kind == "trial") key = record.data.at("iteration").dump() + record.data.at("trial").dump();
-    if (record.kind == "gate") key = record.data.at("step").dump();
-    if (record.kind == "iteration" || record.kind == "outcome")
-      key = record.kind + record.data.at("iteration").dump();
+    if (const auto* gate = record.as<record::Gate>()) key = "gate " + gate->step;
+    if (const auto* begun = record.as<record::Iteration>())
+      key = "iteration " + std::to_string(begun->iteration);
+    if (const auto* ended = record.as<record::Outcome>()) key = "outcome " + std::to_string(ended->iteration);
     EXPECT_TRUE(key.empty() || seen.insert(key).second) << "twice: " << key;
   }
   EXPECT_EQ(kinds["verdict"], 1);
@@ -207,7 +207,7 @@ TEST(Optimize, ClimbsKeepsCommitsAndLeavesTheTreeAlone) {
   for (const Iteration& iteration : state.iterations) {
     EXPECT_TRUE(fs::file_size(artifacts / iteration.patch) > 0) << iteration.patch;
     EXPECT_FALSE(iteration.proposal.hypothesis.expected.empty());
-    wrong_seen = wrong_seen || iteration.outcome->stage == "correctness";
+    wrong_seen = wrong_seen || iteration.outcome->stage == TrialStage::correctness;
     unread_seen = unread_seen || iteration.outcome->reason.find("same program") != std::string::npos;
   }
   EXPECT_TRUE(wrong_seen);
@@ -328,9 +328,10 @@ TEST(Optimize, APatchIsKeptWhenItIsProvedAndRefusedWhenItReachesTooFar) {
   EXPECT_EQ(project.changes_since(before), "");
   const LoopState state = state_of(project.records());
   ASSERT_GE(state.iterations.size(), 4U) << project.outcomes();
-  EXPECT_EQ(state.iterations[0].outcome->stage, "refused") << state.iterations[0].outcome->reason;
-  EXPECT_EQ(state.iterations[1].outcome->stage, "refused") << state.iterations[1].outcome->reason;
-  EXPECT_EQ(state.iterations[2].outcome->stage, "correctness") << state.iterations[2].outcome->reason;
+  EXPECT_EQ(state.iterations[0].outcome->stage, TrialStage::refused) << state.iterations[0].outcome->reason;
+  EXPECT_EQ(state.iterations[1].outcome->stage, TrialStage::refused) << state.iterations[1].outcome->reason;
+  EXPECT_EQ(state.iterations[2].outcome->stage, TrialStage::correctness)
+      << state.iterations[2].outcome->reason;
   EXPECT_TRUE(state.iterations[3].outcome->kept) << state.iterations[3].outcome->reason;
   EXPECT_NE(project.git({"show", state.branch + ":kernel.cpp"}).find("SPIN * 8;"), std::string::npos);
   EXPECT_NE(project.git({"log", "-1", "--format=%B", state.branch}).find("Bottleneck: idle work"),

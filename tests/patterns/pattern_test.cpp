@@ -6,14 +6,13 @@
 
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/error.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/ncu_metrics.h"
 #include "diagnose/profile.h"
 #include "diagnose/recorded.h"
-#include "base/error.h"
 #include "ledger/ledger.h"
 #include "patterns/evidence.h"
 #include "patterns/match.h"
@@ -48,7 +47,7 @@ Situation situation(const ProfiledLaunch& launch) {
   return {.bottleneck = diagnosis.bottleneck,
           .runner_up = diagnosis.runner_up_holds ? diagnosis.runner_up : "",
           .quantities = quantities,
-          .device = "cuda",
+          .device = DeviceKind::cuda,
           .op = "attention.forward",
           .arch = launch.arch};
 }
@@ -118,7 +117,7 @@ TEST(Patterns, OfOneArchitectureStayThere) {
   Situation s{.bottleneck = "few_ctas",
               .runner_up = "",
               .quantities = {},
-              .device = "cuda",
+              .device = DeviceKind::cuda,
               .op = "attention.forward",
               .arch = 90};
   const auto hopper = names(match(patterns, s));
@@ -126,7 +125,7 @@ TEST(Patterns, OfOneArchitectureStayThere) {
   s.arch = 89;
   const auto ada = names(match(patterns, s));
   EXPECT_EQ(std::find(ada.begin(), ada.end(), "cluster-merge"), ada.end());
-  s.device = "cpu";
+  s.device = DeviceKind::cpu;
   EXPECT_TRUE(match(patterns, s).empty());
 }
 
@@ -135,7 +134,7 @@ TEST(Patterns, AConditionOnWhatIsNotKnownDoesNotHold) {
   const Situation s{.bottleneck = "few_ctas",
                     .runner_up = "",
                     .quantities = {},
-                    .device = "cuda",
+                    .device = DeviceKind::cuda,
                     .op = "attention.forward"};
   const auto found = names(match(patterns, s));
   EXPECT_EQ(std::find(found.begin(), found.end(), "kv-split"), found.end());  // needs ctas and sms
@@ -143,12 +142,12 @@ TEST(Patterns, AConditionOnWhatIsNotKnownDoesNotHold) {
 
 TEST(Patterns, EvidenceOutranksPromises) {
   auto patterns = shipped();
-  std::vector<Application> tried;
+  std::vector<record::PatternTried> tried;
   for (const double gain : {1.02, 0.97, 1.01})
-    tried.push_back({"kv-split", "few_ctas", gain < 1 ? "dropped" : "kept", gain});
-  tried.push_back({"kv-split", "few_ctas", "failed", {}});
+    tried.push_back({"kv-split", "few_ctas", gain < 1 ? Tried::dropped : Tried::kept, gain});
+  tried.push_back({"kv-split", "few_ctas", Tried::failed, {}});
   for (const double gain : {2.4, 2.6, 2.5})
-    tried.push_back({"smaller-query-tiles", "few_ctas", "kept", gain});
+    tried.push_back({"smaller-query-tiles", "few_ctas", Tried::kept, gain});
   learn(patterns, tried);
   const auto kv =
       std::find_if(patterns.begin(), patterns.end(), [](const Pattern& p) { return p.name == "kv-split"; });
@@ -159,7 +158,7 @@ TEST(Patterns, EvidenceOutranksPromises) {
   Situation s{.bottleneck = "few_ctas",
               .runner_up = "",
               .quantities = {},
-              .device = "cuda",
+              .device = DeviceKind::cuda,
               .op = "attention.forward",
               .arch = 90};
   s.quantities.set("ctas", 2);
@@ -175,7 +174,7 @@ TEST(Patterns, TheRunnerUpsComeBehind) {
   Situation s{.bottleneck = "spills",
               .runner_up = "few_ctas",
               .quantities = {},
-              .device = "cuda",
+              .device = DeviceKind::cuda,
               .op = "attention.forward",
               .arch = 90};
   s.quantities.set("ctas", 2);
@@ -243,14 +242,37 @@ TEST(Patterns, ALessonIsWrittenAsItWasSaid) {
   EXPECT_FALSE(fs::exists(project.path() / "patterns/less-than-nothing.toml"));
 }
 
+// What a diagnosis has on record of a match is all that a proposer needs.
+TEST(Patterns, AHintSaysWhatAMatchDoes) {
+  const auto patterns = shipped();
+  record::Diagnosis diagnosis;
+  diagnosis.device = DeviceKind::cuda;
+  diagnosis.op = "attention.forward";
+  diagnosis.arch = 90;
+  diagnosis.finding.bottleneck = "few_ctas";
+  diagnosis.finding.runner_up = "spills";  // which does not hold
+  diagnosis.metrics.set("ctas", 2);
+  diagnosis.metrics.set("sms", 132);
+  const auto matches = match(patterns, situation_of(diagnosis));
+  ASSERT_FALSE(matches.empty());
+  const auto list = hints(matches);
+  ASSERT_EQ(list.size(), matches.size());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    EXPECT_EQ(list[i].pattern, matches[i].pattern->name);
+    EXPECT_EQ(list[i].tunable, matches[i].pattern->tunable);
+    EXPECT_EQ(list[i].expected_gain, matches[i].expected_gain);
+    EXPECT_NE(list[i].pattern, "end-spills");
+  }
+}
+
 TEST(Evidence, ComesFromEveryLedgerOfAProject) {
   const Folder project;
   SessionStore store(project.path());
   store.prepare();
   for (const double gain : {1.2, 1.4}) {
     Ledger ledger(store.create().ledger());
-    ledger.append("pattern", to_json(Application{"swizzle", "bank_conflicts", "kept", gain}));
-    ledger.append("note", {{"text", "x"}});
+    ledger.append(record::PatternTried{"swizzle", "bank_conflicts", Tried::kept, gain});
+    ledger.append(record::Note{"x"});
   }
   std::ofstream(store.create().ledger()) << "no ledger at all\n";
   auto patterns = shipped();

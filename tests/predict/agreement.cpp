@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "dispatch/predict.h"
-#include "records/json_text.h"
 #include "base/text.h"
+#include "dispatch/predict.h"
+#include "records/json.h"
 
 namespace dent::test {
 namespace {

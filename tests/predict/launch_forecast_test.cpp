@@ -29,26 +29,26 @@ std::vector<Problem> problems_of(const Project& project) {
 const std::vector<KernelResources> kKernels{{"attend(float*)", "sm_89", 64, 1024, 0, 0},
                                             {"merge()", "sm_89", 32, 0, 0, 0}};
 
-TEST(Foresight, WarnsWhereFewerCtasThanSmsWork) {
+TEST(LaunchForecast, WarnsWhereFewerCtasThanSmsWork) {
   const Project project = attention_project("ceil(Sq/64), B*H", "256");
-  const Foresight found = foresee(project.kernel, problems_of(project), kKernels);
+  const LaunchForecast found = foresee(project.kernel, problems_of(project), kKernels);
   EXPECT_EQ(found.failure, "");
   EXPECT_NE(found.warning.find("1 of 2 shapes (medium: 2 CTAs on 58 SMs: 3.4 % of the L4 works"),
             std::string::npos)
       << found.warning;
   ASSERT_EQ(found.predictions.size(), 2U);
-  EXPECT_EQ(found.predictions[0]["shape"], "medium");
-  EXPECT_EQ(found.predictions[0]["ctas"], 2);
-  EXPECT_EQ(found.predictions[0]["block"]["registers"], 64);  // of the kernel that needs most
-  EXPECT_EQ(found.predictions[0]["block"]["smem_bytes"], 1024);
-  EXPECT_EQ(found.predictions[1]["ctas"], 4096);
-  EXPECT_GT(found.predictions[1]["work"]["matrix_flops"].get<double>(), 0);
+  EXPECT_EQ(found.predictions[0].shape, "medium");
+  EXPECT_EQ(found.predictions[0].ctas, 2);
+  EXPECT_EQ(found.predictions[0].block.registers, 64);  // of the kernel that needs most
+  EXPECT_EQ(found.predictions[0].block.smem_bytes, 1024);
+  EXPECT_EQ(found.predictions[1].ctas, 4096);
+  EXPECT_GT(found.predictions[1].work.matrix_flops, 0);
 }
 
-TEST(Foresight, ABlockThatTheGpuCannotHoldFailsBeforeALaunch) {
+TEST(LaunchForecast, ABlockThatTheGpuCannotHoldFailsBeforeALaunch) {
   Project project = attention_project("ceil(Sq/64), B*H", "256");
   project.kernel.launch.smem = "3*64*D*2 + 64*Sq*4";
-  const Foresight found = foresee(project.kernel, problems_of(project), kKernels);
+  const LaunchForecast found = foresee(project.kernel, problems_of(project), kKernels);
   EXPECT_NE(found.failure.find("shape large: a block asks for 256 threads, 64 registers and 549888 bytes"),
             std::string::npos)
       << found.failure;
@@ -60,16 +60,16 @@ TEST(Foresight, ABlockThatTheGpuCannotHoldFailsBeforeALaunch) {
             std::string::npos);
 }
 
-TEST(Foresight, AsksFlashmoesDispatchForOurOwnKernels) {
+TEST(LaunchForecast, AsksFlashmoesDispatchForOurOwnKernels) {
   Project project = attention_project("", "");
   project.kernel.launch.by_flashmoe = true;
-  const Foresight found = foresee(project.kernel, problems_of(project), {});
+  const LaunchForecast found = foresee(project.kernel, problems_of(project), {});
   ASSERT_EQ(found.predictions.size(), 2U);
-  EXPECT_EQ(found.predictions[0]["kernel"], "small_forward");
-  EXPECT_EQ(found.predictions[1]["kernel"], "ampere_forward");
+  EXPECT_EQ(found.predictions[0].kernel, "small_forward");
+  EXPECT_EQ(found.predictions[1].kernel, "ampere_forward");
 }
 
-TEST(Foresight, SaysNothingWithoutALaunchOrAGpu) {
+TEST(LaunchForecast, SaysNothingWithoutALaunchOrAGpu) {
   Project project = attention_project("", "");
   EXPECT_TRUE(foresee(project.kernel, problems_of(project), kKernels).predictions.empty());
   Project on_cpu = attention_project("1", "32");
@@ -77,7 +77,7 @@ TEST(Foresight, SaysNothingWithoutALaunchOrAGpu) {
   EXPECT_TRUE(foresee(on_cpu.kernel, problems_of(on_cpu), {}).predictions.empty());
 }
 
-TEST(Foresight, WrongExpressionsNameTheShape) {
+TEST(LaunchForecast, WrongExpressionsNameTheShape) {
   for (const char* grid : {"Sq/48", "Sq - 128", "ceil(Sq/64"}) {
     const Project project = attention_project(grid, "256");
     EXPECT_THROW(foresee(project.kernel, problems_of(project), kKernels), Error) << grid;
@@ -89,7 +89,7 @@ TEST(Foresight, WrongExpressionsNameTheShape) {
   other.kernel.launch.kernel = "nobody";
   EXPECT_THROW(foresee(other.kernel, problems_of(other), kKernels), Error);
   const Project with_commas = attention_project("max(B, 2), ceil(Sq/64), H", "32");
-  EXPECT_EQ(foresee(with_commas.kernel, problems_of(with_commas), kKernels).predictions[0]["ctas"], 4);
+  EXPECT_EQ(foresee(with_commas.kernel, problems_of(with_commas), kKernels).predictions[0].ctas, 4);
 }
 
 }  // namespace

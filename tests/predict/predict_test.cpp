@@ -8,11 +8,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "build/object_resources.h"
 #include "base/error.h"
+#include "build/object_resources.h"
 #include "predict/gpus.h"
 #include "predict/show.h"
 #include "predict/sizes.h"
+#include "records/json.h"
 
 namespace dent {
 namespace {
@@ -53,7 +54,8 @@ TEST(PredictSizes, RangesDoubleAndEndWhereTheySay) {
 TEST(PredictForecast, JsonHasEveryFieldOfItsSchema) {
   AttentionRequest request;
   request.kernel = "naive";
-  const nlohmann::json forecast = forecast_json(predict_attention(request, flashmoe::device::find("L4")));
+  const auto forecast =
+      require_json(to_json_text(to_record(predict_attention(request, flashmoe::device::find("L4")))));
   for (const char* key :
        {"device", "title",   "kernel",     "detail",        "reason",   "headline",   "fits",
         "ctas",   "sms",     "busy_sms",   "chip_share",    "waves",    "tail",       "occupancy",

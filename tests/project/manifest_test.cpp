@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "project/templates.h"
+#include "records/json.h"
 
 namespace dent {
 namespace {
@@ -150,7 +152,7 @@ TEST(Manifest, EveryTemplateIsAValidOne) {
 }
 
 TEST(Manifest, ShowsEveryDefaultInItsEffectiveForm) {
-  const auto config = effective_config(parse(kMinimal));
+  const auto config = require_json(effective_config(parse(kMinimal)));
   EXPECT_EQ(config.at("correctness").at("seeds"), 3);
   EXPECT_EQ(config.at("performance").at("stop_below"), 0.5);
   EXPECT_EQ(config.at("operator").at("inputs").at("q").at("dtype"), "fp32");

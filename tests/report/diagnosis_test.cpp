@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "report/diagnosis_view.h"
+#include "report/document.h"
 #include "report/example_session.h"
 #include "report/html.h"
-#include "report/document.h"
 #include "report/markdown.h"
 #include "report/pictures/plots.h"
 #include "report/session_view.h"
@@ -41,10 +41,12 @@ TEST(DiagnosisReport, TextForATerminalNamesEverythingThatDecided) {
 }
 
 TEST(DiagnosisReport, ARefusalIsSaidAsOne) {
-  const auto view = view_diagnosis(
-      {{"shape", "tiny"}, {"refusal", "whether it is \"x\" hangs on dram"}, {"why", "no ncu"}});
-  EXPECT_EQ(view.headline, "no diagnosis: whether it is \"x\" hangs on dram");
-  expect_in(diagnosis_text(view), {"DEGRADED    no ncu"});
+  record::Diagnosis refused;
+  refused.shape = "tiny";
+  refused.why = "no ncu";
+  refused.finding.refusal = "whether it is \"x\" hangs on dram";
+  EXPECT_EQ(headline(refused), "no diagnosis: whether it is \"x\" hangs on dram");
+  expect_in(diagnosis_text(refused), {"DEGRADED    no ncu"});
 }
 
 }  // namespace

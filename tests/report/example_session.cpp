@@ -1,92 +1,111 @@
 // SPDX-License-Identifier: MIT
 #include "report/example_session.h"
 
+#include <cmath>
+
 #include "ledger/ledger.h"
-#include "records/sampling_records.h"
 #include "measure/simulated.h"
 
 namespace dent::test {
 namespace {
 
-using nlohmann::json;
-
+// Tells records one after another, each with the step that is open.
 class Teller {
  public:
-  void tell(const char* kind, json data) {
+  void tell(AnyRecord data) {
+    if (const auto* begin = std::get_if<record::Begin>(&data)) step_ = begin->step;
+    const bool ends = std::holds_alternative<record::Gate>(data);
     const auto number = static_cast<std::int64_t>(records_.size()) + 1;
     records_.push_back(
-        {number, "2026-03-31T14:05:0" + std::to_string(number % 10) + ".000Z", kind, std::move(data)});
+        {number, "2026-03-31T14:05:0" + std::to_string(number % 10) + ".000Z", step_, std::move(data)});
+    if (ends) step_.clear();
   }
-  void gate(const char* step, const char* verdict, const char* reason, double took_s, double box_s,
-            json more = {}) {
-    json data{{"step", step},
-              {"verdict", verdict},
-              {"reason", reason},
-              {"elapsed_s", took_s},
-              {"time_box_s", box_s}};
-    if (!more.is_null()) data.update(more);
-    tell("gate", std::move(data));
+  void begin(const char* step) { tell(record::Begin{step}); }
+  void pass(const char* reason, double took_s, double box_s) { tell(gate(reason, took_s, box_s)); }
+  void fail(Cause cause, const char* reason, double took_s, double box_s, const char* last_words = "") {
+    record::Gate end = gate(reason, took_s, box_s);
+    end.verdict = StepVerdict::fail;
+    end.cause = cause;
+    end.last_words = last_words;
+    tell(std::move(end));
   }
   std::vector<Record> take() { return std::move(records_); }
 
  private:
+  record::Gate gate(const char* reason, double took_s, double box_s) const {
+    record::Gate gate;
+    gate.step = step_;
+    gate.reason = reason;
+    gate.elapsed_s = took_s;
+    gate.time_box_s = box_s;
+    return gate;
+  }
+
   std::vector<Record> records_;
+  std::string step_;
 };
 
+record::Session about() {
+  record::Session session;
+  session.dent_version = "0.1.0";
+  session.project = "attention <cpu>";
+  session.op = "attention.forward";
+  session.candidate = "flashmoe";
+  session.baseline = "naive & plain";
+  session.device_name = "Neoverse-N1";
+  session.manifest = "version = 1\n[kernel]\n";
+  session.plan = {{"preflight", 5, "first failure", "every check"},
+                  {"build", 60, "first failure", "no spills"},
+                  {"correctness", 30, "first failure", "error <= bound"},
+                  {"performance", 40, "first failure", "speed-up >= 1"}};
+  return session;
+}
+
+record::Environment machine() {
+  record::Environment environment;
+  environment.system = "Linux 6.1";
+  environment.cpu = {"Neoverse-N1", 2, 8589934592, "", ""};
+  environment.git = record::Git{std::string(40, 'a'), "", false};
+  return environment;
+}
+
+record::Prediction foreseen() {
+  record::Prediction prediction;
+  prediction.shape = "tiny";
+  prediction.headline = "2 CTAs on 58 SMs: 3.4 % of the L4 works";
+  prediction.dominating = "fp32";
+  prediction.expected_us = 15.4;
+  prediction.low_us = 7.7;
+  prediction.high_us = 30.9;
+  prediction.changes = {{"kv_splits 1 -> 32: 2 -> 64 CTAs", 64, 4.5}};
+  return prediction;
+}
+
 void opening(Teller& t) {
-  json plan = json::array();
-  for (const auto& [step, box, threshold] : {std::tuple{"preflight", 5.0, "every check"},
-                                             {"build", 60.0, "no spills"},
-                                             {"correctness", 30.0, "error <= bound"},
-                                             {"performance", 40.0, "speed-up >= 1"}}) {
-    plan.push_back(
-        {{"step", step}, {"time_box_s", box}, {"threshold", threshold}, {"stop_rule", "first failure"}});
-  }
-  t.tell("session", {{"dent_version", "0.1.0"},
-                     {"project", "attention <cpu>"},
-                     {"operator", "attention.forward"},
-                     {"candidate", "flashmoe"},
-                     {"baseline", "naive & plain"},
-                     {"device", "cpu"},
-                     {"device_name", "Neoverse-N1"},
-                     {"seed", "3fa9"},
-                     {"manifest", "version = 1\n[kernel]\n"},
-                     {"plan", plan}});
-  t.tell("environment", {{"system", "Linux 6.1"},
-                         {"cpu", {{"model", "Neoverse-N1"}, {"cores", 2}, {"memory_bytes", 8589934592}}},
-                         {"git", {{"commit", std::string(40, 'a')}, {"dirty", false}}}});
-  t.tell("begin", {{"step", "preflight"}});
-  t.tell("check", {{"step", "preflight"}, {"name", "compiler"}, {"found", "g++ 12.2"}, {"verdict", "pass"}});
-  t.tell("check", {{"step", "preflight"},
-                   {"name", "GPU"},
-                   {"found", "none"},
-                   {"verdict", "skipped"},
-                   {"fix", "not needed on the CPU"}});
-  t.gate("preflight", "pass", "2 checks", 0.4, 5);
-  t.tell("begin", {{"step", "build"}});
-  t.tell("build", {{"source_hash", "sha256:1234"}, {"seconds", 3.5}, {"log", "build.log"}});
-  t.tell("prediction",
-         {{"shape", "tiny"},
-          {"headline", "2 CTAs on 58 SMs: 3.4 % of the L4 works"},
-          {"dominating", "fp32"},
-          {"expected_us", 15.4},
-          {"low_us", 7.7},
-          {"high_us", 30.9},
-          {"changes", {{{"change", "kv_splits 1 -> 32: 2 -> 64 CTAs"}, {"expected_us", 4.5}}}}});
-  t.gate("build", "pass", "built", 3.5, 60);
-  t.tell("begin", {{"step", "correctness"}});
+  t.tell(about());
+  t.tell(machine());
+  t.begin("preflight");
+  t.tell(record::Check{"preflight", "compiler", "g++ 12.2", StepVerdict::pass});
+  t.tell(record::Check{"preflight", "GPU", "none", StepVerdict::skipped, "not needed on the CPU"});
+  t.pass("2 checks", 0.4, 5);
+  t.begin("build");
+  t.tell(record::Build{"sha256:1234", "", "build.log", 3.5, {}});
+  t.tell(foreseen());
+  t.pass("built", 3.5, 60);
+  t.begin("correctness");
 }
 
 void correctness(Teller& t, bool right) {
-  json record{{"shape", "tiny"},
-              {"seeds", 3},
-              {"elements", 2048},
-              {"bad", right ? 0 : 17},
-              {"max_error", right ? 1e-7 : 4.72},
-              {"bound", 1e-6},
-              {"verdict", right ? "pass" : "fail"}};
-  if (!right) record["first_bad"] = {{"index", "out[0, 1, 5]"}, {"got", "nan"}, {"expected", 0.25}};
-  t.tell("correctness", std::move(record));
+  record::Correctness record;
+  record.shape = "tiny";
+  record.seeds = 3;
+  record.elements = 2048;
+  record.bad = right ? 0 : 17;
+  record.max_error = right ? 1e-7 : 4.72;
+  record.bound = 1e-6;
+  record.verdict = right ? StepVerdict::pass : StepVerdict::fail;
+  if (!right) record.first_bad = record::FirstBad{"out[0, 1, 5]", {std::nan("")}, {0.25}};
+  t.tell(std::move(record));
 }
 
 void sampled(Teller& t, const char* shape, double speedup, std::uint64_t seed, bool with_clocks) {
@@ -99,74 +118,69 @@ void sampled(Teller& t, const char* shape, double speedup, std::uint64_t seed, b
   sampling.comparison = compare(sampling.pairs, {});
   sampling.stop = StopReason::decided;
   sampling.elapsed_s = 1.25;
-  t.tell("samples", samples_record(shape, sampling));
-  json comparison = comparison_record(shape, sampling, {});
-  comparison.update({{"flops", 15e3 * static_cast<double>(seed)}, {"bytes", 2e3}, {"floor_ns", 90.0}});
-  t.tell("comparison", std::move(comparison));
+  t.tell(record::samples_of(shape, Against::baseline, sampling));
+  record::Comparison comparison = record::comparison_of(shape, Against::baseline, sampling, {});
+  comparison.flops = 15e3 * static_cast<double>(seed);
+  comparison.bytes = 2e3;
+  comparison.floor_ns = 90;
+  t.tell(std::move(comparison));
 }
 
 void performance(Teller& t) {
-  t.tell("begin", {{"step", "performance"}});
-  t.tell("roofline", {{"device", "Neoverse-N1, 2 cores"},
-                      {"peak_gflops", 160.0},
-                      {"peak_gbs", 20.0},
-                      {"source", "measured"}});
+  t.begin("performance");
+  t.tell(record::Roofline{"Neoverse-N1, 2 cores", 160, 20, PeakSource::measured});
   sampled(t, "tiny", 1.4, 1, false);
   sampled(t, "medium", 1.02, 2, true);
   sampled(t, "large", 0.96, 8, false);
 }
 
-void diagnosis(Teller& t) {
-  t.tell(
-      "diagnosis",
-      {{"shape", "large"},
-       {"tool", "Nsight Compute 2025.3.1"},
-       {"tree", "gpu.toml"},
-       {"device", "cuda"},
-       {"degraded", false},
-       {"operator", "attention.forward"},
-       {"kernel", "softmax<64>"},
-       {"limiter", "registers"},
-       {"bottleneck", "few_ctas"},
-       {"title", "too few CTAs"},
-       {"says", "2 CTAs on 132 SMs: 1.52 % of the GPU gets work"},
-       {"phase", "parallelism"},
-       {"advice", "cut the work into more CTAs"},
-       {"decided", {"ctas 2 < sms 132"}},
-       {"overturned", {"not ctas < sms; now ctas 2, sms 132"}},
-       {"runner_up", "dram"},
-       {"runner_up_says", "DRAM is at 61 % of its peak"},
-       {"runner_up_holds", true},
-       {"metrics", {{"ctas", 2}, {"duration_us", 12.5}, {"dram_bytes", 4096}}},
-       {"targets",
-        {{{"quantity", "ctas"},
-          {"label", "CTAs"},
-          {"value", 2},
-          {"target", "ctas >= 4 * sms"},
-          {"good", false}},
-         {{"quantity", "l1_hit"}, {"label", "L1 hits"}, {"unit", "%"}, {"absent", "not applicable"}}}},
-       {"patterns",
-        {{{"pattern", "kv-split"},
-          {"title", "Split K and V"},
-          {"fix", "cut the keys & merge"},
-          {"why", "few_ctas"},
-          {"expected_gain", 3.0},
-          {"evidence", {{"tries", 2}, {"kept", 1}, {"failures", 1}, {"median_gain", 1.25}}}}}},
-       {"launches", {{{"kernel", "softmax<64>"}, {"ctas", 2}, {"cta_threads", 256}, {"duration_us", 12.5}}}},
-       {"flops", 120000.0},
-       {"bytes", 2000.0},
-       {"report", "profile.ncu-rep"},
-       {"tool_s", 2.4},
-       {"elapsed_s", 2.6}});
+record::Diagnosis diagnosis() {
+  record::Diagnosis d;
+  d.shape = "large";
+  d.op = "attention.forward";
+  d.tool = "Nsight Compute 2025.3.1";
+  d.tree = "gpu.toml";
+  d.device = DeviceKind::cuda;
+  d.kernel = "softmax<64>";
+  d.limiter = "registers";
+  d.finding.bottleneck = "few_ctas";
+  d.finding.title = "too few CTAs";
+  d.finding.says = "2 CTAs on 132 SMs: 1.52 % of the GPU gets work";
+  d.finding.phase = "parallelism";
+  d.finding.advice = "cut the work into more CTAs";
+  d.finding.decided = {"ctas 2 < sms 132"};
+  d.finding.overturned = {"not ctas < sms; now ctas 2, sms 132"};
+  d.finding.runner_up = "dram";
+  d.finding.runner_up_says = "DRAM is at 61 % of its peak";
+  d.finding.runner_up_holds = true;
+  d.metrics.set("ctas", 2);
+  d.metrics.set("duration_us", 12.5);
+  d.metrics.set("dram_bytes", 4096);
+  d.targets = {{.quantity = "ctas",
+                .label = "CTAs",
+                .unit = "",
+                .value = 2,
+                .target = "ctas >= 4 * sms",
+                .good = false},
+               {.quantity = "l1_hit", .label = "L1 hits", .unit = "%", .absent = "not applicable"}};
+  d.patterns = {{.pattern = "kv-split",
+                 .title = "Split K and V",
+                 .fix = "cut the keys & merge",
+                 .phase = "",
+                 .why = "few_ctas",
+                 .expected_gain = 3,
+                 .evidence = {.tries = 2, .kept = 1, .failures = 1, .median_gain = 1.25}}};
+  d.launches = {{"softmax<64>", 2, 256, 12.5}};
+  d.flops = 120000;
+  d.bytes = 2000;
+  d.report = "profile.ncu-rep";
+  d.tool_s = 2.4;
+  d.elapsed_s = 2.6;
+  return d;
 }
 
-void verdict(Teller& t, const char* word, const char* reason, int exit_code) {
-  t.tell("verdict", {{"verdict", word},
-                     {"reason", reason},
-                     {"next", "dent profile"},
-                     {"exit_code", exit_code},
-                     {"elapsed_s", 21.5},
-                     {"own_s", 1.5}});
+void verdict(Teller& t, Verdict word, const char* reason, int exit_code) {
+  t.tell(record::Verdict{word, reason, "dent profile", exit_code, 21.5, 1.5});
 }
 
 }  // namespace
@@ -176,38 +190,32 @@ std::vector<Record> example_records(Story story) {
   opening(t);
   correctness(t, story != Story::incorrect);
   if (story == Story::incorrect) {
-    t.gate("correctness", "fail", "17 of 2048 elements beyond the bound", 0.9, 30,
-           {{"last_words", "assert <failed>\nSegmentation fault"}});
-    verdict(t, "INCORRECT", "max error 4.72 at [0, 1, 5], bound 1e-06", 4);
+    t.fail(Cause::incorrect, "17 of 2048 elements beyond the bound", 0.9, 30,
+           "assert <failed>\nSegmentation fault");
+    verdict(t, Verdict::incorrect, "max error 4.72 at [0, 1, 5], bound 1e-06", 5);
     return t.take();
   }
-  t.gate("correctness", "pass", "1 shape, 3 seeds", 0.9, 30);
+  t.pass("1 shape, 3 seeds", 0.9, 30);
   performance(t);
   if (story == Story::interrupted) return t.take();
   if (story == Story::cheating) {
-    t.tell("cheat", {{"name", "output written after the call had returned"},
-                     {"evidence", "2048 bytes changed within 5 ms"},
-                     {"step", "performance"},
-                     {"shape", "tiny"}});
-    t.gate("performance", "fail", "CHEAT: output written after the call had returned", 12, 40);
-    verdict(t, "CHEAT", "output written after the call had returned", 8);
+    t.tell(record::Cheated{Cheat::late_write, "2048 bytes changed within 5 ms", "performance", "tiny"});
+    t.fail(Cause::cheat, "CHEAT: output written after the call had returned", 12, 40);
+    verdict(t, Verdict::cheat, "output written after the call had returned", 9);
     return t.take();
   }
-  t.tell("summary", {{"verdict", "FASTER"},
-                     {"ratio", {{"centre", 1.11}, {"low", 1.09}, {"high", 1.13}}},
-                     {"shapes", 3},
-                     {"reason", "interval lies above 1"}});
-  t.gate("performance", "pass", "1.11x", 45.5, 40);
-  diagnosis(t);
-  t.tell("note", {{"text", "the machine was <idle>"}});
-  verdict(t, "FASTER", "1.110x (1.090 .. 1.130) over 3 shapes", 0);
+  t.tell(record::Summary{SpeedVerdict::faster, Ratio{1.11, {1.09, 1.13}}, 3, "interval lies above 1"});
+  t.pass("1.11x", 45.5, 40);
+  t.tell(diagnosis());
+  t.tell(record::Note{"the machine was <idle>"});
+  verdict(t, Verdict::faster, "1.110x (1.090 .. 1.130) over 3 shapes", 0);
   return t.take();
 }
 
 SessionFolder example_session(SessionStore& store, Story story) {
   SessionFolder session = store.create();
   Ledger ledger(session.ledger());
-  for (const Record& record : example_records(story)) ledger.append(record.kind, record.data);
+  for (const Record& record : example_records(story)) ledger.append(record.data, record.step);
   return session;
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "records/record.h"
 #include "ledger/session_store.h"
+#include "records/any_record.h"
 
 namespace dent::test {
 

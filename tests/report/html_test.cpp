@@ -113,14 +113,14 @@ TEST(HtmlReport, NamesTheCheat) {
 
 TEST(HtmlReport, SaysWhyThereIsNoRoofline) {
   auto records = example_records(Story::faster);
-  std::erase_if(records, [](const Record& record) { return record.kind == "roofline"; });
+  std::erase_if(records, [](const Record& record) { return record.as<record::Roofline>() != nullptr; });
   EXPECT_NE(html_report(view_session("id", records), {}).find("Not drawn: the device"), std::string::npos);
 }
 
 TEST(HtmlReport, ListsEarlierSessions) {
   HistoryEntry good, broken;
   good.id = "20260101-000000-aaaa";
-  good.verdict = "SLOWER";
+  good.verdict = Verdict::slower;
   good.mean = Ratio{0.5, {0.4, 0.6}};
   broken.id = "20251231-000000-bbbb";
   broken.unreadable = "line 3: not a record";

@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "records/json_text.h"
+#include "base/text.h"
 #include "ledger/in_child.h"
+#include "records/json.h"
 #include "report/example_session.h"
 #include "report/history.h"
-#include "base/text.h"
 
 namespace dent {
 namespace {

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "records/json_text.h"
 #include "base/text.h"
+#include "records/json.h"
 #include "system/process.h"
 
 namespace dent::test {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "ledger/in_child.h"
-#include "records/record.h"
+#include "records/json.h"
 
 namespace dent {
 namespace {
@@ -17,11 +17,11 @@ using test::ScratchFolder;
 TEST(Environment, NamesTheMachine) {
   ScratchFolder project;
   const auto environment = environment_snapshot(project.path());
-  EXPECT_FALSE(environment.at("system").get<std::string>().empty());
-  EXPECT_GE(environment.at("cpu").at("cores"), 1);
-  EXPECT_GT(environment.at("cpu").at("memory_bytes"), 1 << 20);
-  EXPECT_FALSE(environment.contains("git")) << "a folder outside of version control has no state of it";
-  EXPECT_NO_THROW(to_line({1, utc_now(), "environment", environment}));
+  EXPECT_FALSE(environment.system.empty());
+  EXPECT_GE(environment.cpu.cores, 1);
+  EXPECT_GT(environment.cpu.memory_bytes, 1 << 20);
+  EXPECT_FALSE(environment.git) << "a folder outside of version control has no state of it";
+  EXPECT_NO_THROW(to_json_text(environment));
 }
 
 TEST(Environment, NumbersOfAGpuAreNumbers) {
@@ -33,12 +33,13 @@ TEST(Environment, NumbersOfAGpuAreNumbers) {
   ASSERT_EQ(setenv("PATH", (scratch.path().string() + ":" + path).c_str(), 1), 0);
   const auto environment = environment_snapshot(scratch.path());
   setenv("PATH", path.c_str(), 1);
-  const auto& gpu = environment.at("gpus").at(0);
-  EXPECT_EQ(gpu.at("name").get<std::string>(), "NVIDIA H200");
-  EXPECT_EQ(gpu.at("driver").get<std::string>(), "580.159.04");
-  EXPECT_EQ(gpu.at("memory_mib").get<int>(), 143771);
-  EXPECT_EQ(gpu.at("max_clock_mhz").get<int>(), 1980);
-  EXPECT_FALSE(gpu.contains("power_limit_w"));
+  ASSERT_EQ(environment.gpus.size(), 1U);
+  const record::Gpu& gpu = environment.gpus[0];
+  EXPECT_EQ(gpu.name, "NVIDIA H200");
+  EXPECT_EQ(gpu.driver, "580.159.04");
+  EXPECT_EQ(gpu.memory_mib, 143771);
+  EXPECT_EQ(gpu.max_clock_mhz, 1980);
+  EXPECT_FALSE(gpu.power_limit_w);
 }
 
 TEST(Environment, KnowsTheStateOfVersionControlInAFolderWithAnAwkwardName) {
@@ -52,10 +53,11 @@ TEST(Environment, KnowsTheStateOfVersionControlInAFolderWithAnAwkwardName) {
                       .c_str()),
       0);
   const auto clean = environment_snapshot(project);
-  EXPECT_EQ(clean.at("git").at("commit").get<std::string>().size(), 40u);
-  EXPECT_EQ(clean.at("git").at("dirty"), false);
+  ASSERT_TRUE(clean.git);
+  EXPECT_EQ(clean.git->commit.size(), 40u);
+  EXPECT_EQ(clean.git->dirty, false);
   ASSERT_EQ(std::system(("touch \"" + project.string() + "/new\"").c_str()), 0);
-  EXPECT_EQ(environment_snapshot(project).at("git").at("dirty"), true);
+  EXPECT_EQ(environment_snapshot(project).git->dirty, true);
 }
 
 }  // namespace

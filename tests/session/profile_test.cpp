@@ -15,11 +15,12 @@ namespace {
 using test::Ran;
 using test::ScratchProject;
 
-const nlohmann::json* last(const std::vector<Record>& records, const std::string& kind,
-                           const std::string& step = {}) {
-  const nlohmann::json* found = nullptr;
+// The last record of a kind; `step`: of that step alone.
+template <class Kind>
+const Kind* last(const std::vector<Record>& records, const std::string& step = {}) {
+  const Kind* found = nullptr;
   for (const Record& record : records) {
-    if (record.kind == kind && (step.empty() || record.data.value("step", "") == step)) found = &record.data;
+    if (record.as<Kind>() != nullptr && (step.empty() || record.step == step)) found = record.as<Kind>();
   }
   return found;
 }
@@ -56,13 +57,14 @@ TEST(DentProfile, IsTakenOfTheSlowestShapeWhenOneIsSlow) {
   EXPECT_TRUE(ran.code == 0 || ran.code == 6 || ran.code == 8) << ran.code << ran.out << ran.err;
   const auto session = SessionStore(project.folder()).find("latest");
   const auto records = read_ledger(session.ledger()).records;
-  const auto* gate = last(records, "gate", "profile");
+  const auto* gate = last<record::Gate>(records, "profile");
   ASSERT_NE(gate, nullptr);
-  EXPECT_EQ(gate->at("verdict"), "pass") << gate->dump(1);  // although performance failed before it
-  const auto* diagnosis = last(records, "diagnosis");
+  EXPECT_EQ(gate->verdict, StepVerdict::pass) << gate->reason;  // although performance failed before it
+  const auto* diagnosis = last<record::Diagnosis>(records);
   ASSERT_NE(diagnosis, nullptr);
-  EXPECT_EQ(diagnosis->at("shape"), "small");
-  EXPECT_NE(last(records, "verdict")->at("verdict"), "PASS");
+  EXPECT_EQ(diagnosis->shape, "small");
+  ASSERT_NE(last<record::Verdict>(records), nullptr);
+  EXPECT_NE(last<record::Verdict>(records)->verdict, Verdict::pass);
 }
 
 TEST(DentProfile, OfAWrongKernelIsNotTaken) {
@@ -71,7 +73,7 @@ TEST(DentProfile, OfAWrongKernelIsNotTaken) {
   const Ran ran = project.dent({"profile", "--shape", "tiny"});
   EXPECT_EQ(ran.code, 5) << ran.out;
   const auto records = read_ledger(SessionStore(project.folder()).find("latest").ledger()).records;
-  EXPECT_EQ(last(records, "diagnosis"), nullptr);
+  EXPECT_EQ(last<record::Diagnosis>(records), nullptr);
 }
 
 TEST(DentPatterns, AreListedMatchedAndAdded) {
@@ -80,7 +82,7 @@ TEST(DentPatterns, AreListedMatchedAndAdded) {
   ASSERT_EQ(project.dent({"profile", "--shape", "small", "-q"}).code, 0);
   const auto bottleneck = [&] {
     const auto records = read_ledger(SessionStore(project.folder()).find("latest").ledger()).records;
-    return last(records, "diagnosis")->value("bottleneck", "");
+    return last<record::Diagnosis>(records)->finding.bottleneck;
   }();
   const Ran added = project.dent({"patterns", "add", "--title", "Keep it small!", "--rule", "less is more",
                                   "--fix", "write less", "--bottleneck", bottleneck, "--gain", "1.5"});

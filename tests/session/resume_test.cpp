@@ -47,8 +47,8 @@ TEST(Resume, GoesOnAfterFiftyKillsAtRandom) {
     std::map<std::string, int> gates;
     int verdicts = 0;
     for (const Record& record : read_ledger(session.ledger()).records) {  // throws for a broken line or a gap
-      if (record.kind == "gate") ++gates[record.data.at("step").get<std::string>()];
-      if (record.kind == "verdict") ++verdicts;
+      if (const auto* gate = record.as<record::Gate>()) ++gates[gate->step];
+      if (record.as<record::Verdict>() != nullptr) ++verdicts;
     }
     EXPECT_EQ(verdicts, 1) << session.id;
     EXPECT_EQ(gates.size(), 10U) << session.id;

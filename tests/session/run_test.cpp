@@ -42,7 +42,7 @@ TEST(DentRun, TakesAKernelThroughEveryGate) {
   const auto session = SessionStore(project.folder()).find("latest");
   std::map<std::string, int> gates;
   for (const Record& record : read_ledger(session.ledger()).records) {
-    if (record.kind == "gate") ++gates[record.data.at("step").get<std::string>()];
+    if (const auto* gate = record.as<record::Gate>()) ++gates[gate->step];
   }
   const std::map<std::string, int> expected{{"preflight", 1},         {"build", 1},
                                             {"baseline", 1},          {"correctness/tiny", 1},

@@ -36,9 +36,8 @@ class Workers : public ::testing::Test {
 
   std::unique_ptr<Worker> start(const std::string& entry, std::int64_t memory_bytes = 0) {
     WorkerSetup setup;
-    setup.role = "candidate";
     setup.argv = {DENT_WORKER};
-    setup.load = {{"library", DENT_TEST_KERNELS}, {"entry", entry}};
+    setup.load = {.library = DENT_TEST_KERNELS, .entry = entry};
     setup.environment = {{"ASAN_OPTIONS", "handle_segv=0"}};  // in a sanitized build, a crash is to stay one
     setup.log = log_;
     setup.memory_bytes = memory_bytes;
@@ -138,7 +137,7 @@ TEST(Protocol, AimsAreAlignedAndSpreadOverTheRoom) {
 
 TEST_F(Workers, CrashIsAResultWithLastWords) {
   const Failure failure = failure_of("crashes");
-  EXPECT_EQ(failure.kind, Failure::Kind::crashed) << failure.what;
+  EXPECT_EQ(failure.kind, FailureKind::crashed) << failure.what;
   EXPECT_NE(failure.what.find("SIGSEGV"), std::string::npos) << failure.what;
   EXPECT_NE(failure.last_words.find("about to crash"), std::string::npos) << failure.last_words;
 }
@@ -146,32 +145,32 @@ TEST_F(Workers, CrashIsAResultWithLastWords) {
 TEST_F(Workers, HangIsStoppedAtItsTimeLimit) {
   const auto start = std::chrono::steady_clock::now();
   const Failure failure = failure_of("hangs", 0.3);
-  EXPECT_EQ(failure.kind, Failure::Kind::hung) << failure.what;
+  EXPECT_EQ(failure.kind, FailureKind::hung) << failure.what;
   EXPECT_NE(failure.last_words.find("about to hang"), std::string::npos) << failure.last_words;
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
 }
 
 TEST_F(Workers, EarlyExitIsNoAnswer) {
   const Failure failure = failure_of("leaves");
-  EXPECT_EQ(failure.kind, Failure::Kind::exited) << failure.what;
+  EXPECT_EQ(failure.kind, FailureKind::exited) << failure.what;
   EXPECT_NE(failure.what.find("status 0 before it answered"), std::string::npos) << failure.what;
 }
 
 TEST_F(Workers, GarbageOnThePipeIsNamed) {
   const Failure failure = failure_of("babbles");
-  EXPECT_EQ(failure.kind, Failure::Kind::garbage) << failure.what;
+  EXPECT_EQ(failure.kind, FailureKind::garbage) << failure.what;
   EXPECT_NE(failure.what.find("I am a reply"), std::string::npos) << failure.what;
 }
 
 TEST_F(Workers, AStatusOtherThanZeroIsARefusal) {
   const Failure failure = failure_of("refuses");
-  EXPECT_EQ(failure.kind, Failure::Kind::refused) << failure.what;
+  EXPECT_EQ(failure.kind, FailureKind::refused) << failure.what;
   EXPECT_NE(failure.what.find("returned 7"), std::string::npos) << failure.what;
 }
 
 TEST_F(Workers, MemoryIsLimited) {
   const Failure failure = failure_of("hoards", kSeconds, std::int64_t{1} << 29);
-  EXPECT_EQ(failure.kind, Failure::Kind::out_of_memory) << failure.what;
+  EXPECT_EQ(failure.kind, FailureKind::out_of_memory) << failure.what;
   EXPECT_NE(failure.what.find("512 MiB"), std::string::npos) << failure.what;
 }
 
@@ -179,7 +178,7 @@ TEST_F(Workers, AMissingEntryAndAMissingLibraryAreNamed) {
   EXPECT_NE(failure_of("no_such_entry").what.find("no function \"no_such_entry\""), std::string::npos);
   WorkerSetup setup;
   setup.argv = {DENT_WORKER};
-  setup.load = {{"library", "/no/such/library.so"}, {"entry", "x"}};
+  setup.load = {.library = "/no/such/library.so", .entry = "x"};
   setup.log = log_;
   try {
     Worker worker(std::move(setup), pool_);

@@ -17,14 +17,21 @@ BudgetLeft left_of(const Budget& budget, const Cost& cost, const Rates& rates) {
 
 std::optional<BudgetShare> most_spent(const Budget& budget, const Cost& cost, const Rates& rates) {
   std::optional<BudgetShare> most;
-  const auto look = [&](const char* what, double limit, double spent) {
-    if (limit > 0 && (!most || spent / limit > most->share)) most = BudgetShare{what, spent / limit};
+  const auto look = [&most](BudgetPart part, double limit, double spent) {
+    if (limit > 0 && (!most || spent / limit > most->share)) most = BudgetShare{part, spent / limit};
   };
-  look("time", 60 * budget.minutes, cost.wall_s);
-  look("device time", 60 * budget.device_minutes, cost.device_s);
-  look("iterations", budget.iterations, cost.iterations);
-  look("money", budget.usd, money_of(cost, rates).total());
+  look(BudgetPart::time, 60 * budget.minutes, cost.wall_s);
+  look(BudgetPart::device_time, 60 * budget.device_minutes, cost.device_s);
+  look(BudgetPart::iterations, budget.iterations, cost.iterations);
+  look(BudgetPart::money, budget.usd, money_of(cost, rates).total());
   return most;
+}
+
+void fields(Fields& f, BudgetLeft& left) {
+  f("seconds", left.seconds, "of dent at work");
+  f("device_seconds", left.device_seconds, "of gates that run kernels");
+  f("usd", left.usd, "money");
+  f("iterations", left.iterations, "of the loop");
 }
 
 }  // namespace dent

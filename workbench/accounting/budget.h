@@ -3,20 +3,24 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
-#include "loop/state/brief.h"
 #include "accounting/cost.h"
 
 namespace dent {
 
+struct BudgetLeft {  // nothing: no limit
+  std::optional<double> seconds, device_seconds, usd;
+  std::optional<int> iterations;
+};
 BudgetLeft left_of(const Budget& budget, const Cost& cost, const Rates& rates);
 
-// The part of the budget that is nearest its end: "time", 0.83. Nothing without a budget.
 struct BudgetShare {
-  std::string what;  // "time", "device time", "iterations", "money"
-  double share = 0;
+  BudgetPart part = BudgetPart::time;
+  double share = 0;  // of it that is spent
 };
+// The part of the budget that is nearest its end. Nothing without a budget.
 std::optional<BudgetShare> most_spent(const Budget& budget, const Cost& cost, const Rates& rates);
+
+void fields(Fields& f, BudgetLeft& left);
 
 }  // namespace dent

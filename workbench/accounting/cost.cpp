@@ -1,31 +1,42 @@
 // SPDX-License-Identifier: MIT
 #include "accounting/cost.h"
 
-#include <nlohmann/json.hpp>
-#include <string>
-
-#include "records/json_text.h"
+#include "accounting/step_name.h"
+#include "base/error.h"
+#include "records/json.h"
 
 namespace dent {
 namespace {
 
-using nlohmann::json;
-
-bool runs_kernels(const std::string& step) {
-  for (const char* part : {"correctness", "performance", "baseline", "sanitize", "gain", "screening",
-                           "confirmation", "standing"}) {
-    if (step.find(part) != std::string::npos) return true;
-  }
-  return false;
+void count(Cost& cost, const record::Gate& gate) {
+  cost.wall_s += gate.elapsed_s;
+  if (compiles(gate.step)) cost.build_s += gate.elapsed_s;
+  if (runs_kernels(gate.step)) cost.device_s += gate.elapsed_s;
 }
 
-void count(Cost& cost, const std::string& step, double seconds) {
-  cost.wall_s += seconds;
-  if (step.find("build") != std::string::npos) cost.build_s += seconds;
-  if (runs_kernels(step)) cost.device_s += seconds;
+void count(Cost& cost, const record::Outcome& outcome) {
+  cost.wall_s += outcome.overhead_s;  // what lay between its trials
+  ++cost.iterations;
+  cost.kept += outcome.outcome.kept ? 1 : 0;
+}
+
+void count(Cost& cost, const Proposal& proposal) {
+  cost.wall_s += proposal.spend.seconds;
+  if (proposal.proposer == "command" || proposal.proposer == "evaluate")
+    cost.agent_s += proposal.spend.seconds;
+  cost.reported_usd += proposal.spend.usd;
+  cost.input_tokens += proposal.spend.input_tokens;
+  cost.output_tokens += proposal.spend.output_tokens;
 }
 
 }  // namespace
+
+// As the manifest in effect has them. Not in the unnamed namespace: Fields looks for it here.
+static void fields(Fields& f, Rates& rates) {
+  f.may("device_usd_per_hour", rates.device_usd_per_hour, "of the device");
+  f.may("agent_usd_per_hour", rates.agent_usd_per_hour, "of a program that proposes");
+  f.may("engineer_usd_per_hour", rates.engineer_usd_per_hour, "of who waits");
+}
 
 Cost& Cost::operator+=(const Cost& other) {
   wall_s += other.wall_s;
@@ -40,26 +51,19 @@ Cost& Cost::operator+=(const Cost& other) {
   return *this;
 }
 
+Money& Money::operator+=(const Money& other) {
+  device += other.device;
+  agent += other.agent;
+  engineer += other.engineer;
+  return *this;
+}
+
 Cost cost_of(std::span<const Record> records) {
   Cost cost;
   for (const Record& record : records) {
-    const json& data = record.data;
-    if (record.kind == "gate") count(cost, data.value("step", ""), data.value("elapsed_s", 0.0));
-    if (record.kind == "trial") count(cost, data.value("trial", ""), data.value("elapsed_s", 0.0));
-    if (record.kind == "outcome") {  // what lay between its trials
-      cost.wall_s += data.value("overhead_s", 0.0);
-      ++cost.iterations;
-      cost.kept += data.value("kept", false) ? 1 : 0;
-    }
-    if (record.kind != "iteration" && record.kind != "spend") continue;
-    const json spend = record.kind == "spend" ? data : data.value("spend", json::object());
-    const double seconds = spend.value("seconds", 0.0);
-    cost.wall_s += seconds;
-    const std::string proposer = data.value("proposer", "");
-    if (proposer == "command" || proposer == "evaluate") cost.agent_s += seconds;
-    cost.reported_usd += spend.value("usd", 0.0);
-    cost.input_tokens += spend.value("input_tokens", 0LL);
-    cost.output_tokens += spend.value("output_tokens", 0LL);
+    if (const auto* gate = record.as<record::Gate>()) count(cost, *gate);
+    if (const auto* outcome = record.as<record::Outcome>()) count(cost, *outcome);
+    if (const auto* iteration = record.as<record::Iteration>()) count(cost, iteration->proposal);
   }
   return cost;
 }
@@ -74,33 +78,33 @@ Money money_of(const Cost& cost, const Rates& rates) {
 }
 
 Rates rates_of(std::span<const Record> records) {
-  Rates rates;
-  if (records.empty()) return rates;
-  const json config = parse_json(records.front().data.value("manifest", ""));
-  if (!config.is_object() || !config.contains("rates")) return rates;
-  const json& found = config.at("rates");
-  rates.device_usd_per_hour = found.value("device_usd_per_hour", 0.0);
-  rates.agent_usd_per_hour = found.value("agent_usd_per_hour", 0.0);
-  rates.engineer_usd_per_hour = found.value("engineer_usd_per_hour", 0.0);
-  return rates;
+  const auto* session = records.empty() ? nullptr : records.front().as<record::Session>();
+  if (session == nullptr) return {};
+  std::optional<Rates> rates;
+  try {
+    read_json(session->manifest, [&rates](Fields& f) { f("rates", rates, "of the manifest in effect"); });
+  } catch (const Error&) {  // no manifest that we can read: nothing has a price
+  }
+  return rates.value_or(Rates{});
 }
 
-json to_json(const Cost& cost, const Money& money) {
-  json out{{"wall_s", cost.wall_s},
-           {"build_s", cost.build_s},
-           {"device_s", cost.device_s},
-           {"agent_s", cost.agent_s},
-           {"iterations", cost.iterations},
-           {"kept", cost.kept},
-           {"input_tokens", cost.input_tokens},
-           {"output_tokens", cost.output_tokens}};
-  if (money.total() > 0) {
-    out["usd"] = {{"device", money.device},
-                  {"agent", money.agent},
-                  {"engineer", money.engineer},
-                  {"total", money.total()}};
-  }
-  return out;
+void fields(Fields& f, Cost& cost) {
+  f("wall_s", cost.wall_s, "that dent was at work");
+  f("build_s", cost.build_s, "of it, compiling");
+  f("device_s", cost.device_s, "of it, in gates that run kernels");
+  f("agent_s", cost.agent_s, "of it, in programs that proposed");
+  f("iterations", cost.iterations, "of an optimisation loop");
+  f("kept", cost.kept, "of them");
+  f("input_tokens", cost.input_tokens, "that proposers say they read");
+  f("output_tokens", cost.output_tokens, "that proposers say they wrote");
+}
+
+void fields(Fields& f, Money& money) {
+  f("device", money.device, "USD");
+  f("agent", money.agent, "USD");
+  f("engineer", money.engineer, "USD");
+  double total = money.total();
+  f("total", total, "USD");
 }
 
 }  // namespace dent

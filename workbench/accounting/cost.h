@@ -3,11 +3,11 @@
 // resumes.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <cstdint>
 #include <span>
 
-#include "records/record.h"
 #include "project/project.h"
+#include "records/any_record.h"
 
 namespace dent {
 
@@ -18,7 +18,7 @@ struct Cost {
   double agent_s = 0;   // and programs that proposed
   int iterations = 0;
   int kept = 0;
-  long long input_tokens = 0, output_tokens = 0;
+  std::int64_t input_tokens = 0, output_tokens = 0;
   double reported_usd = 0;  // by proposers
 
   Cost& operator+=(const Cost& other);
@@ -29,6 +29,7 @@ Cost cost_of(std::span<const Record> records);
 struct Money {
   double device = 0, agent = 0, engineer = 0;  // in USD
   double total() const { return device + agent + engineer; }
+  Money& operator+=(const Money& other);
 };
 // An agent costs what it reported; where it reported nothing, its time at its rate.
 Money money_of(const Cost& cost, const Rates& rates);
@@ -36,6 +37,7 @@ Money money_of(const Cost& cost, const Rates& rates);
 // Those that held when the session was recorded.
 Rates rates_of(std::span<const Record> records);
 
-nlohmann::json to_json(const Cost& cost, const Money& money);
+void fields(Fields& f, Cost& cost);
+void fields(Fields& f, Money& money);
 
 }  // namespace dent

@@ -9,19 +9,18 @@
 #include <set>
 #include <sstream>
 
-#include "build/glue.h"
-#include "base/sha256.h"
-#include "build/toolchain.h"
 #include "base/error.h"
-#include "records/json_text.h"
-#include "base/text.h"
+#include "base/sha256.h"
 #include "base/stopwatch.h"
+#include "base/text.h"
+#include "build/glue.h"
+#include "build/toolchain.h"
+#include "records/json.h"
 
 namespace dent {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 // The files that a compiler's .d file names.
 std::vector<std::string> dependencies_in(const fs::path& file) {
@@ -47,6 +46,30 @@ bool names_architecture(const std::vector<std::string>& flags) {
     return flag.rfind("-arch", 0) == 0 || flag.rfind("-gencode", 0) == 0 ||
            flag.rfind("--gpu-architecture", 0) == 0;
   });
+}
+
+// What a folder of .dent/build remembers of the last build in it.
+struct Memory {
+  std::string recipe;
+  std::vector<std::string> inputs;
+  std::string source_hash, binary_hash, log;
+};
+constexpr const char* kMemory = "build.json";
+
+void fields(Fields& f, Memory& memory) {
+  f("recipe", memory.recipe, "the commands");
+  f("inputs", memory.inputs, "every file that went in");
+  f("source_hash", memory.source_hash, "of both");
+  f("binary_hash", memory.binary_hash, "of the library");
+  f("log", memory.log, "what the compiler said");
+}
+
+std::optional<Memory> remembered(const fs::path& folder) {
+  try {
+    return from_json_text<Memory>(text_of(folder / kMemory));
+  } catch (const Error&) {  // nothing was built there, or not to its end
+    return std::nullopt;
+  }
 }
 
 class Build {
@@ -192,14 +215,13 @@ class Build {
   }
 
   bool up_to_date(const std::string& recipe) {
-    const json known = parse_json(text_of(folder_ / "build.json"));
-    if (!known.is_object() || known.value("recipe", "") != recipe) return false;
-    const auto inputs = known.value("inputs", std::vector<std::string>());
-    if (hash_of(inputs, recipe) != known.value("source_hash", "")) return false;
-    if (sha256_of_file(built_.library) != known.value("binary_hash", "")) return false;
-    built_.log = known.value("log", "");
+    const auto known = remembered(folder_);
+    if (!known || known->recipe != recipe) return false;
+    if (hash_of(known->inputs, recipe) != known->source_hash) return false;
+    if (sha256_of_file(built_.library) != known->binary_hash) return false;
+    built_.log = known->log;
     built_.reused = true;
-    finish(inputs, recipe);
+    finish(known->inputs, recipe);
     return true;
   }
 
@@ -212,12 +234,8 @@ class Build {
   }
 
   void remember() const {
-    const json known{{"recipe", recipe_},
-                     {"inputs", built_.inputs},
-                     {"source_hash", built_.source_hash},
-                     {"binary_hash", built_.binary_hash},
-                     {"log", built_.log}};
-    std::ofstream(folder_ / "build.json") << known.dump(1, ' ', false, json::error_handler_t::replace);
+    std::ofstream(folder_ / kMemory) << to_json_text(
+        Memory{recipe_, built_.inputs, built_.source_hash, built_.binary_hash, built_.log});
   }
 
   static void append(std::vector<std::string>& list, const std::vector<std::string>& more) {
@@ -243,10 +261,9 @@ Built build_kernel(const Project& project, const Kernel& kernel, const BuildOpti
 std::string staleness(const Built& built) {
   if (sha256_of_file(built.library) != built.binary_hash)
     return built.library.string() + " is not the one that was built";
-  const json known = parse_json(text_of(built.library.parent_path() / "build.json"));
-  if (!known.is_object() || known.value("source_hash", "") != built.source_hash)
-    return "something else was built meanwhile";
-  if (hash_of(built.inputs, known.value("recipe", "")) == built.source_hash) return {};
+  const auto known = remembered(built.library.parent_path());
+  if (!known || known->source_hash != built.source_hash) return "something else was built meanwhile";
+  if (hash_of(built.inputs, known->recipe) == built.source_hash) return {};
   return "the sources have changed since they were built";
 }
 

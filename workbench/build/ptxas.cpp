@@ -70,19 +70,6 @@ std::vector<KernelResources> parse_ptxas(const std::string& compiler_output) {
   return kernels;
 }
 
-nlohmann::json record_of(const std::vector<KernelResources>& kernels) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const KernelResources& kernel : kernels) {
-    list.push_back({{"name", kernel.name},
-                    {"arch", kernel.arch},
-                    {"registers", kernel.registers},
-                    {"static_smem_bytes", kernel.static_smem_bytes},
-                    {"stack_bytes", kernel.stack_bytes},
-                    {"spill_bytes", kernel.spill_bytes}});
-  }
-  return list;
-}
-
 std::string beyond_limits(const std::vector<KernelResources>& kernels) {
   for (const KernelResources& kernel : kernels) {
     if (kernel.static_smem_bytes > kMostStaticSmem) {

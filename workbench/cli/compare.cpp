@@ -6,13 +6,12 @@
 
 #include <cstdio>
 
+#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "base/error.h"
-#include "records/sampling_records.h"
 #include "measure/verdict.h"
 #include "project/manifest.h"
-#include "report/session_view.h"
+#include "report/document.h"
 
 namespace dent::cli {
 namespace {
@@ -23,15 +22,29 @@ struct CompareArguments {
   std::string after = "latest";
 };
 
+Verdict verdict_on(SpeedVerdict change) {
+  switch (change) {
+    case SpeedVerdict::faster:
+      return Verdict::faster;
+    case SpeedVerdict::same:
+      return Verdict::same;
+    case SpeedVerdict::slower:
+      return Verdict::regressed;
+    case SpeedVerdict::ambiguous:
+      break;
+  }
+  return Verdict::ambiguous;
+}
+
 ExitCode compare(const CompareArguments& arguments) {
   const Project project = read_project(arguments.common.project);
   const SessionStore store(project.directory);
   const SessionView before = load_session(store.find(arguments.before));
   const SessionView after = load_session(store.find(arguments.after));
-  if (before.text("baseline") != after.text("baseline")) {
+  if (before.session.baseline != after.session.baseline) {
     throw Error(ErrorCode::invalid,
                 fmt::format("{} was compared with {}, {} with {}: their ratios have nothing in common",
-                            before.id, before.text("baseline"), after.id, after.text("baseline")));
+                            before.id, before.session.baseline, after.id, after.session.baseline));
   }
   nlohmann::json rows = nlohmann::json::array();
   std::vector<Ratio> changes;
@@ -39,24 +52,23 @@ ExitCode compare(const CompareArguments& arguments) {
   std::string text = fmt::format("{:<14} {:>9} {:>9} {:>9}  {:<18} {}\n", "shape", "before", "after",
                                  "change", "95 % interval", "verdict");
   const double same_within = project.performance.same_within;
-  for (const ShapeView& old : before.shapes) {
-    for (const ShapeView& now : after.shapes) {
-      if (old.shape != now.shape) continue;
-      ++common;
-      if (!old.ratio || !now.ratio) continue;  // too few samples for an interval: nothing to compare
-      const Ratio ratio = change(*old.ratio, *now.ratio);
-      changes.push_back(ratio);
-      const std::string verdict(name(judge(ratio, same_within)));
-      rows.push_back({{"shape", old.shape},
-                      {"before", ratio_record(*old.ratio)},
-                      {"after", ratio_record(*now.ratio)},
-                      {"change", ratio_record(ratio)},
-                      {"verdict", verdict}});
-      text += fmt::format("{:<14} {:>8.3f}x {:>8.3f}x {:>8.3f}x  {:<18} {}\n", old.shape, old.ratio->centre,
-                          now.ratio->centre, ratio.centre,
-                          fmt::format("{:.3f} to {:.3f}", ratio.interval.low, ratio.interval.high),
-                          painted(verdict, colour_of(verdict), colours(1)));
-    }
+  for (const record::Comparison& old : before.comparisons) {
+    const record::Comparison* now = after.comparison(old.shape);
+    if (now == nullptr) continue;
+    ++common;
+    if (!old.ratio || !now->ratio) continue;  // too few samples for an interval: nothing to compare
+    const Ratio ratio = change(*old.ratio, *now->ratio);
+    changes.push_back(ratio);
+    const SpeedVerdict verdict = judge(ratio, same_within);
+    rows.push_back({{"shape", old.shape},
+                    {"before", as_json(*old.ratio)},
+                    {"after", as_json(*now->ratio)},
+                    {"change", as_json(ratio)},
+                    {"verdict", name(verdict)}});
+    text += fmt::format("{:<14} {:>8.3f}x {:>8.3f}x {:>8.3f}x  {:<18} {}\n", old.shape, old.ratio->centre,
+                        now->ratio->centre, ratio.centre,
+                        fmt::format("{:.3f} to {:.3f}", ratio.interval.low, ratio.interval.high),
+                        painted(name(verdict), colour_of(verdict), colours(1)));
   }
   if (common == 0) {
     throw Error(ErrorCode::invalid,
@@ -69,34 +81,28 @@ ExitCode compare(const CompareArguments& arguments) {
       print_json("compare", {{"before", before.id},
                              {"after", after.id},
                              {"shapes", rows},
-                             {"verdict", "AMBIGUOUS"},
+                             {"verdict", name(Verdict::ambiguous)},
                              {"reason", reason},
                              {"exit_code", static_cast<int>(ExitCode::ambiguous)}});
     } else {
-      std::fputs((text + "\nAMBIGUOUS: " + reason + "\n").c_str(), stdout);
+      std::fputs(fmt::format("{}\n{}: {}\n", text, name(Verdict::ambiguous), reason).c_str(), stdout);
     }
     return ExitCode::ambiguous;
   }
   const Ratio mean = geometric_mean(changes);
-  const SpeedVerdict verdict = judge(mean, same_within);
-  ExitCode code = ExitCode::ok;
-  std::string word(name(verdict));
-  if (verdict == SpeedVerdict::slower) {
-    code = ExitCode::regressed;
-    word = "REGRESSED";
-  }
-  if (verdict == SpeedVerdict::ambiguous) code = ExitCode::ambiguous;
+  const Verdict verdict = verdict_on(judge(mean, same_within));
+  const ExitCode code = exit_code(verdict);
   if (arguments.common.json) {
     print_json("compare", {{"before", before.id},
                            {"after", after.id},
                            {"shapes", rows},
-                           {"change", ratio_record(mean)},
-                           {"verdict", word},
+                           {"change", as_json(mean)},
+                           {"verdict", name(verdict)},
                            {"exit_code", static_cast<int>(code)}});
   } else {
     text += fmt::format("\n{}: {:.3f}x ({:.3f} to {:.3f}) over {} shapes, {} -> {}\n",
-                        painted(word, colour_of(word), colours(1)), mean.centre, mean.interval.low,
-                        mean.interval.high, changes.size(), before.id, after.id);
+                        painted(name(verdict), colour_of(verdict), colours(1)), mean.centre,
+                        mean.interval.low, mean.interval.high, changes.size(), before.id, after.id);
     std::fputs(text.c_str(), stdout);
   }
   return code;

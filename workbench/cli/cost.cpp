@@ -5,12 +5,12 @@
 
 #include <cstdio>
 
-#include "cli/commands.h"
 #include "base/error.h"
+#include "cli/commands.h"
 #include "ledger/ledger.h"
 #include "ledger/session_store.h"
 #include "project/manifest.h"
-#include "accounting/cost.h"
+#include "report/document.h"
 #include "report/format.h"
 
 namespace dent::cli {
@@ -49,10 +49,8 @@ ExitCode cost(const CostArguments& arguments) {
       const bool priced = then.device_usd_per_hour + then.agent_usd_per_hour + then.engineer_usd_per_hour > 0;
       const Money money = money_of(one, priced ? then : project.rates);
       all += one;
-      sum.device += money.device;
-      sum.agent += money.agent;
-      sum.engineer += money.engineer;
-      json entry = to_json(one, money);
+      sum += money;
+      json entry = cost_json(one, money);
       entry["session"] = session.id;
       list.push_back(std::move(entry));
       text += row(session.id, one, money);
@@ -63,7 +61,7 @@ ExitCode cost(const CostArguments& arguments) {
   }
   if (sessions.size() > 1) text += row("all", all, sum);
   if (arguments.common.json)
-    print_json("cost", {{"sessions", std::move(list)}, {"all", to_json(all, sum)}});
+    print_json("cost", {{"sessions", std::move(list)}, {"all", cost_json(all, sum)}});
   else
     std::fputs(sessions.empty() ? "no sessions yet: dent run\n" : text.c_str(), stdout);
   return ExitCode::ok;

@@ -7,9 +7,10 @@
 
 #include "build/toolchain.h"
 #include "cli/commands.h"
-#include "session/environment.h"
 #include "predict/gpus.h"
 #include "predict/measure.h"
+#include "report/document.h"
+#include "session/environment.h"
 
 namespace dent::cli {
 namespace {
@@ -67,33 +68,33 @@ ExitCode devices(const DevicesArguments& arguments) {
     }
     return ExitCode::ok;
   }
-  const nlohmann::json found = environment_snapshot(".");
-  const nlohmann::json cpu = found.value("cpu", nlohmann::json::object());
-  const nlohmann::json gpus = found.value("gpus", nlohmann::json::array());
+  const record::Environment found = environment_snapshot(".");
   const std::string nvcc = nvcc_compiler();
   const std::string cuda = nvcc.empty() ? "" : version_of(nvcc);
   const auto known = all_gpus();
   if (arguments.common.json) {
     nlohmann::json table = nlohmann::json::array();
     for (const auto& spec : known) table.push_back(record_of(spec));
-    print_json("devices", {{"cpu", cpu},
+    nlohmann::json gpus = nlohmann::json::array();
+    for (const record::Gpu& gpu : found.gpus) gpus.push_back(as_json(gpu));
+    print_json("devices", {{"cpu", as_json(found.cpu)},
                            {"gpus", gpus},
-                           {"machine", found.value("machine", "")},
+                           {"machine", found.machine},
                            {"compiler", version_of(cxx_compiler())},
                            {"cuda_compiler", cuda},
                            {"known", table}});
     return ExitCode::ok;
   }
-  std::string text = fmt::format("cpu   {} ({}), {} cores, {:.1f} GiB\n", cpu.value("model", "unknown"),
-                                 found.value("machine", ""), cpu.value("cores", 0),
-                                 cpu.value("memory_bytes", 0.0) / static_cast<double>(1LL << 30));
-  for (const nlohmann::json& gpu : gpus) {
-    const std::string name = gpu.value("name", "");
-    text += fmt::format("cuda  {}, {:.0f} MiB, driver {}; {}\n", name, gpu.value("memory_mib", 0.0),
-                        gpu.value("driver", ""),
-                        stored_measurement(name) ? "measured" : "not measured yet: dent devices --measure");
+  std::string text =
+      fmt::format("cpu   {} ({}), {} cores, {:.1f} GiB\n",
+                  found.cpu.model.empty() ? "unknown" : found.cpu.model, found.machine, found.cpu.cores,
+                  static_cast<double>(found.cpu.memory_bytes) / static_cast<double>(1LL << 30));
+  for (const record::Gpu& gpu : found.gpus) {
+    text +=
+        fmt::format("cuda  {}, {:.0f} MiB, driver {}; {}\n", gpu.name, gpu.memory_mib.value_or(0), gpu.driver,
+                    stored_measurement(gpu.name) ? "measured" : "not measured yet: dent devices --measure");
   }
-  if (gpus.empty()) text += "cuda  no GPU on this machine\n";
+  if (found.gpus.empty()) text += "cuda  no GPU on this machine\n";
   text += fmt::format("g++   {}\nnvcc  {}\n\n", version_of(cxx_compiler()), cuda.empty() ? "not here" : cuda);
   std::fputs((text + table_of(known)).c_str(), stdout);
   return ExitCode::ok;

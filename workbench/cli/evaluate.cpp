@@ -7,23 +7,26 @@
 #include <cstdio>
 #include <sstream>
 
+#include "base/error.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "base/error.h"
-#include "records/json_text.h"
+#include "ledger/facts.h"
 #include "ledger/project_lock.h"
-#include "loop/proposers/command_proposer.h"
 #include "loop/loop.h"
-#include "session/supervise.h"
+#include "loop/proposers/answer.h"
 #include "project/choice.h"
 #include "project/manifest.h"
+#include "records/json.h"
 #include "report/write_reports.h"
-#include "base/text.h"
+#include "session/supervise.h"
 
 namespace dent::cli {
 namespace {
 
 using nlohmann::json;
+
+constexpr const char* kCommand = "evaluate";  // as the session record has it
 
 struct EvaluateArguments {
   Common common;
@@ -52,9 +55,9 @@ std::vector<std::string> files_in(const std::string& patch) {
 }
 
 Proposal read_proposal(const std::string& file) {
-  const json document = parse_json(content_of(file));
-  if (!document.is_object()) throw Error(ErrorCode::invalid, file + " is no JSON object");
-  Proposal proposal = proposal_from_answer(document);
+  const auto answer = find_answer(content_of(file));
+  if (!answer) throw Error(ErrorCode::invalid, file + " is no JSON object");
+  Proposal proposal = proposal_of(*answer);
   if (proposal.source && proposal.source->files.empty())
     proposal.source->files = files_in(proposal.source->patch);
   proposal.proposer = "evaluate";
@@ -78,16 +81,23 @@ class Given : public Proposer {
 SessionFolder session_to_use(SessionStore& store, const Project& project, const std::string& id) {
   if (id.empty()) return store.create();
   const SessionFolder folder = store.find(id);
-  const auto records = read_ledger(folder.ledger()).records;
-  if (records.empty() || records.front().data.value("command", "") != "evaluate") {
+  const SessionFacts facts(read_ledger(folder.ledger()).records);
+  if (facts.empty() || facts.session().command != kCommand) {
     throw Error(ErrorCode::invalid, "session " + folder.id + " is none of dent evaluate",
                 "leave --session out for a new one");
   }
-  if (!same_project(records.front().data.at("manifest").get<std::string>(), project)) {
+  if (!same_project(facts.session().manifest, project)) {
     throw Error(ErrorCode::invalid, "dent.toml has changed since session " + folder.id + " began",
                 "undo the change to go on with it, or leave --session out for a new one");
   }
   return folder;
+}
+
+// A change that was dropped for a cause ends with its code.
+ExitCode exit_code_of(const Outcome& outcome) {
+  if (outcome.kept) return exit_code(Verdict::kept);
+  if (outcome.stage == TrialStage::refused) return exit_code(Verdict::refused);
+  return outcome.cause ? exit_code(verdict_of(*outcome.cause)) : exit_code(Verdict::dropped);
 }
 
 ExitCode evaluate(const EvaluateArguments& arguments) {
@@ -98,30 +108,30 @@ ExitCode evaluate(const EvaluateArguments& arguments) {
   const ProjectLock lock(store.prepare());
   const SessionFolder folder = session_to_use(store, project, arguments.session);
   Terminal terminal(arguments.common.quiet);
-  Loop loop(project, store, folder, {.command = "evaluate"}, terminal);
+  Loop loop(project, store, folder, {.command = kCommand}, terminal);
   loop.begin();
   json document{{"session", folder.id}, {"folder", folder.folder.string()}, {"branch", loop.state().branch}};
+  Verdict verdict = Verdict::kept;
   ExitCode code = ExitCode::ok;
   std::string text;
-  if (const std::string over = loop.over(); !over.empty()) {
-    const SessionEnd end = loop.finish(over);
-    document.update({{"verdict", end.verdict}, {"reason", end.reason}, {"next", end.next}, {"kept", false}});
+  if (const auto over = loop.over()) {
+    const SessionEnd end = loop.finish(*over);
+    document.update({{"reason", end.reason}, {"next", end.next}, {"kept", false}});
+    verdict = end.verdict;
     code = end.code;
-    text = end.verdict + ": " + end.reason + "\n";
+    text = fmt::format("{}: {}\n", name(end.verdict), end.reason);
   } else {
     const Outcome outcome = loop.evaluate(*loop.ask(given));
-    document.update(to_json(outcome));
-    document["verdict"] = outcome.kept ? "KEPT" : "DROPPED";
+    document.update(require_json(to_json_text(outcome)));
     document["speedup"] = loop.state().speedup();
     document["commit"] = loop.state().incumbent_commit();
-    document["choice"] = to_json(loop.state().incumbent());
-    code = outcome.kept                   ? ExitCode::ok
-           : outcome.stage == "refused"   ? ExitCode::usage
-           : outcome.cause == Cause::none ? ExitCode::slower
-                                          : exit_code(outcome.cause);
+    document["choice"] = require_json(to_json_text(loop.state().incumbent()));
+    verdict = outcome.kept ? Verdict::kept : Verdict::dropped;
+    code = exit_code_of(outcome);
     text = fmt::format("{} at {}: {}\nto go on from here: dent evaluate --session {} ...\n",
-                       outcome.kept ? "kept" : "dropped", outcome.stage, outcome.reason, folder.id);
+                       outcome.kept ? "kept" : "dropped", name(outcome.stage), outcome.reason, folder.id);
   }
+  document["verdict"] = name(verdict);
   write_reports(store, folder);  // of where the session stands
   document["exit_code"] = static_cast<int>(code);
   if (arguments.common.json)

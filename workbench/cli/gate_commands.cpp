@@ -28,7 +28,7 @@ std::string shape_to_profile(const Project& project) {
     std::string slowest;
     double ratio = 1e300;
     try {
-      for (const ShapeView& shape : load_session(*session).shapes) {
+      for (const record::Comparison& shape : load_session(*session).comparisons) {
         const bool known = std::any_of(project.shapes.begin(), project.shapes.end(),
                                        [&](const Shape& other) { return other.name == shape.shape; });
         if (!known || !shape.ratio || shape.ratio->centre >= ratio) continue;

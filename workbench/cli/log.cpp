@@ -5,9 +5,9 @@
 
 #include <cstdio>
 
+#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "base/error.h"
 #include "ledger/project_lock.h"
 #include "project/manifest.h"
 #include "report/session_view.h"
@@ -31,23 +31,21 @@ ExitCode log(const LogArguments& arguments) {
   for (std::size_t i = 0; i < sessions.size() && i < arguments.most; ++i) {
     const SessionFolder& folder = sessions[sessions.size() - 1 - i];
     try {
-      SessionView view = load_session(folder);
-      if (i == 0 && busy && view.verdict == "INTERRUPTED") {
-        view.verdict = "RUNNING";
-        view.reason = "a dent works on it";
-      } else if (view.records == 0) {
-        view.reason = "it ended before its first record";
-      }
+      const SessionView view = load_session(folder);
+      const bool running = i == 0 && busy && !view.end;
+      const std::string_view verdict = running ? "RUNNING" : name(view.verdict);
+      const std::string reason = running             ? "a dent works on it"
+                                 : view.records == 0 ? "it ended before its first record"
+                                                     : view.reason;
       nlohmann::json entry{{"session", view.id},
                            {"started", view.started},
-                           {"command", view.text("command")},
-                           {"verdict", view.verdict},
-                           {"reason", view.reason}};
-      if (view.mean) entry["speedup"] = view.mean->centre;
+                           {"command", view.session.command},
+                           {"verdict", verdict},
+                           {"reason", reason}};
+      if (view.mean()) entry["speedup"] = view.mean()->centre;
       list.push_back(std::move(entry));
-      text += fmt::format("{}  {:<9} {}  {}\n", view.id, view.text("command"),
-                          painted(fmt::format("{:<12}", view.verdict), colour_of(view.verdict), colour),
-                          view.reason);
+      text += fmt::format("{}  {:<9} {}  {}\n", view.id, view.session.command,
+                          painted(fmt::format("{:<12}", verdict), colour_of(view.verdict), colour), reason);
     } catch (const std::exception& problem) {  // one broken session hides no other
       list.push_back({{"session", folder.id}, {"error", in_one_line(problem)}});
       text += fmt::format("{}  unreadable: {}\n", folder.id, in_one_line(problem));

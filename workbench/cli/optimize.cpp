@@ -5,23 +5,26 @@
 
 #include <cstdio>
 
+#include "base/error.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "base/error.h"
-#include "records/json_text.h"
+#include "ledger/facts.h"
 #include "ledger/ledger.h"
 #include "ledger/project_lock.h"
 #include "loop/loop.h"
 #include "loop/proposers/standard.h"
-#include "session/supervise.h"
 #include "project/choice.h"
 #include "project/manifest.h"
-#include "base/text.h"
+#include "records/json.h"
+#include "session/supervise.h"
 
 namespace dent::cli {
 namespace {
 
 using nlohmann::json;
+
+constexpr const char* kCommand = "optimize";  // as the session record has it
 
 struct OptimizeArguments {
   Common common;
@@ -37,39 +40,47 @@ SessionFolder find_loop(const SessionStore& store, const std::string& id) {
   const auto all = store.list();
   for (auto session = all.rbegin(); session != all.rend(); ++session) {
     if (!std::filesystem::exists(session->ledger())) continue;
-    const auto records = read_ledger(session->ledger()).records;
-    if (!records.empty() && records.front().data.value("command", "") == "optimize") return *session;
+    const SessionFacts facts(read_ledger(session->ledger()).records);
+    if (!facts.empty() && facts.session().command == kCommand) return *session;
   }
   throw Error(ErrorCode::invalid, "there is no loop to go on with", "start one: dent optimize");
 }
 
+json documents_of(const std::vector<record::PlannedStep>& plan) {
+  json list = json::array();
+  for (const record::PlannedStep& step : plan) list.push_back(require_json(to_json_text(step)));
+  return list;
+}
+
 ExitCode show_plan(const Project& project, const OptimizeArguments& arguments) {
-  const int iterations = arguments.loop.iterations.value_or(
-      project.budget.iterations > 0 ? project.budget.iterations : kUsualIterations);
   const double shapes = static_cast<double>(project.shapes.size());
   const double measured = shapes * project.performance.seconds,
                checked = shapes * project.correctness.seconds;
   std::vector<Step> plan{
-      {StepKind::preflight, "start", 0, project.limits.preflight_seconds + checked + measured,
-       "preflight, build, baseline, correctness, performance; stops when the kernel does not build or is "
-       "wrong"},
-      {StepKind::performance, fmt::format("iterations 1 to {}", iterations), 0, checked + 4 * measured,
-       fmt::format("each: build, correctness, side by side with the incumbent; kept when a second "
-                   "measurement proves it "
-                   "{:g} % faster and no shape loses {:g} %",
-                   100 * project.optimize.min_gain, 100 * project.optimize.shape_loss)},
-      {StepKind::sanitize, "memory checker", 0, project.limits.sanitize_seconds,
-       fmt::format("every {} iterations, and on the winner", project.optimize.sanitize_every)},
-      {StepKind::performance, "winner", 0, checked + 3 * measured,
-       "from a clean checkout, fresh seeds, shapes that no proposer has seen"},
-      {StepKind::report, "report", 0, 5, "always written"}};
+      {.name = "start",
+       .time_box_s = project.limits.preflight_seconds + checked + measured,
+       .stop_rule = "preflight, build, baseline, correctness, performance; stops when the kernel does not "
+                    "build or is wrong"},
+      {.name = fmt::format("iterations 1 to {}", most_iterations(project, arguments.loop)),
+       .time_box_s = checked + 4 * measured,
+       .stop_rule =
+           fmt::format("each: build, correctness, side by side with the incumbent; kept when a second "
+                       "measurement proves it {:g} % faster and no shape loses {:g} %",
+                       100 * project.optimize.min_gain, 100 * project.optimize.shape_loss)},
+      {.name = "memory checker",
+       .time_box_s = project.limits.sanitize_seconds,
+       .stop_rule = fmt::format("every {} iterations, and on the winner", project.optimize.sanitize_every)},
+      {.name = "winner",
+       .time_box_s = checked + 3 * measured,
+       .stop_rule = "from a clean checkout, fresh seeds, shapes that no proposer has seen"},
+      {.name = "report", .time_box_s = 5, .stop_rule = "always written"}};
   const double target = arguments.loop.target.value_or(project.optimize.target);
   if (target > 0)
     plan[1].threshold =
         fmt::format("until {}x of the baseline{}", target,
                     project.optimize.target_shape.empty() ? "" : " at " + project.optimize.target_shape);
   if (arguments.common.json)
-    print_json("optimize", {{"plan", plan_record(plan)}});
+    print_json("optimize", {{"plan", documents_of(plan_record(plan))}});
   else
     std::fputs(plan_text(plan).c_str(), stdout);
   return ExitCode::ok;
@@ -85,9 +96,16 @@ std::string history_text(const LoopState& state) {
                         painted(fmt::format("{:<8}", verdict), outcome.kept ? "32" : "33", colours(1)),
                         iteration.proposal.hypothesis.change.substr(0, 40),
                         outcome.gain ? fmt::format("{:.3f}x", outcome.gain->centre) : "-", iteration.speedup,
-                        outcome.kept ? "" : outcome.stage);
+                        outcome.kept ? "" : name(outcome.stage));
   }
   return text;
+}
+
+json cost_document(const Cost& cost, const Rates& rates) {
+  json document = require_json(to_json_text(cost));
+  if (const Money money = money_of(cost, rates); money.total() > 0)
+    document["usd"] = require_json(to_json_text(money));
+  return document;
 }
 
 ExitCode optimize(const OptimizeArguments& arguments) {
@@ -99,11 +117,11 @@ ExitCode optimize(const OptimizeArguments& arguments) {
   const ProjectLock lock(store.prepare());
   const SessionFolder folder = arguments.resume ? find_loop(store, arguments.session) : store.create();
   if (arguments.resume) {
-    const auto records = read_ledger(folder.ledger()).records;
-    if (records.empty())
+    const SessionFacts facts(read_ledger(folder.ledger()).records);
+    if (facts.empty())
       throw Error(ErrorCode::invalid, "session " + folder.id + " ended before its first record");
     // What a loop has tuned so far may have been taken over meanwhile; what it started with is on record.
-    if (!same_project(records.front().data.at("manifest").get<std::string>(), project)) {
+    if (!same_project(facts.session().manifest, project)) {
       throw Error(ErrorCode::invalid, "dent.toml has changed since session " + folder.id + " began",
                   "undo the change to go on with it, or start a new loop: dent optimize");
     }
@@ -113,23 +131,23 @@ ExitCode optimize(const OptimizeArguments& arguments) {
   const SessionEnd end = loop.run(*proposer);
   if (arguments.common.json) {
     json document = parse_json(text_of(folder.folder / "report.json"));
-    const Cost cost = loop.cost();
     print_json("optimize", {{"session", end.id},
-                            {"verdict", end.verdict},
+                            {"verdict", name(end.verdict)},
                             {"reason", end.reason},
                             {"next", end.next},
                             {"exit_code", static_cast<int>(end.code)},
                             {"folder", folder.folder.string()},
                             {"branch", loop.state().branch},
                             {"commit", loop.state().incumbent_commit()},
-                            {"choice", to_json(loop.state().incumbent())},
+                            {"choice", require_json(to_json_text(loop.state().incumbent()))},
                             {"speedup", loop.state().speedup()},
-                            {"cost", to_json(cost, money_of(cost, project.rates))},
+                            {"cost", cost_document(loop.cost(), project.rates)},
                             {"report", document.is_object() ? document : json::object()}});
     return end.code;
   }
   std::string text = history_text(loop.state()) + "\n" +
-                     painted(end.verdict, colour_of(end.verdict), colours(1)) + ": " + end.reason + "\n";
+                     painted(name(end.verdict), colour_of(end.verdict), colours(1)) + ": " + end.reason +
+                     "\n";
   if (loop.state().last_kept() != nullptr) text += "choice: " + describe(loop.state().incumbent()) + "\n";
   if (!end.next.empty()) text += "next: " + end.next + "\n";
   text += "report: " + (folder.folder / "report.html").string() + "\n";

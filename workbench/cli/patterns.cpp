@@ -7,14 +7,15 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "cli/commands.h"
 #include "base/error.h"
+#include "cli/commands.h"
 #include "patterns/evidence.h"
 #include "patterns/match.h"
 #include "patterns/write.h"
 #include "project/manifest.h"
+#include "report/diagnosis_view.h"
+#include "report/document.h"
 #include "report/format.h"
-#include "report/session_view.h"
 #include "workers/resources.h"
 
 namespace dent::cli {
@@ -91,19 +92,20 @@ ExitCode match_session(const PatternArguments& arguments) {
   const Project project = read_project(arguments.common.project);
   const SessionStore store(project.directory);
   const SessionView view = load_session(store.find(arguments.session));
-  if (view.diagnosis_records.empty()) {
+  if (view.diagnoses.empty()) {
     throw Error(ErrorCode::invalid, "session " + view.id + " has no diagnosis", "dent profile makes one");
   }
   const std::vector<Pattern> patterns = library(project.directory.string());
   json records = json::array();
   std::string text;
-  for (const json& diagnosis : view.diagnosis_records) {
+  for (const record::Diagnosis& diagnosis : view.diagnoses) {
     const auto matches = match(patterns, situation_of(diagnosis));
-    records.push_back({{"shape", diagnosis.at("shape")},
-                       {"bottleneck", diagnosis.value("bottleneck", "")},
-                       {"patterns", to_json(matches)}});
-    text +=
-        fmt::format("{}: {}\n", diagnosis.at("shape").get<std::string>(), view_diagnosis(diagnosis).headline);
+    json speaking = json::array();
+    for (const record::PatternHint& hint : hints(matches)) speaking.push_back(as_json(hint));
+    records.push_back({{"shape", diagnosis.shape},
+                       {"bottleneck", diagnosis.finding.bottleneck},
+                       {"patterns", std::move(speaking)}});
+    text += fmt::format("{}: {}\n", diagnosis.shape, headline(diagnosis));
     if (matches.empty())
       text += "  no pattern speaks to that; dent patterns add records one when you know better\n";
     for (const PatternMatch& m : matches) {

@@ -6,11 +6,12 @@
 #include <cstdio>
 #include <fstream>
 
+#include "base/error.h"
 #include "build/object_resources.h"
 #include "cli/commands.h"
-#include "base/error.h"
 #include "predict/gpus.h"
 #include "predict/show.h"
+#include "report/document.h"
 
 namespace dent::cli {
 namespace {
@@ -121,7 +122,7 @@ ExitCode predict(const PredictArguments& arguments) {
   }
   if (arguments.common.json) {
     nlohmann::json list = nlohmann::json::array();
-    for (const Forecast& forecast : forecasts) list.push_back(forecast_json(forecast));
+    for (const Forecast& forecast : forecasts) list.push_back(as_json(to_record(forecast)));
     print_json("predict", {{"predictions", list}});
   } else {
     std::fputs((forecasts.size() == 1 ? forecast_text(forecasts[0]) : forecast_table(forecasts)).c_str(),

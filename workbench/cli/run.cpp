@@ -5,10 +5,11 @@
 
 #include <cstdio>
 
+#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/session_command.h"
-#include "base/error.h"
 #include "project/manifest.h"
+#include "report/document.h"
 
 namespace dent::cli {
 namespace {
@@ -20,16 +21,22 @@ struct RunArguments {
   bool dump_config = false;
 };
 
+nlohmann::json plan_json(const std::vector<Step>& plan) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const record::PlannedStep& step : plan_record(plan)) list.push_back(as_json(step));
+  return list;
+}
+
 ExitCode run(const RunArguments& arguments) {
   const Project project = read_project(arguments.common.project);
   if (arguments.dump_config) {
-    std::puts(effective_config(project).dump(2).c_str());
+    std::puts(effective_config(project, 2).c_str());
     return ExitCode::ok;
   }
   if (arguments.plan) {
     const auto plan = make_plan(project, arguments.run.plan);
     if (arguments.common.json)
-      print_json("run", {{"plan", plan_record(plan)}});
+      print_json("run", {{"plan", plan_json(plan)}});
     else
       std::fputs(plan_text(plan).c_str(), stdout);
     return ExitCode::ok;

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "accounting/step_name.h"
+
 namespace dent::cli {
 namespace {
 
@@ -18,6 +20,8 @@ constexpr Clock::duration kRedraw = std::chrono::milliseconds(100);
 constexpr std::size_t kBarWidth = 24;
 constexpr double kUsualBuildSeconds = 10;  // for the estimate; its time box is for the worst case
 
+double usual_seconds(const Step& step) { return compiles(step.name) ? kUsualBuildSeconds : step.time_box_s; }
+
 void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
 }  // namespace
@@ -27,13 +31,19 @@ bool colours(int descriptor) {
   return isatty(descriptor) == 1 && (refused == nullptr || *refused == '\0');
 }
 
-std::string painted(const std::string& text, const char* colour, bool on) {
-  return on && *colour != '\0' ? fmt::format("\x1b[{}m{}\x1b[0m", colour, text) : text;
+std::string painted(std::string_view text, std::string_view colour, bool on) {
+  return on && !colour.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", colour, text) : std::string(text);
 }
 
-const char* colour_of(const std::string& verdict) {
-  if (verdict == "pass" || verdict == "FASTER" || verdict == "SAME" || verdict == "PASS") return "32";
-  if (verdict == "skipped" || verdict == "AMBIGUOUS" || verdict == "INTERRUPTED") return "33";
+std::string_view colour_of(Tone tone) {
+  switch (tone) {
+    case Tone::good:
+      return "32";
+    case Tone::unsure:
+      return "33";
+    case Tone::bad:
+      break;
+  }
   return "31";
 }
 
@@ -76,8 +86,7 @@ void Terminal::draw() {
 
 void Terminal::plan(const std::vector<Step>& plan, std::size_t done_already) {
   const std::lock_guard lock(mutex_);
-  for (const Step& step : plan)
-    left_s_ += step.kind == StepKind::build ? kUsualBuildSeconds : step.time_box_s;
+  for (const Step& step : plan) left_s_ += usual_seconds(step);
   if (quiet_) return;
   say(fmt::format("{} steps, at most about {:.0f} s{}\n", plan.size(), left_s_,
                   done_already > 0 ? fmt::format("; {} were done before", done_already) : ""));
@@ -89,7 +98,7 @@ void Terminal::begin(const Step& step, std::size_t number, std::size_t of) {
   doing_.clear();
   share_ = 0;
   box_s_ = step.time_box_s;
-  left_s_ = std::max(0.0, left_s_ - (step.kind == StepKind::build ? kUsualBuildSeconds : step.time_box_s));
+  left_s_ = std::max(0.0, left_s_ - usual_seconds(step));
   began_ = Clock::now();
   drawn_ = live_ ? Clock::time_point() : began_;
   in_step_ = true;
@@ -117,10 +126,10 @@ void Terminal::end(const Step&, const GateResult& result, double seconds) {
   if (quiet_) return;
   if (bar_shown_) say("\r\x1b[K");
   bar_shown_ = false;
-  const std::string verdict(name(result.verdict));
+  const StepVerdict verdict = result.verdict();
   say(fmt::format("{} {} {:>5.1f} s  {}\n", heading_,
-                  painted(fmt::format("{:<7}", verdict), colour_of(verdict), colour_), seconds,
-                  result.reason));
+                  painted(fmt::format("{:<7}", name(verdict)), colour_of(verdict), colour_), seconds,
+                  result.reason()));
 }
 
 }  // namespace dent::cli

@@ -6,16 +6,22 @@
 #include <condition_variable>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
+#include "report/tone.h"
 #include "session/display.h"
 
 namespace dent::cli {
 
 // Colours only on a terminal, and never where NO_COLOR is set.
 bool colours(int descriptor);
-std::string painted(const std::string& text, const char* colour, bool on);
-const char* colour_of(const std::string& verdict);
+std::string painted(std::string_view text, std::string_view colour, bool on);
+std::string_view colour_of(Tone tone);
+template <HasWords AnyVerdict>
+std::string_view colour_of(AnyVerdict verdict) {
+  return colour_of(tone_of(verdict));
+}
 
 class Terminal : public Display {
  public:

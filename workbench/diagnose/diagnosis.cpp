@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 namespace dent {
@@ -161,43 +160,6 @@ Diagnosis diagnose(const Tree& tree, const Quantities& quantities) {
   }
   diagnosis.refusal = "no bottleneck of the tree describes it";  // parse_tree sees to it that one always does
   return diagnosis;
-}
-
-nlohmann::json to_json(const Diagnosis& d) {
-  nlohmann::json record = nlohmann::json::object();
-  const auto put = [&record](const char* key, const std::string& text) {
-    if (!text.empty()) record[key] = text;
-  };
-  put("bottleneck", d.bottleneck);
-  put("title", d.title);
-  put("says", d.says);
-  put("phase", d.phase);
-  put("advice", d.advice);
-  put("runner_up", d.runner_up);
-  put("runner_up_says", d.runner_up_says);
-  put("refusal", d.refusal);
-  if (!d.runner_up.empty()) record["runner_up_holds"] = d.runner_up_holds;
-  if (!d.decided.empty()) record["decided"] = d.decided;
-  if (!d.overturned.empty()) record["overturned"] = d.overturned;
-  if (!d.missing.empty()) record["missing"] = d.missing;
-  return record;
-}
-
-Diagnosis diagnosis_of(const nlohmann::json& record) {
-  const auto text = [&record](const char* key) { return record.value(key, std::string()); };
-  const auto list = [&record](const char* key) { return record.value(key, std::vector<std::string>()); };
-  return {.bottleneck = text("bottleneck"),
-          .title = text("title"),
-          .says = text("says"),
-          .phase = text("phase"),
-          .advice = text("advice"),
-          .decided = list("decided"),
-          .runner_up = text("runner_up"),
-          .runner_up_says = text("runner_up_says"),
-          .runner_up_holds = record.value("runner_up_holds", false),
-          .overturned = list("overturned"),
-          .refusal = text("refusal"),
-          .missing = list("missing")};
 }
 
 std::vector<Judged> judge_targets(const Tree& tree, const Quantities& quantities) {

@@ -1,28 +1,20 @@
 // SPDX-License-Identifier: MIT
 // One candidate against the incumbent: build, correctness (tiny shape first), memory checker when it is due,
-// performance side by side, guard, confirmation. Every trial is on disk before the next begins, and is not
-// repeated when the loop goes on after it was killed.
+// performance side by side, guard, confirmation. Knows no ledger and no git: whoever asks performs the
+// trials, and may give back what is on record of one instead.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "evaluation/keep_rule.h"
+#include "gates/gate.h"
 #include "gates/judging/oracle.h"
 #include "predict/peaks.h"
-#include "evaluation/keep_rule.h"
 #include "records/outcome.h"
 
 namespace dent {
-
-// Where trials are kept, by name: "build", "correctness/tiny", "sanitize", "screening/tiny",
-// "confirmation/2/tiny".
-class TrialBook {
- public:
-  virtual ~TrialBook() = default;
-  virtual std::optional<GateResult> find(const std::string& trial) const = 0;
-  virtual void keep(const std::string& trial, const GateResult& result, double seconds) = 0;
-};
 
 struct EvaluationRules {
   KeepRule keep;
@@ -31,21 +23,27 @@ struct EvaluationRules {
   bool sanitize = false;
 };
 
-// What the evaluation works with. `peaks`: upper bounds of the device, where they are known.
-struct Stage {
+// What an evaluation works with. `peaks`: upper bounds of the device, where they are known.
+struct EvaluationContext {
   Workshop& workshop;
   Oracle& oracle;
   std::optional<Peaks> peaks;
 };
 
-// Both kernels have names and folders of their own. Times in the outcome are those of this call.
-Outcome evaluate(const Stage& stage, const Kernel& candidate, const Kernel& incumbent,
-                 const EvaluationRules& rules, TrialBook& book, const Progress& progress);
+// Performs a trial, or reads it back when it is on record. Names: "build", "correctness/tiny", "sanitize",
+// "screening/tiny", "confirmation/2/tiny". A KernelFailed that the trial throws becomes a failed gate.
+using PerformTrial =
+    std::function<GateResult(const std::string& trial, const std::function<GateResult()>& gate)>;
 
-// One performance trial of `candidate` against `other`, with no rule that stops it; the ratio is in the
-// result's "comparison" record.
-GateResult measure_against(const Stage& stage, Worker& candidate, Worker& other, const Problem& problem,
-                           double alpha, const Progress& progress, double share = 1);
+// Both kernels have names and folders of their own. Times in the outcome are those of this call.
+Outcome evaluate(const EvaluationContext& context, const Kernel& candidate, const Kernel& incumbent,
+                 const EvaluationRules& rules, const PerformTrial& perform, const Progress& progress);
+
+// One performance trial of `candidate` beside `other`, which `against` names, with no rule that stops it; the
+// ratio is in the result's comparison.
+GateResult measure_against(const EvaluationContext& context, Worker& candidate, Worker& other,
+                           Against against, const Problem& problem, double alpha, const Progress& progress,
+                           double share = 1);
 std::optional<ShapeGain> gain_of(const GateResult& measured);
 
 }  // namespace dent

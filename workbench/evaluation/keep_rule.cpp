@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -13,33 +14,18 @@
 namespace dent {
 namespace {
 
-// P(|T| < t) for an even number of degrees of freedom, as a finite sum.
-double within(double t, int freedom) {
-  const double angle = std::atan(t / std::sqrt(freedom)), square = std::cos(angle) * std::cos(angle);
-  double term = 1, sum = 1;
-  for (int k = 2; k <= freedom - 2; k += 2) {
-    term *= square * (k - 1) / k;
-    sum += term;
-  }
-  return std::sin(angle) * sum;
-}
-
+// t with P(|T| < t) = 1 - alpha. In double all the way: long double is emulated on some processors.
 double student(double alpha, int freedom) {
-  double low = 0, high = 1;
-  while (within(high, freedom) < 1 - alpha && high < 1e9) high *= 2;
-  for (int i = 0; i < 100; ++i) {
-    const double middle = (low + high) / 2;
-    (within(middle, freedom) < 1 - alpha ? low : high) = middle;
-  }
-  return high;
+  using InDouble = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+  const boost::math::students_t_distribution<double, InDouble> distribution(freedom);
+  return boost::math::quantile(boost::math::complement(distribution, alpha / 2));
 }
 
 }  // namespace
 
 Ratio over_starts(std::span<const double> log_ratios, double alpha) {
   const auto n = static_cast<int>(log_ratios.size());
-  if (n < 3 || n % 2 == 0)
-    throw Error(ErrorCode::internal, "an interval over " + std::to_string(n) + " starts");
+  if (n < 3) throw Error(ErrorCode::internal, "an interval over " + std::to_string(n) + " starts");
   const double mean = std::accumulate(log_ratios.begin(), log_ratios.end(), 0.0) / n;
   double squares = 0;
   for (const double value : log_ratios) squares += (value - mean) * (value - mean);

@@ -3,76 +3,121 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace dent {
+namespace {
 
-std::string_view name(GateVerdict verdict) {
-  switch (verdict) {
-    case GateVerdict::pass:
-      return "pass";
-    case GateVerdict::fail:
-      return "fail";
-    case GateVerdict::skipped:
-      return "skipped";
-  }
-  return "";
-}
+const std::string kNothing;
 
-GateResult passed(std::string reason) {
-  GateResult result;
-  result.reason = std::move(reason);
-  return result;
-}
-
-GateResult skipped(std::string reason) {
-  GateResult result = passed(std::move(reason));
-  result.verdict = GateVerdict::skipped;
-  return result;
-}
-
-GateResult failed(Cause cause, std::string reason, std::string next) {
-  GateResult result = passed(std::move(reason));
-  result.verdict = GateVerdict::fail;
-  result.cause = cause;
-  result.next = std::move(next);
-  return result;
-}
-
-GateResult failed(const Failure& failure) {
-  Cause cause = Cause::incorrect;
-  std::string next = "the end of what the process printed is in the report";
+Failed candidate_failed(const Failure& failure) {
+  Failed end{Cause::incorrect, failure.what, "the end of what the process printed is in the report",
+             failure.last_words, failure.kind};
   switch (failure.kind) {
-    case Failure::Kind::hung:
-      cause = Cause::timeout;
-      next = "look for an endless loop or a deadlock; or raise limits.call_seconds in dent.toml";
+    case FailureKind::hung:
+      end.cause = Cause::timeout;
+      end.next = "look for an endless loop or a deadlock; or raise limits.call_seconds in dent.toml";
       break;
-    case Failure::Kind::cheated:
-      cause = Cause::cheat;
-      next = {};
+    case FailureKind::cheated:
+      end.cause = Cause::cheat;
+      end.next.clear();
       break;
-    case Failure::Kind::out_of_memory:
-      next = "raise limits.memory_gib in dent.toml if the kernel needs it";
+    case FailureKind::out_of_memory:
+      end.next = "raise limits.memory_gib in dent.toml if the kernel needs it";
       break;
-    case Failure::Kind::crashed:
-      next = "dent sanitize finds the first wild access";
+    case FailureKind::crashed:
+      end.next = "dent sanitize finds the first wild access";
       break;
-    default:
+    case FailureKind::no_driver:
+      end.cause = Cause::environment;
+      end.next = "run this on a machine with an NVIDIA GPU and its driver";
+      break;
+    case FailureKind::exited:
+    case FailureKind::garbage:
+    case FailureKind::refused:
       break;
   }
-  if (failure.role == "baseline" || failure.role == "reference") {  // says nothing about the candidate
-    cause = Cause::environment;
-    next = fmt::format("mend the {}, or what dent.toml says about it; {}", failure.role, next);
+  return end;
+}
+
+}  // namespace
+
+StepVerdict GateResult::verdict() const {
+  if (std::holds_alternative<Failed>(end)) return StepVerdict::fail;
+  return std::holds_alternative<Skipped>(end) ? StepVerdict::skipped : StepVerdict::pass;
+}
+
+const std::string& GateResult::reason() const {
+  return std::visit([](const auto& how) -> const std::string& { return how.reason; }, end);
+}
+
+const std::string& GateResult::next() const {
+  if (const Failed* how = failed()) return how->next;
+  if (const Passed* how = passed()) return how->next;
+  return kNothing;
+}
+
+GateResult passed(std::string reason, std::string next) {
+  return {.end = Passed{std::move(reason), std::move(next)}};
+}
+
+GateResult skipped(std::string reason) { return {.end = Skipped{std::move(reason)}}; }
+
+GateResult failed(Cause cause, std::string reason, std::string next, std::string last_words) {
+  return {.end = Failed{cause, std::move(reason), std::move(next), std::move(last_words), {}}};
+}
+
+GateResult failed(const Failure& failure, const std::string& step) {
+  Failed end = candidate_failed(failure);
+  if (failure.role == Role::baseline || failure.role == Role::reference) {
+    end.cause = Cause::environment;
+    end.next = fmt::format("mend the {}, or what dent.toml says about it; {}", name(failure.role), end.next);
   }
-  GateResult result = failed(cause, (cause == Cause::cheat ? "CHEAT: " : "") + failure.what, std::move(next));
-  if (cause == Cause::cheat) {
-    const auto colon = failure.what.find(": ");
-    result.records.emplace_back(
-        "cheat", nlohmann::json{{"name", failure.what.substr(0, colon)},
-                                {"evidence", failure.what.substr(std::min(colon + 2, failure.what.size()))}});
+  if (end.cause != Cause::cheat) return {.end = std::move(end)};
+  GateResult result = cheat(failure.cheat.value_or(Cheat::unasked_answer), failure.what, step, "");
+  auto& how = std::get<Failed>(result.end);
+  how.last_words = failure.last_words;
+  how.failure = failure.kind;
+  return result;
+}
+
+GateResult cheat(Cheat which, const std::string& evidence, const std::string& step,
+                 const std::string& shape) {
+  GateResult result = failed(Cause::cheat, fmt::format("CHEAT: {}: {}", name(which), evidence));
+  result.records.emplace_back(record::Cheated{which, evidence, step, shape});
+  return result;
+}
+
+record::Gate to_record(const GateResult& result, const std::string& step) {
+  record::Gate gate{.step = step,
+                    .verdict = result.verdict(),
+                    .reason = result.reason(),
+                    .next = result.next(),
+                    .last_words = {},
+                    .seed = {},
+                    .figures = result.figures};
+  if (const Failed* how = result.failed()) {
+    gate.cause = how->cause;
+    gate.last_words = how->last_words;
+    gate.failure = how->failure;
   }
-  result.last_words = failure.last_words;
-  result.evidence = {{"failure", name(failure.kind)}};
+  return gate;
+}
+
+GateResult result_of(const record::Gate& gate) {
+  GateResult result;
+  switch (gate.verdict) {
+    case StepVerdict::pass:
+      result.end = Passed{gate.reason, gate.next};
+      break;
+    case StepVerdict::skipped:
+      result.end = Skipped{gate.reason};
+      break;
+    case StepVerdict::fail:  // a cause is always there: the reader of a failed gate without one would have to
+                             // guess
+      result.end = Failed{gate.cause.value_or(Cause::environment), gate.reason, gate.next, gate.last_words,
+                          gate.failure};
+      break;
+  }
+  result.figures = gate.figures;
   return result;
 }
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "build/toolchain.h"
 #include "base/error.h"
+#include "build/toolchain.h"
 #include "system/capture.h"
 
 namespace dent {
@@ -53,21 +53,21 @@ std::string Workshop::stale(const Kernel& kernel) const {
   return found == built_.end() ? "" : staleness(found->second);
 }
 
-WorkerSetup Workshop::setup(const std::string& role) const {
+WorkerSetup Workshop::setup(Role role) const {
   WorkerSetup setup;
   setup.role = role;
   setup.directory = project_.directory;
-  setup.log = logs_ / (role + ".log");
+  setup.log = logs_ / (std::string(name(role)) + ".log");
   setup.memory_bytes = static_cast<std::int64_t>(project_.limits.memory_gib * static_cast<double>(1LL << 30));
   setup.load_seconds = project_.limits.load_seconds;
   return setup;
 }
 
-std::unique_ptr<Worker> Workshop::start(const Kernel& kernel, const std::string& role) {
+std::unique_ptr<Worker> Workshop::start(const Kernel& kernel, Role role) {
   return start_with(kernel, role, {});
 }
 
-std::unique_ptr<Worker> Workshop::start_with(const Kernel& kernel, const std::string& role,
+std::unique_ptr<Worker> Workshop::start_with(const Kernel& kernel, Role role,
                                              const std::vector<std::string>& prefix) {
   WorkerSetup how = setup(role);
   how.argv = prefix;
@@ -79,32 +79,32 @@ std::unique_ptr<Worker> Workshop::start_with(const Kernel& kernel, const std::st
     how.environment = kernel.defines;
     how.environment.emplace_back("PYTHONDONTWRITEBYTECODE", "1");  // the user's folder stays as it is
     how.argv.insert(how.argv.end(), {python_, "-u", resources_.python_worker});
-    how.load = {{"function", kernel.python}, {"device", name(kernel.device)}, {"profile", !prefix.empty()}};
+    how.load = {.function = kernel.python, .device = kernel.device, .profile = !prefix.empty()};
     return std::make_unique<Worker>(std::move(how), pool_.memory());
   }
   const auto found = built_.find(kernel.name);
   const Built& built = found != built_.end() && found->second.ok ? found->second : build(kernel);
   if (!built.ok) {
-    throw KernelFailed({Failure::Kind::refused,
-                        fmt::format("{} \"{}\" does not build: {}", role, kernel.name, built.problem),
-                        built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0)});
+    throw KernelFailed({FailureKind::refused,
+                        fmt::format("{} \"{}\" does not build: {}", name(role), kernel.name, built.problem),
+                        built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0), role});
   }
   how.argv.push_back(resources_.native_worker);
   how.hard_memory_limit = kernel.device == DeviceKind::cpu && !sanitized();
-  how.load = {{"library", built.library},
-              {"entry", built.entry},
-              {"device", name(kernel.device)},
-              {"profile", !prefix.empty()}};
+  how.load = {.library = built.library.string(),
+              .entry = built.entry,
+              .device = kernel.device,
+              .profile = !prefix.empty()};
   return std::make_unique<Worker>(std::move(how), pool_.memory());
 }
 
 std::unique_ptr<Worker> Workshop::start_profiled(const Kernel& kernel,
                                                  const std::vector<std::string>& prefix) {
-  return start_with(kernel, "profiled", prefix);
+  return start_with(kernel, Role::profiled, prefix);
 }
 
 std::unique_ptr<Worker> Workshop::start_sanitized(const Kernel& kernel) {
-  WorkerSetup how = setup("sanitized");
+  WorkerSetup how = setup(Role::sanitized);
   for (const Problem& problem : problems_)
     how.result_bytes = std::max(how.result_bytes, result_bytes(problem));
   BuildOptions options{
@@ -127,14 +127,14 @@ std::unique_ptr<Worker> Workshop::start_sanitized(const Kernel& kernel) {
   }
   const Built built = build_kernel(project_, kernel, options);
   if (!built.ok)
-    throw KernelFailed(
-        {Failure::Kind::refused, "does not build for the sanitizer: " + built.problem, built.log});
-  how.load = {{"library", built.library}, {"entry", built.entry}, {"device", name(kernel.device)}};
+    throw KernelFailed({FailureKind::refused, "does not build for the sanitizer: " + built.problem, built.log,
+                        Role::sanitized});
+  how.load = {.library = built.library.string(), .entry = built.entry, .device = kernel.device};
   return std::make_unique<Worker>(std::move(how), pool_.memory());
 }
 
 std::unique_ptr<Worker> Workshop::start_reference() {
-  WorkerSetup how = setup("reference");
+  WorkerSetup how = setup(Role::reference);
   for (const Problem& problem : problems_) {
     how.result_bytes = std::max(how.result_bytes, result_bytes(reference_problem(project_.op, problem)));
   }
@@ -142,11 +142,10 @@ std::unique_ptr<Worker> Workshop::start_reference() {
   switch (reference.kind) {
     case Reference::Kind::attention:
       how.argv = {resources_.oracle};
-      how.load = nlohmann::json::object();
       break;
     case Reference::Kind::python:
       how.argv = {python_, "-u", resources_.python_worker};
-      how.load = {{"function", reference.entry}, {"device", "cpu"}};
+      how.load = {.function = reference.entry};
       how.environment.emplace_back("PYTHONDONTWRITEBYTECODE", "1");
       break;
     case Reference::Kind::library: {
@@ -158,7 +157,7 @@ std::unique_ptr<Worker> Workshop::start_reference() {
       const Built& built = build(kernel);
       if (!built.ok) throw Error(ErrorCode::invalid, "the reference does not build: " + built.problem);
       how.argv = {resources_.native_worker};
-      how.load = {{"library", built.library}, {"entry", built.entry}, {"device", "cpu"}};
+      how.load = {.library = built.library.string(), .entry = built.entry};
       break;
     }
   }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "build/compile.h"
-#include "workers/input_pool.h"
 #include "project/project.h"
+#include "workers/input_pool.h"
 #include "workers/resources.h"
 #include "workers/worker.h"
 
@@ -36,7 +36,7 @@ class Workshop {
   std::string stale(const Kernel& kernel) const;
 
   // A process with the kernel loaded. Throws KernelFailed.
-  std::unique_ptr<Worker> start(const Kernel& kernel, const std::string& role);
+  std::unique_ptr<Worker> start(const Kernel& kernel, Role role);
   // The same under a memory checker: AddressSanitizer built in, or compute-sanitizer around it. Throws Error
   // (environment) where there is none.
   std::unique_ptr<Worker> start_sanitized(const Kernel& kernel);
@@ -49,9 +49,8 @@ class Workshop {
   std::size_t most_calls(const Problem& problem) const;
 
  private:
-  WorkerSetup setup(const std::string& role) const;
-  std::unique_ptr<Worker> start_with(const Kernel& kernel, const std::string& role,
-                                     const std::vector<std::string>& prefix);
+  WorkerSetup setup(Role role) const;
+  std::unique_ptr<Worker> start_with(const Kernel& kernel, Role role, const std::vector<std::string>& prefix);
 
   const Project& project_;
   Resources resources_;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <iterator>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "records/line.h"
 #include "system/durable_file.h"
 
 namespace dent {
@@ -24,7 +26,7 @@ std::string read_all(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-[[noreturn]] void broken(const std::filesystem::path& file, std::size_t line, const std::string& why) {
+[[noreturn]] void broken(const std::filesystem::path& file, std::int64_t line, const std::string& why) {
   throw Error(
       ErrorCode::invalid, fmt::format("{} line {}: {}", file.string(), line, why),
       "the file was changed by something else than dent: restore it from a copy, or remove the session");
@@ -35,21 +37,29 @@ std::string read_all(const std::filesystem::path& file) {
 LedgerContent read_ledger(const std::filesystem::path& file) {
   const std::string text = read_all(file);
   LedgerContent content;
+  std::string step;  // that has begun and not ended: lines of schema 1 don't say to which they belong
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
-    const std::size_t number = content.records.size() + 1;
+    const std::int64_t number = content.lines + 1;
     if (end == std::string::npos) break;  // torn: the line end is written last
     const auto line = std::string_view(text).substr(begin, end - begin);
     // After a power cut a file may have grown before all of its bytes arrived. Only its end can be like that.
     if (end + 1 == text.size() && line.find('\0') != std::string_view::npos) break;
+    ParsedLine parsed;
     try {
-      content.records.push_back(parse_record(line));
+      parsed = parse_line(line, content.chain);
     } catch (const Error& error) {
-      broken(file, number, error.what());
+      broken(file, number, error.in_one_line());
     }
-    if (content.records.back().number != static_cast<std::int64_t>(number)) {
-      broken(file, number, fmt::format("record number {}", content.records.back().number));
+    if (parsed.number != number) broken(file, number, fmt::format("record number {}", parsed.number));
+    if (!parsed.chain_fits) broken(file, number, "it does not fit the chain of the lines before it");
+    for (Record& record : parsed.records) {
+      if (const auto* opened = record.as<record::Begin>()) step = opened->step;
+      if (record.step.empty()) record.step = step;
+      if (record.as<record::Gate>() != nullptr) step.clear();
+      content.records.push_back(std::move(record));
     }
+    ++content.lines;
     begin = content.whole_bytes = end + 1;
   }
   content.torn_bytes = text.size() - content.whole_bytes;
@@ -65,13 +75,21 @@ Ledger::Ledger(const std::filesystem::path& file) : file_(file) {
   }
   LedgerContent content = read_ledger(file);
   records_ = std::move(content.records);
+  lines_ = content.lines;
+  chain_ = std::move(content.chain);
   bytes_ = content.whole_bytes;
   torn_bytes_ = content.torn_bytes;
   if (torn_bytes_ > 0) roll_back();
   if (beyond_trust_) refuse("can't repair the torn last line of", file_, errno);
 }
 
-const Record& Ledger::append(std::string_view kind, nlohmann::json data) {
+void Ledger::append(AnyRecord record, const std::string& step) {
+  std::vector<AnyRecord> one;
+  one.push_back(std::move(record));
+  append(std::move(one), step);
+}
+
+void Ledger::append(std::vector<AnyRecord> records, const std::string& step) {
   if (beyond_trust_) {
     throw Error(ErrorCode::environment, fmt::format("{} could not be written before", file_.string()),
                 "see to the disk, then `dent resume`");
@@ -83,11 +101,14 @@ const Record& Ledger::append(std::string_view kind, nlohmann::json data) {
                             now.st_size, bytes_),
                 "only dent writes there: look at what the kernel or its build does to files");
   }
-  Record record{static_cast<std::int64_t>(records_.size()) + 1, utc_now(), std::string(kind),
-                std::move(data)};
-  const std::string line = to_line(record) + '\n';
+  std::vector<Record> added;
+  std::string text, chain = chain_;
+  for (AnyRecord& data : records) {
+    added.push_back({lines_ + static_cast<std::int64_t>(added.size()) + 1, utc_now(), step, std::move(data)});
+    text += to_line(added.back(), chain) + '\n';
+  }
   try {
-    write_all(descriptor_.get(), line, file_);
+    write_all(descriptor_.get(), text, file_);
   } catch (...) {
     roll_back();
     throw;
@@ -97,9 +118,10 @@ const Record& Ledger::append(std::string_view kind, nlohmann::json data) {
     beyond_trust_ = true;  // after a failed sync the system may have dropped what it could not write
     refuse("can't sync", file_, error);
   }
-  bytes_ += line.size();
-  records_.push_back(std::move(record));
-  return records_.back();
+  bytes_ += text.size();
+  lines_ += static_cast<std::int64_t>(added.size());
+  chain_ = std::move(chain);
+  std::move(added.begin(), added.end(), std::back_inserter(records_));
 }
 
 void Ledger::roll_back() {

@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: MIT
-// The append-only record of everything that was measured: one JSON record a line, each on disk before
+// The append-only record of everything that was measured: one record a line (records/line.h), on disk before
 // append() returns. Whoever dies while writing leaves at most a torn last line, which the next to open the
-// ledger removes.
+// ledger removes. Lines are chained by their hashes: a ledger that was edited in place is not read.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
-#include <string_view>
+#include <string>
 #include <vector>
 
+#include "records/any_record.h"
 #include "system/file_descriptor.h"
-#include "records/record.h"
 
 namespace dent {
 
 struct LedgerContent {
   std::vector<Record> records;
+  std::int64_t lines = 0;
+  std::string chain;            // of the last whole line
   std::size_t whole_bytes = 0;  // up to the end of the last whole record
   std::size_t torn_bytes = 0;   // behind that
 };
 
-// For readers: changes nothing. Throws Error when a line other than the last is broken or out of number.
+// For readers: changes nothing. Throws Error naming the first line that is broken, out of number, or does not
+// fit the chain; only the end of the last one may be missing.
 LedgerContent read_ledger(const std::filesystem::path& file);
 
 class Ledger {
@@ -31,9 +34,13 @@ class Ledger {
 
   // On disk when this returns. Throws Error (environment) when it can't be, for example on a full disk: the
   // ledger then ends with the record before, and appending may be tried again.
-  const Record& append(std::string_view kind, nlohmann::json data);
+  void append(AnyRecord record, const std::string& step = {});
+  void append(std::vector<AnyRecord> records, const std::string& step);  // all of them or none
 
   const std::vector<Record>& records() const { return records_; }
+  const std::string& chain() const {
+    return chain_;
+  }  // of the last line: whoever has it can tell an edited ledger
   std::size_t torn_bytes() const { return torn_bytes_; }  // that were cut off at the start
 
  private:
@@ -42,6 +49,8 @@ class Ledger {
   std::filesystem::path file_;
   FileDescriptor descriptor_;
   std::vector<Record> records_;
+  std::int64_t lines_ = 0;
+  std::string chain_;
   std::size_t bytes_ = 0;
   std::size_t torn_bytes_ = 0;
   bool beyond_trust_ = false;  // a sync failed or a roll-back did: what is on disk is unknown

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "records/record.h"
+#include "records/line.h"
 
 namespace dent {
 namespace {

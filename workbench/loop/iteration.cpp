@@ -2,24 +2,24 @@
 // One iteration: the hypothesis on record, one change in a worktree, the gates, and a commit or none.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 
-#include "base/error.h"
-#include "gates/profile/profile.h"
-#include "system/durable_file.h"
 #include "accounting/budget.h"
-#include "loop/proposers/harness.h"
-#include "loop/inside.h"
-#include "patterns/evidence.h"
-#include "project/choice.h"
-#include "base/text.h"
+#include "base/error.h"
 #include "base/stopwatch.h"
+#include "base/text.h"
+#include "gates/profile/profile.h"
+#include "loop/loop.h"
+#include "loop/proposers/harness.h"
+#include "loop/proposers/proposal.h"
+#include "project/choice.h"
+#include "system/durable_file.h"
 
 namespace dent {
 namespace {
 
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 constexpr double kDiagnosisSeconds = 120;
 
@@ -30,10 +30,9 @@ std::string what_is_tried(const Proposal& proposal) {
 }
 
 // Where the diagnosis points; without one the order of attack holds from its beginning.
-Phase phase_of(const json& diagnosis) {
-  const std::string phase = diagnosis.value("phase", "");
-  if (phase.empty() || diagnosis.value("bottleneck", "").empty()) return Phase::parallelism;
-  return parse_phase(phase);
+Phase phase_of(const Diagnosis& finding) {
+  if (finding.phase.empty() || finding.refused()) return Phase::parallelism;
+  return parse_phase(finding.phase);
 }
 
 std::string commit_message(const Iteration& iteration, const Outcome& outcome) {
@@ -47,11 +46,11 @@ std::string commit_message(const Iteration& iteration, const Outcome& outcome) {
 
 }  // namespace
 
-std::filesystem::path Loop::Inside::patch_file(int iteration) const {
+std::filesystem::path Loop::patch_file(int iteration) const {
   return session_.artifacts() / "patches" / fmt::format("{:03}.patch", iteration);
 }
 
-Brief Loop::Inside::brief() {
+Brief Loop::brief() {
   Brief brief;
   brief.project = &project_;
   brief.iteration = static_cast<int>(state_.iterations.size()) + 1;
@@ -71,12 +70,8 @@ Brief Loop::Inside::brief() {
       brief.history.push_back({iteration.number, iteration.proposal, *iteration.outcome, iteration.choice});
     }
   }
-  if (!state_.diagnosis.is_null()) {
-    brief.diagnosis = state_.diagnosis;
-    brief.patterns = state_.diagnosis.value("patterns", json::array());
-    brief.diagnosis.erase("patterns");
-    brief.phase = phase_of(state_.diagnosis);
-  }
+  brief.diagnosis = state_.diagnosis;
+  if (brief.diagnosis) brief.phase = phase_of(brief.diagnosis->finding);
   brief.allowed_files = allowed_files(project_);
   brief.protected_files = protected_files(project_);
   brief.patch_lines = project_.optimize.patch_lines;
@@ -87,21 +82,19 @@ Brief Loop::Inside::brief() {
   return brief;
 }
 
-int Loop::Inside::open_iteration(const Proposal& proposal) {
-  if (unfinished()) return state_.iterations.back().number;
+void Loop::open_iteration(const Proposal& proposal) {
+  if (unfinished()) return;
   const int number = static_cast<int>(state_.iterations.size()) + 1;
   std::filesystem::create_directories(session_.artifacts() / "patches");
   if (proposal.source) write_durably(patch_file(number), proposal.source->patch);
-  json record = to_json(proposal);
-  record["iteration"] = number;
-  record["choice"] = to_json(applied(proposal, state_.incumbent()));
-  record["parent"] = state_.incumbent_commit();
-  record["patch"] = fmt::format("patches/{:03}.patch", number);
-  append("iteration", std::move(record));
-  return number;
+  append(record::Iteration{.iteration = number,
+                           .proposal = proposal,
+                           .choice = applied(proposal, state_.incumbent()),
+                           .parent = state_.incumbent_commit(),
+                           .patch = fmt::format("patches/{:03}.patch", number)});
 }
 
-Outcome Loop::Inside::evaluate(const Proposal& proposal) {
+Outcome Loop::evaluate(const Proposal& proposal) {
   if (harness_hash(project_) != state_.harness) {
     throw Error(ErrorCode::environment,
                 fmt::format("the files that judge have changed since the loop began ({})",
@@ -111,31 +104,29 @@ Outcome Loop::Inside::evaluate(const Proposal& proposal) {
   const auto start = Clock::now();
   open_iteration(proposal);
   const Iteration iteration = state_.iterations.back();
-  const Step step{StepKind::performance,
-                  fmt::format("{} {}", iteration.proposal.proposer, what_is_tried(iteration.proposal)),
-                  0,
-                  static_cast<double>(project_.shapes.size()) *
-                      (project_.correctness.seconds + 4 * project_.performance.seconds),
-                  "",
-                  ""};
+  const Step step{
+      .name = fmt::format("{} {}", iteration.proposal.proposer, what_is_tried(iteration.proposal)),
+      .time_box_s = static_cast<double>(project_.shapes.size()) *
+                    (project_.correctness.seconds + 4 * project_.performance.seconds)};
   steps_.begin(step);
   std::string tree;
-  Outcome outcome = attempt(iteration, tree);
+  const Outcome outcome = attempt(iteration, tree);
   const double elapsed = seconds_since(start);
   conclude(iteration, outcome, tree, elapsed);
-  GateResult shown = outcome.kept ? passed("kept: " + outcome.reason)
-                                  : skipped(fmt::format("dropped at {}: {}", outcome.stage, outcome.reason));
+  const GateResult shown =
+      outcome.kept ? passed("kept: " + outcome.reason)
+                   : skipped(fmt::format("dropped at {}: {}", name(outcome.stage), outcome.reason));
   steps_.end(step, shown, elapsed);
   if (outcome.kept) check_target();
   warn_of_budget();
-  if (outcome.kept && over().empty()) diagnose();
+  if (outcome.kept && !over()) diagnose();
   return outcome;
 }
 
-Outcome Loop::Inside::attempt(const Iteration& iteration, std::string& tree) {
+Outcome Loop::attempt(const Iteration& iteration, std::string& tree) {
   const auto refused = [](std::string why) {
     Outcome outcome;
-    outcome.stage = "refused";
+    outcome.stage = TrialStage::refused;
     outcome.reason = std::move(why);
     return outcome;
   };
@@ -166,23 +157,26 @@ Outcome Loop::Inside::attempt(const Iteration& iteration, std::string& tree) {
                               .confirmation_alpha = state_.confirmation_alpha,
                               .sanitize = project_.optimize.sanitize_every > 0 &&
                                           iteration.number % project_.optimize.sanitize_every == 0};
-  LedgerTrials trials(ledger_, iteration.number);
-  const Kernel kernel = kernel_in(*candidate_, iteration.choice, fmt::format("{:03}", iteration.number));
-  return dent::evaluate(stage(), kernel, incumbent_kernel_, rules, trials, steps_.progress());
+  const std::string number = fmt::format("{:03}", iteration.number);
+  const auto perform = [&](const std::string& trial, const std::function<GateResult()>& gate) {
+    return steps_.trial(number + "/" + trial, gate);
+  };
+  return dent::evaluate(context(), kernel_in(*candidate_, iteration.choice, number), incumbent_kernel_, rules,
+                        perform, steps_.progress());
 }
 
-void Loop::Inside::conclude(const Iteration& iteration, Outcome outcome, const std::string& tree,
-                            double elapsed_s) {
-  json record = to_json(outcome);
-  record["iteration"] = iteration.number;
-  record["elapsed_s"] = elapsed_s;
-  record["overhead_s"] = std::max(0.0, elapsed_s - outcome.build_s - outcome.kernel_s);
-  std::string commit;
+void Loop::conclude(const Iteration& iteration, const Outcome& outcome, const std::string& tree,
+                    double elapsed_s) {
+  record::Outcome ended{.iteration = iteration.number,
+                        .outcome = outcome,
+                        .overhead_s = std::max(0.0, elapsed_s - outcome.build_s - outcome.kernel_s)};
+  ended.outcome.elapsed_s = elapsed_s;
   if (outcome.kept) {
-    commit = repository_->commit(tree, iteration.parent, commit_message(iteration, outcome), iteration.time);
-    record["commit"] = commit;
+    ended.commit =
+        repository_->commit(tree, iteration.parent, commit_message(iteration, outcome), iteration.time);
   }
-  append("outcome", std::move(record));
+  const std::string commit = ended.commit;
+  append(std::move(ended));
   book_pattern(iteration, outcome);
   if (outcome.kept) {
     keep(iteration, commit);
@@ -195,14 +189,14 @@ void Loop::Inside::conclude(const Iteration& iteration, Outcome outcome, const s
   }
 }
 
-void Loop::Inside::keep(const Iteration& iteration, const std::string& commit) {
+void Loop::keep(const Iteration& iteration, const std::string& commit) {
   repository_->move_branch(state_.branch, iteration.parent, commit);
   incumbent_->reset(commit);
   incumbent_kernel_ = kernel_in(*incumbent_, state_.incumbent(), fmt::format("{:03}", iteration.number));
 }
 
 // The shape that stands worst against the baseline shows what holds the kernel back.
-void Loop::Inside::diagnose() {
+void Loop::diagnose() {
   std::size_t worst = workshop_.problems().size() - 1;
   double least = 0;
   const auto shapes = state_.shapes(project_.shapes);
@@ -214,13 +208,12 @@ void Loop::Inside::diagnose() {
     }
   }
   const Iteration* kept = state_.last_kept();
-  const std::string name = fmt::format("diagnosis/{:03}", kept != nullptr ? kept->number : 0);
+  const std::string step = fmt::format("diagnosis/{:03}", kept != nullptr ? kept->number : 0);
   workshop_.log_into(session_.artifacts());
-  steps_.step(name, kDiagnosisSeconds, [&](const Progress& progress) {
+  steps_.perform({.name = step, .time_box_s = kDiagnosisSeconds}, [&](const Progress& progress) {
     try {
-      GateResult result = ProfileGate(workshop_, store_, session_.artifacts())
-                              .run(incumbent_kernel_, workshop_.problems()[worst], secret_seed(), progress);
-      return result;
+      return ProfileGate(workshop_, store_, session_.artifacts())
+          .run(incumbent_kernel_, workshop_.problems()[worst], secret_seed(), progress);
     } catch (const KernelFailed& problem) {
       return skipped(std::string("no diagnosis: ") + problem.what());
     } catch (const Error& problem) {
@@ -231,37 +224,37 @@ void Loop::Inside::diagnose() {
 }
 
 // What became of it where it was tried, for the library of patterns.
-void Loop::Inside::book_pattern(const Iteration& iteration, const Outcome& outcome) {
+void Loop::book_pattern(const Iteration& iteration, const Outcome& outcome) {
   if (iteration.proposal.pattern.empty()) return;
-  Application application;
-  application.pattern = iteration.proposal.pattern;
-  application.bottleneck = state_.diagnosis.is_object() ? state_.diagnosis.value("bottleneck", "") : "";
-  application.outcome = outcome.kept ? "kept" : outcome.shapes.empty() ? "failed" : "dropped";
-  if (outcome.gain) application.gain = outcome.gain->centre;
-  append("pattern", to_json(application));
+  append(record::PatternTried{.pattern = iteration.proposal.pattern,
+                              .bottleneck = state_.diagnosis ? state_.diagnosis->finding.bottleneck : "",
+                              .outcome = outcome.kept             ? Tried::kept
+                                         : outcome.shapes.empty() ? Tried::failed
+                                                                  : Tried::dropped,
+                              .gain = outcome.gain ? std::optional(outcome.gain->centre) : std::nullopt});
 }
 
 // The product of many gains may say that the target is reached; only a measurement says that it is.
-void Loop::Inside::check_target() {
+void Loop::check_target() {
   if (!(state_.target > 0) || state_.towards_target() < state_.target) return;
   workshop_.log_into(session_.artifacts());
-  against_baseline(fmt::format("standing/{:03}", state_.iterations.back().number), incumbent_kernel_);
+  against_baseline(StandingOf::incumbent, fmt::format("standing/{:03}", state_.iterations.back().number),
+                   incumbent_kernel_);
 }
 
-void Loop::Inside::warn_of_budget() {
+void Loop::warn_of_budget() {
   Budget limits = budget();
   limits.iterations = state_.most_iterations;
   const auto most = most_spent(limits, cost(), project_.rates);
   if (!most) return;
-  for (const double share : {0.8, 0.5}) {
-    const std::string what = fmt::format("{:.0f} % of {}", 100 * share, most->what);
-    if (most->share < share) continue;
-    for (const std::string& warned : state_.warned) {
-      if (warned == what) return;
-    }
-    append("budget", {{"what", what}, {"share", most->share}});
-    steps_.say(fmt::format("{} of the budget's {} are spent", fmt::format("{:.0f} %", 100 * most->share),
-                           most->what));
+  for (const double mark : {0.8, 0.5}) {
+    if (most->share < mark) continue;
+    const bool warned = std::any_of(
+        state_.warned.begin(), state_.warned.end(),
+        [&](const record::BudgetMark& old) { return old.part == most->part && old.mark == mark; });
+    if (warned) return;
+    append(record::BudgetMark{.part = most->part, .mark = mark, .share = most->share});
+    steps_.say(fmt::format("{:.0f} % of the budget's {} are spent", 100 * most->share, name(most->part)));
     return;
   }
 }

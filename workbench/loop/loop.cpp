@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: MIT
 #include "loop/loop.h"
 
+#include <fmt/format.h>
 #include <sys/prctl.h>
 
 #include <chrono>
 
 #include "accounting/budget.h"
-#include "loop/inside.h"
-#include "project/choice.h"
 #include "base/stopwatch.h"
+#include "project/choice.h"
 
 namespace dent {
 namespace {
 
-const std::string kBudgetSpent = "the budget is spent: ";
-
 std::size_t planned_steps(const Project& project, const LoopOptions& options) {
-  const int iterations = options.iterations.value_or(project.budget.iterations > 0 ? project.budget.iterations
-                                                                                   : kUsualIterations);
-  return 3 + 5 * project.shapes.size() + static_cast<std::size_t>(iterations);
+  return 3 + 5 * project.shapes.size() + static_cast<std::size_t>(most_iterations(project, options));
 }
 
 }  // namespace
 
-Loop::Inside::Inside(const Project& project, SessionStore& store, SessionFolder session, LoopOptions options,
-                     Display& display)
+int most_iterations(const Project& project, const LoopOptions& options) {
+  return options.iterations.value_or(project.budget.iterations > 0 ? project.budget.iterations
+                                                                   : kUsualIterations);
+}
+
+Loop::Loop(const Project& project, SessionStore& store, SessionFolder session, LoopOptions options,
+           Display& display)
     : project_(project),
       store_(store),
       session_(std::move(session)),
@@ -34,34 +35,36 @@ Loop::Inside::Inside(const Project& project, SessionStore& store, SessionFolder 
       steps_(ledger_, display, planned_steps(project, options_)),
       workshop_(project, find_resources(), store.folder(), session_.artifacts()),
       participants_(workshop_) {
-  for (const Record& record : ledger_.records()) {  // a session that goes on keeps its baseline
-    if (record.kind == "session") participants_.keep_baseline(record.data.at("baseline").get<std::string>());
-  }
+  // A session that goes on keeps its baseline.
+  if (!steps_.facts().empty()) participants_.keep_baseline(steps_.facts().session().baseline);
 #ifndef __SANITIZE_ADDRESS__  // whose search for leaks is such a look from outside
   prctl(PR_SET_DUMPABLE, 0);  // expected outputs are in our memory, which is nobody else's to read
 #endif
 }
 
-void Loop::Inside::append(std::string_view kind, nlohmann::json data) {
-  ledger_.append(kind, std::move(data));
+void Loop::append(AnyRecord record) {
+  ledger_.append(std::move(record));
   state_ = state_of(ledger_.records());
 }
 
-Kernel Loop::Inside::kernel_in(const Worktree& worktree, const Choice& choice, const std::string& tag) const {
+bool Loop::require(const GateResult& result) {
+  if (const Failed* how = result.failed(); how != nullptr && !stopped_) stopped_ = *how;
+  return !stopped_;
+}
+
+Kernel Loop::kernel_in(const Worktree& worktree, const Choice& choice, const std::string& tag) const {
   Kernel kernel = kernel_of(project_, choice);
   kernel.directory = worktree.project();
   kernel.name = session_.id + "-" + tag;
   return kernel;
 }
 
-Stage Loop::Inside::stage() { return {workshop_, participants_.oracle(), peaks_}; }
-
-std::optional<Proposal> Loop::Inside::unfinished() const {
+std::optional<Proposal> Loop::unfinished() const {
   if (state_.iterations.empty() || state_.iterations.back().outcome) return std::nullopt;
   return state_.iterations.back().proposal;
 }
 
-std::optional<Proposal> Loop::Inside::ask(Proposer& proposer) {
+std::optional<Proposal> Loop::ask(Proposer& proposer) {
   if (auto begun = unfinished()) return begun;
   const auto start = std::chrono::steady_clock::now();
   auto proposal = proposer.propose(brief());
@@ -77,46 +80,31 @@ std::optional<Proposal> Loop::Inside::ask(Proposer& proposer) {
   return proposal;
 }
 
-bool Loop::Inside::may_go_on() const {
-  if (state_.ended.rfind(kBudgetSpent, 0) != 0) return false;
+bool Loop::may_go_on() const {
+  if (!state_.ended || state_.ended->ending != LoopEnding::budget_spent) return false;
   const auto most = most_spent(budget(), cost(), project_.rates);
   return !most || most->share < 1;
 }
 
-std::string Loop::Inside::over() const {
-  if (stopped_.verdict == GateVerdict::fail) return stopped_.reason;
-  if (!state_.ended.empty() && !may_go_on()) return state_.ended;
-  if (state_.target > 0 && state_.measured() && state_.towards_target() >= state_.target)
-    return kTargetReached;
-  if (state_.done() >= state_.most_iterations) return "as many iterations as there may be";
-  if (const auto most = most_spent(budget(), cost(), project_.rates); most && most->share >= 1) {
-    return kBudgetSpent + most->what;
-  }
-  return {};
+std::optional<LoopOver> Loop::over() const {
+  if (stopped_) return LoopOver{std::nullopt, stopped_->reason};
+  if (has_ended()) return LoopOver{state_.ended->ending, state_.ended->reason};
+  if (state_.reached()) return LoopOver{LoopEnding::target_reached, "target reached"};
+  if (state_.done() >= state_.most_iterations)
+    return LoopOver{LoopEnding::iterations, "as many iterations as there may be"};
+  if (const auto most = most_spent(budget(), cost(), project_.rates); most && most->share >= 1)
+    return LoopOver{LoopEnding::budget_spent, fmt::format("the budget is spent: {}", name(most->part))};
+  return std::nullopt;
 }
-
-Loop::Loop(const Project& project, SessionStore& store, SessionFolder session, LoopOptions options,
-           Display& display)
-    : inside_(std::make_unique<Inside>(project, store, std::move(session), std::move(options), display)) {}
-Loop::~Loop() = default;
-
-void Loop::begin() { inside_->begin(); }
-Brief Loop::brief() { return inside_->brief(); }
-std::optional<Proposal> Loop::ask(Proposer& proposer) { return inside_->ask(proposer); }
-Outcome Loop::evaluate(const Proposal& proposal) { return inside_->evaluate(proposal); }
-std::string Loop::over() const { return inside_->over(); }
-SessionEnd Loop::finish(const std::string& why) { return inside_->finish(why); }
-const LoopState& Loop::state() const { return inside_->state(); }
-Cost Loop::cost() const { return inside_->cost(); }
 
 SessionEnd Loop::run(Proposer& proposer) {
   begin();
-  while (over().empty()) {
+  while (!over()) {
     const auto proposal = ask(proposer);
-    if (!proposal) return finish("no more ideas");
+    if (!proposal) return finish(kNoMoreIdeas);
     evaluate(*proposal);
   }
-  return finish(over());
+  return finish(*over());
 }
 
 }  // namespace dent

@@ -7,27 +7,24 @@
 #include "gates/build/build.h"
 #include "gates/correctness/correctness.h"
 #include "gates/preflight/preflight.h"
-#include "session/environment.h"
-#include "records/sampling_records.h"
+#include "loop/loop.h"
 #include "loop/proposers/harness.h"
-#include "loop/inside.h"
 #include "project/choice.h"
 #include "project/manifest.h"
+#include "session/environment.h"
 #include "session/version.h"
 #include "system/strays.h"
 
 namespace dent {
 
-using nlohmann::json;
-
-Budget Loop::Inside::budget() const {
+Budget Loop::budget() const {
   Budget budget = project_.budget;
   if (state_.minutes > 0) budget.minutes = state_.minutes;
   if (options_.minutes) budget.minutes = *options_.minutes;
   return budget;
 }
 
-void Loop::Inside::begin() {
+void Loop::begin() {
   repository_.emplace(project_.directory, store_.folder());
   repository_->remove_worktrees(worktrees());  // those of a loop that was killed
   if (ledger_.records().empty()) open_session();
@@ -43,10 +40,8 @@ void Loop::Inside::begin() {
   } else {
     repository_->move_branch(state_.branch, std::nullopt, state_.base);
   }
-  if (project_.kernel.device == DeviceKind::cuda) {
-    peaks_ = gpu_peaks(ledger_.records().front().data.value("device_name", std::string()));
-  }
-  if (!state_.ended.empty() && !may_go_on()) return;
+  if (project_.kernel.device == DeviceKind::cuda) peaks_ = gpu_peaks(steps_.facts().session().device_name);
+  if (has_ended()) return;
   const double each_s = static_cast<double>(project_.shapes.size()) *
                         (project_.correctness.seconds + 4 * project_.performance.seconds);
   steps_.say(fmt::format("{} changes at most{}, up to {:.0f} s each and its build; kept ones go to {}{}",
@@ -63,131 +58,104 @@ void Loop::Inside::begin() {
   start_gates();
 }
 
-void Loop::Inside::open_session() {
-  const Kernel& against = participants_.choose_baseline(true);
-  json about{{"dent_version", kDentVersion},
-             {"project", project_.name},
-             {"operator", project_.op.name},
-             {"candidate", project_.kernel.name},
-             {"baseline", against.name},
-             {"device", name(project_.kernel.device)},
-             {"seed", "drawn for each trial; told to nobody before it has ended"},
-             {"manifest", effective_config(project_).dump(1)},
-             {"plan", json::array()},
-             {"command", options_.command.empty() ? "optimize" : options_.command}};
-  json environment = environment_snapshot(project_.directory);
-  if (environment.contains("cpu")) about["device_name"] = environment["cpu"].value("model", "");
-  if (project_.kernel.device == DeviceKind::cuda && environment.contains("gpus") &&
-      !environment["gpus"].empty()) {
-    about["device_name"] = environment["gpus"][0].value("name", "");
-  }
-  append("session", std::move(about));
-  append("environment", std::move(environment));
-  for (const std::string& note : participants_.notes()) append("note", {{"text", note}});
+void Loop::open_session() {
+  const record::Environment environment = environment_snapshot(project_.directory);
+  const bool gpu = project_.kernel.device == DeviceKind::cuda && !environment.gpus.empty();
+  append(record::Session{.dent_version = kDentVersion,
+                         .project = project_.name,
+                         .op = project_.op.name,
+                         .candidate = project_.kernel.name,
+                         .baseline = participants_.choose_baseline(true).name,
+                         .device_name = gpu ? environment.gpus.front().name : environment.cpu.model,
+                         .manifest = effective_config(project_),
+                         .command = options_.command.empty() ? "optimize" : options_.command,
+                         .device = project_.kernel.device,
+                         .plan = {},
+                         .gates = {},
+                         .shapes = {}});
+  append(environment);
+  for (const std::string& note : participants_.notes()) append(record::Note{note});
 }
 
-void Loop::Inside::open_loop() {
-  const Budget limits = budget();
-  const int iterations =
-      options_.iterations.value_or(limits.iterations > 0 ? limits.iterations : kUsualIterations);
-  json record{
-      {"base", repository_->snapshot("dent: the tree as it was when session " + session_.id + " began")},
-      {"branch", "dent/" + session_.id},
-      {"private_repository", repository_->is_private()},
-      {"harness", harness_hash(project_)},
-      {"iterations", iterations},
-      {"confirmation_alpha", confirmation_alpha(project_.optimize.false_keep, iterations)},
-      {"choice", to_json(project_.choice)}};
-  if (const double target = options_.target.value_or(project_.optimize.target); target > 0)
-    record["target"] = target;
-  if (!project_.optimize.target_shape.empty()) record["target_shape"] = project_.optimize.target_shape;
-  if (options_.minutes)
-    record["minutes"] = *options_.minutes;  // the manifest's may be raised before a resume
-  append("loop", std::move(record));
+void Loop::open_loop() {
+  const int iterations = most_iterations(project_, options_);
+  const double target = options_.target.value_or(project_.optimize.target);
+  append(record::Loop{
+      .base = repository_->snapshot("dent: the tree as it was when session " + session_.id + " began"),
+      .branch = "dent/" + session_.id,
+      .harness = harness_hash(project_),
+      .target_shape = project_.optimize.target_shape,
+      .private_repository = repository_->is_private(),
+      .iterations = iterations,
+      .confirmation_alpha = confirmation_alpha(project_.optimize.false_keep, iterations),
+      .target = target > 0 ? std::optional(target) : std::nullopt,
+      .minutes = options_.minutes,  // the manifest's may be raised before a resume
+      .choice = project_.choice});
 }
 
-void Loop::Inside::start_gates() {
-  const auto passes = [this](const GateResult& result) {
-    if (result.verdict == GateVerdict::fail && stopped_.verdict != GateVerdict::fail) stopped_ = result;
-    return stopped_.verdict != GateVerdict::fail;
-  };
-  if (!passes(steps_.step("preflight", project_.limits.preflight_seconds, [&](const Progress& progress) {
-        return PreflightGate(workshop_).run(progress);
-      }))) {
+void Loop::start_gates() {
+  if (!require(
+          steps_.perform({.name = "preflight", .time_box_s = project_.limits.preflight_seconds},
+                         [&](const Progress& progress) { return PreflightGate(workshop_).run(progress); })))
     return;
-  }
-  if (!passes(steps_.step("build", project_.limits.build_seconds, [&](const Progress& progress) {
-        return BuildGate(workshop_, false).run(incumbent_kernel_, progress);
-      }))) {
+  if (!require(steps_.perform({.name = "build", .time_box_s = project_.limits.build_seconds},
+                              [&](const Progress& progress) {
+                                return BuildGate(workshop_, false).run(incumbent_kernel_, progress);
+                              })))
     return;
-  }
   // Before anything is run that might leave processes behind, and after what it is measured with was built.
-  participants_.choose_baseline(true);
+  const Kernel& against = participants_.choose_baseline(true);
   adopt_orphans(true);
-  if (!passes(steps_.step(
-          "baseline", 10.0 * static_cast<double>(project_.shapes.size()), [&](const Progress& progress) {
-            std::string machine = "unknown";
-            for (const Record& record : ledger_.records()) {
-              if (record.kind == "environment")
-                machine = record.data.value("host", "") + " " + record.data.value("machine", "") + " " +
-                          record.data.value("cpu", json::object()).value("model", "");
-            }
-            return BaselineGate(workshop_, store_.folder() / "baselines.json", options_.rebaseline)
-                .run(participants_.baseline(), participants_.choose_baseline(true).name, machine,
-                     participants_.oracle(), secret_seed(), progress);
-          }))) {
+  const double baseline_s = 10.0 * static_cast<double>(project_.shapes.size());
+  if (!require(steps_.perform({.name = "baseline", .time_box_s = baseline_s}, [&](const Progress& progress) {
+        return BaselineGate(workshop_, store_.folder() / "baselines.json", options_.rebaseline)
+            .run(participants_.baseline(), against.name, steps_.facts().machine_name(),
+                 participants_.oracle(), secret_seed(), progress);
+      })))
     return;
-  }
   std::unique_ptr<Worker> worker;
   for (const Problem& problem : workshop_.problems()) {
-    if (!passes(steps_.step("correctness/" + problem.shape, project_.correctness.seconds,
-                            [&](const Progress& progress) {
-                              if (!worker) worker = workshop_.start(incumbent_kernel_, "candidate");
-                              return CorrectnessGate(workshop_, participants_.oracle())
-                                  .run(*worker, problem, secret_seed(), progress);
-                            }))) {
+    if (!require(steps_.perform(
+            {.name = "correctness/" + problem.shape, .time_box_s = project_.correctness.seconds},
+            [&](const Progress& progress) {
+              if (!worker) worker = workshop_.start(incumbent_kernel_, Role::candidate);
+              return CorrectnessGate(workshop_, participants_.oracle())
+                  .run(*worker, problem, secret_seed(), progress);
+            })))
       return;
-    }
   }
   worker.reset();
-  if (!state_.first) against_baseline("performance", incumbent_kernel_);
-  if (stopped_.verdict != GateVerdict::fail) diagnose();
+  if (!state_.first && !against_baseline(StandingOf::start, "performance", incumbent_kernel_)) return;
+  diagnose();
 }
 
-std::optional<Standing> Loop::Inside::against_baseline(const std::string& prefix, const Kernel& kernel) {
-  Standing standing;
+bool Loop::against_baseline(StandingOf whose, const std::string& prefix, const Kernel& kernel) {
+  record::Standing standing{.of = whose, .step = prefix, .ratio = {}, .shapes = {}};
   std::vector<Ratio> ratios;
   std::unique_ptr<Worker> worker;
   for (const Problem& problem : workshop_.problems()) {
-    const GateResult measured = steps_.step(
-        prefix + "/" + problem.shape, project_.performance.seconds, [&](const Progress& progress) {
-          if (!worker) worker = workshop_.start(kernel, "candidate");
-          return measure_against(stage(), *worker, participants_.baseline(), problem,
+    const GateResult measured = steps_.perform(
+        {.name = prefix + "/" + problem.shape, .time_box_s = project_.performance.seconds},
+        [&](const Progress& progress) {
+          if (!worker) worker = workshop_.start(kernel, Role::candidate);
+          return measure_against(context(), *worker, participants_.baseline(), Against::baseline, problem,
                                  project_.performance.alpha, progress);
         });
+    if (!require(measured)) {
+      participants_.dismiss();
+      return false;
+    }
     const auto gain = gain_of(measured);
-    if (measured.verdict == GateVerdict::fail || !gain) {
-      if (measured.verdict == GateVerdict::fail) participants_.dismiss();
-      stopped_ = measured.verdict == GateVerdict::fail
-                     ? measured
-                     : failed(Cause::ambiguous, problem.shape + ": too few samples for an interval",
-                              "raise performance.seconds in dent.toml");
-      return std::nullopt;
+    if (!gain) {
+      return require(failed(Cause::ambiguous, problem.shape + ": too few samples for an interval",
+                            "raise performance.seconds in dent.toml"));
     }
     standing.shapes.push_back(*gain);
     ratios.push_back(gain->ratio);
   }
   standing.ratio = geometric_mean(ratios);
-  json shapes = json::array();
-  for (const ShapeGain& gain : standing.shapes) {
-    shapes.push_back({{"shape", gain.shape},
-                      {"ratio", ratio_record(gain.ratio)},
-                      {"baseline_ns", gain.incumbent_ns},
-                      {"candidate_ns", gain.candidate_ns}});
-  }
-  append("standing",
-         {{"step", prefix}, {"ratio", ratio_record(standing.ratio)}, {"shapes", std::move(shapes)}});
-  return standing;
+  append(std::move(standing));
+  return true;
 }
 
 }  // namespace dent

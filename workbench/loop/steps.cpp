@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "loop/steps.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/stopwatch.h"
@@ -8,70 +9,65 @@
 namespace dent {
 namespace {
 
-using nlohmann::json;
+struct Performed {
+  GateResult result;
+  double seconds = 0;
+};
 
-json gate_json(const GateResult& result, double seconds) {
-  json out{{"verdict", name(result.verdict)},
-           {"reason", result.reason},
-           {"cause_number", static_cast<int>(result.cause)},
-           {"elapsed_s", seconds}};
-  if (!result.next.empty()) out["next"] = result.next;
-  if (!result.evidence.is_null()) out["evidence"] = result.evidence;
-  if (!result.last_words.empty()) out["last_words"] = result.last_words;
-  return out;
+Performed timed(const std::string& step, const std::function<GateResult()>& gate) {
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    GateResult result = gate();
+    return {std::move(result), seconds_since(start)};
+  } catch (const KernelFailed& problem) {
+    return {failed(problem.failure(), step), seconds_since(start)};
+  }
 }
 
-GateResult gate_of(const json& data) {
-  GateResult result;
-  const std::string verdict = data.at("verdict");
-  result.verdict = verdict == "pass"   ? GateVerdict::pass
-                   : verdict == "fail" ? GateVerdict::fail
-                                       : GateVerdict::skipped;
-  result.cause = static_cast<Cause>(data.value("cause_number", 0));
-  result.reason = data.at("reason");
-  result.next = data.value("next", "");
-  result.last_words = data.value("last_words", "");
-  return result;
+// In this order: the gate record says that the step has ended.
+void add(std::vector<AnyRecord>& records, const Performed& performed, const Step& step) {
+  records.insert(records.end(), performed.result.records.begin(), performed.result.records.end());
+  record::Gate gate = to_record(performed.result, step.name);
+  gate.elapsed_s = performed.seconds;
+  gate.time_box_s = step.time_box_s;
+  records.emplace_back(std::move(gate));
 }
 
 }  // namespace
 
-std::optional<GateResult> Steps::recorded(const std::string& name) const {
-  std::vector<std::pair<std::string, json>> between;
-  for (const Record& record : ledger_.records()) {
-    if (record.kind == "begin") between.clear();
-    if (record.kind == "gate" && record.data.at("step") == name) {
-      GateResult result = gate_of(record.data);
-      result.records = std::move(between);
-      return result;
-    }
-    between.emplace_back(record.kind, record.data);
-  }
-  return std::nullopt;
+const SessionFacts& Steps::facts() {
+  for (; taken_ < ledger_.records().size(); ++taken_) facts_.take(ledger_.records()[taken_]);
+  return facts_;
 }
 
-GateResult Steps::step(const std::string& name, double time_box_s,
-                       const std::function<GateResult(const Progress&)>& gate) {
-  ++number_;
-  if (auto known = recorded(name)) return *known;
-  const Step step{StepKind::performance, name, 0, time_box_s, "", ""};
-  display_.begin(step, number_, std::max(of_, number_));
-  ledger_.append("begin", {{"step", name}});
-  const auto start = std::chrono::steady_clock::now();
-  GateResult result;
-  try {
-    result = gate(progress());
-  } catch (const KernelFailed& problem) {
-    result = failed(problem.failure());
-  }
-  const double seconds = seconds_since(start);
-  for (const auto& [kind, data] : result.records) ledger_.append(kind, data);
-  json record = gate_json(result, seconds);
-  record["step"] = name;
-  record["time_box_s"] = time_box_s;
-  ledger_.append("gate", std::move(record));
-  display_.end(step, result, seconds);
+std::optional<GateResult> Steps::recorded(const std::string& name) {
+  const record::Gate* gate = facts().finished(name);
+  if (gate == nullptr) return std::nullopt;
+  GateResult result = result_of(*gate);
+  result.records = facts().records_of(name);
   return result;
+}
+
+GateResult Steps::perform(const Step& step, const std::function<GateResult(const Progress&)>& gate) {
+  ++number_;
+  if (auto known = recorded(step.name)) return *std::move(known);
+  display_.begin(step, number_, std::max(of_, number_));
+  ledger_.append(record::Begin{step.name}, step.name);
+  Performed performed = timed(step.name, [&] { return gate(progress()); });
+  std::vector<AnyRecord> records;
+  add(records, performed, step);
+  ledger_.append(std::move(records), step.name);
+  display_.end(step, performed.result, performed.seconds);
+  return std::move(performed.result);
+}
+
+GateResult Steps::trial(const std::string& name, const std::function<GateResult()>& gate) {
+  if (auto known = recorded(name)) return *std::move(known);
+  Performed performed = timed(name, gate);
+  std::vector<AnyRecord> records{record::Begin{name}};
+  add(records, performed, {.name = name, .time_box_s = 0});
+  ledger_.append(std::move(records), name);
+  return std::move(performed.result);
 }
 
 void Steps::begin(const Step& step) {
@@ -87,29 +83,6 @@ void Steps::say(const std::string& text) { display_.note(text); }
 
 Progress Steps::progress() const {
   return [this](double share, const std::string& doing) { display_.progress(share, doing); };
-}
-
-std::optional<GateResult> LedgerTrials::find(const std::string& trial) const {
-  for (const Record& record : ledger_.records()) {
-    if (record.kind != "trial" || record.data.at("iteration") != iteration_ ||
-        record.data.at("trial") != trial)
-      continue;
-    GateResult result = gate_of(record.data);
-    for (const json& entry : record.data.at("records"))
-      result.records.emplace_back(entry.at("kind"), entry.at("data"));
-    return result;
-  }
-  return std::nullopt;
-}
-
-void LedgerTrials::keep(const std::string& trial, const GateResult& result, double seconds) {
-  json record = gate_json(result, seconds);
-  record["iteration"] = iteration_;
-  record["trial"] = trial;
-  json records = json::array();
-  for (const auto& [kind, data] : result.records) records.push_back({{"kind", kind}, {"data", data}});
-  record["records"] = std::move(records);
-  ledger_.append("trial", std::move(record));
 }
 
 }  // namespace dent

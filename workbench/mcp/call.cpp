@@ -14,14 +14,14 @@
 #include <thread>
 
 #include "base/error.h"
-#include "records/json_text.h"
-#include "system/durable_file.h"
+#include "base/text.h"
 #include "ledger/ledger.h"
 #include "ledger/project_lock.h"
 #include "ledger/session_store.h"
 #include "mcp/schema.h"
 #include "mcp/shorten.h"
-#include "base/text.h"
+#include "records/json.h"
+#include "system/durable_file.h"
 #include "system/process.h"
 
 namespace dent::mcp {
@@ -207,8 +207,7 @@ void Call::note_cancelled() const {
     if (newest_session(home) == newest_before_) return;  // it had not begun one
     const ProjectLock lock(store.prepare());
     Ledger ledger(store.find("latest").ledger());
-    ledger.append("note",
-                  {{"text", "cancelled by the MCP client" + (reason_.empty() ? "" : ": " + reason_)}});
+    ledger.append(record::Note{"cancelled by the MCP client" + (reason_.empty() ? "" : ": " + reason_)});
   } catch (const std::exception&) {  // nothing was recorded; the session is one that was interrupted
   }
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 #include "mcp/server.h"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "records/json_text.h"
 #include "mcp/call.h"
 #include "mcp/protocol.h"
 #include "mcp/wire.h"
+#include "records/json.h"
 
 namespace dent::mcp {
 namespace {
@@ -24,17 +26,8 @@ class Server {
 
   void serve() {
     while (auto line = wire_.receive()) {
-      if (line->find_first_not_of(" \t\r") == std::string::npos && !line->empty()) continue;
-      const json message = parse_json(*line);
-      if (message.is_discarded()) {
-        fail(nullptr, kParseError, "not JSON, or longer than 16 MiB");
-      } else if (!message.is_object() || message.value("jsonrpc", "") != "2.0" || !has_method(message)) {
-        if (!message.is_object() || !(message.contains("result") || message.contains("error"))) {
-          fail(id_of(message), kInvalidRequest, "no request of JSON-RPC 2.0; batches are not taken");
-        }
-      } else {
-        receive(message, message["method"].get<std::string>());
-      }
+      const bool blank = !line->empty() && line->find_first_not_of(" \t\r") == std::string::npos;
+      if (!blank) take(parse_json(*line));
       tidy();
     }
     for (auto& [id, running] : running_) running->call.cancel("the client has closed the connection");
@@ -50,12 +43,27 @@ class Server {
     std::atomic<bool> over = false;
   };
 
-  static bool has_method(const json& message) {
-    const auto method = message.find("method");
-    return method != message.end() && method->is_string();
+  // "" where there is none, or something else than a text.
+  static std::string text_in(const json& object, const char* key) {
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : "";
   }
   static json id_of(const json& message) {
     return message.is_object() && message.contains("id") ? message["id"] : json();
+  }
+
+  void take(const json& message) {
+    if (message.is_discarded()) {
+      return fail(nullptr, kParseError,
+                  fmt::format("not JSON, nested more than {} deep, or longer than {} MiB", kDeepestJson,
+                              kLongestJson >> 20));
+    }
+    const bool is_object = message.is_object();
+    const std::string method = is_object ? text_in(message, "method") : "";
+    if (!method.empty() && text_in(message, "jsonrpc") == "2.0") return receive(message, method);
+    if (is_object && (message.contains("result") || message.contains("error")))
+      return;  // we asked for nothing
+    fail(id_of(message), kInvalidRequest, "no request of JSON-RPC 2.0; batches are not taken");
   }
 
   void receive(const json& message, const std::string& method) {
@@ -90,7 +98,7 @@ class Server {
   void notified(const std::string& method, const json& params) {
     if (method != "notifications/cancelled" || !params.contains("requestId")) return;
     const auto found = running_.find(params["requestId"].dump());
-    if (found != running_.end()) found->second->call.cancel(params.value("reason", ""));
+    if (found != running_.end()) found->second->call.cancel(text_in(params, "reason"));
   }
 
   void call(const json& id, const json& params, bool modern) {

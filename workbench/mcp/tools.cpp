@@ -4,7 +4,7 @@
 #include <fstream>
 #include <utility>
 
-#include "records/json_text.h"
+#include "records/json.h"
 
 namespace dent::mcp {
 namespace {

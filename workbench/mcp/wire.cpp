@@ -9,13 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "records/json.h"
 
 namespace dent::mcp {
-namespace {
-
-constexpr std::size_t kLongestLine = std::size_t{16} << 20;  // a patch may be long, but not that long
-
-}  // namespace
 
 Wire::Wire() {
   signal(SIGPIPE, SIG_IGN);  // a client that has gone away is the end of the input, not ours
@@ -33,7 +29,7 @@ std::optional<std::string> Wire::receive() {
     const std::size_t end = buffer_.find('\n');
     line.append(buffer_, 0, std::min(end, buffer_.size()));
     buffer_.erase(0, end == std::string::npos ? buffer_.size() : end + 1);
-    if (line.size() > kLongestLine) {
+    if (line.size() > kLongestJson) {
       line.clear();
       cut = true;
     }

@@ -21,11 +21,13 @@ struct Interval {
   double low = 0;
   double high = 0;
   bool contains(double value) const { return low <= value && value <= high; }
+  bool operator==(const Interval&) const = default;
 };
 
 struct Estimate {
   double centre = 0;
   Interval interval;
+  bool operator==(const Estimate&) const = default;
 };
 
 // The middle value; the mean of the two middle ones of an even number. `values` must not be empty.

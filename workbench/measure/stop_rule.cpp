@@ -7,18 +7,6 @@
 
 namespace dent {
 
-std::string_view name(StopReason reason) {
-  switch (reason) {
-    case StopReason::decided:
-      return "decided";
-    case StopReason::time_box:
-      return "time box";
-    case StopReason::sample_cap:
-      return "sample cap";
-  }
-  throw Error(ErrorCode::internal, "a reason to stop without a name");
-}
-
 std::vector<int> looks(const StopRule& rule) {
   if (rule.min_pairs < 1 || rule.max_pairs < rule.min_pairs || !(rule.precision > 0)) {
     throw Error(

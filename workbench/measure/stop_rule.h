@@ -8,15 +8,18 @@
 // looks the intervals are 1.4 times as wide as a single look's.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
+#include "base/words.h"
 #include "measure/comparison.h"
 
 namespace dent {
 
 enum class StopReason { decided, time_box, sample_cap };
-std::string_view name(StopReason reason);  // "decided", "time box", "sample cap"
+inline constexpr Word<StopReason> kStopReasonWords[] = {{StopReason::decided, "decided"},
+                                                        {StopReason::time_box, "time box"},
+                                                        {StopReason::sample_cap, "sample cap"}};
+constexpr std::span<const Word<StopReason>> words(StopReason) { return kStopReasonWords; }
 
 struct StopRule {
   int min_pairs = 32;  // fewer can't show how correlated they are

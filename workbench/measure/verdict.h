@@ -3,17 +3,18 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 
+#include "base/words.h"
 #include "measure/ratio.h"
 
 namespace dent {
 
 enum class SpeedVerdict { faster, slower, same, ambiguous };
-
-// FASTER, SLOWER, SAME, AMBIGUOUS; parse throws Error for anything else.
-std::string_view name(SpeedVerdict verdict);
-SpeedVerdict parse_speed_verdict(std::string_view text);
+inline constexpr Word<SpeedVerdict> kSpeedVerdictWords[] = {{SpeedVerdict::faster, "FASTER"},
+                                                            {SpeedVerdict::slower, "SLOWER"},
+                                                            {SpeedVerdict::same, "SAME"},
+                                                            {SpeedVerdict::ambiguous, "AMBIGUOUS"}};
+constexpr std::span<const Word<SpeedVerdict>> words(SpeedVerdict) { return kSpeedVerdictWords; }
 
 // SAME: the whole interval lies within 1 / (1 + same_within) .. 1 + same_within.
 // FASTER, SLOWER: the interval leaves out 1, and the centre lies beyond what counts as the same. The second

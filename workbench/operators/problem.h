@@ -53,6 +53,7 @@ struct Operator {
 struct Shape {
   std::string name;
   Numbers sizes;
+  bool operator==(const Shape&) const = default;
 };
 
 struct Tensor {

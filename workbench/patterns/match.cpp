@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "patterns/match.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 namespace dent {
 namespace {
@@ -13,7 +10,8 @@ constexpr int kEnoughTries = 3;         // from there on, evidence outweighs wha
 constexpr double kPromise = 1.1;        // of a pattern that promises nothing
 constexpr double kRunnerUpShare = 0.5;  // of a gain against what is not the bottleneck
 
-bool contains(const std::vector<std::string>& list, const std::string& value) {
+template <class T>
+bool contains(const std::vector<T>& list, const T& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
@@ -27,7 +25,7 @@ bool applies(const Pattern& pattern, const Situation& situation) {
 // What tries have shown, mixed with the promise while tries are few. A try that failed brought nothing.
 double expected_gain(const Pattern& pattern) {
   const double promise = pattern.expected_gain.value_or(kPromise);
-  const Evidence& seen = pattern.evidence;
+  const record::PatternEvidence& seen = pattern.evidence;
   if (seen.tries == 0) return promise;
   const double worked = static_cast<double>(seen.tries - seen.failures) / seen.tries;
   const double shown = 1 + worked * (seen.median_gain.value_or(1) - 1);
@@ -35,21 +33,16 @@ double expected_gain(const Pattern& pattern) {
   return weight * shown + (1 - weight) * promise;
 }
 
-nlohmann::json evidence_json(const Evidence& evidence) {
-  nlohmann::json record{{"tries", evidence.tries}, {"kept", evidence.kept}, {"failures", evidence.failures}};
-  if (evidence.median_gain) record["median_gain"] = *evidence.median_gain;
-  return record;
-}
-
 }  // namespace
 
-Situation situation_of(const nlohmann::json& diagnosis) {
-  return {.bottleneck = diagnosis.value("bottleneck", ""),
-          .runner_up = diagnosis.value("runner_up_holds", false) ? diagnosis.value("runner_up", "") : "",
-          .quantities = quantities_of(diagnosis.value("metrics", nlohmann::json::object())),
-          .device = diagnosis.value("device", ""),
-          .op = diagnosis.value("operator", ""),
-          .arch = diagnosis.value("arch", 0)};
+Situation situation_of(const record::Diagnosis& diagnosis) {
+  const Diagnosis& finding = diagnosis.finding;
+  return {.bottleneck = finding.bottleneck,
+          .runner_up = finding.runner_up_holds ? finding.runner_up : "",
+          .quantities = diagnosis.metrics,
+          .device = diagnosis.device,
+          .op = diagnosis.op,
+          .arch = diagnosis.arch};
 }
 
 std::vector<PatternMatch> match(std::span<const Pattern> patterns, const Situation& situation) {
@@ -82,22 +75,20 @@ std::vector<PatternMatch> match(std::span<const Pattern> patterns, const Situati
   return matches;
 }
 
-nlohmann::json to_json(std::span<const PatternMatch> matches) {
-  nlohmann::json list = nlohmann::json::array();
+std::vector<record::PatternHint> hints(std::span<const PatternMatch> matches) {
+  std::vector<record::PatternHint> list;
   for (const PatternMatch& match : matches) {
     const Pattern& pattern = *match.pattern;
-    nlohmann::json entry{{"pattern", pattern.name},
-                         {"title", pattern.title},
-                         {"fix", pattern.fix},
-                         {"phase", pattern.phase},
-                         {"why", match.why},
-                         {"expected_gain", match.expected_gain},
-                         {"evidence", evidence_json(pattern.evidence)}};
-    if (!pattern.cost.empty()) entry["cost"] = pattern.cost;
-    if (pattern.tunable)
-      entry["tunable"] = {{"names", pattern.tunable->names}, {"change", pattern.tunable->change}};
-    if (!pattern.variants.empty()) entry["variants"] = pattern.variants;
-    list.push_back(std::move(entry));
+    list.push_back({.pattern = pattern.name,
+                    .title = pattern.title,
+                    .fix = pattern.fix,
+                    .phase = pattern.phase,
+                    .why = match.why,
+                    .expected_gain = match.expected_gain,
+                    .evidence = pattern.evidence,
+                    .cost = pattern.cost,
+                    .tunable = pattern.tunable,
+                    .variants = pattern.variants});
   }
   return list;
 }

@@ -2,12 +2,12 @@
 // Which patterns speak to a diagnosis, the most promising first.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "patterns/pattern.h"
+#include "records/diagnosis.h"
 
 namespace dent {
 
@@ -16,12 +16,11 @@ struct Situation {
   std::string bottleneck;  // "" when there is no diagnosis
   std::string runner_up;
   Quantities quantities;
-  std::string device;  // "cuda", "cpu"
-  std::string op;      // the project's operator
-  int arch = 0;        // compute capability; 0: not known
+  DeviceKind device = DeviceKind::cpu;
+  std::string op;  // the project's operator
+  int arch = 0;    // compute capability; 0: not known
 };
-// From the "diagnosis" record of a ledger.
-Situation situation_of(const nlohmann::json& diagnosis);
+Situation situation_of(const record::Diagnosis& diagnosis);
 
 struct PatternMatch {
   const Pattern* pattern = nullptr;
@@ -33,8 +32,7 @@ struct PatternMatch {
 // `patterns`.
 std::vector<PatternMatch> match(std::span<const Pattern> patterns, const Situation& situation);
 
-// For briefs and reports: [{"pattern", "title", "fix", "why", "expected_gain", "evidence", "tunable",
-// "variants"}].
-nlohmann::json to_json(std::span<const PatternMatch> matches);
+// As a diagnosis has them on record.
+std::vector<record::PatternHint> hints(std::span<const PatternMatch> matches);
 
 }  // namespace dent

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "base/error.h"
-#include "project/strict_table.h"
 #include "base/text.h"
+#include "project/strict_table.h"
 
 namespace dent {
 namespace {
@@ -33,13 +33,13 @@ void read_symptom(StrictTable& root, Pattern& pattern) {
 void read_where(StrictTable& root, Pattern& pattern) {
   auto where = root.table("where");
   if (!where) return;
-  pattern.devices = where->texts("device");
   pattern.operators = where->texts("operator");
   pattern.from_arch = read_arch(*where, "from_arch");
   pattern.to_arch = read_arch(*where, "to_arch");
-  for (const std::string& device : pattern.devices) {
-    if (device != "cuda" && device != "cpu")
-      where->fail("device", "is \"" + device + "\"; it must be cuda or cpu");
+  for (const std::string& device : where->texts("device")) {
+    const auto known = parse_word<DeviceKind>(device);
+    if (!known) where->fail("device", "is \"" + device + "\"; it must be cuda or cpu");
+    pattern.devices.push_back(*known);
   }
   where->done();
 }
@@ -49,7 +49,7 @@ void read_apply(StrictTable& root, Pattern& pattern) {
   if (!apply) return;
   pattern.variants = apply->texts("variant");
   if (apply->has("tunable")) {
-    pattern.tunable = TunableFix{apply->texts("tunable"), apply->text("change").value_or("any")};
+    pattern.tunable = record::PatternTunable{apply->texts("tunable"), apply->text("change").value_or("any")};
   }
   apply->done();
 }

@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "system/durable_file.h"
 #include "patterns/pattern.h"
+#include "system/durable_file.h"
 
 namespace dent {
 namespace {

@@ -109,7 +109,7 @@ Peaks cpu_peaks(const std::string& name) {
   const std::vector<std::uint64_t> memory(kReadBytes / sizeof(std::uint64_t), 1);
   return {name, on_all_cores([](unsigned, unsigned) { return gflops_of_one_core(); }),
           on_all_cores([&](unsigned core, unsigned cores) { return gbs_of_one_core(memory, core, cores); }),
-          "measured"};
+          PeakSource::measured};
 }
 
 }  // namespace dent

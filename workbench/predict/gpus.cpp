@@ -6,11 +6,11 @@
 #include <set>
 
 #include "base/error.h"
-#include "flashmoe/error.h"
-#include "records/json_text.h"
-#include "system/durable_file.h"
 #include "base/text.h"
+#include "flashmoe/error.h"
+#include "records/json.h"
 #include "system/capture.h"
+#include "system/durable_file.h"
 
 namespace dent {
 namespace {

@@ -114,9 +114,9 @@ Forecast by_flashmoe(const Problem& problem, const device::Spec& gpu) {
 
 }  // namespace
 
-Foresight foresee(const Kernel& kernel_asked, std::vector<Problem> problems,
-                  const std::vector<KernelResources>& kernels) {
-  Foresight found;
+LaunchForecast foresee(const Kernel& kernel_asked, std::vector<Problem> problems,
+                       const std::vector<KernelResources>& kernels) {
+  LaunchForecast found;
   const LaunchRule& launch = kernel_asked.launch;
   if (kernel_asked.device != DeviceKind::cuda || (!launch.is_given() && kernels.empty())) return found;
   for (Problem& problem : problems) {
@@ -145,9 +145,7 @@ Foresight foresee(const Kernel& kernel_asked, std::vector<Problem> problems,
     const Forecast forecast =
         launch.by_flashmoe ? by_flashmoe(problem, *gpu) : by_launch(launch, problem, kernel, *gpu);
     const device::Prediction& p = forecast.prediction;
-    nlohmann::json record = forecast_json(forecast);
-    record["shape"] = problem.shape;
-    found.predictions.push_back(std::move(record));
+    found.predictions.push_back(to_record(forecast, problem.shape));
     if (!p.fits) {
       found.failure = fmt::format(
           "shape {}: a block asks for {} threads, {} registers and {} bytes of shared memory; "

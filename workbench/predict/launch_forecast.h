@@ -3,7 +3,6 @@
 // manifest says of its launch.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -13,17 +12,16 @@
 
 namespace dent {
 
-struct Foresight {
-  std::vector<nlohmann::json>
-      predictions;      // one record a shape; none where the launch or the GPU is not known
-  std::string warning;  // fewer CTAs than SMs; may be empty
-  std::string failure;  // a launch that can't work; may be empty
-  std::string next;     // what to do about it
+struct LaunchForecast {
+  std::vector<record::Prediction> predictions;  // one a shape; none where the launch or the GPU is not known
+  std::string warning;                          // fewer CTAs than SMs; may be empty
+  std::string failure;                          // a launch that can't work; may be empty
+  std::string next;                             // what to do about it
 };
 
 // Throws Error when an expression of the manifest is wrong, or its GPU is not known.
 // Expressions may name the kernel's tunables too.
-Foresight foresee(const Kernel& kernel, std::vector<Problem> problems,
-                  const std::vector<KernelResources>& kernels);
+LaunchForecast foresee(const Kernel& kernel, std::vector<Problem> problems,
+                       const std::vector<KernelResources>& kernels);
 
 }  // namespace dent

@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "build/toolchain.h"
 #include "base/error.h"
-#include "records/json_text.h"
+#include "build/toolchain.h"
 #include "predict/gpus.h"
+#include "records/json.h"
 #include "system/process.h"
 #include "workers/resources.h"
 

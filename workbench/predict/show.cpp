@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 namespace dent {
 namespace {
 
@@ -77,57 +75,46 @@ std::string forecast_table(std::span<const Forecast> forecasts) {
   return text;
 }
 
-nlohmann::json forecast_json(const Forecast& f) {
+record::Prediction to_record(const Forecast& f, const std::string& shape) {
   const device::Prediction& p = f.prediction;
-  nlohmann::json floors, busy;
+  record::Prediction record{
+      .shape = shape,
+      .device = std::string(f.gpu.name),
+      .title = f.title,
+      .kernel = f.kernel,
+      .detail = f.detail,
+      .reason = f.why,
+      .headline = device::headline(p, f.gpu),
+      .dominating = key_of(p.dominating),
+      .fits = p.fits,
+      .calibrated = f.calibrated,
+      .ctas = p.ctas,
+      .sms = p.sms,
+      .busy_sms = p.busy_sms,
+      .chip_share = p.chip_share,
+      .waves = p.waves,
+      .tail = p.tail,
+      .least_us = p.least_us,
+      .expected_us = p.expected_us,
+      .low_us = p.low_us,
+      .high_us = p.high_us,
+      .occupancy = {p.occupancy.blocks, p.occupancy.warps, p.occupancy.share,
+                    std::string(device::name_of(p.occupancy.limiter))},
+      .block = {f.launch.block.threads, f.launch.block.registers, f.launch.block.smem_bytes,
+                f.launch.cluster},
+      .work = {f.work.matrix_flops, f.work.fp32_flops, f.work.exps, f.work.dram_bytes, f.work.l2_bytes},
+      .floor_us = {},
+      .busy_floor_us = {},
+      .changes = {},
+      .notes = f.notes};
   for (int i = 0; i < device::kUnits; ++i) {
     const auto index = static_cast<std::size_t>(i);
-    floors[key_of(static_cast<device::Unit>(i))] = p.floor_us[index];
-    busy[key_of(static_cast<device::Unit>(i))] = p.busy_floor_us[index];
+    record.floor_us[key_of(static_cast<device::Unit>(i))] = p.floor_us[index];
+    record.busy_floor_us[key_of(static_cast<device::Unit>(i))] = p.busy_floor_us[index];
   }
-  nlohmann::json changes = nlohmann::json::array();
-  for (const device::Change& change : f.changes) {
-    changes.push_back({{"change", change.what}, {"ctas", change.ctas}, {"expected_us", change.expected_us}});
-  }
-  return {{"device", f.gpu.name},
-          {"title", f.title},
-          {"kernel", f.kernel},
-          {"detail", f.detail},
-          {"reason", f.why},
-          {"headline", device::headline(p, f.gpu)},
-          {"fits", p.fits},
-          {"ctas", p.ctas},
-          {"sms", p.sms},
-          {"busy_sms", p.busy_sms},
-          {"chip_share", p.chip_share},
-          {"waves", p.waves},
-          {"tail", p.tail},
-          {"occupancy",
-           {{"ctas_per_sm", p.occupancy.blocks},
-            {"warps_per_sm", p.occupancy.warps},
-            {"share", p.occupancy.share},
-            {"limiter", device::name_of(p.occupancy.limiter)}}},
-          {"block",
-           {{"threads", f.launch.block.threads},
-            {"registers", f.launch.block.registers},
-            {"smem_bytes", f.launch.block.smem_bytes},
-            {"cluster", f.launch.cluster}}},
-          {"work",
-           {{"matrix_flops", f.work.matrix_flops},
-            {"fp32_flops", f.work.fp32_flops},
-            {"exps", f.work.exps},
-            {"dram_bytes", f.work.dram_bytes},
-            {"l2_bytes", f.work.l2_bytes}}},
-          {"floor_us", floors},
-          {"busy_floor_us", busy},
-          {"least_us", p.least_us},
-          {"dominating", key_of(p.dominating)},
-          {"expected_us", p.expected_us},
-          {"low_us", p.low_us},
-          {"high_us", p.high_us},
-          {"calibrated", f.calibrated},
-          {"changes", changes},
-          {"notes", f.notes}};
+  for (const device::Change& change : f.changes)
+    record.changes.push_back({change.what, change.ctas, change.expected_us});
+  return record;
 }
 
 }  // namespace dent

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "records/json_text.h"
+#include <nlohmann/json.hpp>
+
 #include "project/manifest.h"
+#include "records/json.h"
 
 namespace dent {
 namespace {
@@ -132,9 +134,7 @@ void put_loop(json& out, const Project& project) {
   put(out, "rates", "engineer_usd_per_hour", project.rates.engineer_usd_per_hour);
 }
 
-}  // namespace
-
-json effective_config(const Project& project) {
+json config_of(const Project& project) {
   json out{{"version", kManifestVersion},
            {"name", project.name},
            {"kernel", of(project.kernel)},
@@ -162,8 +162,12 @@ json effective_config(const Project& project) {
   return out;
 }
 
+}  // namespace
+
+std::string effective_config(const Project& project, int indent) { return config_of(project).dump(indent); }
+
 bool same_project(const std::string& recorded_config, const Project& project) {
-  json then = parse_json(recorded_config), now = effective_config(project);
+  json then = parse_json(recorded_config), now = config_of(project);
   if (!then.is_object()) return false;
   for (const char* may_change : {"budget", "rates"}) {
     then.erase(may_change);

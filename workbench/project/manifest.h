@@ -3,7 +3,6 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -18,8 +17,8 @@ inline constexpr const char* kManifestName = "dent.toml";
 Project read_project(const std::filesystem::path& where);
 Project parse_project(std::string_view toml, const std::filesystem::path& directory);
 
-// Everything that holds, defaults included.
-nlohmann::json effective_config(const Project& project);
+// Everything that holds, defaults included, as JSON.
+std::string effective_config(const Project& project, int indent = 1);
 // Whether a session that recorded this config may go on with the project as it is. Budget and rates may have
 // changed: raising them is how a session goes on that had spent them.
 bool same_project(const std::string& recorded_config, const Project& project);

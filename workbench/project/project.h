@@ -11,11 +11,10 @@
 
 #include "operators/problem.h"
 #include "project/launch_rule.h"
+#include "records/choice.h"
+#include "records/device_kind.h"
 
 namespace dent {
-
-enum class DeviceKind { cpu, cuda };
-inline const char* name(DeviceKind kind) { return kind == DeviceKind::cuda ? "cuda" : "cpu"; }
 
 // Something to build and run: the candidate, or what it is compared with. Exactly one of `sources`, `library`
 // and `python` says where it comes from.
@@ -78,13 +77,6 @@ struct Variant {
   std::string phase{};
   std::string about{};
   std::vector<std::string> tunables{};  // that it reads
-};
-
-// Which rung, and what its tunables are set to. A kept choice is in the file tuned.toml beside the manifest.
-struct Choice {
-  std::string variant;                          // empty: [kernel] itself
-  std::map<std::string, std::string> tunables;  // those that differ from their start
-  bool operator==(const Choice&) const = default;
 };
 
 struct OptimizeRules {

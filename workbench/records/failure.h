@@ -3,46 +3,49 @@
 // exception because it may come up in the middle of a sampling run.
 #pragma once
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 
+#include "base/words.h"
+#include "records/cheat.h"
+
 namespace dent {
 
+enum class FailureKind {
+  crashed,        // died of a signal
+  exited,         // ended before it answered
+  hung,           // did not answer within its time
+  garbage,        // answered something that is no answer
+  out_of_memory,  // held more than it may
+  refused,        // could not load the kernel, or the kernel returned an error
+  no_driver,      // could not load the kernel, since this machine has no CUDA driver
+  cheated,        // answered what can't be
+};
+inline constexpr Word<FailureKind> kFailureKindWords[] = {{FailureKind::crashed, "crashed"},
+                                                          {FailureKind::exited, "exited early"},
+                                                          {FailureKind::hung, "hung"},
+                                                          {FailureKind::garbage, "garbage"},
+                                                          {FailureKind::out_of_memory, "out of memory"},
+                                                          {FailureKind::refused, "refused"},
+                                                          {FailureKind::no_driver, "no driver"},
+                                                          {FailureKind::cheated, "cheated"}};
+constexpr std::span<const Word<FailureKind>> words(FailureKind) { return kFailureKindWords; }
+
+// Whose process it was. Only the candidate's failures say something about the candidate.
+enum class Role { candidate, baseline, incumbent, reference, sanitized, profiled };
+inline constexpr Word<Role> kRoleWords[] = {{Role::candidate, "candidate"}, {Role::baseline, "baseline"},
+                                            {Role::incumbent, "incumbent"}, {Role::reference, "reference"},
+                                            {Role::sanitized, "sanitized"}, {Role::profiled, "profiled"}};
+constexpr std::span<const Word<Role>> words(Role) { return kRoleWords; }
+
 struct Failure {
-  enum class Kind {
-    crashed,        // died of a signal
-    exited,         // ended before it answered
-    hung,           // did not answer within its time
-    garbage,        // answered something that is no answer
-    out_of_memory,  // held more than it may
-    refused,        // could not load the kernel, or the kernel returned an error
-    cheated,        // answered what can't be; `what` is then "name of the cheat: evidence"
-  };
-  Kind kind = Kind::crashed;
+  FailureKind kind = FailureKind::crashed;
   std::string what;        // one line
   std::string last_words;  // the end of what the process printed
-  std::string role{};      // whose process it was: candidate, baseline, reference
+  Role role = Role::candidate;
+  std::optional<Cheat> cheat{};  // when it cheated; `what` is the evidence then
 };
-
-inline const char* name(Failure::Kind kind) {
-  switch (kind) {
-    case Failure::Kind::crashed:
-      return "crashed";
-    case Failure::Kind::exited:
-      return "exited early";
-    case Failure::Kind::hung:
-      return "hung";
-    case Failure::Kind::garbage:
-      return "garbage";
-    case Failure::Kind::out_of_memory:
-      return "out of memory";
-    case Failure::Kind::refused:
-      return "refused";
-    case Failure::Kind::cheated:
-      return "cheated";
-  }
-  return "";
-}
 
 class KernelFailed : public std::runtime_error {
  public:

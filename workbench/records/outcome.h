@@ -2,40 +2,49 @@
 // What became of a candidate.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "gates/gate.h"
 #include "measure/ratio.h"
+#include "records/cause.h"
+#include "records/fields.h"
 
 namespace dent {
+
+// Where the trial of a candidate ended.
+enum class TrialStage { refused, build, correctness, sanitize, screening, guard, confirmation, kept };
+inline constexpr Word<TrialStage> kTrialStageWords[] = {
+    {TrialStage::refused, "refused"},           {TrialStage::build, "build"},
+    {TrialStage::correctness, "correctness"},   {TrialStage::sanitize, "sanitize"},
+    {TrialStage::screening, "screening"},       {TrialStage::guard, "guard"},
+    {TrialStage::confirmation, "confirmation"}, {TrialStage::kept, "kept"}};
+constexpr std::span<const Word<TrialStage>> words(TrialStage) { return kTrialStageWords; }
 
 struct ShapeGain {
   std::string shape;
   Ratio ratio;  // incumbent time / candidate time
   double incumbent_ns = 0;
   double candidate_ns = 0;
+  bool operator==(const ShapeGain&) const = default;
 };
 
 struct Outcome {
   bool kept = false;
-  std::string
-      stage;  // where it ended: refused, build, correctness, sanitize, screening, guard, confirmation, kept
-  Cause cause = Cause::none;  // of a failure; a candidate that is merely not faster has none
-  std::string reason;         // one line, for people
+  TrialStage stage = TrialStage::refused;  // where it ended
+  std::optional<Cause> cause{};            // of a failure; a candidate that is merely not faster has none
+  std::string reason;                      // one line, for people
   std::string next{};
-  std::string last_words{};  // of the compiler or the worker
-  std::optional<Ratio>
-      gain{};  // over the incumbent, geometric mean over shapes; of the confirmation where there is one
+  std::string last_words{};     // of the compiler or the worker
+  std::optional<Ratio> gain{};  // over the incumbent, geometric mean over shapes; of the confirmation if any
   std::vector<ShapeGain> shapes{};
   double build_s = 0;    // seconds: compiling,
   double kernel_s = 0;   // running the kernel, the incumbent and the reference,
   double elapsed_s = 0;  // and all in all
+  bool operator==(const Outcome&) const = default;
 };
 
-nlohmann::json to_json(const Outcome& outcome);
-Outcome outcome_of(const nlohmann::json& record);
+void fields(Fields& f, ShapeGain& gain);
+void fields(Fields& f, Outcome& outcome);
 
 }  // namespace dent

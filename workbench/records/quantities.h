@@ -5,19 +5,25 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+
+#include "base/words.h"
 
 namespace dent {
 
 enum class Presence { value, missing, not_a_number, not_applicable };
-std::string_view name(Presence presence);
+inline constexpr Word<Presence> kPresenceWords[] = {{Presence::value, "value"},
+                                                    {Presence::missing, "missing"},
+                                                    {Presence::not_a_number, "not a number"},
+                                                    {Presence::not_applicable, "not applicable"}};
+constexpr std::span<const Word<Presence>> words(Presence) { return kPresenceWords; }
 
 struct Reading {
   Presence presence = Presence::missing;
   double value = 0;   // when there is one
   std::string why{};  // when there is none, or how it came about
+  bool operator==(const Reading&) const = default;
 };
 
 class Quantities {
@@ -29,13 +35,11 @@ class Quantities {
   bool has(std::string_view name) const { return at(name).presence == Presence::value; }
   double operator[](std::string_view name) const;  // throws Error when it has no value
   const std::map<std::string, Reading, std::less<>>& all() const { return readings_; }
+  std::map<std::string, Reading, std::less<>>& all() { return readings_; }
+  bool operator==(const Quantities&) const = default;
 
  private:
   std::map<std::string, Reading, std::less<>> readings_;
 };
-
-// {"dram": 71.2, "l1_hit": {"absent": "not applicable", "why": "..."}}
-nlohmann::json to_json(const Quantities& quantities);
-Quantities quantities_of(const nlohmann::json& record);
 
 }  // namespace dent

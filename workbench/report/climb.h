@@ -7,33 +7,27 @@
 #include <string>
 #include <vector>
 
-#include "records/record.h"
-#include "measure/ratio.h"
+#include "records/any_record.h"
 
 namespace dent {
 
 struct ClimbStep {
-  int iteration = 0;
-  std::string proposer, phase, bottleneck, change, expected, pattern, patch;
-  bool ended = false;
-  bool kept = false;
-  std::string stage, reason, commit;
-  std::optional<Ratio> gain;  // over the incumbent
-  double speedup = 0;         // of the incumbent afterwards, over the baseline
-  double elapsed_s = 0, overhead_s = 0;
+  record::Iteration iteration;
+  std::optional<record::Outcome> outcome{};  // nothing: interrupted
+  double speedup = 0;                        // of the incumbent afterwards, over the baseline
+
+  bool kept() const { return outcome && outcome->outcome.kept; }
+  std::optional<Ratio> gain() const { return outcome ? outcome->outcome.gain : std::nullopt; }
+  std::string_view ending() const { return !outcome ? "interrupted" : kept() ? "kept" : "dropped"; }
+  std::string why() const;  // "screening: not faster"
 };
 
 struct ClimbView {
-  std::string branch, base, ended;
-  std::optional<double> target;
+  std::optional<record::Loop> loop;  // nothing: the session is no loop
+  std::optional<record::LoopEnd> end;
   std::optional<Ratio> start, winner;  // over the baseline, measured
   std::vector<ClimbStep> steps;
-  struct Gain {
-    std::string shape, verdict;
-    std::optional<Ratio> ratio;
-  };
-  std::vector<Gain> gains;  // of the winner over the start, held-out shapes too
-  bool any() const { return !branch.empty(); }
+  std::vector<record::Comparison> gains;  // of the winner over the start, held-out shapes too
 };
 
 void take_climb(ClimbView& climb, const Record& record);  // ignores what is no loop's

@@ -3,124 +3,75 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "report/format.h"
 
 namespace dent {
-namespace {
 
-using nlohmann::json;
-
-std::string text(const json& data, const char* key) { return data.value(key, std::string()); }
-std::vector<std::string> list(const json& data, const char* key) {
-  return data.value(key, std::vector<std::string>());
+std::string headline(const record::Diagnosis& d) {
+  if (!d.finding.refusal.empty()) return "no diagnosis: " + d.finding.refusal;
+  return d.finding.title + ": " + d.finding.says;
 }
 
-std::optional<double> number(const json& data, const char* key) {
-  const auto found = data.find(key);
-  if (found == data.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
+std::string runner_up(const record::Diagnosis& d) {
+  return d.finding.runner_up.empty() ? "" : d.finding.runner_up + ": " + d.finding.runner_up_says;
 }
 
-MetricRow metric_row(const json& entry) {
-  MetricRow row{.label = entry.at("label"), .value = "", .target = text(entry, "target")};
-  if (const auto value = number(entry, "value")) {
-    row.value = fmt::format("{:.4g}", *value);
-    if (!text(entry, "unit").empty()) row.value += " " + text(entry, "unit");
-  } else {
-    row.value = text(entry, "absent");
-  }
-  if (entry.contains("good")) row.good = entry.at("good").get<bool>();
-  return row;
+std::string profiled_kernel(const record::Diagnosis& d) {
+  return d.limiter.empty() ? d.kernel : d.kernel + ", occupancy limited by " + d.limiter;
 }
 
-PatternRow pattern_row(const json& entry) {
-  PatternRow row{.name = entry.at("pattern"),
-                 .title = text(entry, "title"),
-                 .fix = text(entry, "fix"),
-                 .why = text(entry, "why"),
-                 .expected_gain = entry.value("expected_gain", 1.0),
-                 .evidence = "untried here"};
-  const json evidence = entry.value("evidence", json::object());
-  if (const int tries = evidence.value("tries", 0); tries > 0) {
-    row.evidence = fmt::format("{} {}", tries, tries == 1 ? "try" : "tries");
-    if (const auto median = number(evidence, "median_gain"))
-      row.evidence += ", median " + show_factor(*median);
-    if (const int failures = evidence.value("failures", 0); failures > 0) {
-      row.evidence += fmt::format(", {} failed", failures);
-    }
-  }
-  return row;
+std::string launch_text(const Launch& launch) {
+  return fmt::format("{}: {:.0f} CTAs of {:.0f} threads{}", launch.kernel, launch.ctas, launch.cta_threads,
+                     launch.duration_us > 0 ? ", " + show_ns(1e3 * launch.duration_us) : "");
 }
 
-std::string headline_of(const json& record) {
-  if (!text(record, "refusal").empty()) return "no diagnosis: " + text(record, "refusal");
-  return text(record, "title") + ": " + text(record, "says");
+std::string value_text(const record::TargetRow& row) {
+  if (!row.value) return row.absent;
+  return fmt::format("{:.4g}{}{}", *row.value, row.unit.empty() ? "" : " ", row.unit);
 }
 
-}  // namespace
+std::string met_text(const record::TargetRow& row) { return !row.good ? "" : *row.good ? "yes" : "no"; }
 
-DiagnosisView view_diagnosis(const json& record) {
-  DiagnosisView view{.shape = record.at("shape"),
-                     .headline = headline_of(record),
-                     .bottleneck = text(record, "bottleneck"),
-                     .advice = text(record, "advice"),
-                     .kernel = text(record, "kernel"),
-                     .limiter = text(record, "limiter"),
-                     .tool = text(record, "tool"),
-                     .degraded = text(record, "why"),
-                     .report = text(record, "report"),
-                     .decided = list(record, "decided"),
-                     .overturned = list(record, "overturned"),
-                     .notes = list(record, "notes"),
-                     .runner_up = "",
-                     .metrics = {},
-                     .patterns = {},
-                     .launches = {}};
-  if (!text(record, "runner_up").empty()) {
-    view.runner_up = fmt::format("{}: {}", text(record, "runner_up"), text(record, "runner_up_says"));
-  }
-  for (const json& entry : record.value("targets", json::array())) view.metrics.push_back(metric_row(entry));
-  for (const json& entry : record.value("patterns", json::array()))
-    view.patterns.push_back(pattern_row(entry));
-  for (const json& entry : record.value("launches", json::array())) {
-    view.launches.push_back({entry.at("kernel"), entry.value("ctas", 0.0), entry.value("cta_threads", 0.0),
-                             entry.value("duration_us", 0.0)});
-  }
-  view.elapsed_s = record.value("elapsed_s", 0.0);
-  view.tool_s = record.value("tool_s", 0.0);
-  const json metrics = record.value("metrics", json::object());
-  if (const auto us = number(metrics, "duration_us")) view.duration_ns = 1e3 * *us;
-  view.flops = number(record, "flops");
-  view.bytes = number(metrics, "dram_bytes");
-  if (!view.bytes) view.bytes = number(record, "bytes");
-  return view;
+std::string evidence_text(const record::PatternEvidence& evidence) {
+  if (evidence.tries == 0) return "untried here";
+  std::string text = fmt::format("{} {}", evidence.tries, evidence.tries == 1 ? "try" : "tries");
+  if (evidence.median_gain) text += ", median " + show_factor(*evidence.median_gain);
+  if (evidence.failures > 0) text += fmt::format(", {} failed", evidence.failures);
+  return text;
 }
 
-std::string diagnosis_text(const DiagnosisView& d) {
-  std::string out = d.headline + "\n";
+std::optional<ProfiledPoint> profiled_point(const record::Diagnosis& d) {
+  const bool counted = d.metrics.has("dram_bytes");
+  const ProfiledPoint point{.flops = d.flops.value_or(0),
+                            .bytes = counted ? d.metrics["dram_bytes"] : d.bytes,
+                            .ns = d.metrics.has("duration_us") ? 1e3 * d.metrics["duration_us"] : 0};
+  if (!(point.flops > 0) || !(point.bytes > 0) || !(point.ns > 0)) return std::nullopt;
+  return point;
+}
+
+std::string diagnosis_text(const record::Diagnosis& d) {
+  std::string out = headline(d) + "\n";
   const auto line = [&out](const char* name, const std::string& words) {
     if (!words.empty()) out += fmt::format("  {:<11} {}\n", name, words);
   };
-  line("because", fmt::format("{}", fmt::join(d.decided, "; ")));
-  line("runner-up", d.runner_up);
-  for (const std::string& other : d.overturned) line("overturned", "if " + other);
-  line("look at", d.advice);
-  line("kernel", d.limiter.empty() ? d.kernel : d.kernel + ", occupancy limited by " + d.limiter);
+  line("because", fmt::format("{}", fmt::join(d.finding.decided, "; ")));
+  line("runner-up", runner_up(d));
+  for (const std::string& other : d.finding.overturned) line("overturned", "if " + other);
+  line("look at", d.finding.advice);
+  line("kernel", profiled_kernel(d));
   line("by", fmt::format("{}, {:.1f} s{}", d.tool, d.elapsed_s,
                          d.tool_s > 0 ? fmt::format(", of which {:.1f} s in its hands", d.tool_s) : ""));
-  line("DEGRADED", d.degraded);
+  line("DEGRADED", d.why);
   for (const std::string& note : d.notes) line("note", note);
-  if (!d.metrics.empty()) out += "\n";
-  for (const MetricRow& row : d.metrics) {
+  if (!d.targets.empty()) out += "\n";
+  for (const record::TargetRow& row : d.targets) {
     const char* mark = !row.good ? " " : *row.good ? "+" : "-";
-    out += fmt::format("  {} {:<44} {:>16}  {}\n", mark, row.label, row.value, row.target);
+    out += fmt::format("  {} {:<44} {:>16}  {}\n", mark, row.label, value_text(row), row.target);
   }
   if (!d.patterns.empty()) out += "\n";
-  for (const PatternRow& row : d.patterns) {
-    out += fmt::format("  {} ({} expected, {}): {}\n", row.name, show_factor(row.expected_gain), row.evidence,
-                       row.fix);
+  for (const record::PatternHint& hint : d.patterns) {
+    out += fmt::format("  {} ({} expected, {}): {}\n", hint.pattern, show_factor(hint.expected_gain),
+                       evidence_text(hint.evidence), hint.fix);
   }
   return out;
 }

@@ -1,85 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "report/document.h"
 
-#include "records/sampling_records.h"
+#include <fmt/format.h>
+
+#include "report/format.h"
 
 namespace dent {
 namespace {
 
 using Json = nlohmann::json;
 
+// The version of report.json: within it, keys are only added.
+constexpr int kDocumentSchema = 1;
+
 void add(Json& object, const char* key, const std::string& text) {
   if (!text.empty()) object[key] = text;
 }
-template <class T>
-void add(Json& object, const char* key, const std::optional<T>& value) {
+void add(Json& object, const char* key, const std::optional<double>& value) {
   if (value) object[key] = *value;
 }
-void add(Json& object, const char* key, const std::optional<Ratio>& ratio) {
-  if (ratio) object[key] = ratio_record(*ratio);
-}
-
-Json gate_json(const GateView& gate) {
-  Json object{{"step", gate.step}, {"verdict", gate.verdict}, {"reason", gate.reason}};
-  add(object, "elapsed_s", gate.elapsed_s);
-  add(object, "time_box_s", gate.time_box_s);
-  add(object, "last_words", gate.last_words);
-  return object;
-}
-
-Json check_json(const CheckView& check) {
-  Json object{{"step", check.step}, {"name", check.name}, {"found", check.found}, {"verdict", check.verdict}};
-  add(object, "fix", check.fix);
-  return object;
-}
-
-Json prediction_json(const PredictionView& p) {
-  Json object{{"shape", p.shape},           {"headline", p.headline},
-              {"dominating", p.dominating}, {"expected_us", p.expected_us},
-              {"low_us", p.low_us},         {"high_us", p.high_us}};
-  add(object, "change", p.change);
-  return object;
-}
-
-Json correctness_json(const CorrectnessView& c) {
-  Json object{{"shape", c.shape}, {"verdict", c.verdict},   {"max_error", c.max_error}, {"bound", c.bound},
-              {"bad", c.bad},     {"elements", c.elements}, {"seeds", c.seeds}};
-  add(object, "first_bad", c.first_bad);
-  return object;
-}
-
-Json shape_json(const ShapeView& shape) {
-  Json object{{"shape", shape.shape}, {"verdict", shape.verdict}, {"reason", shape.reason}};
-  add(object, "ratio", shape.ratio);
-  object.update({{"baseline_ns", shape.baseline_ns},
-                 {"candidate_ns", shape.candidate_ns},
-                 {"pairs", shape.pairs},
-                 {"pairs_aside", shape.pairs_aside},
-                 {"stop", shape.stop},
-                 {"elapsed_s", shape.elapsed_s}});
-  add(object, "flops", shape.flops);
-  add(object, "bytes", shape.bytes);
-  add(object, "floor_ns", shape.floor_ns);
-  add(object, "clock_mhz", shape.clock_mhz);
-  return object;
-}
-
-Json cheat_json(const CheatView& cheat) {
-  Json object{{"name", cheat.name}, {"evidence", cheat.evidence}, {"step", cheat.step}};
-  add(object, "shape", cheat.shape);
-  return object;
-}
-
-Json history_json(const HistoryEntry& entry) {
-  Json object{{"id", entry.id}};
-  add(object, "started", entry.started);
-  add(object, "verdict", entry.verdict);
-  add(object, "ratio", entry.mean);
-  add(object, "candidate", entry.candidate);
-  add(object, "device", entry.device);
-  add(object, "commit", entry.commit);
-  add(object, "unreadable", entry.unreadable);
-  return object;
+template <class T>
+void add(Json& object, const char* key, const std::optional<T>& record) {
+  if (record) object[key] = as_json(*record);
 }
 
 template <class Entries, class ToJson>
@@ -88,65 +30,122 @@ Json list(const Entries& entries, const ToJson& to_json) {
   for (const auto& entry : entries) array.push_back(to_json(entry));
   return array;
 }
+template <class Record>
+Json list(const std::vector<Record>& records) {
+  return list(records, [](const Record& record) { return as_json(record); });
+}
 
-}  // namespace
+Json step_json(const StepView& step) {
+  Json object{{"step", step.step}, {"verdict", step.verdict()}, {"reason", step.reason()}};
+  if (step.time_box_s > 0) object["time_box_s"] = step.time_box_s;
+  if (!step.gate) return object;
+  object["elapsed_s"] = step.gate->elapsed_s;
+  add(object, "last_words", step.gate->last_words);
+  if (step.gate->cause) object["cause"] = name(*step.gate->cause);
+  return object;
+}
+
+Json prediction_json(const record::Prediction& p) {
+  Json object{{"shape", p.shape},           {"headline", p.headline},
+              {"dominating", p.dominating}, {"expected_us", p.expected_us},
+              {"low_us", p.low_us},         {"high_us", p.high_us}};
+  if (!p.changes.empty()) add(object, "change", p.changes.front().change);
+  return object;
+}
+
+Json correctness_json(const record::Correctness& c) {
+  Json object{
+      {"shape", c.shape}, {"verdict", name(c.verdict)}, {"max_error", c.max_error}, {"bound", c.bound},
+      {"bad", c.bad},     {"elements", c.elements},     {"seeds", c.seeds}};
+  add(object, "first_bad", show_first_bad(c));
+  return object;
+}
+
+Json history_json(const HistoryEntry& entry) {
+  Json object{{"id", entry.id}};
+  if (!entry.unreadable.empty()) {
+    object["unreadable"] = entry.unreadable;
+    return object;
+  }
+  object["verdict"] = name(entry.verdict);
+  add(object, "started", entry.started);
+  add(object, "ratio", entry.mean);
+  add(object, "candidate", entry.candidate);
+  add(object, "device", entry.device);
+  add(object, "commit", entry.commit);
+  return object;
+}
+
+Json iteration_json(const ClimbStep& step) {
+  const Proposal& proposal = step.iteration.proposal;
+  Json entry{{"iteration", step.iteration.iteration},
+             {"proposer", proposal.proposer},
+             {"phase", name(proposal.phase)},
+             {"bottleneck", proposal.hypothesis.bottleneck},
+             {"change", proposal.hypothesis.change},
+             {"expected", proposal.hypothesis.expected},
+             {"kept", step.kept()},
+             {"stage", step.outcome ? name(step.outcome->outcome.stage) : ""},
+             {"reason", step.outcome ? step.outcome->outcome.reason : ""},
+             {"speedup", step.speedup},
+             {"elapsed_s", step.outcome ? step.outcome->outcome.elapsed_s : 0.0},
+             {"overhead_s", step.outcome ? step.outcome->overhead_s : 0.0}};
+  add(entry, "gain", step.gain());
+  if (step.outcome) add(entry, "commit", step.outcome->commit);
+  add(entry, "pattern", proposal.pattern);
+  add(entry, "patch", step.iteration.patch);
+  return entry;
+}
 
 Json climb_json(const ClimbView& climb) {
-  Json json{{"branch", climb.branch}, {"base", climb.base}};
-  add(json, "ended", climb.ended);
-  add(json, "target", climb.target);
+  Json json{{"branch", climb.loop->branch}, {"base", climb.loop->base}};
+  if (climb.end) json["ended"] = climb.end->reason;
+  add(json, "target", climb.loop->target);
   add(json, "start", climb.start);
   add(json, "winner", climb.winner);
-  json["iterations"] = list(climb.steps, [](const ClimbStep& step) {
-    Json entry{{"iteration", step.iteration}, {"proposer", step.proposer},
-               {"phase", step.phase},         {"bottleneck", step.bottleneck},
-               {"change", step.change},       {"expected", step.expected},
-               {"kept", step.kept},           {"stage", step.stage},
-               {"reason", step.reason},       {"speedup", step.speedup},
-               {"elapsed_s", step.elapsed_s}, {"overhead_s", step.overhead_s}};
-    add(entry, "gain", step.gain);
-    add(entry, "commit", step.commit);
-    add(entry, "pattern", step.pattern);
-    add(entry, "patch", step.patch);
-    return entry;
-  });
-  json["gains"] = list(climb.gains, [](const ClimbView::Gain& gain) {
-    Json entry{{"shape", gain.shape}, {"verdict", gain.verdict}};
+  json["iterations"] = list(climb.steps, iteration_json);
+  json["gains"] = list(climb.gains, [](const record::Comparison& gain) {
+    Json entry{{"shape", gain.shape}, {"verdict", name(gain.verdict)}};
     add(entry, "ratio", gain.ratio);
     return entry;
   });
   return json;
 }
 
+}  // namespace
+
+Json cost_json(const Cost& cost, const Money& money) {
+  Json object = as_json(cost);
+  if (money.total() > 0) object["usd"] = as_json(money);
+  return object;
+}
+
 Json json_report(const SessionView& s, std::span<const HistoryEntry> history) {
-  Json object{{"schema", kRecordSchema},
+  Json object{{"schema", kDocumentSchema},
               {"id", s.id},
               {"started", s.started},
-              {"verdict", s.verdict},
+              {"verdict", name(s.verdict)},
               {"reason", s.reason}};
   add(object, "next", s.next);
-  add(object, "exit_code", s.exit_code);
-  add(object, "elapsed_s", s.elapsed_s);
-  add(object, "own_s", s.own_s);
-  add(object, "ratio", s.mean);
-  object["session"] = s.about;
-  object["environment"] = s.environment;
-  if (!s.build.is_null()) object["build"] = s.build;
-  object["gates"] = list(s.gates, gate_json);
-  object["checks"] = list(s.checks, check_json);
+  if (s.end) {
+    object["exit_code"] = s.end->exit_code;
+    object["elapsed_s"] = s.end->elapsed_s;
+    if (s.end->own_s > 0) object["own_s"] = s.end->own_s;
+  }
+  add(object, "ratio", s.mean());
+  object["session"] = as_json(s.session);
+  object["environment"] = s.environment ? as_json(*s.environment) : Json::object();
+  add(object, "build", s.build);
+  object["gates"] = list(s.steps, step_json);
+  object["checks"] = list(s.checks);
   if (!s.predictions.empty()) object["predictions"] = list(s.predictions, prediction_json);
   object["correctness"] = list(s.correctness, correctness_json);
-  object["comparisons"] = list(s.shapes, shape_json);
-  object["cheats"] = list(s.cheats, cheat_json);
-  if (s.roofline) {
-    object["roofline"] = {{"device", s.roofline->device},
-                          {"source", s.roofline->source},
-                          {"peak_gflops", s.roofline->peak_gflops},
-                          {"peak_gbs", s.roofline->peak_gbs}};
-  }
-  if (!s.diagnosis_records.empty()) object["diagnoses"] = s.diagnosis_records;
-  if (s.climb.any()) object["climb"] = climb_json(s.climb);
-  object["cost"] = to_json(s.cost, s.money);
+  object["comparisons"] = list(s.comparisons);
+  object["cheats"] = list(s.cheats);
+  add(object, "roofline", s.roofline);
+  if (!s.diagnoses.empty()) object["diagnoses"] = list(s.diagnoses);
+  if (s.climb.loop) object["climb"] = climb_json(s.climb);
+  object["cost"] = cost_json(s.cost, s.money);
   object["notes"] = s.notes;
   object["history"] = list(history, history_json);
   return object;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "report/foreseen.h"
 
+#include <fmt/format.h>
+
 #include "report/format.h"
 
 namespace dent {
 
 std::vector<ForeseenRow> foreseen_rows(const SessionView& session) {
+  const auto us = [](double value) { return show_ns(1000 * value); };
   std::vector<ForeseenRow> rows;
-  for (const PredictionView& p : session.predictions) {
-    std::string measured;
-    for (const ShapeView& shape : session.shapes) {
-      if (shape.shape == p.shape && shape.candidate_ns > 0) measured = show_ns(shape.candidate_ns);
-    }
+  for (const record::Prediction& p : session.predictions) {
+    const record::Comparison* measured = session.comparison(p.shape);
     rows.push_back({p.shape, p.headline, p.dominating,
-                    show_ns(1000 * p.expected_us) + " (" + show_ns(1000 * p.low_us) + " to " +
-                        show_ns(1000 * p.high_us) + ")",
-                    measured, p.change});
+                    fmt::format("{} ({} to {})", us(p.expected_us), us(p.low_us), us(p.high_us)),
+                    measured != nullptr && measured->candidate_ns > 0 ? show_ns(measured->candidate_ns) : "",
+                    p.changes.empty() ? "" : p.changes.front().change});
   }
   return rows;
 }

@@ -63,6 +63,12 @@ std::string show_number(double value) {
   return size >= 1e-3 && size < 1e6 ? fmt::format("{:.4g}", value) : fmt::format("{:.2e}", value);
 }
 
+std::string show_first_bad(const record::Correctness& c) {
+  if (!c.first_bad) return {};
+  return fmt::format("{}: {} instead of {}", c.first_bad->index, c.first_bad->got.value,
+                     c.first_bad->expected.value);
+}
+
 std::string escape_html(std::string_view text) {
   std::string safe;
   for (const char c : text) {

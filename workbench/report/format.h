@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "measure/ratio.h"
+#include "records/correctness.h"
 
 namespace dent {
 
@@ -16,6 +17,8 @@ std::string show_factor(double ratio);       // "1.04x", "0.0123x"
 std::string show_ratio(const Ratio& ratio);  // "1.04x (1.02 .. 1.06)"
 std::string show_bytes(double bytes);        // "40.0 KiB"
 std::string show_number(double value);       // "0.0123", "1.50e-07"
+std::string show_first_bad(
+    const record::Correctness& correctness);  // "out[2, 7]: 0.31 instead of 0.02", or ""
 
 std::string escape_html(std::string_view text);
 std::string escape_markdown_cell(std::string_view text);  // in one line, without a cell's border

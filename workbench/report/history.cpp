@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "report/history.h"
 
-#include <algorithm>
-
 #include "base/error.h"
+#include "base/text.h"
 #include "report/session_view.h"
 
 namespace dent {
@@ -16,15 +15,14 @@ HistoryEntry entry_of(const SessionFolder& session) {
     const SessionView view = load_session(session);
     entry.started = view.started;
     entry.verdict = view.verdict;
-    entry.candidate = view.text("candidate");
-    entry.device = view.text("device_name").empty() ? view.text("device") : view.text("device_name");
-    entry.mean = view.mean ? view.mean : view.climb.winner;
+    entry.candidate = view.session.candidate;
+    entry.device = view.device();
+    entry.mean = view.mean() ? view.mean() : view.climb.winner;
     entry.cost = view.cost;
     entry.money = view.money;
-    if (view.environment.contains("git")) entry.commit = view.environment.at("git").value("commit", "");
+    if (view.environment && view.environment->git) entry.commit = view.environment->git->commit;
   } catch (const Error& error) {
-    const std::string text = error.what();
-    entry.unreadable = text.substr(0, text.find('\n'));
+    entry.unreadable = first_line(error.what());
   }
   return entry;
 }

@@ -6,18 +6,20 @@
 #include <string>
 #include <vector>
 
+#include "accounting/cost.h"
 #include "ledger/session_store.h"
 #include "measure/ratio.h"
-#include "accounting/cost.h"
+#include "records/verdict.h"
 
 namespace dent {
 
 struct HistoryEntry {
-  std::string id, started, verdict, candidate, device, commit;
-  std::optional<Ratio> mean;
+  std::string id, started, candidate, device, commit;
+  Verdict verdict = Verdict::interrupted;
+  std::optional<Ratio> mean{};
   Cost cost{};
   Money money{};
-  std::string unreadable;  // why, for a session whose ledger can't be read; all else is empty then
+  std::string unreadable{};  // why, for a session whose ledger can't be read; nothing else holds then
 };
 
 // Sessions before `id`, newest first, at most `most`. One that can't be read is listed as such and stops

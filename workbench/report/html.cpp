@@ -4,47 +4,37 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
-#include "report/environment_rows.h"
+#include "report/diagnosis_view.h"
 #include "report/foreseen.h"
 #include "report/format.h"
 #include "report/html_page.h"
 #include "report/pictures/plots.h"
+#include "report/record_rows.h"
 
 namespace dent {
 namespace {
 
 std::string took(const SessionView& s) {
-  if (!s.elapsed_s) return {};
-  return ", took " + show_seconds(*s.elapsed_s) +
-         (s.own_s ? ", " + show_seconds(*s.own_s) + " of it dent's own" : "");
-}
-
-// Colour never stands alone: the word is always there too.
-std::string_view colour_of(const std::string& verdict) {
-  static const std::set<std::string> kGood{"FASTER", "SAME", "pass"};
-  static const std::set<std::string> kUnsure{"AMBIGUOUS", "INTERRUPTED", "skipped", "interrupted",
-                                             "not reached"};
-  if (kGood.contains(verdict)) return "good";
-  return kUnsure.contains(verdict) ? "unsure" : "bad";
+  if (!s.end) return {};
+  return ", took " + show_seconds(s.end->elapsed_s) +
+         (s.end->own_s > 0 ? ", " + show_seconds(s.end->own_s) + " of it dent's own" : "");
 }
 
 void verdict(HtmlPage& page, const SessionView& s) {
-  const std::string device = s.text("device_name").empty() ? s.text("device") : s.text("device_name");
-  page.markup(fmt::format("<h1>{} · {} against {} on {}</h1>\n", escape_html(s.text("project")),
-                          escape_html(s.text("candidate")), escape_html(s.text("baseline")),
-                          escape_html(device)));
-  page.markup(fmt::format("<p class=\"verdict {}\">{}</p>\n", colour_of(s.verdict), escape_html(s.verdict)));
-  if (s.mean)
-    page.paragraph(show_ratio(*s.mean) + ", geometric mean over shapes with its 95 % interval", "headline");
+  page.markup(fmt::format("<h1>{} · {} against {} on {}</h1>\n", escape_html(s.session.project),
+                          escape_html(s.session.candidate), escape_html(s.session.baseline),
+                          escape_html(s.device())));
+  page.markup(fmt::format("<p class=\"verdict {}\">{}</p>\n", name(tone_of(s.verdict)), name(s.verdict)));
+  if (s.mean())
+    page.paragraph(show_ratio(*s.mean()) + ", geometric mean over shapes with its 95 % interval", "headline");
   page.paragraph(s.reason);
   for (const auto& cheat : s.cheats) {
     const std::string at = cheat.shape.empty() ? cheat.step : cheat.step + ", " + cheat.shape;
     page.markup(fmt::format(
         "<div class=\"cheat\"><strong class=\"bad\">CHEAT: {}</strong><br>{} <span class=\"soft\">({})"
         "</span></div>\n",
-        escape_html(cheat.name), escape_html(cheat.evidence), escape_html(at)));
+        name(cheat.cheat), escape_html(cheat.evidence), escape_html(at)));
   }
   if (!s.next.empty()) page.paragraph("Next: " + s.next);
   page.paragraph(fmt::format("Session {}, started {}{}; {} records.", s.id, s.started, took(s), s.records),
@@ -52,7 +42,7 @@ void verdict(HtmlPage& page, const SessionView& s) {
 }
 
 void speed(HtmlPage& page, const SessionView& s) {
-  if (s.shapes.empty()) return;
+  if (s.comparisons.empty()) return;
   page.section("Speed");
   page.markup(ratios_plot(s));
   page.begin_table({{"shape"},
@@ -64,18 +54,17 @@ void speed(HtmlPage& page, const SessionView& s) {
                     {"set aside", "number"},
                     {"stopped by"},
                     {"share of peak", "number"}});
-  for (const auto& shape : s.shapes) {
-    const bool has_floor = shape.floor_ns && shape.candidate_ns > 0;
-    page.row(
-        {{shape.shape},
-         {show_ns(shape.baseline_ns), "number"},
-         {show_ns(shape.candidate_ns), "number"},
-         {shape.ratio ? show_ratio(*shape.ratio) : "too few pairs", "number"},
-         {shape.verdict, colour_of(shape.verdict)},
-         {std::to_string(shape.pairs), "number"},
-         {std::to_string(shape.pairs_aside), "number"},
-         {shape.stop},
-         {has_floor ? fmt::format("{:.1f} %", 100 * *shape.floor_ns / shape.candidate_ns) : "", "number"}});
+  for (const record::Comparison& c : s.comparisons) {
+    const bool has_floor = c.floor_ns && c.candidate_ns > 0;
+    page.row({{c.shape},
+              {show_ns(c.baseline_ns), "number"},
+              {show_ns(c.candidate_ns), "number"},
+              {c.ratio ? show_ratio(*c.ratio) : "too few pairs", "number"},
+              {std::string(name(c.verdict)), name(tone_of(c.verdict))},
+              {std::to_string(c.pairs), "number"},
+              {std::to_string(c.pairs_aside), "number"},
+              {std::string(name(c.stop))},
+              {has_floor ? fmt::format("{:.1f} %", 100 * *c.floor_ns / c.candidate_ns) : "", "number"}});
   }
   page.end_table();
   page.paragraph(
@@ -85,7 +74,7 @@ void speed(HtmlPage& page, const SessionView& s) {
 }
 
 void climb(HtmlPage& page, const SessionView& s) {
-  if (!s.climb.any()) return;
+  if (!s.climb.loop) return;
   page.section("Climb");
   page.markup(climb_plot(s.climb));
   page.paragraph(
@@ -102,17 +91,15 @@ void climb(HtmlPage& page, const SessionView& s) {
                     {"then", "number"},
                     {"why"}});
   for (const ClimbStep& step : s.climb.steps) {
-    page.row({{std::to_string(step.iteration), "number"},
-              {!step.ended ? "interrupted"
-               : step.kept ? "kept"
-                           : "dropped",
-               step.kept ? "good" : "unsure"},
-              {step.bottleneck},
-              {step.change},
-              {step.expected},
-              {step.gain ? show_ratio(*step.gain) : "", "number"},
+    const Hypothesis& hypothesis = step.iteration.proposal.hypothesis;
+    page.row({{std::to_string(step.iteration.iteration), "number"},
+              {std::string(step.ending()), step.kept() ? "good" : "unsure"},
+              {hypothesis.bottleneck},
+              {hypothesis.change},
+              {hypothesis.expected},
+              {step.gain() ? show_ratio(*step.gain()) : "", "number"},
               {show_factor(step.speedup), "number"},
-              {step.stage + ": " + step.reason}});
+              {step.why()}});
   }
   page.end_table();
   if (!s.climb.gains.empty()) {
@@ -120,7 +107,7 @@ void climb(HtmlPage& page, const SessionView& s) {
     page.begin_table({{"shape"}, {"verdict"}, {"speed-up", "number"}});
     for (const auto& gain : s.climb.gains) {
       page.row({{gain.shape},
-                {gain.verdict, colour_of(gain.verdict)},
+                {std::string(name(gain.verdict)), name(tone_of(gain.verdict))},
                 {gain.ratio ? show_ratio(*gain.ratio) : "", "number"}});
     }
     page.end_table();
@@ -128,7 +115,7 @@ void climb(HtmlPage& page, const SessionView& s) {
   page.paragraph(
       fmt::format(
           "Ended: {}. Kept changes are commits on {}; every candidate's patch is in artifacts/patches.",
-          s.climb.ended.empty() ? "not yet" : s.climb.ended, s.climb.branch),
+          s.climb.end ? s.climb.end->reason : "not yet", s.climb.loop->branch),
       "soft");
 }
 
@@ -164,24 +151,22 @@ void cost(HtmlPage& page, const SessionView& s, std::span<const HistoryEntry> hi
 }
 
 void samples(HtmlPage& page, const SessionView& s) {
-  const bool any =
-      std::any_of(s.shapes.begin(), s.shapes.end(), [](const auto& x) { return !x.samples.empty(); });
-  if (!any) return;
+  if (s.samples.empty()) return;
   page.section("Samples");
   page.paragraph(
       "Rings: baseline. Squares: candidate. Dashed: medians. Interruptions are drawn at the upper edge.",
       "key");
-  for (const auto& shape : s.shapes) {
-    if (shape.samples.empty()) continue;
-    page.subsection(shape.shape);
-    page.markup(samples_plot(shape));
-    page.paragraph(shape.reason, "key");
+  for (const record::Samples& taken : s.samples) {
+    const record::Comparison* comparison = s.comparison(taken.shape);
+    page.subsection(taken.shape);
+    page.markup(samples_plot(taken, comparison));
+    if (comparison != nullptr) page.paragraph(comparison->reason, "key");
   }
 }
 
-std::string time_bar(const GateView& gate) {
-  if (!gate.elapsed_s || !gate.time_box_s || *gate.time_box_s <= 0) return {};
-  const double share = *gate.elapsed_s / *gate.time_box_s;
+std::string time_bar(const StepView& step) {
+  if (!step.gate || !(step.time_box_s > 0)) return {};
+  const double share = step.gate->elapsed_s / step.time_box_s;
   return fmt::format("<div class=\"bar\"><i{} style=\"width:{:.0f}%\"></i></div>",
                      share > 1 ? " class=\"over\"" : "", 100 * std::min(share, 1.0));
 }
@@ -189,25 +174,26 @@ std::string time_bar(const GateView& gate) {
 void gates(HtmlPage& page, const SessionView& s) {
   page.section("Gates");
   page.begin_table({{"gate"}, {"verdict"}, {"took", "number"}, {"planned", "number"}, {""}, {"why"}});
-  for (const auto& gate : s.gates) {
-    page.row({{gate.step},
-              {gate.verdict, colour_of(gate.verdict)},
-              {gate.elapsed_s ? show_seconds(*gate.elapsed_s) : "", "number"},
-              {gate.time_box_s ? show_seconds(*gate.time_box_s) : "", "number"},
-              {time_bar(gate), {}, true},
-              {gate.reason}});
+  for (const StepView& step : s.steps) {
+    page.row({{step.step},
+              {std::string(step.verdict()), name(step.tone())},
+              {step.gate ? show_seconds(step.gate->elapsed_s) : "", "number"},
+              {step.time_box_s > 0 ? show_seconds(step.time_box_s) : "", "number"},
+              {time_bar(step), {}, true},
+              {std::string(step.reason())}});
   }
   page.end_table();
-  for (const auto& gate : s.gates) {
-    if (!gate.last_words.empty()) page.details("last words of " + gate.step, gate.last_words);
+  for (const StepView& step : s.steps) {
+    if (step.gate && !step.gate->last_words.empty())
+      page.details("last words of " + step.step, step.gate->last_words);
   }
 }
 
 void plan(HtmlPage& page, const SessionView& s) {
-  if (s.plan.empty()) return;
+  if (s.session.plan.empty()) return;
   page.subsection("Plan, as it stood before anything ran");
   page.begin_table({{"gate"}, {"time box", "number"}, {"threshold"}, {"stops"}});
-  for (const auto& step : s.plan) {
+  for (const record::PlannedStep& step : s.session.plan) {
     page.row({{step.step}, {show_seconds(step.time_box_s), "number"}, {step.threshold}, {step.stop_rule}});
   }
   page.end_table();
@@ -226,13 +212,13 @@ void correctness(HtmlPage& page, const SessionView& s) {
                     {"first bad"}});
   for (const auto& c : s.correctness) {
     page.row({{c.shape},
-              {c.verdict, colour_of(c.verdict)},
+              {std::string(name(c.verdict)), name(tone_of(c.verdict))},
               {show_number(c.max_error), "number"},
               {show_number(c.bound), "number"},
               {std::to_string(c.bad), "number"},
               {std::to_string(c.elements), "number"},
               {std::to_string(c.seeds), "number"},
-              {c.first_bad}});
+              {show_first_bad(c)}});
   }
   page.end_table();
 }
@@ -242,13 +228,16 @@ void checks(HtmlPage& page, const SessionView& s) {
   page.section("Checks");
   page.begin_table({{"check"}, {"verdict"}, {"found"}, {"fix"}});
   for (const auto& check : s.checks) {
-    page.row({{check.name}, {check.verdict, colour_of(check.verdict)}, {check.found}, {check.fix}});
+    page.row({{check.name},
+              {std::string(name(check.verdict)), name(tone_of(check.verdict))},
+              {check.found},
+              {check.fix}});
   }
   page.end_table();
 }
 
 void roofline(HtmlPage& page, const SessionView& s) {
-  if (s.shapes.empty() && s.diagnoses.empty()) return;
+  if (s.comparisons.empty() && s.diagnoses.empty()) return;
   page.section("Roofline");
   const std::string plot = roofline_plot(s);
   if (plot.empty()) {
@@ -261,7 +250,7 @@ void roofline(HtmlPage& page, const SessionView& s) {
   page.paragraph(
       fmt::format(
           "{}; peak figures: {}. Rings: baseline. Squares: candidate.{}", s.roofline->device,
-          s.roofline->source,
+          name(s.roofline->source),
           s.diagnoses.empty() ? "" : " Diamonds: the kernel as profiled, by the bytes that really moved."),
       "key");
 }
@@ -269,35 +258,31 @@ void roofline(HtmlPage& page, const SessionView& s) {
 void diagnoses(HtmlPage& page, const SessionView& s) {
   for (const auto& d : s.diagnoses) {
     page.section("Diagnosis of " + d.shape);
-    page.paragraph(d.headline, "headline");
-    if (!d.degraded.empty()) page.paragraph("Degraded: " + d.degraded, "unsure");
+    page.paragraph(headline(d), "headline");
+    if (!d.why.empty()) page.paragraph("Degraded: " + d.why, "unsure");
     page.begin_table({{"what"}, {"value"}});
     const auto row = [&page](const char* name, const std::string& words) {
       if (!words.empty()) page.row({{name}, {words}});
     };
-    row("decided by", fmt::format("{}", fmt::join(d.decided, "; ")));
-    row("runner-up", d.runner_up);
-    for (const auto& other : d.overturned) row("would be overturned if", other);
-    row("look at", d.advice);
-    row("kernel", d.limiter.empty() ? d.kernel : d.kernel + ", occupancy limited by " + d.limiter);
-    for (const auto& launch : d.launches) {
-      row("launch",
-          fmt::format("{}: {:.0f} CTAs of {:.0f} threads{}", launch.kernel, launch.ctas, launch.cta_threads,
-                      launch.duration_us > 0 ? ", " + show_ns(1e3 * launch.duration_us) : ""));
-    }
+    row("decided by", fmt::format("{}", fmt::join(d.finding.decided, "; ")));
+    row("runner-up", runner_up(d));
+    for (const auto& other : d.finding.overturned) row("would be overturned if", other);
+    row("look at", d.finding.advice);
+    row("kernel", profiled_kernel(d));
+    for (const Launch& launch : d.launches) row("launch", launch_text(launch));
     row("by",
         fmt::format("{} in {}, {} of it in the profiler's hands{}", d.tool, show_seconds(d.elapsed_s),
                     show_seconds(d.tool_s), d.report.empty() ? "" : "; raw report: artifacts/" + d.report));
     for (const auto& note : d.notes) row("note", note);
     page.end_table();
-    if (!d.metrics.empty()) {
+    if (!d.targets.empty()) {
       page.subsection("Metrics and their targets");
       page.begin_table({{"metric"}, {"value", "number"}, {"target"}, {"met"}});
-      for (const auto& m : d.metrics) {
+      for (const auto& m : d.targets) {
         page.row({{m.label},
-                  {m.value, "number"},
+                  {value_text(m), "number"},
                   {m.target},
-                  {m.good ? (*m.good ? "yes" : "no") : "", m.good ? (*m.good ? "good" : "bad") : "soft"}});
+                  {met_text(m), m.good ? (*m.good ? "good" : "bad") : "soft"}});
       }
       page.end_table();
     }
@@ -305,7 +290,11 @@ void diagnoses(HtmlPage& page, const SessionView& s) {
       page.subsection("Patterns that speak to it, the most promising first");
       page.begin_table({{"pattern"}, {"expected", "number"}, {"evidence here"}, {"fix"}, {"why"}});
       for (const auto& p : d.patterns) {
-        page.row({{p.name}, {show_factor(p.expected_gain), "number"}, {p.evidence}, {p.fix}, {p.why}});
+        page.row({{p.pattern},
+                  {show_factor(p.expected_gain), "number"},
+                  {evidence_text(p.evidence)},
+                  {p.fix},
+                  {p.why}});
       }
       page.end_table();
     }
@@ -325,19 +314,21 @@ void foreseen(HtmlPage& page, const SessionView& s) {
 }
 
 void build(HtmlPage& page, const SessionView& s) {
-  if (s.build.is_null()) return;
+  if (!s.build) return;
   page.section("Build");
   page.begin_table({{"what"}, {"value"}});
-  for (const auto& [key, value] : environment_rows(s.build)) page.row({{key}, {value}});
+  for (const auto& [key, value] : record_rows(*s.build)) page.row({{key}, {value}});
   page.end_table();
 }
 
 void environment(HtmlPage& page, const SessionView& s) {
   page.section("Environment");
-  page.begin_table({{"what"}, {"value"}});
-  for (const auto& [key, value] : environment_rows(s.environment)) page.row({{key}, {value}});
-  page.end_table();
-  if (!s.text("manifest").empty()) page.details("manifest in effect", s.text("manifest"));
+  if (s.environment) {
+    page.begin_table({{"what"}, {"value"}});
+    for (const auto& [key, value] : record_rows(*s.environment)) page.row({{key}, {value}});
+    page.end_table();
+  }
+  if (!s.session.manifest.empty()) page.details("manifest in effect", s.session.manifest);
 }
 
 void earlier(HtmlPage& page, std::span<const HistoryEntry> history) {
@@ -345,13 +336,14 @@ void earlier(HtmlPage& page, std::span<const HistoryEntry> history) {
   if (history.empty()) return page.paragraph("This is the first.", "soft");
   page.begin_table({{"session"}, {"verdict"}, {"speed-up", "number"}, {"candidate"}, {"device"}, {"commit"}});
   for (const auto& entry : history) {
-    page.row({{entry.id},
-              {entry.unreadable.empty() ? entry.verdict : "unreadable: " + entry.unreadable,
-               colour_of(entry.unreadable.empty() ? entry.verdict : "INTERRUPTED")},
-              {entry.mean ? show_ratio(*entry.mean) : "", "number"},
-              {entry.candidate},
-              {entry.device},
-              {entry.commit.substr(0, 10)}});
+    page.row(
+        {{entry.id},
+         {entry.unreadable.empty() ? std::string(name(entry.verdict)) : "unreadable: " + entry.unreadable,
+          name(entry.unreadable.empty() ? tone_of(entry.verdict) : Tone::unsure)},
+         {entry.mean ? show_ratio(*entry.mean) : "", "number"},
+         {entry.candidate},
+         {entry.device},
+         {entry.commit.substr(0, 10)}});
   }
   page.end_table();
 }
@@ -359,7 +351,7 @@ void earlier(HtmlPage& page, std::span<const HistoryEntry> history) {
 }  // namespace
 
 std::string html_report(const SessionView& session, std::span<const HistoryEntry> history) {
-  HtmlPage page(fmt::format("{}: {}", session.text("project"), session.verdict));
+  HtmlPage page(fmt::format("{}: {}", session.session.project, name(session.verdict)));
   verdict(page, session);
   climb(page, session);
   speed(page, session);

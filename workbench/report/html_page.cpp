@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "report/format.h"
-#include "report/html_style.h"
+#include "report/page/style.h"
 
 namespace dent {
 namespace {
@@ -23,7 +23,7 @@ HtmlPage::HtmlPage(std::string_view title) {
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>{}</title>\n<style>{}</style>\n"
       "</head>\n<body>\n<main>\n",
-      escape_html(title), kHtmlStyle);
+      escape_html(title), kPageStyle);
 }
 
 void HtmlPage::section(std::string_view title) { text_ += fmt::format("<h2>{}</h2>\n", escape_html(title)); }

@@ -6,9 +6,10 @@
 #include <iterator>
 #include <vector>
 
-#include "report/environment_rows.h"
+#include "report/diagnosis_view.h"
 #include "report/foreseen.h"
 #include "report/format.h"
+#include "report/record_rows.h"
 
 namespace dent {
 namespace {
@@ -33,51 +34,49 @@ class Page {
 };
 
 void verdict(Page& page, const SessionView& s) {
-  page.line(fmt::format("# {}: {}", escape_markdown_cell(s.text("project")), s.verdict));
+  page.line(fmt::format("# {}: {}", escape_markdown_cell(s.session.project), name(s.verdict)));
   page.line();
   page.line(escape_markdown_cell(s.reason));
-  if (s.mean)
-    page.line(fmt::format("\n**{}** geometric mean over shapes, 95 % interval.", show_ratio(*s.mean)));
+  if (s.mean())
+    page.line(fmt::format("\n**{}** geometric mean over shapes, 95 % interval.", show_ratio(*s.mean())));
   for (const auto& cheat : s.cheats) {
-    page.line(fmt::format("\n**CHEAT: {}** ({})", escape_markdown_cell(cheat.name),
-                          escape_markdown_cell(cheat.evidence)));
+    page.line(fmt::format("\n**CHEAT: {}** ({})", name(cheat.cheat), escape_markdown_cell(cheat.evidence)));
   }
   if (!s.next.empty()) page.line("\nNext: " + escape_markdown_cell(s.next));
   page.line(fmt::format("\nSession {}, started {}, `{}` against `{}` on {}.", s.id, s.started,
-                        s.text("candidate"), s.text("baseline"),
-                        s.text("device_name").empty() ? s.text("device") : s.text("device_name")));
+                        s.session.candidate, s.session.baseline, s.device()));
 }
 
 void speed(Page& page, const SessionView& s) {
-  if (s.shapes.empty()) return;
+  if (s.comparisons.empty()) return;
   page.section("Speed");
   page.head({"shape", "baseline", "candidate", "speed-up (95 % interval)", "verdict", "pairs", "set aside",
              "stopped by"});
-  for (const auto& shape : s.shapes) {
-    page.row({shape.shape, show_ns(shape.baseline_ns), show_ns(shape.candidate_ns),
-              shape.ratio ? show_ratio(*shape.ratio) : "too few pairs", shape.verdict,
-              std::to_string(shape.pairs), std::to_string(shape.pairs_aside), shape.stop});
+  for (const record::Comparison& c : s.comparisons) {
+    page.row({c.shape, show_ns(c.baseline_ns), show_ns(c.candidate_ns),
+              c.ratio ? show_ratio(*c.ratio) : "too few pairs", std::string(name(c.verdict)),
+              std::to_string(c.pairs), std::to_string(c.pairs_aside), std::string(name(c.stop))});
   }
 }
 
 void climb(Page& page, const SessionView& s) {
-  if (!s.climb.any()) return;
+  if (!s.climb.loop) return;
   page.section("Climb");
   page.head({"", "outcome", "what held it back", "change", "expected", "gain", "then", "why"});
   for (const ClimbStep& step : s.climb.steps) {
-    page.row({std::to_string(step.iteration),
-              !step.ended ? "interrupted"
-              : step.kept ? "kept"
-                          : "dropped",
-              step.bottleneck, step.change, step.expected, step.gain ? show_ratio(*step.gain) : "",
-              show_factor(step.speedup), step.stage + ": " + step.reason});
+    const Hypothesis& hypothesis = step.iteration.proposal.hypothesis;
+    page.row({std::to_string(step.iteration.iteration), std::string(step.ending()), hypothesis.bottleneck,
+              hypothesis.change, hypothesis.expected, step.gain() ? show_ratio(*step.gain()) : "",
+              show_factor(step.speedup), step.why()});
   }
   for (const auto& gain : s.climb.gains) {
     page.line(fmt::format("{}- winner against start, {}: {} {}", &gain == &s.climb.gains.front() ? "\n" : "",
-                          escape_markdown_cell(gain.shape), gain.verdict,
+                          escape_markdown_cell(gain.shape), name(gain.verdict),
                           gain.ratio ? show_ratio(*gain.ratio) : ""));
   }
-  page.line(fmt::format("\nEnded: {}. Branch `{}`.", escape_markdown_cell(s.climb.ended), s.climb.branch));
+  page.line(fmt::format("\nEnded: {}. Branch `{}`.",
+                        escape_markdown_cell(s.climb.end ? s.climb.end->reason : "not yet"),
+                        s.climb.loop->branch));
 }
 
 void cost(Page& page, const SessionView& s, std::span<const HistoryEntry> history) {
@@ -97,12 +96,12 @@ void cost(Page& page, const SessionView& s, std::span<const HistoryEntry> histor
 void gates(Page& page, const SessionView& s) {
   page.section("Gates");
   page.head({"gate", "verdict", "took", "planned", "why"});
-  for (const auto& gate : s.gates) {
-    page.row({gate.step, gate.verdict, gate.elapsed_s ? show_seconds(*gate.elapsed_s) : "",
-              gate.time_box_s ? show_seconds(*gate.time_box_s) : "", gate.reason});
+  for (const StepView& step : s.steps) {
+    page.row({step.step, std::string(step.verdict()), step.gate ? show_seconds(step.gate->elapsed_s) : "",
+              step.time_box_s > 0 ? show_seconds(step.time_box_s) : "", std::string(step.reason())});
   }
   for (const auto& check : s.checks) {
-    if (check.verdict == "fail") {
+    if (check.verdict == StepVerdict::fail) {
       page.line(fmt::format("\n- **{}**: {}; fix: {}", escape_markdown_cell(check.name),
                             escape_markdown_cell(check.found), escape_markdown_cell(check.fix)));
     }
@@ -114,40 +113,40 @@ void correctness(Page& page, const SessionView& s) {
   page.section("Correctness");
   page.head({"shape", "verdict", "largest error", "bound", "bad elements", "of", "seeds", "first bad"});
   for (const auto& c : s.correctness) {
-    page.row({c.shape, c.verdict, show_number(c.max_error), show_number(c.bound), std::to_string(c.bad),
-              std::to_string(c.elements), std::to_string(c.seeds), c.first_bad});
+    page.row({c.shape, std::string(name(c.verdict)), show_number(c.max_error), show_number(c.bound),
+              std::to_string(c.bad), std::to_string(c.elements), std::to_string(c.seeds), show_first_bad(c)});
   }
 }
 
 void diagnoses(Page& page, const SessionView& s) {
   for (const auto& d : s.diagnoses) {
     page.section("Diagnosis of " + escape_markdown_cell(d.shape));
-    page.line("**" + escape_markdown_cell(d.headline) + "**\n");
+    page.line("**" + escape_markdown_cell(headline(d)) + "**\n");
     const auto point = [&page](const char* name, const std::string& words) {
       if (!words.empty()) page.line(fmt::format("- {}: {}", name, escape_markdown_cell(words)));
     };
-    point("decided by", fmt::format("{}", fmt::join(d.decided, "; ")));
-    point("runner-up", d.runner_up);
-    for (const auto& other : d.overturned) point("would be overturned if", other);
-    point("look at", d.advice);
-    point("kernel", d.limiter.empty() ? d.kernel : d.kernel + ", occupancy limited by " + d.limiter);
+    point("decided by", fmt::format("{}", fmt::join(d.finding.decided, "; ")));
+    point("runner-up", runner_up(d));
+    for (const auto& other : d.finding.overturned) point("would be overturned if", other);
+    point("look at", d.finding.advice);
+    point("kernel", profiled_kernel(d));
     point("by", fmt::format("{} in {}{}", d.tool, show_seconds(d.elapsed_s),
                             d.report.empty() ? "" : "; raw report: artifacts/" + d.report));
-    point("DEGRADED", d.degraded);
+    point("DEGRADED", d.why);
     for (const auto& note : d.notes) point("note", note);
-    if (!d.metrics.empty()) {
+    if (!d.targets.empty()) {
       page.line();
       page.head({"metric", "value", "target", "met"});
     }
-    for (const auto& row : d.metrics) {
-      page.row({row.label, row.value, row.target, row.good ? (*row.good ? "yes" : "no") : ""});
+    for (const auto& row : d.targets) {
+      page.row({row.label, value_text(row), row.target, met_text(row)});
     }
     if (!d.patterns.empty()) {
       page.line();
       page.head({"pattern", "expected", "evidence here", "fix", "why"});
     }
     for (const auto& row : d.patterns) {
-      page.row({row.name, show_factor(row.expected_gain), row.evidence, row.fix, row.why});
+      page.row({row.pattern, show_factor(row.expected_gain), evidence_text(row.evidence), row.fix, row.why});
     }
   }
 }
@@ -161,9 +160,10 @@ void foreseen(Page& page, const SessionView& s) {
 }
 
 void environment(Page& page, const SessionView& s) {
+  if (!s.environment) return;
   page.section("Environment");
   page.head({"what", "value"});
-  for (const auto& [key, value] : environment_rows(s.environment)) page.row({key, value});
+  for (const auto& [key, value] : record_rows(*s.environment)) page.row({key, value});
 }
 
 void earlier(Page& page, std::span<const HistoryEntry> history) {
@@ -171,7 +171,8 @@ void earlier(Page& page, std::span<const HistoryEntry> history) {
   page.section("Earlier sessions");
   page.head({"session", "verdict", "speed-up", "candidate", "device", "commit"});
   for (const auto& entry : history) {
-    page.row({entry.id, entry.unreadable.empty() ? entry.verdict : "unreadable: " + entry.unreadable,
+    page.row({entry.id,
+              entry.unreadable.empty() ? std::string(name(entry.verdict)) : "unreadable: " + entry.unreadable,
               entry.mean ? show_ratio(*entry.mean) : "", entry.candidate, entry.device,
               entry.commit.substr(0, 10)});
   }

@@ -1,115 +1,63 @@
 // SPDX-License-Identifier: MIT
 // A session as its reports see it: the records sorted by what they speak of, the last word on each thing
-// kept.
+// kept. What the trials of an iteration wrote is not in it: their outcome is.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "records/record.h"
-#include "ledger/session_store.h"
-#include "measure/ratio.h"
-#include "measure/sample.h"
-#include "report/climb.h"
 #include "accounting/cost.h"
-#include "report/diagnosis_view.h"
+#include "ledger/session_store.h"
+#include "records/any_record.h"
+#include "report/climb.h"
+#include "report/tone.h"
 
 namespace dent {
 
-struct PlannedStep {
+// A step that is planned, has begun, or has ended.
+struct StepView {
   std::string step;
-  double time_box_s = 0;
-  std::string stop_rule;
-  std::string threshold;
-};
+  double time_box_s = 0;  // 0: none is known
+  bool begun = false;
+  std::optional<record::Gate> gate{};  // its end
 
-struct GateView {
-  std::string step;
-  std::string
-      verdict;  // pass, fail, skipped; "interrupted" for a step that began and has no end; "not reached"
-  std::string reason;
-  std::optional<double> elapsed_s;
-  std::optional<double> time_box_s;
-  std::string last_words;
-};
-
-struct CheckView {
-  std::string step, name, found, verdict, fix;
-};
-
-struct CorrectnessView {
-  std::string shape, verdict;
-  double max_error = 0, bound = 0;
-  long long bad = 0, elements = 0, seeds = 0;
-  std::string first_bad;  // "[2, 7, 64]: 0.31 instead of 0.02"
-};
-
-struct ShapeView {
-  std::string shape;
-  std::string verdict;
-  std::string reason;
-  std::optional<Ratio> ratio;
-  double baseline_ns = 0, candidate_ns = 0;
-  long long pairs = 0, pairs_aside = 0;
-  std::string stop;
-  double elapsed_s = 0, same_within = 0;
-  std::optional<double> flops, bytes, floor_ns, clock_mhz;
-  std::vector<Pair> samples;
-  std::vector<std::size_t> aside;
-};
-
-struct CheatView {
-  std::string name, evidence, step, shape;
-};
-
-struct RooflineView {
-  std::string device, source;
-  double peak_gflops = 0, peak_gbs = 0;
-};
-
-struct PredictionView {
-  std::string shape, headline, dominating;
-  double expected_us = 0, low_us = 0, high_us = 0;
-  std::string change;  // that would help most; may be empty
+  std::string_view verdict() const;  // pass, fail, skipped; "interrupted" before its end; "not reached"
+  std::string_view reason() const;
+  Tone tone() const;
 };
 
 struct SessionView {
   std::string id;
-  std::string started;   // time of the first record
-  nlohmann::json about;  // data of the "session" record
-  nlohmann::json environment;
-  nlohmann::json build;
-  std::vector<PlannedStep> plan;
-  std::vector<GateView> gates;  // in the order of the plan
-  std::vector<CheckView> checks;
-  std::vector<PredictionView> predictions;
-  std::vector<CorrectnessView> correctness;
-  std::vector<ShapeView> shapes;
-  std::vector<CheatView> cheats;
+  std::string started;      // time of the first record
+  record::Session session;  // all empty where the ledger has none
+  std::optional<record::Environment> environment;
+  std::optional<record::Build> build;
+  std::vector<StepView> steps;  // in the order of the plan
+  std::vector<record::Check> checks;
+  std::vector<record::Prediction> predictions;
+  std::vector<record::Correctness> correctness;
+  std::vector<record::Samples> samples;         // against the baseline,
+  std::vector<record::Comparison> comparisons;  // as these are; with the floors that the roofline gives
+  std::vector<record::Cheated> cheats;
   std::vector<std::string> notes;
-  std::optional<RooflineView> roofline;
-  std::vector<DiagnosisView> diagnoses;                        // the last of each shape
-  nlohmann::json diagnosis_records = nlohmann::json::array();  // the same, as written
-  std::optional<Ratio> mean;                                   // geometric, over shapes
-  std::string mean_verdict;                                    // of the performance gate
-  std::string verdict;                                         // "INTERRUPTED" while there is none
+  std::optional<record::Roofline> roofline;
+  std::vector<record::Diagnosis> diagnoses;
+  std::optional<record::Summary> summary;
+  Verdict verdict = Verdict::interrupted;
   std::string reason, next;
-  std::optional<int> exit_code;
-  std::optional<double> elapsed_s;
-  std::optional<double> own_s;  // of it, neither the user's compiler nor a kernel
+  std::optional<record::Verdict> end;  // nothing while it is interrupted
   std::size_t records = 0;
   ClimbView climb;  // of an optimisation loop
   Cost cost;
   Money money;
 
-  std::string text(const char* key) const;  // of the "session" record; empty when it is not there
+  std::optional<Ratio> mean() const { return summary ? summary->ratio : std::nullopt; }  // over shapes
+  std::string device() const;  // its name where it is known, else its kind
+  const record::Comparison* comparison(const std::string& shape) const;  // null: there is none
 };
 
-// Throws Error (invalid) naming the record in which a field is missing or of another type.
 SessionView view_session(const std::string& id, std::span<const Record> records);
 SessionView load_session(const SessionFolder& session);  // tolerates a torn last line, changes nothing
 

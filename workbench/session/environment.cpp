@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -13,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "records/json_text.h"
 #include "base/text.h"
 
 namespace dent {
@@ -52,10 +52,6 @@ std::string field_of(const std::string& file, std::string_view key) {
   return {};
 }
 
-void put(nlohmann::json& json, const char* key, const std::string& value) {
-  if (!value.empty()) json[key] = value;
-}
-
 std::string cpu_model() {
   if (const auto model = field_of("/proc/cpuinfo", "model name"); !model.empty()) return model;
   // Arm has no names there; lscpu knows them by number.
@@ -68,66 +64,78 @@ std::string cpu_model() {
   return {};
 }
 
-nlohmann::json cpu() {
-  nlohmann::json json;
-  put(json, "model", cpu_model());
-  json["cores"] = ::sysconf(_SC_NPROCESSORS_ONLN);
-  json["memory_bytes"] = ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
-  put(json, "governor", trimmed(text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")));
-  put(json, "load_average", trimmed(text_of("/proc/loadavg")));
-  return json;
+record::Cpu cpu() {
+  return {.model = cpu_model(),
+          .cores = ::sysconf(_SC_NPROCESSORS_ONLN),
+          .memory_bytes = ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE),
+          .governor = trimmed(text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+          .load_average = trimmed(text_of("/proc/loadavg"))};
 }
 
-nlohmann::json gpus() {
-  nlohmann::json found = nlohmann::json::array();
+// A number, or nothing: "[N/A]" where the driver does not know.
+std::optional<double> number_in(const std::string& cell) {
+  char* end = nullptr;
+  const double number = std::strtod(cell.c_str(), &end);
+  if (cell.empty() || *end != '\0') return std::nullopt;
+  return number;
+}
+
+std::vector<record::Gpu> gpus() {
+  std::vector<record::Gpu> found;
   const auto table = output_of({"nvidia-smi", "--format=csv,noheader,nounits",
                                 "--query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit"});
   std::istringstream lines(table.value_or(""));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream cells(line);
-    nlohmann::json gpu;
-    for (const char* key : {"name", "driver", "memory_mib", "max_clock_mhz", "power_limit_w"}) {
+    const auto next = [&cells] {
       std::string cell;
       std::getline(cells, cell, ',');
-      cell = trimmed(cell);
-      // The last three are numbers, or "[N/A]" where the driver does not know.
-      if (key == std::string_view("name") || key == std::string_view("driver")) {
-        put(gpu, key, cell);
-      } else if (const auto number = parse_json(cell); number.is_number()) {
-        gpu[key] = number;
-      }
-    }
+      return trimmed(cell);
+    };
+    record::Gpu gpu;
+    gpu.name = next();
+    gpu.driver = next();
+    gpu.memory_mib = number_in(next());
+    gpu.max_clock_mhz = number_in(next());
+    gpu.power_limit_w = number_in(next());
     found.push_back(std::move(gpu));
   }
   return found;
 }
 
-nlohmann::json git(const std::filesystem::path& project) {
-  nlohmann::json json;
+std::optional<record::Git> git(const std::filesystem::path& project) {
   const auto ask = [&project](std::vector<std::string> words) {
     words.insert(words.begin(), {"git", "--no-optional-locks", "-C", project.string()});
     return output_of(words);
   };
-  if (const auto head = ask({"rev-parse", "HEAD"})) json["commit"] = *head;
-  if (const auto branch = ask({"rev-parse", "--abbrev-ref", "HEAD"})) json["branch"] = *branch;
-  if (const auto changes = ask({"status", "--porcelain"})) json["dirty"] = !changes->empty();
-  return json;
+  const auto head = ask({"rev-parse", "HEAD"});
+  const auto branch = ask({"rev-parse", "--abbrev-ref", "HEAD"});
+  const auto changes = ask({"status", "--porcelain"});
+  if (!head && !branch && !changes) return std::nullopt;
+  record::Git state{head.value_or(""), branch.value_or(""), {}};
+  if (changes) state.dirty = !changes->empty();
+  return state;
 }
 
 }  // namespace
 
-nlohmann::json environment_snapshot(const std::filesystem::path& project) {
-  nlohmann::json json;
+record::Environment environment_snapshot(const std::filesystem::path& project) {
+  record::Environment environment;
   utsname system{};
   if (::uname(&system) == 0) {
-    json["system"] = std::string(system.sysname) + " " + system.release;
-    json["machine"] = system.machine;
-    json["host"] = system.nodename;
+    environment.system = std::string(system.sysname) + " " + system.release;
+    environment.machine = system.machine;
+    environment.host = system.nodename;
   }
-  json["cpu"] = cpu();
-  if (auto found = gpus(); !found.empty()) json["gpus"] = std::move(found);
-  if (auto state = git(project); !state.empty()) json["git"] = std::move(state);
-  return json;
+  environment.cpu = cpu();
+  environment.gpus = gpus();
+  environment.git = git(project);
+  return environment;
+}
+
+std::string device_name(const record::Environment& environment, DeviceKind device) {
+  return device == DeviceKind::cuda && !environment.gpus.empty() ? environment.gpus.front().name
+                                                                 : environment.cpu.model;
 }
 
 }  // namespace dent

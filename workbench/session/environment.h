@@ -3,13 +3,18 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <string>
+
+#include "records/session.h"
 
 namespace dent {
 
-// The data of an "environment" record, see docs/dent-records.md. Reads /proc and /sys and asks git and
+// Reads /proc and /sys and asks git and
 // nvidia-smi, each for two seconds at most; leaves out what it can't find. `project`: whose git state to
 // record.
-nlohmann::json environment_snapshot(const std::filesystem::path& project);
+record::Environment environment_snapshot(const std::filesystem::path& project);
+
+// The processor's name, or the first GPU's for a kernel that runs there.
+std::string device_name(const record::Environment& environment, DeviceKind device);
 
 }  // namespace dent

@@ -1,32 +1,68 @@
 // SPDX-License-Identifier: MIT
+// No switch here has a default: a cause, a verdict or an error that is added does not compile before it has
+// its place (-Werror=switch).
 #include "session/exit_code.h"
 
 namespace dent {
 
-ExitCode exit_code(Cause cause) {
+Verdict verdict_of(Cause cause) {
   switch (cause) {
-    case Cause::none:
-      return ExitCode::ok;
     case Cause::environment:
-      return ExitCode::environment;
+      return Verdict::environment;
     case Cause::build:
-      return ExitCode::build;
+      return Verdict::build_failed;
     case Cause::incorrect:
-      return ExitCode::incorrect;
+      return Verdict::incorrect;
     case Cause::slower:
-      return ExitCode::slower;
+      return Verdict::slower;
     case Cause::regressed:
-      return ExitCode::regressed;
+      return Verdict::regressed;
     case Cause::ambiguous:
-      return ExitCode::ambiguous;
+      return Verdict::ambiguous;
     case Cause::cheat:
-      return ExitCode::cheat;
+      return Verdict::cheat;
     case Cause::timeout:
-      return ExitCode::timeout;
+      return Verdict::timeout;
     case Cause::budget:
-      return ExitCode::budget;
+      return Verdict::budget;
   }
-  return ExitCode::internal;
+  throw Error(ErrorCode::internal, "a cause without a verdict");
+}
+
+ExitCode exit_code(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::pass:
+    case Verdict::faster:
+    case Verdict::same:
+    case Verdict::kept:
+      return ExitCode::ok;
+    case Verdict::slower:
+    case Verdict::dropped:
+      return ExitCode::slower;
+    case Verdict::regressed:
+      return ExitCode::regressed;
+    case Verdict::ambiguous:
+      return ExitCode::ambiguous;
+    case Verdict::incorrect:
+      return ExitCode::incorrect;
+    case Verdict::cheat:
+      return ExitCode::cheat;
+    case Verdict::build_failed:
+      return ExitCode::build;
+    case Verdict::environment:
+      return ExitCode::environment;
+    case Verdict::timeout:
+      return ExitCode::timeout;
+    case Verdict::budget:
+      return ExitCode::budget;
+    case Verdict::missed:
+      return ExitCode::missed;
+    case Verdict::refused:
+      return ExitCode::usage;
+    case Verdict::interrupted:
+      return ExitCode::internal;  // a session that ends has a verdict; without one dent itself went wrong
+  }
+  throw Error(ErrorCode::internal, "a verdict without an exit code");
 }
 
 ExitCode exit_code(ErrorCode code) {
@@ -40,32 +76,7 @@ ExitCode exit_code(ErrorCode code) {
     case ErrorCode::internal:
       return ExitCode::internal;
   }
-  return ExitCode::internal;
-}
-
-std::string_view verdict_name(Cause cause) {
-  switch (cause) {
-    case Cause::environment:
-      return "ENVIRONMENT";
-    case Cause::build:
-      return "BUILD FAILED";
-    case Cause::incorrect:
-      return "INCORRECT";
-    case Cause::slower:
-      return "SLOWER";
-    case Cause::ambiguous:
-      return "AMBIGUOUS";
-    case Cause::cheat:
-      return "CHEAT";
-    case Cause::timeout:
-      return "TIMEOUT";
-    case Cause::budget:
-      return "BUDGET";
-    case Cause::none:
-    case Cause::regressed:
-      return "";
-  }
-  return "";
+  throw Error(ErrorCode::internal, "an error without an exit code");
 }
 
 }  // namespace dent

@@ -2,10 +2,9 @@
 // How dent ends. docs/dent.md has the table for scripts.
 #pragma once
 
-#include <string_view>
-
 #include "base/error.h"
-#include "gates/gate.h"
+#include "records/cause.h"
+#include "records/verdict.h"
 
 namespace dent {
 
@@ -17,7 +16,7 @@ enum class ExitCode : int {
   build = 4,
   incorrect = 5,  // wrong numbers, a crash, or something else than an answer
   slower = 6,
-  regressed = 7,  // dent compare: slower than before
+  regressed = 7,  // slower than before
   ambiguous = 8,  // can't tell
   cheat = 9,
   timeout = 10,
@@ -26,8 +25,9 @@ enum class ExitCode : int {
   missed = 13,  // dent optimize: the target was not reached, and there are no more ideas
 };
 
-ExitCode exit_code(Cause cause);
+Verdict verdict_of(Cause cause);
+ExitCode exit_code(Verdict verdict);
 ExitCode exit_code(ErrorCode code);
-std::string_view verdict_name(Cause cause);  // as in the verdict record: INCORRECT, CHEAT, ...
+inline ExitCode exit_code(Cause cause) { return exit_code(verdict_of(cause)); }
 
 }  // namespace dent

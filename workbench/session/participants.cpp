@@ -9,14 +9,14 @@ namespace dent {
 Worker& Participants::candidate() {
   if (!candidate_) {
     adopt_orphans();  // from here on, and not before: a build may leave a compiler's server behind
-    candidate_ = workshop_.start(workshop_.project().kernel, "candidate");
+    candidate_ = workshop_.start(workshop_.project().kernel, Role::candidate);
   }
   return *candidate_;
 }
 
 Worker& Participants::baseline() {
   const Kernel& kernel = choose_baseline(true);
-  if (!baseline_) baseline_ = workshop_.start(kernel, "baseline");
+  if (!baseline_) baseline_ = workshop_.start(kernel, Role::baseline);
   return *baseline_;
 }
 
@@ -34,7 +34,7 @@ const Kernel& Participants::choose_baseline(bool try_them) {
       break;
     }
     try {
-      baseline_ = workshop_.start(all[i], "baseline");
+      baseline_ = workshop_.start(all[i], Role::baseline);
       chosen_ = i;
     } catch (const std::exception& problem) {  // not on this machine; the next one then
       notes_.push_back("baseline " + all[i].name + " can't run here: " + in_one_line(problem));

@@ -83,14 +83,38 @@ std::vector<Step> make_plan(const Project& project, const PlanOptions& options) 
   return plan;
 }
 
-nlohmann::json plan_record(const std::vector<Step>& plan) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const Step& step : plan) {
-    nlohmann::json entry{{"step", step.name}, {"time_box_s", step.time_box_s}, {"stop_rule", step.stop_rule}};
-    if (!step.threshold.empty()) entry["threshold"] = step.threshold;
-    list.push_back(std::move(entry));
-  }
+std::vector<record::PlannedStep> plan_record(const std::vector<Step>& plan) {
+  std::vector<record::PlannedStep> list;
+  for (const Step& step : plan) list.push_back({step.name, step.time_box_s, step.stop_rule, step.threshold});
   return list;
+}
+
+std::vector<std::string> gates_of(const PlanOptions& options) {
+  std::vector<std::string> gates;
+  if (options.preflight) gates.emplace_back("preflight");
+  if (options.build) gates.emplace_back("build");
+  if (options.baseline) gates.emplace_back("baseline");
+  if (options.correctness) gates.emplace_back("correctness");
+  if (options.sanitize) gates.emplace_back("sanitize");
+  if (options.performance) gates.emplace_back("performance");
+  if (options.profile == Profiling::always) gates.emplace_back("profile");
+  return gates;
+}
+
+PlanOptions options_of(const std::vector<std::string>& gates, const std::vector<std::string>& shapes) {
+  const auto has = [&gates](const char* gate) {
+    return std::find(gates.begin(), gates.end(), gate) != gates.end();
+  };
+  return {.preflight = has("preflight"),
+          .build = has("build"),
+          .baseline = has("baseline"),
+          .correctness = has("correctness"),
+          .performance = has("performance"),
+          .sanitize = has("sanitize"),
+          .profile = has("profile")       ? Profiling::always
+                     : has("performance") ? Profiling::when_slow
+                                          : Profiling::never,
+          .shapes = shapes};
 }
 
 std::string plan_text(const std::vector<Step>& plan) {

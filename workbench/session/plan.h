@@ -2,11 +2,11 @@
 // What a session will do, in order, each step with its time box and the rule by which it stops.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "project/project.h"
+#include "records/session.h"
 
 namespace dent {
 
@@ -24,11 +24,11 @@ enum class StepKind {
 
 struct Step {
   StepKind kind = StepKind::preflight;
-  std::string name;  // "correctness/tiny"
+  std::string name{};  // "correctness/tiny"
   std::size_t shape =
       0;  // index, for correctness and performance; profile: what to take when nothing was measured
   double time_box_s = 0;
-  std::string stop_rule;
+  std::string stop_rule{};
   std::string threshold{};
 };
 
@@ -45,8 +45,12 @@ struct PlanOptions {
   std::vector<std::string> shapes{};  // names; empty: all
 };
 
+// The options as names of gates, and back: what a session records, and a resume reads.
+std::vector<std::string> gates_of(const PlanOptions& options);
+PlanOptions options_of(const std::vector<std::string>& gates, const std::vector<std::string>& shapes);
+
 std::vector<Step> make_plan(const Project& project, const PlanOptions& options);
-nlohmann::json plan_record(const std::vector<Step>& plan);
+std::vector<record::PlannedStep> plan_record(const std::vector<Step>& plan);
 std::string plan_text(const std::vector<Step>& plan);  // a table for people
 
 }  // namespace dent

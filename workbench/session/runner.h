@@ -9,12 +9,13 @@
 #include <string>
 
 #include "gates/judging/oracle.h"
-#include "predict/peaks.h"
 #include "gates/workshop.h"
+#include "ledger/facts.h"
 #include "ledger/ledger.h"
 #include "ledger/session_store.h"
+#include "predict/peaks.h"
+#include "session/conclude.h"
 #include "session/display.h"
-#include "session/exit_code.h"
 #include "session/participants.h"
 #include "session/plan.h"
 
@@ -25,14 +26,6 @@ struct RunOptions {
   bool clean = false;       // build from scratch
   bool rebaseline = false;  // forget the recorded baseline
   std::string command{};    // as given, for the record
-};
-
-struct SessionEnd {
-  std::string id;
-  std::string verdict;
-  std::string reason;
-  std::string next;
-  ExitCode code = ExitCode::ok;
 };
 
 class Runner {
@@ -50,16 +43,13 @@ class Runner {
   GateResult measure(const Problem& problem, const Progress& progress);
   GateResult profile(const Step& step, const Progress& progress);
   std::optional<std::size_t> slowest_shape() const;  // of those below performance.profile_below
-  bool still_runs(const Step& step, const std::string& stopped_by) const;
+  bool still_runs(const Step& step, const record::Gate* stopped_by) const;
   std::optional<Peaks> device_peaks() const;
   GateResult load(GateResult built);
+  void append(AnyRecord record);
+  void append(std::vector<AnyRecord> records, const std::string& step);
   void record_end(const Step& step, const GateResult& result, double seconds, double own_seconds);
-  const nlohmann::json* finished(const std::string& step) const;
-  std::vector<nlohmann::json> last_records(const std::string& kind) const;
-  double spent_seconds(const char* which = "elapsed_s") const;  // in all steps, as their records have it
   SessionEnd conclude(double between_steps_s);
-
-  std::string machine_name() const;
 
   const Project& project_;
   SessionStore& store_;
@@ -67,6 +57,7 @@ class Runner {
   RunOptions options_;
   Display& display_;
   Ledger ledger_;
+  SessionFacts facts_;
   std::vector<Step> plan_;
   Workshop workshop_;
   Participants participants_;

@@ -102,6 +102,31 @@ std::string signal_name(int number) {
   }
 }
 
+// What a process holds that is backed by no file; 0 when it is gone.
+std::int64_t anonymous_bytes(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string key; status >> key;) {
+    if (key == "RssAnon:") {
+      std::int64_t kilobytes = 0;
+      status >> kilobytes;
+      return kilobytes * 1024;
+    }
+    status.ignore(1 << 12, '\n');
+  }
+  return 0;
+}
+
+// The processes of a group. A limit that only its leader keeps is none: children would hold the memory.
+std::vector<pid_t> members_of(pid_t group) {
+  std::vector<pid_t> members;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const pid_t process = std::atoi(entry.path().filename().c_str());
+    if (process > 0 && getpgid(process) == group) members.push_back(process);
+  }
+  return members;
+}
+
 }  // namespace
 
 std::string describe(const Ending& ending) {
@@ -201,16 +226,9 @@ Ending Process::kill(Ending::Kind why) {
 
 bool Process::over_memory() const {
   if (command_.memory_bytes <= 0 || ending_) return false;
-  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
-  for (std::string key; status >> key;) {
-    if (key == "RssAnon:") {
-      std::int64_t kilobytes = 0;
-      status >> kilobytes;
-      return kilobytes * 1024 > command_.memory_bytes;
-    }
-    status.ignore(1 << 12, '\n');
-  }
-  return false;
+  std::int64_t bytes = 0;
+  for (const pid_t member : members_of(pid_)) bytes += anonymous_bytes(member);
+  return bytes > command_.memory_bytes;
 }
 
 void Process::pause() {

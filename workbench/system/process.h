@@ -19,7 +19,7 @@ struct Command {
   std::vector<std::pair<std::string, std::string>> environment{};  // added to ours
   std::filesystem::path directory{};                               // to run in; empty: ours
   std::filesystem::path log{};                                     // gets stdout and stderr
-  std::int64_t memory_bytes = 0;  // anonymous memory of the group's leader; 0: no limit
+  std::int64_t memory_bytes = 0;  // anonymous memory of the whole group; 0: no limit
   bool hard_memory_limit =
       false;  // also by the kernel's own limit; not with sanitizers or a GPU, which map far more
   std::vector<int> pass{};  // descriptors that become 3, 4, 5, ... in the child

@@ -9,8 +9,9 @@
 
 #include "operators/fill.h"
 #include "operators/problem.h"
-#include "workers/protocol.h"
 #include "system/shared_memory.h"
+#include "workers/messages.h"
+#include "workers/protocol.h"
 
 namespace dent {
 

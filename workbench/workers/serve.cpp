@@ -6,10 +6,12 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 
-#include "records/json_text.h"
+#include "base/error.h"
+#include "records/json.h"
 
 namespace dent {
 namespace {
@@ -47,31 +49,78 @@ void* map(int descriptor, std::size_t bytes, int protection) {
   return memory;
 }
 
-json answer(Host& host, const json& request) {
-  const auto verb = request.at("do").get<std::string>();
-  if (verb == "load") {
-    if (request.at("protocol").get<int>() != protocol::kVersion) {
-      throw std::runtime_error(
-          "this worker speaks another version of the protocol; build dent and its workers together");
+template <class Message>
+Message message_in(const json& request) {
+  Message message;
+  read_json(request, [&message](Fields& f) { fields(f, message); });
+  return message;
+}
+
+// Writes the answer's fields.
+void answer(Host& host, protocol::Verb verb, const json& request, Fields& f) {
+  switch (verb) {
+    case protocol::Verb::load: {
+      const auto load = message_in<protocol::Load>(request);
+      if (load.protocol != protocol::kVersion) {
+        throw std::runtime_error(
+            "this worker speaks another version of the protocol; build dent and its workers together");
+      }
+      host.pool = static_cast<const std::byte*>(map(protocol::kPool, load.pool_bytes, PROT_READ));
+      host.results =
+          static_cast<std::byte*>(map(protocol::kResults, load.result_bytes, PROT_READ | PROT_WRITE));
+      protocol::Loaded loaded = host.load(load);
+      fields(f, loaded);
+      return;
     }
-    host.pool = static_cast<const std::byte*>(
-        map(protocol::kPool, request.at("pool_bytes").get<std::size_t>(), PROT_READ));
-    host.results = static_cast<std::byte*>(
-        map(protocol::kResults, request.at("result_bytes").get<std::size_t>(), PROT_READ | PROT_WRITE));
-    return host.load(request);
+    case protocol::Verb::problem:
+      host.set_problem(message_in<protocol::ProblemMessage>(request));
+      return;
+    case protocol::Verb::prepare:
+      host.prepare(message_in<protocol::Prepare>(request).offsets);
+      return;
+    case protocol::Verb::go: {
+      protocol::Timed timed = host.go(message_in<protocol::Go>(request).lot);
+      fields(f, timed);
+      return;
+    }
+    case protocol::Verb::keep: {
+      protocol::Kept kept = host.keep(message_in<protocol::Keep>(request).call);
+      fields(f, kept);
+      return;
+    }
+    case protocol::Verb::launches: {
+      protocol::Launches launches = host.launches();
+      fields(f, launches);
+      return;
+    }
   }
-  if (verb == "problem") {
-    host.set_problem(request.get<protocol::ProblemMessage>());
-    return json::object();
+}
+
+std::string reply_to(Host& host, const json& request) {
+  std::int64_t id = 0;
+  const auto refuse = [&id](protocol::Refusal refusal) {
+    return write_json([&](Fields& f) {
+      f("id", id, "of the request");
+      fields(f, refusal);
+    });
+  };
+  try {
+    protocol::Verb verb{};
+    read_json(request, [&](Fields& f) {
+      f("id", id, "of the request");
+      f("do", verb, "what is asked for");
+    });
+    return write_json([&](Fields& f) {
+      f("id", id, "of the request");
+      answer(host, verb, request, f);
+    });
+  } catch (const Refused& problem) {
+    return refuse({problem.what(), problem.code()});
+  } catch (const Error& problem) {
+    return refuse({problem.in_one_line()});
+  } catch (const std::exception& problem) {
+    return refuse({problem.what()});
   }
-  if (verb == "prepare") {
-    host.prepare(request.at("offsets").get<std::vector<protocol::Offsets>>());
-    return json::object();
-  }
-  if (verb == "go") return host.go(request.at("lot").get<std::uint64_t>());
-  if (verb == "keep") return host.keep(request.at("call").get<std::size_t>());
-  if (verb == "launches") return host.launches();
-  throw std::runtime_error("no request is called \"" + verb + "\"");
 }
 
 }  // namespace
@@ -80,15 +129,7 @@ int serve(Host& host) {
   std::string unread;
   std::string line;
   while (read_line(unread, line)) {
-    json reply;
-    const json request = parse_json(line);
-    try {
-      reply = answer(host, request);
-    } catch (const std::exception& problem) {
-      reply = {{"error", problem.what()}};
-    }
-    reply["id"] = request.is_object() ? request.value("id", json()) : json();
-    if (!write_line(reply.dump(-1, ' ', false, json::error_handler_t::replace) + "\n")) break;
+    if (!write_line(reply_to(host, parse_json(line)) + "\n")) break;
   }
   std::fflush(nullptr);
   if (host.gentle_end) return 0;

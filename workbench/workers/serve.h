@@ -6,21 +6,32 @@
 #include <cstddef>
 #include <stdexcept>
 
+#include "workers/messages.h"
 #include "workers/protocol.h"
 
 namespace dent {
+
+// Why a request can't be answered, when that is more than a refusal.
+class Refused : public std::runtime_error {
+ public:
+  Refused(FailureKind code, const std::string& what) : std::runtime_error(what), code_(code) {}
+  FailureKind code() const { return code_; }
+
+ private:
+  FailureKind code_;
+};
 
 // What runs kernels. Any exception becomes the reply {"error": what()}.
 class Host {
  public:
   virtual ~Host() = default;
-  virtual nlohmann::json load(const nlohmann::json& request) = 0;
+  virtual protocol::Loaded load(const protocol::Load& request) = 0;
   virtual void set_problem(const protocol::ProblemMessage& problem) = 0;
   virtual void prepare(const std::vector<protocol::Offsets>& calls) = 0;
   virtual protocol::Timed go(std::uint64_t lot) = 0;
   virtual protocol::Kept keep(std::size_t call) = 0;
   // What the first prepared call would launch on a GPU.
-  virtual nlohmann::json launches() {
+  virtual protocol::Launches launches() {
     throw std::runtime_error("this worker can't tell what a call launches");
   }
 

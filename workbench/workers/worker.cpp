@@ -2,6 +2,7 @@
 #include "workers/worker.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -14,13 +15,11 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "records/json_text.h"
 #include "base/stopwatch.h"
 
 namespace dent {
 namespace {
 
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 constexpr int kWatchEveryMs = 50;    // how often memory and life are looked at while waiting
 constexpr std::size_t kShown = 200;  // characters of garbage in a message
@@ -72,49 +71,56 @@ Worker::Worker(WorkerSetup setup, const SharedMemory& pool)
   }
   close(down[0]);
   close(up[1]);
-  json request = setup_.load;
-  request["do"] = "load";
-  request["protocol"] = protocol::kVersion;
-  request["pool_bytes"] = pool.bytes();
-  request["result_bytes"] = results_.bytes();
-  loaded_ = ask(std::move(request), setup_.load_seconds);
+  protocol::Load request = setup_.load;
+  request.pool_bytes = pool.bytes();
+  request.result_bytes = results_.bytes();
+  ask(
+      protocol::Verb::load, [&](Fields& f) { fields(f, request); }, [this](Fields& f) { fields(f, loaded_); },
+      setup_.load_seconds);
 }
 
 void Worker::set_problem(const protocol::ProblemMessage& problem, double seconds) {
-  json request = problem;
-  request["do"] = "problem";
-  ask(std::move(request), seconds);
+  protocol::ProblemMessage request = problem;
+  ask(
+      protocol::Verb::problem, [&](Fields& f) { fields(f, request); }, {}, seconds);
 }
 
 void Worker::prepare(const std::vector<protocol::Offsets>& calls, double seconds) {
-  ask({{"do", "prepare"}, {"offsets", calls}}, seconds);
+  protocol::Prepare request{calls};
+  ask(
+      protocol::Verb::prepare, [&](Fields& f) { fields(f, request); }, {}, seconds);
 }
 
 protocol::Timed Worker::go(double seconds, double& wall_ns, std::uint64_t lot) {
+  protocol::Go request{lot};
+  protocol::Timed timed;
   const double waited_before = waited_for_processor_ns(process_->id()) + waited_for_processor_ns(getpid());
   const auto start = Clock::now();
-  const json reply = ask({{"do", "go"}, {"lot", lot}}, seconds);
+  ask(
+      protocol::Verb::go, [&](Fields& f) { fields(f, request); }, [&](Fields& f) { fields(f, timed); },
+      seconds);
   wall_ns = seconds_since(start) * 1e9;
   waited_ns_ = std::max(
       0.0, waited_for_processor_ns(process_->id()) + waited_for_processor_ns(getpid()) - waited_before);
-  try {
-    const auto timed = reply.get<protocol::Timed>();
-    if (std::isfinite(timed.ns) && timed.ns >= 0) return timed;
-  } catch (const json::exception&) {
-  }
-  fail(Failure::Kind::garbage, "answered no time: " + reply.dump().substr(0, kShown));
+  if (!std::isfinite(timed.ns) || timed.ns < 0) fail(FailureKind::garbage, "answered no time");
+  return timed;
 }
 
 protocol::Kept Worker::keep(std::size_t call, double seconds) {
-  const json reply = ask({{"do", "keep"}, {"call", call}}, seconds);
-  try {
-    return reply.get<protocol::Kept>();
-  } catch (const json::exception&) {
-    fail(Failure::Kind::garbage, "answered no result: " + reply.dump().substr(0, kShown));
-  }
+  protocol::Keep request{call};
+  protocol::Kept kept;
+  ask(
+      protocol::Verb::keep, [&](Fields& f) { fields(f, request); }, [&](Fields& f) { fields(f, kept); },
+      seconds);
+  return kept;
 }
 
-json Worker::launches(double seconds) { return ask({{"do", "launches"}}, seconds); }
+protocol::Launches Worker::launches(double seconds) {
+  protocol::Launches launches;
+  ask(
+      protocol::Verb::launches, {}, [&](Fields& f) { fields(f, launches); }, seconds);
+  return launches;
+}
 
 Ending Worker::finish(double seconds) {
   close(requests_);
@@ -122,32 +128,46 @@ Ending Worker::finish(double seconds) {
   return process_->wait(seconds);
 }
 
-json Worker::ask(json request, double seconds) {
-  doing_ = request.at("do").get<std::string>();
-  const long long id = next_id_++;
-  request["id"] = id;
-  const std::string line = request.dump() + "\n";
+void Worker::ask(protocol::Verb verb, const Pass& request, const Pass& answer, double seconds) {
+  doing_ = verb;
+  std::int64_t id = next_id_++;
+  const std::string line = write_json([&](Fields& f) {
+                             f("id", id, "of the request");
+                             f("do", doing_, "what is asked for");
+                             if (request) request(f);
+                           }) +
+                           "\n";
   refuse_unasked();
   const auto start = Clock::now();
   for (std::size_t sent = 0; sent < line.size();) {
     pollfd ready{requests_, POLLOUT, 0};
     if (::poll(&ready, 1, kWatchEveryMs) > 0) {
       const ssize_t n = write(requests_, line.data() + sent, std::min<std::size_t>(line.size() - sent, 4096));
-      if (n < 0 && errno != EINTR && errno != EAGAIN) fail_as_it_ended(doing_);
+      if (n < 0 && errno != EINTR && errno != EAGAIN) fail_as_it_ended();
       if (n > 0) sent += static_cast<std::size_t>(n);
     }
-    if (seconds_since(start) > seconds) fail(Failure::Kind::hung, "took no request");
+    if (seconds_since(start) > seconds) fail(FailureKind::hung, "took no request");
   }
-  const std::string answer = read_line(seconds - seconds_since(start));
-  if (setup_.role != "reference") add_waited_for_user(seconds_since(start));
-  json reply = parse_json(answer);
-  if (!reply.is_object() || reply.value("id", json()) != json(id)) {
-    fail(Failure::Kind::garbage, "wrote something else than an answer: " + answer.substr(0, kShown));
+  const std::string reply = read_line(seconds - seconds_since(start));
+  if (setup_.role != Role::reference) add_waited_for_user(seconds_since(start));
+  std::optional<protocol::Refusal> refusal;
+  try {
+    read_json(reply, [&](Fields& f) {
+      std::int64_t answered = 0;
+      std::optional<std::string> error;
+      f("id", answered, "of the request");
+      if (answered != id) throw Error(ErrorCode::invalid, "an answer to another request");
+      f("error", error, "why there is no answer");
+      if (error) {
+        fields(f, refusal.emplace());
+      } else if (answer) {
+        answer(f);
+      }
+    });
+  } catch (const Error&) {
+    fail(FailureKind::garbage, "wrote something else than an answer: " + reply.substr(0, kShown));
   }
-  if (const auto error = reply.find("error"); error != reply.end()) {
-    fail(Failure::Kind::refused, error->is_string() ? error->get<std::string>() : error->dump());
-  }
-  return reply;
+  if (refusal) fail(refusal->code, refusal->error);
 }
 
 // Whatever lies in the pipe before a request is sent was not written by our worker program.
@@ -156,10 +176,8 @@ void Worker::refuse_unasked() {
   const bool more = ::poll(&ready, 1, 0) > 0 && (ready.revents & POLLIN) != 0;
   if (unread_.empty() && !more) return;
   process_->kill(Ending::Kind::signalled);
-  throw KernelFailed(
-      {Failure::Kind::cheated,
-       "an answer that nobody had asked for: something wrote into the pipe between dent and its worker",
-       process_->last_words()});
+  throw KernelFailed({FailureKind::cheated, "something wrote into the pipe between dent and its worker",
+                      process_->last_words(), setup_.role, Cheat::unasked_answer});
 }
 
 std::string Worker::read_line(double seconds) {
@@ -170,7 +188,7 @@ std::string Worker::read_line(double seconds) {
       unread_.erase(0, end + 1);
       return line;
     }
-    if (unread_.size() > protocol::kLongestLine) fail(Failure::Kind::garbage, "wrote an endless line");
+    if (unread_.size() > protocol::kLongestLine) fail(FailureKind::garbage, "wrote an endless line");
     pollfd ready{replies_, POLLIN, 0};
     if (::poll(&ready, 1, kWatchEveryMs) > 0) {
       char buffer[4096];
@@ -179,30 +197,30 @@ std::string Worker::read_line(double seconds) {
         unread_.append(buffer, static_cast<std::size_t>(n));
         continue;
       }
-      if (n == 0) fail_as_it_ended(doing_);
+      if (n == 0) fail_as_it_ended();
     }
     if (process_->over_memory()) {
       process_->kill(Ending::Kind::out_of_memory);
-      fail(Failure::Kind::out_of_memory,
+      fail(FailureKind::out_of_memory,
            "held more memory than its limit of " + std::to_string(setup_.memory_bytes >> 20) + " MiB");
     }
     if (seconds_since(start) > seconds) {
       process_->kill(Ending::Kind::timed_out);
-      fail(Failure::Kind::hung, "did not answer within its time limit");
+      fail(FailureKind::hung, "did not answer within its time limit");
     }
   }
 }
 
-void Worker::fail(Failure::Kind kind, const std::string& what) {
+void Worker::fail(FailureKind kind, const std::string& what) {
   process_->kill(Ending::Kind::signalled);
-  throw KernelFailed({kind, setup_.role + " (" + doing_ + "): " + what, process_->last_words(), setup_.role});
+  throw KernelFailed({kind, fmt::format("{} ({}): {}", name(setup_.role), name(doing_), what),
+                      process_->last_words(), setup_.role});
 }
 
-void Worker::fail_as_it_ended(const std::string& doing) {
-  doing_ = doing;
-  const Ending ending =
-      process_->wait(2);  // its pipe is closed: it is about to end, or has closed it on purpose
-  const auto kind = ending.kind == Ending::Kind::signalled ? Failure::Kind::crashed : Failure::Kind::exited;
+void Worker::fail_as_it_ended() {
+  // Its pipe is closed: it is about to end, or has closed it on purpose.
+  const Ending ending = process_->wait(2);
+  const auto kind = ending.kind == Ending::Kind::signalled ? FailureKind::crashed : FailureKind::exited;
   fail(kind, describe(ending) + " before it answered");
 }
 

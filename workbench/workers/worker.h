@@ -4,22 +4,23 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "records/failure.h"
+#include "records/json.h"
 #include "system/process.h"
-#include "workers/protocol.h"
 #include "system/shared_memory.h"
+#include "workers/messages.h"
+#include "workers/protocol.h"
 
 namespace dent {
 
 struct WorkerSetup {
-  std::string role;               // "candidate", "baseline", "reference": for messages
+  Role role = Role::candidate;
   std::vector<std::string> argv;  // the worker program
-  nlohmann::json load;            // its first request: what to load
+  protocol::Load load;            // its first request: what to load
   std::vector<std::pair<std::string, std::string>> environment;
   std::filesystem::path directory;
   std::filesystem::path log;
@@ -33,7 +34,7 @@ class Worker {
  public:
   Worker(WorkerSetup setup, const SharedMemory& pool);  // starts it and loads the kernel
 
-  const nlohmann::json& loaded() const { return loaded_; }  // what it said about itself
+  const protocol::Loaded& loaded() const { return loaded_; }  // what it said about itself
   void set_problem(const protocol::ProblemMessage& problem, double seconds);
   void prepare(const std::vector<protocol::Offsets>& calls, double seconds);
   // The calls that were prepared, their inputs aimed by `lot`. `wall_ns` gets the time as this process saw
@@ -44,8 +45,7 @@ class Worker {
   // Puts the outputs of that call into results().
   protocol::Kept keep(std::size_t call, double seconds);
 
-  // What the first prepared call launches on a GPU: {"sms", "arch", "warps_per_sm", "launches": [...]}.
-  nlohmann::json launches(double seconds);
+  protocol::Launches launches(double seconds);
   // Hangs up and waits until it has left by itself, as a profiler needs it. No request may follow.
   Ending finish(double seconds);
 
@@ -53,14 +53,15 @@ class Worker {
   void pause() { process_->pause(); }
   void resume() { process_->resume(); }
   pid_t process() const { return process_->id(); }
-  const std::string& role() const { return setup_.role; }
+  Role role() const { return setup_.role; }
 
  private:
-  nlohmann::json ask(nlohmann::json request, double seconds);
+  // Asks `verb` with the request's fields, and reads the answer's; either may be empty.
+  void ask(protocol::Verb verb, const Pass& request, const Pass& answer, double seconds);
   std::string read_line(double seconds);
   void refuse_unasked();
-  [[noreturn]] void fail(Failure::Kind kind, const std::string& what);
-  [[noreturn]] void fail_as_it_ended(const std::string& doing);
+  [[noreturn]] void fail(FailureKind kind, const std::string& what);
+  [[noreturn]] void fail_as_it_ended();
 
   WorkerSetup setup_;
   SharedMemory results_;
@@ -68,10 +69,10 @@ class Worker {
   int requests_ = -1;
   int replies_ = -1;
   std::string unread_;
-  long long next_id_ = 1;
-  std::string doing_;
+  std::int64_t next_id_ = 1;
+  protocol::Verb doing_ = protocol::Verb::load;
   double waited_ns_ = 0;
-  nlohmann::json loaded_;
+  protocol::Loaded loaded_;
 
   struct Closer {  // closes the pipe's ends whatever the constructor throws
     Worker& worker;

@@ -8,11 +8,10 @@
 #include <random>
 
 #include "base/error.h"
-#include "records/json_text.h"
 #include "loop/proposers/patterns_proposer.h"
+#include "loop/proposers/variants.h"
 #include "loop/search/prune.h"
 #include "loop/search/surrogate.h"
-#include "loop/proposers/variants.h"
 #include "project/choice.h"
 #include "project/manifest.h"
 
@@ -133,7 +132,7 @@ TEST(Search, AChoiceThatFailsIsNotTriedAgain) {
   while (const auto proposal = search.propose(brief)) {
     EXPECT_TRUE(seen.insert(proposal->assignment->value).second) << proposal->assignment->value;
     Outcome outcome;
-    outcome.stage = "build";
+    outcome.stage = TrialStage::build;
     brief.history.push_back({1, *proposal, outcome, applied(*proposal, {})});
   }
   EXPECT_FALSE(seen.empty());
@@ -163,11 +162,18 @@ TEST(Patterns, TakeTheVariantOrTheTunableThatIsTheirFix) {
   const Project project = project_with(kLadder + "[tunables]\nKV_SPLITS = [1, 2, 4]\n");
   Brief brief;
   brief.project = &project;
-  brief.diagnosis = {{"says", "2 CTAs on 132 SMs"}};
-  brief.patterns = parse_json(R"([
-    {"pattern": "unknown-here", "title": "t", "variants": ["nowhere"], "tunable": {"names": ["none"], "change": "up"}},
-    {"pattern": "kv-split", "title": "split", "phase": "parallelism", "expected_gain": 2.0,
-     "variants": ["Split"], "tunable": {"names": ["kv-splits"], "change": "up"}}])");
+  brief.diagnosis.emplace();
+  brief.diagnosis->finding.says = "2 CTAs on 132 SMs";
+  record::PatternHint unknown, split;
+  unknown.pattern = "unknown-here";
+  unknown.variants = {"nowhere"};
+  unknown.tunable = record::PatternTunable{{"none"}, "up"};
+  split.pattern = "kv-split";
+  split.phase = "parallelism";
+  split.expected_gain = 2;
+  split.variants = {"Split"};
+  split.tunable = record::PatternTunable{{"kv-splits"}, "up"};
+  brief.diagnosis->patterns = {unknown, split};
   PatternsProposer proposer;
   std::vector<std::string> order;
   while (const auto proposal = proposer.propose(brief)) {

@@ -4,41 +4,35 @@
 
 #include <gtest/gtest.h>
 
-#include "records/sampling_records.h"
 #include "accounting/budget.h"
+#include "base/error.h"
 #include "evaluation/held_out.h"
 #include "project/manifest.h"
 
 namespace dent {
 namespace {
 
-using nlohmann::json;
-
 class Records {
  public:
-  void add(const std::string& kind, json data) {
+  void add(AnyRecord data, const std::string& step = {}) {
     list_.push_back(
-        {static_cast<std::int64_t>(list_.size()) + 1, "2026-01-01T00:00:00.000Z", kind, std::move(data)});
+        {static_cast<std::int64_t>(list_.size()) + 1, "2026-01-01T00:00:00.000Z", step, std::move(data)});
   }
-  void open(double target = 0) {
-    json loop{{"base", "c0"},
-              {"branch", "dent/s"},
-              {"harness", "h"},
-              {"iterations", 20},
-              {"confirmation_alpha", 0.001},
-              {"choice", {{"variant", ""}, {"tunables", json::object()}}}};
-    if (target > 0) loop["target"] = target;
-    add("loop", std::move(loop));
-    standing("performance", 0.5);
+  void open(double target = 0, const std::string& target_shape = {}) {
+    add(record::Loop{.base = "c0",
+                     .branch = "dent/s",
+                     .harness = "h",
+                     .target_shape = target_shape,
+                     .iterations = 20,
+                     .confirmation_alpha = 0.001,
+                     .target = target > 0 ? std::optional(target) : std::nullopt,
+                     .choice = {}});
   }
-  void standing(const std::string& step, double ratio) {
-    add("standing", {{"step", step},
-                     {"ratio", ratio_record({ratio, {ratio, ratio}})},
-                     {"shapes",
-                      {{{"shape", "tiny"},
-                        {"ratio", ratio_record({ratio, {ratio, ratio}})},
-                        {"baseline_ns", 100},
-                        {"candidate_ns", 100 / ratio}}}}});
+  void standing(StandingOf whose, double ratio) {
+    standing(whose, ratio, {{"tiny", exactly(ratio), 100, 100 / ratio}});
+  }
+  void standing(StandingOf whose, double ratio, std::vector<ShapeGain> shapes) {
+    add(record::Standing{.of = whose, .step = "s", .ratio = exactly(ratio), .shapes = std::move(shapes)});
   }
   void begin(int number, const std::string& value, const std::string& proposer = "search", double seconds = 0,
              double usd = 0) {
@@ -47,27 +41,33 @@ class Records {
     proposal.hypothesis = {"b", "c", "e"};
     proposal.assignment = Assignment{"TILE", value};
     proposal.spend = {seconds, usd, 10, 2};
-    json record = to_json(proposal);
-    record["iteration"] = number;
-    record["parent"] = "c" + std::to_string(number - 1);
-    record["choice"] = {{"variant", ""}, {"tunables", {{"TILE", value}}}};
-    add("iteration", std::move(record));
+    add(record::Iteration{.iteration = number,
+                          .proposal = proposal,
+                          .choice = {"", {{"TILE", value}}},
+                          .parent = "c" + std::to_string(number - 1),
+                          .patch = {}});
   }
   void end(int number, bool kept, double gain) {
+    end(number, kept, gain, {{"tiny", exactly(gain), 200, 200 / gain}});
+  }
+  void end(int number, bool kept, double gain, std::vector<ShapeGain> shapes) {
     Outcome outcome;
     outcome.kept = kept;
-    outcome.stage = kept ? "kept" : "screening";
-    outcome.gain = Ratio{gain, {gain, gain}};
-    outcome.shapes = {{"tiny", *outcome.gain, 200, 200 / gain}};
-    json record = to_json(outcome);
-    record["iteration"] = number;
-    record["overhead_s"] = 0.5;
-    if (kept) record["commit"] = "c" + std::to_string(number);
-    add("outcome", std::move(record));
+    outcome.stage = kept ? TrialStage::kept : TrialStage::screening;
+    outcome.gain = exactly(gain);
+    outcome.shapes = std::move(shapes);
+    add(record::Outcome{.iteration = number,
+                        .outcome = outcome,
+                        .commit = kept ? "c" + std::to_string(number) : "",
+                        .overhead_s = 0.5});
   }
-  void trial(int number, const std::string& name, double seconds) {
-    add("trial", {{"iteration", number}, {"trial", name}, {"elapsed_s", seconds}});
+  void gate(const std::string& step, double seconds) {
+    record::Gate gate;
+    gate.step = step;
+    gate.elapsed_s = seconds;
+    add(gate, step);
   }
+  static Ratio exactly(double ratio) { return {ratio, {ratio, ratio}}; }
   const std::vector<Record>& all() const { return list_; }
 
  private:
@@ -77,6 +77,7 @@ class Records {
 TEST(LoopState, GainsMultiplyUntilTheBaselineIsMeasuredAgain) {
   Records records;
   records.open(1.5);
+  records.standing(StandingOf::start, 0.5);
   records.begin(1, "8");
   records.end(1, true, 2);
   records.begin(2, "16");
@@ -91,12 +92,12 @@ TEST(LoopState, GainsMultiplyUntilTheBaselineIsMeasuredAgain) {
   EXPECT_FALSE(state_of(records.all()).iterations.back().outcome);
   EXPECT_EQ(state_of(records.all()).done(), 2);
   records.end(3, true, 1.6);
-  records.standing("standing/003", 1.55);
+  records.standing(StandingOf::incumbent, 1.55);
   state = state_of(records.all());
   EXPECT_DOUBLE_EQ(state.speedup(), 1.55);
   EXPECT_TRUE(state.measured());
   EXPECT_EQ(state.shapes({{"tiny", {}}}).front().incumbent_ns, 125);
-  records.standing("winner/003/performance", 1.52);
+  records.standing(StandingOf::winner, 1.52);
   state = state_of(records.all());
   EXPECT_DOUBLE_EQ(state.speedup(), 1.52);
   EXPECT_DOUBLE_EQ(state.iterations.back().speedup, 1.55);
@@ -104,75 +105,60 @@ TEST(LoopState, GainsMultiplyUntilTheBaselineIsMeasuredAgain) {
 
 // A mean above the target is no target reached where the manifest names the shape that counts.
 TEST(LoopState, TheTargetCountsAtTheShapeThatTheManifestNames) {
-  const auto records = [](const std::string& shape) {
-    const auto both = [](double tiny, double wide, const char* baseline, const char* candidate) {
-      return json{{{"shape", "tiny"},
-                   {"ratio", ratio_record({tiny, {tiny, tiny}})},
-                   {baseline, 100},
-                   {candidate, 100 / tiny}},
-                  {{"shape", "wide"},
-                   {"ratio", ratio_record({wide, {wide, wide}})},
-                   {baseline, 300},
-                   {candidate, 300 / wide}}};
-    };
+  const auto gains = [](double tiny, double wide) {
+    return std::vector<ShapeGain>{{"tiny", Records::exactly(tiny), 100, 100 / tiny},
+                                  {"wide", Records::exactly(wide), 300, 300 / wide}};
+  };
+  const auto started = [&](const std::string& shape) {
     Records list;
-    list.add("loop", {{"base", "c0"},
-                      {"branch", "dent/s"},
-                      {"harness", "h"},
-                      {"iterations", 20},
-                      {"confirmation_alpha", 0.001},
-                      {"choice", {{"variant", ""}, {"tunables", json::object()}}},
-                      {"target", 1.5},
-                      {"target_shape", shape}});
-    list.add("standing", {{"step", "performance"},
-                          {"ratio", ratio_record({0.5, {0.5, 0.5}})},
-                          {"shapes", both(0.5, 0.5, "baseline_ns", "candidate_ns")}});
+    list.open(1.5, shape);
+    list.standing(StandingOf::start, 0.5, gains(0.5, 0.5));
     return list;
   };
-  Records list = records("wide");
+  Records list = started("wide");
   EXPECT_DOUBLE_EQ(state_of(list.all()).towards_target(), 0.5);
   list.begin(1, "8");
-  Outcome outcome;
-  outcome.kept = true;
-  outcome.stage = "kept";
-  outcome.gain = Ratio{3.4, {3.4, 3.4}};
-  outcome.shapes = {{"tiny", *outcome.gain, 200, 50}, {"wide", *outcome.gain, 600, 250}};
-  json record = to_json(outcome);
-  record["iteration"] = 1;
-  record["commit"] = "c1";
-  list.add("outcome", record);
+  list.end(1, true, 3.4,
+           {{"tiny", Records::exactly(3.4), 200, 50}, {"wide", Records::exactly(3.4), 600, 250}});
   EXPECT_DOUBLE_EQ(state_of(list.all()).speedup(), 1.7);
   EXPECT_DOUBLE_EQ(state_of(list.all()).towards_target(), 300.0 / 250);
-  const auto measured = [&](const std::string& step, double tiny, double wide) {
-    list.add("standing", {{"step", step},
-                          {"ratio", ratio_record({1.6, {1.6, 1.6}})},
-                          {"shapes",
-                           {{{"shape", "tiny"},
-                             {"ratio", ratio_record({tiny, {tiny, tiny}})},
-                             {"baseline_ns", 100},
-                             {"candidate_ns", 50}},
-                            {{"shape", "wide"},
-                             {"ratio", ratio_record({wide, {wide, wide}})},
-                             {"baseline_ns", 300},
-                             {"candidate_ns", 240}}}}});
-  };
-  measured("standing/001", 1.9, 1.4);
+  list.standing(StandingOf::incumbent, 1.6, gains(1.9, 1.4));
   EXPECT_DOUBLE_EQ(state_of(list.all()).towards_target(), 1.4);
-  measured("winner/001/performance", 1.9, 1.45);
+  EXPECT_FALSE(state_of(list.all()).reached());
+  list.standing(StandingOf::winner, 1.6, gains(1.9, 1.45));
   EXPECT_DOUBLE_EQ(state_of(list.all()).towards_target(), 1.45);
-  EXPECT_DOUBLE_EQ(state_of(records("").all()).towards_target(), 0.5);
+  EXPECT_DOUBLE_EQ(state_of(started("").all()).towards_target(), 0.5);
+}
+
+// More of a budget may be given to a loop that had none left.
+TEST(LoopState, AnIterationAfterTheEndTakesTheEndBack) {
+  Records records;
+  records.open();
+  records.standing(StandingOf::start, 0.5);
+  records.add(record::LoopEnd{LoopEnding::budget_spent, "the budget is spent: time", {}});
+  ASSERT_TRUE(state_of(records.all()).ended);
+  EXPECT_EQ(state_of(records.all()).ended->ending, LoopEnding::budget_spent);
+  records.begin(1, "8");
+  EXPECT_FALSE(state_of(records.all()).ended);
+}
+
+TEST(LoopState, AnOutcomeWithoutAnIterationIsNoRecordOfALoop) {
+  Records records;
+  records.open();
+  records.end(1, true, 2);
+  EXPECT_THROW(state_of(records.all()), Error);
 }
 
 TEST(Cost, CountsEveryTrialOnceAndTheAgentsReport) {
   Records records;
-  records.add("gate", {{"step", "build"}, {"elapsed_s", 10}});
-  records.add("gate", {{"step", "correctness/tiny"}, {"elapsed_s", 5}});
+  records.gate("build", 10);
+  records.gate("correctness/tiny", 5);
   records.begin(1, "8", "command", 60, 0.25);
-  records.trial(1, "build", 20);
-  records.trial(1, "screening/tiny", 30);
+  records.gate("001/build", 20);
+  records.gate("001/screening/tiny", 30);
   records.end(1, true, 2);
   records.begin(2, "4");
-  records.trial(2, "build", 7);  // killed here
+  records.gate("002/build", 7);  // killed here
   const Cost cost = cost_of(records.all());
   EXPECT_DOUBLE_EQ(cost.wall_s, 10 + 5 + 60 + 20 + 30 + 0.5 + 7);
   EXPECT_DOUBLE_EQ(cost.build_s, 37);
@@ -193,7 +179,7 @@ TEST(Cost, TheBudgetNearestItsEndIsNamed) {
   cost.wall_s = 90;
   cost.iterations = 9;
   EXPECT_FALSE(most_spent({}, cost, {}));
-  EXPECT_EQ(most_spent({.minutes = 3, .iterations = 10}, cost, {})->what, "iterations");
+  EXPECT_EQ(most_spent({.minutes = 3, .iterations = 10}, cost, {})->part, BudgetPart::iterations);
   EXPECT_DOUBLE_EQ(most_spent({.minutes = 3}, cost, {})->share, 0.5);
   EXPECT_EQ(*left_of({.iterations = 10}, cost, {}).iterations, 1);
   EXPECT_FALSE(left_of({}, cost, {}).seconds);

@@ -5,25 +5,45 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
-#include "gates/performance/timed_side.h"
-#include "records/json_text.h"
-#include "system/durable_file.h"
-#include "base/text.h"
+#include "base/error.h"
 #include "base/stopwatch.h"
+#include "base/text.h"
+#include "gates/performance/timed_side.h"
+#include "records/json.h"
+#include "system/durable_file.h"
 
 namespace dent {
 namespace {
 
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 constexpr double kSecondsPerShape = 0.25;
 constexpr int kTries = 4;  // each twice as long: a busy moment is no changed baseline
 constexpr int kCalls = 8;
 
-json read_record(const std::filesystem::path& file) {
-  json record = parse_json(text_of(file));
-  return record.is_object() ? record : json::object();
+// What baselines took on which machine, in nanoseconds by shape. Kept in .dent/baselines.json.
+struct Book {
+  std::map<std::string, std::map<std::string, double>> baselines;
+};
+
+void fields(Fields& f, Book& book) {
+  f("baselines", book.baselines, "by machine, baseline and versions: fastest time by shape, in ns");
+}
+
+Book read_book(const std::filesystem::path& file) {
+  try {
+    return from_json_text<Book>(text_of(file));
+  } catch (const Error&) {  // none was written yet
+    return {};
+  }
+}
+
+// What a recorded time holds for: another machine, baseline or version of what it runs on starts over.
+std::string key_of(const std::string& machine, const std::string& baseline, const protocol::Loaded& loaded) {
+  std::string key = fmt::format("{} / {} / {} {}", machine, baseline, name(loaded.kind), name(loaded.device));
+  for (const auto& [what, version] : loaded.versions) key += fmt::format(", {} {}", what, version);
+  return key;
 }
 
 }  // namespace
@@ -46,10 +66,11 @@ GateResult BaselineGate::run(Worker& baseline, const std::string& name, const st
                              Oracle& oracle, std::uint64_t seed, const Progress& progress) {
   const double within = workshop_.project().performance.baseline_within;
   const double limit_s = workshop_.project().limits.call_seconds;
-  json record = read_record(record_);
-  const std::string key = machine + " / " + name + " / " + baseline.loaded().dump();
-  const json known = forget_ ? json::object() : record.value(key, json::object());
-  json now = json::object();
+  Book book = read_book(record_);
+  auto& record = book.baselines[key_of(machine, name, baseline.loaded())];
+  if (forget_) record.clear();
+  const std::map<std::string, double> known = record;
+  std::map<std::string, double> now;
   std::string off;
   const auto& problems = workshop_.problems();
   for (std::size_t p = 0; p < problems.size(); ++p) {
@@ -72,7 +93,8 @@ GateResult BaselineGate::run(Worker& baseline, const std::string& name, const st
                     fmt::format("baseline {} is wrong on {}: {}", name, problem.shape, agreement.first_bad),
                     "mend the baseline, or the operator's description in dent.toml");
     }
-    const double expected = known.value(problem.shape, 0.0);
+    const auto recorded = known.find(problem.shape);
+    const double expected = recorded == known.end() ? 0 : recorded->second;
     double ns = 0;
     for (int attempt = 0; attempt < kTries; ++attempt) {
       const double again = fastest_ns(baseline, problem, random.next(), kSecondsPerShape * (1 << attempt));
@@ -85,21 +107,22 @@ GateResult BaselineGate::run(Worker& baseline, const std::string& name, const st
                         name, ns / 1e3, problem.shape, expected / 1e3, 100 * (ns / expected - 1));
     }
   }
-  GateResult result =
-      off.empty() ? passed(fmt::format("{} reproduces within {:.0f} % on {} shapes", name, 100 * within,
-                                       problems.size()))
-                  : failed(Cause::environment, off,
-                           "find out what has changed (load, clocks, versions); if it is meant to be so: "
-                           "dent run --rebaseline");
-  if (known.empty())
-    result.reason =
-        fmt::format("{} measured on {} shapes and recorded for this machine", name, problems.size());
-  result.evidence = {{"baseline", name}, {"fastest_ns", now}};
+  GateResult result;
+  if (!off.empty()) {
+    result = failed(Cause::environment, off,
+                    "find out what has changed (load, clocks, versions); if it is meant to be so: "
+                    "dent run --rebaseline");
+  } else if (known.empty()) {
+    result =
+        passed(fmt::format("{} measured on {} shapes and recorded for this machine", name, problems.size()));
+  } else {
+    result = passed(
+        fmt::format("{} reproduces within {:.0f} % on {} shapes", name, 100 * within, problems.size()));
+  }
+  for (const auto& [shape, ns] : now) result.figures.push_back({"fastest " + shape, ns, "ns"});
   if (off.empty()) {
-    for (const auto& [shape, ns] : now.items()) {
-      if (!known.contains(shape)) record[key][shape] = ns;
-    }
-    write_durably(record_, record.dump(1) + "\n");
+    for (const auto& [shape, ns] : now) record.emplace(shape, ns);
+    write_durably(record_, to_json_text(book) + "\n");
   }
   return result;
 }

@@ -5,8 +5,8 @@
 
 #include <fstream>
 
-#include "build/ptxas.h"
 #include "base/sha256.h"
+#include "build/ptxas.h"
 #include "predict/launch_forecast.h"
 
 namespace dent {
@@ -19,6 +19,33 @@ std::filesystem::path python_file(const Project& project, const Kernel& kernel) 
   return (kernel.directory.empty() ? project.directory : kernel.directory) / (module + ".py");
 }
 
+GateResult judge(const Built& built, const std::vector<KernelResources>& kernels,
+                 const LaunchForecast& foreseen) {
+  if (!built.ok) {
+    const bool late = built.how == Ending::Kind::timed_out;
+    return failed(late ? Cause::timeout : Cause::build, built.problem,
+                  late                ? "raise limits.build_seconds in dent.toml"
+                  : built.log.empty() ? ""
+                                      : "the compiler's whole output is in artifacts/build.log",
+                  built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0));
+  }
+  if (const std::string beyond = beyond_limits(kernels); !beyond.empty())
+    return failed(Cause::build, beyond, "declare it extern __shared__ and ask for it at launch");
+  if (!foreseen.failure.empty()) return failed(Cause::build, foreseen.failure, foreseen.next);
+  std::string reason = built.reused ? "up to date, source " + built.source_hash.substr(0, 12)
+                                    : fmt::format("built in {:.1f} s, source {}", built.seconds,
+                                                  built.source_hash.substr(0, 12));
+  for (const KernelResources& k : kernels) {
+    if (k.spill_bytes > 0 || k.stack_bytes > 0) {
+      reason +=
+          fmt::format("; {} has {} bytes of stack and {} of spills", k.name, k.stack_bytes, k.spill_bytes);
+      break;
+    }
+  }
+  if (!foreseen.warning.empty()) reason += "; " + foreseen.warning;
+  return passed(std::move(reason));
+}
+
 }  // namespace
 
 GateResult BuildGate::run(const Kernel& kernel, const Progress& progress) {
@@ -27,52 +54,21 @@ GateResult BuildGate::run(const Kernel& kernel, const Progress& progress) {
   if (!kernel.python.empty()) {
     const auto file = python_file(project, kernel);
     const std::string hash = sha256_of_file(file);
-    GateResult result = hash.empty() ? failed(Cause::build, file.string() + " can't be read")
-                                     : passed("nothing to compile: " + kernel.python);
-    if (!hash.empty()) result.records.emplace_back("build", nlohmann::json{{"source_hash", hash}});
+    if (hash.empty()) return failed(Cause::build, file.string() + " can't be read");
+    GateResult result = passed("nothing to compile: " + kernel.python);
+    result.records.emplace_back(record::Build{hash, {}, {}, 0, {}});
     return result;
   }
   const Built& built = workshop_.build(kernel, clean_);
   std::ofstream(workshop_.logs() / "build.log") << built.log;
   const auto kernels = parse_ptxas(built.log);
-  nlohmann::json record{{"source_hash", built.source_hash},
-                        {"seconds", built.seconds},
-                        {"log", "build.log"},
-                        {"kernels", record_of(kernels)}};
-  if (built.ok) record["binary_hash"] = built.binary_hash;
-
-  GateResult result;
-  Foresight foreseen;
+  LaunchForecast foreseen;
   if (built.ok) foreseen = foresee(kernel, workshop_.problems(), kernels);
-  const std::string beyond = beyond_limits(kernels);
-  if (!built.ok) {
-    const bool late = built.how == Ending::Kind::timed_out;
-    result = failed(late ? Cause::timeout : Cause::build, built.problem,
-                    late                ? "raise limits.build_seconds in dent.toml"
-                    : built.log.empty() ? ""
-                                        : "the compiler's whole output is in artifacts/build.log");
-    result.last_words = built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0);
-  } else if (!beyond.empty()) {
-    result = failed(Cause::build, beyond, "declare it extern __shared__ and ask for it at launch");
-  } else if (!foreseen.failure.empty()) {
-    result = failed(Cause::build, foreseen.failure, foreseen.next);
-  } else {
-    result = passed(built.reused ? "up to date, source " + built.source_hash.substr(0, 12)
-                                 : fmt::format("built in {:.1f} s, source {}", built.seconds,
-                                               built.source_hash.substr(0, 12)));
-    for (const KernelResources& k : kernels) {
-      if (k.spill_bytes > 0 || k.stack_bytes > 0) {
-        result.reason +=
-            fmt::format("; {} has {} bytes of stack and {} of spills", k.name, k.stack_bytes, k.spill_bytes);
-        break;
-      }
-    }
-    if (!foreseen.warning.empty()) result.reason += "; " + foreseen.warning;
-  }
-  result.records.emplace_back("build", std::move(record));
-  for (nlohmann::json& prediction : foreseen.predictions) {
-    result.records.emplace_back("prediction", std::move(prediction));
-  }
+  GateResult result = judge(built, kernels, foreseen);
+  result.records.emplace_back(record::Build{built.source_hash, built.ok ? built.binary_hash : "", "build.log",
+                                            built.seconds, kernels});
+  for (record::Prediction& prediction : foreseen.predictions)
+    result.records.emplace_back(std::move(prediction));
   return result;
 }
 

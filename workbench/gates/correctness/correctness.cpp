@@ -6,9 +6,9 @@
 #include <chrono>
 #include <thread>
 
-#include "gates/judging/replays.h"
-#include "system/strays.h"
 #include "base/stopwatch.h"
+#include "gates/judging/misbehaviour.h"
+#include "gates/judging/replays.h"
 
 namespace dent {
 namespace {
@@ -17,20 +17,19 @@ namespace {
 constexpr auto kLateWriteWait = std::chrono::milliseconds(3);
 constexpr auto kLateWritePatience = std::chrono::milliseconds(100);
 
-nlohmann::json record_of(const Problem& problem, int seeds, const Agreement& all) {
-  nlohmann::json record{{"shape", problem.shape},
-                        {"seeds", seeds},
-                        {"elements", all.elements},
-                        {"bad", all.bad},
-                        {"max_error", all.max_error},
-                        {"mean_error", all.mean_error},
-                        {"bound", all.bound},
-                        {"share_of_bound", all.largest_share},
-                        {"unchecked", all.skipped},
-                        {"unwritten", all.unwritten},
-                        {"verdict", all.ok() ? "pass" : "fail"}};
-  if (!all.first_bad.empty()) record["first_bad"] = all.first_bad_record;
-  return record;
+record::Correctness record_of(const Problem& problem, int seeds, const Agreement& all) {
+  return {.shape = problem.shape,
+          .seeds = seeds,
+          .elements = static_cast<std::int64_t>(all.elements),
+          .bad = static_cast<std::int64_t>(all.bad),
+          .unchecked = static_cast<std::int64_t>(all.skipped),
+          .unwritten = static_cast<std::int64_t>(all.unwritten),
+          .max_error = all.max_error,
+          .mean_error = all.mean_error,
+          .bound = all.bound,
+          .share_of_bound = all.largest_share,
+          .verdict = all.ok() ? StepVerdict::pass : StepVerdict::fail,
+          .first_bad = all.first_bad_record};
 }
 
 GateResult wrong(const Agreement& all) {
@@ -42,39 +41,6 @@ GateResult wrong(const Agreement& all) {
 }
 
 }  // namespace
-
-GateResult cheat(const std::string& name, const std::string& evidence, const std::string& step,
-                 const Problem& problem) {
-  GateResult result = failed(Cause::cheat, "CHEAT: " + name + ": " + evidence);
-  result.records.emplace_back(
-      "cheat",
-      nlohmann::json{{"name", name}, {"evidence", evidence}, {"step", step}, {"shape", problem.shape}});
-  return result;
-}
-
-std::optional<GateResult> misbehaviour(const protocol::Kept& kept, const std::string& step,
-                                       const Problem& problem) {
-  if (!kept.mismatches.empty()) return failed(Cause::incorrect, kept.mismatches.front());
-  if (kept.late) {
-    return cheat("output written after the call had returned",
-                 "the output changed between the timer's end and the check", step, problem);
-  }
-  if (!kept.inputs.empty()) {
-    return cheat("input overwritten", "the kernel changed its input " + kept.inputs.front(), step, problem);
-  }
-  if (!kept.overruns.empty()) {
-    return failed(Cause::incorrect, "the kernel wrote beyond the end of " + kept.overruns.front(),
-                  "dent sanitize finds the first wild write");
-  }
-  return std::nullopt;
-}
-
-std::optional<GateResult> left_behind(const std::string& step, const Problem& problem) {
-  const auto stray = kill_strays();
-  if (!stray) return std::nullopt;
-  return cheat("a process left behind",
-               "process " + *stray + " ran outside the group that dent stops and kills", step, problem);
-}
 
 GateResult CorrectnessGate::run(Worker& candidate, const Problem& problem, std::uint64_t seed,
                                 const Progress& progress) {
@@ -102,14 +68,14 @@ GateResult CorrectnessGate::run(Worker& candidate, const Problem& problem, std::
     const Delivered outputs = delivered(candidate, problem);
     if (!problem_found) {
       all.absorb(oracle_.judge(problem, offsets, outputs));
-      if (all.unwritten > 0) {  // was never written, or is not written yet?
+      if (!all.ok()) {  // wrong, or not written yet?
         std::this_thread::sleep_for(kLateWritePatience);
         problem_found = misbehaviour(candidate.keep(0, seconds), step, problem);
       }
       if (problem_found) {
         // a thread was at work
       } else if (!all.ok() && replays.seen(offsets, outputs))
-        problem_found = cheat(kReplayed, all.first_bad, step, problem);
+        problem_found = cheat(Cheat::replayed_output, all.first_bad, step, problem.shape);
       else if (!all.ok())
         problem_found = wrong(all);
       else if (all.zeros_would_pass) {
@@ -129,8 +95,7 @@ GateResult CorrectnessGate::run(Worker& candidate, const Problem& problem, std::
     replays.remember(offsets, outputs);
     if (!problem_found) problem_found = left_behind(step, problem);
     if (problem_found) {
-      problem_found->records.insert(problem_found->records.begin(),
-                                    {"correctness", record_of(problem, seeds + 1, all)});
+      problem_found->records.insert(problem_found->records.begin(), record_of(problem, seeds + 1, all));
       return *problem_found;
     }
     const double elapsed = seconds_since(start);
@@ -143,7 +108,7 @@ GateResult CorrectnessGate::run(Worker& candidate, const Problem& problem, std::
       "{} elements within their bounds, largest error {:.2g} ({:.0f} % of its bound), {} {}{}", all.elements,
       all.max_error, 100 * all.largest_share, seeds, seeds == 1 ? "seed" : "seeds",
       all.skipped > 0 ? fmt::format(", rows drawn by lot of {} elements", all.elements + all.skipped) : ""));
-  result.records.emplace_back("correctness", record_of(problem, seeds, all));
+  result.records.emplace_back(record_of(problem, seeds, all));
   return result;
 }
 

@@ -17,12 +17,4 @@ class CorrectnessGate {
   Oracle& oracle_;
 };
 
-// What keep() noticed besides the values, as a result; nothing when all is well.
-std::optional<GateResult> misbehaviour(const protocol::Kept& kept, const std::string& step,
-                                       const Problem& problem);
-// Whether a worker has started a process that would go on while others are timed; it is killed.
-std::optional<GateResult> left_behind(const std::string& step, const Problem& problem);
-GateResult cheat(const std::string& name, const std::string& evidence, const std::string& step,
-                 const Problem& problem);
-
 }  // namespace dent

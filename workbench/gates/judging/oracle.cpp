@@ -44,12 +44,6 @@ std::vector<double> bounds_from(const Tolerance& tolerance, DType dtype,
   return bounds;
 }
 
-nlohmann::json number_or_name(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return value;
-}
-
 std::string position(const Tensor& tensor, std::size_t element) {
   std::string text;
   for (std::size_t d = tensor.sizes.size(); d-- > 0;) {
@@ -173,9 +167,7 @@ Agreement Oracle::judge(const Problem& problem, const protocol::Offsets& offsets
         if (one.bad++ == 0) {
           one.first_bad =
               fmt::format("{} is {}, expected {} +- {:.2g}", position(tensor, e), got, want, bound);
-          one.first_bad_record = {{"index", position(tensor, e)},
-                                  {"got", number_or_name(got)},
-                                  {"expected", number_or_name(want)}};
+          one.first_bad_record = record::FirstBad{position(tensor, e), {got}, {want}};
         }
       }
     }

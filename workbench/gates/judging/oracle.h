@@ -5,10 +5,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gates/workshop.h"
+#include "records/correctness.h"
 
 namespace dent {
 
@@ -23,11 +25,11 @@ struct Agreement {
   std::size_t unwritten = 0;  // still poisoned
   double max_error = 0;       // largest |got - expected| among finite ones
   double mean_error = 0;
-  double largest_share = 0;         // error / bound of the worst element
-  double bound = 0;                 // of that element
-  std::string first_bad;            // "out[0, 3, 17, 5] is 0.31, expected 0.02 +- 0.001"
-  nlohmann::json first_bad_record;  // index, got, expected
-  bool zeros_would_pass = false;    // a kernel that writes zeros would agree as well
+  double largest_share = 0;  // error / bound of the worst element
+  double bound = 0;          // of that element
+  std::string first_bad;     // "out[0, 3, 17, 5] is 0.31, expected 0.02 +- 0.001"
+  std::optional<record::FirstBad> first_bad_record;
+  bool zeros_would_pass = false;  // a kernel that writes zeros would agree as well
   bool ok() const { return bad == 0 && elements > 0; }
   void absorb(const Agreement& other);
 };

@@ -35,6 +35,4 @@ class Replays {
   std::vector<Call> calls_;
 };
 
-inline constexpr const char* kReplayed = "output of an earlier call handed out again";
-
 }  // namespace dent

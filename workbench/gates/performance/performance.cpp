@@ -6,18 +6,16 @@
 #include <algorithm>
 #include <chrono>
 
-#include "gates/correctness/correctness.h"
+#include "base/stopwatch.h"
+#include "gates/judging/misbehaviour.h"
 #include "gates/judging/replays.h"
 #include "gates/performance/timed_side.h"
-#include "records/sampling_records.h"
-#include "base/stopwatch.h"
 
 namespace dent {
 namespace {
 
-using nlohmann::json;
-
 constexpr int kFewestChecked = 3;
+constexpr double kSlack = 1.05;  // over a data sheet's peaks: boost clocks
 
 // Where the machine is too noisy to tell whether the candidate's clock is honest, what may have passed
 // uncounted belongs into the interval.
@@ -75,7 +73,7 @@ GateResult PerformanceGate::run(Worker& candidate, Worker& baseline, const Probl
   std::optional<GateResult> finding = left_behind(step, problem);
   const ClockAudit clocks = ours.audit();
   if (!finding && clocks.verdict == ClockVerdict::tampered) {
-    finding = cheat("its clock was tampered with", clocks.evidence, step, problem);
+    finding = cheat(Cheat::clock_tampered, clocks.evidence, step, problem.shape);
   }
   if (clocks.verdict == ClockVerdict::unclear)
     allow_for_uncounted_time(sampling.comparison, clocks.uncounted, rules);
@@ -94,14 +92,14 @@ GateResult PerformanceGate::run(Worker& candidate, Worker& baseline, const Probl
                       "find the defect first: launch configuration, wrong build flags, memory layout");
     } else if (comparison.verdict == SpeedVerdict::slower &&
                comparison.ratio->interval.high < rules.profile_below) {
-      result.next = "profile before changing anything";
+      result = passed(in_words(comparison), "profile before changing anything");
     }
   }
-  json comparison = comparison_record(problem.shape, sampling, policy);
-  comparison["bytes"] = problem.bytes;
-  if (problem.flops > 0) comparison["flops"] = problem.flops;
-  result.records.emplace_back("samples", samples_record(problem.shape, sampling));
-  result.records.emplace_back("comparison", std::move(comparison));
+  record::Comparison comparison = record::comparison_of(problem.shape, against_, sampling, policy);
+  comparison.bytes = problem.bytes;
+  if (problem.flops > 0) comparison.flops = problem.flops;
+  result.records.emplace_back(record::samples_of(problem.shape, against_, sampling));
+  result.records.emplace_back(std::move(comparison));
   return result;
 }
 
@@ -119,35 +117,35 @@ std::optional<GateResult> PerformanceGate::check_timed_outputs(const TimedSide& 
     const Agreement agreement = oracle_.judge(problem, call.offsets, call.outputs);
     if (agreement.ok()) continue;
     if (agreement.unwritten > 0) {
-      return cheat("timed calls left undone",
-                   fmt::format("{} elements were never written", agreement.unwritten), step, problem);
+      return cheat(Cheat::calls_left_undone,
+                   fmt::format("{} elements were never written", agreement.unwritten), step, problem.shape);
     }
-    if (replays.seen(call.offsets, call.outputs)) return cheat(kReplayed, agreement.first_bad, step, problem);
-    return cheat("wrong in timed calls",
+    if (replays.seen(call.offsets, call.outputs))
+      return cheat(Cheat::replayed_output, agreement.first_bad, step, problem.shape);
+    return cheat(Cheat::wrong_when_timed,
                  agreement.first_bad + ", although the same kernel passed the correctness gate", step,
-                 problem);
+                 problem.shape);
   }
   return std::nullopt;
 }
 
-GateResult summarize(const std::vector<json>& comparisons, const PerformanceRules& rules) {
+GateResult summarize(const std::vector<record::Comparison>& comparisons, const PerformanceRules& rules) {
+  const int shapes = static_cast<int>(comparisons.size());
   std::vector<Ratio> ratios;
-  for (const json& record : comparisons) {
-    if (!record.contains("ratio")) continue;
-    ratios.push_back(ratio_of(record.at("ratio")));
+  for (const record::Comparison& comparison : comparisons) {
+    if (comparison.ratio) ratios.push_back(*comparison.ratio);
   }
   if (ratios.empty() || ratios.size() < comparisons.size()) {
     GateResult result =
         failed(Cause::ambiguous, "too few samples for an interval", "raise performance.seconds in dent.toml");
-    result.records.emplace_back(
-        "summary", json{{"verdict", "AMBIGUOUS"}, {"shapes", comparisons.size()}, {"reason", result.reason}});
+    result.records.emplace_back(record::Summary{SpeedVerdict::ambiguous, {}, shapes, result.reason()});
     return result;
   }
   const Ratio mean = geometric_mean(ratios);
   const SpeedVerdict verdict = judge(mean, rules.same_within);
   const std::string reason =
       fmt::format("{:.3f}x ({:.3f} to {:.3f}), geometric mean over {} {}", mean.centre, mean.interval.low,
-                  mean.interval.high, ratios.size(), ratios.size() == 1 ? "shape" : "shapes");
+                  mean.interval.high, shapes, shapes == 1 ? "shape" : "shapes");
   GateResult result = passed(reason);
   if (verdict == SpeedVerdict::slower)
     result = failed(Cause::slower, reason, "profile, then change one thing");
@@ -155,11 +153,27 @@ GateResult summarize(const std::vector<json>& comparisons, const PerformanceRule
     result =
         failed(Cause::ambiguous, reason, "close other programs, or raise performance.seconds in dent.toml");
   }
-  result.records.emplace_back("summary", json{{"verdict", name(verdict)},
-                                              {"ratio", ratio_record(mean)},
-                                              {"shapes", ratios.size()},
-                                              {"reason", reason}});
+  result.records.emplace_back(record::Summary{verdict, mean, shapes, reason});
   return result;
+}
+
+void refuse_the_impossible(GateResult& result, const Problem& problem, const Peaks& peaks, bool flushed) {
+  const auto* comparison = result.last<record::Comparison>();
+  const bool cheated = result.failed() != nullptr && result.failed()->cause == Cause::cheat;
+  if (comparison == nullptr || !(comparison->candidate_ns > 0) || cheated) return;
+  const double ns = comparison->candidate_ns;
+  double input_bytes = 0;
+  for (const Tensor& tensor : problem.inputs) input_bytes += static_cast<double>(tensor.bytes());
+  std::string evidence;
+  if (problem.flops / ns > kSlack * peaks.gflops) {
+    evidence = fmt::format("{:.0f} GFLOP/s on a device of {:.0f}", problem.flops / ns, peaks.gflops);
+  } else if (flushed && input_bytes / ns > kSlack * peaks.gbs) {
+    evidence = fmt::format("inputs read at {:.0f} GB/s on a device of {:.0f}", input_bytes / ns, peaks.gbs);
+  }
+  if (evidence.empty()) return;
+  GateResult refused = cheat(Cheat::beyond_device, evidence, "performance/" + problem.shape, problem.shape);
+  refused.records.insert(refused.records.end(), result.records.begin(), result.records.end());
+  result = std::move(refused);
 }
 
 }  // namespace dent

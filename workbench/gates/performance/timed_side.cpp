@@ -30,7 +30,7 @@ TimedSide::TimedSide(Worker& worker, const Problem& problem, Workshop& workshop,
       most_calls_(std::max<std::size_t>(workshop.most_calls(problem), 2)) {
   worker_.resume();
   const bool aimed =
-      worker.loaded().value("kind", "") == "native" && worker.loaded().value("device", "") == "cpu";
+      worker.loaded().kind == protocol::WorkerKind::native && worker.loaded().device == DeviceKind::cpu;
   const auto message = message_for(problem, workshop.pool(), most_calls_,
                                    workshop.project().performance.flush, aimed ? protocol::kRoom : 0);
   for (const auto& input : message.inputs) rooms_.push_back(input.room);
@@ -77,10 +77,11 @@ Timing TimedSide::run(int calls) {
   const protocol::Timed timed = stretch(count, wall_ns);
   if (!(timed.ns <= wall_ns)) {
     throw KernelFailed(
-        {Failure::Kind::cheated,
-         fmt::format("its clock was tampered with: {} counted {:.0f} ns while {:.0f} ns passed",
-                     worker_.role(), timed.ns, wall_ns),
-         {}});
+        {FailureKind::cheated,
+         fmt::format("{} counted {:.0f} ns while {:.0f} ns passed", name(worker_.role()), timed.ns, wall_ns),
+         {},
+         worker_.role(),
+         Cheat::clock_tampered});
   }
   clocks_.push_back({count, timed.ns, wall_ns, worker_.waited_ns()});
   ns_per_call_ = timed.ns / static_cast<double>(count);
@@ -102,9 +103,9 @@ void TimedSide::keep_one() {
 ClockAudit TimedSide::audit() {
   // On a GPU the caches are flushed between calls, on the same stream: time passes there that no call should
   // count.
-  if (worker_.loaded().value("device", "cpu") == "cuda") return {};
+  if (worker_.loaded().device == DeviceKind::cuda) return {};
   ClockRules rules;
-  if (worker_.loaded().value("kind", "native") == "python") rules.ns_per_call = kPythonNsPerCall;
+  if (worker_.loaded().kind == protocol::WorkerKind::python) rules.ns_per_call = kPythonNsPerCall;
   const ClockAudit audit = audit_stretches(asked_, rules);
   const int most = static_cast<int>(most_calls_ / 2);
   if (audit.verdict != ClockVerdict::tampered || asked_ >= most) return audit;

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <thread>
 
-#include "build/toolchain.h"
 #include "base/text.h"
+#include "build/toolchain.h"
 #include "system/capture.h"
 
 namespace dent {
@@ -64,13 +64,6 @@ std::vector<std::string> ask_gpu(const std::string& query) {
 
 }  // namespace
 
-nlohmann::json check_record(const std::string& step, const Check& check) {
-  nlohmann::json record{
-      {"step", step}, {"name", check.name}, {"found", check.found}, {"verdict", name(check.verdict)}};
-  if (!check.fix.empty()) record["fix"] = check.fix;
-  return record;
-}
-
 std::vector<Check> compiler_checks(const Project& project) {
   std::vector<Check> checks;
   const auto compiled = [](const Kernel& kernel) {
@@ -80,18 +73,18 @@ std::vector<Check> compiler_checks(const Project& project) {
     const std::string version = version_of(cxx_compiler());
     if (version.empty()) {
       checks.push_back(
-          {"C++ compiler", GateVerdict::fail, cxx_compiler() + " can't be run", "install g++, or set CXX"});
+          {"C++ compiler", StepVerdict::fail, cxx_compiler() + " can't be run", "install g++, or set CXX"});
     } else {
-      checks.push_back({"C++ compiler", GateVerdict::pass, version});
+      checks.push_back({"C++ compiler", StepVerdict::pass, version});
     }
   }
   if (any_kernel(project, [&](const Kernel& k) { return compiled(k) && k.device == DeviceKind::cuda; })) {
     const std::string nvcc = nvcc_compiler();
     if (nvcc.empty()) {
-      checks.push_back({"CUDA compiler", GateVerdict::fail, "no nvcc in PATH, CUDA_HOME or /usr/local/cuda",
+      checks.push_back({"CUDA compiler", StepVerdict::fail, "no nvcc in PATH, CUDA_HOME or /usr/local/cuda",
                         "install the CUDA toolkit, or set CUDA_HOME to where it is"});
     } else {
-      checks.push_back({"CUDA compiler", GateVerdict::pass, version_of(nvcc)});
+      checks.push_back({"CUDA compiler", StepVerdict::pass, version_of(nvcc)});
     }
   }
   return checks;
@@ -102,35 +95,35 @@ std::vector<Check> machine_checks(const Project& project) {
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   double load[1] = {0};
   if (getloadavg(load, 1) == 1 && load[0] > 0.75 * cores) {
-    checks.push_back({"idle machine", GateVerdict::skipped,
+    checks.push_back({"idle machine", StepVerdict::skipped,
                       fmt::format("load {:.1f} on {} cores", load[0], cores),
                       "timings will be noisy and intervals wide; wait for other programs to end"});
   } else {
     checks.push_back(
-        {"idle machine", GateVerdict::pass, fmt::format("load {:.1f} on {} cores", load[0], cores)});
+        {"idle machine", StepVerdict::pass, fmt::format("load {:.1f} on {} cores", load[0], cores)});
   }
   const double memory = available_memory_gib();
   const double needed = memory_needed_gib(project);
-  checks.push_back({"memory", memory >= needed ? GateVerdict::pass : GateVerdict::fail,
+  checks.push_back({"memory", memory >= needed ? StepVerdict::pass : StepVerdict::fail,
                     fmt::format("{:.1f} GiB free, {:.1f} needed", memory, needed),
                     memory >= needed ? "" : "close other programs, or leave out the largest shapes"});
   std::error_code problem;
   const auto space = std::filesystem::space(project.directory, problem);
   const double disk = problem ? 0 : static_cast<double>(space.available) / kGiB;
-  checks.push_back({"disk", disk >= kLeastDiskGiB ? GateVerdict::pass : GateVerdict::fail,
+  checks.push_back({"disk", disk >= kLeastDiskGiB ? StepVerdict::pass : StepVerdict::fail,
                     fmt::format("{:.1f} GiB free", disk),
                     disk >= kLeastDiskGiB
                         ? ""
                         : fmt::format("free at least {} GiB: dent writes its ledger there", kLeastDiskGiB)});
   const auto commit = capture({"git", "rev-parse", "--short", "HEAD"}, 2, project.directory);
   if (!commit) {
-    checks.push_back({"git", GateVerdict::skipped, "no git repository",
+    checks.push_back({"git", StepVerdict::skipped, "no git repository",
                       "git init, so that a result can be traced to a commit"});
   } else {
     const auto dirty =
         capture({"git", "--no-optional-locks", "status", "--porcelain", "--", "."}, 2, project.directory);
     const bool changed = dirty && !dirty->empty();
-    checks.push_back({"git", GateVerdict::pass,
+    checks.push_back({"git", StepVerdict::pass,
                       first_line(*commit) + (changed ? ", with uncommitted changes" : ", clean")});
   }
   return checks;
@@ -145,24 +138,24 @@ std::vector<Check> python_checks(const Project& project, const std::string& pyth
                               "print('Python', sys.version.split()[0], 'NumPy', numpy.__version__, end='')\n"
                               "print(', PyTorch' if u.find_spec('torch') else ', no PyTorch')"},
                              4, project.directory);
-  if (found) return {{"Python", GateVerdict::pass, first_line(*found) + " (" + python + ")"}};
+  if (found) return {{"Python", StepVerdict::pass, first_line(*found) + " (" + python + ")"}};
   const std::string fix =
       "pip install numpy, or name another interpreter: DENT_PYTHON=... or interpreter = \"...\" in dent.toml";
-  return {{"Python", needed ? GateVerdict::fail : GateVerdict::skipped, python + " can't import numpy", fix}};
+  return {{"Python", needed ? StepVerdict::fail : StepVerdict::skipped, python + " can't import numpy", fix}};
 }
 
 std::vector<Check> gpu_checks(const Project& project) {
   if (!any_kernel(project, [](const Kernel& kernel) { return kernel.device == DeviceKind::cuda; })) {
-    return {{"GPU", GateVerdict::skipped, "not needed by this project"}};
+    return {{"GPU", StepVerdict::skipped, "not needed by this project"}};
   }
   const auto fields = ask_gpu("name,driver_version,memory.used,memory.total,utilization.gpu");
   if (fields.size() < 5) {
-    return {{"GPU", GateVerdict::fail, "nvidia-smi finds none",
+    return {{"GPU", StepVerdict::fail, "nvidia-smi finds none",
              "run this on a machine with an NVIDIA GPU and its driver"}};
   }
-  std::vector<Check> checks{{"GPU", GateVerdict::pass, fields[0] + ", driver " + fields[1]}};
+  std::vector<Check> checks{{"GPU", StepVerdict::pass, fields[0] + ", driver " + fields[1]}};
   const bool idle = std::atof(fields[4].c_str()) < kIdleBelowPercent;
-  checks.push_back({"GPU idle", idle ? GateVerdict::pass : GateVerdict::fail,
+  checks.push_back({"GPU idle", idle ? StepVerdict::pass : StepVerdict::fail,
                     fmt::format("{} % busy, {} of {} MiB in use", fields[4], fields[2], fields[3]),
                     idle ? "" : "wait for the programs that nvidia-smi lists, or set CUDA_VISIBLE_DEVICES"});
   auto reasons = ask_gpu("clocks_event_reasons.active");  // drivers before 535 call it by its old name
@@ -170,7 +163,7 @@ std::vector<Check> gpu_checks(const Project& project) {
   if (!reasons.empty()) {
     // Bits 0 and 1 are idle and application clocks; the others are slowdowns.
     const bool slow = (std::strtoull(reasons[0].c_str(), nullptr, 16) & ~std::uint64_t{3}) != 0;
-    checks.push_back({"GPU clock", slow ? GateVerdict::skipped : GateVerdict::pass,
+    checks.push_back({"GPU clock", slow ? StepVerdict::skipped : StepVerdict::pass,
                       slow ? "held back, reasons " + reasons[0] : "not held back",
                       slow ? "power or heat: let it cool, or lock its clock (nvidia-smi -lgc)" : ""});
   }
@@ -179,7 +172,7 @@ std::vector<Check> gpu_checks(const Project& project) {
     if (line.rfind("RmProfilingAdminOnly:", 0) != 0) continue;
     const bool allowed = line.find('0') != std::string::npos || geteuid() == 0;
     checks.push_back(
-        {"profiler counters", allowed ? GateVerdict::pass : GateVerdict::skipped,
+        {"profiler counters", allowed ? StepVerdict::pass : StepVerdict::skipped,
          allowed ? "permitted" : "only root may read them",
          allowed
              ? ""

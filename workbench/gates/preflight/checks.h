@@ -2,7 +2,6 @@
 // Single questions to the machine, each answered with what was found and how to mend it.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -13,12 +12,10 @@ namespace dent {
 
 struct Check {
   std::string name;
-  GateVerdict verdict = GateVerdict::pass;
+  StepVerdict verdict = StepVerdict::pass;
   std::string found;
   std::string fix{};  // the exact thing to do, when it did not pass
 };
-
-nlohmann::json check_record(const std::string& step, const Check& check);
 
 std::vector<Check> compiler_checks(const Project& project);
 std::vector<Check> machine_checks(const Project& project);  // cores, load, memory, disk, git

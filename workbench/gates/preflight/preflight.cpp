@@ -21,17 +21,18 @@ GateResult PreflightGate::run(const Progress& progress) {
   GateResult result;
   int passes = 0, notes = 0;
   for (const Check& check : checks) {
-    if (check.verdict == GateVerdict::pass) ++passes;
-    if (check.verdict == GateVerdict::skipped && !check.fix.empty()) ++notes;
-    if (check.verdict == GateVerdict::fail && result.verdict != GateVerdict::fail) {
+    if (check.verdict == StepVerdict::pass) ++passes;
+    if (check.verdict == StepVerdict::skipped && !check.fix.empty()) ++notes;
+    if (check.verdict == StepVerdict::fail && result.failed() == nullptr)
       result = failed(Cause::environment, check.name + ": " + check.found, check.fix);
-    }
   }
-  if (result.verdict == GateVerdict::pass) {
-    result.reason = fmt::format("{} checks passed", passes);
-    if (notes > 0) result.reason += fmt::format(", {} to know about (dent preflight)", notes);
+  if (result.failed() == nullptr) {
+    result = passed(fmt::format("{} checks passed{}", passes,
+                                notes > 0 ? fmt::format(", {} to know about (dent preflight)", notes) : ""));
   }
-  for (const Check& check : checks) result.records.emplace_back("check", check_record("preflight", check));
+  for (const Check& check : checks)
+    result.records.emplace_back(
+        record::Check{"preflight", check.name, check.found, check.verdict, check.fix});
   return result;
 }
 

@@ -5,33 +5,31 @@
 
 #include <chrono>
 
+#include "base/stopwatch.h"
 #include "patterns/evidence.h"
 #include "patterns/match.h"
-#include "base/stopwatch.h"
 
 namespace dent {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::size_t kMostPatterns = 5;  // in a record: those that promise most
 
-json targets_record(const Tree& tree, const Quantities& quantities) {
-  json list = json::array();
+std::vector<record::TargetRow> target_rows(const Tree& tree, const Quantities& quantities) {
+  std::vector<record::TargetRow> rows;
   for (const Judged& judged : judge_targets(tree, quantities)) {
     if (judged.reading.presence == Presence::missing) continue;
-    json entry{{"quantity", judged.target->quantity}, {"label", judged.target->label}};
-    if (!judged.target->unit.empty()) entry["unit"] = judged.target->unit;
+    record::TargetRow row{
+        .quantity = judged.target->quantity, .label = judged.target->label, .unit = judged.target->unit};
     if (judged.reading.presence == Presence::value) {
-      entry["value"] = judged.reading.value;
+      row.value = judged.reading.value;
     } else {
-      entry["absent"] = name(judged.reading.presence);
+      row.absent = name(judged.reading.presence);
     }
-    if (!judged.target->good.empty()) entry["target"] = judged.target->good.front().text();
-    if (judged.verdict != Judged::Verdict::none) entry["good"] = judged.verdict == Judged::Verdict::good;
-    list.push_back(std::move(entry));
+    if (!judged.target->good.empty()) row.target = judged.target->good.front().text();
+    if (judged.verdict != Judged::Verdict::none) row.good = judged.verdict == Judged::Verdict::good;
+    rows.push_back(std::move(row));
   }
-  return list;
+  return rows;
 }
 
 std::string reason_of(const Profile& profile, const Diagnosis& diagnosis) {
@@ -43,15 +41,30 @@ std::string reason_of(const Profile& profile, const Diagnosis& diagnosis) {
 
 }  // namespace
 
-json diagnosis_record(const Problem& problem, const std::string& op, const Profile& profile, const Tree& tree,
-                      const Diagnosis& diagnosis) {
-  json record = to_json(profile);
-  record.update(to_json(diagnosis));
-  record["shape"] = problem.shape;
-  record["operator"] = op;
-  record["bytes"] = problem.bytes;
-  if (problem.flops > 0) record["flops"] = problem.flops;
-  record["targets"] = targets_record(tree, profile.quantities);
+record::Diagnosis diagnosis_record(const Problem& problem, const std::string& op, const Profile& profile,
+                                   const Tree& tree, const Diagnosis& diagnosis) {
+  record::Diagnosis record{.shape = problem.shape,
+                           .op = op,
+                           .tool = profile.tool,
+                           .tree = profile.tree,
+                           .why = profile.degraded,
+                           .kernel = profile.kernel,
+                           .limiter = profile.limiter,
+                           .report = profile.report,
+                           .device = profile.device,
+                           .arch = profile.arch,
+                           .degraded = !profile.degraded.empty(),
+                           .launches = profile.launches,
+                           .metrics = profile.quantities,
+                           .targets = target_rows(tree, profile.quantities),
+                           .absent = profile.absent,
+                           .notes = profile.notes,
+                           .finding = diagnosis,
+                           .patterns = {},
+                           .bytes = problem.bytes,
+                           .tool_s = profile.tool_seconds,
+                           .elapsed_s = profile.seconds};
+  if (problem.flops > 0) record.flops = problem.flops;
   return record;
 }
 
@@ -65,22 +78,23 @@ GateResult ProfileGate::run(const Kernel& kernel, const Problem& problem, std::u
   const Tree tree = load_tree(workshop_.resources().diagnose / profile.tree);
   const Diagnosis diagnosis = diagnose(tree, profile.quantities);
   profile.seconds = seconds_since(start);
-  json record = diagnosis_record(problem, workshop_.project().op.name, profile, tree, diagnosis);
+  record::Diagnosis record = diagnosis_record(problem, workshop_.project().op.name, profile, tree, diagnosis);
 
   std::vector<Pattern> patterns =
       load_patterns(workshop_.resources().patterns, workshop_.project().directory);
   learn(patterns, store_);
   std::vector<PatternMatch> matches = match(patterns, situation_of(record));
   if (matches.size() > kMostPatterns) matches.resize(kMostPatterns);
-  record["patterns"] = to_json(matches);
+  record.patterns = hints(matches);
 
-  GateResult result = passed(reason_of(profile, diagnosis));
+  std::string next;
   if (!matches.empty()) {
-    result.next = fmt::format("{}: {}", matches.front().pattern->name, matches.front().pattern->fix);
+    next = fmt::format("{}: {}", matches.front().pattern->name, matches.front().pattern->fix);
   } else if (!diagnosis.refused()) {
-    result.next = diagnosis.advice;
+    next = diagnosis.advice;
   }
-  result.records.emplace_back("diagnosis", std::move(record));
+  GateResult result = passed(reason_of(profile, diagnosis), std::move(next));
+  result.records.emplace_back(std::move(record));
   return result;
 }
 

@@ -37,8 +37,7 @@ Profile profile_gpu(Workshop& workshop, const Kernel& kernel, const Problem& pro
 Profile profile_cpu(Workshop& workshop, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
                     const Progress& progress);
 
-// The record "diagnosis" of docs/dent-records.md.
-nlohmann::json diagnosis_record(const Problem& problem, const std::string& op, const Profile& profile,
-                                const Tree& tree, const Diagnosis& diagnosis);
+record::Diagnosis diagnosis_record(const Problem& problem, const std::string& op, const Profile& profile,
+                                   const Tree& tree, const Diagnosis& diagnosis);
 
 }  // namespace dent

@@ -7,8 +7,8 @@
 
 #include "diagnose/cpu_counters.h"
 #include "diagnose/instruction_mix.h"
-#include "predict/peaks.h"
 #include "gates/profile/profile.h"
+#include "predict/peaks.h"
 
 namespace dent {
 namespace {
@@ -67,10 +67,10 @@ void put_mix(Profile& profile, Workshop& workshop, const Kernel& kernel) {
 
 Profile profile_cpu(Workshop& workshop, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
                     const Progress& progress) {
-  Profile profile{.tool = "perf", .tree = "cpu.toml", .device = "cpu"};
+  Profile profile{.tool = "perf", .tree = "cpu.toml", .device = DeviceKind::cpu};
   progress(0.1, "counting");
   Random random(seed);
-  const auto worker = workshop.start(kernel, "profiled");
+  const auto worker = workshop.start(kernel, Role::profiled);
   workshop.pool().fill(problem, random.next());
   const std::size_t most = workshop.most_calls(problem);
   worker->set_problem(message_for(problem, workshop.pool(), most, true),

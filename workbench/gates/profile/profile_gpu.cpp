@@ -8,20 +8,19 @@
 #include <cmath>
 #include <fstream>
 
+#include "base/error.h"
+#include "base/stopwatch.h"
+#include "base/text.h"
 #include "diagnose/ncu.h"
 #include "diagnose/ncu_metrics.h"
-#include "base/error.h"
-#include "predict/peaks.h"
 #include "gates/profile/profile.h"
-#include "base/text.h"
+#include "predict/peaks.h"
 #include "system/capture.h"
-#include "base/stopwatch.h"
 
 namespace dent {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr double kProfiledSlowdown = 60;  // how much longer a call may take under a profiler,
@@ -93,7 +92,7 @@ Profile by_counters(Workshop& workshop, const Kernel& kernel, const Problem& pro
   const NcuTool tool = find_ncu();
   const NcuRequest request{
       .arch = gpu.arch, .report = artifacts / "profile.ncu-rep", .csv = artifacts / "profile.csv"};
-  Profile profile{.tool = "Nsight Compute " + tool.version, .tree = "gpu.toml", .device = "cuda"};
+  Profile profile{.tool = "Nsight Compute " + tool.version, .tree = "gpu.toml", .device = DeviceKind::cuda};
   if (!tool.note.empty()) profile.notes.push_back(tool.note);
   progress(0.1, "one call under Nsight Compute");
   const auto start = Clock::now();
@@ -130,47 +129,48 @@ Profile by_counters(Workshop& workshop, const Kernel& kernel, const Problem& pro
 
 // Launches by capture. Nothing known about them is no reason to fail: the time is still worth having.
 void add_launches(Profile& profile, Worker& worker, double seconds) {
-  json told;
+  protocol::Launches told;
   try {
     told = worker.launches(seconds);
   } catch (const KernelFailed& failed) {
-    if (failed.failure().kind != Failure::Kind::refused) throw;
+    if (failed.failure().kind != FailureKind::refused) throw;
     profile.notes.push_back("its launches are not known: " + failed.failure().what);
     return;
   }
   Quantities& q = profile.quantities;
-  profile.arch = told.value("arch", 0);
-  q.set("sms", told.value("sms", 0));
-  q.set("launches", static_cast<double>(told.at("launches").size()));
-  const json* largest = nullptr;
-  for (const json& launch : told.at("launches")) {
-    profile.launches.push_back(
-        {short_name(launch.at("kernel")), launch.at("ctas"), launch.at("cta_threads")});
-    const auto threads = [](const json& l) {
-      return l.at("ctas").get<double>() * l.at("cta_threads").get<double>();
-    };
+  profile.arch = told.arch;
+  q.set("sms", told.sms);
+  q.set("launches", static_cast<double>(told.launches.size()));
+  const protocol::GpuLaunch* largest = nullptr;
+  for (const protocol::GpuLaunch& launch : told.launches) {
+    profile.launches.push_back({short_name(launch.kernel), launch.ctas, launch.cta_threads});
+    const auto threads = [](const protocol::GpuLaunch& l) { return l.ctas * l.cta_threads; };
     if (largest == nullptr || threads(launch) > threads(*largest)) largest = &launch;
   }
   if (largest == nullptr) return;
-  profile.kernel = short_name(largest->at("kernel"));
-  for (const char* key : {"ctas", "cta_threads", "registers", "smem_bytes", "local_bytes", "ctas_per_sm"}) {
-    q.set(key, largest->at(key).get<double>());
-  }
+  profile.kernel = short_name(largest->kernel);
+  q.set("ctas", largest->ctas);
+  q.set("cta_threads", largest->cta_threads);
+  q.set("registers", largest->registers);
+  q.set("smem_bytes", largest->smem_bytes);
+  q.set("local_bytes", largest->local_bytes);
+  q.set("ctas_per_sm", largest->ctas_per_sm);
   const double at_once = q["sms"] * q["ctas_per_sm"];
   q.set("chip_share", std::min(100.0, 100 * q["ctas"] / q["sms"]));
   q.set("waves", q["ctas"] / at_once);
   q.set("empty_share", 100 * (1 - q["waves"] / std::ceil(q["waves"])));
-  q.set("occupancy_possible",
-        100 * q["ctas_per_sm"] * std::ceil(q["cta_threads"] / 32) / told.value("warps_per_sm", 64.0));
+  q.set("occupancy_possible", 100 * q["ctas_per_sm"] * std::ceil(q["cta_threads"] / 32) / told.warps_per_sm);
 }
 
 Profile without_counters(Workshop& workshop, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
                          const Gpu& gpu, const std::string& why, const Progress& progress) {
-  Profile profile{
-      .tool = "launch capture and clock", .tree = "degraded.toml", .degraded = why, .device = "cuda"};
+  Profile profile{.tool = "launch capture and clock",
+                  .tree = "degraded.toml",
+                  .degraded = why,
+                  .device = DeviceKind::cuda};
   progress(0.5, "timing and capturing launches");
   Random random(seed);
-  const auto worker = workshop.start(kernel, "profiled");
+  const auto worker = workshop.start(kernel, Role::profiled);
   const double seconds = kProfiledSlowdown * workshop.project().limits.call_seconds;
   run_once(*worker, workshop, problem, random, kTimedCalls);
   double wall_ns = 0;
@@ -201,7 +201,8 @@ Profile profile_gpu(Workshop& workshop, const Kernel& kernel, const Problem& pro
                     const fs::path& artifacts, const Progress& progress) {
   const Gpu gpu = gpu_here();
   if (gpu.arch == 0) {
-    throw KernelFailed({Failure::Kind::refused, "there is no NVIDIA GPU here that nvidia-smi knows", ""});
+    throw KernelFailed(
+        {FailureKind::refused, "there is no NVIDIA GPU here that nvidia-smi knows", "", Role::profiled});
   }
   std::string why;
   try {

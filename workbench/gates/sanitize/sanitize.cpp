@@ -6,8 +6,8 @@
 #include <chrono>
 
 #include "base/error.h"
-#include "system/capture.h"
 #include "base/stopwatch.h"
+#include "system/capture.h"
 
 namespace dent {
 namespace {
@@ -59,10 +59,8 @@ GateResult SanitizeGate::run(const Kernel& kernel, std::uint64_t seed, const Pro
   } catch (const KernelFailed& problem) {
     const std::string finding = finding_in(problem.failure().last_words);
     if (finding.empty()) throw;
-    GateResult result =
-        failed(Cause::incorrect, finding, "the checker's whole report is in artifacts/sanitized.log");
-    result.last_words = problem.failure().last_words;
-    return result;
+    return failed(Cause::incorrect, finding, "the checker's whole report is in artifacts/sanitized.log",
+                  problem.failure().last_words);
   } catch (const Error& problem) {
     if (problem.code() != ErrorCode::environment) throw;
     return skipped(problem.in_one_line());

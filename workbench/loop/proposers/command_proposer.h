@@ -53,7 +53,4 @@ class CommandProposer : public Proposer {
 // The programs and files that dent itself consists of.
 std::vector<std::filesystem::path> files_of_dent();
 
-// A proposal made of an answer; what makes no sense is a proposal that is refused, with the reason.
-Proposal proposal_from_answer(const nlohmann::json& answer);
-
 }  // namespace dent

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "repository/worktree.h"
 #include "project/project.h"
+#include "repository/worktree.h"
 
 namespace dent {
 

@@ -11,8 +11,6 @@
 namespace dent {
 namespace {
 
-using nlohmann::json;
-
 bool named(const std::vector<std::string>& names, const std::string& name) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& n) { return same_name(n, name); });
 }
@@ -38,11 +36,10 @@ std::optional<std::string> variant_for(const Brief& brief, const std::vector<std
 }
 
 // The nearest value in the pattern's direction that was not tried yet.
-std::optional<Assignment> assignment_for(const Brief& brief, const json& fix) {
-  const auto names = fix.value("names", std::vector<std::string>());
-  const std::string change = fix.value("change", "any");
+std::optional<Assignment> assignment_for(const Brief& brief, const record::PatternTunable& fix) {
+  const std::string& change = fix.change;
   for (const Tunable* tunable : tunables_of(*brief.project, brief.incumbent)) {
-    if (!named(names, tunable->name)) continue;
+    if (!named(fix.names, tunable->name)) continue;
     const auto& values = tunable->values;
     const auto now =
         std::find(values.begin(), values.end(), value_of(*tunable, brief.incumbent)) - values.begin();
@@ -78,25 +75,23 @@ bool worn_out(const Brief& brief, const std::string& pattern) {
 }  // namespace
 
 std::optional<Proposal> PatternsProposer::propose(const Brief& brief) {
-  if (!brief.patterns.is_array()) return std::nullopt;
-  for (const json& match : brief.patterns) {
-    const std::string pattern = match.at("pattern");
-    if (worn_out(brief, pattern)) continue;
+  if (!brief.diagnosis) return std::nullopt;
+  for (const record::PatternHint& hint : brief.diagnosis->patterns) {
+    if (worn_out(brief, hint.pattern)) continue;
     Proposal proposal;
-    proposal.variant = variant_for(brief, match.value("variants", std::vector<std::string>()));
-    if (!proposal.variant && match.contains("tunable"))
-      proposal.assignment = assignment_for(brief, match.at("tunable"));
+    proposal.variant = variant_for(brief, hint.variants);
+    if (!proposal.variant && hint.tunable) proposal.assignment = assignment_for(brief, *hint.tunable);
     if (!proposal.variant && !proposal.assignment) continue;
     proposal.proposer = name();
-    proposal.pattern = pattern;
-    const std::string phase = match.value("phase", "");
-    proposal.phase = phase.empty() ? brief.phase : parse_phase(phase);
+    proposal.pattern = hint.pattern;
+    proposal.phase = hint.phase.empty() ? brief.phase : parse_phase(hint.phase);
+    const std::string& says = brief.diagnosis->finding.says;
     proposal.hypothesis = {
-        brief.diagnosis.value("says", match.value("why", "")),
-        fmt::format("{} ({}): {}", match.value("title", pattern), pattern,
+        says.empty() ? hint.why : says,
+        fmt::format("{} ({}): {}", hint.title, hint.pattern,
                     proposal.variant ? "variant " + *proposal.variant
                                      : proposal.assignment->tunable + " = " + proposal.assignment->value),
-        fmt::format("{:.2f}x, as the pattern has it", match.value("expected_gain", 1.0))};
+        fmt::format("{:.2f}x, as the pattern has it", hint.expected_gain)};
     return proposal;
   }
   return std::nullopt;

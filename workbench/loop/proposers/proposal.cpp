@@ -4,14 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "project/choice.h"
 
 namespace dent {
 namespace {
-
-using nlohmann::json;
 
 std::string wrong_assignment(const Assignment& assignment, const Project& project, const Choice& incumbent) {
   const auto known = tunables_of(project, incumbent);
@@ -66,46 +63,6 @@ Choice applied(const Proposal& proposal, const Choice& incumbent) {
   if (proposal.assignment) choice.tunables[proposal.assignment->tunable] = proposal.assignment->value;
   if (proposal.variant) choice.variant = *proposal.variant == kFirstRung ? "" : *proposal.variant;
   return choice;
-}
-
-json to_json(const Proposal& proposal) {
-  json out{{"proposer", proposal.proposer},
-           {"phase", name(proposal.phase)},
-           {"bottleneck", proposal.hypothesis.bottleneck},
-           {"change", proposal.hypothesis.change},
-           {"expected", proposal.hypothesis.expected},
-           {"spend",
-            {{"seconds", proposal.spend.seconds},
-             {"usd", proposal.spend.usd},
-             {"input_tokens", proposal.spend.input_tokens},
-             {"output_tokens", proposal.spend.output_tokens}}}};
-  if (proposal.assignment) {
-    out["assignment"] = {{"tunable", proposal.assignment->tunable}, {"value", proposal.assignment->value}};
-  }
-  if (proposal.variant) out["variant"] = *proposal.variant;
-  if (proposal.source) out["files"] = proposal.source->files;
-  if (!proposal.pattern.empty()) out["pattern"] = proposal.pattern;
-  if (!proposal.refusal.empty()) out["refusal"] = proposal.refusal;
-  return out;
-}
-
-Proposal proposal_of(const json& record) {
-  Proposal proposal;
-  proposal.proposer = record.at("proposer");
-  proposal.phase = parse_phase(record.at("phase").get<std::string>());
-  proposal.hypothesis = {record.at("bottleneck"), record.at("change"), record.at("expected")};
-  if (const auto spend = record.find("spend"); spend != record.end()) {
-    proposal.spend = {spend->value("seconds", 0.0), spend->value("usd", 0.0),
-                      spend->value("input_tokens", 0LL), spend->value("output_tokens", 0LL)};
-  }
-  if (const auto a = record.find("assignment"); a != record.end()) {
-    proposal.assignment = Assignment{a->at("tunable"), a->at("value")};
-  }
-  if (record.contains("variant")) proposal.variant = record.at("variant").get<std::string>();
-  if (record.contains("files")) proposal.source = SourceChange{record.at("files"), ""};
-  proposal.pattern = record.value("pattern", "");
-  proposal.refusal = record.value("refusal", "");
-  return proposal;
 }
 
 }  // namespace dent

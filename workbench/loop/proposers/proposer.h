@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "loop/proposers/proposal.h"
 #include "loop/state/brief.h"
 
 namespace dent {

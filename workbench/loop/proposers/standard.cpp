@@ -7,9 +7,9 @@
 #include "ledger/session_store.h"
 #include "loop/proposers/command_proposer.h"
 #include "loop/proposers/patterns_proposer.h"
+#include "loop/proposers/variants.h"
 #include "loop/search/prune.h"
 #include "loop/search/search.h"
-#include "loop/proposers/variants.h"
 
 namespace dent {
 

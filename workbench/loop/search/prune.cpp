@@ -15,16 +15,14 @@ std::string foreseen_failure(const Brief& brief, const Choice& choice) {
   if (kernel.device != DeviceKind::cuda || !kernel.launch.is_given()) return {};
   std::vector<Problem> problems;
   for (const Shape& shape : project.shapes) problems.push_back(make_problem(project.op, shape));
-  const Foresight seen = foresee(kernel, problems, {});
+  const LaunchForecast seen = foresee(kernel, problems, {});
   if (!seen.failure.empty()) return seen.failure;
-  for (const nlohmann::json& prediction : seen.predictions) {
+  for (const record::Prediction& prediction : seen.predictions) {
     for (const ShapeNow& now : brief.shapes) {
-      const double least_us = prediction.value("least_us", 0.0),
-                   allowed_us = now.incumbent_ns / 1e3 * (1 + project.optimize.shape_loss);
-      if (now.shape.name == prediction.at("shape").get<std::string>() && allowed_us > 0 &&
-          least_us > allowed_us) {
+      const double allowed_us = now.incumbent_ns / 1e3 * (1 + project.optimize.shape_loss);
+      if (now.shape.name == prediction.shape && allowed_us > 0 && prediction.least_us > allowed_us) {
         return fmt::format("shape {}: at least {:.1f} us with this launch; the incumbent takes {:.1f} us",
-                           now.shape.name, least_us, now.incumbent_ns / 1e3);
+                           now.shape.name, prediction.least_us, now.incumbent_ns / 1e3);
       }
     }
   }

@@ -4,8 +4,8 @@
 //
 // What breaks a constraint, or can't run on the device as far as its resources can be predicted, is never
 // tried. The rest is ranked by expected improvement under a model of what was measured so far
-// (loop/surrogate.h). In phases before the last one only tunables of that phase are moved, and two losses in
-// a row end it; the last phase moves them all.
+// (loop/search/surrogate.h). In phases before the last one only tunables of that phase are moved, and two
+// losses in a row end it; the last phase moves them all.
 #pragma once
 
 #include <functional>

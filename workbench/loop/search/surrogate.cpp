@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "loop/search/surrogate.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,20 +16,10 @@ constexpr double kLeastDeviation =
 constexpr double kNoise = 0.01;  // of a measurement
 constexpr double kCategoryDistance = 0.7;  // between two values without an order
 
-// Solves L x = b in place, for the lower triangle of an n x n matrix.
-void forward(const std::vector<double>& lower, std::size_t n, std::vector<double>& b) {
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < i; ++j) b[i] -= lower[i * n + j] * b[j];
-    b[i] /= lower[i * n + i];
-  }
-}
-
-void backward(const std::vector<double>& lower, std::size_t n, std::vector<double>& b) {
-  for (std::size_t i = n; i-- > 0;) {
-    for (std::size_t j = i + 1; j < n; ++j) b[i] -= lower[j * n + i] * b[j];
-    b[i] /= lower[i * n + i];
-  }
-}
+using Eigen::Index;
+using Eigen::Map;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
 
 }  // namespace
 
@@ -66,34 +57,33 @@ double Surrogate::covariance(const Point& a, const Point& b, double length) cons
 }
 
 double Surrogate::fit(double length, std::span<const double> centred) {
-  const std::size_t n = points_.size();
+  const auto n = static_cast<Index>(points_.size());
   length_ = length;
-  cholesky_.assign(n * n, 0);
-  double log_determinant = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      double sum = covariance(points_[i], points_[j], length) + (i == j ? kNoise * kNoise : 0);
-      for (std::size_t k = 0; k < j; ++k) sum -= cholesky_[i * n + k] * cholesky_[j * n + k];
-      cholesky_[i * n + j] = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / cholesky_[j * n + j];
+  MatrixXd covariances(n, n);  // LLT reads the lower triangle
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = 0; j <= i; ++j) {
+      covariances(i, j) =
+          covariance(points_[static_cast<std::size_t>(i)], points_[static_cast<std::size_t>(j)], length);
     }
-    log_determinant += 2 * std::log(cholesky_[i * n + i]);
+    covariances(i, i) += kNoise * kNoise;
   }
-  weights_.assign(centred.begin(), centred.end());
-  forward(cholesky_, n, weights_);
-  const double fit = std::inner_product(weights_.begin(), weights_.end(), weights_.begin(), 0.0);
-  backward(cholesky_, n, weights_);
-  return -0.5 * (fit + log_determinant);
+  const Eigen::LLT<MatrixXd> factored(covariances);
+  const MatrixXd lower = factored.matrixL();
+  const Map<const VectorXd> values(centred.data(), n);
+  const VectorXd weights = factored.solve(values);
+  cholesky_.assign(lower.data(), lower.data() + lower.size());
+  weights_.assign(weights.data(), weights.data() + weights.size());
+  return -0.5 * values.dot(weights) - lower.diagonal().array().log().sum();
 }
 
 Prediction Surrogate::predict(const Point& point) const {
-  const std::size_t n = points_.size();
-  std::vector<double> k(n);
-  for (std::size_t i = 0; i < n; ++i) k[i] = covariance(point, points_[i], length_);
+  const auto n = static_cast<Index>(points_.size());
+  VectorXd k(n);
+  for (Index i = 0; i < n; ++i) k(i) = covariance(point, points_[static_cast<std::size_t>(i)], length_);
   Prediction prediction;
-  prediction.mean = mean_ + std::inner_product(k.begin(), k.end(), weights_.begin(), 0.0);
-  forward(cholesky_, n, k);
-  const double known = std::inner_product(k.begin(), k.end(), k.begin(), 0.0);
-  prediction.deviation = std::sqrt(std::max(variance_ - known, 1e-12));
+  prediction.mean = mean_ + k.dot(Map<const VectorXd>(weights_.data(), n));
+  Map<const MatrixXd>(cholesky_.data(), n, n).triangularView<Eigen::Lower>().solveInPlace(k);
+  prediction.deviation = std::sqrt(std::max(variance_ - k.squaredNorm(), 1e-12));
   return prediction;
 }
 

@@ -11,8 +11,6 @@
 #include <span>
 #include <vector>
 
-#include "project/project.h"
-
 namespace dent {
 
 struct Prediction {
@@ -34,7 +32,7 @@ class Surrogate {
   std::vector<Point> points_;
   std::vector<bool> ordered_;
   double mean_ = 0, variance_ = 1, length_ = 1;
-  std::vector<double> cholesky_, weights_;  // lower triangle, row by row; K^-1 (y - mean)
+  std::vector<double> cholesky_, weights_;  // lower triangle, column by column; K^-1 (y - mean)
 };
 
 // How much better than `best` it will be on average, counting worse as no gain.

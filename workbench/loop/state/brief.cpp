@@ -2,88 +2,118 @@
 #include "loop/state/brief.h"
 
 #include "project/choice.h"
+#include "records/json.h"
+#include "records/loop.h"
 
 namespace dent {
 namespace {
 
-using nlohmann::json;
+constexpr int kBriefSchema = 1;
 
-json of(const BudgetLeft& left) {
-  json out = json::object();
-  if (left.seconds) out["seconds"] = *left.seconds;
-  if (left.device_seconds) out["device_seconds"] = *left.device_seconds;
-  if (left.usd) out["usd"] = *left.usd;
-  if (left.iterations) out["iterations"] = *left.iterations;
-  return out;
+// What stands in the document where the brief has something larger, or only leads there.
+struct ShapeEntry {
+  ShapeNow of;
+};
+struct HistoryEntry {
+  PastIteration of;
+};
+struct TunableEntry {
+  std::string name;
+  std::vector<std::string> values;
+  std::string now, phase, about;
+};
+struct VariantEntry {
+  std::string name, phase, about;
+};
+
+void fields(Fields& f, ShapeEntry& entry) {
+  dent::fields(f, entry.of.shape);
+  f("baseline_ns", entry.of.baseline_ns, "median of a call of the baseline's");
+  f("incumbent_ns", entry.of.incumbent_ns, "of the best version's");
 }
 
-json of(const Choice& choice) {
-  return {{"variant", choice.variant.empty() ? kFirstRung : choice.variant}, {"tunables", choice.tunables}};
+void fields(Fields& f, HistoryEntry& entry) {
+  f("iteration", entry.of.number, "its number");
+  dent::fields(f, entry.of.proposal);
+  f("outcome", entry.of.outcome, "what became of it");
 }
 
-json tunables_json(const Project& project, const Choice& incumbent) {
-  json out = json::array();
+void fields(Fields& f, TunableEntry& entry) {
+  f("name", entry.name, "the macro");
+  f("values", entry.values, "that it may have");
+  f("now", entry.now, "that it has");
+  f("phase", entry.phase, "of the loop in which it matters");
+  f("about", entry.about, "one line, for people");
+}
+
+void fields(Fields& f, VariantEntry& entry) {
+  f("name", entry.name, "its name");
+  f("phase", entry.phase, "of the loop in which it matters");
+  f("about", entry.about, "one line, for people");
+}
+
+template <class Entry, class List>
+std::vector<Entry> entries(const List& list) {
+  std::vector<Entry> all;
+  for (const auto& item : list) all.push_back({item});
+  return all;
+}
+
+std::vector<TunableEntry> tunables(const Project& project, const Choice& incumbent) {
+  std::vector<TunableEntry> all;
   for (const Tunable* tunable : tunables_of(project, incumbent)) {
-    out.push_back({{"name", tunable->name},
-                   {"values", tunable->values},
-                   {"now", value_of(*tunable, incumbent)},
-                   {"phase", tunable->phase},
-                   {"about", tunable->about}});
+    all.push_back(
+        {tunable->name, tunable->values, value_of(*tunable, incumbent), tunable->phase, tunable->about});
   }
-  return out;
+  return all;
 }
 
-json variants_json(const Project& project) {
-  json out = json::array();
-  for (const Variant& variant : project.variants) {
-    out.push_back({{"name", variant.name}, {"phase", variant.phase}, {"about", variant.about}});
-  }
-  return out;
+std::vector<VariantEntry> variants(const Project& project) {
+  std::vector<VariantEntry> all;
+  for (const Variant& variant : project.variants) all.push_back({variant.name, variant.phase, variant.about});
+  return all;
 }
 
-json history_json(const std::vector<PastIteration>& history) {
-  json out = json::array();
-  for (const PastIteration& past : history) {
-    json entry = to_json(past.proposal);
-    entry.erase("spend");
-    entry["iteration"] = past.number;
-    entry["outcome"] = to_json(past.outcome);
-    out.push_back(std::move(entry));
+// A copy: fields are named by reference, and some are put together here.
+void write(Fields& f, Brief brief) {
+  int schema = kBriefSchema;
+  auto shapes = entries<ShapeEntry>(brief.shapes);
+  auto history = entries<HistoryEntry>(brief.history);
+  std::string worktree = brief.worktree.string();
+  Choice incumbent = brief.incumbent;
+  if (incumbent.variant.empty()) incumbent.variant = kFirstRung;
+  f("schema", schema, "of this document");
+  f("iteration", brief.iteration, "that is asked for");
+  f("goal", brief.goal, "one line");
+  f.may("target", brief.target, "times the baseline's speed; left out: as far as it goes");
+  f("speedup", brief.speedup, "of the best version, over the baseline");
+  f("budget_left", brief.left, "what is left");
+  f("phase", brief.phase, "that the diagnosis points to");
+  if (brief.diagnosis) {
+    std::vector<record::PatternHint> patterns = std::move(brief.diagnosis->patterns);
+    brief.diagnosis->patterns.clear();
+    f("diagnosis", *brief.diagnosis, "what holds the best version back; its patterns are beside it");
+    f("patterns", patterns, "that mend that, the most promising first");
   }
-  return out;
+  f("incumbent", incumbent, "the choice of the best version");
+  if (brief.project != nullptr) {
+    auto all_tunables = tunables(*brief.project, brief.incumbent);
+    auto all_variants = variants(*brief.project);
+    f("tunables", all_tunables, "that the incumbent reads");
+    f("variants", all_variants, "of the manifest");
+  }
+  f("shapes", shapes, "with the times of baseline and best version");
+  f("history", history, "every proposal and what became of it");
+  f("allowed_files", brief.allowed_files, "patterns of what may be edited");
+  f("protected_files", brief.protected_files, "what may not");
+  f("patch_lines", brief.patch_lines, "that a change may have at most");
+  f("worktree", worktree, "the project's folder with the best version in it");
 }
 
 }  // namespace
 
-json to_json(const Brief& brief) {
-  json shapes = json::array();
-  for (const ShapeNow& now : brief.shapes) {
-    shapes.push_back({{"name", now.shape.name},
-                      {"sizes", now.shape.sizes},
-                      {"baseline_ns", now.baseline_ns},
-                      {"incumbent_ns", now.incumbent_ns}});
-  }
-  json out{{"schema", 1},
-           {"iteration", brief.iteration},
-           {"goal", brief.goal},
-           {"speedup", brief.speedup},
-           {"budget_left", of(brief.left)},
-           {"phase", name(brief.phase)},
-           {"incumbent", of(brief.incumbent)},
-           {"shapes", std::move(shapes)},
-           {"history", history_json(brief.history)},
-           {"allowed_files", brief.allowed_files},
-           {"protected_files", brief.protected_files},
-           {"patch_lines", brief.patch_lines},
-           {"worktree", brief.worktree.string()}};
-  if (brief.target > 0) out["target"] = brief.target;
-  if (!brief.diagnosis.is_null()) out["diagnosis"] = brief.diagnosis;
-  if (!brief.patterns.is_null()) out["patterns"] = brief.patterns;
-  if (brief.project != nullptr) {
-    out["tunables"] = tunables_json(*brief.project, brief.incumbent);
-    out["variants"] = variants_json(*brief.project);
-  }
-  return out;
+std::string brief_document(const Brief& brief) {
+  return indented(write_json([&brief](Fields& f) { write(f, brief); })) + "\n";
 }
 
 }  // namespace dent

@@ -3,13 +3,15 @@
 #pragma once
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "accounting/budget.h"
+#include "project/project.h"
+#include "records/diagnosis.h"
 #include "records/outcome.h"
-#include "loop/proposers/proposal.h"
+#include "records/proposal.h"
 
 namespace dent {
 
@@ -18,11 +20,6 @@ struct PastIteration {
   Proposal proposal;
   Outcome outcome;
   Choice choice;  // that was tried
-};
-
-struct BudgetLeft {  // nothing: no limit
-  std::optional<double> seconds, device_seconds, usd;
-  std::optional<int> iterations;
 };
 
 struct ShapeNow {
@@ -37,9 +34,8 @@ struct Brief {
   double target = 0;   // times the baseline's speed; 0: as far as it goes
   double speedup = 0;  // the incumbent's, over the baseline
   BudgetLeft left;
-  Phase phase = Phase::parallelism;  // that the diagnosis points to
-  nlohmann::json diagnosis;          // of the incumbent, as `dent diagnose` has it; null: there is none
-  nlohmann::json patterns;           // that match it; null: none were looked for
+  Phase phase = Phase::parallelism;              // that the diagnosis points to
+  std::optional<record::Diagnosis> diagnosis{};  // of the incumbent, with the patterns that match it
   Choice incumbent;
   Choice first;  // that the loop started from
   std::vector<ShapeNow> shapes;
@@ -52,6 +48,7 @@ struct Brief {
   std::filesystem::path worktree;
 };
 
-nlohmann::json to_json(const Brief& brief);
+// The JSON document for programs: docs/proposers.md has its fields.
+std::string brief_document(const Brief& brief);
 
 }  // namespace dent

@@ -1,76 +1,88 @@
 // SPDX-License-Identifier: MIT
 #include "loop/state/loop_state.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
-#include "records/sampling_records.h"
 
 namespace dent {
 namespace {
 
-using nlohmann::json;
+// One for each kind of record that says something about a loop; the last takes all others.
+class Reader {
+ public:
+  explicit Reader(LoopState& state) : state_(state) {}
+  void read(const Record& record) {
+    time_ = record.time;
+    std::visit([this](const auto& data) { take(data); }, record.data);
+  }
 
-void take_loop(LoopState& state, const json& data) {
-  state.opened = true;
-  state.base = data.at("base");
-  state.branch = data.at("branch");
-  state.harness = data.at("harness");
-  state.target = data.value("target", 0.0);
-  state.target_shape = data.value("target_shape", "");
-  state.most_iterations = data.at("iterations");
-  state.minutes = data.value("minutes", 0.0);
-  state.confirmation_alpha = data.at("confirmation_alpha");
-  state.start = choice_of(data.at("choice"));
-}
+ private:
+  void take(const record::Loop& loop) {
+    state_.opened = true;
+    state_.base = loop.base;
+    state_.branch = loop.branch;
+    state_.harness = loop.harness;
+    state_.target = loop.target.value_or(0);
+    state_.target_shape = loop.target_shape;
+    state_.most_iterations = loop.iterations;
+    state_.minutes = loop.minutes.value_or(0);
+    state_.confirmation_alpha = loop.confirmation_alpha;
+    state_.start = loop.choice;
+  }
 
-void take_iteration(LoopState& state, const Record& record) {
-  state.ended.clear();  // it goes on, with a larger budget
-  state.winner.reset();
-  Iteration iteration;
-  iteration.number = record.data.at("iteration");
-  iteration.time = record.time;
-  iteration.proposal = proposal_of(record.data);
-  iteration.choice = choice_of(record.data.at("choice"));
-  iteration.parent = record.data.at("parent");
-  iteration.patch = record.data.value("patch", "");
-  iteration.speedup = state.speedup();
-  iteration.measured = state.measured();
-  state.iterations.push_back(std::move(iteration));
-}
+  void take(const record::Iteration& begun) {
+    state_.ended.reset();  // it goes on, with a larger budget
+    state_.winner.reset();
+    state_.iterations.push_back({.number = begun.iteration,
+                                 .time = time_,
+                                 .proposal = begun.proposal,
+                                 .choice = begun.choice,
+                                 .parent = begun.parent,
+                                 .patch = begun.patch,
+                                 .speedup = state_.speedup(),
+                                 .measured = state_.measured()});
+  }
 
-void take_outcome(LoopState& state, const json& data) {
-  const int number = data.at("iteration");
-  for (Iteration& iteration : state.iterations) {
-    if (iteration.number != number) continue;
-    iteration.outcome = outcome_of(data);
-    iteration.commit = data.value("commit", "");
-    if (iteration.outcome->kept && iteration.outcome->gain) {
-      iteration.speedup *= iteration.outcome->gain->centre;
-      iteration.measured = false;
+  void take(const record::Outcome& ended) {
+    for (Iteration& iteration : state_.iterations) {
+      if (iteration.number != ended.iteration) continue;
+      iteration.outcome = ended.outcome;
+      iteration.commit = ended.commit;
+      if (iteration.outcome->kept && iteration.outcome->gain) {
+        iteration.speedup *= iteration.outcome->gain->centre;
+        iteration.measured = false;
+      }
+      return;
     }
-    return;
+    throw Error(ErrorCode::invalid,
+                fmt::format("an outcome of iteration {}, which was never begun", ended.iteration));
   }
-  throw Error(ErrorCode::invalid, "an outcome of an iteration that was never begun");
-}
 
-// Measured again: what was multiplied together so far gives way to it.
-void take_standing(LoopState& state, const json& data) {
-  Standing standing{ratio_of(data.at("ratio")), {}};
-  for (const json& shape : data.at("shapes")) {
-    standing.shapes.push_back(
-        {shape.at("shape"), ratio_of(shape.at("ratio")), shape.at("baseline_ns"), shape.at("candidate_ns")});
+  // Measured again: what was multiplied together so far gives way to it.
+  void take(const record::Standing& standing) {
+    if (standing.of == StandingOf::winner) {
+      state_.winner = standing;
+      return;
+    }
+    state_.latest = standing;
+    if (!state_.first) {
+      state_.first = standing;
+    } else if (!state_.iterations.empty()) {
+      state_.iterations.back().speedup = standing.ratio.centre;
+      state_.iterations.back().measured = true;
+    }
   }
-  if (data.value("step", "").rfind(kWinner, 0) == 0) {
-    state.winner = std::move(standing);
-    return;
-  }
-  state.latest = standing;
-  if (!state.first) {
-    state.first = std::move(standing);
-  } else if (!state.iterations.empty()) {
-    state.iterations.back().speedup = standing.ratio.centre;
-    state.iterations.back().measured = true;
-  }
-}
+
+  void take(const record::Diagnosis& diagnosis) { state_.diagnosis = diagnosis; }
+  void take(const record::BudgetMark& mark) { state_.warned.push_back(mark); }
+  void take(const record::LoopEnd& end) { state_.ended = end; }
+  template <class Other>
+  void take(const Other&) {}
+
+  LoopState& state_;
+  std::string time_;  // of the record
+};
 
 }  // namespace
 
@@ -116,6 +128,8 @@ bool LoopState::measured() const {
   return iterations.empty() ? first.has_value() : iterations.back().measured;
 }
 
+bool LoopState::reached() const { return target > 0 && measured() && towards_target() >= target; }
+
 std::vector<ShapeNow> LoopState::shapes(const std::vector<Shape>& all) const {
   std::vector<ShapeNow> found;
   for (const Shape& shape : all) {
@@ -149,30 +163,9 @@ std::string where_the_target_counts(const LoopState& state) {
 
 LoopState state_of(std::span<const Record> records) {
   LoopState state;
-  for (const Record& record : records) {
-    try {
-      if (record.kind == "loop") take_loop(state, record.data);
-      if (record.kind == "iteration") take_iteration(state, record);
-      if (record.kind == "outcome") take_outcome(state, record.data);
-      if (record.kind == "standing") take_standing(state, record.data);
-      if (record.kind == "diagnosis") state.diagnosis = record.data;
-      if (record.kind == "budget") state.warned.push_back(record.data.at("what"));
-      if (record.kind == "loop_end") state.ended = record.data.at("reason");
-    } catch (const json::exception& problem) {
-      throw Error(ErrorCode::invalid,
-                  "record " + std::to_string(record.number) + " (" + record.kind + "): " + problem.what());
-    }
-  }
+  Reader reader(state);
+  for (const Record& record : records) reader.read(record);
   return state;
-}
-
-json to_json(const Choice& choice) { return {{"variant", choice.variant}, {"tunables", choice.tunables}}; }
-
-Choice choice_of(const json& record) {
-  Choice choice;
-  choice.variant = record.value("variant", "");
-  choice.tunables = record.value("tunables", std::map<std::string, std::string>());
-  return choice;
 }
 
 }  // namespace dent

@@ -8,19 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "records/record.h"
 #include "loop/state/brief.h"
+#include "records/any_record.h"
 
 namespace dent {
-
-// Steps of the last check begin with it, then comes the iteration that won.
-inline constexpr const char* kWinner = "winner";
-inline constexpr const char* kTargetReached = "target reached";  // why a loop has ended
-
-struct Standing {  // of the incumbent against the baseline, as measured
-  Ratio ratio;
-  std::vector<ShapeGain> shapes;
-};
 
 struct Iteration {
   int number = 0;
@@ -36,7 +27,7 @@ struct Iteration {
 };
 
 struct LoopState {
-  bool opened = false;  // there is a "loop" record
+  bool opened = false;  // there is a loop record
   std::string base;     // commit that the loop started from
   std::string branch;
   std::string harness;  // hash of the files that say what is right and what is compared with
@@ -46,13 +37,13 @@ struct LoopState {
   double minutes = 0;
   double confirmation_alpha = 0;
   Choice start;
-  std::optional<Standing> first{};   // at the start
-  std::optional<Standing> latest{};  // before the end
-  std::optional<Standing> winner{};  // at the end, of what had won
+  std::optional<record::Standing> first{};   // at the start
+  std::optional<record::Standing> latest{};  // before the end
+  std::optional<record::Standing> winner{};  // at the end, of what had won
   std::vector<Iteration> iterations;
-  nlohmann::json diagnosis{};       // of the incumbent; null: none yet
-  std::vector<std::string> warned;  // shares of the budget that were warned of: "time 0.5"
-  std::string ended{};              // why iterations ended; empty while they go on
+  std::optional<record::Diagnosis> diagnosis{};  // of the incumbent
+  std::vector<record::BudgetMark> warned;        // shares of the budget that were warned of
+  std::optional<record::LoopEnd> ended{};        // why iterations ended; nothing while they go on
 
   const Iteration* last_kept() const;
   std::string incumbent_commit() const;
@@ -60,6 +51,7 @@ struct LoopState {
   double speedup() const;         // of the incumbent, over the baseline
   double towards_target() const;  // the same where the target counts
   bool measured() const;          // against the baseline itself, rather than step by step
+  bool reached() const;           // there is a target, and a measurement says so
   std::vector<ShapeNow> shapes(const std::vector<Shape>& all) const;
   int done() const;  // iterations with an outcome
 };
@@ -68,8 +60,5 @@ struct LoopState {
 std::string where_the_target_counts(const LoopState& state);
 
 LoopState state_of(std::span<const Record> records);
-
-nlohmann::json to_json(const Choice& choice);
-Choice choice_of(const nlohmann::json& record);
 
 }  // namespace dent

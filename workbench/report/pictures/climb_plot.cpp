@@ -25,14 +25,15 @@ std::string ring(double x, double y) {
 std::string climb_plot(const ClimbView& climb) {
   if (climb.steps.empty() || !climb.start) return {};
   const double start = climb.start->centre;
-  double low = std::min(start, 1.0), high = std::max({start, 1.0, climb.target.value_or(0)});
+  const std::optional<double> target = climb.loop ? climb.loop->target : std::nullopt;
+  double low = std::min(start, 1.0), high = std::max({start, 1.0, target.value_or(0)});
   for (const ClimbStep& step : climb.steps) {
     low = std::min(low, step.speedup);
     high = std::max(high, step.speedup);
   }
   const bool wide = high / low > 4;
-  const Axis x(Axis::Scale::linear, 0, static_cast<double>(climb.steps.back().iteration), kClimb.left + 6,
-               kClimb.width - kClimb.right - 6);
+  const Axis x(Axis::Scale::linear, 0, static_cast<double>(climb.steps.back().iteration.iteration),
+               kClimb.left + 6, kClimb.width - kClimb.right - 6);
   const Axis y(wide ? Axis::Scale::logarithmic : Axis::Scale::linear, low / 1.05, high * 1.05,
                kClimb.height - kClimb.bottom, kClimb.top);
   Svg svg(kClimb.width, kClimb.height, "speed over the baseline by iteration");
@@ -41,21 +42,21 @@ std::string climb_plot(const ClimbView& climb) {
     svg.text(kClimb.left - 6, y.at(tick) + 4, fmt::format("{:g}x", tick), Anchor::end);
   }
   svg.line(kClimb.left, y.at(1), kClimb.width - kClimb.right, y.at(1), "one");
-  if (climb.target) {
-    svg.line(kClimb.left, y.at(*climb.target), kClimb.width - kClimb.right, y.at(*climb.target),
-             "candidate median");
-    svg.text(kClimb.width - kClimb.right, y.at(*climb.target) - 4, fmt::format("target {:g}x", *climb.target),
+  if (target) {
+    svg.line(kClimb.left, y.at(*target), kClimb.width - kClimb.right, y.at(*target), "candidate median");
+    svg.text(kClimb.width - kClimb.right, y.at(*target) - 4, fmt::format("target {:g}x", *target),
              Anchor::end);
   }
   double now = start;
   std::string line = fmt::format("M{} {}", coordinate(x.at(0)), coordinate(y.at(start)));
   std::string kept = diamond(x.at(0), y.at(start)), dropped;
   for (const ClimbStep& step : climb.steps) {
-    const double at = x.at(step.iteration);
+    const double at = x.at(step.iteration.iteration);
     line += fmt::format("L{} {}L{} {}", coordinate(at), coordinate(y.at(now)), coordinate(at),
                         coordinate(y.at(step.speedup)));
-    if (step.kept) kept += diamond(at, y.at(step.speedup));
-    if (step.ended && !step.kept) dropped += ring(at, y.at(step.gain ? now * step.gain->centre : now));
+    if (step.kept()) kept += diamond(at, y.at(step.speedup));
+    if (step.outcome && !step.kept())
+      dropped += ring(at, y.at(step.gain() ? now * step.gain()->centre : now));
     now = step.speedup;
   }
   svg.path(line, "roof", "the best so far");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The pictures of a report, as SVG to be put into a page. Colours are the page's: see html_style.h.
+// The pictures of a report, as SVG to be put into a page. Colours are the page's: see page/style.css.
 #pragma once
 
 #include <span>
@@ -9,8 +9,9 @@
 
 namespace dent {
 
-// Every sample of both sides in the order taken, their medians, and what was set aside.
-std::string samples_plot(const ShapeView& shape);
+// Every sample of both sides in the order taken, and what was set aside. `comparison`: for the medians; may
+// be null.
+std::string samples_plot(const record::Samples& samples, const record::Comparison* comparison);
 
 // One line per shape: the ratio's interval, and the band that counts as the same.
 std::string ratios_plot(const SessionView& session);

@@ -22,10 +22,10 @@ struct Row {
 
 std::vector<Row> rows_of(const SessionView& session) {
   std::vector<Row> rows;
-  for (const auto& shape : session.shapes) {
+  for (const record::Comparison& shape : session.comparisons) {
     if (shape.ratio) rows.push_back({shape.shape, *shape.ratio});
   }
-  if (session.mean) rows.push_back({"geometric mean", *session.mean, true});
+  if (session.mean()) rows.push_back({"geometric mean", *session.mean(), true});
   return rows;
 }
 
@@ -56,7 +56,8 @@ std::string ratios_plot(const SessionView& session) {
     low = std::min(low, row.ratio.interval.low);
     high = std::max(high, row.ratio.interval.high);
   }
-  for (const auto& shape : session.shapes) same_within = std::max(same_within, shape.same_within);
+  for (const record::Comparison& shape : session.comparisons)
+    same_within = std::max(same_within, shape.same_within);
   const double height = kRatios.top + kRow * static_cast<double>(rows.size()) + kRatios.bottom;
   const bool wide = high / low > 4;
   const Axis x(wide ? Axis::Scale::logarithmic : Axis::Scale::linear, std::min(low, 1 / 1.02) / 1.01,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "report/diagnosis_view.h"
 #include "report/format.h"
 #include "report/pictures/plots.h"
 #include "report/pictures/svg.h"
@@ -24,7 +25,7 @@ struct Point {
 
 std::vector<Point> points_of(const SessionView& session) {
   std::vector<Point> points;
-  for (const auto& shape : session.shapes) {
+  for (const record::Comparison& shape : session.comparisons) {
     if (!shape.flops || !shape.bytes || *shape.flops <= 0 || *shape.bytes <= 0) continue;
     for (const Side side : {Side::baseline, Side::candidate}) {
       const double ns = side == Side::baseline ? shape.baseline_ns : shape.candidate_ns;
@@ -32,9 +33,9 @@ std::vector<Point> points_of(const SessionView& session) {
       if (ns > 0) points.push_back({shape.shape, mark, *shape.flops / *shape.bytes, *shape.flops / ns});
     }
   }
-  for (const auto& d : session.diagnoses) {
-    const bool known = d.flops.value_or(0) > 0 && d.bytes.value_or(0) > 0 && d.duration_ns.value_or(0) > 0;
-    if (known) points.push_back({d.shape, Mark::profiled, *d.flops / *d.bytes, *d.flops / *d.duration_ns});
+  for (const record::Diagnosis& diagnosis : session.diagnoses) {
+    if (const auto p = profiled_point(diagnosis))
+      points.push_back({diagnosis.shape, Mark::profiled, p->flops / p->bytes, p->flops / p->ns});
   }
   return points;
 }
@@ -61,7 +62,7 @@ void grid(Svg& svg, const Axis& x, const Axis& y) {
 std::string roofline_plot(const SessionView& session) {
   const auto points = points_of(session);
   if (!session.roofline || points.empty()) return {};
-  const RooflineView& roof = *session.roofline;
+  const record::Roofline& roof = *session.roofline;
   const double ridge = roof.peak_gflops / roof.peak_gbs;
   double low_x = ridge, high_x = ridge, low_y = roof.peak_gflops, high_y = roof.peak_gflops;
   for (const Point& point : points) {

@@ -41,33 +41,36 @@ void axes(Svg& svg, const Axis& x, const Axis& y) {
 
 }  // namespace
 
-std::string samples_plot(const ShapeView& shape) {
-  if (shape.samples.empty()) return {};
+std::string samples_plot(const record::Samples& samples, const record::Comparison* comparison) {
+  const std::vector<Pair> pairs = record::pairs_of(samples);
+  if (pairs.empty()) return {};
   std::vector<double> times;
-  for (const Pair& pair : shape.samples) times.insert(times.end(), {pair.baseline.ns, pair.candidate.ns});
-  const auto count = static_cast<double>(shape.samples.size());
+  for (const Pair& pair : pairs) times.insert(times.end(), {pair.baseline.ns, pair.candidate.ns});
+  const auto count = static_cast<double>(pairs.size());
   const Axis x(Axis::Scale::linear, 0, std::max(count - 1, 1.0), kSamples.left + 6,
                kSamples.width - kSamples.right - 6);
   const Axis y(Axis::Scale::linear, *std::min_element(times.begin(), times.end()) * 0.99, top_of(times),
                kSamples.height - kSamples.bottom, kSamples.top);
 
   Svg svg(kSamples.width, kSamples.height,
-          fmt::format("samples of {}: {} pairs", shape.shape, shape.samples.size()));
+          fmt::format("samples of {}: {} pairs", samples.shape, pairs.size()));
   axes(svg, x, y);
   std::string baseline, candidate, aside;
-  for (std::size_t i = 0; i < shape.samples.size(); ++i) {
-    const bool is_aside = std::find(shape.aside.begin(), shape.aside.end(), i) != shape.aside.end();
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const bool is_aside = std::find(samples.aside.begin(), samples.aside.end(),
+                                    static_cast<std::int64_t>(i)) != samples.aside.end();
     const double at = x.at(static_cast<double>(i));
-    (is_aside ? aside : baseline) += mark(Side::baseline, at, y.at(shape.samples[i].baseline.ns));
-    (is_aside ? aside : candidate) += mark(Side::candidate, at, y.at(shape.samples[i].candidate.ns));
+    (is_aside ? aside : baseline) += mark(Side::baseline, at, y.at(pairs[i].baseline.ns));
+    (is_aside ? aside : candidate) += mark(Side::candidate, at, y.at(pairs[i].candidate.ns));
   }
   svg.path(baseline, "baseline ring", "baseline");
   svg.path(candidate, "candidate fill", "candidate");
   if (!aside.empty()) svg.path(aside, "aside ring", "set aside: the clock was low");
-  svg.line(kSamples.left, y.at(shape.baseline_ns), kSamples.width - kSamples.right, y.at(shape.baseline_ns),
-           "baseline median");
-  svg.line(kSamples.left, y.at(shape.candidate_ns), kSamples.width - kSamples.right, y.at(shape.candidate_ns),
-           "candidate median");
+  if (comparison != nullptr) {
+    const double left = kSamples.left, right = kSamples.width - kSamples.right;
+    svg.line(left, y.at(comparison->baseline_ns), right, y.at(comparison->baseline_ns), "baseline median");
+    svg.line(left, y.at(comparison->candidate_ns), right, y.at(comparison->candidate_ns), "candidate median");
+  }
   return std::move(svg).take();
 }
 

@@ -133,16 +133,17 @@ class CudaDevice : public Device {
     return timed;
   }
 
-  nlohmann::json launches(dent_entry entry, const PreparedCall& call) override {
+  protocol::Launches launches(dent_entry entry, const PreparedCall& call) override {
     const auto attribute = [this](int which) {
       int value = 0;
       cuda_.check(cuda_.device_attribute(&value, which, 0), "asking what the GPU is");
       return value;
     };
-    nlohmann::json found{{"sms", attribute(kAttributeSms)},
-                         {"warps_per_sm", attribute(kAttributeThreadsPerSm) / 32},
-                         {"arch", 10 * attribute(kAttributeMajor) + attribute(kAttributeMinor)}};
-    found["launches"] = captured_launches(cuda_, stream_, [&] {
+    protocol::Launches found{.sms = attribute(kAttributeSms),
+                             .arch = 10 * attribute(kAttributeMajor) + attribute(kAttributeMinor),
+                             .warps_per_sm = attribute(kAttributeThreadsPerSm) / 32,
+                             .launches = {}};
+    found.launches = captured_launches(cuda_, stream_, [&] {
       const int status = entry(&call.call);
       if (status != 0) throw std::runtime_error("the kernel returned " + std::to_string(status));
     });

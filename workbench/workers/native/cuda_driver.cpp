@@ -6,11 +6,14 @@
 #include <stdexcept>
 #include <string>
 
+#include "workers/serve.h"
+
 namespace dent {
 
 CudaDriver CudaDriver::load() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-  if (library == nullptr) throw std::runtime_error("no CUDA driver on this machine (libcuda.so.1)");
+  if (library == nullptr)
+    throw Refused(FailureKind::no_driver, "no CUDA driver on this machine (libcuda.so.1)");
   const auto find = [library](auto& function, const char* symbol) {
     function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, symbol));
     if (function == nullptr)

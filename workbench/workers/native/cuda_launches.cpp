@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -62,7 +61,7 @@ GraphApi load() {
   return api;
 }
 
-nlohmann::json describe(const CudaDriver& cuda, const GraphApi& api, Node node) {
+protocol::GpuLaunch describe(const CudaDriver& cuda, const GraphApi& api, Node node) {
   KernelNode launch{};
   cuda.check(api.kernel_node(node, &launch), "reading a kernel node");
   Function function = launch.function;
@@ -78,18 +77,19 @@ nlohmann::json describe(const CudaDriver& cuda, const GraphApi& api, Node node) 
   int fit = 0;
   cuda.check(api.blocks_per_sm(&fit, function, static_cast<int>(threads), launch.dynamic_smem),
              "asking for the occupancy");
-  return {{"kernel", name},
-          {"ctas", static_cast<double>(launch.grid[0]) * launch.grid[1] * launch.grid[2]},
-          {"cta_threads", threads},
-          {"registers", attribute(kRegisters)},
-          {"smem_bytes", attribute(kSharedBytes) + static_cast<int>(launch.dynamic_smem)},
-          {"local_bytes", attribute(kLocalBytes)},
-          {"ctas_per_sm", fit}};
+  return {.kernel = name,
+          .ctas = static_cast<double>(launch.grid[0]) * launch.grid[1] * launch.grid[2],
+          .cta_threads = static_cast<double>(threads),
+          .registers = static_cast<double>(attribute(kRegisters)),
+          .smem_bytes = static_cast<double>(attribute(kSharedBytes)) + launch.dynamic_smem,
+          .local_bytes = static_cast<double>(attribute(kLocalBytes)),
+          .ctas_per_sm = static_cast<double>(fit)};
 }
 
 }  // namespace
 
-nlohmann::json captured_launches(const CudaDriver& cuda, CuStream stream, const std::function<void()>& call) {
+std::vector<protocol::GpuLaunch> captured_launches(const CudaDriver& cuda, CuStream stream,
+                                                   const std::function<void()>& call) {
   const GraphApi api = load();
   cuda.check(api.begin_capture(stream, kRelaxedCapture), "beginning a capture");
   std::string problem;
@@ -106,7 +106,7 @@ nlohmann::json captured_launches(const CudaDriver& cuda, CuStream stream, const 
   cuda.check(api.get_nodes(graph, nullptr, &count), "counting nodes");
   std::vector<Node> nodes(count);
   if (count > 0) cuda.check(api.get_nodes(graph, nodes.data(), &count), "listing nodes");
-  nlohmann::json launches = nlohmann::json::array();
+  std::vector<protocol::GpuLaunch> launches;
   for (const Node node : nodes) {
     int type = -1;
     cuda.check(api.node_type(node, &type), "asking for a node's type");

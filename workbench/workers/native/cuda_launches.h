@@ -4,15 +4,16 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
+#include <vector>
 
+#include "workers/messages.h"
 #include "workers/native/cuda_driver.h"
 
 namespace dent {
 
-// [{"kernel", "ctas", "cta_threads", "registers", "smem_bytes", "local_bytes", "ctas_per_sm"}] in the order
-// of the graph. Throws when the call can't be captured (it synchronises or allocates) or this driver can't
-// tell.
-nlohmann::json captured_launches(const CudaDriver& cuda, CuStream stream, const std::function<void()>& call);
+// In the order of the graph. Throws when the call can't be captured (it synchronises or allocates) or this
+// driver can't tell.
+std::vector<protocol::GpuLaunch> captured_launches(const CudaDriver& cuda, CuStream stream,
+                                                   const std::function<void()>& call);
 
 }  // namespace dent

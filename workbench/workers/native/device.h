@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dent/kernel.h"
+#include "workers/messages.h"
 #include "workers/protocol.h"
 
 namespace dent {
@@ -44,9 +45,8 @@ class Device {
   // On a CPU each call's inputs are aimed by `lot` when its turn comes; a GPU's inputs come by a stream.
   virtual protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, bool flush,
                                std::uint64_t lot, const std::function<void()>& snapshot) = 0;
-  // Which kernels a call launches, without running it, and on what: {"sms", "arch", "warps_per_sm",
-  // "launches"}. Throws where there is nothing to tell.
-  virtual nlohmann::json launches(dent_entry, const PreparedCall&) {
+  // Which kernels a call launches, without running it, and on what. Throws where there is nothing to tell.
+  virtual protocol::Launches launches(dent_entry, const PreparedCall&) {
     throw std::runtime_error("a CPU kernel launches nothing");
   }
   // As download, but ordered only behind what is on stream(): sees what a caller who trusts the stream would

@@ -15,19 +15,17 @@ namespace {
 
 class NativeHost : public Host {
  public:
-  nlohmann::json load(const nlohmann::json& request) override {
-    gentle_end = request.value("profile", false);
-    device_ = request.value("device", "cpu") == "cuda" ? make_cuda_device(gentle_end) : make_cpu_device();
-    const auto library = request.at("library").get<std::string>();
-    const auto symbol = request.at("entry").get<std::string>();
-    void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  protocol::Loaded load(const protocol::Load& request) override {
+    gentle_end = request.profile;
+    device_ = request.device == DeviceKind::cuda ? make_cuda_device(gentle_end) : make_cpu_device();
+    void* handle = dlopen(request.library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) throw std::runtime_error(std::string("can't load the kernel: ") + dlerror());
-    entry_ = reinterpret_cast<dent_entry>(dlsym(handle, symbol.c_str()));
+    entry_ = reinterpret_cast<dent_entry>(dlsym(handle, request.entry.c_str()));
     if (entry_ == nullptr) {
-      throw std::runtime_error("the library has no function \"" + symbol +
+      throw std::runtime_error("the library has no function \"" + request.entry +
                                "\"; is it declared extern \"C\" and exported?");
     }
-    return {{"kind", "native"}, {"device", device_->kind() == DENT_CUDA ? "cuda" : "cpu"}};
+    return {protocol::WorkerKind::native, request.device, {}};
   }
 
   void set_problem(const protocol::ProblemMessage& problem) override {
@@ -46,7 +44,7 @@ class NativeHost : public Host {
 
   protocol::Kept keep(std::size_t call) override { return sets().keep(call, pool, results); }
 
-  nlohmann::json launches() override { return device_->launches(entry_, sets().prepared().at(0)); }
+  protocol::Launches launches() override { return device_->launches(entry_, sets().prepared().at(0)); }
 
  private:
   CallSets& sets() {

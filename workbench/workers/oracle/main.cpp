@@ -2,7 +2,7 @@
 // dent-oracle: says what attention should give, in float64, and how far from it each element may be. It
 // speaks the worker's protocol, in a process that no candidate's code ever enters.
 //
-// Outputs asked for by name: out, out.bound, lse, lse.bound; all fp64. A problem beyond "most_pairs" (query,
+// Outputs asked for by name: out, out.bound, lse, lse.bound; all fp64. A problem beyond kMostPairs (query,
 // key) pairs is checked at rows drawn by lot from "seed": the other elements get an infinite bound.
 #include <sys/prctl.h>
 
@@ -37,10 +37,7 @@ flashmoe::DType library_type(DType dtype) {
 
 class AttentionOracle : public Host {
  public:
-  nlohmann::json load(const nlohmann::json& request) override {
-    most_pairs_ = request.value("most_pairs", kMostPairs);
-    return {{"kind", "attention.forward"}};
-  }
+  protocol::Loaded load(const protocol::Load&) override { return {protocol::WorkerKind::reference, {}, {}}; }
 
   void set_problem(const protocol::ProblemMessage& problem) override { message_ = problem; }
 
@@ -88,13 +85,13 @@ class AttentionOracle : public Host {
       values_[name].assign(count, std::numeric_limits<double>::infinity());
 
     const double all_pairs = static_cast<double>(count) * static_cast<double>(keys);
-    if (all_pairs <= most_pairs_) {
+    if (all_pairs <= kMostPairs) {
       for (std::int64_t head = 0; head < heads; ++head) block(head, 0, rows);
       return;
     }
     // The first and the last row of all, and rows drawn by lot: the draw is made after the candidate has
     // answered.
-    const auto wanted = static_cast<std::int64_t>(most_pairs_ / static_cast<double>(keys)) + 2;
+    const auto wanted = static_cast<std::int64_t>(kMostPairs / static_cast<double>(keys)) + 2;
     Random random(secret_seed());
     block(0, 0, 1);
     block(heads - 1, rows - 1, 1);
@@ -148,7 +145,6 @@ class AttentionOracle : public Host {
     }
   }
 
-  double most_pairs_ = kMostPairs;
   protocol::ProblemMessage message_;
   protocol::Offsets offsets_;
   std::map<std::string, std::vector<double>> values_;

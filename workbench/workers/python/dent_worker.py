@@ -20,7 +20,7 @@ import time
 _now = time.perf_counter_ns
 _write, _read = os.write, os.read
 _REQUESTS, _REPLIES, _POOL, _RESULTS = 3, 4, 5, 6
-_PROTOCOL = 2
+_PROTOCOL = 3
 _NUMPY = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "uint16"}
 _NUMPY.update({"int32": "int32", "int64": "int64"})
 _TORCH = {**_NUMPY, "bf16": "bfloat16"}
@@ -62,7 +62,7 @@ class Worker:
         self.keywords = [n for n, p in names.items() if p.kind is not inspect.Parameter.VAR_POSITIONAL]
         framework = f"torch {self.torch.__version__}" if self.torch else f"numpy {numpy.__version__}"
         version = sys.version.split()[0]
-        return {"kind": "python", "framework": framework, "device": self.device, "python": version}
+        return {"kind": "python", "device": self.device, "versions": {"framework": framework, "python": version}}
 
     def problem(self, request):
         self.inputs, self.outputs, self.flush = request["inputs"], request["outputs"], request["flush"]

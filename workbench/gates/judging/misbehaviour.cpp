@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "gates/judging/misbehaviour.h"
+
+#include "system/strays.h"
+
+namespace dent {
+
+std::optional<GateResult> misbehaviour(const protocol::Kept& kept, const std::string& step,
+                                       const Problem& problem) {
+  if (!kept.mismatches.empty()) return failed(Cause::incorrect, kept.mismatches.front());
+  if (kept.late) {
+    return cheat(Cheat::late_write, "the output changed between the timer's end and the check", step,
+                 problem.shape);
+  }
+  if (!kept.inputs.empty()) {
+    return cheat(Cheat::input_overwritten, "the kernel changed its input " + kept.inputs.front(), step,
+                 problem.shape);
+  }
+  if (!kept.overruns.empty()) {
+    return failed(Cause::incorrect, "the kernel wrote beyond the end of " + kept.overruns.front(),
+                  "dent sanitize finds the first wild write");
+  }
+  return std::nullopt;
+}
+
+std::optional<GateResult> left_behind(const std::string& step, const Problem& problem) {
+  const auto stray = kill_strays();
+  if (!stray) return std::nullopt;
+  return cheat(Cheat::process_left_behind,
+               "process " + *stray + " ran outside the group that dent stops and kills", step, problem.shape);
+}
+
+}  // namespace dent

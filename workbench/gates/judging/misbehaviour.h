@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// What a kernel did besides computing, as a gate's result.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "gates/gate.h"
+#include "operators/problem.h"
+#include "workers/messages.h"
+
+namespace dent {
+
+// What keep() noticed besides the values; nothing when all is well.
+std::optional<GateResult> misbehaviour(const protocol::Kept& kept, const std::string& step,
+                                       const Problem& problem);
+// Whether a worker has started a process that would go on while others are timed; it is killed.
+std::optional<GateResult> left_behind(const std::string& step, const Problem& problem);
+
+}  // namespace dent

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Everything that dent can put on record, and one record as it stands in a ledger.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "records/build.h"
+#include "records/comparison.h"
+#include "records/correctness.h"
+#include "records/diagnosis.h"
+#include "records/loop.h"
+#include "records/session.h"
+
+namespace dent {
+
+namespace record {
+
+// Of a later dent: shown by its kind, kept as text.
+struct Unknown {
+  std::string kind, text;
+  bool operator==(const Unknown&) const = default;
+};
+
+}  // namespace record
+
+using AnyRecord =
+    std::variant<record::Session, record::Environment, record::Note, record::Begin, record::Check,
+                 record::Build, record::Prediction, record::Correctness, record::Samples, record::Comparison,
+                 record::Summary, record::Roofline, record::Diagnosis, record::Cheated, record::Gate,
+                 record::Loop, record::Iteration, record::Outcome, record::PatternTried, record::Standing,
+                 record::BudgetMark, record::LoopEnd, record::Verdict, record::Unknown>;
+
+std::string_view kind_of(const AnyRecord& record);
+
+struct Record {
+  std::int64_t number = 0;  // of its line, from 1
+  std::string time;         // UTC, 2026-03-31T14:05:09.123Z
+  std::string step;         // that it belongs to; empty: to the session
+  AnyRecord data;
+
+  template <class Kind>
+  const Kind* as() const {
+    return std::get_if<Kind>(&data);
+  }
+};
+
+}  // namespace dent

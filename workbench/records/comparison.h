@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// What was timed side by side, one shape, and what follows from it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/ratio.h"
+#include "measure/sampler.h"
+#include "measure/stop_rule.h"
+#include "measure/verdict.h"
+#include "records/fields.h"
+
+namespace dent {
+
+// What the candidate was timed beside.
+enum class Against { baseline, incumbent, start };
+inline constexpr Word<Against> kAgainstWords[] = {
+    {Against::baseline, "baseline"}, {Against::incumbent, "incumbent"}, {Against::start, "start"}};
+constexpr std::span<const Word<Against>> words(Against) { return kAgainstWords; }
+
+// Where the peaks of a device are from. Only those of a table are upper bounds.
+enum class PeakSource { table, measured };
+inline constexpr Word<PeakSource> kPeakSourceWords[] = {{PeakSource::table, "table"},
+                                                        {PeakSource::measured, "measured"}};
+constexpr std::span<const Word<PeakSource>> words(PeakSource) { return kPeakSourceWords; }
+
+}  // namespace dent
+
+namespace dent::record {
+
+// Raw, in the order taken.
+struct Samples {
+  static constexpr std::string_view kKind = "samples";
+  std::string shape;
+  Against against = Against::baseline;
+  std::vector<double> baseline_ns, candidate_ns, baseline_mhz, candidate_mhz;
+  std::vector<int> candidate_first;
+  int baseline_calls = 1, candidate_calls = 1;
+  std::vector<std::int64_t> aside;
+  bool operator==(const Samples&) const = default;
+};
+
+struct Comparison {
+  static constexpr std::string_view kKind = "comparison";
+  std::string shape;
+  Against against = Against::baseline;
+  SpeedVerdict verdict = SpeedVerdict::ambiguous;
+  std::string reason;
+  std::optional<Ratio> ratio{};
+  double baseline_ns = 0, candidate_ns = 0;
+  std::int64_t pairs = 0, pairs_aside = 0;
+  StopReason stop = StopReason::time_box;
+  double elapsed_s = 0;
+  bool steady = false;
+  int warm_up_pairs = 0;
+  double alpha = 0, same_within = 0;
+  std::optional<double> clock_mhz{}, flops{}, bytes{}, floor_ns{};
+  bool operator==(const Comparison&) const = default;
+};
+
+// Over all shapes.
+struct Summary {
+  static constexpr std::string_view kKind = "summary";
+  SpeedVerdict verdict = SpeedVerdict::ambiguous;
+  std::optional<Ratio> ratio{};
+  int shapes = 0;
+  std::string reason;
+  bool operator==(const Summary&) const = default;
+};
+
+// What the device can do at most. Points under it are the comparisons' flops and bytes.
+struct Roofline {
+  static constexpr std::string_view kKind = "roofline";
+  std::string device;
+  double peak_gflops = 0, peak_gbs = 0;
+  PeakSource source = PeakSource::table;
+  bool operator==(const Roofline&) const = default;
+};
+
+Samples samples_of(const std::string& shape, Against against, const Sampling& sampling);
+Comparison comparison_of(const std::string& shape, Against against, const Sampling& sampling,
+                         const SamplingPolicy& policy);
+// Throws Error when the lists do not fit together.
+std::vector<Pair> pairs_of(const Samples& samples);
+
+void fields(Fields& f, Samples& samples);
+void fields(Fields& f, Comparison& comparison);
+void fields(Fields& f, Summary& summary);
+void fields(Fields& f, Roofline& roofline);
+
+}  // namespace dent::record

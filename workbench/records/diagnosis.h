@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Why a kernel is not faster: what was seen, the one bottleneck, and the patterns that mend it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "records/device_kind.h"
+#include "records/fields.h"
+#include "records/quantities.h"
+
+namespace dent {
+
+struct Launch {
+  std::string kernel;
+  double ctas = 0, cta_threads = 0;
+  double duration_us = 0;  // 0: not measured
+  bool operator==(const Launch&) const = default;
+};
+
+// One named bottleneck with its evidence, or a refusal that names the evidence which is missing.
+struct Diagnosis {
+  std::string bottleneck{};  // "" when refused
+  std::string title{};
+  std::string says{};  // one line with the numbers in it
+  std::string phase{};
+  std::string advice{};
+  std::vector<std::string> decided{};  // conditions with their numbers
+  std::string runner_up{};  // what it would be if this one were not; "" when nothing else comes near
+  std::string runner_up_says{};
+  bool runner_up_holds = false;           // its conditions hold too, or it is only the nearest to holding
+  std::vector<std::string> overturned{};  // what would have to be different
+  std::string refusal{};                  // why there is no answer
+  std::vector<std::string> missing{};     // the quantities that it would take
+
+  bool refused() const { return bottleneck.empty(); }
+  bool operator==(const Diagnosis&) const = default;
+};
+
+void fields(Fields& f, Launch& launch);
+void fields(Fields& f, Diagnosis& diagnosis);
+
+}  // namespace dent
+
+namespace dent::record {
+
+// A quantity beside what a healthy kernel shows.
+struct TargetRow {
+  std::string quantity, label, unit;
+  std::optional<double> value{};
+  std::string absent{};  // why there is no value
+  std::string target{};
+  std::optional<bool> good{};
+  bool operator==(const TargetRow&) const = default;
+};
+
+struct PatternEvidence {
+  int tries = 0, kept = 0, failures = 0;
+  std::optional<double> median_gain{};
+  bool operator==(const PatternEvidence&) const = default;
+};
+struct PatternTunable {
+  std::vector<std::string> names;
+  std::string change;
+  bool operator==(const PatternTunable&) const = default;
+};
+// A pattern that speaks to the diagnosis.
+struct PatternHint {
+  std::string pattern, title, fix, phase, why;
+  double expected_gain = 1;
+  PatternEvidence evidence{};
+  std::string cost{};
+  std::optional<PatternTunable> tunable{};
+  std::vector<std::string> variants{};
+  bool operator==(const PatternHint&) const = default;
+};
+
+struct Diagnosis {
+  static constexpr std::string_view kKind = "diagnosis";
+  std::string shape, op, tool, tree, why, kernel, limiter, report;
+  DeviceKind device = DeviceKind::cpu;
+  int arch = 0;
+  bool degraded = false;
+  std::vector<Launch> launches;
+  Quantities metrics;
+  std::vector<TargetRow> targets;
+  std::vector<std::string> absent, notes;
+  dent::Diagnosis finding;  // its fields lie flat beside the others
+  std::vector<PatternHint> patterns;
+  std::optional<double> flops{};
+  double bytes = 0, tool_s = 0, elapsed_s = 0;
+  bool operator==(const Diagnosis&) const = default;
+};
+
+void fields(Fields& f, TargetRow& row);
+void fields(Fields& f, PatternEvidence& evidence);
+void fields(Fields& f, PatternTunable& tunable);
+void fields(Fields& f, PatternHint& hint);
+void fields(Fields& f, Diagnosis& diagnosis);
+
+}  // namespace dent::record

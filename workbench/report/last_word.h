@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+namespace dent {
+
+// Takes the place of the entry with the same keys, or is appended: what was repeated has the last word.
+template <class Entry, class... Keys>
+void last_word(std::vector<Entry>& entries, const Entry& entry, Keys Entry::*... keys) {
+  const auto same = std::find_if(entries.begin(), entries.end(),
+                                 [&](const Entry& old) { return ((old.*keys == entry.*keys) && ...); });
+  if (same != entries.end()) {
+    *same = entry;
+  } else {
+    entries.push_back(entry);
+  }
+}
+
+}  // namespace dent
