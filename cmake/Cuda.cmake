@@ -30,13 +30,9 @@ if(FLASHMOE_CUDA)
 endif()
 
 # flashmoe_cuda_sources(TARGET sources...): adds .cu files, compiled for every architecture. The compiler's report of
-# registers and spills is kept beside each object, and scripts/kernel-resources turns all of them into a table.
+# registers and spills is kept beside each object; scripts/kernel-resources makes a table of those of the library.
 function(flashmoe_cuda_sources target)
   target_sources(${target} PRIVATE ${ARGN})
-  # Kernels take longest: each file for itself, on a core of its own (CMake from 3.31 on would join them).
-  set(cuda ${ARGN})
-  list(FILTER cuda INCLUDE REGEX "[.]cu$")
-  set_source_files_properties(${cuda} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(options -Xptxas=-v -lineinfo --expt-relaxed-constexpr -Werror=all-warnings)
   foreach(arch IN LISTS FLASHMOE_CUDA_ARCHITECTURES)
     list(APPEND options -gencode=arch=compute_${arch},code=sm_${arch})
@@ -45,6 +41,7 @@ function(flashmoe_cuda_sources target)
     list(APPEND options -gencode=arch=compute_${FLASHMOE_CUDA_PTX},code=compute_${FLASHMOE_CUDA_PTX})
   endif()
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${options}>")
-  set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/scripts/keep-ptxas-report)
+  set_target_properties(${target} PROPERTIES
+    CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/scripts/keep-ptxas-report;${CMAKE_CUDA_COMPILER_LAUNCHER}")
   target_link_libraries(${target} PUBLIC CUDA::cudart_static)
 endfunction()

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+# Compiles through ccache where it is installed. A launcher that the caller names stays.
+option(FLASHMOE_CCACHE "Compile through ccache where it is installed" ON)
+find_program(FLASHMOE_CCACHE_PROGRAM ccache)
+mark_as_advanced(FLASHMOE_CCACHE_PROGRAM)
+if(FLASHMOE_CCACHE AND FLASHMOE_CCACHE_PROGRAM)
+  foreach(language C CXX CUDA)
+    if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+      set(CMAKE_${language}_COMPILER_LAUNCHER ${FLASHMOE_CCACHE_PROGRAM})
+    endif()
+  endforeach()
+endif()
