@@ -13,29 +13,20 @@ GPU := $(if $(NVCC),$(shell nvidia-smi -L 2>/dev/null | head -n 1))
 RUN_PRESET := $(if $(GPU),cuda,release)
 
 .PHONY: help
-help:  ## What there is to do
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+help:  # what each target is for, by the comments in this file
+	@awk -F ':.*## ' '/^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: deps
-deps:  ## Install what is missing from the distribution's packages
-	@scripts/install-deps
-
-.PHONY: build-%
-build-%: deps
-	@echo "== build: $*"
+# Patterns, for the presets of CMakePresets.json.
+.SECONDARY:
+configure-%: deps
+	@echo "== $*"
 	@cmake --preset $* -G "$(GENERATOR)" --log-level=WARNING
+build-%: configure-%
 	@cmake --build --preset $* -j $(JOBS)
-
-.PHONY: build
-build: build-$(RELEASE)  ## Build everything this machine can build
-
-# Only what a first look needs.
-.PHONY: demo-%
-demo-%: deps
-	@echo "== build: $*"
-	@cmake --preset $* -G "$(GENERATOR)" --log-level=WARNING
+demo-%: configure-%  # only what a first look needs
 	@cmake --build --preset $* -j $(JOBS) --target demo
 
+##@ A first look
 .PHONY: run
 run: demo-$(RUN_PRESET)  ## dent takes the attention kernel through its gates: ready, built, right, fast, reported
 	@scripts/python-env
@@ -46,26 +37,35 @@ compare: demo-release  ## Compute exact attention here, check it, and compare it
 	@scripts/python-env
 	@scripts/compare-with-pytorch
 
+##@ Work on it
+.PHONY: check
+check: build-release  ## The inner loop: build what changed for the CPU, check the formatting, run the fast tests
+	@scripts/lint format
+	@ctest --preset check -j $(JOBS) --progress
+
+.PHONY: build
+build: build-$(RELEASE)  ## Build everything this machine can build
+
 .PHONY: test
-test:  ## Build and run every test that this machine can run
+test:  ## Before a merge, and what CI runs: build and check everything, run every test that this machine can run
 	@scripts/run-tests
 
-.PHONY: bench
-bench: build-release  ## Time the CPU kernels against PyTorch on this machine, and put dent's verdicts to the test; JSON into build/bench/
-	@scripts/python-env
-	@FLASHMOE_CUDA=OFF .venv/bin/python setup.py build_ext --inplace
-	@mkdir -p build/bench
-	@.venv/bin/python benches/attention_cpu.py --json build/bench/attention_cpu.json
-	@build/release/workbench/dent_bench aa --json build/bench/dent_aa.json
-	@.venv/bin/python benches/loop_aa.py build/release/workbench/dent --json build/bench/loop_aa.json
+.PHONY: format
+format:  ## Format every C++ and CUDA file
+	@scripts/lint fix
+
+.PHONY: lint
+lint: build-$(RELEASE)  ## clang-format, ruff and clang-tidy alone (`make test` has them too)
+	@scripts/lint format
+	@scripts/lint python
+	@scripts/lint tidy build/$(RELEASE)
 
 .PHONY: model-test
 ifdef KERNEL
 # One kernel and shape: make model-test KERNEL=small_forward SHAPE=1,1,128,64 TRACE=build/trace OPTIONS="--causal --seed 3"
 # Every access is checked; PLAIN=1 leaves that out, for speed.
 RUN_KERNEL := run_kernel$(if $(PLAIN),,_checked)
-model-test: deps
-	@cmake --preset release -G "$(GENERATOR)" --log-level=WARNING
+model-test: configure-release
 	@cmake --build --preset release -j $(JOBS) --target $(RUN_KERNEL)
 	@build/release/tests/$(RUN_KERNEL) --kernel $(KERNEL) $(if $(SHAPE),--shape $(SHAPE)) $(if $(TRACE),--trace $(TRACE)) \
 	  $(OPTIONS)
@@ -74,6 +74,7 @@ model-test: build-release  ## Run every GPU kernel on the model of a GPU, on thi
 	@ctest --preset release -j $(JOBS) -L model
 endif
 
+##@ On a machine with a GPU
 .PHONY: gpu-test
 gpu-test: build-cuda  ## The whole correctness suite on this machine's GPU
 	@FLASHMOE_RECORD_OCCUPANCY=build/occupancy.txt build/cuda/tests/gpu_test --gtest_brief=0
@@ -101,14 +102,25 @@ gpu-bench: build-cuda  ## Time the GPU kernels against PyTorch's backends; JSON 
 	  python3 benches/attention_backward.py --library build/cuda/benches/libbackward_forms.so --json build/bench/attention_backward.json; \
 	else echo "attention_hopper.py, attention_backward.py: skipped, since this GPU is not of compute capability 9.0"; fi
 
+##@ Measure
+.PHONY: bench
+bench: build-release  ## Time the CPU kernels against PyTorch, and dent's verdicts on equal kernels; JSON into build/bench/
+	@scripts/python-env
+	@FLASHMOE_CUDA=OFF .venv/bin/python setup.py build_ext --inplace
+	@mkdir -p build/bench
+	@.venv/bin/python benches/attention_cpu.py --json build/bench/attention_cpu.json
+	@build/release/workbench/dent_bench aa --json build/bench/dent_aa.json
+	@.venv/bin/python benches/loop_aa.py build/release/workbench/dent --json build/bench/loop_aa.json
+
+##@ Package, install, clean
 .PHONY: wheel
 wheel: deps  ## Build wheels for this Python into dist/, for the CPU and with CUDA where nvcc is; try each in a bare environment
 	@scripts/python-env
 	@scripts/make-wheel
 
-.PHONY: format
-format:  ## Format every source file
-	@git ls-files '*.h' '*.cpp' '*.c' '*.cu' '*.cuh' | xargs -r clang-format -i
+.PHONY: deps
+deps:  ## Install what is missing from the distribution's packages (every target that builds does)
+	@scripts/install-deps
 
 .PHONY: clean
 clean:  ## Remove what was built
