@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "build/ptxas.h"
-#include "base/sha256.h"
 #include "base/error.h"
+#include "base/sha256.h"
+#include "build/ptxas.h"
 #include "operators/attention_forward.h"
 
 namespace dent {

@@ -9,11 +9,11 @@
 #include <map>
 #include <sstream>
 
+#include "base/error.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/ncu.h"
 #include "diagnose/ncu_metrics.h"
 #include "diagnose/profile.h"
-#include "base/error.h"
 #include "system/capture.h"
 #include "system/process.h"
 

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "diagnose/ncu_metrics.h"
 #include "base/error.h"
+#include "diagnose/ncu_metrics.h"
 
 namespace dent {
 namespace {

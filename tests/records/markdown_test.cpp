@@ -38,8 +38,9 @@ TEST(RecordsPage, SaysOfEachFieldWhatItIs) {
         "| `next` | text | may | what to do about it |", "| `cpu` | object | always | its processor |",
         "| `cpu.cores` | whole number | always | that are online |",
         "| `kernels[].registers` | whole number | always | of a thread |",
-        "| `baseline_ns` | list of number | always |", "| `figures[].unit` | text | may |",
-        "| `choice.tunables` | by name: text | always |"}) {
+        "| `baseline_ns` | list: number | always |",
+        "| `figures` | list: object | may | numbers that the gate found |",
+        "| `figures[].unit` | text | may |", "| `choice.tunables` | by name: text | always |"}) {
     EXPECT_NE(page.find(row), std::string::npos) << row;
   }
 }

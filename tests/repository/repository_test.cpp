@@ -12,8 +12,8 @@
 
 #include "base/error.h"
 #include "loop/proposers/harness.h"
-#include "repository/worktree.h"
 #include "project/manifest.h"
+#include "repository/worktree.h"
 #include "system/capture.h"
 
 namespace dent {

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <sstream>
 
-#include "build/toolchain.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "build/toolchain.h"
 #include "system/capture.h"
 
 namespace dent {

@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "cli/commands.h"
 #include "base/error.h"
-#include "system/durable_file.h"
+#include "cli/commands.h"
 #include "project/templates.h"
+#include "system/durable_file.h"
 
 namespace dent::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <string>
 
-#include "cli/commands.h"
 #include "base/error.h"
+#include "cli/commands.h"
 #include "project/strict_table.h"
 #include "session/version.h"
 

@@ -7,8 +7,8 @@
 
 #include "cli/commands.h"
 #include "project/manifest.h"
-#include "report/history.h"
 #include "report/document.h"
+#include "report/history.h"
 #include "report/markdown.h"
 #include "report/write_reports.h"
 

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "operators/expression.h"
 #include "base/text.h"
+#include "operators/expression.h"
 
 namespace dent {
 namespace {

@@ -8,8 +8,8 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "diagnose/ncu_metrics.h"
 #include "base/error.h"
+#include "diagnose/ncu_metrics.h"
 #include "system/capture.h"
 
 namespace dent {

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "project/strict_table.h"
 #include "base/text.h"
+#include "project/strict_table.h"
 
 namespace dent {
 namespace {

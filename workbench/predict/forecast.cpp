@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dispatch/predict.h"
 #include "base/error.h"
+#include "dispatch/predict.h"
 #include "flashmoe/error.h"
 
 namespace dent {

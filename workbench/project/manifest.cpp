@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "operators/attention_forward.h"
 #include "project/choice.h"
 #include "project/read_operator.h"
 #include "project/read_optimize.h"
 #include "project/strict_table.h"
-#include "base/text.h"
 
 namespace dent {
 namespace {

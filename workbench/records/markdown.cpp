@@ -84,44 +84,45 @@ class Describer : public Fields {
 
   bool has(const Field&, bool) override { return true; }
   std::size_t enter(const Field& field, Structure structure, std::size_t) override {
-    if (structure == Structure::object && field.name.empty()) {  // an item of a list: its fields stand for it
-      open_.push_back({open_.back().name, "", true});
-    } else if (structure == Structure::object) {
+    const std::string name = called(field);
+    if (structure == Structure::object) {
       put(field, "object");
-      open_.push_back({called(field) + ".", "", true});
-    } else if (structure == Structure::list) {
-      open_.push_back({called(field) + "[].", "list of ", field.required});
-    } else {
-      open_.push_back({called(field) + ".", "by name: ", field.required});
+      open_.push_back({.name = name});
+      return 1;
     }
+    const bool is_list = structure == Structure::list;
+    open_.push_back({.name = name + (is_list ? "[]" : ".*"),
+                     .row = in_row() ? open_.back().row : name,
+                     .type = (in_row() ? open_.back().type : "") + (is_list ? "list: " : "by name: "),
+                     .required = field.required});
     return 1;
   }
   void leave() override { open_.pop_back(); }
   std::string key(std::size_t) override { return "*"; }
   bool keeps() const override { return false; }
 
+  // Whether an item of a list or a map is visited: it has no row of its own, the list has.
+  bool in_row() const { return !open_.empty() && !open_.back().row.empty(); }
   std::string called(const Field& field) const {
-    return (open_.empty() ? "" : open_.back().name) + std::string(field.name);
+    if (open_.empty()) return std::string(field.name);
+    return in_row() ? open_.back().name : open_.back().name + "." + std::string(field.name);
   }
-  void put(const Field& field, const std::string& type);
+  void put(const Field& field, const std::string& type) {
+    const bool item = in_row();
+    rows_ += fmt::format("| `{}` | {}{} | {} | {} |\n", item ? open_.back().row : called(field),
+                         item ? open_.back().type : "", type,
+                         (item ? open_.back().required : field.required) ? "always" : "may", field.about);
+  }
 
   struct Open {
-    std::string name;    // before those of its parts
-    std::string prefix;  // of its parts' type
-    bool required;
+    std::string name;      // before those of its parts
+    std::string row{};     // of a list or a map: its own name,
+    std::string type{};    // the beginning of its type
+    bool required = true;  // and whether it is always there
   };
   std::vector<Open> open_;
   std::string rows_;
 };
-
-void Describer::put(const Field& field, const std::string& type) {
-  const bool item =
-      !open_.empty() && !open_.back().prefix.empty();  // of a list or a map: the row is the list's
-  std::string path = called(field);
-  if (item) path = open_.back().name.substr(0, open_.back().name.find_last_not_of("[].") + 1);
-  rows_ += fmt::format("| `{}` | {}{} | {} | {} |\n", path, item ? open_.back().prefix : "", type,
-                       (item ? open_.back().required : field.required) ? "always" : "may", field.about);
-}
 
 template <std::size_t I = 0>
 void describe(std::string& page) {

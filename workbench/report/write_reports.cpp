@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "report/write_reports.h"
 
-#include "system/durable_file.h"
+#include "report/document.h"
 #include "report/history.h"
 #include "report/html.h"
-#include "report/document.h"
 #include "report/markdown.h"
 #include "report/session_view.h"
+#include "system/durable_file.h"
 
 namespace dent {
 

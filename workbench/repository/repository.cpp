@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "project/manifest.h"
 #include "base/text.h"
+#include "project/manifest.h"
 #include "system/process.h"
 
 namespace dent {

@@ -7,8 +7,9 @@
 namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
 
 struct Params {
-  gpu::TensorMap q, dout;       // [B, Hq, Sq, D]: a copy moves one slab of a tile of queries
-  gpu::TensorMap k, v, dk, dv;  // [B, Hkv, Skv, D]: a copy moves one slab of a tile of keys, or of a warpgroup's
+  gpu::TensorMap q, dout;  // [B, Hq, Sq, D]: a copy moves one slab of a tile of queries
+  gpu::TensorMap k, v, dk,
+      dv;  // [B, Hkv, Skv, D]: a copy moves one slab of a tile of keys, or of a warpgroup's
   BackwardParams problem;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which keys a block has, which query tiles it walks over, and how they walk the rings of stages: what all roles must
-// agree on.
+// Which keys a block has, which query tiles it walks over, and how they walk the rings of stages: what all
+// roles must agree on.
 #pragma once
 
 #include <cstdint>

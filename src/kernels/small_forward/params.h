@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What small_forward is told. A launch starts with cold parameters, and a warp waits for each 64 bytes of them
-// in turn: so they are few, and what the first loads need comes first.
+// What small_forward is told. A launch starts with cold parameters, and a warp waits for each 64 bytes of
+// them in turn: so they are few, and what the first loads need comes first.
 #pragma once
 
 #include "kernels/forward_params.h"

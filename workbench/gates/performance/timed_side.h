@@ -5,10 +5,10 @@
 
 #include <vector>
 
-#include "gates/performance/clock_audit.h"
-#include "workers/input_pool.h"
 #include "gates/judging/oracle.h"
+#include "gates/performance/clock_audit.h"
 #include "measure/sampler.h"
+#include "workers/input_pool.h"
 
 namespace dent {
 
