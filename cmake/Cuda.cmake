@@ -41,7 +41,7 @@ function(flashmoe_cuda_sources target)
     list(APPEND options -gencode=arch=compute_${FLASHMOE_CUDA_PTX},code=compute_${FLASHMOE_CUDA_PTX})
   endif()
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${options}>")
-  set_target_properties(${target} PROPERTIES
-    CUDA_COMPILER_LAUNCHER "${PROJECT_SOURCE_DIR}/scripts/keep-ptxas-report;${CMAKE_CUDA_COMPILER_LAUNCHER}")
+  set(launcher ${PROJECT_SOURCE_DIR}/scripts/keep-ptxas-report ${CMAKE_CUDA_COMPILER_LAUNCHER})  # the second may be empty
+  set_target_properties(${target} PROPERTIES CUDA_COMPILER_LAUNCHER "${launcher}")
   target_link_libraries(${target} PUBLIC CUDA::cudart_static)
 endfunction()
