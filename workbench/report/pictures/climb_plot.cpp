@@ -25,8 +25,8 @@ std::string ring(double x, double y) {
 std::string climb_plot(const ClimbView& climb) {
   if (climb.steps.empty() || !climb.start) return {};
   const double start = climb.start->centre;
-  const std::optional<double> target = climb.loop ? climb.loop->target : std::nullopt;
-  double low = std::min(start, 1.0), high = std::max({start, 1.0, target.value_or(0)});
+  const double* target = climb.loop && climb.loop->target ? &*climb.loop->target : nullptr;
+  double low = std::min(start, 1.0), high = std::max({start, 1.0, target != nullptr ? *target : 0});
   for (const ClimbStep& step : climb.steps) {
     low = std::min(low, step.speedup);
     high = std::max(high, step.speedup);
@@ -42,7 +42,7 @@ std::string climb_plot(const ClimbView& climb) {
     svg.text(kClimb.left - 6, y.at(tick) + 4, fmt::format("{:g}x", tick), Anchor::end);
   }
   svg.line(kClimb.left, y.at(1), kClimb.width - kClimb.right, y.at(1), "one");
-  if (target) {
+  if (target != nullptr) {
     svg.line(kClimb.left, y.at(*target), kClimb.width - kClimb.right, y.at(*target), "candidate median");
     svg.text(kClimb.width - kClimb.right, y.at(*target) - 4, fmt::format("target {:g}x", *target),
              Anchor::end);
