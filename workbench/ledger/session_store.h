@@ -19,7 +19,7 @@ struct SessionFolder {
 
 class SessionStore {
  public:
-  explicit SessionStore(std::filesystem::path project) : dent_(std::move(project) / ".dent") {}
+  explicit SessionStore(const std::filesystem::path& project) : dent_(project / ".dent") {}
 
   // <project>/.dent, which is created when it is not there, with a .gitignore that keeps it out of version
   // control.

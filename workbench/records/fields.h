@@ -7,6 +7,7 @@
 // no second place that names a field.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -32,7 +33,7 @@ struct Field {
 struct AnyNumber {
   double value = 0;
   bool operator==(const AnyNumber& other) const {
-    return value == other.value || (value != value && other.value != other.value);
+    return value == other.value || (std::isnan(value) && std::isnan(other.value));
   }
 };
 
