@@ -96,7 +96,8 @@ __attribute__((visibility("default"))) int hopper_run(const HopperProblem* p, in
     if (form >= 100)
       plan.heads_at_once = form < 200 ? 1 : static_cast<int>(p->batch * p->q_heads) / plan.pack;
     if (plan.workspace_bytes > static_cast<std::size_t>(p->workspace_bytes))
-      throw std::runtime_error("the workspace is too small");
+      throw std::runtime_error("the plan asks for " + std::to_string(plan.workspace_bytes) +
+                               " bytes of workspace, and was given " + std::to_string(p->workspace_bytes));
     dispatch::run_forward(plan, call.problem, call.args, {p->workspace, plan.workspace_bytes});
     return 0;
   } catch (const std::exception& error) {
