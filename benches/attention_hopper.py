@@ -241,7 +241,7 @@ def main():
     torch = harness.load_torch(1)
     torch.manual_seed(1)
     forms = Forms(options.library)
-    forms.workspace_bytes = 256 << 20  # whatever splits a form takes
+    forms.workspace_bytes = 2 << 30  # whatever splits a form takes
     document = {
         "kind": "attention_hopper",
         "environment": harness.gpu_environment(torch),
