@@ -259,7 +259,7 @@ class Cancelling(unittest.IsolatedAsyncioTestCase):
             async with client(root, mode) as dent:
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(dent.call_tool, "check", {})
-                    await self.until(lambda: '"begin","data":{"step":"correctness' in self.records(root))
+                    await self.until(lambda: '"begin","step":"correctness' in self.records(root))
                     self.assertGreater(len(at_work_in(root)), 1)  # dent, and a worker at least
                     tasks.cancel_scope.cancel()
                 await self.until(lambda: "cancelled by the MCP client" in self.records(root))
