@@ -2,6 +2,7 @@
 // A plan in words.
 #include <string>
 
+#include "cpu/backward_plan.h"
 #include "cpu/plan.h"
 
 namespace flashmoe::cpu {
@@ -31,6 +32,20 @@ std::string describe(const Plan& plan, const ForwardProblem& p) {
   text += "\n  workspace: " + size(plan.workspace_bytes) + " = " + count(plan.threads, "thread") + " x " +
           size(plan.scratch_bytes) + " of scratch";
   if (plan.splits > 1) text += " + " + size(plan.partial_bytes) + " of partial results";
+  return text + "\n";
+}
+
+std::string describe(const BackwardPlan& plan, const ForwardProblem& p) {
+  std::string text = std::string("cpu: ") + plan.kernel->name + ", " + plan.kernel->reason + "\n";
+  text += "  rows: " + count(plan.rows, "row") + " a K/V head (" + count(p.group(), "query head") + " of " +
+          count(p.q_rows, "position") + ")\n";
+  text += "  tasks: " + std::to_string(plan.tasks()) + " = " + count(plan.heads, "K/V head") + " x " +
+          count(plan.splits, "key split") + " of " + std::to_string(plan.keys_per_split) + "\n";
+  text += "  threads: " + std::to_string(plan.threads);
+  if (plan.splits > 1) text += "; keys are split because heads alone leave threads idle";
+  text += "\n  workspace: " + size(plan.workspace_bytes) + " = " + count(plan.threads, "thread") + " x " +
+          size(plan.scratch_bytes) + " of scratch + " + count(plan.sums(), "sum") + " of dq x " +
+          size(static_cast<std::size_t>(plan.dq_sums) * sizeof(float));
   return text + "\n";
 }
 

@@ -14,13 +14,6 @@
 namespace flashmoe::cpu {
 namespace {
 
-// Below this much work, waking a sleeping thread costs more than it brings.
-constexpr double kWorthWakingUs = 20;
-
-int threads_for(const Execution& execution) {
-  return execution.threads > 0 ? std::min(execution.threads, usable_cores()) : usable_cores();
-}
-
 void* element(const Tensor& t, int64_t batch, int64_t head) {
   return static_cast<std::byte*>(t.data) +
          (batch * t.strides[0] + head * t.strides[1]) * element_bytes(t.dtype);
@@ -98,7 +91,7 @@ class Forward {
 }  // namespace
 
 Plan plan_forward(const ForwardProblem& problem, const Execution& execution) {
-  return make_plan(problem, choose_kernel(problem), threads_for(execution));
+  return make_plan(problem, choose_kernel(problem), threads_for(execution.threads));
 }
 
 void forward(const Plan& plan, const ForwardProblem& problem, const ForwardArgs& args, Workspace workspace) {

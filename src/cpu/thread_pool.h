@@ -11,6 +11,9 @@
 
 namespace flashmoe::cpu {
 
+// Below this much work, waking a sleeping thread costs more than it brings.
+inline constexpr double kWorthWakingUs = 20;
+
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);  // the caller of run() is one of them

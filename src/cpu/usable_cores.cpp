@@ -74,4 +74,6 @@ int usable_cores() {
   return cores;
 }
 
+int threads_for(int wanted) { return wanted > 0 ? std::min(wanted, usable_cores()) : usable_cores(); }
+
 }  // namespace flashmoe::cpu

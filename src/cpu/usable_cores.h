@@ -11,6 +11,9 @@ namespace flashmoe::cpu {
 // once, at least 1.
 int usable_cores();
 
+// Threads for a call that asks for `wanted`; 0 asks for all.
+int threads_for(int wanted);
+
 // Cores' worth of time that control groups grant: the least quota along the path of each group in `groups`,
 // which is the text of /proc/self/cgroup, below `root`. Infinite where none is set.
 double quota_of_groups(const std::string& groups, const std::string& root);

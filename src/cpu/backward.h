@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Gradients on the CPU as the API sees them. Arguments have been checked.
+#pragma once
+
+#include <string>
+
+#include "cpu/backward_plan.h"
+#include "flashmoe/attention.h"
+#include "problem/backward_args.h"
+#include "problem/forward_problem.h"
+
+namespace flashmoe::cpu {
+
+BackwardPlan plan_backward(const ForwardProblem& problem, const Execution& execution);
+// Computes them. The workspace is as large as the plan says. The same arguments with the same `threads` give
+// the same bits, whether `deterministic` is asked for or not.
+void backward(const BackwardPlan& plan, const ForwardProblem& problem, const BackwardArgs& args,
+              Workspace workspace);
+std::string explain_backward(const ForwardProblem& problem, const Execution& execution);
+
+}  // namespace flashmoe::cpu

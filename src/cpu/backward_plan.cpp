@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "cpu/backward_plan.h"
+
+#include <algorithm>
+
+#include "cpu/arena.h"
+
+namespace flashmoe::cpu {
+namespace {
+
+constexpr int64_t kLeastKeys = 64;     // of a split: below, packing rows costs more than a thread brings
+constexpr double kUsefulSplit = 0.85;  // split only where that leaves at most this share of the time
+constexpr double kCombineKeys = 2;     // adding one share of dq, in keys of arithmetic
+constexpr double kProducts = 5;        // S, dP, dV, dK, dQ
+
+// Mean share of the rows that see a key.
+double seen_share(const ForwardProblem& p) {
+  int64_t seen = 0;
+  constexpr int64_t kSamples = 64;
+  for (int64_t i = 0; i < kSamples; ++i) seen += p.visible_keys((2 * i + 1) * p.q_rows / (2 * kSamples));
+  return static_cast<double>(seen) / static_cast<double>(kSamples * p.kv_rows);
+}
+
+// Until the last thread is done, in units of one row against one key.
+double finish_time(const ForwardProblem& p, const BackwardKernel& kernel, int64_t heads, int64_t splits,
+                   int threads) {
+  const auto rows = static_cast<double>(p.group() * p.q_rows);
+  const auto keys = static_cast<double>(round_up(ceil_div(p.kv_rows, splits), kLeastKeys));
+  const double longest = rows * (keys + kernel.packing_keys);
+  const double mean = longest * seen_share(p);
+  const int64_t tasks = heads * splits;
+  // Equal tasks go in rounds. Unequal ones, longest first, fill the gaps. Either way the last thread is late
+  // by up to half a task: tasks are never quite equal, and cores even less.
+  const double late = mean * (1 - 1.0 / threads) / 2;
+  const double rounds = p.mask == Mask::none || splits == 1
+                            ? static_cast<double>(ceil_div(tasks, threads)) * mean
+                            : std::max(longest, mean * static_cast<double>(tasks) / threads);
+  const double combine = splits == 1 ? 0 : rows * kCombineKeys * static_cast<double>(tasks) / threads;
+  return rounds + late + combine;
+}
+
+}  // namespace
+
+BackwardPlan make_plan(const ForwardProblem& p, const BackwardKernel& kernel, int threads) {
+  BackwardPlan plan{};
+  plan.kernel = &kernel;
+  plan.heads = p.batch * p.kv_heads;
+  plan.rows = p.group() * p.q_rows;
+
+  const double whole = finish_time(p, kernel, plan.heads, 1, threads);
+  int64_t best = 1;
+  double best_time = kUsefulSplit * whole;
+  const int64_t most = ceil_div(p.kv_rows, kLeastKeys);
+  for (int64_t splits = 2; splits <= most && plan.heads * splits <= 8 * static_cast<int64_t>(threads);
+       ++splits) {
+    const double time = finish_time(p, kernel, plan.heads, splits, threads);
+    if (time < best_time) {
+      best = splits;
+      best_time = time;
+    }
+  }
+  plan.keys_per_split = best == 1 ? p.kv_rows : round_up(ceil_div(p.kv_rows, best), kLeastKeys);
+  plan.splits = ceil_div(p.kv_rows, plan.keys_per_split);
+  plan.threads = static_cast<int>(std::min<int64_t>(threads, plan.tasks()));
+  plan.dq_sums = plan.rows * kernel.sum_stride(p.head_dim);
+  plan.core_us = 2 * kProducts * seen_share(p) * static_cast<double>(plan.heads * plan.rows) *
+                 static_cast<double>(p.kv_rows * p.head_dim) / kernel.core_flop_per_us;
+
+  plan.scratch_bytes = static_cast<std::size_t>(
+      round_up(static_cast<int64_t>(kernel.scratch_bytes(p, plan.keys_per_split)), kCacheLine));
+  Arena arena(nullptr);
+  arena.take<std::byte>(plan.threads * static_cast<int64_t>(plan.scratch_bytes));
+  for (int64_t i = 0; i < plan.sums(); ++i) arena.take<float>(plan.dq_sums);
+  plan.workspace_bytes = arena.bytes();
+  return plan;
+}
+
+BackwardPlace place_of(const BackwardPlan& plan, const ForwardProblem& p, int64_t task) {
+  BackwardPlace place{};
+  place.head = task % plan.heads;
+  place.split = task / plan.heads;
+  place.kv_begin = place.split * plan.keys_per_split;
+  place.kv_end = std::min(p.kv_rows, place.kv_begin + plan.keys_per_split);
+  return place;
+}
+
+}  // namespace flashmoe::cpu

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Runs the CPU's backward on a test problem with any kernel and any number of threads.
+#pragma once
+
+#include <cstring>
+#include <memory>
+
+#include "cpu/backward.h"
+#include "cpu/backward_kernels.h"
+#include "support/backward_problem.h"
+
+namespace flashmoe::test {
+
+inline BackwardArgs backward_args(const BackwardProblem& problem) {
+  const ForwardArgs& forward = problem.forward.args;
+  return {.q = forward.q,
+          .k = forward.k,
+          .v = forward.v,
+          .out = forward.out,
+          .lse = forward.lse,
+          .dout = problem.dout,
+          .dlse = problem.dlse(),
+          .dq = problem.dq,
+          .dk = problem.dk,
+          .dv = problem.dv,
+          .mask = forward.mask,
+          .scale = forward.scale,
+          .execution = forward.execution};
+}
+
+// In a workspace of exactly the size that the plan asks for, full of NaN patterns.
+inline void run_backward(const BackwardProblem& problem, const cpu::BackwardPlan& plan) {
+  const std::size_t bytes = plan.workspace_bytes + kWorkspaceAlignment;
+  const std::unique_ptr<std::byte[]> space(new std::byte[bytes]);
+  std::memset(space.get(), 0xFF, bytes);
+  Workspace workspace = Workspace::in(space.get(), bytes);
+  workspace.bytes = plan.workspace_bytes;
+  cpu::backward(plan, problem.forward.problem, backward_args(problem), workspace);
+}
+
+inline void run_backward(const BackwardProblem& problem, const cpu::BackwardKernel& kernel, int threads) {
+  run_backward(problem, cpu::make_plan(problem.forward.problem, kernel, threads));
+}
+
+inline void run_backward(const BackwardProblem& problem) {
+  run_backward(problem, cpu::plan_backward(problem.forward.problem, problem.forward.args.execution));
+}
+
+}  // namespace flashmoe::test

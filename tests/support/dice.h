@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Random choices for sweeps, the same for the same seed.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+namespace flashmoe::test {
+
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : random_(seed) {}
+
+  int64_t between(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random_);
+  }
+  template <class T, std::size_t n>
+  T one_of(const T (&choices)[n]) {
+    return choices[between(0, n - 1)];
+  }
+  // Small sizes are likely; a third lies next to a power of two, where tiles end.
+  int64_t length(int64_t most) {
+    if (between(0, 2) == 0)
+      return std::clamp<int64_t>((int64_t{1} << between(0, 11)) + between(-1, 1), 1, most);
+    return between(1, most >> between(0, 5) | 1);
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+// A number from the environment, for sweeps that are longer or shorter than usual.
+inline uint64_t number_from(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::stoull(text);
+}
+
+}  // namespace flashmoe::test
