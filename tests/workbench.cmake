@@ -53,7 +53,9 @@ dent_test(dent_loop_test dent_loop
   repository/repository_test.cpp loop/loop_test.cpp loop/steps_test.cpp loop/proposers/answer_test.cpp
   loop/proposers/command_proposer_test.cpp loop/state/brief_test.cpp loop/search/search_test.cpp
   loop/state/loop_state_test.cpp mcp/server_test.cpp)
-foreach(program dent_gates_test dent_loop_test)
+dent_test(dent_cli_test dent_parser cli/parser_test.cpp cli/usage_test.cpp)
+target_link_libraries(dent_cli_test PRIVATE dent_gates)
+foreach(program dent_gates_test dent_loop_test dent_cli_test)
   add_dependencies(${program} dent dent_test_kernels)
   target_compile_definitions(${program} PRIVATE
     DENT_PROGRAM="$<TARGET_FILE:dent>" DENT_WORKER="$<TARGET_FILE:dent-worker>"

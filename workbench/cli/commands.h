@@ -6,20 +6,20 @@
 
 namespace dent::cli {
 
-void add_run(CLI::App& app, Chosen& chosen);           // run, resume
-void add_single_gates(CLI::App& app, Chosen& chosen);  // preflight, build, check, bench, sanitize
-void add_optimize(CLI::App& app, Chosen& chosen);
-void add_cost(CLI::App& app, Chosen& chosen);
-void add_log(CLI::App& app, Chosen& chosen);
-void add_show(CLI::App& app, Chosen& chosen);
-void add_compare(CLI::App& app, Chosen& chosen);
-void add_report(CLI::App& app, Chosen& chosen);
-void add_init(CLI::App& app, Chosen& chosen);
-void add_devices(CLI::App& app, Chosen& chosen);
-void add_patterns(CLI::App& app, Chosen& chosen);
-void add_predict(CLI::App& app, Chosen& chosen);
-void add_completion(CLI::App& app, Chosen& chosen);
-void add_evaluate(CLI::App& app, Chosen& chosen);
-void add_mcp(CLI::App& app, Chosen& chosen);
+void add_run(Command& dent);           // run, resume
+void add_single_gates(Command& dent);  // preflight, build, check, bench, sanitize
+void add_optimize(Command& dent);
+void add_cost(Command& dent);
+void add_log(Command& dent);
+void add_show(Command& dent);
+void add_compare(Command& dent);
+void add_report(Command& dent);
+void add_init(Command& dent);
+void add_devices(Command& dent);
+void add_patterns(Command& dent);
+void add_predict(Command& dent);
+void add_completion(Command& dent);
+void add_evaluate(Command& dent);
+void add_mcp(Command& dent);
 
 }  // namespace dent::cli

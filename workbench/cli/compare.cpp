@@ -2,7 +2,6 @@
 // dent compare A B: did the kernel get faster or slower between two sessions? Each was measured against the
 // baseline of its own session, so the machine's mood on the day falls out.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -110,17 +109,16 @@ ExitCode compare(const CompareArguments& arguments) {
 
 }  // namespace
 
-void add_compare(CLI::App& app, Chosen& chosen) {
+void add_compare(Command& dent) {
   auto arguments = std::make_shared<CompareArguments>();
-  CLI::App* command =
-      app.add_subcommand("compare", "Compare two sessions; the exit code tells a regression from noise");
-  add_common(*command, arguments->common);
-  command->add_option("before", arguments->before, "Session to compare with")->required();
-  command->add_option("after", arguments->after, "Session to compare")->capture_default_str();
-  set_example(
-      *command,
+  Command& command =
+      dent.command("compare", "Compare two sessions; the exit code tells a regression from noise");
+  add_common(command, arguments->common);
+  command.option("before", arguments->before, "Session to compare with").required();
+  command.option("after", arguments->after, "Session to compare").show_default();
+  command.examples(
       "  dent compare 20260331-1405 latest\n  dent compare 20260331-1405 latest || echo \"exit code $?\"");
-  command->callback([arguments, &chosen] { chosen.action = [arguments] { return compare(*arguments); }; });
+  command.run([arguments] { return compare(*arguments); });
 }
 
 }  // namespace dent::cli

@@ -2,7 +2,6 @@
 // dent completion SHELL: a script that completes commands, options and session ids. Made from the commands
 // themselves, so it can't be out of date.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -11,20 +10,18 @@
 namespace dent::cli {
 namespace {
 
-std::string words(const CLI::App& command) {
+std::string words(const Command& command) {
   std::string text;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) text += (text.empty() ? "--" : " --") + name;
-  }
+  for (const std::string& name : command.long_options()) text += (text.empty() ? "--" : " --") + name;
   return text;
 }
 
-std::string bash(const CLI::App& app) {
+std::string bash(const Command& dent) {
   std::string commands;
   std::string cases;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    commands += (commands.empty() ? "" : " ") + command->get_name();
-    cases += fmt::format("    {}) words=\"{}\" ;;\n", command->get_name(), words(*command));
+  for (const auto& command : dent.commands()) {
+    commands += (commands.empty() ? "" : " ") + command->name();
+    cases += fmt::format("    {}) words=\"{}\" ;;\n", command->name(), words(*command));
   }
   return fmt::format(R"~(# bash completion for dent: source <(dent completion bash)
 _dent() {{
@@ -48,20 +45,17 @@ complete -o default -F _dent dent
 
 }  // namespace
 
-void add_completion(CLI::App& app, Chosen& chosen) {
+void add_completion(Command& dent) {
   auto shell = std::make_shared<std::string>("bash");
-  CLI::App* command =
-      app.add_subcommand("completion", "Print a script that completes dent's commands in a shell");
-  command->add_option("shell", *shell, "bash, or zsh (through its bash emulation)")
-      ->check(CLI::IsMember({"bash", "zsh"}))
-      ->capture_default_str();
-  set_example(*command, "  source <(dent completion bash)");
-  command->callback([shell, &app, &chosen] {
-    chosen.action = [shell, &app] {
-      const std::string start = *shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : "";
-      std::fputs((start + bash(app)).c_str(), stdout);
-      return ExitCode::ok;
-    };
+  Command& command = dent.command("completion", "Print a script that completes dent's commands in a shell");
+  command.option("shell", *shell, "bash, or zsh (through its bash emulation)")
+      .one_of({"bash", "zsh"})
+      .show_default();
+  command.examples("  source <(dent completion bash)");
+  command.run([shell, &dent] {
+    const std::string start = *shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : "";
+    std::fputs((start + bash(dent)).c_str(), stdout);
+    return ExitCode::ok;
   });
 }
 

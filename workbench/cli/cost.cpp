@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dent cost: what sessions took, in time and money.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -69,14 +68,14 @@ ExitCode cost(const CostArguments& arguments) {
 
 }  // namespace
 
-void add_cost(CLI::App& app, Chosen& chosen) {
+void add_cost(Command& dent) {
   auto arguments = std::make_shared<CostArguments>();
-  CLI::App* command = app.add_subcommand("cost", "What sessions took: time, device time, money");
-  add_common(*command, arguments->common);
-  command->add_option("session", arguments->session,
-                      "Its id, the beginning of it, or \"latest\"; without it: all");
-  set_example(*command, "  dent cost\n  dent cost latest --json");
-  command->callback([arguments, &chosen] { chosen.action = [arguments] { return cost(*arguments); }; });
+  Command& command = dent.command("cost", "What sessions took: time, device time, money");
+  add_common(command, arguments->common);
+  command.option("session", arguments->session,
+                 "Its id, the beginning of it, or \"latest\"; without it: all");
+  command.examples("  dent cost\n  dent cost latest --json");
+  command.run([arguments] { return cost(*arguments); });
 }
 
 }  // namespace dent::cli

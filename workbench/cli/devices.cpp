@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dent devices: what this machine has to run kernels on, and the GPUs that can be asked about without one.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -114,19 +113,16 @@ ExitCode measure(const DevicesArguments& arguments) {
 
 }  // namespace
 
-void add_devices(CLI::App& app, Chosen& chosen) {
+void add_devices(Command& dent) {
   auto arguments = std::make_shared<DevicesArguments>();
-  CLI::App* command = app.add_subcommand(
+  Command& command = dent.command(
       "devices", "List what this machine has to run kernels on, and the GPUs that dent predict knows");
-  add_common(*command, arguments->common);
-  command->add_option("--gpu", arguments->gpu, "Every figure of one GPU with its source");
-  command->add_flag(
-      "--measure", arguments->measure,
-      "Measure bandwidth, matrix and exp rates and launch latency of the GPU here, and keep them");
-  set_example(*command, "  dent devices\n  dent devices --gpu l4\n  dent devices --measure");
-  command->callback([arguments, &chosen] {
-    chosen.action = [arguments] { return arguments->measure ? measure(*arguments) : devices(*arguments); };
-  });
+  add_common(command, arguments->common);
+  command.option("--gpu", arguments->gpu, "Every figure of one GPU with its source");
+  command.flag("--measure", arguments->measure,
+               "Measure bandwidth, matrix and exp rates and launch latency of the GPU here, and keep them");
+  command.examples("  dent devices\n  dent devices --gpu l4\n  dent devices --measure");
+  command.run([arguments] { return arguments->measure ? measure(*arguments) : devices(*arguments); });
 }
 
 }  // namespace dent::cli

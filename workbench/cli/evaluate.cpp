@@ -2,7 +2,6 @@
 // dent evaluate: one change of yours through the loop's gates, against the best so far. Several in a row are
 // one session.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <sstream>
@@ -143,22 +142,20 @@ ExitCode evaluate(const EvaluateArguments& arguments) {
 
 }  // namespace
 
-void add_evaluate(CLI::App& app, Chosen& chosen) {
+void add_evaluate(Command& dent) {
   auto arguments = std::make_shared<EvaluateArguments>();
-  CLI::App* command = app.add_subcommand(
+  Command& command = dent.command(
       "evaluate",
       "Try one change in a worktree, and keep it as a commit on the session's branch if it is proved faster");
-  add_common(*command, arguments->common);
+  add_common(command, arguments->common);
   command
-      ->add_option(
-          "--proposal", arguments->proposal,
-          "JSON: hypothesis (bottleneck, change, expected), and patch, variant, or tunable and value")
-      ->required();
-  command->add_option("--session", arguments->session, "Go on from what this session has kept");
-  set_example(
-      *command,
+      .option("--proposal", arguments->proposal,
+              "JSON: hypothesis (bottleneck, change, expected), and patch, variant, or tunable and value")
+      .required();
+  command.option("--session", arguments->session, "Go on from what this session has kept");
+  command.examples(
       "  dent evaluate --proposal change.json\n  dent evaluate --proposal next.json --session latest");
-  command->callback([arguments, &chosen] { chosen.action = [arguments] { return evaluate(*arguments); }; });
+  command.run([arguments] { return evaluate(*arguments); });
 }
 
 }  // namespace dent::cli

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dent preflight, build, check, bench, sanitize: part of a session, for when one question is all there is.
 // Each is a session as well, so that nothing that was measured is lost.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "cli/commands.h"
@@ -42,39 +41,37 @@ std::string shape_to_profile(const Project& project) {
   return project.shapes.back().name;
 }
 
-void add(CLI::App& app, Chosen& chosen, const SingleGate& gate) {
+void add(Command& dent, const SingleGate& gate) {
   auto common = std::make_shared<Common>();
   auto options = std::make_shared<RunOptions>();
   options->plan = gate.plan;
-  CLI::App* command = app.add_subcommand(gate.name, gate.about);
-  add_common(*command, *common);
+  Command& command = dent.command(gate.name, gate.about);
+  add_common(command, *common);
   if (gate.plan.profile == Profiling::always) {
-    command->add_option("PROJECT", common->project, "The same as --project");
+    command.option("PROJECT", common->project, "The same as --project");
   }
   if (gate.plan.correctness || gate.plan.performance) {
-    command->add_option("-s,--shape", options->plan.shapes, "Only this shape (may be given several times)");
+    command.option("-s,--shape", options->plan.shapes, "Only this shape (may be given several times)");
   }
-  if (gate.plan.build) command->add_flag("--clean", options->clean, "Build from scratch");
+  if (gate.plan.build) command.flag("--clean", options->clean, "Build from scratch");
   if (gate.plan.baseline)
-    command->add_flag("--rebaseline", options->rebaseline,
-                      "Forget the baseline that was recorded for this machine");
-  set_example(*command, gate.example);
+    command.flag("--rebaseline", options->rebaseline,
+                 "Forget the baseline that was recorded for this machine");
+  command.examples(gate.example);
   const char* name = gate.name;
-  command->callback([=, &chosen] {
-    chosen.action = [=] {
-      const Project project = read_project(common->project);
-      RunOptions run = *options;
-      if (run.plan.profile == Profiling::always && run.plan.shapes.empty()) {
-        run.plan.shapes = {shape_to_profile(project)};
-      }
-      return run_session(name, project, std::move(run), *common);
-    };
+  command.run([=] {
+    const Project project = read_project(common->project);
+    RunOptions run = *options;
+    if (run.plan.profile == Profiling::always && run.plan.shapes.empty()) {
+      run.plan.shapes = {shape_to_profile(project)};
+    }
+    return run_session(name, project, std::move(run), *common);
   });
 }
 
 }  // namespace
 
-void add_single_gates(CLI::App& app, Chosen& chosen) {
+void add_single_gates(Command& dent) {
   const PlanOptions none{.preflight = false,
                          .build = false,
                          .baseline = false,
@@ -107,7 +104,7 @@ void add_single_gates(CLI::App& app, Chosen& chosen) {
            SingleGate{"sanitize", "Run the kernel under AddressSanitizer or compute-sanitizer", sanitize,
                       "  dent sanitize"},
        }) {
-    add(app, chosen, gate);
+    add(dent, gate);
   }
 }
 

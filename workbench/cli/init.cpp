@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dent init: a new project that runs as it is.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <filesystem>
@@ -51,18 +50,17 @@ ExitCode init(const InitArguments& arguments) {
 
 }  // namespace
 
-void add_init(CLI::App& app, Chosen& chosen) {
+void add_init(Command& dent) {
   auto arguments = std::make_shared<InitArguments>();
-  CLI::App* command = app.add_subcommand("init", "Write a project that runs as it is, to start from");
+  Command& command = dent.command("init", "Write a project that runs as it is, to start from");
   command
-      ->add_option("template", arguments->kind,
-                   "attention, or custom (an operator that the manifest describes)")
-      ->capture_default_str();
-  command->add_option("folder", arguments->folder, "Where to write it")->capture_default_str();
-  command->add_option("-l,--language", arguments->language, "cpp or cuda")->capture_default_str();
-  command->add_flag("--json", arguments->common.json, "One JSON document on stdout instead of text");
-  set_example(*command, "  dent init attention my-kernel\n  dent init custom my-softmax --language cuda");
-  command->callback([arguments, &chosen] { chosen.action = [arguments] { return init(*arguments); }; });
+      .option("template", arguments->kind, "attention, or custom (an operator that the manifest describes)")
+      .show_default();
+  command.option("folder", arguments->folder, "Where to write it").show_default();
+  command.option("-l,--language", arguments->language, "cpp or cuda").show_default();
+  command.flag("--json", arguments->common.json, "One JSON document on stdout instead of text");
+  command.examples("  dent init attention my-kernel\n  dent init custom my-softmax --language cuda");
+  command.run([arguments] { return init(*arguments); });
 }
 
 }  // namespace dent::cli

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dent log: the sessions of a project, newest first.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -60,13 +59,13 @@ ExitCode log(const LogArguments& arguments) {
 
 }  // namespace
 
-void add_log(CLI::App& app, Chosen& chosen) {
+void add_log(Command& dent) {
   auto arguments = std::make_shared<LogArguments>();
-  CLI::App* command = app.add_subcommand("log", "List the sessions of a project, newest first");
-  add_common(*command, arguments->common);
-  command->add_option("-n,--most", arguments->most, "How many")->capture_default_str();
-  set_example(*command, "  dent log\n  dent log -n 5 --json");
-  command->callback([arguments, &chosen] { chosen.action = [arguments] { return log(*arguments); }; });
+  Command& command = dent.command("log", "List the sessions of a project, newest first");
+  add_common(command, arguments->common);
+  command.option("-n,--most", arguments->most, "How many").show_default();
+  command.examples("  dent log\n  dent log -n 5 --json");
+  command.run([arguments] { return log(*arguments); });
 }
 
 }  // namespace dent::cli

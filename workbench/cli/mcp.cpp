@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // dent mcp: the workbench as tools for an AI agent, on stdin and stdout.
-#include <CLI/CLI.hpp>
 #include <filesystem>
 
 #include "cli/commands.h"
@@ -8,22 +7,19 @@
 
 namespace dent::cli {
 
-void add_mcp(CLI::App& app, Chosen& chosen) {
+void add_mcp(Command& dent) {
   auto root = std::make_shared<std::string>(".");
-  CLI::App* command =
-      app.add_subcommand("mcp", "Serve the gates as tools to an AI agent (Model Context Protocol, stdio)");
+  Command& command =
+      dent.command("mcp", "Serve the gates as tools to an AI agent (Model Context Protocol, stdio)");
   command
-      ->add_option("-p,--project", *root,
-                   "The folder that the agent may work in: a project, or one with projects below")
-      ->capture_default_str()
-      ->check(CLI::ExistingDirectory);
-  set_example(*command,
-              "  dent mcp -p my-kernel      # as the command of an MCP server in your agent's settings");
-  command->callback([root, &chosen] {
-    chosen.action = [root] {
-      mcp::serve(std::filesystem::read_symlink("/proc/self/exe"), std::filesystem::canonical(*root));
-      return ExitCode::ok;
-    };
+      .option("-p,--project", *root,
+              "The folder that the agent may work in: a project, or one with projects below")
+      .show_default()
+      .existing_folder();
+  command.examples("  dent mcp -p my-kernel      # as the command of an MCP server in your agent's settings");
+  command.run([root] {
+    mcp::serve(std::filesystem::read_symlink("/proc/self/exe"), std::filesystem::canonical(*root));
+    return ExitCode::ok;
   });
 }
 

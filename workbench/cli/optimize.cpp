@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dent optimize: the loop.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -157,31 +156,31 @@ ExitCode optimize(const OptimizeArguments& arguments) {
 
 }  // namespace
 
-void add_optimize(CLI::App& app, Chosen& chosen) {
+void add_optimize(Command& dent) {
   auto arguments = std::make_shared<OptimizeArguments>();
-  CLI::App* command = app.add_subcommand(
+  Command& command = dent.command(
       "optimize", "Try one change after the other, and keep as commits those that are proved faster");
-  add_common(*command, arguments->common);
-  command->add_option("folder", arguments->common.project, "Same as --project");
-  command->add_option("-t,--target", arguments->loop.target, "Stop at this many times the baseline's speed");
-  command->add_option("-n,--iterations", arguments->loop.iterations, "How many changes to try at most");
-  command->add_option("--minutes", arguments->loop.minutes, "Time budget, resumed ones included");
-  auto* resume = command
-                     ->add_option("--resume", arguments->session,
-                                  "Go on with a loop that was interrupted: its id, or the last")
-                     ->expected(0, 1);
-  command->add_flag("--plan", arguments->plan,
-                    "Show the steps with their time boxes and stop rules, and do nothing");
-  command->add_flag("--rebaseline", arguments->loop.rebaseline,
-                    "Forget the baseline that was recorded for this machine");
-  set_example(*command,
-              "  dent optimize --target 1.5\n"
-              "  dent optimize -n 10 --minutes 5 --json | jq .speedup\n"
-              "  dent optimize --resume");
-  command->callback([arguments, resume, &chosen] {
-    arguments->resume = resume->count() > 0;
+  add_common(command, arguments->common);
+  command.option("folder", arguments->common.project, "Same as --project");
+  command.option("-t,--target", arguments->loop.target, "Stop at this many times the baseline's speed");
+  command.option("-n,--iterations", arguments->loop.iterations, "How many changes to try at most");
+  command.option("--minutes", arguments->loop.minutes, "Time budget, resumed ones included");
+  const Option resume = command
+                            .option("--resume", arguments->session,
+                                    "Go on with a loop that was interrupted: its id, or the last")
+                            .value_optional();
+  command.flag("--plan", arguments->plan,
+               "Show the steps with their time boxes and stop rules, and do nothing");
+  command.flag("--rebaseline", arguments->loop.rebaseline,
+               "Forget the baseline that was recorded for this machine");
+  command.examples(
+      "  dent optimize --target 1.5\n"
+      "  dent optimize -n 10 --minutes 5 --json | jq .speedup\n"
+      "  dent optimize --resume");
+  command.run([arguments, resume] {
+    arguments->resume = resume.given();
     if (arguments->session.empty()) arguments->session = "latest";
-    chosen.action = [arguments] { return optimize(*arguments); };
+    return optimize(*arguments);
   });
 }
 

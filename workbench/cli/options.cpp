@@ -3,16 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 namespace dent::cli {
 
-void add_common(CLI::App& command, Common& common) {
-  command.add_option("-p,--project", common.project, "Folder with a dent.toml, or the manifest itself")
-      ->capture_default_str();
-  command.add_flag("--json", common.json, "One JSON document on stdout instead of text");
-  command.add_flag("-q,--quiet", common.quiet, "No progress on stderr");
+void add_common(Command& command, Common& common) {
+  command.option("-p,--project", common.project, "Folder with a dent.toml, or the manifest itself")
+      .show_default();
+  command.flag("--json", common.json, "One JSON document on stdout instead of text");
+  command.flag("-q,--quiet", common.quiet, "No progress on stderr");
 }
 
 void print_json(const char* command, nlohmann::json document) {
@@ -23,7 +22,5 @@ void print_json(const char* command, nlohmann::json document) {
                  .c_str(),
              stdout);
 }
-
-void set_example(CLI::App& command, const std::string& text) { command.footer("Examples:\n" + text); }
 
 }  // namespace dent::cli

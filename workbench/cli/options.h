@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What every command takes, and how each is entered into the table of commands.
+// What every command takes, and the one JSON document that it prints.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <filesystem>
-#include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "session/exit_code.h"
+#include "cli/parser.h"
 
 namespace dent::cli {
 
@@ -20,18 +16,9 @@ struct Common {
 };
 
 // Adds --project, --json and --quiet.
-void add_common(CLI::App& command, Common& common);
-
-// A command registers itself in the app and stores what to run when it was chosen.
-using Action = std::function<ExitCode()>;
-struct Chosen {
-  Action action;
-};
+void add_common(Command& command, Common& common);
 
 // The one JSON document of a command, with "schema" and "command" put in front.
 void print_json(const char* command, nlohmann::json document);
-
-// Text that follows --help: an example or two.
-void set_example(CLI::App& command, const std::string& text);
 
 }  // namespace dent::cli

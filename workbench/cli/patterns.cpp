@@ -2,7 +2,6 @@
 // dent patterns: the library, ranked by what was measured here. dent patterns match: which of them speak to a
 // session's diagnosis. dent patterns add: a lesson of one's own.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -134,44 +133,35 @@ ExitCode add_lesson(const PatternArguments& arguments) {
 
 }  // namespace
 
-void add_patterns(CLI::App& app, Chosen& chosen) {
+void add_patterns(Command& dent) {
   auto arguments = std::make_shared<PatternArguments>();
-  CLI::App* command = app.add_subcommand("patterns", "The pattern library, ranked by what was measured here");
-  add_common(*command, arguments->common);
-  set_example(
-      *command,
+  Command& command = dent.command("patterns", "The pattern library, ranked by what was measured here");
+  add_common(command, arguments->common);
+  command.examples(
       "  dent patterns\n  dent patterns match latest\n  dent patterns add --title ... --rule ... --fix ...");
-  const auto choose = [&chosen, arguments](CLI::App* which, ExitCode (*action)(const PatternArguments&)) {
-    which->final_callback(
-        [&chosen, arguments, action] { chosen.action = [=] { return action(*arguments); }; });
-  };
-  command->callback([&chosen, arguments, command] {
-    if (command->get_subcommands().empty()) chosen.action = [=] { return list(*arguments); };
-  });
+  command.run([arguments] { return list(*arguments); });
 
-  CLI::App* matching = command->add_subcommand("match", "Which patterns speak to a session's diagnosis");
-  add_common(*matching, arguments->common);
-  matching->add_option("session", arguments->session, "Its id, the beginning of it, or \"latest\"")
-      ->capture_default_str();
-  choose(matching, match_session);
+  Command& matching = command.command("match", "Which patterns speak to a session's diagnosis");
+  add_common(matching, arguments->common);
+  matching.option("session", arguments->session, "Its id, the beginning of it, or \"latest\"").show_default();
+  matching.run([arguments] { return match_session(*arguments); });
 
-  CLI::App* adding = command->add_subcommand("add", "Record a lesson in the project's patterns/ folder");
-  add_common(*adding, arguments->common);
+  Command& adding = command.command("add", "Record a lesson in the project's patterns/ folder");
+  add_common(adding, arguments->common);
   Lesson& lesson = arguments->lesson;
-  adding->add_option("--title", lesson.title, "One line; also the file's name")->required();
-  adding->add_option("--rule", lesson.rule, "What is to be kept in mind")->required();
-  adding->add_option("--fix", lesson.fix, "What to do")->required();
-  adding->add_option("--bottleneck", lesson.bottlenecks,
-                     "Against which bottleneck (may be given several times)");
-  adding->add_option("--when", lesson.conditions, "A condition on quantities, such as \"ctas < sms\"");
-  adding->add_option("--phase", lesson.phase, "parallelism, tensor cores, memory, compute, tuning");
-  adding->add_option("--tunable", lesson.tunable, "The tunable that is this fix");
-  adding->add_option("--change", lesson.change, "What to do with it: up, down, any, or a value");
-  adding->add_option("--variant", lesson.variant, "The variant that is this fix");
-  adding->add_option("--gain", lesson.expected_gain, "What it should bring, such as 1.2");
-  adding->add_option("--cost", lesson.cost, "What it takes");
-  adding->add_option("--source", lesson.source, "Where the lesson is from");
-  choose(adding, add_lesson);
+  adding.option("--title", lesson.title, "One line; also the file's name").required();
+  adding.option("--rule", lesson.rule, "What is to be kept in mind").required();
+  adding.option("--fix", lesson.fix, "What to do").required();
+  adding.option("--bottleneck", lesson.bottlenecks, "Against which bottleneck (may be given several times)");
+  adding.option("--when", lesson.conditions, "A condition on quantities, such as \"ctas < sms\"");
+  adding.option("--phase", lesson.phase, "parallelism, tensor cores, memory, compute, tuning");
+  adding.option("--tunable", lesson.tunable, "The tunable that is this fix");
+  adding.option("--change", lesson.change, "What to do with it: up, down, any, or a value");
+  adding.option("--variant", lesson.variant, "The variant that is this fix");
+  adding.option("--gain", lesson.expected_gain, "What it should bring, such as 1.2");
+  adding.option("--cost", lesson.cost, "What it takes");
+  adding.option("--source", lesson.source, "Where the lesson is from");
+  adding.run([arguments] { return add_lesson(*arguments); });
 }
 
 }  // namespace dent::cli

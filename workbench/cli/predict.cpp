@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dent predict: what a launch will do on a GPU, with no GPU at hand.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <fstream>
@@ -133,54 +132,47 @@ ExitCode predict(const PredictArguments& arguments) {
 
 }  // namespace
 
-void add_predict(CLI::App& app, Chosen& chosen) {
+void add_predict(Command& dent) {
   auto a = std::make_shared<PredictArguments>();
-  CLI::App* command =
-      app.add_subcommand("predict", "Say what a launch will do on a GPU: how much of it works, and how long");
-  add_common(*command, a->common);
+  Command& command =
+      dent.command("predict", "Say what a launch will do on a GPU: how much of it works, and how long");
+  add_common(command, a->common);
+  command.option("what", a->what, "attention: our own kernels, by shape; kernel: any, by launch and work")
+      .one_of({"attention", "kernel"});
+  command.option("--device", a->devices, "A GPU of dent devices, here, or all; several by commas")
+      .split_at(',');
+  command.option("--dtype", a->dtype, "fp16, bf16, fp32; for a kernel also fp8, int8, tf32").show_default();
+  command.option("--kernel", a->kernel,
+                 "attention: insist on one of ours; kernel: a part of its name in --object");
+  command.option("--plot", a->plot, "Write expected times as an SVG picture");
+  command.option("--shape", a->shapes, "attention: B,H,S,D; ranges double: 1,8,128..4096,64; may be repeated")
+      .group("attention");
+  command.option("--skv", a->attention.kv_rows, "Rows of K and V (default: S)").group("attention");
+  command.option("--hkv", a->attention.kv_heads, "Heads of K and V (default: H)").group("attention");
+  command.flag("--causal", a->attention.causal, "Causal mask").group("attention");
+  command.option("--splits", a->attention.splits, "Insist on so many CTAs for the keys of a tile")
+      .group("attention");
+  command.flag("--warm", a->attention.warm, "Inputs are in the L2 cache already, as far as they fit")
+      .group("attention");
   command
-      ->add_option("what", a->what, "attention: our own kernels, by shape; kernel: any, by launch and work")
-      ->check(CLI::IsMember({"attention", "kernel"}));
-  command->add_option("--device", a->devices, "A GPU of dent devices, here, or all; several by commas")
-      ->delimiter(',');
-  command->add_option("--dtype", a->dtype, "fp16, bf16, fp32; for a kernel also fp8, int8, tf32")
-      ->capture_default_str();
-  command->add_option("--kernel", a->kernel,
-                      "attention: insist on one of ours; kernel: a part of its name in --object");
-  command->add_option("--plot", a->plot, "Write expected times as an SVG picture");
-  command
-      ->add_option("--shape", a->shapes,
-                   "attention: B,H,S,D; ranges double: 1,8,128..4096,64; may be repeated")
-      ->group("attention");
-  command->add_option("--skv", a->attention.kv_rows, "Rows of K and V (default: S)")->group("attention");
-  command->add_option("--hkv", a->attention.kv_heads, "Heads of K and V (default: H)")->group("attention");
-  command->add_flag("--causal", a->attention.causal, "Causal mask")->group("attention");
-  command->add_option("--splits", a->attention.splits, "Insist on so many CTAs for the keys of a tile")
-      ->group("attention");
-  command->add_flag("--warm", a->attention.warm, "Inputs are in the L2 cache already, as far as they fit")
-      ->group("attention");
-  command
-      ->add_option("--object", a->object,
-                   "A compiled .cubin, .o or .so to read registers and shared memory from")
-      ->group("kernel");
-  command->add_option("--regs", a->registers, "Registers per thread")->group("kernel");
-  command->add_option("--smem", a->smem, "Bytes of shared memory per CTA; with --object, dynamic ones")
-      ->group("kernel");
-  command->add_option("--grid", a->grid, "CTAs: x, x,y or x,y,z")->group("kernel");
-  command->add_option("--block,--threads", a->block, "Threads of a CTA: x, x,y or x,y,z")->group("kernel");
-  command->add_option("--cluster", a->cluster, "CTAs of a cluster")
-      ->group("kernel")
-      ->check(CLI::Range(1, 16));
-  command->add_option("--flops", a->flops, "Operations of the whole launch, in --dtype")->group("kernel");
-  command->add_option("--bytes", a->bytes, "Bytes from and to memory")->group("kernel");
-  command->add_option("--exps", a->exps, "Exponentials and other special functions")->group("kernel");
-  set_example(*command,
-              "  dent predict attention --device l4 --shape 1,1,128,64\n"
-              "  dent predict attention --device l4 --shape 1,1,128,64 --kernel naive\n"
-              "  dent predict attention --device all --shape 1,8,128..16384,128 --causal --plot times.svg\n"
-              "  dent predict kernel --device a10 --object kernel.cubin --grid 128,8 --block 256 --flops 4e9 "
-              "--bytes 2e6");
-  command->callback([a, &chosen] { chosen.action = [a] { return predict(*a); }; });
+      .option("--object", a->object, "A compiled .cubin, .o or .so to read registers and shared memory from")
+      .group("kernel");
+  command.option("--regs", a->registers, "Registers per thread").group("kernel");
+  command.option("--smem", a->smem, "Bytes of shared memory per CTA; with --object, dynamic ones")
+      .group("kernel");
+  command.option("--grid", a->grid, "CTAs: x, x,y or x,y,z").group("kernel");
+  command.option("--block,--threads", a->block, "Threads of a CTA: x, x,y or x,y,z").group("kernel");
+  command.option("--cluster", a->cluster, "CTAs of a cluster").group("kernel").between(1, 16);
+  command.option("--flops", a->flops, "Operations of the whole launch, in --dtype").group("kernel");
+  command.option("--bytes", a->bytes, "Bytes from and to memory").group("kernel");
+  command.option("--exps", a->exps, "Exponentials and other special functions").group("kernel");
+  command.examples(
+      "  dent predict attention --device l4 --shape 1,1,128,64\n"
+      "  dent predict attention --device l4 --shape 1,1,128,64 --kernel naive\n"
+      "  dent predict attention --device all --shape 1,8,128..16384,128 --causal --plot times.svg\n"
+      "  dent predict kernel --device a10 --object kernel.cubin --grid 128,8 --block 256 --flops 4e9 "
+      "--bytes 2e6");
+  command.run([a] { return predict(*a); });
 }
 
 }  // namespace dent::cli

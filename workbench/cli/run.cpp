@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dent run, dent resume: a whole session.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -46,37 +45,33 @@ ExitCode run(const RunArguments& arguments) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Chosen& chosen) {
+void add_run(Command& dent) {
   auto arguments = std::make_shared<RunArguments>();
-  CLI::App* command = app.add_subcommand("run", "Take the kernel through every gate and write a report");
-  add_common(*command, arguments->common);
-  command->add_option("-s,--shape", arguments->run.plan.shapes,
-                      "Only this shape (may be given several times)");
-  command->add_flag("--plan", arguments->plan,
-                    "Show the steps with their time boxes and stop rules, and do nothing");
-  command->add_flag("--dump-config", arguments->dump_config,
-                    "Show the manifest with every default filled in, and do nothing");
-  command->add_flag("--clean", arguments->run.clean, "Build from scratch");
-  command->add_flag("--sanitize", arguments->run.plan.sanitize, "Also run the memory checker");
-  command->add_flag("--rebaseline", arguments->run.rebaseline,
-                    "Forget the baseline that was recorded for this machine");
-  set_example(*command,
-              "  dent run -p examples/attention-cpu\n"
-              "  dent run --shape tiny --json | jq .verdict\n"
-              "  dent run --plan");
-  command->callback([arguments, &chosen] { chosen.action = [arguments] { return run(*arguments); }; });
+  Command& command = dent.command("run", "Take the kernel through every gate and write a report");
+  add_common(command, arguments->common);
+  command.option("-s,--shape", arguments->run.plan.shapes, "Only this shape (may be given several times)");
+  command.flag("--plan", arguments->plan,
+               "Show the steps with their time boxes and stop rules, and do nothing");
+  command.flag("--dump-config", arguments->dump_config,
+               "Show the manifest with every default filled in, and do nothing");
+  command.flag("--clean", arguments->run.clean, "Build from scratch");
+  command.flag("--sanitize", arguments->run.plan.sanitize, "Also run the memory checker");
+  command.flag("--rebaseline", arguments->run.rebaseline,
+               "Forget the baseline that was recorded for this machine");
+  command.examples(
+      "  dent run -p examples/attention-cpu\n"
+      "  dent run --shape tiny --json | jq .verdict\n"
+      "  dent run --plan");
+  command.run([arguments] { return run(*arguments); });
 
   auto resumed = std::make_shared<RunArguments>();
   auto id = std::make_shared<std::string>("latest");
-  CLI::App* resume = app.add_subcommand("resume", "Go on with a session that was interrupted");
-  add_common(*resume, resumed->common);
-  resume->add_option("session", *id, "Its id, the beginning of it, or \"latest\"")->capture_default_str();
-  set_example(*resume, "  dent resume\n  dent resume 20260331-1405");
-  resume->callback([resumed, id, &chosen] {
-    chosen.action = [resumed, id] {
-      return resume_session(read_project(resumed->common.project), *id, resumed->common);
-    };
-  });
+  Command& resume = dent.command("resume", "Go on with a session that was interrupted");
+  add_common(resume, resumed->common);
+  resume.option("session", *id, "Its id, the beginning of it, or \"latest\"").show_default();
+  resume.examples("  dent resume\n  dent resume 20260331-1405");
+  resume.run(
+      [resumed, id] { return resume_session(read_project(resumed->common.project), *id, resumed->common); });
 }
 
 }  // namespace dent::cli

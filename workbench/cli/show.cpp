@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dent show ID: one session, as its report tells it. dent report ID: writes the reports again.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -52,25 +51,24 @@ ExitCode report(const ShowArguments& arguments) {
   return ExitCode::ok;
 }
 
-void add(CLI::App& app, Chosen& chosen, const char* name, const char* about, const char* example,
+void add(Command& dent, const char* name, const char* about, const char* example,
          ExitCode (*action)(const ShowArguments&)) {
   auto arguments = std::make_shared<ShowArguments>();
-  CLI::App* command = app.add_subcommand(name, about);
-  add_common(*command, arguments->common);
-  command->add_option("session", arguments->id, "Its id, the beginning of it, or \"latest\"")
-      ->capture_default_str();
-  set_example(*command, example);
-  command->callback([=, &chosen] { chosen.action = [=] { return action(*arguments); }; });
+  Command& command = dent.command(name, about);
+  add_common(command, arguments->common);
+  command.option("session", arguments->id, "Its id, the beginning of it, or \"latest\"").show_default();
+  command.examples(example);
+  command.run([=] { return action(*arguments); });
 }
 
 }  // namespace
 
-void add_show(CLI::App& app, Chosen& chosen) {
-  add(app, chosen, "show", "Show one session", "  dent show\n  dent show 20260331-1405 --json", show);
+void add_show(Command& dent) {
+  add(dent, "show", "Show one session", "  dent show\n  dent show 20260331-1405 --json", show);
 }
 
-void add_report(CLI::App& app, Chosen& chosen) {
-  add(app, chosen, "report", "Write report.md, report.html and report.json of a session again",
+void add_report(Command& dent) {
+  add(dent, "report", "Write report.md, report.html and report.json of a session again",
       "  dent report latest", report);
 }
 

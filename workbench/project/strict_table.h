@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/nearest.h"
 #include "operators/expression.h"
 
 namespace dent {
@@ -46,8 +47,5 @@ class StrictTable {
   std::string file_;
   std::set<std::string, std::less<>> asked_;
 };
-
-// The candidate that is fewest edits away, or nothing when none is near.
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace dent
