@@ -110,7 +110,13 @@ class Backward {
 
 }  // namespace
 
-const BackwardKernel& choose_backward_kernel(const ForwardProblem&) { return portable_backward_kernel(); }
+const BackwardKernel& choose_backward_kernel([[maybe_unused]] const ForwardProblem& problem) {
+#ifdef FLASHMOE_HIGHWAY
+  return tiled_backward_kernel(problem.dtype);
+#else
+  return portable_backward_kernel();
+#endif
+}
 
 BackwardPlan plan_backward(const ForwardProblem& problem, const Execution& execution) {
   return make_plan(problem, choose_backward_kernel(problem), threads_for(execution.threads));

@@ -10,6 +10,10 @@ namespace flashmoe::cpu {
 
 const BackwardKernel& portable_backward_kernel();
 
+#ifdef FLASHMOE_HIGHWAY
+const BackwardKernel& tiled_backward_kernel(DType dtype);
+#endif
+
 // The kernel for this problem on this machine.
 const BackwardKernel& choose_backward_kernel(const ForwardProblem& problem);
 

@@ -62,7 +62,7 @@ BackwardPlan make_plan(const ForwardProblem& p, const BackwardKernel& kernel, in
   plan.keys_per_split = best == 1 ? p.kv_rows : round_up(ceil_div(p.kv_rows, best), kLeastKeys);
   plan.splits = ceil_div(p.kv_rows, plan.keys_per_split);
   plan.threads = static_cast<int>(std::min<int64_t>(threads, plan.tasks()));
-  plan.dq_sums = plan.rows * kernel.sum_stride(p.head_dim);
+  plan.dq_sums = round_up(plan.rows, kernel.panel_rows) * kernel.sum_stride(p.head_dim);
   plan.core_us = 2 * kProducts * seen_share(p) * static_cast<double>(plan.heads * plan.rows) *
                  static_cast<double>(p.kv_rows * p.head_dim) / kernel.core_flop_per_us;
 

@@ -19,7 +19,7 @@ struct BackwardPlan {
   int64_t rows;   // packed rows of a head: group times Sq
   int64_t keys_per_split;
   int64_t splits;   // tasks of a head
-  int64_t dq_sums;  // floats of one task's share of dq: rows x sum_stride
+  int64_t dq_sums;  // floats of one task's share of dq: whole panels of rows x sum_stride
   double core_us;   // what one core would need, roughly
 
   std::size_t scratch_bytes;  // of each thread, without dq_sums

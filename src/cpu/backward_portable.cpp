@@ -105,6 +105,7 @@ const BackwardKernel& portable_backward_kernel() {
       .reason = "plain C++, since the build or the machine has no SIMD kernel",
       .differentiate = differentiate_any,
       .scratch_bytes = [](const ForwardProblem& p, int64_t keys) { return Scratch(nullptr, p, keys).bytes; },
+      .panel_rows = 1,
       .sum_stride = [](int64_t head_dim) { return head_dim; },
       .packing_keys = 0,
       .core_flop_per_us = 2e3};

@@ -5,20 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "problem/forward_problem.h"
+#include "cpu/task.h"
 
 namespace flashmoe::cpu {
-
-// Rows of the query heads that share a K/V head, as one matrix: row r is query position r / group of head
-// r % group, as in Task of cpu/task.h.
-template <class T>
-struct GroupRows {
-  T* first;  // of this batch entry, in the first head of the group
-  int64_t head_stride, row_stride;
-  int64_t group;
-
-  T* operator[](int64_t r) const { return first + r % group * head_stride + r / group * row_stride; }
-};
 
 // A tensor whose element type is known at run time. Strides count elements.
 template <class Void>
@@ -27,7 +16,7 @@ struct Rows {
   int64_t head_stride, row_stride;
 
   template <class T>
-  GroupRows<T> as(int64_t group) const {
+  PackedRows<T> as(int64_t group) const {
     return {static_cast<T*>(first), head_stride, row_stride, group};
   }
 };
@@ -55,7 +44,8 @@ struct BackwardKernel {
   void (*differentiate)(const BackwardTask&);
   // Bytes of scratch for a task of at most `keys` keys.
   std::size_t (*scratch_bytes)(const ForwardProblem&, int64_t keys);
-  int64_t (*sum_stride)(int64_t head_dim);  // floats from one row of dq_sums to the next
+  int64_t panel_rows;                       // dq_sums has a multiple of so many rows
+  int64_t (*sum_stride)(int64_t head_dim);  // floats from one of them to the next
   double packing_keys;                      // what packing Q and dO costs, in keys of arithmetic
   double core_flop_per_us;                  // of one core, roughly
 };

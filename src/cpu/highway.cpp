@@ -8,6 +8,7 @@
 // After foreach_target.h, as Highway wants it:
 #include <hwy/highway.h>
 
+#include "cpu/backward_kernels.h"
 #include "cpu/kernels.h"
 
 #ifndef FLASHMOE_CPU_HIGHWAY_ONCE_
@@ -20,12 +21,14 @@ struct Target {
   int64_t lanes;  // of fp32
   const Kernel& (*tiled)(DType);
   const Kernel& (*rows)(DType);
+  const BackwardKernel& (*backward)(DType);
 };
 
 }  // namespace flashmoe::cpu
 #endif
 
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+#include "cpu/backward_fp32-inl.h"
 #include "cpu/rows-inl.h"
 #include "cpu/tile_fp32-inl.h"
 #endif
@@ -37,6 +40,7 @@ namespace flashmoe::cpu::HWY_NAMESPACE {
 
 const Kernel& tiled(DType) { return portable_kernel(); }
 const Kernel& rows(DType) { return portable_kernel(); }
+const BackwardKernel& backward(DType) { return portable_backward_kernel(); }
 
 #else
 
@@ -59,6 +63,18 @@ struct Kernels {
                                .scratch_bytes = rows_scratch_bytes,
                                .panel_rows = kRowGroup,
                                .packing_rows = 8};
+    return kernel;
+  }
+  static const BackwardKernel& backward() {
+    static const BackwardKernel kernel{
+        .name = "tiled fp32",
+        .reason = "Q, K, V and dO as fp32, packed one block of rows and one block of keys at a time",
+        .differentiate = differentiate_fp32<T>,
+        .scratch_bytes = backward_scratch_bytes,
+        .panel_rows = unit(),
+        .sum_stride = padded_dim,
+        .packing_keys = 8,
+        .core_flop_per_us = 60e3};
     return kernel;
   }
 };
@@ -85,13 +101,24 @@ const Kernel& rows(DType dtype) {
   }
 }
 
+const BackwardKernel& backward(DType dtype) {
+  switch (dtype) {
+    case DType::fp16:
+      return Kernels<fp16>::backward();
+    case DType::bf16:
+      return Kernels<bf16>::backward();
+    default:
+      return Kernels<float>::backward();
+  }
+}
+
 #endif
 
 Target target() {
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-  return {"portable", 1, tiled, rows};
+  return {"portable", 1, tiled, rows, backward};
 #else
-  return {hwy::TargetName(HWY_TARGET), lanes(), tiled, rows};
+  return {hwy::TargetName(HWY_TARGET), lanes(), tiled, rows, backward};
 #endif
 }
 
@@ -118,6 +145,7 @@ const Target& chosen() {
 
 const Kernel& tiled_kernel(DType dtype) { return chosen().tiled(dtype); }
 const Kernel& rows_kernel(DType dtype) { return chosen().rows(dtype); }
+const BackwardKernel& tiled_backward_kernel(DType dtype) { return chosen().backward(dtype); }
 const char* simd_name() { return chosen().name; }
 
 }  // namespace flashmoe::cpu

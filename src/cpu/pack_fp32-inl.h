@@ -66,21 +66,14 @@ HWY_INLINE void transpose_4_rows(const T* const rows[4], int64_t dim, float scal
   }
 }
 
-// Q of the packed rows [row, row + rows): [dim][panel rows], times scale * log2(e). Rows past them become
-// zeros.
+// The rows [row, row + count), count <= 2 lanes, times scale: [dim][2 lanes], zeros past them.
 template <class T>
-void pack_q_fp32(const Task& task, int64_t row, int64_t rows, float* q) {
-  const int64_t group = task.problem->group();
+void pack_transposed(const PackedRows<const T>& rows, int64_t row, int64_t count, int64_t dim, float scale,
+                     float* to) {
   for (int64_t r = 0; r < 2 * lanes(); r += 4) {
     const T* from[4];
-    for (int64_t i = 0; i < 4; ++i) {
-      const int64_t position = (row + r + i) / group;
-      const int64_t head = (row + r + i) % group;
-      from[i] = r + i < rows
-                    ? static_cast<const T*>(task.q) + head * task.q_head_stride + position * task.q_row_stride
-                    : Zeros<T>::row;
-    }
-    transpose_4_rows(from, task.problem->head_dim, task.problem->scale * kLog2E, q + r, 2 * lanes());
+    for (int64_t i = 0; i < 4; ++i) from[i] = r + i < count ? rows[row + r + i] : Zeros<T>::row;
+    transpose_4_rows(from, dim, scale, to + r, 2 * lanes());
   }
 }
 
@@ -105,24 +98,25 @@ void pack_k_fp32(const Task& task, int64_t key, int64_t keys, float* to) {
   }
 }
 
-// V of the same keys: [dim tile][keys][2 lanes], zeros past dim. Returns whether every element is finite.
+// The rows [row, row + count): [dim tile][count][2 lanes], zeros past dim. Returns whether every element is
+// finite.
 template <class T>
-bool pack_v_fp32(const Task& task, int64_t key, int64_t keys, float* v) {
+bool pack_columns(const PackedRows<const T>& rows, int64_t row, int64_t count, int64_t dim, float* packed) {
   constexpr int64_t kAtOnce = 16;  // rows that stay in the first cache while their columns are gathered
   const Tag d;
   const int64_t n = lanes();
-  const int64_t dim = task.problem->head_dim;
-  const T* rows = static_cast<const T*>(task.v) + key * task.v_row_stride;
-  auto poison = hn::Zero(d);  // 0 * v summed up: 0 unless some v is not finite
-  for (int64_t begin = 0; begin < keys; begin += kAtOnce) {
-    const int64_t count = std::min(keys - begin, kAtOnce);
+  auto poison = hn::Zero(d);  // 0 * x summed up: 0 unless some x is not finite
+  for (int64_t begin = 0; begin < count; begin += kAtOnce) {
+    const int64_t some = std::min(count - begin, kAtOnce);
+    const T* from[kAtOnce];
+    for (int64_t i = 0; i < some; ++i) from[i] = rows[row + begin + i];
     for (int64_t column = 0; column < padded_dim(dim); column += 2 * n) {
-      float* HWY_RESTRICT to = v + (column * keys + begin * 2 * n);
-      const T* from = rows + begin * task.v_row_stride + column;
+      float* HWY_RESTRICT to = packed + (column * count + begin * 2 * n);
       const bool whole = column + 2 * n <= dim;
-      for (int64_t i = 0; i < count; ++i, to += 2 * n, from += task.v_row_stride) {
-        const auto first = whole ? load_fp32(d, from) : load_fp32_partial(d, from, dim - column);
-        const auto second = whole ? load_fp32(d, from + n) : load_fp32_partial(d, from + n, dim - column - n);
+      for (int64_t i = 0; i < some; ++i, to += 2 * n) {
+        const T* x = from[i] + column;
+        const auto first = whole ? load_fp32(d, x) : load_fp32_partial(d, x, dim - column);
+        const auto second = whole ? load_fp32(d, x + n) : load_fp32_partial(d, x + n, dim - column - n);
         hn::Store(first, d, to);
         hn::Store(second, d, to + n);
         poison = hn::MulAdd(first, hn::Zero(d), poison);
@@ -133,7 +127,7 @@ bool pack_v_fp32(const Task& task, int64_t key, int64_t keys, float* v) {
   return hn::AllTrue(d, hn::Eq(poison, hn::Zero(d)));
 }
 
-// Whether every element of V of the same keys is finite. Rows are whole vectors.
+// Whether every element of V of the keys [key, key + keys) is finite. Rows are whole vectors.
 template <class T>
 bool finite_values(const Task& task, int64_t key, int64_t keys) {
   const Tag d;

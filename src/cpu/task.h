@@ -11,7 +11,16 @@ namespace flashmoe::cpu {
 
 // The query heads that share a K/V head are treated as one matrix of group * Sq rows, so that K and V are
 // read once for all of them. Packed row r is query position r / group of head r % group: neighbours see
-// almost the same keys under a causal mask.
+// almost the same keys under a causal mask. K and V themselves are a group of one.
+template <class T>
+struct PackedRows {
+  T* first;  // of this batch entry, in the first head of the group
+  int64_t head_stride, row_stride;
+  int64_t group;
+
+  T* operator[](int64_t r) const { return first + r % group * head_stride + r / group * row_stride; }
+};
+
 struct Task {
   const ForwardProblem* problem;
 

@@ -27,6 +27,7 @@
 #include "cpu/exp2-inl.h"
 #include "cpu/outer_product-inl.h"
 #include "cpu/pack_fp32-inl.h"
+#include "cpu/panel_product-inl.h"
 #include "cpu/task.h"
 #include "cpu/tiled.h"
 #include "cpu/vector_pack-inl.h"
@@ -188,56 +189,20 @@ HWY_NOINLINE void exponentiate(float* HWY_RESTRICT s, int64_t keys, const float*
   hn::Store(sum1, d, sums + n);
 }
 
-// Rows of O, two vectors of their columns each, += P V over `keys` keys.
+// O += P V over the first `keys` keys.
 template <bool kInPlace>
-struct WeighTile {
-  const float* HWY_RESTRICT p;
-  const float* v;
-  int64_t v_key;  // from key to key
-  int64_t keys;
-  float* HWY_RESTRICT o;
-  int64_t stride;  // of o
-
-  template <class... V>
-  HWY_INLINE void operator()(V&... c) const {
-    constexpr std::index_sequence_for<V...> kEach;
-    load_rows<2>(kEach, o, stride, c...);
-    outer_product<Tile::add, Layout{.packed_a = true, .packed_b = !kInPlace}>(p, 2 * lanes(), v, v_key, keys,
-                                                                              c...);
-    store_rows<2>(kEach, o, stride, c...);
-  }
-};
-
-// R rows of O from `row` on, and two vectors of its columns, += P V over the first `keys` keys.
-template <int R, bool kInPlace>
-HWY_INLINE void weigh_tile(const PanelStep& step, const float* HWY_RESTRICT p, int64_t row, int64_t column,
-                           int64_t keys) {
-  const int64_t stride = padded_dim(step.dim);
+void weigh_values(const PanelStep& step, const float* p, int64_t keys) {
   const Block<kInPlace> block(step);
-  with_vectors<2 * R>(WeighTile<kInPlace>{.p = p + row,
-                                          .v = block.v + column / (2 * lanes()) * block.v_column,
-                                          .v_key = block.v_key,
-                                          .keys = keys,
-                                          .o = step.out + row * stride + column,
-                                          .stride = stride});
-}
-
-// Rows are the inner loop: two vectors of V's columns are read from the second cache once for all of them.
-template <bool kInPlace>
-HWY_NOINLINE void weigh_values(const PanelStep& step, const float* p, int64_t keys) {
-  for (int64_t column = 0; column < padded_dim(step.dim); column += 2 * lanes()) {
-#if FLASHMOE_HAVE_32_REGISTERS
-    for (int64_t row = 0; row < 2 * lanes(); row += 8) weigh_tile<8, kInPlace>(step, p, row, column, keys);
-#else
-    if (lanes() == 8) {
-      weigh_tile<6, kInPlace>(step, p, 0, column, keys);
-      weigh_tile<5, kInPlace>(step, p, 6, column, keys);
-      weigh_tile<5, kInPlace>(step, p, 11, column, keys);
-    } else {
-      for (int64_t row = 0; row < 2 * lanes(); row += 4) weigh_tile<4, kInPlace>(step, p, row, column, keys);
-    }
-#endif
-  }
+  multiply_panel<Tile::add, !kInPlace>({.a = p,
+                                        .a_step = 2 * lanes(),
+                                        .b = block.v,
+                                        .b_step = block.v_key,
+                                        .b_column = block.v_column,
+                                        .n = keys,
+                                        .c = step.out,
+                                        .c_row = padded_dim(step.dim),
+                                        .c_column = 2 * lanes(),
+                                        .column_pairs = padded_dim(step.dim) / (2 * lanes())});
 }
 
 // The keys that only some rows see, row by row: for values that are not finite, where a weight of 0 does
@@ -318,13 +283,19 @@ struct TileFp32 {
   static int64_t out_floats(int64_t dim) { return panel_rows() * padded_dim(dim); }
 
   static void pack_q(const Task& task, int64_t row, int64_t rows, std::byte* q) {
-    pack_q_fp32<T>(task, row, rows, reinterpret_cast<float*>(q));
+    const ForwardProblem& p = *task.problem;
+    const PackedRows<const T> all{static_cast<const T*>(task.q), task.q_head_stride, task.q_row_stride,
+                                  p.group()};
+    pack_transposed(all, row, rows, p.head_dim, p.scale * kLog2E, reinterpret_cast<float*>(q));
   }
   static void pack_k(const Task& task, int64_t key, int64_t keys, std::byte* k) {
     if (!in_place<T>(task, keys)) pack_k_fp32<T>(task, key, keys, reinterpret_cast<float*>(k));
   }
   static bool pack_v(const Task& task, int64_t key, int64_t keys, std::byte* v) {
-    if (!in_place<T>(task, keys)) return pack_v_fp32<T>(task, key, keys, reinterpret_cast<float*>(v));
+    if (!in_place<T>(task, keys)) {
+      const PackedRows<const T> all{static_cast<const T*>(task.v), 0, task.v_row_stride, 1};
+      return pack_columns(all, key, keys, task.problem->head_dim, reinterpret_cast<float*>(v));
+    }
     return task.problem->mask == Mask::none ||
            finite_values<T>(task, key, keys);  // asked for where keys are hidden
   }

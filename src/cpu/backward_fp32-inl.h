@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+// Gradients in fp32, tile by tile: what BackwardKernel::differentiate calls. Included once per SIMD target.
+//
+// Blocks of keys are the outer loop, blocks of rows the inner one. A block of keys and a block of rows meet
+// in five products, all of one shape (panel_product-inl.h), where a unit is 2 lanes rows or keys:
+//
+//   S  = Q K^T      for each unit of rows       [unit of keys][row][2 lanes keys]
+//   dP = dO V^T     the same                    P = exp2(S - LSE) and dS = P (dP - delta) overwrite the two
+//   dQ += dS K      the same, from dS transposed, [key][2 lanes rows]
+//   dV += P^T dO    for each unit of keys
+//   dK += dS^T Q    the same
+//
+// dK and dV of a block stay in scratch while all rows pass, dQ of all rows while all keys do. Q, scaled by
+// scale * log2(e), dO, K and V are packed transposed for the first two products, Q, dO and K as they are for
+// the others.
+#if defined(FLASHMOE_CPU_BACKWARD_FP32_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FLASHMOE_CPU_BACKWARD_FP32_INL_H_
+#undef FLASHMOE_CPU_BACKWARD_FP32_INL_H_
+#else
+#define FLASHMOE_CPU_BACKWARD_FP32_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "cpu/arena.h"
+#include "cpu/backward_kernels.h"
+#include "cpu/convert-inl.h"
+#include "cpu/exp2-inl.h"
+#include "cpu/pack_fp32-inl.h"
+#include "cpu/panel_product-inl.h"
+#include "cpu/store_row.h"
+#include "cpu/vector_pack-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace flashmoe::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+inline int64_t unit() { return 2 * lanes(); }
+inline int64_t backward_block_rows() { return round_up(64, unit()); }
+inline int64_t backward_block_keys() { return round_up(256, unit()); }
+
+struct BackwardScratch {
+  float *lse, *delta;   // of every row; LSE in units of log2
+  float *k_t, *v_t;     // [unit of keys][dim][unit]
+  float* k;             // [dim tile][keys][unit]
+  float *dk, *dv;       // [key][padded dim]
+  float *q_t, *dout_t;  // [unit of rows][dim][unit]
+  float *q, *dout;      // [dim tile][rows][unit]
+  float *p, *ds;        // [unit of keys][weights_rows()][unit]
+  float* ds_t;          // [key][unit], of one unit of rows
+  int32_t* limits;      // keys of the block that each row of the block sees
+  std::size_t bytes;
+
+  // One more pair of rows than a block has: units of keys then do not meet in the same sets of a cache.
+  static int64_t weights_rows() { return backward_block_rows() + 2; }
+
+  BackwardScratch(std::byte* base, const ForwardProblem& p_, int64_t task_keys) {
+    const int64_t dim = p_.head_dim;
+    const int64_t all_rows = round_up(p_.group() * p_.q_rows, unit());
+    const int64_t rows = std::min(backward_block_rows(), all_rows);
+    const int64_t keys = round_up(std::min(backward_block_keys(), task_keys), unit());
+    Arena arena(base);
+    lse = arena.take<float>(all_rows);
+    delta = arena.take<float>(all_rows);
+    k_t = arena.take<float>(keys * dim);
+    v_t = arena.take<float>(keys * dim);
+    k = arena.take<float>(keys * padded_dim(dim));
+    dk = arena.take<float>(keys * padded_dim(dim));
+    dv = arena.take<float>(keys * padded_dim(dim));
+    q_t = arena.take<float>(rows * dim);
+    dout_t = arena.take<float>(rows * dim);
+    q = arena.take<float>(rows * padded_dim(dim));
+    dout = arena.take<float>(rows * padded_dim(dim));
+    p = arena.take<float>(keys * weights_rows());
+    ds = arena.take<float>(keys * weights_rows());
+    ds_t = arena.take<float>(keys * unit());
+    limits = arena.take<int32_t>(backward_block_rows());
+    bytes = arena.bytes();
+  }
+};
+
+template <class T>
+float dot_rows(const T* x, const T* y, int64_t dim) {
+  const Tag d;
+  const int64_t n = lanes();
+  auto sum = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + n <= dim; i += n) sum = hn::MulAdd(load_fp32(d, x + i), load_fp32(d, y + i), sum);
+  if (i < dim) {
+    sum = hn::MulAdd(load_fp32_partial(d, x + i, dim - i), load_fp32_partial(d, y + i, dim - i), sum);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+// LSE and delta = dout . out - dlse of every row. A row that sees nothing gets an LSE of +inf, which makes
+// its weights 0; so do rows past the end.
+template <class T>
+void prepare_rows(const BackwardTask& task, const BackwardScratch& scratch) {
+  const ForwardProblem& p = *task.problem;
+  const int64_t rows = p.group() * p.q_rows;
+  const auto out = task.out.as<const T>(p.group());
+  const auto dout = task.dout.as<const T>(p.group());
+  for (int64_t r = 0; r < round_up(rows, unit()); ++r) {
+    scratch.lse[r] = std::numeric_limits<float>::infinity();
+    scratch.delta[r] = 0;
+    if (r >= rows) continue;
+    const RowStatistics row = row_statistics(task, r);
+    if (row.sees_nothing()) continue;
+    scratch.lse[r] = row.lse * kLog2E;
+    scratch.delta[r] = dot_rows(dout[r], out[r], p.head_dim) - row.dlse;
+  }
+}
+
+// Some rows of a unit of rows and a unit of keys: S becomes P, dP becomes dS. kMasked: key `first_key` + i is
+// hidden from row r where that is limits[r] or more.
+template <bool kMasked>
+struct WeighRows {
+  float* HWY_RESTRICT p;
+  float* HWY_RESTRICT ds;
+  const float* lse;
+  const float* delta;
+  const int32_t* limits;
+  int64_t first_key;
+
+  template <class... V>
+  HWY_INLINE void operator()(V&... weights) const {
+    const std::index_sequence_for<V...> each;
+    exponentiate(each, weights...);
+    store_rows<2>(each, p, unit(), weights...);
+    centre(each, weights...);
+    store_rows<2>(each, ds, unit(), weights...);
+  }
+
+ private:
+  static HWY_INLINE int64_t row(std::size_t i) { return static_cast<int64_t>(i / 2); }
+
+  HWY_INLINE Vector seen(std::size_t i, Vector x) const {
+    if constexpr (kMasked) {
+      const Tag d;
+      const hn::RebindToSigned<Tag> di;
+      const int64_t key = first_key + static_cast<int64_t>(i % 2) * lanes();
+      const auto index = hn::Iota(di, static_cast<int32_t>(key));
+      x = hn::IfThenElseZero(hn::RebindMask(d, hn::Lt(index, hn::Set(di, limits[row(i)]))), x);
+    }
+    return x;
+  }
+  template <std::size_t... i, class... V>
+  HWY_INLINE void exponentiate(std::index_sequence<i...>, V&... weights) const {
+    ((weights = seen(i, exp2_bounded(hn::Sub(hn::Load(Tag(), p + static_cast<int64_t>(i) * lanes()),
+                                             hn::Set(Tag(), lse[row(i)]))))),
+     ...);
+  }
+  template <std::size_t... i, class... V>
+  HWY_INLINE void centre(std::index_sequence<i...>, V&... weights) const {
+    ((weights = seen(i, hn::Mul(weights, hn::Sub(hn::Load(Tag(), ds + static_cast<int64_t>(i) * lanes()),
+                                                 hn::Set(Tag(), delta[row(i)]))))),
+     ...);
+  }
+};
+
+// One unit of rows and one unit of keys.
+template <bool kMasked>
+HWY_NOINLINE void weigh_unit(float* p, float* ds, const float* lse, const float* delta, const int32_t* limits,
+                             int64_t first_key) {
+  constexpr int64_t kRows = FLASHMOE_HAVE_32_REGISTERS ? 4 : 1;
+  for (int64_t r = 0; r < unit(); r += kRows) {
+    with_vectors<2 * kRows>(WeighRows<kMasked>{.p = p + r * unit(),
+                                               .ds = ds + r * unit(),
+                                               .lse = lse + r,
+                                               .delta = delta + r,
+                                               .limits = limits + r,
+                                               .first_key = first_key});
+  }
+}
+
+HWY_NOINLINE void transpose_unit(const float* from, float* to) {
+  for (int64_t r = 0; r < unit(); r += 4) {
+    const float* rows[4];
+    for (int64_t i = 0; i < 4; ++i) rows[i] = from + (r + i) * unit();
+    transpose_4_rows(rows, unit(), 1.0F, to + r, unit());
+  }
+}
+
+// A block of rows and a block of keys; `row` and `key` are their first.
+struct BackwardBlock {
+  const BackwardScratch& scratch;
+  int64_t dim;
+  int64_t row, rows;
+  int64_t keys;  // of the block that were packed
+  float* dq;     // sums of the block's first row
+
+  int64_t columns() const { return padded_dim(dim) / unit(); }
+
+  // S and dP of the rows from `first` on and the first `seen` keys, P and dS in their place, and dq.
+  void rows_against_keys(int64_t first) const {
+    const int64_t last = std::min(first + unit(), rows) - 1;
+    const int64_t seen = scratch.limits[last];
+    const int64_t full = scratch.limits[first];
+    if (seen <= 0) return;
+    const int64_t step = BackwardScratch::weights_rows() * unit();  // from one unit of keys to the next
+    float* p = scratch.p + first * unit();
+    float* ds = scratch.ds + first * unit();
+    PanelProduct product{.a = scratch.q_t + first * dim,
+                         .a_step = unit(),
+                         .b = scratch.k_t,
+                         .b_step = unit(),
+                         .b_column = unit() * dim,
+                         .n = dim,
+                         .c = p,
+                         .c_row = unit(),
+                         .c_column = step,
+                         .column_pairs = ceil_div(seen, unit())};
+    multiply_panel<Tile::begin, true>(product);
+    product.a = scratch.dout_t + first * dim;
+    product.b = scratch.v_t;
+    product.c = ds;
+    multiply_panel<Tile::begin, true>(product);
+
+    for (int64_t key = 0; key < seen; key += unit(), p += step, ds += step) {
+      (key + unit() > full ? weigh_unit<true> : weigh_unit<false>)(p, ds, scratch.lse + row + first,
+                                                                   scratch.delta + row + first,
+                                                                   scratch.limits + first, key);
+      transpose_unit(ds, scratch.ds_t + key * unit());
+    }
+    multiply_panel<Tile::add, true>({.a = scratch.ds_t,
+                                     .a_step = unit(),
+                                     .b = scratch.k,
+                                     .b_step = unit(),
+                                     .b_column = keys * unit(),
+                                     .n = seen,
+                                     .c = dq + first * padded_dim(dim),
+                                     .c_row = padded_dim(dim),
+                                     .c_column = unit(),
+                                     .column_pairs = columns()});
+  }
+
+  // dk and dv of the keys from `first` on, from the rows that see any of them.
+  void keys_against_rows(int64_t first) const {
+    int64_t begin = 0;  // no row before it sees these keys
+    while (scratch.limits[begin] <= first) ++begin;
+    const int64_t weights = (first / unit() * BackwardScratch::weights_rows() + begin) * unit();
+    PanelProduct product{.a = scratch.p + weights,
+                         .a_step = unit(),
+                         .b = scratch.dout + begin * unit(),
+                         .b_step = unit(),
+                         .b_column = rows * unit(),
+                         .n = rows - begin,
+                         .c = scratch.dv + first * padded_dim(dim),
+                         .c_row = padded_dim(dim),
+                         .c_column = unit(),
+                         .column_pairs = columns()};
+    multiply_panel<Tile::add, true>(product);
+    product.a = scratch.ds + weights;
+    product.b = scratch.q + begin * unit();
+    product.c = scratch.dk + first * padded_dim(dim);
+    multiply_panel<Tile::add, true>(product);
+  }
+};
+
+template <class T>
+void pack_keys(const BackwardTask& task, const BackwardScratch& scratch, int64_t key, int64_t keys) {
+  const int64_t dim = task.problem->head_dim;
+  const auto k = task.k.as<const T>(1);
+  const auto v = task.v.as<const T>(1);
+  for (int64_t i = 0; i < keys; i += unit()) {
+    pack_transposed(k, key + i, std::min(unit(), keys - i), dim, 1.0F, scratch.k_t + i * dim);
+    pack_transposed(v, key + i, std::min(unit(), keys - i), dim, 1.0F, scratch.v_t + i * dim);
+  }
+  pack_columns(k, key, keys, dim, scratch.k);
+}
+
+template <class T>
+void pack_rows(const BackwardTask& task, const BackwardScratch& scratch, int64_t row, int64_t rows) {
+  const ForwardProblem& p = *task.problem;
+  const auto q = task.q.as<const T>(p.group());
+  const auto dout = task.dout.as<const T>(p.group());
+  for (int64_t i = 0; i < rows; i += unit()) {
+    const int64_t count = std::min(unit(), rows - i);
+    pack_transposed(q, row + i, count, p.head_dim, p.scale * kLog2E, scratch.q_t + i * p.head_dim);
+    pack_transposed(dout, row + i, count, p.head_dim, 1.0F, scratch.dout_t + i * p.head_dim);
+  }
+  pack_columns(q, row, rows, p.head_dim, scratch.q);
+  pack_columns(dout, row, rows, p.head_dim, scratch.dout);
+}
+
+// limits of the rows [row, row + rows) in a block that begins with `key` and has `keys`. Rows past them see
+// nothing.
+inline void find_limits(const ForwardProblem& p, const BackwardScratch& scratch, int64_t row, int64_t rows,
+                        int64_t key, int64_t keys) {
+  for (int64_t r = 0; r < round_up(rows, unit()); ++r) {
+    const int64_t seen = r < rows ? p.visible_keys((row + r) / p.group()) - key : 0;
+    scratch.limits[r] = static_cast<int32_t>(std::clamp<int64_t>(seen, 0, keys));
+  }
+}
+
+template <class T>
+void differentiate_fp32(const BackwardTask& task) {
+  const ForwardProblem& p = *task.problem;
+  const int64_t dim = p.head_dim;
+  const int64_t stride = padded_dim(dim);
+  const int64_t all_rows = p.group() * p.q_rows;
+  const BackwardScratch scratch(task.scratch, p, task.kv_end - task.kv_begin);
+  prepare_rows<T>(task, scratch);
+  std::fill_n(task.dq_sums, round_up(all_rows, unit()) * stride, 0.0F);
+
+  for (int64_t key = task.kv_begin; key < task.kv_end; key += backward_block_keys()) {
+    const int64_t keys = std::min(backward_block_keys(), task.kv_end - key);
+    std::fill_n(scratch.dk, round_up(keys, unit()) * stride, 0.0F);
+    std::fill_n(scratch.dv, round_up(keys, unit()) * stride, 0.0F);
+    pack_keys<T>(task, scratch, key, keys);
+    for (int64_t row = 0; row < all_rows; row += backward_block_rows()) {
+      const int64_t rows = std::min(backward_block_rows(), all_rows - row);
+      find_limits(p, scratch, row, rows, key, keys);
+      const int64_t seen = scratch.limits[rows - 1];
+      if (seen == 0) continue;
+      pack_rows<T>(task, scratch, row, rows);
+      const BackwardBlock block{.scratch = scratch,
+                                .dim = dim,
+                                .row = row,
+                                .rows = rows,
+                                .keys = keys,
+                                .dq = task.dq_sums + row * stride};
+      for (int64_t i = 0; i < rows; i += unit()) block.rows_against_keys(i);
+      for (int64_t i = 0; i < seen; i += unit()) block.keys_against_rows(i);
+    }
+    for (int64_t i = 0; i < keys; ++i) {
+      store_scaled(scratch.dk + i * stride, p.scale, dim, task.dk.as<T>(1)[key + i]);
+      store_scaled(scratch.dv + i * stride, 1.0F, dim, task.dv.as<T>(1)[key + i]);
+    }
+  }
+  if (!task.stores_dq) return;
+  const auto dq = task.dq.as<T>(p.group());
+  for (int64_t r = 0; r < all_rows; ++r) store_scaled(task.dq_sums + r * stride, p.scale, dim, dq[r]);
+}
+
+inline std::size_t backward_scratch_bytes(const ForwardProblem& problem, int64_t keys) {
+  return BackwardScratch(nullptr, problem, keys).bytes;
+}
+
+}  // namespace flashmoe::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
