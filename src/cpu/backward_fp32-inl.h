@@ -188,13 +188,21 @@ HWY_NOINLINE void transpose_unit(const float* from, float* to) {
   }
 }
 
-// A block of rows and a block of keys; `row` and `key` are their first.
+// Element d of row r of `rows` rows that pack_columns left lies here.
+inline int64_t packed_at(int64_t r, int64_t rows, int64_t d) {
+  return (d / unit() * rows + r) * unit() + d % unit();
+}
+
+// A block of rows and a block of keys. What a row does not see has P and dS of 0, which multiplied by
+// infinity or NaN would still do harm: where K, Q or dO holds such values, the tiles that the mask cuts are
+// added pair by pair.
 struct BackwardBlock {
   const BackwardScratch& scratch;
   int64_t dim;
   int64_t row, rows;
-  int64_t keys;  // of the block that were packed
-  float* dq;     // sums of the block's first row
+  int64_t keys;                // of the block that were packed
+  bool k_finite, rows_finite;  // all of K, and all of Q and dO
+  float* dq;                   // sums of the block's first row
 
   int64_t columns() const { return padded_dim(dim) / unit(); }
 
@@ -229,23 +237,36 @@ struct BackwardBlock {
                                                                    scratch.limits + first, key);
       transpose_unit(ds, scratch.ds_t + key * unit());
     }
+    const bool by_tiles = k_finite || full == seen;
     multiply_panel<Tile::add, true>({.a = scratch.ds_t,
                                      .a_step = unit(),
                                      .b = scratch.k,
                                      .b_step = unit(),
                                      .b_column = keys * unit(),
-                                     .n = seen,
+                                     .n = by_tiles ? seen : full,
                                      .c = dq + first * padded_dim(dim),
                                      .c_row = padded_dim(dim),
                                      .c_column = unit(),
                                      .column_pairs = columns()});
+    if (by_tiles) return;
+    for (int64_t r = first; r <= last; ++r) {
+      for (int64_t key = full; key < scratch.limits[r]; ++key) {
+        const float weight = scratch.ds_t[key * unit() + r - first];
+        for (int64_t d = 0; d < dim; ++d)
+          dq[r * padded_dim(dim) + d] += weight * scratch.k[packed_at(key, keys, d)];
+      }
+    }
   }
 
-  // dk and dv of the keys from `first` on, from the rows that see any of them.
+  // dk and dv of the unit of keys from `first` on, from the rows that see any of them.
   void keys_against_rows(int64_t first) const {
     int64_t begin = 0;  // no row before it sees these keys
     while (scratch.limits[begin] <= first) ++begin;
-    const int64_t weights = (first / unit() * BackwardScratch::weights_rows() + begin) * unit();
+    if (!rows_finite) {
+      for (; begin < rows && scratch.limits[begin] < std::min(first + unit(), keys); ++begin)
+        add_pairs(first, begin);
+    }
+    const int64_t weights = weights_at(first, begin);
     PanelProduct product{.a = scratch.p + weights,
                          .a_step = unit(),
                          .b = scratch.dout + begin * unit(),
@@ -262,10 +283,28 @@ struct BackwardBlock {
     product.c = scratch.dk + first * padded_dim(dim);
     multiply_panel<Tile::add, true>(product);
   }
+
+ private:
+  // P and dS of row r and the unit of keys from `first` on.
+  static int64_t weights_at(int64_t first, int64_t r) {
+    return (first / unit() * BackwardScratch::weights_rows() + r) * unit();
+  }
+
+  // What row r adds to dk and dv of the keys from `first` on that it sees.
+  void add_pairs(int64_t first, int64_t r) const {
+    for (int64_t key = first; key < scratch.limits[r]; ++key) {
+      const int64_t weight = weights_at(first, r) + key - first;
+      for (int64_t d = 0; d < dim; ++d) {
+        scratch.dv[key * padded_dim(dim) + d] += scratch.p[weight] * scratch.dout[packed_at(r, rows, d)];
+        scratch.dk[key * padded_dim(dim) + d] += scratch.ds[weight] * scratch.q[packed_at(r, rows, d)];
+      }
+    }
+  }
 };
 
+// Returns whether all of K is finite.
 template <class T>
-void pack_keys(const BackwardTask& task, const BackwardScratch& scratch, int64_t key, int64_t keys) {
+bool pack_keys(const BackwardTask& task, const BackwardScratch& scratch, int64_t key, int64_t keys) {
   const int64_t dim = task.problem->head_dim;
   const auto k = task.k.as<const T>(1);
   const auto v = task.v.as<const T>(1);
@@ -273,11 +312,12 @@ void pack_keys(const BackwardTask& task, const BackwardScratch& scratch, int64_t
     pack_transposed(k, key + i, std::min(unit(), keys - i), dim, 1.0F, scratch.k_t + i * dim);
     pack_transposed(v, key + i, std::min(unit(), keys - i), dim, 1.0F, scratch.v_t + i * dim);
   }
-  pack_columns(k, key, keys, dim, scratch.k);
+  return pack_columns(k, key, keys, dim, scratch.k);
 }
 
+// Returns whether all of Q and dO is finite.
 template <class T>
-void pack_rows(const BackwardTask& task, const BackwardScratch& scratch, int64_t row, int64_t rows) {
+bool pack_rows(const BackwardTask& task, const BackwardScratch& scratch, int64_t row, int64_t rows) {
   const ForwardProblem& p = *task.problem;
   const auto q = task.q.as<const T>(p.group());
   const auto dout = task.dout.as<const T>(p.group());
@@ -286,8 +326,8 @@ void pack_rows(const BackwardTask& task, const BackwardScratch& scratch, int64_t
     pack_transposed(q, row + i, count, p.head_dim, p.scale * kLog2E, scratch.q_t + i * p.head_dim);
     pack_transposed(dout, row + i, count, p.head_dim, 1.0F, scratch.dout_t + i * p.head_dim);
   }
-  pack_columns(q, row, rows, p.head_dim, scratch.q);
-  pack_columns(dout, row, rows, p.head_dim, scratch.dout);
+  const bool q_finite = pack_columns(q, row, rows, p.head_dim, scratch.q);
+  return pack_columns(dout, row, rows, p.head_dim, scratch.dout) && q_finite;
 }
 
 // limits of the rows [row, row + rows) in a block that begins with `key` and has `keys`. Rows past them see
@@ -314,18 +354,20 @@ void differentiate_fp32(const BackwardTask& task) {
     const int64_t keys = std::min(backward_block_keys(), task.kv_end - key);
     std::fill_n(scratch.dk, round_up(keys, unit()) * stride, 0.0F);
     std::fill_n(scratch.dv, round_up(keys, unit()) * stride, 0.0F);
-    pack_keys<T>(task, scratch, key, keys);
+    const bool k_finite = pack_keys<T>(task, scratch, key, keys);
     for (int64_t row = 0; row < all_rows; row += backward_block_rows()) {
       const int64_t rows = std::min(backward_block_rows(), all_rows - row);
       find_limits(p, scratch, row, rows, key, keys);
       const int64_t seen = scratch.limits[rows - 1];
       if (seen == 0) continue;
-      pack_rows<T>(task, scratch, row, rows);
+      const bool rows_finite = pack_rows<T>(task, scratch, row, rows);
       const BackwardBlock block{.scratch = scratch,
                                 .dim = dim,
                                 .row = row,
                                 .rows = rows,
                                 .keys = keys,
+                                .k_finite = k_finite,
+                                .rows_finite = rows_finite,
                                 .dq = task.dq_sums + row * stride};
       for (int64_t i = 0; i < rows; i += unit()) block.rows_against_keys(i);
       for (int64_t i = 0; i < seen; i += unit()) block.keys_against_rows(i);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <thread>
 #include <vector>
@@ -100,6 +101,45 @@ TEST_P(BackwardOfType, RowsMaskedEverywhereHaveNoGradientWhateverTheyHold) {
   EXPECT_EQ(problem.disagreement(expected), "");
   for (int64_t s = 0; s < 63; ++s)
     for (int64_t d = 0; d < 64; ++d) ASSERT_EQ(Problem::get(problem.dq, 0, 1, s, d), 0.0F);
+}
+
+// dq, dk or dv against the oracle, for the rows that `counts` says.
+template <class Counts>
+void expect_rows(const char* name, const Tensor& t, const reference::Gradient& expected,
+                 const Counts& counts) {
+  for (int64_t s = 0; s < t.sizes[2]; ++s) {
+    for (int64_t d = 0; d < t.sizes[3]; ++d) {
+      const auto i = static_cast<std::size_t>(s * t.sizes[3] + d);
+      const double error = std::abs(Problem::get(t, 0, 0, s, d) - expected.value[i]);
+      ASSERT_EQ(counts(s), error <= expected.bound[i]) << name << "[" << s << ", " << d << "]";
+    }
+  }
+}
+
+// A key that a row does not see does not touch its dq, a row that does not see a key not its dk and dv,
+// whatever they hold.
+TEST_P(BackwardOfType, WhatIsHiddenDoesNoHarm) {
+  for (const cpu::BackwardKernel* kernel :
+       {&cpu::choose_backward_kernel({.dtype = GetParam()}), &cpu::portable_backward_kernel()}) {
+    for (int64_t at : {0, 5, 70, 98, 99}) {
+      const Shape shape{
+          .q_rows = 100, .kv_rows = 100, .head_dim = 20, .dtype = GetParam(), .mask = Mask::causal};
+      BackwardProblem rows(shape);
+      const reference::BackwardResult expected = rows.oracle();
+      Problem::set_row(rows.forward.args.q, 0, 0, at, kNaN);
+      Problem::set_row(rows.dout, 0, 0, at, kInf);
+      run_backward(rows, *kernel, 1);
+      expect_rows("dq", rows.dq, expected.dq, [&](int64_t s) { return s != at; });
+      expect_rows("dk", rows.dk, expected.dk, [&](int64_t s) { return s > at; });
+      expect_rows("dv", rows.dv, expected.dv, [&](int64_t s) { return s > at; });
+
+      BackwardProblem keys(shape);
+      Problem::set_row(keys.forward.args.k, 0, 0, at, kNaN);
+      run_backward(keys, *kernel, 1);
+      expect_rows("dq", keys.dq, expected.dq, [&](int64_t s) { return s < at; });
+      expect_rows("dv", keys.dv, expected.dv, [&](int64_t s) { return s != at; });
+    }
+  }
 }
 
 TEST_P(BackwardOfType, KeysThatNoRowSeesHaveNoGradient) {
