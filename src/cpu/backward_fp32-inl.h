@@ -180,11 +180,14 @@ HWY_NOINLINE void weigh_unit(float* p, float* ds, const float* lse, const float*
   }
 }
 
-HWY_NOINLINE void transpose_unit(const float* from, float* to) {
-  for (int64_t r = 0; r < unit(); r += 4) {
-    const float* rows[4];
-    for (int64_t i = 0; i < 4; ++i) rows[i] = from + (r + i) * unit();
-    transpose_4_rows(rows, unit(), 1.0F, to + r, unit());
+HWY_NOINLINE void transpose_unit(const float* HWY_RESTRICT from, float* HWY_RESTRICT to) {
+  const hn::FixedTag<float, 4> d4;
+  for (int64_t r = 0; r < unit(); r += 4, from += 4 * unit()) {
+    for (int64_t i = 0; i < unit(); i += 4) {
+      transpose_4x4(hn::Load(d4, from + i), hn::Load(d4, from + unit() + i),
+                    hn::Load(d4, from + 2 * unit() + i), hn::Load(d4, from + 3 * unit() + i),
+                    to + i * unit() + r, unit());
+    }
   }
 }
 

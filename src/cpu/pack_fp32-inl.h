@@ -33,6 +33,20 @@ struct Zeros {
   static constexpr T row[kMaxHeadDim] = {};
 };
 
+// to[i * stride + r] = element i of row r, for four rows of four.
+template <class V>
+HWY_INLINE void transpose_4x4(V r0, V r1, V r2, V r3, float* HWY_RESTRICT to, int64_t stride) {
+  const hn::FixedTag<float, 4> d4;
+  const auto low02 = hn::InterleaveLower(d4, r0, r2);
+  const auto low13 = hn::InterleaveLower(d4, r1, r3);
+  const auto high02 = hn::InterleaveUpper(d4, r0, r2);
+  const auto high13 = hn::InterleaveUpper(d4, r1, r3);
+  hn::StoreU(hn::InterleaveLower(d4, low02, low13), d4, to);
+  hn::StoreU(hn::InterleaveUpper(d4, low02, low13), d4, to + stride);
+  hn::StoreU(hn::InterleaveLower(d4, high02, high13), d4, to + 2 * stride);
+  hn::StoreU(hn::InterleaveUpper(d4, high02, high13), d4, to + 3 * stride);
+}
+
 // to[d * stride + r] = rows[r][d] * scale for r < 4 and d < dim.
 template <class T>
 HWY_INLINE void transpose_4_rows(const T* const rows[4], int64_t dim, float scale, float* HWY_RESTRICT to,
@@ -45,18 +59,8 @@ HWY_INLINE void transpose_4_rows(const T* const rows[4], int64_t dim, float scal
   const T* HWY_RESTRICT e = rows[3];
   int64_t d = 0;
   for (; d + 4 <= dim; d += 4, to += 4 * stride) {
-    const auto r0 = hn::Mul(load_fp32(d4, a + d), factor);
-    const auto r1 = hn::Mul(load_fp32(d4, b + d), factor);
-    const auto r2 = hn::Mul(load_fp32(d4, c + d), factor);
-    const auto r3 = hn::Mul(load_fp32(d4, e + d), factor);
-    const auto low02 = hn::InterleaveLower(d4, r0, r2);
-    const auto low13 = hn::InterleaveLower(d4, r1, r3);
-    const auto high02 = hn::InterleaveUpper(d4, r0, r2);
-    const auto high13 = hn::InterleaveUpper(d4, r1, r3);
-    hn::StoreU(hn::InterleaveLower(d4, low02, low13), d4, to);
-    hn::StoreU(hn::InterleaveUpper(d4, low02, low13), d4, to + stride);
-    hn::StoreU(hn::InterleaveLower(d4, high02, high13), d4, to + 2 * stride);
-    hn::StoreU(hn::InterleaveUpper(d4, high02, high13), d4, to + 3 * stride);
+    transpose_4x4(hn::Mul(load_fp32(d4, a + d), factor), hn::Mul(load_fp32(d4, b + d), factor),
+                  hn::Mul(load_fp32(d4, c + d), factor), hn::Mul(load_fp32(d4, e + d), factor), to, stride);
   }
   for (; d < dim; ++d, to += stride) {
     to[0] = to_float(a[d]) * scale;
