@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Exact attention: out = softmax(scale * q k^T + mask) v, computed tile by tile.
+// Exact attention: out = softmax(scale * q k^T + mask) v, computed tile by tile, and its gradients.
 //
 //   flashmoe::ForwardArgs args{.q = q, .k = k, .v = v, .out = out, .mask = flashmoe::Mask::causal};
 //   std::vector<std::byte> space(flashmoe::forward_workspace_bytes(args) + flashmoe::kWorkspaceAlignment);
 //   flashmoe::attention_forward(args, flashmoe::Workspace::in(space.data(), space.size()));
 //
 // Every function throws flashmoe::Error on bad arguments, before anything is written. Nothing here allocates
-// on the way through attention_forward: the caller owns the workspace. New fields are added to the structs
-// behind the existing ones, with a default that keeps today's meaning.
+// on the way through attention_forward or attention_backward: the caller owns the workspace. New fields are
+// added to the structs behind the existing ones, with a default that keeps today's meaning.
 #pragma once
 
 #include <array>
@@ -31,8 +31,9 @@ enum class Mask : int32_t {
 
 enum class Device : int32_t { cpu = 0, cuda = 1 };
 
-// A four-dimensional view [batch, heads, rows, head_dim]. Strides count elements; the last one must be 1, the
-// others are free (zero and negative strides are fine for inputs). Inputs are never written through `data`.
+// A four-dimensional view [batch, heads, rows, head_dim]. Every size but head_dim may be 0. Strides count
+// elements; the last one must be 1, the others are free (zero and negative strides are fine for inputs).
+// Inputs are never written through `data`, which may be null where there are no elements.
 struct Tensor {
   void* data = nullptr;
   DType dtype = DType::fp32;
@@ -63,6 +64,21 @@ struct ForwardArgs {
   float* lse = nullptr;  // [B, Hq, Sq] dense, natural log; not computed when null; as out
   Mask mask = Mask::none;
   std::optional<float> scale{};  // 1/sqrt(D) when not given
+  Execution execution{};
+};
+
+// The gradients of a scalar with respect to q, k and v, from those with respect to out and lse.
+struct BackwardArgs {
+  Tensor q, k, v;                // as for attention_forward
+  Tensor out;                    // as attention_forward left it
+  const float* lse = nullptr;    // the same; never null
+  Tensor dout;                   // [B, Hq, Sq, D]: the gradient of out
+  const float* dlse = nullptr;   // [B, Hq, Sq] dense: the gradient of lse; null counts as 0
+  Tensor dq;                     // [B, Hq, Sq, D]: shares no byte with anything else here, nor do dk and dv
+  Tensor dk, dv;                 // [B, Hkv, Skv, D]: sums over the query heads that share a K/V head
+  Mask mask = Mask::none;        // as for attention_forward
+  std::optional<float> scale{};  // as for attention_forward
+  bool deterministic = false;    // the same arguments give the same bits; dk and dv do in any case
   Execution execution{};
 };
 
@@ -101,6 +117,18 @@ FLASHMOE_API void attention_forward_with(const ForwardArgs& args, WorkspaceSourc
 
 // What attention_forward would do for these arguments, and why, in a few lines for a person.
 FLASHMOE_API std::string explain_forward(const ForwardArgs& args);
+
+// Bytes of workspace that attention_backward needs for these arguments. Data pointers are not looked at.
+FLASHMOE_API std::size_t backward_workspace_bytes(const BackwardArgs& args);
+
+// Rows that see no key, and keys that no row sees, have gradient 0.
+FLASHMOE_API void attention_backward(const BackwardArgs& args, Workspace workspace);
+
+// The same, planned once.
+FLASHMOE_API void attention_backward_with(const BackwardArgs& args, WorkspaceSource source);
+
+// What attention_backward would do for these arguments, and why.
+FLASHMOE_API std::string explain_backward(const BackwardArgs& args);
 
 // "0.1.0", and the backends in this build, for example "0.1.0 (cpu: NEON_BF16)".
 FLASHMOE_API std::string version();

@@ -28,7 +28,7 @@ enum { FLASHMOE_FP32 = 0, FLASHMOE_FP16 = 1, FLASHMOE_BF16 = 2 };               
 enum { FLASHMOE_MASK_NONE = 0, FLASHMOE_MASK_CAUSAL = 1, FLASHMOE_MASK_CAUSAL_TOP_LEFT = 2 }; /* mask */
 enum { FLASHMOE_DEVICE_CPU = 0, FLASHMOE_DEVICE_CUDA = 1 };                                   /* device */
 
-/* [batch, heads, rows, head_dim]; strides in elements, the last one 1. */
+/* [batch, heads, rows, head_dim]; strides in elements, the last one 1. Every size but head_dim may be 0. */
 typedef struct flashmoe_tensor {
   void* data;
   int32_t dtype;
@@ -70,6 +70,38 @@ FLASHMOE_API flashmoe_status flashmoe_attention_forward_with(const flashmoe_forw
  * one. */
 FLASHMOE_API flashmoe_status flashmoe_explain_forward(const flashmoe_forward_args* args, char* text,
                                                       size_t capacity, size_t* needed);
+
+/* Gradients of q, k and v from those of out (dout) and of lse (dlse). */
+typedef struct flashmoe_backward_args {
+  size_t struct_size; /* sizeof(flashmoe_backward_args) */
+  flashmoe_tensor q, k, v;
+  flashmoe_tensor out; /* as flashmoe_attention_forward left it */
+  flashmoe_tensor dout;
+  flashmoe_tensor dq, dk, dv; /* written; they share no byte with anything else */
+  const float* lse;           /* [B, Hq, Sq] dense, as flashmoe_attention_forward left it; never NULL */
+  const float* dlse;          /* [B, Hq, Sq] dense, or NULL for 0 */
+  int32_t mask;
+  int32_t device;
+  const float* scale;    /* NULL = 1/sqrt(head_dim) */
+  void* stream;          /* CUDA: cudaStream_t */
+  int32_t threads;       /* CPU: 0 = every core this process may use */
+  int32_t deterministic; /* 1 = the same arguments give the same bits; 0 = dq may differ in its last ones */
+} flashmoe_backward_args;
+
+FLASHMOE_API flashmoe_status flashmoe_backward_workspace_bytes(const flashmoe_backward_args* args,
+                                                               size_t* bytes);
+
+/* workspace: 64-byte aligned, at least as large as the query says. */
+FLASHMOE_API flashmoe_status flashmoe_attention_backward(const flashmoe_backward_args* args, void* workspace,
+                                                         size_t workspace_bytes);
+
+/* The same as the query and the call above, planned once, as flashmoe_attention_forward_with. */
+FLASHMOE_API flashmoe_status flashmoe_attention_backward_with(const flashmoe_backward_args* args,
+                                                              flashmoe_allocate allocate, void* context);
+
+/* As flashmoe_explain_forward. */
+FLASHMOE_API flashmoe_status flashmoe_explain_backward(const flashmoe_backward_args* args, char* text,
+                                                       size_t capacity, size_t* needed);
 
 /* What was wrong with this thread's last call; "" if it succeeded. Valid until the thread's next call. */
 FLASHMOE_API const char* flashmoe_last_error(void);

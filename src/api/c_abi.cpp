@@ -12,8 +12,16 @@ namespace {
 
 thread_local std::string last_error;
 
-// The first release of flashmoe_forward_args: what every caller's struct_size must cover.
-constexpr std::size_t kFirstArgsSize = offsetof(flashmoe_forward_args, programmatic_launch) + sizeof(int32_t);
+// The first release of each struct: what every caller's struct_size must cover.
+template <class Args>
+constexpr std::size_t kFirstSize = 0;
+template <>
+constexpr std::size_t kFirstSize<flashmoe_forward_args> = offsetof(flashmoe_forward_args,
+                                                                   programmatic_launch) +
+                                                          sizeof(int32_t);
+template <>
+constexpr std::size_t kFirstSize<flashmoe_backward_args> = offsetof(flashmoe_backward_args, deterministic) +
+                                                           sizeof(int32_t);
 
 // No release will ever need more: a larger struct_size was not set at all, and must not be read that far.
 constexpr std::size_t kLargestArgsSize = 4096;
@@ -34,32 +42,40 @@ flashmoe::Tensor from_c(const flashmoe_tensor& t, const char* owner) {
   return tensor;
 }
 
-flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
+// The caller's struct as this library knows it: what an older caller does not know stays zero.
+template <class Args>
+Args known_part(const Args* args, const char* type) {
   using flashmoe::Error, flashmoe::ErrorCode;
   if (args == nullptr) throw Error(ErrorCode::invalid_argument, "flashmoe: args is NULL");
-  if (args->struct_size < kFirstArgsSize || args->struct_size > kLargestArgsSize) {
+  if (args->struct_size < kFirstSize<Args> || args->struct_size > kLargestArgsSize) {
     throw Error(ErrorCode::invalid_argument,
                 "flashmoe: struct_size is " + std::to_string(args->struct_size) + "; accepted are " +
-                    std::to_string(kFirstArgsSize) + " to " + std::to_string(kLargestArgsSize),
-                "set struct_size to sizeof(flashmoe_forward_args)");
+                    std::to_string(kFirstSize<Args>) + " to " + std::to_string(kLargestArgsSize),
+                std::string("set struct_size to sizeof(") + type + ")");
   }
-  if (args->struct_size > sizeof(flashmoe_forward_args)) {
+  if (args->struct_size > sizeof(Args)) {
     // A newer caller is fine as long as it leaves the fields that this library does not know at zero.
     const auto* bytes = reinterpret_cast<const unsigned char*>(args);
-    if (std::any_of(bytes + sizeof(flashmoe_forward_args), bytes + args->struct_size,
-                    [](auto b) { return b != 0; })) {
+    if (std::any_of(bytes + sizeof(Args), bytes + args->struct_size, [](auto b) { return b != 0; })) {
       throw Error(ErrorCode::unsupported, "flashmoe: args uses fields that this library does not know",
                   "update the library to the header that the program was built with");
     }
   }
-  flashmoe_forward_args known{};  // what an older caller does not know stays zero
+  Args known{};
   std::memcpy(&known, args, std::min(args->struct_size, sizeof(known)));
-  if (known.programmatic_launch != 0 && known.programmatic_launch != 1) {
-    throw Error(ErrorCode::invalid_argument,
-                "flashmoe: programmatic_launch is " + std::to_string(known.programmatic_launch) +
-                    "; accepted are 0 and 1",
-                "set the whole struct to zero before filling it in");
-  }
+  return known;
+}
+
+bool flag(int32_t value, const char* name) {
+  if (value == 0 || value == 1) return value == 1;
+  throw flashmoe::Error(
+      flashmoe::ErrorCode::invalid_argument,
+      std::string("flashmoe: ") + name + " is " + std::to_string(value) + "; accepted are 0 and 1",
+      "set the whole struct to zero before filling it in");
+}
+
+flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
+  const flashmoe_forward_args known = known_part(args, "flashmoe_forward_args");
   flashmoe::ForwardArgs converted{.q = from_c(known.q, "q"),
                                   .k = from_c(known.k, "k"),
                                   .v = from_c(known.v, "v"),
@@ -70,7 +86,28 @@ flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
   converted.execution = {.device = static_cast<flashmoe::Device>(known.device),
                          .threads = known.threads,
                          .stream = known.stream,
-                         .programmatic = known.programmatic_launch == 1};
+                         .programmatic = flag(known.programmatic_launch, "programmatic_launch")};
+  return converted;
+}
+
+flashmoe::BackwardArgs from_c(const flashmoe_backward_args* args) {
+  const flashmoe_backward_args known = known_part(args, "flashmoe_backward_args");
+  flashmoe::BackwardArgs converted{.q = from_c(known.q, "q"),
+                                   .k = from_c(known.k, "k"),
+                                   .v = from_c(known.v, "v"),
+                                   .out = from_c(known.out, "out"),
+                                   .lse = known.lse,
+                                   .dout = from_c(known.dout, "dout"),
+                                   .dlse = known.dlse,
+                                   .dq = from_c(known.dq, "dq"),
+                                   .dk = from_c(known.dk, "dk"),
+                                   .dv = from_c(known.dv, "dv"),
+                                   .mask = static_cast<flashmoe::Mask>(known.mask),
+                                   .deterministic = flag(known.deterministic, "deterministic")};
+  if (known.scale != nullptr) converted.scale = *known.scale;
+  converted.execution = {.device = static_cast<flashmoe::Device>(known.device),
+                         .threads = known.threads,
+                         .stream = known.stream};
   return converted;
 }
 
@@ -104,6 +141,15 @@ void require(const void* pointer, const char* name) {
   throw flashmoe::Error(flashmoe::ErrorCode::invalid_argument, std::string("flashmoe: ") + name + " is NULL");
 }
 
+void copy_text(const std::string& from, char* text, size_t capacity, size_t* needed) {
+  if (needed != nullptr) *needed = from.size() + 1;
+  if (capacity == 0) return;
+  require(text, "text");
+  const std::size_t count = std::min(from.size(), capacity - 1);
+  std::memcpy(text, from.data(), count);
+  text[count] = '\0';
+}
+
 }  // namespace
 
 extern "C" {
@@ -130,15 +176,32 @@ flashmoe_status flashmoe_attention_forward_with(const flashmoe_forward_args* arg
 
 flashmoe_status flashmoe_explain_forward(const flashmoe_forward_args* args, char* text, size_t capacity,
                                          size_t* needed) {
+  return guarded([&] { copy_text(flashmoe::explain_forward(from_c(args)), text, capacity, needed); });
+}
+
+flashmoe_status flashmoe_backward_workspace_bytes(const flashmoe_backward_args* args, size_t* bytes) {
   return guarded([&] {
-    const std::string explanation = flashmoe::explain_forward(from_c(args));
-    if (needed != nullptr) *needed = explanation.size() + 1;
-    if (capacity == 0) return;
-    require(text, "text");
-    const std::size_t count = std::min(explanation.size(), capacity - 1);
-    std::memcpy(text, explanation.data(), count);
-    text[count] = '\0';
+    require(bytes, "bytes");
+    *bytes = flashmoe::backward_workspace_bytes(from_c(args));
   });
+}
+
+flashmoe_status flashmoe_attention_backward(const flashmoe_backward_args* args, void* workspace,
+                                            size_t workspace_bytes) {
+  return guarded([&] { flashmoe::attention_backward(from_c(args), {workspace, workspace_bytes}); });
+}
+
+flashmoe_status flashmoe_attention_backward_with(const flashmoe_backward_args* args,
+                                                 flashmoe_allocate allocate, void* context) {
+  return guarded([&] {
+    require(reinterpret_cast<const void*>(allocate), "allocate");
+    flashmoe::attention_backward_with(from_c(args), {allocate, context});
+  });
+}
+
+flashmoe_status flashmoe_explain_backward(const flashmoe_backward_args* args, char* text, size_t capacity,
+                                          size_t* needed) {
+  return guarded([&] { copy_text(flashmoe::explain_backward(from_c(args)), text, capacity, needed); });
 }
 
 const char* flashmoe_last_error(void) { return last_error.c_str(); }

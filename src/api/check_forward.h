@@ -13,4 +13,7 @@ ForwardProblem check_shapes(const ForwardArgs& args);
 // Checks the pointers too: null, misaligned, or an output that overlaps an input or itself.
 ForwardProblem check_forward(const ForwardArgs& args);
 
+// The part of the workspace that is used shares no byte with a tensor.
+void check_workspace_apart(const ForwardArgs& args, const ForwardProblem& problem, Workspace used);
+
 }  // namespace flashmoe

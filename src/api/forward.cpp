@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: MIT
 // The library's front door: checks, then the backend that owns the device.
 #include "cpu/forward.h"
+
+#include <algorithm>
+#include <limits>
+
 #include "api/check_forward.h"
+#include "api/check_tensors.h"
+#include "api/empty_problem.h"
+#include "api/workspace.h"
 #include "cuda/forward.h"
 #include "flashmoe/attention.h"
 
 namespace flashmoe {
 namespace {
+
+constexpr const char* kCall = "attention_forward";
+constexpr const char* kQuery = "forward_workspace_bytes";
 
 bool on_gpu(const Execution& execution) { return execution.device == Device::cuda; }
 
@@ -16,20 +26,10 @@ void check_head_dim(const ForwardProblem& problem) {
                                           "; accepted are 1 to " + std::to_string(kMaxHeadDim));
 }
 
-void check_workspace(Workspace workspace, std::size_t needed) {
-  if (needed == 0) return;
-  if (workspace.data == nullptr || workspace.bytes < needed) {
-    throw Error(ErrorCode::workspace,
-                "attention_forward: workspace has " + std::to_string(workspace.data ? workspace.bytes : 0) +
-                    " bytes; " + std::to_string(needed) + " are needed",
-                "ask forward_workspace_bytes with the same arguments");
-  }
-  if (const auto past = reinterpret_cast<std::uintptr_t>(workspace.data) % kWorkspaceAlignment; past != 0) {
-    throw Error(ErrorCode::workspace,
-                "attention_forward: workspace starts " + std::to_string(past) + " bytes past a multiple of " +
-                    std::to_string(kWorkspaceAlignment) + "; it must start at one",
-                "use Workspace::in, which aligns it");
-  }
+// Rows without keys, in host memory.
+void store_nothing_seen(const ForwardProblem& problem, const ForwardArgs& args) {
+  fill_zero(args.out);
+  if (args.lse != nullptr) std::fill_n(args.lse, rows_of(problem), -std::numeric_limits<float>::infinity());
 }
 
 // `workspace_of(bytes)` gives the workspace of a plan that needs so many.
@@ -37,23 +37,21 @@ template <class WorkspaceOf>
 void run(const ForwardArgs& args, WorkspaceOf workspace_of) {
   const ForwardProblem problem = check_forward(args);
   check_head_dim(problem);
+  const auto workspace = [&](std::size_t bytes) {
+    const Workspace used = workspace_of(bytes);
+    check_workspace_apart(args, problem, used);
+    return used;
+  };
+  if (!has_rows(problem)) return;
   if (on_gpu(args.execution)) {
     const auto plan = cuda::plan_forward(problem, args);
-    cuda::forward(plan, problem, args, workspace_of(plan.workspace_bytes));
+    cuda::forward(plan, problem, args, workspace(plan.workspace_bytes));
+  } else if (!has_keys(problem)) {
+    store_nothing_seen(problem, args);
   } else {
     const auto plan = cpu::plan_forward(problem, args.execution);
-    cpu::forward(plan, problem, args, workspace_of(plan.workspace_bytes));
+    cpu::forward(plan, problem, args, workspace(plan.workspace_bytes));
   }
-}
-
-Workspace allocated(WorkspaceSource source, std::size_t bytes) {
-  if (bytes == 0) return {};
-  void* data = source.allocate == nullptr ? nullptr : source.allocate(source.context, bytes);
-  if (data == nullptr) {
-    throw Error(ErrorCode::workspace, "attention_forward: the caller has no memory for a workspace of " +
-                                          std::to_string(bytes) + " bytes");
-  }
-  return {data, bytes};
 }
 
 }  // namespace
@@ -61,28 +59,23 @@ Workspace allocated(WorkspaceSource source, std::size_t bytes) {
 std::size_t forward_workspace_bytes(const ForwardArgs& args) {
   const ForwardProblem problem = check_shapes(args);
   check_head_dim(problem);
+  if (is_empty(problem)) return 0;
   return on_gpu(args.execution) ? cuda::forward_workspace_bytes(problem)
                                 : cpu::plan_forward(problem, args.execution).workspace_bytes;
 }
 
 void attention_forward(const ForwardArgs& args, Workspace workspace) {
-  run(args, [&](std::size_t bytes) {
-    check_workspace(workspace, bytes);
-    return workspace;
-  });
+  run(args, [&](std::size_t bytes) { return checked_workspace(kCall, kQuery, workspace, bytes); });
 }
 
 void attention_forward_with(const ForwardArgs& args, WorkspaceSource source) {
-  run(args, [&](std::size_t bytes) {
-    const Workspace workspace = allocated(source, bytes);
-    check_workspace(workspace, bytes);
-    return workspace;
-  });
+  run(args, [&](std::size_t bytes) { return allocated_workspace(kCall, kQuery, source, bytes); });
 }
 
 std::string explain_forward(const ForwardArgs& args) {
   const ForwardProblem problem = check_shapes(args);
   check_head_dim(problem);
+  if (is_empty(problem)) return explain_empty();
   return on_gpu(args.execution) ? cuda::explain_forward(problem, args)
                                 : cpu::explain_forward(problem, args.execution);
 }

@@ -12,8 +12,10 @@ std::size_t forward_workspace_bytes(const ForwardProblem& problem) {
 }
 
 dispatch::ForwardPlan plan_forward(const ForwardProblem& problem, const ForwardArgs& args) {
-  return dispatch::plan_forward(problem, dispatch::addressing_of(args), device::probe(),
-                                {.programmatic = args.execution.programmatic});
+  dispatch::ForwardChoice choice{.programmatic = args.execution.programmatic};
+  // The others begin by loading keys.
+  if (problem.kv_rows == 0) choice.kernel = dispatch::ForwardKernel::naive;
+  return dispatch::plan_forward(problem, dispatch::addressing_of(args), device::probe(), choice);
 }
 
 void forward(const dispatch::ForwardPlan& plan, const ForwardProblem& problem, const ForwardArgs& args,

@@ -33,13 +33,16 @@ void add_sizes(std::vector<BadInput>& all) {
   static constexpr const char* kDims[] = {"batch", "heads", "rows", "head_dim"};
   for (const auto& [name, tensor] : kTensors) {
     for (int dim = 0; dim < 4; ++dim) {
-      for (int64_t size : {int64_t{0}, int64_t{-1}, std::numeric_limits<int64_t>::min()}) {
+      for (int64_t size : {int64_t{-1}, std::numeric_limits<int64_t>::min()}) {
         all.push_back(
             {std::string(kDims[dim]) + " of " + name + " = " + std::to_string(size),
              [tensor = tensor, dim, size](ForwardArgs& a) { (a.*tensor).sizes[dim] = size; },
-             {std::string(name) + " has " + kDims[dim] + " = " + std::to_string(size), "at least 1"}});
+             {std::string(name) + " has " + kDims[dim] + " = " + std::to_string(size), "at least"}});
       }
     }
+    all.push_back({std::string("head_dim of ") + name + " = 0",
+                   [tensor = tensor](ForwardArgs& a) { (a.*tensor).sizes[3] = 0; },
+                   {std::string(name) + " has head_dim = 0", "at least 1"}});
     all.push_back({std::string("last stride of ") + name + " = 2",
                    [tensor = tensor](ForwardArgs& a) { (a.*tensor).strides[3] = 2; },
                    {std::string(name) + " has stride 2 in its last dimension", "must be 1"}});
@@ -71,6 +74,7 @@ void add_mismatches(std::vector<BadInput>& all) {
          {std::string(name) + " has shape [", std::to_string(size), wanted}});
   };
   mismatch("k", &ForwardArgs::k, 0, 1, "must be 2, as in q");
+  mismatch("k", &ForwardArgs::k, 0, 0, "must be 2, as in q");
   mismatch("k", &ForwardArgs::k, 3, 8, "must be 16, as in q");
   mismatch("v", &ForwardArgs::v, 0, 1, "must be 2, as in k");
   mismatch("v", &ForwardArgs::v, 1, 1, "must be 2, as in k");
@@ -78,6 +82,8 @@ void add_mismatches(std::vector<BadInput>& all) {
   mismatch("v", &ForwardArgs::v, 3, 8, "must be 16, as in k");
   mismatch("out", &ForwardArgs::out, 0, 1, "must be 2, as in q");
   mismatch("out", &ForwardArgs::out, 1, 2, "must be 4, as in q");
+  mismatch("v", &ForwardArgs::v, 2, 0, "must be 23, as in k");
+  mismatch("out", &ForwardArgs::out, 2, 0, "must be 5, as in q");
   mismatch("out", &ForwardArgs::out, 2, 7, "must be 5, as in q");
   mismatch("out", &ForwardArgs::out, 3, 8, "must be 16, as in q");
   const auto heads = [&](int64_t q_heads, int64_t kv_heads) {
@@ -92,6 +98,7 @@ void add_mismatches(std::vector<BadInput>& all) {
   heads(3, 2);
   heads(4, 3);
   heads(2, 4);
+  heads(4, 0);
 }
 
 void add_choices(std::vector<BadInput>& all) {

@@ -9,36 +9,10 @@
 #include <vector>
 
 #include "api/bad_inputs.h"
+#include "api/refusal.h"
 
 namespace flashmoe::test {
 namespace {
-
-struct Refusal {
-  bool refused = false;
-  ErrorCode code{};
-  std::string message;
-};
-
-template <class Call>
-Refusal refusal_of(Call call) {
-  try {
-    call();
-    return {};
-  } catch (const Error& error) {
-    return {true, error.code(), error.what()};
-  }
-}
-
-void expect_says(const Refusal& refusal, ErrorCode code, const std::vector<std::string>& says,
-                 const std::string& name) {
-  ASSERT_TRUE(refusal.refused) << name << " was accepted";
-  EXPECT_EQ(refusal.code, code) << name;
-  for (const std::string& part : says) {
-    EXPECT_NE(refusal.message.find(part), std::string::npos) << name << ": no '" << part << "' in\n"
-                                                             << refusal.message;
-  }
-  EXPECT_NE(refusal.message.find("\n   at: src/"), std::string::npos) << name << ":\n" << refusal.message;
-}
 
 // A workspace that is large enough for anything here.
 struct AmpleSpace {
@@ -119,6 +93,43 @@ TEST(CheckForward, CudaIsRefusedByABuildWithoutIt) {
   problem.args.execution.device = Device::cuda;
   expect_says(refusal_of([&] { forward_workspace_bytes(problem.args); }), ErrorCode::unsupported,
               {"device is cuda", "no CUDA backend"}, "cuda");
+}
+
+TEST(CheckForward, TheWorkspaceSharesNoByteWithATensor) {
+  Problem problem(good_shape());
+  const std::size_t needed = forward_workspace_bytes(problem.args);
+  AmpleSpace space;
+  const Workspace workspace = space.workspace();
+  ASSERT_GE(workspace.bytes, 2 * needed + 64 * 1024);
+  auto* begin = static_cast<std::byte*>(workspace.data);
+  const auto run = [&] { return refusal_of([&] { attention_forward(problem.args, workspace); }); };
+  for (Tensor* tensor : {&problem.args.q, &problem.args.out}) {
+    void* const own = tensor->data;
+    tensor->data = begin + needed - 64;
+    expect_says(run(), ErrorCode::invalid_argument,
+                {"workspace overlaps ", tensor == &problem.args.q ? "q" : "out"}, "in the workspace");
+    tensor->data = begin + (needed + 63) / 64 * 64;  // behind the part that is used
+    EXPECT_FALSE(run().refused);
+    tensor->data = own;
+  }
+  float* const own = problem.args.lse;
+  problem.args.lse = reinterpret_cast<float*>(begin);
+  expect_says(run(), ErrorCode::invalid_argument, {"workspace overlaps lse"}, "lse in the workspace");
+  problem.args.lse = own;
+}
+
+TEST(CheckForward, SizesOfZeroGiveEmptyOrZeroResults) {
+  for (const Shape& shape :
+       {Shape{.batch = 0, .q_rows = 3, .kv_rows = 4}, Shape{.q_heads = 0, .q_rows = 3},
+        Shape{.q_heads = 0, .kv_heads = 0}, Shape{.q_rows = 0, .kv_rows = 4},
+        Shape{.batch = 2, .q_heads = 4, .kv_heads = 2, .q_rows = 3, .kv_rows = 0},
+        Shape{.q_rows = 3, .kv_rows = 0, .mask = Mask::causal, .layout = Layout::padded}}) {
+    Problem problem(shape);
+    EXPECT_EQ(forward_workspace_bytes(problem.args), 0U);
+    EXPECT_NE(explain_forward(problem.args).find("nothing to compute"), std::string::npos);
+    attention_forward(problem.args, {});
+    EXPECT_AGREES_WITH_ORACLE(problem, shape);
+  }
 }
 
 // q, k, v and out lie side by side in one buffer, row by row: no byte is shared.
@@ -204,7 +215,7 @@ TEST(CheckForward, ErrorsSayWhatWhereAndWhatToDo) {
   problem.args.out.data = problem.args.q.data;
   const Refusal refusal = refusal_of([&] { check_forward(problem.args); });
   EXPECT_EQ(
-      refusal.message.find("attention_forward: out overlaps q in memory\n   at: src/api/check_forward.cpp:"),
+      refusal.message.find("attention_forward: out overlaps q in memory\n   at: src/api/check_tensors.cpp:"),
       0U)
       << refusal.message;
   EXPECT_NE(refusal.message.find("\n  try: give out memory of its own"), std::string::npos)

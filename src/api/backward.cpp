@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// The front door of the backward pass: checks, then the backend that owns the device.
+#include "cpu/backward.h"
+
+#include "api/check_backward.h"
+#include "api/empty_problem.h"
+#include "api/workspace.h"
+#include "cuda/backward.h"
+#include "flashmoe/attention.h"
+
+namespace flashmoe {
+namespace {
+
+constexpr const char* kCall = "attention_backward";
+constexpr const char* kQuery = "backward_workspace_bytes";
+
+bool on_gpu(const Execution& execution) { return execution.device == Device::cuda; }
+
+void check_head_dim(const ForwardProblem& problem) {
+  if (problem.head_dim <= kMaxHeadDim) return;
+  throw Error(ErrorCode::unsupported, "attention_backward: head_dim is " + std::to_string(problem.head_dim) +
+                                          "; accepted are 1 to " + std::to_string(kMaxHeadDim));
+}
+
+void store_zeros(const BackwardArgs& args) {
+  for (const Tensor* gradient : {&args.dq, &args.dk, &args.dv}) {
+    if (on_gpu(args.execution))
+      cuda::fill_zero(*gradient, args.execution.stream);
+    else
+      fill_zero(*gradient);
+  }
+}
+
+// `workspace_of(bytes)` gives the workspace of a plan that needs so many.
+template <class WorkspaceOf>
+void run(const BackwardArgs& args, WorkspaceOf workspace_of) {
+  const ForwardProblem problem = check_backward(args);
+  check_head_dim(problem);
+  const auto workspace = [&](std::size_t bytes) {
+    const Workspace used = workspace_of(bytes);
+    check_workspace_apart(args, problem, used);
+    return used;
+  };
+  if (is_empty(problem)) return store_zeros(args);
+  if (on_gpu(args.execution)) {
+    const auto plan = cuda::plan_backward(problem, args);
+    cuda::backward(plan, problem, args, workspace(plan.workspace_bytes));
+  } else {
+    const auto plan = cpu::plan_backward(problem, args.execution);
+    cpu::backward(plan, problem, args, workspace(plan.workspace_bytes));
+  }
+}
+
+}  // namespace
+
+std::size_t backward_workspace_bytes(const BackwardArgs& args) {
+  const ForwardProblem problem = check_shapes(args);
+  check_head_dim(problem);
+  if (is_empty(problem)) return 0;
+  return on_gpu(args.execution) ? cuda::backward_workspace_bytes(problem, args.deterministic)
+                                : cpu::plan_backward(problem, args.execution).workspace_bytes;
+}
+
+void attention_backward(const BackwardArgs& args, Workspace workspace) {
+  run(args, [&](std::size_t bytes) { return checked_workspace(kCall, kQuery, workspace, bytes); });
+}
+
+void attention_backward_with(const BackwardArgs& args, WorkspaceSource source) {
+  run(args, [&](std::size_t bytes) { return allocated_workspace(kCall, kQuery, source, bytes); });
+}
+
+std::string explain_backward(const BackwardArgs& args) {
+  const ForwardProblem problem = check_shapes(args);
+  check_head_dim(problem);
+  if (is_empty(problem)) return explain_empty();
+  return on_gpu(args.execution) ? cuda::explain_backward(problem, args)
+                                : cpu::explain_backward(problem, args.execution);
+}
+
+}  // namespace flashmoe

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// A backward problem as a call of the API.
+#pragma once
+
+#include <memory>
+#include <new>
+
+#include "flashmoe/attention.h"
+#include "support/backward_problem.h"
+
+namespace flashmoe::test {
+
+inline BackwardArgs arguments_of(const BackwardProblem& problem, bool deterministic = false) {
+  const ForwardArgs& forward = problem.forward.args;
+  return {.q = forward.q,
+          .k = forward.k,
+          .v = forward.v,
+          .out = forward.out,
+          .lse = forward.lse,
+          .dout = problem.dout,
+          .dlse = problem.dlse(),
+          .dq = problem.dq,
+          .dk = problem.dk,
+          .dv = problem.dv,
+          .mask = forward.mask,
+          .scale = forward.scale,
+          .deterministic = deterministic,
+          .execution = forward.execution};
+}
+
+// With a fresh workspace of exactly the size that is asked for, so that sanitizers see the first byte past
+// its end, full of NaN.
+inline void run_backward(const BackwardArgs& args) {
+  const std::size_t bytes = backward_workspace_bytes(args);
+  const auto free = [](void* p) { ::operator delete (p, std::align_val_t{kWorkspaceAlignment}); };
+  const std::unique_ptr<void, decltype(free)> space(
+      ::operator new (bytes, std::align_val_t{kWorkspaceAlignment}), free);
+  std::fill_n(static_cast<std::byte*>(space.get()), bytes, std::byte{0xFF});
+  attention_backward(args, {space.get(), bytes});
+}
+
+}  // namespace flashmoe::test
