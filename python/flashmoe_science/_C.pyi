@@ -20,6 +20,7 @@ def attention(
     *,
     threads: int = 0,
     programmatic: bool = False,
+    deterministic: Optional[bool] = None,
 ) -> _Tensor: ...
 @overload
 def attention(
@@ -33,6 +34,7 @@ def attention(
     out: Optional[_Tensor] = None,
     threads: int = 0,
     programmatic: bool = False,
+    deterministic: Optional[bool] = None,
 ) -> Tuple[_Tensor, _Tensor]: ...  # out [B, Hq, Sq, D], lse [B, Hq, Sq] in float32
 @overload
 def attention(
@@ -46,7 +48,28 @@ def attention(
     *,
     threads: int = 0,
     programmatic: bool = False,
+    deterministic: Optional[bool] = None,
 ) -> Tuple[_Tensor, _Tensor]: ...
+def compute_attention(
+    *args: Any, **options: Any
+) -> Any: ...  # what the operators of flashmoe_science.torch call
+def attention_backward(
+    q: _Tensor,  # [B, Hq, Sq, D]
+    k: _Tensor,  # [B, Hkv, Skv, D]
+    v: _Tensor,  # [B, Hkv, Skv, D]
+    out: Any,  # [B, Hq, Sq, D]
+    lse: Any,  # [B, Hq, Sq] in float32
+    dout: Any,  # [B, Hq, Sq, D]
+    *,
+    dlse: Optional[Any] = None,  # [B, Hq, Sq] in float32
+    causal: _Causal = False,
+    scale: Optional[float] = None,
+    deterministic: bool = False,
+    threads: int = 0,
+    dq: Optional[_Tensor] = None,
+    dk: Optional[_Tensor] = None,
+    dv: Optional[_Tensor] = None,
+) -> Tuple[_Tensor, _Tensor, _Tensor]: ...  # dq, dk, dv
 def explain(
     q: Any,
     k: Any,
@@ -56,6 +79,8 @@ def explain(
     *,
     threads: int = 0,
     programmatic: bool = False,
+    deterministic: bool = False,
+    backward: bool = False,
 ) -> str: ...
 @overload
 def flash_attention_forward(

@@ -6,12 +6,13 @@
 >>> flashmoe_science.attention(q, q, q, causal=True).shape
 (1, 8, 128, 64)
 
-Neither NumPy nor PyTorch is imported here; whichever the caller uses is used. Inside torch.compile, attention() is the
-operator torch.ops.flashmoe_science.attention (see flashmoe_science.torch).
+Neither NumPy nor PyTorch is imported here; whichever the caller uses is used. PyTorch tensors that require grad are
+differentiated; inside torch.compile, attention() is the operator torch.ops.flashmoe_science.attention (see
+flashmoe_science.torch).
 """
 
 try:
-    from ._C import __version__, attention, explain
+    from ._C import __version__, attention, attention_backward, explain
 except ImportError as error:
     import sys as _sys
 
@@ -25,4 +26,4 @@ from ._compile import teach_compiler_when_loaded as _teach_compiler_when_loaded
 
 _teach_compiler_when_loaded(attention)
 
-__all__ = ["attention", "explain", "__version__"]
+__all__ = ["attention", "attention_backward", "explain", "__version__"]

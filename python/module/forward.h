@@ -18,10 +18,15 @@ struct ForwardRequest {
   PyObject* scale = nullptr;
   PyObject* threads = nullptr;
   PyObject* programmatic = nullptr;
-  const char* scale_name = "scale";  // what the caller's function calls it
+  PyObject* deterministic = nullptr;  // of the backward pass, if there is to be one
+  PyObject* backward = nullptr;       // explain: the backward pass
+  const char* scale_name = "scale";   // what the caller's function calls it
 };
 
+// Through PyTorch's autograd or its operators where those have to see the call; else as compute_forward.
 PyObject* run_forward(const ForwardRequest& request);
-PyObject* explain_forward(const ForwardRequest& request);
+// Computes, whatever PyTorch records or watches.
+PyObject* compute_forward(const ForwardRequest& request);
+PyObject* explain_call(const ForwardRequest& request);
 
 }  // namespace flashmoe_python

@@ -45,4 +45,22 @@ class Method {  // without arguments
   PyCFunction function_ = nullptr;
 };
 
+class Function {  // of a module, without arguments
+ public:
+  Function() = default;
+  explicit Function(PyObject* callable) : callable_(callable) {  // kept, or null
+    if (callable == nullptr || !PyCFunction_CheckExact(callable)) return;
+    if (PyCFunction_GET_FLAGS(callable) == METH_NOARGS) function_ = PyCFunction_GET_FUNCTION(callable);
+  }
+  explicit operator bool() const { return callable_ != nullptr; }
+  Ref operator()() const {
+    return Ref(function_ != nullptr ? function_(PyCFunction_GET_SELF(callable_), nullptr)
+                                    : PyObject_CallNoArgs(callable_));
+  }
+
+ private:
+  PyObject* callable_ = nullptr;
+  PyCFunction function_ = nullptr;
+};
+
 }  // namespace flashmoe_python

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // flashmoe_science._C: the module's functions, their signatures and their documentation.
 #include "arguments.h"
+#include "backward.h"
 #include "flashmoe/flashmoe.h"
 #include "forward.h"
 #include "signature.h"
@@ -10,7 +11,7 @@ namespace {
 
 // What comes before "--" is what inspect.signature shows.
 constexpr char kAttentionDoc[] =
-    R"(attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, threads=0, programmatic=False)
+    R"(attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, threads=0, programmatic=False, deterministic=None)
 --
 
 Exact attention: softmax(scale * q k^T + mask) v, computed tile by tile.
@@ -27,18 +28,39 @@ out: [B, Hq, Sq, D], the dtype of q, written in place and returned; must not ove
 threads: at most this many CPU threads; 0 = every core this process may use.
 programmatic: on a GPU, lets the kernel start while the one before it on the stream still runs; it waits for that
     one's end before it reads or writes memory. Kernels that can't do this start as ever: see explain().
+deterministic: whether the backward pass of PyTorch tensors gives the same bits every time; None follows
+    torch.are_deterministic_algorithms_enabled(). The forward pass does in any case.
 
 Returns out [B, Hq, Sq, D], a new tensor of q's library laid out in memory as q is, or (out, lse) with return_lse:
 lse [B, Hq, Sq] in float32 is the natural log of the sum of exp over the keys of each row.
 A row that sees no key gives 0, and an lse of -inf.
+PyTorch tensors that require grad give results that can be differentiated once, lse too.
 
 Raises ValueError, TypeError or NotImplementedError before anything is written.)";
 
 constexpr char kExplainDoc[] =
-    R"(explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False)
+    R"(explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False, deterministic=False, backward=False)
 --
 
-What attention() would do for these arguments, and why, in a few lines. Shapes as for attention().)";
+What attention() would do for these arguments, and why, in a few lines; or, with backward, what its backward pass
+would do. Shapes as for attention().)";
+
+constexpr char kAttentionBackwardDoc[] =
+    R"(attention_backward($module, /, q, k, v, out, lse, dout, *, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None)
+--
+
+The gradients of attention(): (dq, dk, dv), from its inputs, its results and the gradients of its results.
+
+q, k, v, causal, scale, threads: as given to attention(q, k, v, ..., return_lse=True).
+out, lse: what it returned: [B, Hq, Sq, D], and [B, Hq, Sq] in float32.
+dout: [B, Hq, Sq, D], the dtype of q: the gradient of out.
+dlse: [B, Hq, Sq] in float32, contiguous: the gradient of lse; None counts as 0.
+deterministic: the same arguments give the same bits; otherwise a GPU may sum dq in any order.
+dq, dk, dv: shaped as q, k and v, written in place and returned; they share no memory with anything else. Needed
+    where q, k, v are neither NumPy arrays nor PyTorch tensors.
+
+dk and dv are sums over the query heads that share a K/V head. Rows that see no key, and keys that no row sees, have
+gradient 0. Autograd is not told: a PyTorch tensor that requires grad is differentiated by attention() itself.)";
 
 constexpr char kFlashAttentionForwardDoc[] =
     R"(flash_attention_forward(Q, K, V, lse=None, causal=False, softmax_scale=None)
@@ -59,18 +81,47 @@ constexpr Parameter<Request> kInputs[] = {{"q", &Request::q},
                                           {"scale", &Request::scale}};
 constexpr Parameter<Request> kResults[] = {{"return_lse", &Request::return_lse}, {"out", &Request::out}};
 constexpr Parameter<Request> kOptions[] = {{"threads", &Request::threads},
-                                           {"programmatic", &Request::programmatic}};
+                                           {"programmatic", &Request::programmatic},
+                                           {"deterministic", &Request::deterministic}};
+constexpr Parameter<Request> kExplainOptions[] = {{"threads", &Request::threads},
+                                                  {"programmatic", &Request::programmatic},
+                                                  {"deterministic", &Request::deterministic},
+                                                  {"backward", &Request::backward}};
+
+const Signature<Request>& attention_signature() {
+  static const Signature<Request> signature("attention", 3, {kInputs, kResults}, kOptions);
+  return signature;
+}
 
 PyObject* attention(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  static const Signature<Request> signature("attention", 3, {kInputs, kResults}, kOptions);
   Request request;
-  return signature.parse(args, nargs, kwnames, request) ? run_forward(request) : nullptr;
+  return attention_signature().parse(args, nargs, kwnames, request) ? run_forward(request) : nullptr;
+}
+
+PyObject* compute_attention(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  Request request;
+  return attention_signature().parse(args, nargs, kwnames, request) ? compute_forward(request) : nullptr;
 }
 
 PyObject* explain(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  static const Signature<Request> signature("explain", 3, {kInputs}, kOptions);
+  static const Signature<Request> signature("explain", 3, {kInputs}, kExplainOptions);
   Request request;
-  return signature.parse(args, nargs, kwnames, request) ? explain_forward(request) : nullptr;
+  return signature.parse(args, nargs, kwnames, request) ? explain_call(request) : nullptr;
+}
+
+PyObject* attention_backward(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  using Gradients = BackwardRequest;
+  static constexpr Parameter<Gradients> kTensors[] = {{"q", &Gradients::q},     {"k", &Gradients::k},
+                                                      {"v", &Gradients::v},     {"out", &Gradients::out},
+                                                      {"lse", &Gradients::lse}, {"dout", &Gradients::dout}};
+  static constexpr Parameter<Gradients> kByName[] = {
+      {"dlse", &Gradients::dlse},       {"causal", &Gradients::causal},
+      {"scale", &Gradients::scale},     {"deterministic", &Gradients::deterministic},
+      {"threads", &Gradients::threads}, {"dq", &Gradients::dq},
+      {"dk", &Gradients::dk},           {"dv", &Gradients::dv}};
+  static const Signature<Gradients> signature("attention_backward", 6, {kTensors}, kByName);
+  Gradients request;
+  return signature.parse(args, nargs, kwnames, request) ? run_backward(request) : nullptr;
 }
 
 PyObject* flash_attention_forward(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -106,6 +157,9 @@ PyMODINIT_FUNC PyInit__C(void) {
   using namespace flashmoe_python;
   static PyMethodDef methods[] = {
       method("attention", attention, kAttentionDoc),
+      method("attention_backward", attention_backward, kAttentionBackwardDoc),
+      method("compute_attention", compute_attention,
+             "attention(), whatever PyTorch records or watches: what its operators call."),
       method("explain", explain, kExplainDoc),
       method("flash_attention_forward", flash_attention_forward, kFlashAttentionForwardDoc),
       {nullptr, nullptr, 0, nullptr}};

@@ -38,16 +38,26 @@ const Torch* torch() {
   api.parameter = get({"nn", "Parameter"});
   api.dtypes = {get({"float32"}), get({"float16"}), get({"bfloat16"})};
   api.uint8 = get({"uint8"});
+  api.strided = get({"strided"});
   api.empty = get({"empty"});
   api.empty_like = get({"empty_like"});
-  api.is_grad_enabled = get({"is_grad_enabled"});
+  api.is_grad_enabled = Function(get({"is_grad_enabled"}));
   known = api.tensor && api.parameter &&
-          std::ranges::all_of(api.dtypes, [](auto* d) { return d != nullptr; }) && api.uint8 && api.empty &&
-          api.empty_like && api.is_grad_enabled;
+          std::ranges::all_of(api.dtypes, [](auto* d) { return d != nullptr; }) && api.uint8 && api.strided &&
+          api.empty && api.empty_like && api.is_grad_enabled;
   if (!known) return nullptr;  // half imported
   api.requires_grad = Attribute(api.tensor, "requires_grad");
   api.is_neg = Method(api.tensor, "is_neg");
   api.data_ptr = Method(api.tensor, "data_ptr");
+  api.numel = Method(api.tensor, "numel");
+  api.has_operators = static_cast<bool>(Ref(get({"library", "register_autograd"})));
+  if (api.has_operators) {
+    api.is_any_autocast_enabled = Function(get({"_C", "_is_any_autocast_enabled"}));
+    api.num_dispatch_modes = Function(get({"_C", "_len_torch_dispatch_stack"}));
+    const Ref forward_ad(get({"autograd", "forward_ad"}));
+    if (forward_ad && PyModule_Check(forward_ad.get())) api.forward_ad = PyModule_GetDict(forward_ad.get());
+    api.is_functorch_wrapped = get({"_C", "_functorch", "is_functorch_wrapped_tensor"});
+  }
   api.cuda_device_count = get({"_C", "_cuda_getDeviceCount"});
   api.cuda_get_device = get({"_C", "_cuda_getDevice"});
   api.cuda_set_device = get({"_C", "_cuda_setDevice"});

@@ -13,9 +13,15 @@ namespace flashmoe_python {
 struct Torch {
   PyObject *tensor, *parameter;     // types
   std::array<PyObject*, 3> dtypes;  // of FLASHMOE_FP32, FLASHMOE_FP16, FLASHMOE_BF16
-  PyObject *uint8, *empty, *empty_like, *is_grad_enabled;
+  PyObject *uint8, *strided, *empty, *empty_like;
+  Function is_grad_enabled;
   Attribute requires_grad;
-  Method is_neg, data_ptr;
+  Method is_neg, data_ptr, numel;
+  bool has_operators;  // ours: from PyTorch 2.4 on. The others can't be told all that they need.
+  // What may watch operators. Null where we have none.
+  Function is_any_autocast_enabled, num_dispatch_modes;
+  PyObject* forward_ad;            // the dictionary of torch.autograd.forward_ad
+  PyObject* is_functorch_wrapped;  // tensor -> bool
   // Of torch._C: what every CUDA build has, and null in others.
   PyObject *cuda_device_count, *cuda_get_device, *cuda_set_device, *cuda_current_stream;
   const dlpack::ExchangeApi* exchange;  // null before PyTorch 2.10

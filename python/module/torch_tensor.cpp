@@ -51,10 +51,32 @@ bool read_strides(TensorView& view) {
   return strides && copy_integers(strides.get(), view.rank, view.tensor.strides);
 }
 
+bool is_true(PyObject* object, const char* name) {
+  const Ref value(PyObject_GetAttrString(object, name));
+  if (!value) PyErr_Clear();
+  return value.get() == Py_True;
+}
+
+// One block of memory, and a stride for each dimension.
+bool check_strided(const TensorView& view) {
+  if (is_true(view.object, "is_nested")) {
+    return fail(PyExc_TypeError,
+                "attention: %s is a nested tensor; accepted are dense ones\n  try: "
+                "torch.nested.to_padded_tensor, or one call for each of its parts",
+                view.name);
+  }
+  const Ref layout(PyObject_GetAttrString(view.object, "layout"));
+  if (!layout) return false;
+  if (layout.get() == torch()->strided) return true;
+  return fail(PyExc_TypeError,
+              "attention: %s has layout %S; accepted are dense tensors\n  try: %s.to_dense()", view.name,
+              layout.get(), view.name);
+}
+
 // Everything by its own attribute: what every release has, and what says best why a tensor is refused.
 bool read_attributes(int rank, TensorView& view) {
   static PyObject* const shape_name = interned("shape");
-  if (!read_device(view) || !read_dtype(view)) return false;
+  if (!check_strided(view) || !read_device(view) || !read_dtype(view)) return false;
   const Ref shape = attribute(view.object, shape_name);
   if (!shape || !PyTuple_Check(shape.get())) return shape && fail(PyExc_TypeError, "attention: no shape");
   return check_rank(view, PyTuple_GET_SIZE(shape.get()), rank) &&
@@ -115,18 +137,22 @@ bool torch_data_pointer(PyObject* tensor, void*& pointer) {
   return pointer != nullptr || !PyErr_Occurred();
 }
 
-bool check_no_grad(const TensorView& view) {
-  if (view.library != Library::torch) return true;
+int wants_grad(const TensorView& view) {
+  if (view.library != Library::torch) return 0;
   const Ref wanted = torch()->requires_grad(view.object);
-  if (!wanted) return false;
-  if (wanted.get() == Py_False) return true;
-  const Ref enabled(PyObject_CallNoArgs(torch()->is_grad_enabled));
-  if (!enabled) return false;
-  return enabled.get() == Py_False || fail(PyExc_NotImplementedError,
-                                           "attention: %s requires grad, and there is only a forward pass "
-                                           "here\n  try: %s.detach(), or call under "
-                                           "torch.no_grad()",
-                                           view.name, view.name);
+  if (!wanted) return -1;
+  if (wanted.get() == Py_False) return 0;
+  const Ref enabled = torch()->is_grad_enabled();
+  return enabled ? enabled.get() != Py_False : -1;
+}
+
+bool check_no_grad(const TensorView& view) {
+  const int wants = wants_grad(view);
+  if (wants <= 0) return wants == 0;
+  return fail(PyExc_NotImplementedError,
+              "attention: %s requires grad, and is written in place\n  try: %s.detach(), or call under "
+              "torch.no_grad()",
+              view.name, view.name);
 }
 
 }  // namespace flashmoe_python

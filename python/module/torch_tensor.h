@@ -12,7 +12,9 @@ bool read_torch(int rank, TensorView& view);
 bool read_new_torch(PyObject* tensor, const char* name, int rank, TensorView& view);
 bool torch_data_pointer(PyObject* tensor, void*& pointer);
 
-// Attention here has no backward: refuses inputs that PyTorch would want one for.
+// Whether PyTorch would want a gradient of it. -1 with an exception.
+int wants_grad(const TensorView& view);
+// Refuses tensors that are written in place, of which no gradient can be had.
 bool check_no_grad(const TensorView& view);
 
 }  // namespace flashmoe_python

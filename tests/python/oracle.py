@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Attention in float64, the plainest code there is, and how far from it a result may be.
+"""Attention in float64, the plainest code there is, its gradients, and how far from them a result may be.
 
 A second writing of src/reference, in NumPy: the same bounds, derived there (src/reference/bound.h).
 """
@@ -17,14 +17,15 @@ SMALLEST_WEIGHT = 2.0**-126  # weights below this may be flushed to zero, or rai
 class Precision:
     exp: float  # relative error of exp2
     weights: float  # unit roundoff of P as it enters P V
+    weights_smallest: float  # below this P is subnormal there, and its error no longer shrinks with it
     output: float  # unit roundoff of the stored type
     output_smallest: float  # half the spacing of its subnormals
 
 
 PRECISION = {
-    "float32": Precision(2.0**-22, 2.0**-24, 2.0**-24, 2.0**-150),
-    "float16": Precision(2.0**-16, 2.0**-11, 2.0**-11, 2.0**-25),
-    "bfloat16": Precision(2.0**-16, 2.0**-8, 2.0**-8, 2.0**-134),
+    "float32": Precision(2.0**-22, 2.0**-24, 2.0**-126, 2.0**-24, 2.0**-150),
+    "float16": Precision(2.0**-16, 2.0**-11, 2.0**-14, 2.0**-11, 2.0**-25),
+    "bfloat16": Precision(2.0**-16, 2.0**-8, 2.0**-126, 2.0**-8, 2.0**-126),
 }
 
 
@@ -104,6 +105,69 @@ def _row(q, k, v, scale, precision, kv_rows):
     return out, lse, out_bound, lse_bound
 
 
+@dataclass
+class Gradient:
+    value: np.ndarray
+    bound: np.ndarray
+
+
+def gradients(q, k, v, dout, dlse=None, causal=False, scale=None):
+    """(dq, dk, dv) of sum(out * dout) + sum(lse * dlse), each a Gradient. Derived in src/reference/backward.cpp."""
+    forward, precision = attention(q, k, v, causal, scale), PRECISION[dtype_name(q)]
+    q, k, v, dout = map(to_float64, (q, k, v, dout))
+    heads, rows, dim = q.shape[1:]
+    group, kv_rows = heads // k.shape[1], k.shape[2]
+    k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
+    scale = float(np.float32(1 / math.sqrt(dim) if scale is None else scale))
+    roundings = UNIT * (sum_roundings(dim) + 1)
+    lse, lse_error = forward.lse[..., None], (forward.lse_bound + 2 * UNIT * abs(forward.lse))[..., None]
+    sees = np.isfinite(lse) & visible(rows, kv_rows, causal)
+    lse, lse_error = np.where(np.isfinite(lse), lse, 0), np.where(np.isfinite(lse_error), lse_error, 0)
+
+    logits, sizes = scale * (q @ swapped(k)), abs(scale) * (abs(q) @ swapped(abs(k)))
+    weights = np.where(sees, np.exp(np.where(sees, logits - lse, 0)), 0)
+    relative = UNIT * (sum_roundings(dim) + 5) * (sizes + lse - logits) + precision.exp + lse_error
+    relative = np.where(weights == 0, 0, np.expm1(np.minimum(relative, 100)))
+    weight_error = weights * relative + SMALLEST_WEIGHT
+    weight_rounding = precision.weights * np.maximum(weights, precision.weights_smallest)
+
+    delta = (dout * forward.out).sum(-1, keepdims=True)
+    delta_error = roundings * abs(dout * forward.out).sum(-1, keepdims=True)
+    delta_error += (abs(dout) * forward.out_bound).sum(-1, keepdims=True)
+    if dlse is not None:
+        delta = delta - to_float64(dlse)[..., None]
+        delta_error = delta_error + UNIT * abs(delta)
+    centred = dout @ swapped(v) - delta
+    centred_error = roundings * (abs(dout) @ swapped(abs(v))) + delta_error + UNIT * abs(centred)
+    ds = weights * centred
+    exact = (weight_error + weight_rounding) * (abs(centred) + centred_error) + weights * centred_error
+    ds_error = (
+        exact + UNIT * abs(ds) + precision.weights * np.maximum(abs(ds) + exact, precision.weights_smallest)
+    )
+    weight_error, ds_error = (np.where(sees, e, 0) for e in (weight_error + weight_rounding, ds_error))
+
+    def product(left, left_error, right, terms, factor, shared):
+        parts = left @ right, abs(left) @ abs(right), left_error @ abs(right)
+        if shared:
+            parts = [p.reshape(p.shape[0], -1, group, *p.shape[2:]).sum(2) for p in parts]
+        value, size, error = parts
+        value = factor * value
+        exact = abs(factor) * (error + UNIT * sum_roundings(terms) * size) + 2 * UNIT * abs(value)
+        exact = exact + sum_roundings(terms) * 2.0**-149
+        bound = exact + precision.output * (abs(value) + exact) + precision.output_smallest
+        return Gradient(value, bound)
+
+    return (
+        product(ds, ds_error, k, kv_rows, scale, False),
+        product(swapped(ds), swapped(ds_error), q, group * rows, scale, True),
+        product(swapped(weights), swapped(weight_error), dout, group * rows, 1, True),
+    )
+
+
+def swapped(x):
+    return np.swapaxes(x, -1, -2)
+
+
 def disagreement(actual, expected, bound):
     """ "" when all elements agree; else the count, the first bad position and both values. NaN agrees with NaN only."""
     actual = to_float64(actual)
@@ -126,3 +190,12 @@ def check(out, lse, q, k, v, causal=False, scale=None):
     if lse is not None:
         assert dtype_name(lse) == "float32"
         assert disagreement(lse, expected.lse, expected.lse_bound) == ""
+
+
+def check_gradients(actual, q, k, v, dout, dlse=None, causal=False, scale=None):
+    """Asserts that (dq, dk, dv) agree with the oracle everywhere."""
+    for name, tensor, gradient, expected in zip(
+        ("dq", "dk", "dv"), (q, k, v), actual, gradients(q, k, v, dout, dlse, causal, scale)
+    ):
+        assert dtype_name(gradient) == dtype_name(tensor), name
+        assert disagreement(gradient, expected.value, expected.bound) == "", name

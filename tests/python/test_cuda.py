@@ -115,3 +115,163 @@ def test_mixed_devices():
         fm.attention(q, k.cuda(), v)
     with pytest.raises(ValueError, match="out is on cpu:0 but q is on cuda:0"):
         fm.attention(q.cuda(), k.cuda(), v.cuda(), out=q)
+
+
+# ---- gradients
+
+
+def gradients_on_gpu(cpu, dout, dlse=None, **options):
+    gpu = [tensor.cuda().requires_grad_() for tensor in cpu]
+    results = fm.attention(*gpu, return_lse=True, **options)
+    of_results = (dout.cuda(), None if dlse is None else dlse.cuda())
+    some = [(r, g) for r, g in zip(results, of_results) if g is not None]
+    return [g.cpu() for g in torch.autograd.grad([r for r, _ in some], gpu, [g for _, g in some])]
+
+
+@in_build
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("causal", [False, True, "top_left"])
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize(
+    "shape",
+    [((2, 4, 129, 64), None), ((1, 8, 70, 128), (1, 2, 300, 128)), ((1, 2, 200, 40), (1, 1, 65, 40))],
+)
+def test_gradients_agree_with_the_oracle(dtype, causal, deterministic, shape):
+    cpu = qkv(dtype, *shape)
+    generator = torch.Generator().manual_seed(8)
+    dout = torch.randn(cpu[0].shape, generator=generator).to(dtype)
+    dlse = torch.randn(cpu[0].shape[:3], generator=generator)
+    for of_lse in (None, dlse):
+        ours = gradients_on_gpu(cpu, dout, of_lse, causal=causal, deterministic=deterministic)
+        oracle.check_gradients(ours, *cpu, dout, of_lse, causal)
+
+
+@in_build
+@pytest.mark.parametrize("head_dim", [1, 3, 8, 96, 100, 256])
+def test_gradients_of_any_head_dim(head_dim):
+    cpu = qkv(torch.bfloat16, (1, 4, 65, head_dim), (1, 2, 130, head_dim))
+    dout = torch.randn(1, 4, 65, head_dim).bfloat16()
+    oracle.check_gradients(gradients_on_gpu(cpu, dout, causal=True), *cpu, dout, causal=True)
+
+
+@in_build
+def test_gradients_of_views():
+    packed = torch.randn(2, 130, 3, 4, 64, dtype=torch.bfloat16)  # [B, S, {q, k, v}, H, D]
+    gpu = packed.cuda().requires_grad_()
+    out = fm.attention(*(t.transpose(1, 2) for t in gpu.unbind(2)), causal=True)
+    out.sum().backward()  # an expanded gradient
+    cpu = [t.transpose(1, 2) for t in packed.unbind(2)]
+    ours = [t.transpose(1, 2).cpu() for t in gpu.grad.unbind(2)]
+    oracle.check_gradients(ours, *cpu, torch.ones(2, 4, 130, 64).bfloat16(), causal=True)
+
+
+@in_build
+def test_sizes_of_zero():
+    q = torch.randn(2, 4, 5, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    none = torch.randn(2, 2, 0, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    out, lse = fm.attention(q, none, none, return_lse=True)
+    assert (out == 0).all() and (lse == -float("inf")).all()
+    out.sum().backward()
+    assert (q.grad == 0).all() and none.grad.shape == none.shape
+    heads_last = (
+        torch.randn(2, 5, 2, 64, device="cuda", dtype=torch.bfloat16).transpose(1, 2).requires_grad_()
+    )
+    fm.attention(q[:, :, :0], heads_last, heads_last).sum().backward()
+    assert (heads_last.grad == 0).all()
+
+
+@in_build
+def test_deterministic_gradients_are_the_same_bits():
+    cpu = qkv(torch.bfloat16, (1, 8, 700, 128), (1, 2, 1500, 128))
+    dout = torch.randn(cpu[0].shape).bfloat16()
+    first = gradients_on_gpu(cpu, dout, deterministic=True)
+    for _ in range(10):
+        assert all(map(torch.equal, gradients_on_gpu(cpu, dout, deterministic=True), first))
+
+
+@in_build
+def test_a_training_step_can_be_captured_in_a_graph():
+    q, k, v = (t.cuda().requires_grad_() for t in qkv(torch.bfloat16, (1, 8, 256, 64)))
+
+    def step():
+        for tensor in (q, k, v):
+            tensor.grad = None
+        fm.attention(q, k, v, causal=True, deterministic=True).square().sum().backward()
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    captured = [t.grad for t in (q, k, v)]
+    with torch.no_grad():
+        q.mul_(0.5)
+    graph.replay()
+    torch.cuda.synchronize()
+    replayed = [g.clone() for g in captured]
+    step()
+    assert all(map(torch.equal, replayed, (t.grad for t in (q, k, v))))
+
+
+@in_build
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_gradients_inside_torch_compile(backend):
+    torch._dynamo.reset()
+    tensors = [t.cuda().requires_grad_() for t in qkv(torch.bfloat16, (1, 8, 256, 64))]
+
+    def block(q, k, v):
+        return fm.attention(q * 2, k, v, causal=True, deterministic=True).float().square().sum()
+
+    compiled = torch.compile(block, fullgraph=True, backend=backend)
+    ours = torch.autograd.grad(compiled(*tensors), tensors)
+    for gradient, expected in zip(ours, torch.autograd.grad(block(*tensors), tensors)):
+        assert torch.allclose(gradient.float(), expected.float(), rtol=2e-2, atol=2e-2)
+    torch._dynamo.reset()
+
+
+@in_build
+def test_autocast_and_checkpointing():
+    from torch.utils.checkpoint import checkpoint
+
+    q, k, v = (t.cuda().requires_grad_() for t in qkv(torch.float32))
+    with torch.autocast("cuda", torch.bfloat16):
+        out = checkpoint(lambda *t: fm.attention(*t, causal=True), q, k, v, use_reentrant=False)
+    assert out.dtype == torch.bfloat16
+    out.float().square().sum().backward()
+    assert q.grad.dtype == torch.float32 and torch.isfinite(q.grad).all() and (q.grad != 0).any()
+
+
+@in_build
+def test_operators_keep_what_they_promise():
+    import flashmoe_science.torch  # noqa: F401
+
+    tensors = [t.cuda().requires_grad_() for t in qkv(torch.bfloat16, (2, 4, 65, 64), (2, 2, 130, 64))]
+    for name in ("attention", "attention_with_lse"):
+        operator = getattr(torch.ops.flashmoe_science, name).default
+        torch.library.opcheck(
+            operator, (*tensors, "bottom_right"), {"deterministic": True}, atol=1e-2, rtol=2e-2
+        )
+
+
+@in_build
+def test_backward_runs_on_the_stream_of_the_forward_pass():
+    q, k, v = (t.cuda().requires_grad_() for t in qkv(torch.float16, (1, 8, 1024, 64)))
+    expected = torch.autograd.grad(fm.attention(q, k, v, deterministic=True).sum(), (q, k, v))
+    torch.cuda.synchronize()
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)
+        ours = torch.autograd.grad(fm.attention(q, k, v, deterministic=True).sum(), (q, k, v))
+    stream.synchronize()
+    assert all(map(torch.equal, ours, expected))
+
+
+@in_build
+def test_explain_names_the_kernel_of_the_backward_pass():
+    q, k, v = (t.cuda() for t in qkv(torch.bfloat16))
+    text = fm.explain(q, k, v, backward=True, deterministic=True)
+    assert "_backward" in text and "workspace" in text

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "backward.h"
+
+#include "arguments.h"
+#include "library_call.h"
+#include "results.h"
+#include "torch_tensor.h"
+
+namespace flashmoe_python {
+namespace {
+
+struct Call {
+  TensorView q, k, v, out, lse, dout, dlse, dq, dk, dv;
+  CudaDeviceScope device;
+  float scale = 0;
+  flashmoe_backward_args args{};
+};
+
+bool read_options(const BackwardRequest& request, Call& call) {
+  bool has_scale = false;
+  bool deterministic = false;
+  if (!read_mask(request.causal, call.args.mask) ||
+      !read_scale(request.scale, "scale", call.scale, has_scale) ||
+      !read_flag(request.deterministic, "deterministic", deterministic) ||
+      !read_count(request.threads, "threads", call.args.threads)) {
+    return false;
+  }
+  call.args.deterministic = deterministic ? 1 : 0;
+  call.args.scale = has_scale ? &call.scale : nullptr;
+  return true;
+}
+
+bool read_input(PyObject* object, const char* name, const TensorView& q, TensorView& view,
+                flashmoe_tensor& tensor) {
+  if (!read_tensor(object, name, 4, view) || !check_same_device(view, q)) return false;
+  tensor = view.tensor;
+  return true;
+}
+
+bool read_rows(PyObject* object, const char* name, const TensorView& q, TensorView& view,
+               const float*& data) {
+  if (!read_tensor(object, name, 3, view) || !check_same_device(view, q) || !check_rows(view, q))
+    return false;
+  data = static_cast<const float*>(view.tensor.data);
+  return true;
+}
+
+bool read_inputs(const BackwardRequest& request, Call& call) {
+  auto& args = call.args;
+  args.struct_size = sizeof args;
+  return read_options(request, call) && read_input(request.q, "q", call.q, call.q, args.q) &&
+         read_input(request.k, "k", call.q, call.k, args.k) &&
+         read_input(request.v, "v", call.q, call.v, args.v) &&
+         read_input(request.out, "out", call.q, call.out, args.out) &&
+         read_rows(request.lse, "lse", call.q, call.lse, args.lse) &&
+         read_input(request.dout, "dout", call.q, call.dout, args.dout) &&
+         (!given(request.dlse) || read_rows(request.dlse, "dlse", call.q, call.dlse, args.dlse)) &&
+         (args.device = call.q.device, enter_device(call.q, call.device, args.stream));
+}
+
+// The caller's gradient, or a new one like its tensor.
+Ref read_gradient(PyObject* wanted, const char* name, const TensorView& like, TensorView& view,
+                  flashmoe_tensor& tensor) {
+  Ref gradient = given(wanted) ? Ref::borrow(wanted) : new_like(like, name);
+  if (!gradient || !read_target(gradient.get(), name, 4, !given(wanted), like, view)) return {};
+  tensor = view.tensor;
+  return gradient;
+}
+
+}  // namespace
+
+PyObject* run_backward(const BackwardRequest& request) {
+  Call call;
+  if (!read_inputs(request, call)) return nullptr;
+  auto& args = call.args;
+  const Ref dq = read_gradient(request.dq, "dq", call.q, call.dq, args.dq);
+  if (!dq) return nullptr;
+  const Ref dk = read_gradient(request.dk, "dk", call.k, call.dk, args.dk);
+  if (!dk) return nullptr;
+  const Ref dv = read_gradient(request.dv, "dv", call.v, call.dv, args.dv);
+  if (!dv || !compute(call.q, args, flashmoe_attention_backward_with)) return nullptr;
+  return PyTuple_Pack(3, dq.get(), dk.get(), dv.get());
+}
+
+}  // namespace flashmoe_python

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// One backward call: tensors in, pointers to the C ABI, gradients out.
+#pragma once
+
+#include "object.h"
+
+namespace flashmoe_python {
+
+// What the caller gave: borrowed references, null or None where that was nothing.
+struct BackwardRequest {
+  PyObject* q = nullptr;
+  PyObject* k = nullptr;
+  PyObject* v = nullptr;
+  PyObject* out = nullptr;
+  PyObject* lse = nullptr;
+  PyObject* dout = nullptr;
+  PyObject* dlse = nullptr;
+  PyObject* dq = nullptr;  // made like q when not given, and so on
+  PyObject* dk = nullptr;
+  PyObject* dv = nullptr;
+  PyObject* causal = nullptr;
+  PyObject* scale = nullptr;
+  PyObject* deterministic = nullptr;
+  PyObject* threads = nullptr;
+};
+
+PyObject* run_backward(const BackwardRequest& request);  // (dq, dk, dv)
+
+}  // namespace flashmoe_python

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Tensors that a call writes to: the caller's, or new ones of the inputs' library.
+#pragma once
+
+#include "tensor_view.h"
+
+namespace flashmoe_python {
+
+bool given(PyObject* object);  // neither null nor None
+
+// New, of the library that `like` is of; `name` is the argument that stands in where that library is unknown.
+Ref new_like(const TensorView& like, const char* name);
+Ref new_lse(const TensorView& q);  // float32 [B, Hq, Sq]
+
+bool check_same_device(const TensorView& view, const TensorView& q);
+
+// A tensor to be written to; `is_new` if it was made here, like `like`.
+bool read_target(PyObject* object, const char* name, int rank, bool is_new, const TensorView& like,
+                 TensorView& view);
+
+// A value for each row of q: float32 [B, Hq, Sq], contiguous.
+bool check_rows(const TensorView& view, const TensorView& q);
+
+}  // namespace flashmoe_python

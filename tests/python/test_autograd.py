@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: MIT
+"""attention() is differentiable: eager, compiled, checkpointed, under autocast and torch.func, and says what it can't do."""
+
+import gc
+import math
+
+import oracle
+import pytest
+
+import flashmoe_science as fm
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
+if not hasattr(torch.library, "register_autograd"):
+    pytest.skip("operators with gradients need PyTorch 2.4 or newer", allow_module_level=True)
+DTYPES = [torch.float32, torch.float16, torch.bfloat16]
+
+
+def normal(*shape, dtype=torch.float32, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def qkv(dtype=torch.float32, q_shape=(2, 4, 9, 16), kv_shape=(2, 2, 21, 16), grad=True):
+    shapes = (q_shape, kv_shape, kv_shape)
+    return [normal(*s, dtype=dtype, seed=i).requires_grad_(grad) for i, s in enumerate(shapes)]
+
+
+def gradients(function, tensors, dout=None):
+    out = function(*tensors)
+    return torch.autograd.grad(out, tensors, torch.ones_like(out) if dout is None else dout)
+
+
+def same(ours, theirs):
+    return all(torch.equal(a, b) for a, b in zip(ours, theirs))
+
+
+def close(ours, theirs, tolerance=1e-5):
+    return all(torch.allclose(a, b, rtol=tolerance, atol=tolerance) for a, b in zip(ours, theirs))
+
+
+def plain(q, k, v, causal=False, scale=None):
+    """PyTorch's own autograd, in float64: a second oracle. Returns out and lse."""
+    group = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
+    scores = q @ k.transpose(-1, -2) * (scale or 1 / math.sqrt(q.shape[3]))
+    seen = torch.from_numpy(oracle.visible(q.shape[2], k.shape[2], causal))
+    scores = scores.masked_fill(~seen, -math.inf)
+    return scores.softmax(-1) @ v, scores.logsumexp(-1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("causal", [False, True, "top_left"])
+def test_gradients_agree_with_the_oracle(dtype, causal):
+    tensors = qkv(dtype)
+    dout, dlse = normal(2, 4, 9, 16, dtype=dtype, seed=5), normal(2, 4, 9, seed=6)
+    out, lse = fm.attention(*tensors, causal=causal, scale=0.3, return_lse=True)
+    assert out.requires_grad and lse.requires_grad
+    ours = torch.autograd.grad((out, lse), tensors, (dout, dlse))
+    oracle.check_gradients(ours, *tensors, dout, dlse, causal, 0.3)
+
+
+@pytest.mark.parametrize("causal", [False, True, "top_left"])
+def test_gradients_agree_with_pytorch_in_float64(causal):
+    tensors = qkv()
+    dout, dlse = normal(2, 4, 9, 16, seed=5), normal(2, 4, 9, seed=6)
+    ours = torch.autograd.grad(fm.attention(*tensors, causal, return_lse=True), tensors, (dout, dlse))
+    exact = [t.detach().double().requires_grad_() for t in tensors]
+    theirs = torch.autograd.grad(plain(*exact, causal), exact, (dout.double(), dlse.double()))
+    bounds = oracle.gradients(*tensors, dout, dlse, causal)
+    for gradient, expected, bound in zip(ours, theirs, bounds):
+        assert oracle.disagreement(gradient, expected.numpy(), bound.bound) == ""
+
+
+def test_either_result_alone_may_be_differentiated():
+    tensors = qkv()
+    dout, dlse = normal(2, 4, 9, 16, seed=5), normal(2, 4, 9, seed=6)
+    out, lse = fm.attention(*tensors, return_lse=True)
+    oracle.check_gradients(
+        torch.autograd.grad(out, tensors, dout, retain_graph=True), *(t.detach() for t in tensors), dout
+    )
+    of_lse = torch.autograd.grad(lse, tensors, dlse)
+    oracle.check_gradients(of_lse, *tensors, torch.zeros_like(dout), dlse)
+    assert (of_lse[2] == 0).all()
+
+
+@pytest.mark.parametrize("needs", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 1, 1)])
+def test_some_inputs_may_do_without(needs):
+    q, k, v = qkv(grad=False)
+    whole = gradients(fm.attention, [t.clone().requires_grad_() for t in (q, k, v)])
+    some = [t.clone().requires_grad_(bool(n)) for t, n in zip((q, k, v), needs)]
+    fm.attention(*some).sum().backward()
+    for tensor, expected in zip(some, whole):
+        assert tensor.grad is None if not tensor.requires_grad else torch.equal(tensor.grad, expected)
+
+
+def test_gradients_that_are_expanded_or_transposed():
+    tensors = qkv()
+    expected = gradients(fm.attention, tensors, torch.ones(2, 4, 9, 16))
+    assert same(torch.autograd.grad(fm.attention(*tensors).sum(), tensors), expected)
+    heads_last = torch.ones(2, 9, 4, 16).transpose(1, 2)
+    assert same(gradients(fm.attention, tensors, heads_last), expected)
+    _, lse = fm.attention(*tensors, return_lse=True)
+    of_sum = torch.autograd.grad(lse.sum(), tensors)
+    oracle.check_gradients(of_sum, *tensors, torch.zeros(2, 4, 9, 16), torch.ones(2, 4, 9))
+
+
+def test_views_of_one_packed_parameter():
+    packed = normal(2, 9, 3, 4, 16).requires_grad_()  # [B, S, {q, k, v}, H, D]
+    q, k, v = packed.unbind(2)
+    fm.attention(*(t.transpose(1, 2) for t in (q, k, v)), causal=True).sum().backward()
+    parts = [packed.detach()[:, :, i].transpose(1, 2) for i in range(3)]
+    expected = oracle.gradients(*parts, torch.ones(2, 4, 9, 16), causal=True)
+    for i, gradient in enumerate(expected):
+        assert oracle.disagreement(packed.grad[:, :, i].transpose(1, 2), gradient.value, gradient.bound) == ""
+
+
+def test_nothing_is_recorded_where_nothing_is_wanted():
+    q, k, v = qkv()
+    expected = fm.attention(*(t.detach() for t in (q, k, v)))
+    with torch.no_grad():
+        out = fm.attention(q, k, v)
+    assert not out.requires_grad and torch.equal(out, expected)
+    with torch.inference_mode():
+        assert not fm.attention(q, k, v).requires_grad
+    assert fm.attention(q, k, v).requires_grad
+    assert torch.equal(fm.attention(q, k, v), expected)
+
+
+def test_results_in_place_can_not_be_differentiated():
+    q, k, v = qkv()
+    out = torch.full((2, 4, 9, 16), 5.0)
+    with pytest.raises(NotImplementedError, match=r"out is given.*\n.*no_grad"):
+        fm.attention(q, k, v, out=out)
+    plain_q, plain_k, plain_v = (t.detach() for t in (q, k, v))
+    with pytest.raises(NotImplementedError, match="out requires grad"):
+        fm.attention(plain_q, plain_k, plain_v, out=out.requires_grad_())
+    assert (out == 5).all()
+
+
+def test_a_changed_input_is_noticed():
+    q, k, v = qkv()
+    doubled = q * 2
+    out = fm.attention(doubled, k, v)
+    doubled.mul_(3)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
+def test_a_gradient_of_numpy_arrays_is_not_lost():
+    q, k, v = qkv()
+    with pytest.raises(TypeError, match=r"k is a ndarray, and a gradient is wanted\n.*torch.as_tensor\(k\)"):
+        fm.attention(q, k.detach().numpy(), v)
+
+
+def test_deterministic_follows_pytorch(monkeypatch):
+    from flashmoe_science import torch as operators
+
+    asked = []
+    backward = fm._C.attention_backward
+    monkeypatch.setattr(
+        operators._C,
+        "attention_backward",
+        lambda *args, **options: asked.append(options["deterministic"]) or backward(*args, **options),
+    )
+    tensors = qkv()
+    try:
+        for wanted in (None, True, False):
+            for enabled in (False, True):
+                torch.use_deterministic_algorithms(enabled)
+                gradients(lambda *t, wanted=wanted: fm.attention(*t, deterministic=wanted), tensors)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert asked == [False, True, True, True, False, False]
+
+
+def test_second_derivatives_are_refused():
+    import flashmoe_science.torch  # noqa: F401
+
+    q, k, v = qkv()
+    for attention in (fm.attention, torch.ops.flashmoe_science.attention):
+        (dq,) = torch.autograd.grad(attention(q, k, v).square().sum(), q, create_graph=True)
+        assert torch.allclose(dq, torch.autograd.grad(attention(q, k, v).square().sum(), q)[0])
+        with pytest.raises(NotImplementedError, match="second derivatives are not implemented"):
+            dq.sum().backward()
+
+
+def test_forward_mode_is_refused():
+    from torch.autograd import forward_ad
+
+    q, k, v = qkv(grad=False)
+    with forward_ad.dual_level():
+        assert torch.equal(fm.attention(q, k, v), fm.attention(q, k, v))
+        with pytest.raises(NotImplementedError, match="forward-mode derivatives are not implemented"):
+            fm.attention(q, forward_ad.make_dual(k, torch.ones_like(k)), v)
+    with pytest.raises(NotImplementedError, match="forward-mode derivatives are not implemented"):
+        torch.func.jvp(lambda q: fm.attention(q, k, v), (q,), (q,))
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_activation_checkpointing(reentrant):
+    from torch.utils.checkpoint import checkpoint
+
+    tensors = qkv()
+
+    def block(q, k, v):
+        return fm.attention(q.sin(), k, v, causal=True) * 2
+
+    for tensor in tensors:
+        tensor.grad = None
+    checkpoint(block, *tensors, use_reentrant=reentrant).sum().backward()
+    assert same([t.grad for t in tensors], gradients(block, tensors))
+
+
+def test_torch_func():
+    q, k, v = qkv(grad=False)
+
+    def loss(q, k, v):
+        out, lse = fm.attention(q, k, v, causal=True, return_lse=True)
+        return out.square().sum() + lse.sum()
+
+    tensors = qkv()
+    expected = torch.autograd.grad(loss(*tensors), tensors)
+    assert same(torch.func.grad(loss, argnums=(0, 1, 2))(q, k, v), expected)
+    _, pull = torch.func.vjp(loss, q, k, v)
+    assert same(pull(torch.tensor(1.0)), expected)
+    assert torch.equal(torch.func.functional_call(Block(), {}, (q, k, v)), fm.attention(q, k, v, causal=True))
+
+
+class Block(torch.nn.Module):
+    def forward(self, q, k, v):
+        return fm.attention(q, k, v, causal=True)
+
+
+def test_vmap():
+    import flashmoe_science.torch  # noqa: F401
+
+    many = [torch.stack([t, t * 0.5, t - 1]) for t in qkv(grad=False)]
+    one_by_one = torch.stack([fm.attention(*(t[i] for t in many), causal=True) for i in range(3)])
+    assert close([torch.vmap(Block())(*many)], [one_by_one])
+    operator = torch.ops.flashmoe_science.attention
+    assert close([torch.vmap(lambda *t: operator(*t, "bottom_right"))(*many)], [one_by_one])
+    shared = torch.vmap(Block(), in_dims=(1, None, None))(many[0].transpose(0, 1), many[1][0], many[2][0])
+    assert torch.allclose(shared[1], fm.attention(many[0][1], many[1][0], many[2][0], causal=True), atol=1e-6)
+
+    def loss(q, k, v):
+        return fm.attention(q, k, v, causal=True).square().sum()
+
+    each = torch.func.vmap(torch.func.grad(loss, argnums=(0, 1, 2)))(*many)
+    for i in range(3):
+        alone = torch.func.grad(loss, argnums=(0, 1, 2))(*(t[i] for t in many))
+        assert close([g[i] for g in each], alone)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_autocast(grad):
+    q, k, v = qkv(grad=grad)
+    with torch.autocast("cpu", torch.bfloat16):
+        out = fm.attention(q, k, v, causal=True)
+        theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+    assert out.dtype == theirs.dtype == torch.bfloat16
+    assert torch.equal(out, fm.attention(*(t.bfloat16() for t in (q, k, v)), causal=True))
+    if grad:
+        out.float().square().sum().backward()
+        assert q.grad.dtype == torch.float32 and torch.isfinite(q.grad).all()
+
+
+def test_flop_counters_see_the_call():
+    counter = pytest.importorskip("torch.utils.flop_counter").FlopCounterMode
+    q, k, v = qkv(q_shape=(2, 4, 9, 16), kv_shape=(2, 4, 21, 16))
+    with counter(display=False) as count:
+        fm.attention(q, k, v)
+    product = 2 * 2 * 4 * 9 * 21 * 16  # of q and k, say
+    assert count.get_total_flops() == 2 * product
+    with counter(display=False) as count:
+        fm.attention(q, k, v).sum().backward()
+    assert count.get_total_flops() == (2 + 5) * product
+
+
+def test_traces_and_exports_keep_the_call():
+    tensors, others = qkv(grad=False), [t + 1 for t in qkv(grad=False)]
+    traced = torch.jit.trace(Block(), tensors, check_trace=False)
+    assert torch.equal(traced(*others), fm.attention(*others, causal=True))
+    for strict in (False, True):
+        program = torch.export.export(Block(), tuple(tensors), strict=strict)
+        assert "flashmoe_science.attention" in str(program.graph)
+        assert torch.equal(program.module()(*others), fm.attention(*others, causal=True))
+
+
+def test_gradients_inside_torch_compile():
+    torch._dynamo.reset()
+
+    def block(q, k, v):
+        out, lse = fm.attention(q.sin(), k, v, causal=True, return_lse=True)
+        return out * 2 + lse[..., None].cos() + fm.attention(q, k, v)
+
+    compiled = torch.compile(block, fullgraph=True, backend="aot_eager")
+    tensors = qkv()
+    dout = normal(2, 4, 9, 16, seed=5)
+    assert close(gradients(compiled, tensors, dout), gradients(block, tensors, dout))
+    dynamic = torch.compile(block, fullgraph=True, backend="aot_eager", dynamic=True)
+    for rows in (5, 9, 30):
+        tensors = qkv(q_shape=(2, 4, rows, 16))
+        assert close(gradients(dynamic, tensors), gradients(block, tensors))
+    torch._dynamo.reset()
+
+
+@pytest.mark.parametrize("name", ["attention", "attention_with_lse"])
+@pytest.mark.parametrize("layout", ["dense", "heads last"])
+def test_operators_keep_what_they_promise(name, layout):
+    import flashmoe_science.torch  # noqa: F401
+
+    tensors = qkv()
+    if layout == "heads last":
+        tensors = [t.detach().transpose(1, 2).contiguous().transpose(1, 2).requires_grad_() for t in tensors]
+    operator = getattr(torch.ops.flashmoe_science, name).default
+    for options in ((), ("bottom_right",), ("top_left", 0.3)):
+        torch.library.opcheck(operator, (*tensors, *options), {"threads": 2})
+
+
+def test_the_backward_operator_keeps_what_it_promises():
+    import flashmoe_science.torch  # noqa: F401
+
+    tensors = qkv(grad=False)
+    out, lse = fm.attention(*tensors, return_lse=True)
+    dout, dlse = normal(2, 4, 9, 16, seed=5), normal(2, 4, 9, seed=6)
+    operator = torch.ops.flashmoe_science.attention_backward.default
+    for of_results in ((dout, dlse), (dout, None), (None, dlse)):
+        torch.library.opcheck(operator, (*of_results, *tensors, out, lse), {"deterministic": True})
+
+
+def test_no_memory_is_lost():
+    tensors = qkv()
+
+    def tensors_alive():
+        gc.collect()
+        return sum(type(thing) is torch.Tensor for thing in gc.get_objects())
+
+    gradients(fm.attention, tensors)
+    before = tensors_alive()
+    for _ in range(50):
+        gradients(fm.attention, tensors)
+    assert tensors_alive() == before
+
+
+def test_gradients_from_several_threads_at_once():
+    from concurrent.futures import ThreadPoolExecutor
+
+    tensors = qkv()
+    expected = gradients(fm.attention, tensors)
+    with ThreadPoolExecutor(4) as pool:
+        for ours in pool.map(lambda _: gradients(fm.attention, tensors), range(40)):
+            assert close(ours, expected)
