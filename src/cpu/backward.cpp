@@ -7,6 +7,7 @@
 #include "cpu/arena.h"
 #include "cpu/backward_kernels.h"
 #include "cpu/forward.h"
+#include "cpu/neon_bf16.h"
 #include "cpu/thread_pool.h"
 #include "cpu/usable_cores.h"
 #include "numeric/half.h"
@@ -110,12 +111,17 @@ class Backward {
 
 }  // namespace
 
-const BackwardKernel& choose_backward_kernel([[maybe_unused]] const ForwardProblem& problem) {
-#ifdef FLASHMOE_HIGHWAY
-  return tiled_backward_kernel(problem.dtype);
-#else
-  return portable_backward_kernel();
+std::array<const BackwardKernel*, 4> backward_kernels([[maybe_unused]] const ForwardProblem& problem) {
+  std::array<const BackwardKernel*, 4> kernels{};
+  std::size_t count = 0;
+#ifdef FLASHMOE_NEON_BF16
+  if (problem.dtype == DType::bf16 && neon_bf16_supported()) kernels[count++] = &neon_bf16_backward_kernel();
 #endif
+#ifdef FLASHMOE_HIGHWAY
+  kernels[count++] = &tiled_backward_kernel(problem.dtype);
+#endif
+  kernels[count] = &portable_backward_kernel();
+  return kernels;
 }
 
 BackwardPlan plan_backward(const ForwardProblem& problem, const Execution& execution) {

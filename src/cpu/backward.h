@@ -6,7 +6,6 @@
 
 #include "cpu/backward_plan.h"
 #include "flashmoe/attention.h"
-#include "problem/backward_args.h"
 #include "problem/forward_problem.h"
 
 namespace flashmoe::cpu {

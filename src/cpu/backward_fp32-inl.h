@@ -333,16 +333,6 @@ bool pack_rows(const BackwardTask& task, const BackwardScratch& scratch, int64_t
   return pack_columns(dout, row, rows, p.head_dim, scratch.dout) && q_finite;
 }
 
-// limits of the rows [row, row + rows) in a block that begins with `key` and has `keys`. Rows past them see
-// nothing.
-inline void find_limits(const ForwardProblem& p, const BackwardScratch& scratch, int64_t row, int64_t rows,
-                        int64_t key, int64_t keys) {
-  for (int64_t r = 0; r < round_up(rows, unit()); ++r) {
-    const int64_t seen = r < rows ? p.visible_keys((row + r) / p.group()) - key : 0;
-    scratch.limits[r] = static_cast<int32_t>(std::clamp<int64_t>(seen, 0, keys));
-  }
-}
-
 template <class T>
 void differentiate_fp32(const BackwardTask& task) {
   const ForwardProblem& p = *task.problem;
@@ -360,7 +350,7 @@ void differentiate_fp32(const BackwardTask& task) {
     const bool k_finite = pack_keys<T>(task, scratch, key, keys);
     for (int64_t row = 0; row < all_rows; row += backward_block_rows()) {
       const int64_t rows = std::min(backward_block_rows(), all_rows - row);
-      find_limits(p, scratch, row, rows, key, keys);
+      find_limits(p, row, rows, round_up(rows, unit()), key, keys, scratch.limits);
       const int64_t seen = scratch.limits[rows - 1];
       if (seen == 0) continue;
       const bool rows_finite = pack_rows<T>(task, scratch, row, rows);

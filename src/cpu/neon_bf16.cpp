@@ -18,19 +18,6 @@ namespace {
 
 constexpr int64_t kBlockKeys = kMaxKeys;  // K and V of a block stay in the second-level cache
 
-// A += the products of kPairs x 4 pairs of rows over `steps` steps.
-template <int kPairs>
-inline void multiply(Vec (&acc)[kPairs][4], const bfloat16_t* a, const bfloat16_t* b, int64_t steps) {
-  for (int64_t s = 0; s < steps; ++s, a += 8 * kMaxPairs, b += 8 * 4) {
-    Half rows[4];
-    for (int j = 0; j < 4; ++j) rows[j] = vld1q_bf16(b + 8 * j);
-    for (int i = 0; i < kPairs; ++i) {
-      const Half row = vld1q_bf16(a + 8 * i);
-      for (int j = 0; j < 4; ++j) acc[i][j] = vbfmmlaq_f32(acc[i][j], row, rows[j]);
-    }
-  }
-}
-
 // S of one tile of keys. kMasked: what lies past a row's limit becomes -inf.
 template <int kPairs, bool kMasked>
 void score_tile(const PanelStep& step, const bfloat16_t* k, int64_t first_key, const Limits& limits,
@@ -44,17 +31,6 @@ void score_tile(const PanelStep& step, const bfloat16_t* k, int64_t first_key, c
   multiply<kPairs>(acc, as_bf16(step.q), k, ceil_div(step.dim, 4));
   if (kMasked) hide_unseen(acc, first_key, limits);
   store_scores(acc, scores_of(step) + first_key * 2, pair_scores(step.block_keys), largest);
-}
-
-// O of one tile of dims += P V.
-template <int kPairs>
-void add_weighted_tile(const bfloat16_t* weights, const bfloat16_t* v, int64_t steps, float* out) {
-  Vec acc[kPairs][4];
-  for (int i = 0; i < kPairs; ++i)
-    for (int j = 0; j < 4; ++j) acc[i][j] = vld1q_f32(out + 16 * i + 4 * j);
-  multiply<kPairs>(acc, weights, v, steps);
-  for (int i = 0; i < kPairs; ++i)
-    for (int j = 0; j < 4; ++j) vst1q_f32(out + 16 * i + 4 * j, acc[i][j]);
 }
 
 // Where the elements of V lie.
@@ -74,27 +50,6 @@ void add_weighted_plainly(const PanelStep& step, const Limits& limits) {
       }
     }
   }
-}
-
-// Transposes four rows into steps of four keys; `stride` elements from one tile of dims to the next.
-// Returns the largest magnitudes, as bits.
-uint16x8_t pack_four(const bfloat16_t* const* rows, int64_t dim, bfloat16_t* to, int64_t stride) {
-  uint16x8_t largest = vdupq_n_u16(0);
-  for (int64_t d = 0; d < dim; d += kTile, to += stride) {
-    uint16x8_t x[4];
-    for (int i = 0; i < 4; ++i) {
-      x[i] = vreinterpretq_u16_bf16(load_eight(rows[i], d, dim));
-      largest = vmaxq_u16(largest, vandq_u16(x[i], vdupq_n_u16(0x7FFF)));
-    }
-    const uint16x8x2_t even = vzipq_u16(x[0], x[2]);
-    const uint16x8x2_t odd = vzipq_u16(x[1], x[3]);
-    for (int half = 0; half < 2; ++half) {
-      const uint16x8x2_t both = vzipq_u16(even.val[half], odd.val[half]);
-      vst1q_bf16(to + 16 * half, vreinterpretq_bf16_u16(both.val[0]));
-      vst1q_bf16(to + 16 * half + 8, vreinterpretq_bf16_u16(both.val[1]));
-    }
-  }
-  return largest;
 }
 
 template <int kPairs>

@@ -163,21 +163,20 @@ struct ExpConstants {
   Vec lanes;  // scale, h3
 };
 
-// P of kTiles tiles and one pair of rows. Each stage goes over all vectors, so that none waits for its own
-// result. kCoarse: for shifts so large that fp32 is coarser than 1 there; only an unfused product then meets
-// its own shift.
-template <int kTiles, bool kCoarse>
-inline Vec weigh_tiles(const float* scores, const ExpConstants& constants, bfloat16_t* weights) {
-  constexpr int kVecs = 4 * kTiles;
+inline ExpConstants exp_constants(float scale, Vec shift = vdupq_n_f32(0)) {
+  return {.minus_shift = vnegq_f32(shift),
+          .h0 = vdupq_n_f32(kExp2[0]),
+          .h1 = vdupq_n_f32(kExp2[1]),
+          .h2 = vdupq_n_f32(kExp2[2]),
+          .lanes = Vec{scale, kExp2[3], 0, 0}};
+}
+
+// t becomes 2^t, for t < 127. Each stage goes over all vectors, so that none waits for its own result.
+template <int kVecs>
+[[gnu::always_inline]] inline void exponentiate(Vec (&t)[kVecs], const ExpConstants& constants) {
   const Vec lanes = constants.lanes;
   const Vec rounder = vdupq_n_f32(kRounder);
-  Vec t[kVecs], n[kVecs], r[kVecs], h[kVecs];
-  each_vec<kVecs>([&](int i) { t[i] = vld1q_f32(scores + 4 * i); });
-  if (kCoarse) {
-    each_vec<kVecs>([&](int i) { t[i] = vaddq_f32(vmulq_laneq_f32(t[i], lanes, 0), constants.minus_shift); });
-  } else {
-    each_vec<kVecs>([&](int i) { t[i] = vfmaq_laneq_f32(reload(constants.minus_shift), t[i], lanes, 0); });
-  }
+  Vec n[kVecs], r[kVecs], h[kVecs];
   each_vec<kVecs>([&](int i) { t[i] = vmaxq_f32(t[i], vdupq_n_f32(kUnderflow)); });
   each_vec<kVecs>([&](int i) { n[i] = vaddq_f32(t[i], rounder); });
   each_vec<kVecs>([&](int i) { r[i] = vsubq_f32(n[i], rounder); });
@@ -187,23 +186,35 @@ inline Vec weigh_tiles(const float* scores, const ExpConstants& constants, bfloa
   each_vec<kVecs>([&](int i) { h[i] = vfmaq_f32(reload(constants.h1), h[i], r[i]); });
   each_vec<kVecs>([&](int i) { h[i] = vfmaq_f32(reload(constants.h0), h[i], r[i]); });
   each_vec<kVecs>([&](int i) { r[i] = vmulq_f32(r[i], n[i]); });
-  each_vec<kVecs>([&](int i) { n[i] = vfmaq_f32(n[i], r[i], h[i]); });
+  each_vec<kVecs>([&](int i) { t[i] = vfmaq_f32(n[i], r[i], h[i]); });
+}
+
+// P of kTiles tiles and one pair of rows. kCoarse: for shifts so large that fp32 is coarser than 1 there;
+// only an unfused product then meets its own shift.
+template <int kTiles, bool kCoarse>
+inline Vec weigh_tiles(const float* scores, const ExpConstants& constants, bfloat16_t* weights) {
+  constexpr int kVecs = 4 * kTiles;
+  const Vec lanes = constants.lanes;
+  Vec t[kVecs];
+  each_vec<kVecs>([&](int i) { t[i] = vld1q_f32(scores + 4 * i); });
+  if (kCoarse) {
+    each_vec<kVecs>([&](int i) { t[i] = vaddq_f32(vmulq_laneq_f32(t[i], lanes, 0), constants.minus_shift); });
+  } else {
+    each_vec<kVecs>([&](int i) { t[i] = vfmaq_laneq_f32(reload(constants.minus_shift), t[i], lanes, 0); });
+  }
+  exponentiate(t, constants);
 #pragma GCC unroll 4
-  for (int i = 0; i < kVecs; i += 2) store_weights(n[i], n[i + 1], weights + i / 2 * 8 * kMaxPairs);
-  Vec sum = n[0];
+  for (int i = 0; i < kVecs; i += 2) store_weights(t[i], t[i + 1], weights + i / 2 * 8 * kMaxPairs);
+  Vec sum = t[0];
 #pragma GCC unroll 8
-  for (int i = 1; i < kVecs; ++i) sum = vaddq_f32(sum, n[i]);
+  for (int i = 1; i < kVecs; ++i) sum = vaddq_f32(sum, t[i]);
   return sum;
 }
 
 // P of one pair of rows; returns its sums.
 template <bool kCoarse>
 Vec weigh_pair(const float* scores, int64_t tiles, float scale, Vec shift, bfloat16_t* weights) {
-  const ExpConstants constants{.minus_shift = vnegq_f32(shift),
-                               .h0 = vdupq_n_f32(kExp2[0]),
-                               .h1 = vdupq_n_f32(kExp2[1]),
-                               .h2 = vdupq_n_f32(kExp2[2]),
-                               .lanes = Vec{scale, kExp2[3], 0, 0}};
+  const ExpConstants constants = exp_constants(scale, shift);
   Vec sum = vdupq_n_f32(0);
   for (; tiles >= 2; tiles -= 2, scores += 32, weights += 4 * 8 * kMaxPairs) {
     sum = vaddq_f32(sum, weigh_tiles<2, kCoarse>(scores, constants, weights));
@@ -230,6 +241,30 @@ inline void weigh(const PanelStep& step, int pairs) {
   }
 }
 
+// A += the products of kPairs x 4 pairs of rows over `steps` steps.
+template <int kPairs>
+inline void multiply(Vec (&acc)[kPairs][4], const bfloat16_t* a, const bfloat16_t* b, int64_t steps) {
+  for (int64_t s = 0; s < steps; ++s, a += 8 * kMaxPairs, b += 8 * 4) {
+    Half rows[4];
+    for (int j = 0; j < 4; ++j) rows[j] = vld1q_bf16(b + 8 * j);
+    for (int i = 0; i < kPairs; ++i) {
+      const Half row = vld1q_bf16(a + 8 * i);
+      for (int j = 0; j < 4; ++j) acc[i][j] = vbfmmlaq_f32(acc[i][j], row, rows[j]);
+    }
+  }
+}
+
+// The sums of one tile of dims, as O, += weights, as P, times v.
+template <int kPairs>
+void add_weighted_tile(const bfloat16_t* weights, const bfloat16_t* v, int64_t steps, float* out) {
+  Vec acc[kPairs][4];
+  for (int i = 0; i < kPairs; ++i)
+    for (int j = 0; j < 4; ++j) acc[i][j] = vld1q_f32(out + 16 * i + 4 * j);
+  multiply<kPairs>(acc, weights, v, steps);
+  for (int i = 0; i < kPairs; ++i)
+    for (int j = 0; j < 4; ++j) vst1q_f32(out + 16 * i + 4 * j, acc[i][j]);
+}
+
 // Eight elements of a row from d on, zeros past its end; a null row is all zeros.
 inline Half load_eight(const bfloat16_t* row, int64_t d, int64_t dim) {
   if (row != nullptr && d + 8 <= dim) return vld1q_bf16(row + d);
@@ -250,6 +285,27 @@ inline void pack_pair(const bfloat16_t* row0, const bfloat16_t* row1, int64_t di
     vst1q_bf16(to, vreinterpretq_bf16_u64(vzip1q_u64(a, b)));
     if (d + 4 < dim) vst1q_bf16(to + stride, vreinterpretq_bf16_u64(vzip2q_u64(a, b)));
   }
+}
+
+// Transposes four rows into steps of four rows; `stride` elements from one tile of dims to the next.
+// Returns the largest magnitudes, as bits.
+inline uint16x8_t pack_four(const bfloat16_t* const* rows, int64_t dim, bfloat16_t* to, int64_t stride) {
+  uint16x8_t largest = vdupq_n_u16(0);
+  for (int64_t d = 0; d < dim; d += kTile, to += stride) {
+    uint16x8_t x[4];
+    for (int i = 0; i < 4; ++i) {
+      x[i] = vreinterpretq_u16_bf16(load_eight(rows[i], d, dim));
+      largest = vmaxq_u16(largest, vandq_u16(x[i], vdupq_n_u16(0x7FFF)));
+    }
+    const uint16x8x2_t even = vzipq_u16(x[0], x[2]);
+    const uint16x8x2_t odd = vzipq_u16(x[1], x[3]);
+    for (int half = 0; half < 2; ++half) {
+      const uint16x8x2_t both = vzipq_u16(even.val[half], odd.val[half]);
+      vst1q_bf16(to + 16 * half, vreinterpretq_bf16_u16(both.val[0]));
+      vst1q_bf16(to + 16 * half + 8, vreinterpretq_bf16_u16(both.val[1]));
+    }
+  }
+  return largest;
 }
 
 // The part of Ops (tiled.h) that does not depend on how K and V are read.

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "cpu/backward.h"
 #include "cpu/backward_kernels.h"
@@ -40,6 +41,14 @@ inline void run_backward(const BackwardProblem& problem, const cpu::BackwardPlan
 
 inline void run_backward(const BackwardProblem& problem, const cpu::BackwardKernel& kernel, int threads) {
   run_backward(problem, cpu::make_plan(problem.forward.problem, kernel, threads));
+}
+
+// Every kernel that takes the problem on this machine.
+inline std::vector<const cpu::BackwardKernel*> kernels_for(const BackwardProblem& problem) {
+  std::vector<const cpu::BackwardKernel*> kernels;
+  for (const cpu::BackwardKernel* kernel : cpu::backward_kernels(problem.forward.problem))
+    if (kernel != nullptr) kernels.push_back(kernel);
+  return kernels;
 }
 
 inline void run_backward(const BackwardProblem& problem) {
