@@ -12,5 +12,5 @@ int main(void) {
   printf("flashmoe %s\n", flashmoe_version());
   if (flashmoe_forward_workspace_bytes(&args, &bytes) != FLASHMOE_INVALID_ARGUMENT) return 1;
   printf("%s\n", flashmoe_last_error());
-  return strstr(flashmoe_last_error(), "q has batch = 0") == NULL ? 2 : 0;
+  return strstr(flashmoe_last_error(), "q has head_dim = 0") == NULL ? 2 : 0;
 }
