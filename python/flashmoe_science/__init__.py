@@ -12,7 +12,14 @@ flashmoe_science.torch).
 """
 
 try:
-    from ._C import __version__, attention, attention_backward, explain
+    from ._C import (
+        __version__,
+        attention,
+        attention_backward,
+        explain,
+        get_num_threads,
+        set_num_threads,
+    )
 except ImportError as error:
     import sys as _sys
 
@@ -26,4 +33,11 @@ from ._compile import teach_compiler_when_loaded as _teach_compiler_when_loaded
 
 _teach_compiler_when_loaded(attention)
 
-__all__ = ["attention", "attention_backward", "explain", "__version__"]
+__all__ = [
+    "attention",
+    "attention_backward",
+    "explain",
+    "get_num_threads",
+    "set_num_threads",
+    "__version__",
+]

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "flashmoe/flashmoe.h"
+#include "num_threads.h"
 
 namespace flashmoe_python {
 
@@ -33,6 +34,12 @@ bool read_count(PyObject* object, const char* name, int32_t& value) {
     return fail(PyExc_ValueError, "attention: %s is %ld; it must fit in 32 bits", name, number);
   }
   value = static_cast<int32_t>(number);
+  return true;
+}
+
+bool read_threads(PyObject* object, int32_t& threads) {
+  if (!read_count(object, "threads", threads)) return false;
+  if (threads == 0) threads = num_threads();
   return true;
 }
 

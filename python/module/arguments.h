@@ -11,6 +11,7 @@ bool is_flag(PyObject* object);  // bool, int or numpy.bool_
 // `object` null or None leaves `value` as it is.
 bool read_flag(PyObject* object, const char* name, bool& value);
 bool read_count(PyObject* object, const char* name, int32_t& value);
+bool read_threads(PyObject* object, int32_t& threads);  // 0, and not given: as num_threads.h says
 bool read_scale(PyObject* object, const char* name, float& value, bool& given);
 bool read_mask(PyObject* object,
                int32_t& mask);  // False, True, "bottom_right", "top_left" -> FLASHMOE_MASK_*

@@ -22,7 +22,7 @@ bool read_options(const BackwardRequest& request, Call& call) {
   if (!read_mask(request.causal, call.args.mask) ||
       !read_scale(request.scale, "scale", call.scale, has_scale) ||
       !read_flag(request.deterministic, "deterministic", deterministic) ||
-      !read_count(request.threads, "threads", call.args.threads)) {
+      !read_threads(request.threads, call.args.threads)) {
     return false;
   }
   call.args.deterministic = deterministic ? 1 : 0;

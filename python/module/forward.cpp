@@ -26,7 +26,7 @@ bool read_options(const ForwardRequest& request, Call& call) {
   if (!read_mask(request.causal, call.args.mask) ||
       !read_scale(request.scale, request.scale_name, call.scale, has_scale) ||
       !read_flag(request.return_lse, "return_lse", call.return_lse) ||
-      !read_count(request.threads, "threads", call.args.threads) ||
+      !read_threads(request.threads, call.args.threads) ||
       !read_flag(request.programmatic, "programmatic", programmatic)) {
     return false;
   }

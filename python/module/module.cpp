@@ -4,6 +4,7 @@
 #include "backward.h"
 #include "flashmoe/flashmoe.h"
 #include "forward.h"
+#include "num_threads.h"
 #include "signature.h"
 
 namespace flashmoe_python {
@@ -25,7 +26,7 @@ causal: True or 'bottom_right' lets the last query see the last key: query i see
 scale: 1/sqrt(D) when None.
 out: [B, Hq, Sq, D], the dtype of q, written in place and returned; must not overlap q, k or v. Needed where q is
     neither a NumPy array nor a PyTorch tensor.
-threads: at most this many CPU threads; 0 = every core this process may use.
+threads: at most this many CPU threads; 0 = as set_num_threads() says, or every core this process may use.
 programmatic: on a GPU, lets the kernel start while the one before it on the stream still runs; it waits for that
     one's end before it reads or writes memory. Kernels that can't do this start as ever: see explain().
 deterministic: whether the backward pass of PyTorch tensors gives the same bits every time; None follows
@@ -61,6 +62,19 @@ dq, dk, dv: shaped as q, k and v, written in place and returned; they share no m
 
 dk and dv are sums over the query heads that share a K/V head. Rows that see no key, and keys that no row sees, have
 gradient 0. Autograd is not told: a PyTorch tensor that requires grad is differentiated by attention() itself.)";
+
+constexpr char kSetNumThreadsDoc[] =
+    R"(set_num_threads($module, count, /)
+--
+
+At most this many CPU threads in calls that do not say; 0 = every core this process may use. For the whole process, from
+the next call on. In the beginning it is the environment's FLASHMOE_NUM_THREADS, or 0.)";
+
+constexpr char kGetNumThreadsDoc[] =
+    R"(get_num_threads($module, /)
+--
+
+What set_num_threads() set.)";
 
 constexpr char kFlashAttentionForwardDoc[] =
     R"(flash_attention_forward(Q, K, V, lse=None, causal=False, softmax_scale=None)
@@ -138,6 +152,13 @@ PyObject* flash_attention_forward(PyObject*, PyObject* const* args, Py_ssize_t n
   return signature.parse(args, nargs, kwnames, request) ? run_forward(request) : nullptr;
 }
 
+PyObject* set_threads(PyObject*, PyObject* count) {
+  if (!set_num_threads(count)) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyObject* get_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }
+
 using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
 
 PyMethodDef method(const char* name, FastCall function, const char* doc) {
@@ -146,6 +167,7 @@ PyMethodDef method(const char* name, FastCall function, const char* doc) {
 }
 
 int fill_module(PyObject* module) {
+  if (!read_num_threads_of_environment()) return -1;
   if (PyModule_AddStringConstant(module, "__version__", FLASHMOE_VERSION) < 0) return -1;
   return PyModule_AddStringConstant(module, "library_version", flashmoe_version());
 }
@@ -162,6 +184,8 @@ PyMODINIT_FUNC PyInit__C(void) {
              "attention(), whatever PyTorch records or watches: what its operators call."),
       method("explain", explain, kExplainDoc),
       method("flash_attention_forward", flash_attention_forward, kFlashAttentionForwardDoc),
+      {"set_num_threads", set_threads, METH_O, kSetNumThreadsDoc},
+      {"get_num_threads", get_threads, METH_NOARGS, kGetNumThreadsDoc},
       {nullptr, nullptr, 0, nullptr}};
   static PyModuleDef_Slot slots[] = {{Py_mod_exec, reinterpret_cast<void*>(fill_module)}, {0, nullptr}};
   static PyModuleDef definition = {PyModuleDef_HEAD_INIT,

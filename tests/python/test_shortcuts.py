@@ -14,7 +14,13 @@ HERE = Path(__file__).resolve().parent
 
 
 def test_everything_holds_without_the_shortcuts():
-    files = ["test_torch.py", "test_strides.py", "test_errors.py", "test_flash_attention_forward.py"]
+    files = [
+        "test_torch.py",
+        "test_strides.py",
+        "test_errors.py",
+        "test_flash_attention_forward.py",
+        "test_backward.py",
+    ]
     run = subprocess.run(
         [
             sys.executable,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Several Python threads at once, calls that let others run, and processes that fork."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -8,6 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 
 import flashmoe_science as fm
 
@@ -109,3 +111,42 @@ def test_a_thread_may_end_after_its_calls(random):
         thread.start()
         thread.join()
         assert np.array_equal(results[0], expected)
+
+
+def threads_of(q):
+    (line,) = [line for line in fm.explain(q, q, q).splitlines() if line.strip().startswith("threads:")]
+    return line.split()[1].rstrip(";")
+
+
+def test_a_number_of_threads_for_calls_that_do_not_say(random):
+    q = random.standard_normal((1, 8, 256, 64)).astype("f4")
+    before = fm.get_num_threads()
+    try:
+        fm.set_num_threads(1)
+        assert fm.get_num_threads() == 1 and threads_of(q) == "1"
+        assert np.array_equal(fm.attention(q, q, q), fm.attention(q, q, q, threads=1))
+        for bad, error in ((-1, ValueError), ("two", TypeError), (1 << 40, ValueError)):
+            with pytest.raises(error, match="num_threads is"):
+                fm.set_num_threads(bad)
+        assert fm.get_num_threads() == 1
+    finally:
+        fm.set_num_threads(before)
+
+
+@pytest.mark.parametrize(
+    "value, said", [("1", "1"), ("0", "0"), ("", "0"), ("-2", "refused"), ("x", "refused")]
+)
+def test_the_environment_may_say_it(value, said):
+    code = (
+        "try:\n    import flashmoe_science as fm\n    print(fm.get_num_threads())\n"
+        "except ValueError as error:\n    assert 'FLASHMOE_NUM_THREADS is' in str(error); print('refused')"
+    )
+    paths = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": paths, "FLASHMOE_NUM_THREADS": value},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.strip() == said, done.stderr
