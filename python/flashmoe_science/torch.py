@@ -191,20 +191,23 @@ def _recorded(q, k, v, mask="none", scale=None, **options):
 # ---- torch.autocast: as scaled_dot_product_attention, in the lower precision
 
 
+def _lowered(*tensors):
+    kind = tensors[0].device.type
+    if not torch.is_autocast_enabled(kind):
+        return tensors
+    dtype = torch.get_autocast_dtype(kind)
+    return tuple(t.to(dtype) if t.is_floating_point() and t.device.type == kind else t for t in tensors)
+
+
 def _autocast(operator, device):
     keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autocast{device}"))
-    kind = device.lower()
 
     def kernel(q, k, v, *rest, **options):
-        dtype = torch.get_autocast_dtype(kind)
+        q, k, v = _lowered(q, k, v)
         with torch._C._ExcludeDispatchKeyGuard(keys):
-            return operator(*(_lowered(tensor, kind, dtype) for tensor in (q, k, v)), *rest, **options)
+            return operator(q, k, v, *rest, **options)
 
     return kernel
-
-
-def _lowered(tensor, kind, dtype):
-    return tensor.to(dtype) if tensor.is_floating_point() and tensor.device.type == kind else tensor
 
 
 # ---- torch.vmap: one more dimension is part of the batch
@@ -343,6 +346,10 @@ class _Recorded(torch.autograd.Function):
         return _vmap(_Recorded.apply, 3)(info, in_dims, *args)
 
 
+# Function.apply without what is for torch.func: it would inspect the signature of forward() in every call.
+_record = super(torch.autograd.Function, _Recorded).apply
+
+
 def recorded_attention(q, k, v, causal, scale, return_lse, out, *, threads, programmatic, deterministic):
     """What flashmoe_science.attention comes to when a gradient is wanted. Its arguments have been read before."""
     if out is not None:
@@ -356,14 +363,31 @@ def recorded_attention(q, k, v, causal, scale, return_lse, out, *, threads, prog
                 f"attention: {name} is a {type(tensor).__name__}, and a gradient is wanted\n"
                 f"  try: torch.as_tensor({name}), or call under torch.no_grad()"
             )
-    result = _Recorded.apply(q, k, v, causal, scale, threads, programmatic, deterministic)
+    record = _Recorded.apply if torch._C._are_functorch_transforms_active() else _record
+    result = record(q, k, v, causal, scale, threads, programmatic, deterministic)
     return result if return_lse else result[0]
+
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+def lowered_attention(q, k, v, causal, scale, return_lse, out, *, threads, programmatic, deterministic):
+    """What flashmoe_science.attention comes to under torch.autocast: plain tensors need no dispatcher for it."""
+    options = {"threads": threads, "programmatic": programmatic}
+    if not all(type(t) in _PLAIN for t in (q, k, v)) or torch._C._are_functorch_transforms_active():
+        return attention(q, k, v, causal, scale, return_lse, out, **options, deterministic=deterministic)
+    q, k, v = _lowered(q, k, v)
+    if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
+        return recorded_attention(
+            q, k, v, causal, scale, return_lse, out, **options, deterministic=deterministic
+        )
+    return _C.compute_attention(q, k, v, causal, scale, return_lse, **options)
 
 
 def _check_supported(name, tensor):
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(
-            f"attention: {name} is a {type(tensor).__name__}, and q is a PyTorch tensor that is traced\n"
+            f"attention: {name} is a {type(tensor).__name__}, and PyTorch watches the call (autocast, a tracer, a mode)\n"
             f"  try: torch.as_tensor({name})"
         )
     if tensor.is_nested:
@@ -404,9 +428,7 @@ def attention(
     if not torch.compiler.is_compiling():
         if torch._C._are_functorch_transforms_active():  # which registered operators do not go together with
             return recorded_attention(
-                q,
-                k,
-                v,
+                *_lowered(q, k, v),
                 causal,
                 scale,
                 return_lse,

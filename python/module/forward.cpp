@@ -97,11 +97,21 @@ PyObject* compute(const ForwardRequest& request, Call& call) {
   return call.return_lse ? PyTuple_Pack(2, out.get(), lse.get()) : out.release();
 }
 
-// A function of flashmoe_science.torch, which takes what attention() takes.
-PyObject* call_python(const char* function, const ForwardRequest& request) {
-  const Ref module(PyImport_ImportModule("flashmoe_science.torch"));
-  const Ref callable(module ? PyObject_GetAttrString(module.get(), function) : nullptr);
-  if (!callable) return nullptr;
+// A function of flashmoe_science.torch, found when it is first called. It takes what attention() takes.
+struct PythonFunction {
+  const char* name;
+  PyObject* callable = nullptr;
+
+  bool find() {
+    if (callable != nullptr) return true;
+    const Ref module(PyImport_ImportModule("flashmoe_science.torch"));
+    callable = module ? PyObject_GetAttrString(module.get(), name) : nullptr;
+    return callable != nullptr;
+  }
+};
+
+PyObject* call_python(PythonFunction& function, const ForwardRequest& request) {
+  if (!function.find()) return nullptr;
   static PyObject* const keywords = Py_BuildValue("(sss)", "threads", "programmatic", "deterministic");
   const auto or_else = [](PyObject* object, PyObject* otherwise) { return object ? object : otherwise; };
   static PyObject* const zero = PyLong_FromLong(0);
@@ -115,7 +125,22 @@ PyObject* call_python(const char* function, const ForwardRequest& request) {
                       given(request.threads) ? request.threads : zero,
                       given(request.programmatic) ? request.programmatic : Py_False,
                       or_else(request.deterministic, Py_None)};
-  return PyObject_Vectorcall(callable.get(), args, 7, keywords);
+  return PyObject_Vectorcall(function.callable, args, 7, keywords);
+}
+
+PyObject* through_operators(const ForwardRequest& request) {
+  static PythonFunction function{"attention"};
+  return call_python(function, request);
+}
+
+PyObject* through_autocast(const ForwardRequest& request) {
+  static PythonFunction function{"lowered_attention"};
+  return call_python(function, request);
+}
+
+PyObject* through_autograd(const ForwardRequest& request) {
+  static PythonFunction function{"recorded_attention"};
+  return call_python(function, request);
 }
 
 // -1 with an exception.
@@ -135,17 +160,27 @@ bool any_is_wrapped(const ForwardRequest& request) {
 PyObject* run_forward(const ForwardRequest& request) {
   bool deterministic = false;
   if (!read_flag(request.deterministic, "deterministic", deterministic)) return nullptr;
-  if (is_torch_tensor(request.q) && torch_watches(request.q)) return call_python("attention", request);
+  const bool lse_in_place = given(request.lse);
+  if (!lse_in_place && is_torch_tensor(request.q)) {
+    if (torch_watches(request.q)) return through_operators(request);
+    // What is written in place keeps its type, as everywhere in PyTorch.
+    if (!given(request.out) && torch_autocasts()) return through_autocast(request);
+  }
   Call call;
   if (!read_inputs(request, call)) {
-    if (!any_is_wrapped(request)) return nullptr;
+    if (lse_in_place || !any_is_wrapped(request)) return nullptr;
     PyErr_Clear();
-    return call_python("attention", request);
+    return through_operators(request);
   }
   const int wants = any_wants_grad(call);
   if (wants < 0) return nullptr;
   if (wants == 0) return compute(request, call);
-  return call_python("recorded_attention", request);
+  if (!lse_in_place) return through_autograd(request);
+  fail(PyExc_NotImplementedError,
+       "attention: lse is written in place, and q, k or v requires grad\n  try: attention(..., "
+       "return_lse=True), "
+       "or call under torch.no_grad()");
+  return nullptr;
 }
 
 PyObject* compute_forward(const ForwardRequest& request) {

@@ -41,11 +41,13 @@ bool has_own_dispatch(PyObject* tensor) {
 }  // namespace
 
 bool torch_watches(PyObject* tensor) {
-  const auto yes = [](PyObject* answer) { return answer == Py_True; };
-  const auto some = [](PyObject* answer) { return PyLong_Check(answer) && PyLong_AsLong(answer) > 0; };
   if (!torch()->has_operators) return false;
-  return answers(torch()->is_any_autocast_enabled, yes) || answers(torch()->num_dispatch_modes, some) ||
-         forward_ad_is_active() || is_traced(tensor);
+  const auto some = [](PyObject* answer) { return PyLong_Check(answer) && PyLong_AsLong(answer) > 0; };
+  return answers(torch()->num_dispatch_modes, some) || forward_ad_is_active() || is_traced(tensor);
+}
+
+bool torch_autocasts() {
+  return answers(torch()->is_any_autocast_enabled, [](PyObject* answer) { return answer == Py_True; });
 }
 
 bool torch_wraps(PyObject* tensor) {

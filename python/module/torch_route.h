@@ -8,8 +8,9 @@
 
 namespace flashmoe_python {
 
-// Something watches the operators of this thread. `tensor` is a PyTorch tensor.
+// Something but autocast watches the operators of this thread. `tensor` is a PyTorch tensor.
 bool torch_watches(PyObject* tensor);
+bool torch_autocasts();
 
 // A tensor that is no plain memory, but whose operators know what it is: fake, functional, of torch.func.
 // Asked after it could not be read: the current exception stays.

@@ -31,23 +31,18 @@ void store_zeros(const BackwardArgs& args) {
   }
 }
 
-// `workspace_of(bytes)` gives the workspace of a plan that needs so many.
+// `workspace_of(problem, bytes)` gives the workspace of a plan that needs so many.
 template <class WorkspaceOf>
 void run(const BackwardArgs& args, WorkspaceOf workspace_of) {
   const ForwardProblem problem = check_backward(args);
   check_head_dim(problem);
-  const auto workspace = [&](std::size_t bytes) {
-    const Workspace used = workspace_of(bytes);
-    check_workspace_apart(args, problem, used);
-    return used;
-  };
   if (is_empty(problem)) return store_zeros(args);
   if (on_gpu(args.execution)) {
     const auto plan = cuda::plan_backward(problem, args);
-    cuda::backward(plan, problem, args, workspace(plan.workspace_bytes));
+    cuda::backward(plan, problem, args, workspace_of(problem, plan.workspace_bytes));
   } else {
     const auto plan = cpu::plan_backward(problem, args.execution);
-    cpu::backward(plan, problem, args, workspace(plan.workspace_bytes));
+    cpu::backward(plan, problem, args, workspace_of(problem, plan.workspace_bytes));
   }
 }
 
@@ -62,11 +57,17 @@ std::size_t backward_workspace_bytes(const BackwardArgs& args) {
 }
 
 void attention_backward(const BackwardArgs& args, Workspace workspace) {
-  run(args, [&](std::size_t bytes) { return checked_workspace(kCall, kQuery, workspace, bytes); });
+  run(args, [&](const ForwardProblem& problem, std::size_t bytes) {
+    const Workspace used = checked_workspace(kCall, kQuery, workspace, bytes);
+    check_workspace_apart(args, problem, used);
+    return used;
+  });
 }
 
 void attention_backward_with(const BackwardArgs& args, WorkspaceSource source) {
-  run(args, [&](std::size_t bytes) { return allocated_workspace(kCall, kQuery, source, bytes); });
+  run(args, [&](const ForwardProblem&, std::size_t bytes) {
+    return allocated_workspace(kCall, kQuery, source, bytes);  // new memory: it overlaps nothing
+  });
 }
 
 std::string explain_backward(const BackwardArgs& args) {

@@ -35,23 +35,36 @@ ForwardProblem check_backward(const BackwardArgs& args) {
   kChecks.pointer("dlse", args.dlse);
   const NamedBytes lse = NamedBytes::of("lse", args.lse, rows_of(problem));
   const NamedBytes dlse = NamedBytes::of("dlse", args.dlse, rows_of(problem));
-  for (const NamedTensor& gradient : {dq, dk, dv}) {
-    kChecks.nests(gradient);
-    kChecks.apart(NamedBytes::of(gradient), {NamedBytes::of(q), NamedBytes::of(k), NamedBytes::of(v),
-                                             NamedBytes::of(out), NamedBytes::of(dout), lse, dlse});
+  const NamedBytes inputs[] = {NamedBytes::of(q), NamedBytes::of(k), NamedBytes::of(v), NamedBytes::of(out),
+                               NamedBytes::of(dout)};
+  const NamedBytes gradients[] = {NamedBytes::of(dq), NamedBytes::of(dk), NamedBytes::of(dv)};
+  kChecks.nests(dq, gradients[0]);
+  kChecks.nests(dk, gradients[1]);
+  kChecks.nests(dv, gradients[2]);
+  for (const NamedBytes& gradient : gradients) {
+    kChecks.apart(gradient, {&inputs[0], &inputs[1], &inputs[2], &inputs[3], &inputs[4], &lse, &dlse});
   }
-  kChecks.apart(NamedBytes::of(dk), {NamedBytes::of(dq)});
-  kChecks.apart(NamedBytes::of(dv), {NamedBytes::of(dq), NamedBytes::of(dk)});
+  kChecks.apart(gradients[1], {&gradients[0]});
+  kChecks.apart(gradients[2], {&gradients[0], &gradients[1]});
   return problem;
 }
 
-void check_workspace_apart(const BackwardArgs& args, const ForwardProblem& problem, Workspace workspace) {
-  kChecks.apart({"workspace", Footprint::of(workspace.data, workspace.bytes)},
-                {NamedBytes::of({"q", args.q}), NamedBytes::of({"k", args.k}), NamedBytes::of({"v", args.v}),
-                 NamedBytes::of({"out", args.out}), NamedBytes::of({"dout", args.dout}),
-                 NamedBytes::of({"dq", args.dq}), NamedBytes::of({"dk", args.dk}),
-                 NamedBytes::of({"dv", args.dv}), NamedBytes::of("lse", args.lse, rows_of(problem)),
-                 NamedBytes::of("dlse", args.dlse, rows_of(problem))});
+void check_workspace_apart(const BackwardArgs& args, const ForwardProblem& problem, Workspace used) {
+  const NamedBytes workspace{"workspace", Footprint::of(used.data, used.bytes)};
+  for (const NamedTensor& t : {NamedTensor{"q", args.q},
+                               {"k", args.k},
+                               {"v", args.v},
+                               {"out", args.out},
+                               {"dout", args.dout},
+                               {"dq", args.dq},
+                               {"dk", args.dk},
+                               {"dv", args.dv}}) {
+    const NamedBytes bytes = NamedBytes::of(t);
+    kChecks.apart(workspace, {&bytes});
+  }
+  const NamedBytes lse = NamedBytes::of("lse", args.lse, rows_of(problem));
+  const NamedBytes dlse = NamedBytes::of("dlse", args.dlse, rows_of(problem));
+  kChecks.apart(workspace, {&lse, &dlse});
 }
 
 }  // namespace flashmoe

@@ -24,18 +24,24 @@ ForwardProblem check_forward(const ForwardArgs& args) {
   const NamedTensor q{"q", args.q}, k{"k", args.k}, v{"v", args.v}, out{"out", args.out};
   kChecks.pointers({q, k, v, out});
   kChecks.pointer("lse", args.lse);
-  kChecks.nests(out);
   const NamedBytes q_bytes = NamedBytes::of(q), k_bytes = NamedBytes::of(k), v_bytes = NamedBytes::of(v);
   const NamedBytes out_bytes = NamedBytes::of(out);
-  kChecks.apart(out_bytes, {q_bytes, k_bytes, v_bytes});
-  kChecks.apart(NamedBytes::of("lse", args.lse, rows_of(problem)), {q_bytes, k_bytes, v_bytes, out_bytes});
+  kChecks.nests(out, out_bytes);
+  kChecks.apart(out_bytes, {&q_bytes, &k_bytes, &v_bytes});
+  if (args.lse == nullptr) return problem;
+  kChecks.apart(NamedBytes::of("lse", args.lse, rows_of(problem)),
+                {&q_bytes, &k_bytes, &v_bytes, &out_bytes});
   return problem;
 }
 
-void check_workspace_apart(const ForwardArgs& args, const ForwardProblem& problem, Workspace workspace) {
-  kChecks.apart({"workspace", Footprint::of(workspace.data, workspace.bytes)},
-                {NamedBytes::of({"q", args.q}), NamedBytes::of({"k", args.k}), NamedBytes::of({"v", args.v}),
-                 NamedBytes::of({"out", args.out}), NamedBytes::of("lse", args.lse, rows_of(problem))});
+void check_workspace_apart(const ForwardArgs& args, const ForwardProblem& problem, Workspace used) {
+  const NamedBytes workspace{"workspace", Footprint::of(used.data, used.bytes)};
+  for (const NamedTensor& t : {NamedTensor{"q", args.q}, {"k", args.k}, {"v", args.v}, {"out", args.out}}) {
+    const NamedBytes bytes = NamedBytes::of(t);
+    kChecks.apart(workspace, {&bytes});
+  }
+  const NamedBytes lse = NamedBytes::of("lse", args.lse, rows_of(problem));
+  kChecks.apart(workspace, {&lse});
 }
 
 }  // namespace flashmoe

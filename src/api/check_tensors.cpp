@@ -14,7 +14,7 @@ std::string shape_of(const Tensor& t) {
 }
 
 bool is_empty(const Tensor& t) {
-  return std::any_of(t.sizes.begin(), t.sizes.end(), [](int64_t size) { return size == 0; });
+  return t.sizes[0] == 0 || t.sizes[1] == 0 || t.sizes[2] == 0 || t.sizes[3] == 0;
 }
 
 // Offsets and element counts are computed in int64: keep their largest values far from overflow.
@@ -156,8 +156,8 @@ void TensorChecks::pointer(const char* name, const float* data) const {
          " bytes past a multiple of 4; data must be aligned to its floats");
 }
 
-void TensorChecks::nests(const NamedTensor& written) const {
-  if (is_empty(written.tensor) || Footprint::of(written.tensor).nests()) return;
+void TensorChecks::nests(const NamedTensor& written, const NamedBytes& bytes) const {
+  if (bytes.bytes.nests()) return;
   const auto& strides = written.tensor.strides;
   refuse(std::string(written.name) + " overlaps itself: strides [" + std::to_string(strides[0]) + ", " +
              std::to_string(strides[1]) + ", " + std::to_string(strides[2]) + ", 1] for shape " +
@@ -165,11 +165,11 @@ void TensorChecks::nests(const NamedTensor& written) const {
          "give " + std::string(written.name) + " memory of its own");
 }
 
-void TensorChecks::apart(const NamedBytes& written, std::initializer_list<NamedBytes> others) const {
+void TensorChecks::apart(const NamedBytes& written, std::initializer_list<const NamedBytes*> others) const {
   if (written.bytes.row_bytes == 0) return;
-  for (const NamedBytes& other : others) {
-    if (other.bytes.row_bytes == 0 || !overlap(written.bytes, other.bytes)) continue;
-    refuse(std::string(written.name) + " overlaps " + other.name + " in memory",
+  for (const NamedBytes* other : others) {
+    if (other->bytes.row_bytes == 0 || !overlap(written.bytes, other->bytes)) continue;
+    refuse(std::string(written.name) + " overlaps " + other->name + " in memory",
            "give " + std::string(written.name) + " memory of its own");
   }
 }

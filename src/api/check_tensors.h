@@ -48,10 +48,10 @@ class TensorChecks {
   void pointers(std::initializer_list<NamedTensor> all) const;
   void pointer(const char* name, const float* data) const;  // aligned
 
-  // No two elements share a byte.
-  void nests(const NamedTensor& written) const;
+  // No two elements share a byte. `bytes` are the tensor's.
+  void nests(const NamedTensor& written, const NamedBytes& bytes) const;
   // `written`, which nests, shares no byte with any of them.
-  void apart(const NamedBytes& written, std::initializer_list<NamedBytes> others) const;
+  void apart(const NamedBytes& written, std::initializer_list<const NamedBytes*> others) const;
 
  private:
   const char* call_;

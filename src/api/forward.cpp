@@ -32,25 +32,20 @@ void store_nothing_seen(const ForwardProblem& problem, const ForwardArgs& args) 
   if (args.lse != nullptr) std::fill_n(args.lse, rows_of(problem), -std::numeric_limits<float>::infinity());
 }
 
-// `workspace_of(bytes)` gives the workspace of a plan that needs so many.
+// `workspace_of(problem, bytes)` gives the workspace of a plan that needs so many.
 template <class WorkspaceOf>
 void run(const ForwardArgs& args, WorkspaceOf workspace_of) {
   const ForwardProblem problem = check_forward(args);
   check_head_dim(problem);
-  const auto workspace = [&](std::size_t bytes) {
-    const Workspace used = workspace_of(bytes);
-    check_workspace_apart(args, problem, used);
-    return used;
-  };
   if (!has_rows(problem)) return;
   if (on_gpu(args.execution)) {
     const auto plan = cuda::plan_forward(problem, args);
-    cuda::forward(plan, problem, args, workspace(plan.workspace_bytes));
+    cuda::forward(plan, problem, args, workspace_of(problem, plan.workspace_bytes));
   } else if (!has_keys(problem)) {
     store_nothing_seen(problem, args);
   } else {
     const auto plan = cpu::plan_forward(problem, args.execution);
-    cpu::forward(plan, problem, args, workspace(plan.workspace_bytes));
+    cpu::forward(plan, problem, args, workspace_of(problem, plan.workspace_bytes));
   }
 }
 
@@ -65,11 +60,17 @@ std::size_t forward_workspace_bytes(const ForwardArgs& args) {
 }
 
 void attention_forward(const ForwardArgs& args, Workspace workspace) {
-  run(args, [&](std::size_t bytes) { return checked_workspace(kCall, kQuery, workspace, bytes); });
+  run(args, [&](const ForwardProblem& problem, std::size_t bytes) {
+    const Workspace used = checked_workspace(kCall, kQuery, workspace, bytes);
+    check_workspace_apart(args, problem, used);
+    return used;
+  });
 }
 
 void attention_forward_with(const ForwardArgs& args, WorkspaceSource source) {
-  run(args, [&](std::size_t bytes) { return allocated_workspace(kCall, kQuery, source, bytes); });
+  run(args, [&](const ForwardProblem&, std::size_t bytes) {
+    return allocated_workspace(kCall, kQuery, source, bytes);  // new memory: it overlaps nothing
+  });
 }
 
 std::string explain_forward(const ForwardArgs& args) {

@@ -263,6 +263,27 @@ def test_autocast(grad):
         assert q.grad.dtype == torch.float32 and torch.isfinite(q.grad).all()
 
 
+def test_autocast_together_with_others():
+    from torch.utils.flop_counter import FlopCounterMode
+
+    q, k, v = qkv(grad=False)
+    expected = fm.attention(*(t.bfloat16() for t in (q, k, v)))
+    with torch.autocast("cpu", torch.bfloat16):
+        with FlopCounterMode(display=False):
+            assert torch.equal(fm.attention(q, k, v), expected)
+        assert torch.equal(torch.vmap(fm.attention)(q[None], k[None], v[None])[0], expected)
+        assert torch.func.grad(lambda q: fm.attention(q, k, v).float().sum())(q).dtype == torch.float32
+        out = torch.empty_like(q)
+        assert fm.attention(q, k, v, out=out) is out  # in place: as it is, as everywhere in PyTorch
+        with pytest.raises(TypeError, match="k is a ndarray"):
+            fm.attention(q, k.numpy(), v)
+        with torch.autocast("cpu", enabled=False):
+            assert fm.attention(q, k, v).dtype == torch.float32
+    assert torch.equal(out, fm.attention(q, k, v))
+    with torch.autocast("cuda", torch.bfloat16, enabled=torch.cuda.is_available()):
+        assert fm.attention(q, k, v).dtype == torch.float32  # of another device
+
+
 def test_flop_counters_see_the_call():
     counter = pytest.importorskip("torch.utils.flop_counter").FlopCounterMode
     q, k, v = qkv(q_shape=(2, 4, 9, 16), kv_shape=(2, 4, 21, 16))

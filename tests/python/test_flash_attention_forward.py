@@ -80,3 +80,15 @@ def test_lse_may_not_share_memory_with_the_inputs():
     with pytest.raises(ValueError, match="lse .*overlap|overlap.* lse"):
         _C.flash_attention_forward(q, q.copy(), q.copy(), memory[:10].reshape(1, 2, 5), False, 1.0)
     assert (memory == 1).all()
+
+
+def test_gradients_unless_lse_is_written_in_place(torch):
+    q, k, v = (torch.randn(1, 2, 5, 16, requires_grad=True) for _ in range(3))
+    assert _C.flash_attention_forward(q, k, v, True).requires_grad
+    lse = torch.zeros(1, 2, 5)
+    with pytest.raises(NotImplementedError, match="lse is written in place"):
+        _C.flash_attention_forward(q, k, v, lse)
+    assert (lse == 0).all()
+    with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+        _C.flash_attention_forward(q, k, v, lse)
+    assert (lse != 0).all()
