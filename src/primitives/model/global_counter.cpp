@@ -32,6 +32,12 @@ void increment_release(int* counter, const model::Where& where) {
   wake_waiting();
 }
 
+void add_global(float* to, float value, const model::Where& where) {
+  model::note("add_global", where);
+  model::check_global(to, sizeof value, true, where);
+  *to += value;
+}
+
 void add_global(float* to, const float (&value)[4], const model::Where& where) {
   model::note("add_global", where);
   if (reinterpret_cast<std::uintptr_t>(to) % 16 != 0)

@@ -10,6 +10,7 @@ namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
 int fetch_increment(int* counter, const model::Where& where = model::Where::current());
 void increment_release(int* counter, const model::Where& where = model::Where::current());
+void add_global(float* to, float value, const model::Where& where = model::Where::current());
 void add_global(float* to, const float (&value)[4], const model::Where& where = model::Where::current());
 void wait_for_count(const int* counter, int value, const model::Where& where = model::Where::current());
 

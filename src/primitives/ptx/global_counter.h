@@ -25,6 +25,11 @@ __device__ __forceinline__ void increment_release(int* counter) {
   asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
 }
 
+// red.add.f32: adds in one piece. Orders nothing.
+__device__ __forceinline__ void add_global(float* to, float value) {
+  asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
+}
+
 // red.add.v4.f32 (sm_90): adds to four floats, each in one piece; `to` is a multiple of 16 bytes. Orders
 // nothing.
 __device__ __forceinline__ void add_global(float* to, const float (&value)[4]) {
