@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What every backward kernel is told: the tensors, the problem, and the space between the kernels of a call.
-// prepare_backward begins it, a main kernel (hopper_backward) leaves dk, dv and sums for dq, and
-// finish_backward makes dq of those.
+// prepare_backward begins it, a main kernel (hopper_backward, ampere_backward) leaves dk, dv and sums for dq,
+// and finish_backward makes dq of those. naive_backward does everything by itself.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,10 @@ namespace flashmoe::kernels {
 // Query rows in workspace are rounded up to a multiple of this, so that every tile is whole.
 inline constexpr int kRowPadding = 128;
 
-// Sums for dq come in pieces of 64 rows and 64 columns, in the order in which a warpgroup holds them: for
-// every 8 columns, for each of 128 threads, 4 floats. Pieces of a row of them lie side by side.
+// Sums for dq come in pieces of 64 rows and 64 columns, in the order in which four warps hold them: for every
+// 8 columns, for each of 128 threads, 4 floats. Pieces of a row of them lie side by side. With
+// sums_by_element, each warp's 32 threads have their first floats side by side, then their second ones, ...:
+// additions of one float per thread are then 128 bytes in a run.
 inline constexpr int kDqPieceRows = 64;
 inline constexpr int kDqPieceColumns = 64;
 inline constexpr int kDqPieceFloats = kDqPieceRows * kDqPieceColumns;
@@ -44,6 +46,7 @@ struct BackwardParams {
   int* counters;    // where dq's sums are added in a fixed order: num_counters(), all zero at first
 
   bool in_order;  // whether they are: the same arguments then give the same bits
+  bool sums_by_element;
 
   // One for the blocks' numbers, then one per piece of dq_sums.
   FLASHMOE_HD int64_t num_counters() const {

@@ -16,7 +16,8 @@ namespace flashmoe::kernels::finish_backward::inline FLASHMOE_TARGET {
 
 inline constexpr int kThreads = 256;
 
-template <class T>
+// kByElement: as BackwardParams::sums_by_element.
+template <class T, bool kByElement>
 __global__ void __launch_bounds__(kThreads) finish_backward(const __grid_constant__ BackwardParams p) {
   gpu::griddepcontrol_wait();
   const int pieces_across = p.padded_dim / kDqPieceColumns;
@@ -34,13 +35,26 @@ __global__ void __launch_bounds__(kThreads) finish_backward(const __grid_constan
   const int column = kDqPieceColumns * across + 8 * group;
   const int first_row = kDqPieceRows * down + 16 * warp + in_eight;
   if (column >= p.head_dim || first_row >= p.q_rows) return;
-  const float* from = p.dq_sums + piece * kDqPieceFloats + 4 * (128 * group + 32 * warp + 4 * in_eight);
   uint32_t word[2][4];
+  if constexpr (kByElement) {
+    const float* from = p.dq_sums + piece * kDqPieceFloats + 4 * (128 * group + 32 * warp + in_eight);
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const auto sums = gpu::load_global(reinterpret_cast<const Float4*>(from + 4 * i));
-    word[0][i] = gpu::pack<T>(sums.x * p.scale, sums.y * p.scale);
-    word[1][i] = gpu::pack<T>(sums.z * p.scale, sums.w * p.scale);
+    for (int r = 0; r < 2; ++r) {
+      const auto even = gpu::load_global(reinterpret_cast<const Float4*>(from + 64 * r));
+      const auto odd = gpu::load_global(reinterpret_cast<const Float4*>(from + 64 * r + 32));
+      word[r][0] = gpu::pack<T>(even.x * p.scale, odd.x * p.scale);
+      word[r][1] = gpu::pack<T>(even.y * p.scale, odd.y * p.scale);
+      word[r][2] = gpu::pack<T>(even.z * p.scale, odd.z * p.scale);
+      word[r][3] = gpu::pack<T>(even.w * p.scale, odd.w * p.scale);
+    }
+  } else {
+    const float* from = p.dq_sums + piece * kDqPieceFloats + 4 * (128 * group + 32 * warp + 4 * in_eight);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const auto sums = gpu::load_global(reinterpret_cast<const Float4*>(from + 4 * i));
+      word[0][i] = gpu::pack<T>(sums.x * p.scale, sums.y * p.scale);
+      word[1][i] = gpu::pack<T>(sums.z * p.scale, sums.w * p.scale);
+    }
   }
   const int batch = head / p.q_heads;
 #pragma unroll
