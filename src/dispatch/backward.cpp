@@ -2,31 +2,69 @@
 #include "dispatch/backward.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
+#include "device/occupancy.h"
 #include "dispatch/hopper.h"
+#include "flashmoe/error.h"
+#include "kernels/ampere_backward/launch.h"
+#include "kernels/ampere_backward/spec.h"
 #include "kernels/backward_params.h"
 #include "kernels/hopper_backward/launch.h"
 #include "kernels/hopper_backward/spec.h"
+#include "kernels/naive_backward/smem.h"
 #include "numeric/ceil_div.h"
 
 namespace flashmoe::dispatch {
 namespace {
 
-namespace gradients = kernels::hopper_backward;
+namespace ampere = kernels::ampere_backward;
+namespace hopper = kernels::hopper_backward;
+namespace naive = kernels::naive_backward;
 
-// Why hopper_backward does not take the problem; null when it does.
-const char* too_much(const ForwardProblem& p, Addressing addressing, const device::Spec& spec) {
-  if (p.dtype == DType::fp32) return "fp32";
-  if (p.head_dim % 8 != 0) return "a head_dim that is no multiple of 8";
-  if (p.head_dim > gradients::kTunings[gradients::kNumTunings - 1].head_dim) return "so large a head_dim";
-  return too_much_for_hopper(addressing, spec);
+[[noreturn]] void refuse(const std::string& what, const std::string& remedy = {},
+                         std::source_location where = std::source_location::current()) {
+  throw Error(ErrorCode::unsupported, "attention_backward on cuda: " + what, remedy, where);
+}
+
+int64_t padded_rows(const ForwardProblem& p) {
+  return ceil_div(p.q_rows, kernels::kRowPadding) * kernels::kRowPadding;
+}
+
+void check_limits(const ForwardProblem& p, const device::Spec& spec) {
+  if (spec.arch < 80) {
+    refuse("this GPU has compute capability " + std::to_string(spec.arch / 10) + "." +
+               std::to_string(spec.arch % 10) + "; kernels exist from 8.0 on",
+           "compute on the CPU: device = cpu");
+  }
+  if (p.head_dim > kMaxHeadDim) {
+    refuse("head_dim is " + std::to_string(p.head_dim) + "; accepted are 1 to " +
+           std::to_string(kMaxHeadDim));
+  }
+  // So that rows, tiles and pieces of dq are numbers that fit an int.
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  constexpr int64_t kMaxRows = int64_t{1} << 30;
+  if (p.q_rows > kMaxRows || p.kv_rows > kMaxRows || p.batch * p.q_heads > kMost / (padded_rows(p) / 16) ||
+      p.batch * p.kv_heads > kMost / ceil_div(p.kv_rows, 32)) {
+    refuse("q has " + std::to_string(p.q_rows) + " rows of " + std::to_string(p.batch * p.q_heads) +
+               " heads, k has " + std::to_string(p.kv_rows) + " of " + std::to_string(p.batch * p.kv_heads) +
+               "; accepted are up to 2^30 rows of a head, and 2^31 - 1 tiles of 16 queries or 32 keys",
+           "split the batch over several calls");
+  }
+}
+
+// Why the tensor-core kernels can't take it; null when they can.
+const char* needs_scalar(const ForwardProblem& p, Addressing addressing) {
+  if (p.dtype == DType::fp32) return "fp32 inputs, computed in fp32 throughout";
+  if (p.head_dim % 8 != 0 || !addressing.aligned) return "rows that are not whole pieces of 16 bytes";
+  return nullptr;
 }
 
 // In which order blocks take the tiles of keys.
 void order_tiles(BackwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
   if (plan.deterministic) {
-    plan.last_first = true;  // as reduce.cuh needs it
+    plan.last_first = true;  // as the kernels' turn_of() needs it
     return;
   }
   // A head's tiles side by side share its Q and dO in the L2 cache. Causal ones differ in length: from 2k on
@@ -37,29 +75,137 @@ void order_tiles(BackwardPlan& plan, const ForwardProblem& p, const device::Spec
   plan.heads_at_once = static_cast<int>(std::min(fit, p.batch * p.kv_heads));
 }
 
-}  // namespace
+BackwardPlan plan_naive(const ForwardProblem& p, bool deterministic, const char* reason) {
+  return {.kernel = BackwardKernel::naive_backward,
+          .head_dim = p.head_dim <= 64    ? 64
+                      : p.head_dim <= 128 ? 128
+                                          : 256,
+          .tile_q = naive::kTile,
+          .tile_kv = naive::kTile,
+          .threads = naive::kThreads,
+          .smem_bytes = sizeof(naive::Smem),
+          .key_tiles = static_cast<int>(ceil_div(p.kv_rows, naive::kTile)),
+          .deterministic = deterministic,
+          .reason = reason};
+}
 
-BackwardPlan plan_backward(const ForwardProblem& p, Addressing addressing, const device::Spec& spec,
-                           bool deterministic) {
-  if (const char* why = too_much(p, addressing, spec); why != nullptr) {
-    throw Error(ErrorCode::unsupported, std::string("attention_backward: no kernel takes ") + why);
-  }
-  BackwardPlan plan;
-  plan.deterministic = deterministic;
-  plan.tuning = 0;
-  while (gradients::kTunings[plan.tuning].head_dim < p.head_dim) ++plan.tuning;
-  plan.head_dim = gradients::kTunings[plan.tuning].head_dim;
-  plan.tile_q = gradients::kTunings[plan.tuning].tile_q;
-  plan.tile_kv = gradients::kTunings[plan.tuning].tile_kv;
-  plan.smem_bytes = gradients::smem_bytes(plan.tuning);
-  plan.padded_rows = static_cast<int>(ceil_div(p.q_rows, kernels::kRowPadding) * kernels::kRowPadding);
+// What the main kernel's row of its table does not say.
+void complete(BackwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
+  plan.padded_rows = static_cast<int>(padded_rows(p));
   plan.key_tiles = static_cast<int>(ceil_div(p.kv_rows, plan.tile_kv));
   order_tiles(plan, p, spec);
   const int64_t rows = p.batch * p.q_heads * plan.padded_rows;
   int64_t words = rows * (plan.head_dim + 2);
-  if (deterministic) words += 1 + rows * plan.head_dim / kernels::kDqPieceFloats;
+  if (plan.deterministic) words += 1 + rows * plan.head_dim / kernels::kDqPieceFloats;
   plan.workspace_bytes = static_cast<std::size_t>(words) * sizeof(float);
+}
+
+BackwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, bool deterministic,
+                         const char* reason) {
+  int index = 0;
+  while (hopper::kTunings[index].head_dim < p.head_dim) ++index;
+  const hopper::Tuning& tuning = hopper::kTunings[index];
+  BackwardPlan plan{.kernel = BackwardKernel::hopper_backward,
+                    .tuning = index,
+                    .head_dim = tuning.head_dim,
+                    .tile_q = tuning.tile_q,
+                    .tile_kv = tuning.tile_kv,
+                    .threads = hopper::kThreads,
+                    .smem_bytes = hopper::smem_bytes(index),
+                    .deterministic = deterministic,
+                    .reason = reason};
+  complete(plan, p, spec);
   return plan;
+}
+
+bool takes(int index, const ForwardProblem& p, const device::Spec& spec) {
+  return index >= 0 && index < ampere::kNumTunings && ampere::kTunings[index].head_dim >= p.head_dim &&
+         ampere::smem_bytes(index) <= spec.smem_per_block;
+}
+
+// The first row of its table that takes the problem and whose blocks have company on an SM as they should:
+// rows of a head_dim are in the order of preference.
+int ampere_tuning(const ForwardProblem& p, const device::Spec& spec) {
+  const auto suits = [&](int index) {
+    const ampere::Tuning& tuning = ampere::kTunings[index];
+    return takes(index, p, spec) && device::blocks_per_sm(spec, tuning.threads(), 255,
+                                                          ampere::smem_bytes(index)) >= tuning.blocks_per_sm;
+  };
+  int index = 0;
+  while (!suits(index)) ++index;
+  return index;
+}
+
+BackwardPlan plan_ampere(const ForwardProblem& p, const device::Spec& spec, bool deterministic,
+                         std::optional<int> choice, const char* reason) {
+  if (choice && !takes(*choice, p, spec)) {
+    refuse("tuning is " + std::to_string(*choice) + "; ampere_backward has 0 to " +
+           std::to_string(ampere::kNumTunings - 1) + ", and not all of them take head_dim " +
+           std::to_string(p.head_dim) + " here");
+  }
+  const int index = choice.value_or(ampere_tuning(p, spec));
+  const ampere::Tuning& tuning = ampere::kTunings[index];
+  BackwardPlan plan{.kernel = BackwardKernel::ampere_backward,
+                    .tuning = index,
+                    .head_dim = tuning.head_dim,
+                    .tile_q = tuning.tile_q,
+                    .tile_kv = tuning.tile_kv,
+                    .threads = tuning.threads(),
+                    .smem_bytes = ampere::smem_bytes(index),
+                    .deterministic = deterministic,
+                    .reason = reason};
+  complete(plan, p, spec);
+  return plan;
+}
+
+}  // namespace
+
+const char* name_of(BackwardKernel kernel) {
+  switch (kernel) {
+    case BackwardKernel::naive_backward:
+      return "naive_backward";
+    case BackwardKernel::ampere_backward:
+      return "ampere_backward";
+    case BackwardKernel::hopper_backward:
+      return "hopper_backward";
+  }
+  return "";
+}
+
+BackwardPlan plan_backward(const ForwardProblem& p, Addressing addressing, const device::Spec& spec,
+                           bool deterministic, const BackwardChoice& choice) {
+  check_limits(p, spec);
+  const char* scalar = needs_scalar(p, addressing);
+  const char* not_hopper = too_much_for_hopper(addressing, spec);
+  const BackwardKernel kernel = choice.kernel ? *choice.kernel
+                                : scalar      ? BackwardKernel::naive_backward
+                                : not_hopper  ? BackwardKernel::ampere_backward
+                                              : BackwardKernel::hopper_backward;
+  if (kernel == BackwardKernel::naive_backward)
+    return plan_naive(p, deterministic, choice.kernel ? "asked for" : scalar);
+  const auto does_not_take = [&](const char* what) {
+    refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + what);
+  };
+  if (scalar) does_not_take(scalar);
+  if (kernel == BackwardKernel::hopper_backward) {
+    if (not_hopper) does_not_take(not_hopper);
+    return plan_hopper(p, spec, deterministic,
+                       choice.kernel ? "asked for" : "16-bit inputs on sm_90: wgmma and TMA");
+  }
+  return plan_ampere(p, spec, deterministic, choice.tuning,
+                     choice.kernel     ? "asked for"
+                     : spec.arch == 90 ? not_hopper
+                                       : "16-bit inputs: tensor cores");
+}
+
+std::size_t backward_workspace_bytes(const ForwardProblem& problem, const device::Spec& spec,
+                                     bool deterministic) {
+  std::size_t bytes = 0;
+  for (const Addressing addressing :
+       {Addressing(true, true), Addressing(true, false), Addressing(false, false)}) {
+    bytes = std::max(bytes, plan_backward(problem, addressing, spec, deterministic).workspace_bytes);
+  }
+  return bytes;
 }
 
 }  // namespace flashmoe::dispatch

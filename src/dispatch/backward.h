@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "device/spec.h"
 #include "dispatch/plan.h"
@@ -10,23 +11,41 @@
 
 namespace flashmoe::dispatch {
 
+enum class BackwardKernel { naive_backward, ampere_backward, hopper_backward };
+
+const char* name_of(BackwardKernel kernel);
+
 struct BackwardPlan {
-  int tuning = -1;   // hopper_backward's
+  BackwardKernel kernel = BackwardKernel::naive_backward;
+  int tuning = -1;   // of ampere_backward and hopper_backward: an index into its table
   int head_dim = 0;  // compiled
   int tile_q = 0;
   int tile_kv = 0;
+  int threads = 0;  // per block
   int smem_bytes = 0;
   int padded_rows = 0;      // query rows of a head in workspace
   int key_tiles = 0;        // per K/V head
   int heads_at_once = 1;    // K/V heads whose tiles of keys interleave
   bool last_first = false;  // the last tile of keys begins
   bool deterministic = false;
-  std::size_t workspace_bytes =
-      0;  // 4 B Hq padded_rows (head_dim + 2); 4 more per 4096 sums of dq, and 4, if deterministic
+  // naive_backward: none. Else 4 B Hq padded_rows (head_dim + 2); 4 more per 4096 sums of dq, and 4, if
+  // deterministic.
+  std::size_t workspace_bytes = 0;
+  const char* reason = "";  // for this kernel
 };
 
-// Throws Error when no kernel takes the problem.
+// What a caller may insist on; tests and benches do.
+struct BackwardChoice {
+  std::optional<BackwardKernel> kernel{};
+  std::optional<int> tuning{};  // of ampere_backward
+};
+
+// Throws Error when no kernel takes the problem, or the chosen one does not.
 BackwardPlan plan_backward(const ForwardProblem& problem, Addressing addressing, const device::Spec& spec,
-                           bool deterministic);
+                           bool deterministic, const BackwardChoice& choice = {});
+
+// Enough workspace whatever the data pointers turn out to be aligned to.
+std::size_t backward_workspace_bytes(const ForwardProblem& problem, const device::Spec& spec,
+                                     bool deterministic);
 
 }  // namespace flashmoe::dispatch

@@ -2,8 +2,10 @@
 // From a plan to launches. Compiled twice where there is CUDA: for the GPU, and for the model of one.
 #include "dispatch/run_backward.h"
 
+#include "kernels/ampere_backward/launch.h"
 #include "kernels/finish_backward/launch.h"
 #include "kernels/hopper_backward/launch.h"
+#include "kernels/naive_backward/launch.h"
 #include "kernels/prepare_backward/launch.h"
 
 namespace flashmoe::dispatch::inline FLASHMOE_TARGET {
@@ -42,6 +44,7 @@ kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProble
   params.padded_rows = plan.padded_rows;
   params.padded_dim = plan.head_dim;
   params.in_order = plan.deterministic;
+  params.sums_by_element = plan.kernel == BackwardKernel::ampere_backward;
   const int64_t rows = p.batch * p.q_heads * plan.padded_rows;
   params.lse_log2 = static_cast<float*>(workspace.data);
   params.delta = params.lse_log2 + rows;
@@ -54,8 +57,14 @@ void run_backward(const BackwardPlan& plan, const ForwardProblem& problem, const
                   Workspace workspace) {
   const kernels::BackwardParams params = params_for(plan, problem, args, workspace);
   void* stream = args.execution.stream;
+  if (plan.kernel == BackwardKernel::naive_backward)
+    return kernels::naive_backward::launch(problem.dtype, params, stream);
   kernels::prepare_backward::launch(problem.dtype, params, stream);
-  kernels::hopper_backward::launch(problem.dtype, params, plan.tuning, stream);
+  if (plan.kernel == BackwardKernel::hopper_backward) {
+    kernels::hopper_backward::launch(problem.dtype, params, plan.tuning, stream);
+  } else {
+    kernels::ampere_backward::launch(problem.dtype, params, plan.tuning, stream);
+  }
   kernels::finish_backward::launch(problem.dtype, params, stream);
 }
 

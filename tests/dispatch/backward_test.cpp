@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "flashmoe/error.h"
+#include "kernels/ampere_backward/spec.h"
 
 namespace flashmoe::dispatch::backward {
 namespace {
@@ -54,7 +55,8 @@ TEST(BackwardPlan, LongCausalRowsBeginWithTheLongestTilesOfSeveralHeads) {
   EXPECT_LE(plan(problem(4096, 128, Mask::causal)).heads_at_once, 2 * 4);
 }
 
-// What reduce.cuh counts on: later keys have lower numbers, and a head's tiles come one after the other.
+// What the kernels' turns count on: later keys have lower numbers, and a head's tiles come one after the
+// other.
 TEST(BackwardPlan, DeterministicOrderHasLaterKeysFirst) {
   for (Mask mask : {Mask::none, Mask::causal}) {
     const BackwardPlan in_order = plan(problem(4096, 128, mask), true);
@@ -63,14 +65,77 @@ TEST(BackwardPlan, DeterministicOrderHasLaterKeysFirst) {
   }
 }
 
-TEST(BackwardPlan, RefusesWhatNoKernelTakes) {
+TEST(BackwardPlan, EveryGpuHasItsKernel) {
+  for (int64_t head_dim : {8, 64, 128, 256}) {
+    const ForwardProblem p = problem(512, head_dim, Mask::causal);
+    EXPECT_EQ(plan(p).kernel, BackwardKernel::hopper_backward);
+    for (const char* gpu : {"A100 40GB", "L4", "RTX 4090"}) {
+      const device::Spec spec = device::find(gpu);
+      const BackwardPlan there = plan_backward(p, true, spec, false);
+      EXPECT_EQ(there.kernel, BackwardKernel::ampere_backward);
+      EXPECT_LE(there.smem_bytes, spec.smem_per_block);
+      EXPECT_GE(there.head_dim, head_dim);
+    }
+  }
+}
+
+// TMA takes no stride of 0; vectors of 16 bytes do.
+TEST(BackwardPlan, StridesThatTmaDoesNotTakeGoToAmpere) {
+  const auto there = plan_backward(problem(512, 64), Addressing(true, false), device::find("H200"), false);
+  EXPECT_EQ(there.kernel, BackwardKernel::ampere_backward);
+}
+
+TEST(BackwardPlan, WhatTensorCoresDoNotTakeGoesToNaive) {
   ForwardProblem fp32 = problem(512, 64);
   fp32.dtype = DType::fp32;
-  EXPECT_THROW(plan(fp32), Error);
-  EXPECT_THROW(plan(problem(512, 60)), Error);
+  EXPECT_EQ(plan(fp32).kernel, BackwardKernel::naive_backward);
+  EXPECT_EQ(plan(problem(512, 60)).kernel, BackwardKernel::naive_backward);
+  EXPECT_EQ(plan_backward(problem(512, 64), false, device::find("L4"), true).kernel,
+            BackwardKernel::naive_backward);
+  EXPECT_EQ(plan(fp32).workspace_bytes, 0U);
+}
+
+TEST(BackwardPlan, WorkspaceIsEnoughForAnyAlignment) {
+  for (const char* gpu : {"H200", "L4"}) {
+    for (bool deterministic : {false, true}) {
+      const device::Spec spec = device::find(gpu);
+      const std::size_t bytes = backward_workspace_bytes(problem(300, 96), spec, deterministic);
+      for (const Addressing addressing : {Addressing(true, true), Addressing(true, false), Addressing(false)})
+        EXPECT_LE(plan_backward(problem(300, 96), addressing, spec, deterministic).workspace_bytes, bytes);
+    }
+  }
+}
+
+TEST(BackwardPlan, DoesAsAsked) {
+  namespace ampere = kernels::ampere_backward;
+  const device::Spec h200 = device::find("H200");
+  for (int tuning = 0; tuning < ampere::kNumTunings; ++tuning) {
+    const int64_t head_dim = ampere::kTunings[tuning].head_dim;
+    const BackwardPlan asked = plan_backward(problem(512, head_dim), true, h200, false,
+                                             {.kernel = BackwardKernel::ampere_backward, .tuning = tuning});
+    EXPECT_EQ(asked.kernel, BackwardKernel::ampere_backward);
+    EXPECT_EQ(asked.tuning, tuning);
+    EXPECT_EQ(asked.head_dim, head_dim);
+  }
+  const BackwardChoice naive{.kernel = BackwardKernel::naive_backward};
+  EXPECT_EQ(plan_backward(problem(512, 64), true, h200, false, naive).kernel, BackwardKernel::naive_backward);
+}
+
+TEST(BackwardPlan, RefusesWhatNoKernelTakes) {
   EXPECT_THROW(plan(problem(512, 264)), Error);
-  EXPECT_THROW(plan_backward(problem(512, 64), false, device::find("H200"), false), Error);
-  EXPECT_THROW(plan_backward(problem(512, 64), true, device::find("L4"), false), Error);
+  const device::Spec h200 = device::find("H200");
+  const BackwardChoice ampere{.kernel = BackwardKernel::ampere_backward};
+  EXPECT_THROW(plan_backward(problem(512, 60), true, h200, false, ampere), Error);
+  EXPECT_THROW(plan_backward(problem(512, 64), false, h200, false, ampere), Error);
+  EXPECT_THROW(plan_backward(problem(512, 128), true, h200, false,
+                             {.kernel = BackwardKernel::ampere_backward, .tuning = 0}),
+               Error);
+  EXPECT_THROW(plan_backward(problem(512, 64), true, device::find("L4"), false,
+                             {.kernel = BackwardKernel::hopper_backward}),
+               Error);
+  device::Spec old = device::find("L4");
+  old.arch = 75;
+  EXPECT_THROW(plan_backward(problem(512, 64), true, old, false), Error);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace flashmoe::test {
 
 void run_backward_on_model(BackwardProblem& problem, bool deterministic, const model::Settings& settings,
-                           const MainKernel& main_kernel) {
+                           const MainKernel& main_kernel, const dispatch::BackwardChoice& choice) {
   struct Forget {
     ~Forget() { model::forget_memory(); }
   } const forget;
@@ -45,7 +45,7 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
   if (args.dlse != nullptr) model::allow_memory("dlse", args.dlse, row_bytes, false);
   const ForwardProblem& p = problem.forward.problem;
   const auto plan =
-      dispatch::plan_backward(p, dispatch::addressing_of(args), device::find("H200"), deterministic);
+      dispatch::plan_backward(p, dispatch::addressing_of(args), device::find("H200"), deterministic, choice);
   // A heap block of exactly this size, full of NaN patterns.
   const std::size_t bytes = plan.workspace_bytes + kWorkspaceAlignment;
   const std::unique_ptr<std::byte[]> space(new std::byte[bytes]);
@@ -63,23 +63,25 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
 std::string trouble_with_backward(const Shape& shape, const BackwardOnModel& how) {
   const reference::BackwardResult expected = BackwardProblem(shape, how.with_dlse).oracle();
   for (int seed = 0; seed < how.seeds; ++seed) {
-    for (model::CopyTime tma : {model::CopyTime::late, model::CopyTime::early}) {
+    for (model::CopyTime copies : {model::CopyTime::late, model::CopyTime::early}) {
       BackwardProblem problem(shape, how.with_dlse);
       std::string wrong;
       try {
         // Both at the same time on even seeds, one early and one late on odd ones.
-        const bool late = (tma == model::CopyTime::late) == (seed % 2 == 0);
+        const bool late = (copies == model::CopyTime::late) == (seed % 2 == 0);
         run_backward_on_model(problem, how.deterministic,
                               {.seed = static_cast<uint64_t>(seed),
-                               .tma = tma,
-                               .wgmma = late ? model::CopyTime::late : model::CopyTime::early});
+                               .copies = copies,
+                               .tma = copies,
+                               .wgmma = late ? model::CopyTime::late : model::CopyTime::early},
+                              {}, how.choice);
         wrong = problem.disagreement(expected);
       } catch (const std::exception& failure) {
         wrong = failure.what();
       }
       if (!wrong.empty()) {
         return describe(shape) + ", seed " + std::to_string(seed) +
-               (tma == model::CopyTime::late ? ", late copies: " : ", early copies: ") + wrong;
+               (copies == model::CopyTime::late ? ", late copies: " : ", early copies: ") + wrong;
       }
     }
   }

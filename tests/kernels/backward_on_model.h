@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "dispatch/backward.h"
 #include "kernels/backward_params.h"
 #include "primitives/model/settings.h"
 #include "support/backward_problem.h"
@@ -15,13 +16,14 @@ struct BackwardOnModel {
   bool deterministic = false;
   bool with_dlse = false;
   int seeds = 2;
+  dispatch::BackwardChoice choice{};
 };
 
 // Throws model::Failure when a kernel breaks a rule. `main_kernel` takes the place of the plan's own when
 // given.
 using MainKernel = std::function<void(const kernels::BackwardParams&)>;
 void run_backward_on_model(BackwardProblem& problem, bool deterministic, const model::Settings& settings,
-                           const MainKernel& main_kernel = {});
+                           const MainKernel& main_kernel = {}, const dispatch::BackwardChoice& choice = {});
 
 // Builds the problem and runs it under early and late copies and several schedules; the first thing that is
 // wrong, or "".

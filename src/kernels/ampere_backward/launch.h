@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "flashmoe/attention.h"
+#include "kernels/backward_params.h"
+#include "primitives/target.h"
+
+namespace flashmoe::kernels::ampere_backward {
+
+// Dynamic shared memory of a row of kTunings.
+int smem_bytes(int tuning);
+
+inline namespace FLASHMOE_TARGET {
+// fp16 and bf16; `tuning` is an index into kTunings. Between prepare_backward and finish_backward on the same
+// stream. Rows begin at multiples of 16 bytes, head_dim is a multiple of 8. With params.in_order,
+// params.order has later keys first.
+void launch(DType dtype, const BackwardParams& params, int tuning, void* stream);
+}  // namespace FLASHMOE_TARGET
+
+}  // namespace flashmoe::kernels::ampere_backward

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "kernels/ampere_backward/spec.h"
+#include "primitives/chunk.h"
+
+namespace flashmoe::kernels::ampere_backward {
+
+// Tiles are swizzled: see Tile. dK leaves through the place of K, dV through that of V.
+template <class Spec>
+struct Smem {
+  static constexpr int kRowChunks = Spec::head_dim / 8;
+  static constexpr int kScoreChunks = Spec::tile_kv * Spec::tile_q / 8;
+  alignas(128) gpu::Chunk k[Spec::tile_kv * kRowChunks];
+  alignas(128) gpu::Chunk v[Spec::tile_kv * kRowChunks];
+  alignas(128) gpu::Chunk q[Spec::stages][Spec::tile_q * kRowChunks];
+  alignas(128) gpu::Chunk dout[Spec::stages][Spec::tile_q * kRowChunks];
+  alignas(128) gpu::Chunk ds[kScoreChunks];                           // [key][query]
+  alignas(128) gpu::Chunk p[Spec::shares_scores ? kScoreChunks : 1];  // the same
+  alignas(128) float lse_log2[Spec::stages][Spec::tile_q];
+  alignas(128) float delta[Spec::stages][Spec::tile_q];
+};
+
+}  // namespace flashmoe::kernels::ampere_backward

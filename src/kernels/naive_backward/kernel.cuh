@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// naive_backward: gradients of attention by 64 x 64 tiles in scalar fp32. It takes every problem: any type,
+// strides, alignment, scale and head_dim up to 256; needs no workspace; and gives the same bits every time.
+// Bound: issue slots and shared memory; what no other kernel takes comes here. Two kernels: naive_dkv has a
+// block for 64 keys, naive_dq one for 64 query rows, and both find S and dP of every tile anew.
+// Roles: all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty + 3 of what the block
+// keeps, and of what streams by rows (or columns) tx, tx + 16, ...
+#pragma once
+
+#include <cmath>
+
+#include "kernels/backward_params.h"
+#include "kernels/naive_backward/smem.h"
+#include "numeric/half.h"
+#include "primitives/arithmetic.h"
+#include "primitives/barrier.h"
+#include "primitives/index.h"
+#include "primitives/memory.h"
+#include "primitives/shared.h"
+#include "primitives/shuffle.h"
+
+namespace flashmoe::kernels::naive_backward::inline FLASHMOE_TARGET {
+
+inline constexpr int kRows = 4;               // of a thread
+inline constexpr int kOthers = kTile / 16;    // rows that stream by, of a thread
+inline constexpr int kColumns = kSlice / 16;  // of a thread, in a slice
+
+// Up to kTile rows of one head.
+template <class T>
+struct Matrix {
+  T* data;
+  int64_t row_stride;
+  int rows;
+  int head_dim;
+};
+
+template <class T>
+__device__ Matrix<T> tile_of(const View& view, int batch, int head, int first_row, int all_rows,
+                             int head_dim) {
+  T* data = static_cast<T*>(view.data) + batch * view.batch_stride + head * view.head_stride +
+            first_row * view.row_stride;
+  const int left = all_rows - first_row;
+  return {data, view.row_stride, left < kTile ? left : kTile, head_dim};
+}
+
+// Columns [column, column + kSlice), in fp32; zeros outside of the matrix.
+template <class T>
+__device__ void load_slice(float (&to)[kTile][kSlice + 1], const Matrix<T>& from, int column) {
+  for (int i = gpu::thread_index(); i < kTile * kSlice; i += kThreads) {
+    const int r = i / kSlice;
+    const int c = i % kSlice;
+    const bool inside = r < from.rows && column + c < from.head_dim;
+    to[r][c] = inside ? gpu::widen(gpu::load_global(from.data + r * from.row_stride + column + c)) : 0.0F;
+  }
+}
+
+// product = own other^T.
+template <class T>
+__device__ void multiply(float (&product)[kRows][kOthers], Smem& smem, const Matrix<T>& own,
+                         const Matrix<T>& other) {
+  const int ty = gpu::thread_index() / 16;
+  const int tx = gpu::thread_index() % 16;
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+    for (int j = 0; j < kOthers; ++j) product[i][j] = 0;
+  }
+  for (int column = 0; column < own.head_dim; column += kSlice) {
+    gpu::sync_block();
+    load_slice(smem.own, own, column);
+    load_slice(smem.other, other, column);
+    gpu::sync_block();
+    for (int d = 0; d < kSlice; ++d) {
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+        for (int j = 0; j < kOthers; ++j) {
+          product[i][j] += smem.own[kRows * ty + i][d] * smem.other[tx + 16 * j][d];
+        }
+      }
+    }
+  }
+}
+
+// sums += scores other.
+template <class Spec, class T>
+__device__ void accumulate(float (&sums)[kRows][Spec::slices * kColumns],
+                           const float (&scores)[kRows][kOthers], Smem& smem, const Matrix<T>& other) {
+  const int ty = gpu::thread_index() / 16;
+  const int tx = gpu::thread_index() % 16;
+  gpu::sync_block();  // all have read the scores before
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+    for (int j = 0; j < kOthers; ++j) smem.scores[kRows * ty + i][tx + 16 * j] = scores[i][j];
+  }
+#pragma unroll
+  for (int slice = 0; slice < Spec::slices; ++slice) {
+    if (slice * kSlice >= other.head_dim) continue;
+    gpu::sync_block();
+    load_slice(smem.other, other, slice * kSlice);
+    gpu::sync_block();
+    for (int row = 0; row < kTile; ++row) {
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) {
+          sums[i][slice * kColumns + c] += smem.scores[kRows * ty + i][row] * smem.other[row][tx + 16 * c];
+        }
+      }
+    }
+  }
+}
+
+// LSE and delta = dout . out - dlse of a tile's queries: four lanes for each.
+template <class T>
+__device__ void find_statistics(Smem& smem, const BackwardParams& p, int batch, int head, int first_row) {
+  const auto out = tile_of<const T>(p.out, batch, head, first_row, p.q_rows, p.head_dim);
+  const auto dout = tile_of<const T>(p.dout, batch, head, first_row, p.q_rows, p.head_dim);
+  const int row = gpu::thread_index() / 4;
+  float delta = 0;
+  if (row < out.rows) {
+    for (int c = gpu::thread_index() % 4; c < p.head_dim; c += 4) {
+      delta += gpu::widen(gpu::load_global(out.data + row * out.row_stride + c)) *
+               gpu::widen(gpu::load_global(dout.data + row * dout.row_stride + c));
+    }
+  }
+  delta += gpu::shuffle_xor(delta, 1);
+  delta += gpu::shuffle_xor(delta, 2);
+  gpu::sync_block();  // all have read those of the tile before
+  if (gpu::thread_index() % 4 == 0 && row < out.rows) {
+    const int64_t dense = (int64_t{batch} * p.q_heads + head) * p.q_rows + first_row + row;
+    if (p.dlse != nullptr) delta -= gpu::load_global(p.dlse + dense);
+    smem.lse_log2[row] = gpu::load_global(p.lse + dense) * 1.4426950408889634F;
+    smem.delta[row] = delta;
+  }
+  gpu::sync_block();
+}
+
+// S becomes P, and dP becomes dS. `query` and `key` are of the problem; `row` is the query's in its tile.
+__device__ inline void differentiate(float& S, float& dP, const Smem& smem, const BackwardParams& p, int row,
+                                     int query, int key) {
+  const bool seen = query < p.q_rows && key < p.kv_rows && key <= query + p.causal_shift;
+  S = seen ? gpu::ex2(S * p.scale_log2e - smem.lse_log2[row]) : 0.0F;
+  dP = seen ? S * (dP - smem.delta[row]) : 0.0F;
+}
+
+template <class Spec, class T>
+__device__ void store(const Matrix<T>& to, const float (&sums)[kRows][Spec::slices * kColumns], float scale) {
+  const int ty = gpu::thread_index() / 16;
+  const int tx = gpu::thread_index() % 16;
+#pragma unroll
+  for (int i = 0; i < kRows; ++i) {
+    if (kRows * ty + i >= to.rows) continue;
+#pragma unroll
+    for (int c = 0; c < Spec::slices * kColumns; ++c) {
+      const int column = c / kColumns * kSlice + tx + 16 * (c % kColumns);
+      if (column < to.head_dim) {
+        gpu::store_global(to.data + (kRows * ty + i) * to.row_stride + column,
+                          gpu::narrow<T>(sums[i][c] * scale));
+      }
+    }
+  }
+}
+
+// The tile, head and batch entry of a block.
+struct Place {
+  int batch, head, first_row;
+
+  __device__ Place(int rows, int heads) {
+    const int tiles = (rows + kTile - 1) / kTile;
+    const int row_of_tiles = static_cast<int>(gpu::block_index()) / tiles;
+    first_row = (static_cast<int>(gpu::block_index()) - row_of_tiles * tiles) * kTile;
+    batch = row_of_tiles / heads;
+    head = row_of_tiles - batch * heads;
+  }
+};
+
+template <class Spec>
+__global__ void __launch_bounds__(kThreads, 1) naive_dkv(const __grid_constant__ BackwardParams p) {
+  using T = typename Spec::Element;
+  Smem& smem = gpu::shared<Smem>();
+  const int ty = gpu::thread_index() / 16;
+  const int tx = gpu::thread_index() % 16;
+  const Place place(p.kv_rows, p.kv_heads);
+  const int first_key = place.first_row;
+  const auto k = tile_of<const T>(p.k, place.batch, place.head, first_key, p.kv_rows, p.head_dim);
+  const auto v = tile_of<const T>(p.v, place.batch, place.head, first_key, p.kv_rows, p.head_dim);
+  float dK[kRows][Spec::slices * kColumns] = {};
+  float dV[kRows][Spec::slices * kColumns] = {};
+  const int first_query = first_key - p.causal_shift;  // that sees a key of the tile
+  for (int head = place.head * p.group; head < (place.head + 1) * p.group; ++head) {
+    for (int row = first_query <= 0 ? 0 : first_query / kTile * kTile; row < p.q_rows; row += kTile) {
+      const auto q = tile_of<const T>(p.q, place.batch, head, row, p.q_rows, p.head_dim);
+      const auto dout = tile_of<const T>(p.dout, place.batch, head, row, p.q_rows, p.head_dim);
+      find_statistics<T>(smem, p, place.batch, head, row);
+      float S[kRows][kOthers], dP[kRows][kOthers];
+      multiply(S, smem, k, q);
+      multiply(dP, smem, v, dout);
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+        for (int j = 0; j < kOthers; ++j) {
+          const int in_tile = tx + 16 * j;
+          differentiate(S[i][j], dP[i][j], smem, p, in_tile, row + in_tile, first_key + kRows * ty + i);
+        }
+      }
+      accumulate<Spec>(dV, S, smem, dout);
+      accumulate<Spec>(dK, dP, smem, q);
+    }
+  }
+  store<Spec>(tile_of<T>(p.dk, place.batch, place.head, first_key, p.kv_rows, p.head_dim), dK, p.scale);
+  store<Spec>(tile_of<T>(p.dv, place.batch, place.head, first_key, p.kv_rows, p.head_dim), dV, 1.0F);
+}
+
+template <class Spec>
+__global__ void __launch_bounds__(kThreads, 1) naive_dq(const __grid_constant__ BackwardParams p) {
+  using T = typename Spec::Element;
+  Smem& smem = gpu::shared<Smem>();
+  const int ty = gpu::thread_index() / 16;
+  const int tx = gpu::thread_index() % 16;
+  const Place place(p.q_rows, p.q_heads);
+  const int first_row = place.first_row;
+  const int kv_head = place.head / p.group;
+  const auto q = tile_of<const T>(p.q, place.batch, place.head, first_row, p.q_rows, p.head_dim);
+  const auto dout = tile_of<const T>(p.dout, place.batch, place.head, first_row, p.q_rows, p.head_dim);
+  float dQ[kRows][Spec::slices * kColumns] = {};
+  find_statistics<T>(smem, p, place.batch, place.head, first_row);
+  const int64_t visible = int64_t{first_row} + kTile + p.causal_shift;  // keys of the last row
+  for (int key = 0; key < p.kv_rows && key < visible; key += kTile) {
+    const auto k = tile_of<const T>(p.k, place.batch, kv_head, key, p.kv_rows, p.head_dim);
+    const auto v = tile_of<const T>(p.v, place.batch, kv_head, key, p.kv_rows, p.head_dim);
+    float S[kRows][kOthers], dP[kRows][kOthers];
+    multiply(S, smem, q, k);
+    multiply(dP, smem, dout, v);
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+      for (int j = 0; j < kOthers; ++j) {
+        const int in_tile = kRows * ty + i;
+        differentiate(S[i][j], dP[i][j], smem, p, in_tile, first_row + in_tile, key + tx + 16 * j);
+      }
+    }
+    accumulate<Spec>(dQ, dP, smem, k);
+  }
+  store<Spec>(tile_of<T>(p.dq, place.batch, place.head, first_row, p.q_rows, p.head_dim), dQ, p.scale);
+}
+
+}  // namespace flashmoe::kernels::naive_backward::inline FLASHMOE_TARGET

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace flashmoe::kernels::naive_backward {
+
+inline constexpr int kTile = 64;      // query rows, and keys, per tile
+inline constexpr int kSlice = 32;     // columns of a tile in shared memory at a time
+inline constexpr int kThreads = 256;  // a 16 x 16 grid; each thread has 4 rows and every 16th column
+
+template <class T, int kDim>
+struct Spec {
+  using Element = T;
+  static constexpr int head_dim = kDim;  // the largest it takes; a multiple of kSlice
+  static constexpr int slices = kDim / kSlice;
+};
+
+}  // namespace flashmoe::kernels::naive_backward

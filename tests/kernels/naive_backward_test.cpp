@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include "kernels/backward_on_model.h"
+
+namespace flashmoe::test {
+namespace {
+
+constexpr dispatch::BackwardChoice kNaive{.kernel = dispatch::BackwardKernel::naive_backward};
+
+TEST(NaiveBackward, TakesAllTypesAndMasks) {
+  for (DType dtype : {DType::fp32, DType::fp16, DType::bf16}) {
+    for (Mask mask : kMasks) {
+      EXPECT_GRADIENTS_ON_MODEL({.batch = 2,
+                                 .q_heads = 2,
+                                 .kv_heads = 1,
+                                 .q_rows = 70,
+                                 .kv_rows = 90,
+                                 .head_dim = 40,
+                                 .dtype = dtype,
+                                 .mask = mask},
+                                {.with_dlse = mask == Mask::causal, .seeds = 1, .choice = kNaive});
+    }
+  }
+}
+
+TEST(NaiveBackward, TakesOddHeadDimsAndAnyAlignment) {
+  for (int64_t head_dim : {1, 33, 100, 255}) {
+    EXPECT_GRADIENTS_ON_MODEL({.q_rows = 65,
+                               .kv_rows = 63,
+                               .head_dim = head_dim,
+                               .dtype = DType::bf16,
+                               .mask = Mask::causal,
+                               .layout = Layout::padded},
+                              {.seeds = 1});
+  }
+}
+
+TEST(NaiveBackward, WhatSeesNothingHasNoGradient) {
+  EXPECT_GRADIENTS_ON_MODEL(
+      {.q_rows = 150, .kv_rows = 40, .head_dim = 64, .dtype = DType::fp32, .mask = Mask::causal},
+      {.seeds = 1});
+  EXPECT_GRADIENTS_ON_MODEL(
+      {.q_rows = 40, .kv_rows = 150, .head_dim = 64, .dtype = DType::fp32, .mask = Mask::causal_top_left},
+      {.seeds = 1});
+}
+
+TEST(NaiveBackward, TakesAnyScaleAndHugeLogits) {
+  for (float scale : {0.0F, -0.2F}) {
+    EXPECT_GRADIENTS_ON_MODEL(
+        {.q_rows = 70, .kv_rows = 65, .head_dim = 16, .dtype = DType::fp32, .scale = scale}, {.seeds = 1});
+  }
+  EXPECT_GRADIENTS_ON_MODEL({.q_rows = 70, .kv_rows = 65, .head_dim = 16, .dtype = DType::fp32, .spread = 40},
+                            {.seeds = 1});
+}
+
+TEST(NaiveBackward, GivesTheSameBitsEveryTime) {
+  const Shape shape{
+      .q_heads = 2, .kv_heads = 2, .q_rows = 100, .kv_rows = 200, .head_dim = 32, .dtype = DType::fp32};
+  std::vector<std::byte> first;
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    BackwardProblem problem(shape);
+    run_backward_on_model(problem, false, {.seed = seed});
+    if (seed == 0) first = problem.gradient_bytes();
+    EXPECT_EQ(problem.gradient_bytes(), first);
+  }
+}
+
+}  // namespace
+}  // namespace flashmoe::test
