@@ -89,7 +89,7 @@ gpu-sanitize: build-cuda  ## compute-sanitizer over every kernel once
 	@compute-sanitizer --tool synccheck --error-exitcode 1 build/cuda/tests/gpu_test --gtest_filter='GpuRaces.*'
 
 .PHONY: gpu-soak
-gpu-soak: build-cuda  ## 100,000 launches of hopper_forward, each result compared with the first
+gpu-soak: build-cuda  ## 100,000 launches of hopper_forward and of gradients, each result compared with the first
 	@FLASHMOE_SOAK=100000 build/cuda/tests/gpu_test --gtest_filter='GpuSoak.*'
 
 .PHONY: gpu-bench

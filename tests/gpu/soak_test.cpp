@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Hangs and slips that come once in thousands of launches: hopper_forward again and again, its results
-// compared bit by bit with the first, which the oracle has judged. FLASHMOE_SOAK says how many launches
-// (`make gpu-soak`: 100,000).
+// Hangs and slips that come once in thousands of launches: hopper_forward, and gradients by every kernel,
+// again and again, results compared bit by bit with the first, which the oracle has judged. FLASHMOE_SOAK
+// says how many launches of either (`make gpu-soak`: 100,000).
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include <random>
 
 #include "device/probe.h"
+#include "gpu/gradients_on_gpu.h"
 #include "gpu/on_gpu.h"
 #include "gpu/soak_kernels.h"
 #include "kernels/hopper_forward/spec.h"
@@ -93,6 +94,65 @@ TEST(GpuSoak, LaunchesNeitherHangNorDiffer) {
     unsigned wrong = 0;
     check_cuda(cudaMemcpy(&wrong, differences, sizeof(wrong), cudaMemcpyDefault), "cudaMemcpy");
     ASSERT_EQ(wrong, 0U) << "words differ between launches: " << describe(c.shape) << " tuning " << c.tuning;
+  }
+}
+
+// Deterministic gradients, whose blocks wait for one another, two calls of three; else dk and dv alone are
+// the same bits.
+TEST(GpuSoak, GradientsNeitherHangNorDiffer) {
+  SKIP_WITHOUT_GPU();
+  const char* wish = std::getenv("FLASHMOE_SOAK");
+  const int launches = wish != nullptr ? std::atoi(wish) : 10'000;
+  constexpr int kPerShape = 500;
+  std::mt19937_64 random(43);
+  const auto between = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  DeviceBuffer counter(sizeof(unsigned));
+  auto* differences = static_cast<unsigned*>(counter.data());
+  check_cuda(cudaMemset(differences, 0, sizeof(unsigned)), "cudaMemset");
+  const std::vector<BackwardForm> forms = backward_forms_here();
+  for (int done = 0; done < launches; done += kPerShape) {
+    const std::size_t number = static_cast<std::size_t>(done / kPerShape);
+    const BackwardForm& form = forms[number % forms.size()];
+    const bool deterministic = number / forms.size() % 3 != 0;
+    Shape shape{.batch = between(1, 3),
+                .q_heads = 4,
+                .kv_heads = int64_t{1} << between(0, 2),
+                .q_rows = between(1, 300),
+                .kv_rows = between(1, 700),
+                .head_dim = form.head_dim == 0 ? 2 * between(1, 64) : form.head_dim - 8 * between(0, 1),
+                .dtype = between(0, 1) == 0 ? DType::fp16 : DType::bf16,
+                .mask = kMasks[between(0, 2)],
+                .seed = random()};
+    while (shape.batch * shape.q_heads * shape.q_rows * shape.kv_rows > 100'000) {
+      (shape.q_rows > shape.kv_rows ? shape.q_rows : shape.kv_rows) /= 2;
+    }
+    BackwardProblem problem(shape);
+    GpuGradients gpu(problem, deterministic, form.choice);
+    gpu.launch();
+    ASSERT_EQ(gpu.download(), "") << describe(shape) << " by " << describe(form.choice);
+    ASSERT_EQ(problem.disagreement(), "") << describe(shape) << " by " << describe(form.choice);
+    std::vector<const Tensor*> results{&gpu.args().dk, &gpu.args().dv};
+    if (deterministic) results.push_back(&gpu.args().dq);
+    std::vector<std::unique_ptr<DeviceBuffer>> first;
+    for (const Tensor* result : results) {
+      first.push_back(std::make_unique<DeviceBuffer>(extent_bytes(*result)));
+      check_cuda(cudaMemcpy(first.back()->data(), result->data, first.back()->bytes(), cudaMemcpyDefault),
+                 "cudaMemcpy");
+    }
+    for (int i = 0; i < kPerShape; ++i) {
+      gpu.launch();
+      for (std::size_t r = 0; r < results.size(); ++r) {
+        count_differences(static_cast<unsigned*>(results[r]->data),
+                          static_cast<const unsigned*>(first[r]->data()),
+                          static_cast<long long>(first[r]->bytes() / sizeof(unsigned)), differences, nullptr);
+      }
+    }
+    unsigned wrong = 0;
+    check_cuda(cudaMemcpy(&wrong, differences, sizeof(wrong), cudaMemcpyDefault), "cudaMemcpy");
+    ASSERT_EQ(wrong, 0U) << "words differ between launches: " << describe(shape) << " by "
+                         << describe(form.choice);
   }
 }
 

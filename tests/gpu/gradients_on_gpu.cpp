@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "gpu/gradients_on_gpu.h"
+
+#include <cuda_runtime_api.h>
+
+#include <utility>
+
+#include "device/probe.h"
+#include "kernels/ampere_backward/launch.h"
+#include "kernels/ampere_backward/spec.h"
+#include "kernels/hopper_backward/spec.h"
+
+namespace flashmoe::test {
+
+GpuGradients::GpuGradients(BackwardProblem& host, bool deterministic, const dispatch::BackwardChoice& choice)
+    : host_(host) {
+  const ForwardArgs& forward = host.forward.args;
+  args_.q = mirror(forward.q);
+  args_.k = mirror(forward.k);
+  args_.v = mirror(forward.v);
+  args_.out = mirror(forward.out);
+  args_.dout = mirror(host.dout);
+  args_.dq = mirror(host.dq);
+  args_.dk = mirror(host.dk);
+  args_.dv = mirror(host.dv);
+  const auto rows = static_cast<std::size_t>(forward.q.sizes[0] * forward.q.sizes[1] * forward.q.sizes[2]);
+  args_.lse = static_cast<const float*>(mirror(forward.lse, rows * sizeof(float)));
+  if (host.dlse() != nullptr)
+    args_.dlse = static_cast<const float*>(mirror(host.dlse(), rows * sizeof(float)));
+  args_.mask = forward.mask;
+  args_.deterministic = deterministic;
+  plan_ = dispatch::plan_backward(host.forward.problem, dispatch::addressing_of(args_), device::probe(),
+                                  deterministic, choice);
+  workspace_ = std::make_unique<DeviceBuffer>(plan_.workspace_bytes);
+}
+
+void GpuGradients::launch() {
+  dispatch::run_backward(plan_, host_.forward.problem, args_, {workspace_->data(), plan_.workspace_bytes});
+}
+
+std::string GpuGradients::download() {
+  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  for (const auto& [from, to] :
+       {std::pair{&args_.dq, &host_.dq}, {&args_.dk, &host_.dk}, {&args_.dv, &host_.dv}})
+    check_cuda(cudaMemcpy(to->data, from->data, extent_bytes(*to), cudaMemcpyDefault), "cudaMemcpy");
+  if (!workspace_->guards_are_intact()) return "memory around the workspace was written";
+  for (const auto& buffer : buffers_) {
+    if (!buffer->guards_are_intact()) return "memory around a tensor was written";
+  }
+  return "";
+}
+
+void* GpuGradients::mirror(const void* data, std::size_t bytes) {
+  buffers_.push_back(std::make_unique<DeviceBuffer>(bytes));
+  check_cuda(cudaMemcpy(buffers_.back()->data(), data, bytes, cudaMemcpyDefault), "cudaMemcpy");
+  return buffers_.back()->data();
+}
+
+Tensor GpuGradients::mirror(const Tensor& t) {
+  Tensor copy = t;
+  copy.data = mirror(t.data, extent_bytes(t));
+  return copy;
+}
+
+std::vector<BackwardForm> backward_forms_here() {
+  using dispatch::BackwardKernel;
+  std::vector<BackwardForm> forms{{{.kernel = BackwardKernel::naive_backward}, 0}};
+  const device::Spec spec = device::probe();
+  for (int i = 0; i < kernels::ampere_backward::kNumTunings; ++i) {
+    if (kernels::ampere_backward::smem_bytes(i) > spec.smem_per_block) continue;
+    forms.push_back({{.kernel = BackwardKernel::ampere_backward, .tuning = i},
+                     kernels::ampere_backward::kTunings[i].head_dim});
+  }
+  if (spec.arch != 90) return forms;
+  for (const kernels::hopper_backward::Tuning& tuning : kernels::hopper_backward::kTunings)
+    forms.push_back({{.kernel = BackwardKernel::hopper_backward}, tuning.head_dim});
+  return forms;
+}
+
+std::string describe(const dispatch::BackwardChoice& choice) {
+  return std::string(choice.kernel ? name_of(*choice.kernel) : "dispatch") +
+         (choice.tuning ? ":" + std::to_string(*choice.tuning) : "");
+}
+
+}  // namespace flashmoe::test
