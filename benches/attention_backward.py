@@ -5,6 +5,7 @@
   python benches/attention_backward.py --library build/cuda/benches/libbackward_forms.so
   python benches/attention_backward.py ... --only check               # about a minute
   python benches/attention_backward.py ... --dims 64,128 --rows 512,8192 --json FILE
+  python benches/attention_backward.py ... --kernels ampere,ampere:1,ampere:2 --base flash   # rows of its table
 
 Times: bf16, B S = 16k, H D = 2048, full and causal, then groups of query heads, then B = 4, H = 48, D = 128 causal.
 Everything that a call launches counts, the preparing and the finishing kernel too. Kernel time of a CUDA graph which holds
@@ -22,6 +23,7 @@ import harness
 from attention_hopper import Graph, numbers
 
 MASKS = ("none", "causal", "causal_top_left")
+KERNELS = ("naive", "ampere", "hopper")  # as dispatch::BackwardKernel has them
 # Relative error, in the norm, of gradients in 16 bits. Twice what was seen of FlashAttention-2 and cuDNN: 2.4e-3 to 4.7e-3.
 LARGEST_ERROR = {"bfloat16": 9e-3, "float16": 1.5e-3}
 
@@ -29,7 +31,7 @@ LARGEST_ERROR = {"bfloat16": 9e-3, "float16": 1.5e-3}
 class Call(ctypes.Structure):
     _fields_ = ([(name, ctypes.c_void_p) for name in "q k v out dout dq dk dv lse dlse".split()] +
                 [(name, ctypes.c_int64) for name in "batch q_heads kv_heads q_rows kv_rows head_dim".split()] +
-                [("scale", ctypes.c_float)] + [(name, ctypes.c_int) for name in "bf16 mask deterministic".split()] +
+                [("scale", ctypes.c_float)] + [(name, ctypes.c_int) for name in "bf16 mask deterministic kernel tuning".split()] +
                 [("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_int64)])
 
 
@@ -41,14 +43,27 @@ class Library:
             function.argtypes = [ctypes.c_void_p] * arguments + [ctypes.c_char_p, ctypes.c_int]
             function.restype = ctypes.c_int64
 
-    def call(self, torch, q, k, v, out, lse, dout, mask, deterministic=False, dlse=None, scale=None):
-        """(launch, (dq, dk, dv)): gradients are poisoned, and the workspace with them."""
+    def takes(self, torch, kernel, head_dim):
+        """Whether a kernel's row is for this head_dim."""
+        if ":" not in kernel:
+            return True
+        q = torch.empty(1, 1, 1, head_dim, device="cuda", dtype=torch.bfloat16)
+        try:
+            self.call(torch, q, q, q, q, torch.empty(1, device="cuda"), q, "none", kernel=kernel)
+            return True
+        except RuntimeError:
+            return False
+
+    def call(self, torch, q, k, v, out, lse, dout, mask, deterministic=False, dlse=None, scale=None, kernel=""):
+        """(launch, (dq, dk, dv)): gradients are poisoned, and the workspace with them. `kernel` is "" for dispatch's choice, a
+        name, or one with a row of its table: ampere:2."""
         gradients = [torch.full_like(x, float("nan")) for x in (q, k, v)]
         message = ctypes.create_string_buffer(500)
         scale = 1 / math.sqrt(q.shape[3]) if scale is None else scale
         call = Call(*(x.data_ptr() for x in (q, k, v, out, dout, *gradients, lse)),
                     None if dlse is None else dlse.data_ptr(), q.shape[0], q.shape[1], k.shape[1], q.shape[2], k.shape[2],
-                    q.shape[3], scale, int(q.dtype == torch.bfloat16), MASKS.index(mask), int(deterministic))
+                    q.shape[3], scale, int(q.dtype == torch.bfloat16), MASKS.index(mask), int(deterministic),
+                    KERNELS.index(kernel.split(":")[0]) if kernel else -1, int(kernel.split(":")[1]) if ":" in kernel else -1)
         bytes_needed = self.library.backward_workspace_bytes(ctypes.addressof(call), message, 500)
         if bytes_needed < 0:
             raise RuntimeError(message.value.decode())
@@ -98,11 +113,11 @@ CHECKS = [(1, 1, 1, 64, 128, 64), (2, 3, 3, 384, 384, 64), (2, 3, 3, 384, 384, 1
           (1, 2, 2, 1000, 129, 256), (1, 2, 2, 333, 555, 200)]
 
 
-def check(torch, library, options):
+def check(torch, library, options, kernel=""):
     failures, worst = 0, {}
     for shape in CHECKS:
         batch, q_heads, kv_heads, q_rows, kv_rows, head_dim = shape
-        if head_dim > max(options.dims):
+        if head_dim > max(options.dims) or not library.takes(torch, kernel, head_dim):
             continue
         for name in ("bfloat16", "float16"):
             for mask in MASKS:
@@ -117,7 +132,7 @@ def check(torch, library, options):
                     arguments = q, k, v, out.to(dtype), lse.float(), dout, mask, deterministic, dlse
                     runs = []
                     for _ in range(3 if deterministic else 2):
-                        launch, got = library.call(torch, *arguments)
+                        launch, got = library.call(torch, *arguments, kernel=kernel)
                         launch()
                         launch()  # a second call on the same workspace
                         torch.cuda.synchronize()
@@ -132,7 +147,7 @@ def check(torch, library, options):
                         failures += 1
                         print(f"WRONG {shape} {name} {mask}{' deterministic' if deterministic else ''}: errors of dq, dk, dv "
                               f"{' '.join(f'{e:.1e}' for e in errors)}, finite {finite}, same bits {same}", flush=True)
-    print(f"check: {failures} wrong; largest relative error {', '.join(f'{k} {v:.1e}' for k, v in worst.items())}", flush=True)
+    print(f"check{' of ' + kernel if kernel else ''}: {failures} wrong; largest relative error {', '.join(f'{k} {v:.1e}' for k, v in worst.items())}", flush=True)
     return failures
 
 
@@ -143,6 +158,19 @@ def sdpa_backward(torch, backend, stream, q, k, v, dout, causal):
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream), sdpa_kernel(backend):
         out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1])
+    return lambda: torch.autograd.grad(out, (q, k, v), dout, retain_graph=True)
+
+
+def flex_backward(torch, stream, q, k, v, dout, causal):
+    """The same of FlexAttention, compiled."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    torch._dynamo.reset()
+    q, k, v = (x.detach().requires_grad_(True) for x in (q, k, v))
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        mask = create_block_mask(lambda b, h, row, key: row >= key, None, None, q.shape[2], k.shape[2],
+                                 device="cuda") if causal else None
+        out = torch.compile(flex_attention)(q, k, v, block_mask=mask, enable_gqa=q.shape[1] != k.shape[1])
     return lambda: torch.autograd.grad(out, (q, k, v), dout, retain_graph=True)
 
 
@@ -207,17 +235,21 @@ def measure(torch, library, case, options):
     for deterministic in (False, True) if options.deterministic else (False,):
         launch, _ = library.call(torch, q, k, v, out, lse, dout, "causal" if causal else "none", deterministic)
         launches["deterministic" if deterministic else "flashmoe"] = launch
-    for name, backend in (("cudnn", SDPBackend.CUDNN_ATTENTION), ("flash", SDPBackend.FLASH_ATTENTION)):
-        if name == "flash" and not options.flash:
-            continue
+    for kernel in options.kernels:
+        if library.takes(torch, kernel, head_dim):
+            launches[kernel], _ = library.call(torch, q, k, v, out, lse, dout, "causal" if causal else "none", kernel=kernel)
+    peers = {"cudnn": lambda: sdpa_backward(torch, SDPBackend.CUDNN_ATTENTION, stream, q, k, v, dout, causal),
+             "flash": lambda: sdpa_backward(torch, SDPBackend.FLASH_ATTENTION, stream, q, k, v, dout, causal),
+             "flex": lambda: flex_backward(torch, stream, q, k, v, dout, causal)}
+    for name in options.peers:
         try:
-            launches[name] = sdpa_backward(torch, backend, stream, q, k, v, dout, causal)
+            launches[name] = peers[name]()
             with torch.cuda.stream(stream):
                 launches[name]()
             torch.cuda.synchronize()
-        except RuntimeError as error:
+        except Exception as error:  # a peer that is not there, or refuses
             launches.pop(name, None)
-            print(f"  {name}: does not take this case ({str(error).splitlines()[0][:80]})", flush=True)
+            print(f"  {name}: does not take this case ({(str(error).splitlines() or [''])[0][:80]})", flush=True)
     contenders = {name: contender(torch, launch, calls, stream) for name, launch in launches.items()}
     order = random.Random(0)
     for _ in range(options.rounds):
@@ -226,7 +258,7 @@ def measure(torch, library, case, options):
     result = {"case": dict(zip(("batch", "q_heads", "kv_heads", "rows", "head_dim", "causal"), case)),
               "samples_us": {name: c.samples for name, c in contenders.items()},
               "tflops": {name: flops / harness.median(c.samples) / 1e6 for name, c in contenders.items()}}
-    base = result["tflops"].get("cudnn", float("nan"))
+    base = result["tflops"].get(options.base, float("nan"))
     result["ratio"] = {name: value / base for name, value in result["tflops"].items()}
     return result
 
@@ -260,7 +292,10 @@ def main():
     parser.add_argument("--rows", type=numbers, default=[512, 1024, 2048, 4096, 8192, 16384])
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--warm-ms", type=float, default=25)
-    parser.add_argument("--no-flash", dest="flash", action="store_false")
+    parser.add_argument("--kernels", type=lambda text: text.split(","), default=["ampere"],
+                        help="more of ours than dispatch chooses: names, or names and rows of a table (ampere:1)")
+    parser.add_argument("--peers", type=lambda text: text.split(","), default=["cudnn", "flash", "flex"])
+    parser.add_argument("--base", default="cudnn", help="the contender that ratios are of")
     parser.add_argument("--no-deterministic", dest="deterministic", action="store_false")
     parser.add_argument("--no-more", dest="more", action="store_false", help="no groups of heads, no B = 4 H = 48")
     parser.add_argument("--json")
@@ -268,7 +303,7 @@ def main():
     torch = harness.load_torch(1)
     torch.manual_seed(1)
     library = Library(options.library)
-    if options.only != "time" and check(torch, library, options) > 0:
+    if options.only != "time" and any([check(torch, library, options, kernel) > 0 for kernel in ["", *options.kernels]]):
         sys.exit(1)  # what is wrong is not timed
     if options.only == "check":
         return

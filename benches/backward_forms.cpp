@@ -16,6 +16,7 @@ struct BackwardCall {
   int64_t batch, q_heads, kv_heads, q_rows, kv_rows, head_dim;
   float scale;
   int bf16, mask, deterministic;
+  int kernel, tuning;  // a dispatch::BackwardKernel and a row of its table, or -1: dispatch chooses
   void* workspace;
   int64_t workspace_bytes;
 };
@@ -27,6 +28,7 @@ using namespace flashmoe;
 struct Call {
   ForwardProblem problem;
   BackwardArgs args;
+  dispatch::BackwardChoice choice;
 
   Call(const BackwardCall& c, void* stream) {
     const DType dtype = c.bf16 != 0 ? DType::bf16 : DType::fp16;
@@ -58,12 +60,14 @@ struct Call {
             .mask = problem.mask,
             .scale = c.scale,
             .deterministic = c.deterministic != 0};
+    if (c.kernel >= 0) choice.kernel = static_cast<dispatch::BackwardKernel>(c.kernel);
+    if (c.tuning >= 0) choice.tuning = c.tuning;
     args.execution = {.device = Device::cuda, .stream = stream};
   }
 
   dispatch::BackwardPlan plan() const {
     return dispatch::plan_backward(problem, dispatch::addressing_of(args), device::probe(),
-                                   args.deterministic);
+                                   args.deterministic, choice);
   }
 };
 
