@@ -7,7 +7,7 @@
 namespace flashmoe::cuda {
 
 std::size_t backward_workspace_bytes(const ForwardProblem& problem, bool deterministic) {
-  return dispatch::plan_backward(problem, true, device::probe(), deterministic).workspace_bytes;
+  return dispatch::backward_workspace_bytes(problem, device::probe(), deterministic);
 }
 
 dispatch::BackwardPlan plan_backward(const ForwardProblem& problem, const BackwardArgs& args) {
@@ -21,9 +21,9 @@ void backward(const dispatch::BackwardPlan& plan, const ForwardProblem& problem,
 
 std::string explain_backward(const ForwardProblem& problem, const BackwardArgs& args) {
   const dispatch::BackwardPlan plan = plan_backward(problem, args);
-  return "cuda: hopper_backward\n  tiles: " + std::to_string(plan.tile_q) + " rows x " +
-         std::to_string(plan.tile_kv) + " keys\n  workspace: " + std::to_string(plan.workspace_bytes) +
-         " bytes\n";
+  return std::string("cuda: ") + name_of(plan.kernel) + ", because: " + plan.reason +
+         "\n  tiles: " + std::to_string(plan.tile_q) + " rows x " + std::to_string(plan.tile_kv) +
+         " keys\n  workspace: " + std::to_string(plan.workspace_bytes) + " bytes\n";
 }
 
 }  // namespace flashmoe::cuda
