@@ -48,6 +48,14 @@ TEST(Naive, TakesStridesBatchesAndGroups) {
   }
 }
 
+TEST(Naive, TakesNoKeysAtAll) {
+  for (Mask mask : {Mask::none, Mask::causal, Mask::causal_top_left}) {
+    EXPECT_RUNS_ON_MODEL(
+        {.q_heads = 2, .kv_heads = 1, .q_rows = 70, .kv_rows = 0, .dtype = DType::bf16, .mask = mask}, kNaive,
+        1);
+  }
+}
+
 TEST(Naive, TakesHugeLogitsAndAnyScale) {
   EXPECT_RUNS_ON_MODEL({.q_rows = 70, .kv_rows = 70, .spread = 40}, kNaive, 1);
   for (float scale : {-1.0F, 0.0F, 1e-40F}) {

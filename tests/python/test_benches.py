@@ -201,3 +201,17 @@ def test_slow_calls_are_made_less_often(root, monkeypatch):
     monkeypatch.setattr(harness, "LONG_SECONDS", 1e-3)
     samples = harness.sample({"long": long, "short": lambda: None}, 0.0)
     assert len(calls) == len(samples["long"]) == 1 and len(samples["short"]) == 2
+
+
+def test_attention_step(root, torch, tmp_path, clean_environment):
+    file = tmp_path / "step.json"
+    done = run(
+        root,
+        *("benches/attention_step.py", "--device", "cpu", "--dtype", "float32", "--shapes", "1,2,16,8"),
+        *("--seconds", "0.1", "--json", str(file)),
+        env=clean_environment,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1,2,16,8 float32: ours " in done.stdout
+    (result,) = json.loads(file.read_text())["results"]
+    assert result["shape"] == [1, 2, 16, 8] and result["low"] <= result["ratio"] <= result["high"]

@@ -234,6 +234,23 @@ def test_gradients_inside_torch_compile(backend):
 
 
 @in_build
+def test_a_compiled_training_step_replays_its_graph():
+    torch._dynamo.reset()
+    tensors = [t.cuda().requires_grad_() for t in qkv(torch.bfloat16, (1, 8, 256, 64))]
+
+    def block(q, k, v):
+        return fm.attention(q * 2, k, v, causal=True, deterministic=True).float().square().sum()
+
+    compiled = torch.compile(block, fullgraph=True, mode="reduce-overhead")
+    for _ in range(5):
+        torch.compiler.cudagraph_mark_step_begin()
+        ours = [g.clone() for g in torch.autograd.grad(compiled(*tensors), tensors)]
+    for gradient, expected in zip(ours, torch.autograd.grad(block(*tensors), tensors)):
+        assert torch.allclose(gradient.float(), expected.float(), rtol=2e-2, atol=2e-2)
+    torch._dynamo.reset()
+
+
+@in_build
 def test_autocast_and_checkpointing():
     from torch.utils.checkpoint import checkpoint
 
