@@ -2,6 +2,7 @@
 #include "cuda/backward.h"
 
 #include "device/probe.h"
+#include "dispatch/explain_backward.h"
 #include "dispatch/run_backward.h"
 
 namespace flashmoe::cuda {
@@ -20,10 +21,7 @@ void backward(const dispatch::BackwardPlan& plan, const ForwardProblem& problem,
 }
 
 std::string explain_backward(const ForwardProblem& problem, const BackwardArgs& args) {
-  const dispatch::BackwardPlan plan = plan_backward(problem, args);
-  return std::string("cuda: ") + name_of(plan.kernel) + ", because: " + plan.reason +
-         "\n  tiles: " + std::to_string(plan.tile_q) + " rows x " + std::to_string(plan.tile_kv) +
-         " keys\n  workspace: " + std::to_string(plan.workspace_bytes) + " bytes\n";
+  return dispatch::explain(plan_backward(problem, args), problem, device::probe());
 }
 
 }  // namespace flashmoe::cuda

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "dispatch/backward.h"
+#include "flashmoe/attention.h"
 #include "kernels/backward_params.h"
 #include "primitives/target.h"
-#include "problem/backward_args.h"
 
 namespace flashmoe::dispatch {
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "dispatch/explain_backward.h"
+
+namespace flashmoe::dispatch {
+namespace {
+
+// What the bytes are for: the formula of BackwardPlan::workspace_bytes with its numbers.
+std::string workspace_of(const BackwardPlan& plan, const ForwardProblem& p) {
+  if (plan.workspace_bytes == 0) return "none";
+  const auto number = [](int64_t n) { return std::to_string(n); };
+  return number(static_cast<int64_t>(plan.workspace_bytes)) + " bytes = 4 x " + number(p.batch * p.q_heads) +
+         " heads x " + number(plan.padded_rows) + " rows x (" + number(plan.head_dim) + " sums of dq + 2)" +
+         (plan.deterministic ? " + counters that put the sums in order" : "");
+}
+
+}  // namespace
+
+std::string explain(const BackwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
+  const bool scalar = plan.kernel == BackwardKernel::naive_backward;
+  std::string text = std::string("cuda: ") + name_of(plan.kernel) + ", because: " + plan.reason + "\n";
+  text += "tiles: " + std::to_string(plan.tile_q) + " query rows x " + std::to_string(plan.tile_kv) +
+          " keys, head_dim " + std::to_string(p.head_dim) + " in a form compiled for " +
+          std::to_string(plan.head_dim) + "\n";
+  if (!scalar) {
+    text += "grid: " + std::to_string(p.batch * p.kv_heads * plan.key_tiles) + " tiles of keys, " +
+            std::to_string(plan.threads) + " threads and " + std::to_string(plan.smem_bytes) +
+            " bytes of shared memory each, on " + std::to_string(spec.sms) +
+            " SMs; prepare_backward before, finish_backward after\n";
+  }
+  text += std::string("same bits in every run: dk and dv") +
+          (scalar || plan.deterministic ? ", and dq" : "; dq is summed in the order in which tiles finish") +
+          "\n";
+  return text + "workspace: " + workspace_of(plan, p) + "\n";
+}
+
+}  // namespace flashmoe::dispatch

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include "dispatch/explain_backward.h"
+
+#include <gtest/gtest.h>
+
+namespace flashmoe::dispatch {
+namespace {
+
+std::string explain_on(const char* gpu, DType dtype, bool deterministic) {
+  const ForwardProblem problem{.batch = 2,
+                               .q_heads = 8,
+                               .kv_heads = 4,
+                               .q_rows = 513,
+                               .kv_rows = 300,
+                               .head_dim = 72,
+                               .dtype = dtype,
+                               .scale = 1};
+  const device::Spec& spec = device::find(gpu);
+  return explain(plan_backward(problem, true, spec, deterministic), problem, spec);
+}
+
+void expect_has(const std::string& text, std::initializer_list<const char*> parts) {
+  for (const char* part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
+}
+
+TEST(ExplainBackward, NamesTheKernelItsTilesAndTheWorkspaceWithItsFormula) {
+  expect_has(explain_on("H200", DType::bf16, false),
+             {"cuda: hopper_backward, because: ", "head_dim 72 in a form compiled for 128", "on 132 SMs",
+              "dq is summed in the order in which tiles finish",
+              "workspace: 5324800 bytes = 4 x 16 heads x 640 rows x (128 sums of dq + 2)\n"});
+  expect_has(explain_on("L4", DType::fp16, true),
+             {"cuda: ampere_backward, because: ", "same bits in every run: dk and dv, and dq",
+              "sums of dq + 2) + counters"});
+  expect_has(
+      explain_on("H200", DType::fp32, false),
+      {"cuda: naive_backward, because: ", "same bits in every run: dk and dv, and dq", "workspace: none"});
+}
+
+}  // namespace
+}  // namespace flashmoe::dispatch
