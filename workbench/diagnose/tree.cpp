@@ -46,14 +46,7 @@ Target read_target(StrictTable table) {
 }  // namespace
 
 Tree parse_tree(std::string_view toml, const std::string& file) {
-  toml::table parsed;
-  try {
-    parsed = toml::parse(toml, file);
-  } catch (const toml::parse_error& problem) {
-    throw Error(ErrorCode::invalid, file + ", line " + std::to_string(problem.source().begin.line) + ": " +
-                                        std::string(problem.description()));
-  }
-  StrictTable root(parsed, "", file);
+  StrictTable root = StrictTable::parse(toml, file);
   Tree tree;
   std::set<std::string> names;
   for (StrictTable& table : root.tables("bottleneck")) {

@@ -59,14 +59,7 @@ void read_apply(StrictTable& root, Pattern& pattern) {
 Pattern read_pattern(const fs::path& file) {
   const auto text = read_text(file);
   if (!text) throw Error(ErrorCode::environment, "can't read " + file.string());
-  toml::table parsed;
-  try {
-    parsed = toml::parse(*text, file.string());
-  } catch (const toml::parse_error& problem) {
-    throw Error(ErrorCode::invalid, file.string() + ", line " + std::to_string(problem.source().begin.line) +
-                                        ": " + std::string(problem.description()));
-  }
-  StrictTable root(parsed, "", file.filename().string());
+  StrictTable root = StrictTable::parse(*text, file.filename().string(), file.string());
   Pattern pattern;
   pattern.name = file.stem().string();
   pattern.file = file;

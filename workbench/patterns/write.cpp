@@ -2,22 +2,51 @@
 #include "patterns/write.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <cctype>
-#include <sstream>
 
 #include "base/error.h"
 #include "patterns/pattern.h"
+#include "records/json.h"
 #include "system/durable_file.h"
 
 namespace dent {
 namespace {
 
-toml::array texts(const std::vector<std::string>& from) {
-  toml::array list;
-  for (const std::string& text : from) list.push_back(text);
-  return list;
+// Texts as TOML's basic strings, which are written as JSON's are.
+std::string value(const std::string& text) { return json_string(text); }
+std::string value(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + value(text);
+  return "[" + list + "]";
+}
+
+template <class T>
+void put(std::string& out, const char* key, const T& of) {
+  if (!of.empty()) out += fmt::format("{} = {}\n", key, value(of));
+}
+
+std::string toml_of(const Lesson& lesson) {
+  std::string out;
+  put(out, "title", lesson.title);
+  put(out, "rule", lesson.rule);
+  put(out, "fix", lesson.fix);
+  put(out, "source", lesson.source.empty() ? "this project" : lesson.source);
+  put(out, "cost", lesson.cost);
+  put(out, "phase", lesson.phase);
+  if (lesson.expected_gain != 0) out += fmt::format("expected_gain = {}\n", lesson.expected_gain);
+  if (!lesson.bottlenecks.empty() || !lesson.conditions.empty()) {
+    out += "\n[symptom]\n";
+    put(out, "bottleneck", lesson.bottlenecks);
+    put(out, "when", lesson.conditions);
+  }
+  if (!lesson.tunable.empty() || !lesson.variant.empty()) {
+    out += "\n[apply]\n";
+    put(out, "tunable", lesson.tunable);
+    if (!lesson.tunable.empty()) put(out, "change", lesson.change.empty() ? "any" : lesson.change);
+    put(out, "variant", lesson.variant);
+  }
+  return out;
 }
 
 }  // namespace
@@ -44,31 +73,8 @@ std::filesystem::path write_pattern(const std::filesystem::path& project, const 
     throw Error(ErrorCode::invalid, file.string() + " is there already",
                 "choose another title, or edit that file");
   }
-  toml::table table{{"title", lesson.title}, {"rule", lesson.rule}, {"fix", lesson.fix}};
-  const auto put = [&table](const char* key, const std::string& text) {
-    if (!text.empty()) table.insert(key, text);
-  };
-  put("source", lesson.source.empty() ? "this project" : lesson.source);
-  put("cost", lesson.cost);
-  put("phase", lesson.phase);
-  toml::table symptom;
-  if (!lesson.bottlenecks.empty()) symptom.insert("bottleneck", texts(lesson.bottlenecks));
-  if (!lesson.conditions.empty()) symptom.insert("when", texts(lesson.conditions));
-  if (!symptom.empty()) table.insert("symptom", symptom);
-  toml::table apply;
-  if (!lesson.tunable.empty()) {
-    apply.insert("tunable", lesson.tunable);
-    apply.insert("change", lesson.change.empty() ? "any" : lesson.change);
-  }
-  if (!lesson.variant.empty()) apply.insert("variant", lesson.variant);
-  if (!apply.empty()) table.insert("apply", apply);
-
-  std::ostringstream text;
-  // As short as reads back the same: toml++ would write 1.4 as 1.3999999999999999. Ahead of the sections.
-  if (lesson.expected_gain != 0) text << fmt::format("expected_gain = {}\n", lesson.expected_gain);
-  text << table << "\n";
   std::filesystem::create_directories(folder);
-  write_durably(file, text.str());
+  write_durably(file, toml_of(lesson));
   try {
     read_pattern(file);
   } catch (const Error&) {

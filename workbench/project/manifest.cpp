@@ -45,8 +45,10 @@ void read_rules(StrictTable& root, Project& project) {
   }
 }
 
-Project build_project(const toml::table& toml, const std::filesystem::path& directory) {
-  StrictTable root(toml, "");
+}  // namespace
+
+Project parse_project(std::string_view text, const std::filesystem::path& directory) {
+  StrictTable root = StrictTable::parse(text);
   const auto version = root.number("version");
   if (version != kManifestVersion) {
     root.fail("version",
@@ -89,17 +91,6 @@ Project build_project(const toml::table& toml, const std::filesystem::path& dire
   for (const Shape& shape : project.optimize.held_out_shapes) make_problem(project.op, shape);
   project.kernel = kernel_of(project, project.choice);
   return project;
-}
-
-}  // namespace
-
-Project parse_project(std::string_view text, const std::filesystem::path& directory) {
-  try {
-    return build_project(toml::parse(text), directory);
-  } catch (const toml::parse_error& problem) {
-    throw Error(ErrorCode::invalid, fmt::format("dent.toml, line {}: {}", problem.source().begin.line,
-                                                std::string(problem.description())));
-  }
 }
 
 Project read_project(const std::filesystem::path& where) {

@@ -2,6 +2,7 @@
 #include "project/strict_table.h"
 
 #include <fmt/format.h>
+#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -37,45 +38,63 @@ std::string kind_of(const toml::node& node) {
   return text.str();
 }
 
+const toml::node* find(const toml::table& table, std::string_view key,
+                       std::set<std::string, std::less<>>& asked) {
+  asked.emplace(key);
+  return table.get(key);
+}
+
 }  // namespace
 
-const toml::node* StrictTable::find(std::string_view key) {
-  asked_.emplace(key);
-  return table_->get(key);
+struct StrictTable::Table {
+  std::shared_ptr<const toml::table> document;  // keeps `table` alive
+  const toml::table* table;
+};
+
+StrictTable StrictTable::parse(std::string_view text, std::string file, std::string_view path) {
+  try {
+    auto document = std::make_shared<const toml::table>(toml::parse(text));
+    const toml::table* table = document.get();
+    return {std::make_shared<const Table>(Table{std::move(document), table}), "", std::move(file)};
+  } catch (const toml::parse_error& problem) {
+    throw Error(ErrorCode::invalid,
+                fmt::format("{}, line {}: {}", path.empty() ? std::string_view(file) : path,
+                            problem.source().begin.line, std::string(problem.description())));
+  }
 }
 
 void StrictTable::fail(std::string_view key, const std::string& why, const std::string& remedy) const {
-  const toml::node* node = table_->get(key);
-  const auto line = node != nullptr ? node->source().begin.line : table_->source().begin.line;
+  const toml::node* node = table_->table->get(key);
+  const auto line = node != nullptr ? node->source().begin.line : table_->table->source().begin.line;
   throw Error(ErrorCode::invalid, fmt::format("{}, line {}: {}{}: {}", file_, line, where_, key, why),
               remedy);
 }
 
-bool StrictTable::has(std::string_view key) { return find(key) != nullptr; }
+bool StrictTable::has(std::string_view key) { return find(*table_->table, key, asked_) != nullptr; }
 
 std::optional<std::string> StrictTable::text(std::string_view key) {
-  const toml::node* node = find(key);
+  const toml::node* node = find(*table_->table, key, asked_);
   if (node == nullptr) return std::nullopt;
   if (!node->is_string()) fail(key, "is " + kind_of(*node) + "; it must be a string");
   return with_environment(*node->value<std::string>());
 }
 
 std::optional<double> StrictTable::number(std::string_view key) {
-  const toml::node* node = find(key);
+  const toml::node* node = find(*table_->table, key, asked_);
   if (node == nullptr) return std::nullopt;
   if (!node->is_number()) fail(key, "is " + kind_of(*node) + "; it must be a number");
   return node->value<double>();
 }
 
 std::optional<bool> StrictTable::flag(std::string_view key) {
-  const toml::node* node = find(key);
+  const toml::node* node = find(*table_->table, key, asked_);
   if (node == nullptr) return std::nullopt;
   if (!node->is_boolean()) fail(key, "is " + kind_of(*node) + "; it must be true or false");
   return node->value<bool>();
 }
 
 std::vector<std::string> StrictTable::texts(std::string_view key) {
-  const toml::node* node = find(key);
+  const toml::node* node = find(*table_->table, key, asked_);
   if (node == nullptr) return {};
   if (node->is_string()) return {with_environment(*node->value<std::string>())};
   std::vector<std::string> result;
@@ -92,39 +111,42 @@ std::vector<std::string> StrictTable::texts(std::string_view key) {
 }
 
 std::string StrictTable::text_or_number(std::string_view key) {
-  const toml::node* node = find(key);
+  const toml::node* node = find(*table_->table, key, asked_);
   if (node != nullptr && node->is_integer()) return std::to_string(*node->value<std::int64_t>());
   if (node != nullptr && node->is_number()) return fmt::format("{:g}", *node->value<double>());
   return text(key).value_or("");
 }
 
 bool StrictTable::is_table(std::string_view key) const {
-  const toml::node* node = table_->get(key);
+  const toml::node* node = table_->table->get(key);
   return node != nullptr && node->is_table();
 }
 
 std::optional<StrictTable> StrictTable::table(std::string_view key) {
-  const toml::node* node = find(key);
+  const toml::node* node = find(*table_->table, key, asked_);
   if (node == nullptr) return std::nullopt;
   if (!node->is_table()) fail(key, "is " + kind_of(*node) + "; it must be a table");
-  return StrictTable(*node->as_table(), fmt::format("{}{}.", where_, key), file_);
+  return StrictTable(std::make_shared<const Table>(Table{table_->document, node->as_table()}),
+                     fmt::format("{}{}.", where_, key), file_);
 }
 
 std::vector<StrictTable> StrictTable::tables(std::string_view key) {
-  const toml::node* node = find(key);
+  const toml::node* node = find(*table_->table, key, asked_);
   std::vector<StrictTable> result;
   if (node == nullptr) return result;
   if (!node->is_array()) fail(key, "is " + kind_of(*node) + "; it must be a list of tables");
   for (const toml::node& element : *node->as_array()) {
     if (!element.is_table()) fail(key, "holds " + kind_of(element) + "; it must be a list of tables");
-    result.emplace_back(*element.as_table(), fmt::format("{}{}[{}].", where_, key, result.size()), file_);
+    result.push_back(StrictTable(std::make_shared<const Table>(Table{table_->document, element.as_table()}),
+                                 fmt::format("{}{}[{}].", where_, key, result.size()), file_));
   }
   return result;
 }
 
 std::vector<std::string> StrictTable::keys() const {
   std::vector<std::pair<toml::source_position, std::string>> found;
-  for (const auto& [key, node] : *table_) found.emplace_back(key.source().begin, std::string(key.str()));
+  for (const auto& [key, node] : *table_->table)
+    found.emplace_back(key.source().begin, std::string(key.str()));
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> result;
   for (auto& [place, key] : found) result.push_back(std::move(key));

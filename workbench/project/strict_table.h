@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// A TOML table that must be read completely: a key that nobody asked for is an error, with the nearest one
+// A TOML table that is read completely: a key that nobody asked for is an error, with the nearest one
 // that somebody did.
 #pragma once
 
-#include <toml++/toml.h>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/nearest.h"
@@ -17,13 +18,13 @@ namespace dent {
 
 class StrictTable {
  public:
-  // `where`: the path of keys to this table, with a dot behind it; `file`: for messages.
-  StrictTable(const toml::table& table, std::string where, std::string file = "dent.toml")
-      : table_(&table), where_(std::move(where)), file_(std::move(file)) {}
+  // The whole of a document. `file`: what messages call it; `path`: what errors of syntax call it, where that
+  // is not the same. Throws Error.
+  static StrictTable parse(std::string_view text, std::string file = "dent.toml", std::string_view path = {});
 
   bool has(std::string_view key);
-  std::optional<std::string> text(
-      std::string_view key);  // ${NAME} and ${NAME:-default} are replaced from the environment
+  // ${NAME} and ${NAME:-default} are replaced from the environment.
+  std::optional<std::string> text(std::string_view key);
   std::optional<double> number(std::string_view key);
   std::optional<bool> flag(std::string_view key);
   std::vector<std::string> texts(std::string_view key);  // a list, or a single string
@@ -40,10 +41,13 @@ class StrictTable {
   [[noreturn]] void fail(std::string_view key, const std::string& why, const std::string& remedy = {}) const;
 
  private:
-  const toml::node* find(std::string_view key);
+  struct Table;  // of the library that parses; strict_table.cpp alone knows it
 
-  const toml::table* table_;
-  std::string where_;
+  StrictTable(std::shared_ptr<const Table> table, std::string where, std::string file)
+      : table_(std::move(table)), where_(std::move(where)), file_(std::move(file)) {}
+
+  std::shared_ptr<const Table> table_;
+  std::string where_;  // the path of keys to this table, with a dot behind it
   std::string file_;
   std::set<std::string, std::less<>> asked_;
 };
