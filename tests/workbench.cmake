@@ -25,7 +25,7 @@ dent_test(dent_base_test dent_base
   measure/ratio_test.cpp measure/verdict_test.cpp measure/clocks_test.cpp measure/comparison_test.cpp
   measure/stop_rule_test.cpp measure/sampler_test.cpp)
 dent_test(dent_records_test dent_records
-  records/line_test.cpp records/markdown_test.cpp records/round_trip_test.cpp records/comparison_test.cpp)
+  records/json_object_test.cpp records/line_test.cpp records/markdown_test.cpp records/round_trip_test.cpp records/comparison_test.cpp)
 dent_test(dent_kernel_test dent_kernel
   ledger/ledger_test.cpp ledger/ledger_kill_test.cpp ledger/ledger_disk_test.cpp ledger/project_lock_test.cpp
   ledger/session_store_test.cpp project/manifest_test.cpp build/glue_test.cpp

@@ -129,7 +129,7 @@ TEST(PredictPlot, IsAPictureByItselfWithEveryGpuInIt) {
 TEST(PredictGpus, MeasurementsTakeThePlaceOfEstimates) {
   const DataFolder data;
   EXPECT_EQ(gpu_called("l4").reached.bandwidth_gbs.origin, flashmoe::device::Origin::estimated);
-  store_measurement({{"name", "NVIDIA L4"}, {"measured", {{"bandwidth_gbs", 250.0}, {"launch_us", 0.9}}}});
+  store_measurement({.name = "NVIDIA L4", .measured = {.bandwidth_gbs = 250, .launch_us = 0.9}});
   const auto l4 = gpu_called("l4");
   EXPECT_EQ(l4.reached.bandwidth_gbs.value, 250);
   EXPECT_EQ(l4.reached.bandwidth_gbs.origin, flashmoe::device::Origin::measured);
@@ -142,16 +142,16 @@ TEST(PredictGpus, MeasurementsTakeThePlaceOfEstimates) {
 TEST(PredictGpus, AGpuOfNoTableIsKnownByItsMeasurement) {
   const DataFolder data;
   EXPECT_THROW(gpu_called("NVIDIA Unheard Of"), Error);
-  store_measurement({{"name", "NVIDIA Unheard Of"},
-                     {"arch", 120},
-                     {"sms", 70},
-                     {"clock_mhz", 2500.0},
-                     {"smem_per_block", 101376},
-                     {"smem_per_sm", 102400},
-                     {"threads_per_sm", 1536},
-                     {"blocks_per_sm", 24},
-                     {"l2_bytes", 50331648},
-                     {"measured", {{"bandwidth_gbs", 800.0}, {"tflops_16bit", 150.0}, {"l2_gbs", 4000.0}}}});
+  store_measurement({.name = "NVIDIA Unheard Of",
+                     .arch = 120,
+                     .sms = 70,
+                     .smem_per_block = 101376,
+                     .smem_per_sm = 102400,
+                     .threads_per_sm = 1536,
+                     .blocks_per_sm = 24,
+                     .clock_mhz = 2500,
+                     .l2_bytes = 50331648,
+                     .measured = {.bandwidth_gbs = 800, .l2_gbs = 4000, .tflops_16bit = 150}});
   const auto gpu = gpu_called("NVIDIA Unheard Of");
   EXPECT_EQ(gpu.sms, 70);
   EXPECT_EQ(gpu.bandwidth_gbs, 800);

@@ -26,7 +26,7 @@ TEST(DiagnosisReport, IsInEveryReport) {
              "2 tries, median 1.25", "not applicable", "artifacts/profile.ncu-rep"});
   expect_in(html_report(view, {}), {"Diagnosis of large", "2 CTAs on 132 SMs", "softmax&lt;64&gt;",
                                     "cut the keys &amp; merge", "Diamonds"});
-  EXPECT_EQ(json_report(view, {}).at("diagnoses").at(0).at("bottleneck"), "few_ctas");
+  expect_in(json_report(view, {}).text(), {R"("diagnoses":[{)", R"("bottleneck":"few_ctas")"});
 }
 
 TEST(DiagnosisReport, PutsTheKernelUnderTheRoofByTheBytesThatMoved) {

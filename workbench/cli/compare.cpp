@@ -10,7 +10,7 @@
 #include "cli/terminal.h"
 #include "measure/verdict.h"
 #include "project/manifest.h"
-#include "report/document.h"
+#include "report/session_view.h"
 
 namespace dent::cli {
 namespace {
@@ -45,7 +45,7 @@ ExitCode compare(const CompareArguments& arguments) {
                 fmt::format("{} was compared with {}, {} with {}: their ratios have nothing in common",
                             before.id, before.session.baseline, after.id, after.session.baseline));
   }
-  nlohmann::json rows = nlohmann::json::array();
+  JsonList rows;
   std::vector<Ratio> changes;
   std::size_t common = 0;
   std::string text = fmt::format("{:<14} {:>9} {:>9} {:>9}  {:<18} {}\n", "shape", "before", "after",
@@ -59,11 +59,11 @@ ExitCode compare(const CompareArguments& arguments) {
     const Ratio ratio = change(*old.ratio, *now->ratio);
     changes.push_back(ratio);
     const SpeedVerdict verdict = judge(ratio, same_within);
-    rows.push_back({{"shape", old.shape},
-                    {"before", as_json(*old.ratio)},
-                    {"after", as_json(*now->ratio)},
-                    {"change", as_json(ratio)},
-                    {"verdict", name(verdict)}});
+    rows.add(JsonObject{{"shape", old.shape},
+                        {"before", old.ratio},
+                        {"after", now->ratio},
+                        {"change", ratio},
+                        {"verdict", name(verdict)}});
     text += fmt::format("{:<14} {:>8.3f}x {:>8.3f}x {:>8.3f}x  {:<18} {}\n", old.shape, old.ratio->centre,
                         now->ratio->centre, ratio.centre,
                         fmt::format("{:.3f} to {:.3f}", ratio.interval.low, ratio.interval.high),
@@ -95,7 +95,7 @@ ExitCode compare(const CompareArguments& arguments) {
     print_json("compare", {{"before", before.id},
                            {"after", after.id},
                            {"shapes", rows},
-                           {"change", as_json(mean)},
+                           {"change", mean},
                            {"verdict", name(verdict)},
                            {"exit_code", static_cast<int>(code)}});
   } else {

@@ -15,8 +15,6 @@
 namespace dent::cli {
 namespace {
 
-using nlohmann::json;
-
 struct CostArguments {
   Common common;
   std::string session;  // empty: all
@@ -33,7 +31,7 @@ ExitCode cost(const CostArguments& arguments) {
   const Project project = read_project(arguments.common.project);
   const SessionStore store(project.directory);
   const auto sessions = arguments.session.empty() ? store.list() : std::vector{store.find(arguments.session)};
-  json list = json::array();
+  JsonList list;
   std::string text =
       fmt::format("{:<20} {:>12} {:>12} {:>12} {:>9} {:>8} {:>8} {:>8} {:>8}\n", "session", "time",
                   "building", "on device", "kept", "device", "agent", "engineer", "all USD");
@@ -49,18 +47,16 @@ ExitCode cost(const CostArguments& arguments) {
       const Money money = money_of(one, priced ? then : project.rates);
       all += one;
       sum += money;
-      json entry = cost_json(one, money);
-      entry["session"] = session.id;
-      list.push_back(std::move(entry));
+      list.add(cost_json(one, money).add("session", session.id));
       text += row(session.id, one, money);
     } catch (const std::exception& problem) {  // one broken session hides no other
-      list.push_back({{"session", session.id}, {"error", in_one_line(problem)}});
+      list.add(JsonObject{{"session", session.id}, {"error", in_one_line(problem)}});
       text += fmt::format("{}  unreadable: {}\n", session.id, in_one_line(problem));
     }
   }
   if (sessions.size() > 1) text += row("all", all, sum);
   if (arguments.common.json)
-    print_json("cost", {{"sessions", std::move(list)}, {"all", cost_json(all, sum)}});
+    print_json("cost", {{"sessions", list}, {"all", cost_json(all, sum)}});
   else
     std::fputs(sessions.empty() ? "no sessions yet: dent run\n" : text.c_str(), stdout);
   return ExitCode::ok;

@@ -8,7 +8,6 @@
 #include "cli/commands.h"
 #include "predict/gpus.h"
 #include "predict/measure.h"
-#include "report/document.h"
 #include "session/environment.h"
 
 namespace dent::cli {
@@ -20,13 +19,13 @@ struct DevicesArguments {
   bool measure = false;
 };
 
-nlohmann::json record_of(const flashmoe::device::Spec& spec) {
-  nlohmann::json figures = nlohmann::json::object();
+JsonObject record_of(const flashmoe::device::Spec& spec) {
+  JsonObject figures;
   for (const auto& entry : flashmoe::device::entries(spec)) {
-    figures[entry.name] = {{"value", entry.value},
-                           {"unit", entry.unit},
-                           {"origin", flashmoe::device::name_of(entry.origin)},
-                           {"source", entry.source}};
+    figures.add(entry.name, JsonObject{{"value", entry.value},
+                                       {"unit", entry.unit},
+                                       {"origin", flashmoe::device::name_of(entry.origin)},
+                                       {"source", entry.source}});
   }
   return {{"name", spec.name}, {"figures", figures}};
 }
@@ -61,7 +60,7 @@ ExitCode devices(const DevicesArguments& arguments) {
   if (!arguments.gpu.empty()) {
     const auto spec = gpu_called(arguments.gpu);
     if (arguments.common.json) {
-      print_json("devices", {{"known", nlohmann::json::array({record_of(spec)})}});
+      print_json("devices", {{"known", JsonList().add(record_of(spec))}});
     } else {
       std::fputs(figures_of(spec).c_str(), stdout);
     }
@@ -72,12 +71,10 @@ ExitCode devices(const DevicesArguments& arguments) {
   const std::string cuda = nvcc.empty() ? "" : version_of(nvcc);
   const auto known = all_gpus();
   if (arguments.common.json) {
-    nlohmann::json table = nlohmann::json::array();
-    for (const auto& spec : known) table.push_back(record_of(spec));
-    nlohmann::json gpus = nlohmann::json::array();
-    for (const record::Gpu& gpu : found.gpus) gpus.push_back(as_json(gpu));
-    print_json("devices", {{"cpu", as_json(found.cpu)},
-                           {"gpus", gpus},
+    JsonList table;
+    for (const auto& spec : known) table.add(record_of(spec));
+    print_json("devices", {{"cpu", found.cpu},
+                           {"gpus", found.gpus},
                            {"machine", found.machine},
                            {"compiler", version_of(cxx_compiler())},
                            {"cuda_compiler", cuda},
@@ -100,11 +97,12 @@ ExitCode devices(const DevicesArguments& arguments) {
 }
 
 ExitCode measure(const DevicesArguments& arguments) {
-  const nlohmann::json measurement = measure_gpu();
+  const Measurement measurement = measure_gpu();
   const std::string file = store_measurement(measurement).string();
   const auto spec = spec_from(measurement);
   if (arguments.common.json) {
-    print_json("devices", {{"measurement", measurement}, {"file", file}, {"known", {record_of(spec)}}});
+    print_json("devices",
+               {{"measurement", measurement}, {"file", file}, {"known", JsonList().add(record_of(spec))}});
   } else {
     std::fputs((figures_of(spec) + "kept in " + file + "\n").c_str(), stdout);
   }

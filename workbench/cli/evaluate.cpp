@@ -23,8 +23,6 @@
 namespace dent::cli {
 namespace {
 
-using nlohmann::json;
-
 constexpr const char* kCommand = "evaluate";  // as the session record has it
 
 struct EvaluateArguments {
@@ -109,32 +107,33 @@ ExitCode evaluate(const EvaluateArguments& arguments) {
   Terminal terminal(arguments.common.quiet);
   Loop loop(project, store, folder, {.command = kCommand}, terminal);
   loop.begin();
-  json document{{"session", folder.id}, {"folder", folder.folder.string()}, {"branch", loop.state().branch}};
+  JsonObject document{
+      {"session", folder.id}, {"folder", folder.folder.string()}, {"branch", loop.state().branch}};
   Verdict verdict = Verdict::kept;
   ExitCode code = ExitCode::ok;
   std::string text;
   if (const auto over = loop.over()) {
     const SessionEnd end = loop.finish(*over);
-    document.update({{"reason", end.reason}, {"next", end.next}, {"kept", false}});
+    document.add({{"reason", end.reason}, {"next", end.next}, {"kept", false}});
     verdict = end.verdict;
     code = end.code;
     text = fmt::format("{}: {}\n", name(end.verdict), end.reason);
   } else {
     const Outcome outcome = loop.evaluate(*loop.ask(given));
-    document.update(require_json(to_json_text(outcome)));
-    document["speedup"] = loop.state().speedup();
-    document["commit"] = loop.state().incumbent_commit();
-    document["choice"] = require_json(to_json_text(loop.state().incumbent()));
+    document.add(JsonObject(outcome))
+        .add("speedup", loop.state().speedup())
+        .add("commit", loop.state().incumbent_commit())
+        .add("choice", loop.state().incumbent());
     verdict = outcome.kept ? Verdict::kept : Verdict::dropped;
     code = exit_code_of(outcome);
     text = fmt::format("{} at {}: {}\nto go on from here: dent evaluate --session {} ...\n",
                        outcome.kept ? "kept" : "dropped", name(outcome.stage), outcome.reason, folder.id);
   }
-  document["verdict"] = name(verdict);
+  document.add("verdict", name(verdict));
   write_reports(store, folder);  // of where the session stands
-  document["exit_code"] = static_cast<int>(code);
+  document.add("exit_code", static_cast<int>(code));
   if (arguments.common.json)
-    print_json("evaluate", std::move(document));
+    print_json("evaluate", document);
   else
     std::fputs(text.c_str(), stdout);
   return code;

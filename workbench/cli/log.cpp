@@ -24,7 +24,7 @@ ExitCode log(const LogArguments& arguments) {
   const SessionStore store(project.directory);
   const auto sessions = store.list();
   const bool busy = is_locked(store.folder());
-  nlohmann::json list = nlohmann::json::array();
+  JsonList list;
   std::string text;
   const bool colour = colours(1);
   for (std::size_t i = 0; i < sessions.size() && i < arguments.most; ++i) {
@@ -36,22 +36,22 @@ ExitCode log(const LogArguments& arguments) {
       const std::string reason = running             ? "a dent works on it"
                                  : view.records == 0 ? "it ended before its first record"
                                                      : view.reason;
-      nlohmann::json entry{{"session", view.id},
-                           {"started", view.started},
-                           {"command", view.session.command},
-                           {"verdict", verdict},
-                           {"reason", reason}};
-      if (view.mean()) entry["speedup"] = view.mean()->centre;
-      list.push_back(std::move(entry));
+      JsonObject entry{{"session", view.id},
+                       {"started", view.started},
+                       {"command", view.session.command},
+                       {"verdict", verdict},
+                       {"reason", reason}};
+      if (view.mean()) entry.add("speedup", view.mean()->centre);
+      list.add(entry);
       text += fmt::format("{}  {:<9} {}  {}\n", view.id, view.session.command,
                           painted(fmt::format("{:<12}", verdict), colour_of(view.verdict), colour), reason);
     } catch (const std::exception& problem) {  // one broken session hides no other
-      list.push_back({{"session", folder.id}, {"error", in_one_line(problem)}});
+      list.add(JsonObject{{"session", folder.id}, {"error", in_one_line(problem)}});
       text += fmt::format("{}  unreadable: {}\n", folder.id, in_one_line(problem));
     }
   }
   if (arguments.common.json)
-    print_json("log", {{"sessions", std::move(list)}});
+    print_json("log", {{"sessions", list}});
   else
     std::fputs(text.empty() ? "no sessions yet: dent run\n" : text.c_str(), stdout);
   return ExitCode::ok;

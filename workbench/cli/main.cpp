@@ -11,7 +11,7 @@
 namespace {
 
 int fail(const std::string& text, dent::ExitCode code, bool json, const std::string& command) {
-  if (json) dent::cli::print_json(command.c_str(), {{"error", text}, {"exit_code", static_cast<int>(code)}});
+  if (json) dent::cli::print_json(command, {{"error", text}, {"exit_code", static_cast<int>(code)}});
   std::fputs(("error: " + text + "\n").c_str(), stderr);
   return static_cast<int>(code);
 }

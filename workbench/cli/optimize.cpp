@@ -15,13 +15,11 @@
 #include "loop/proposers/standard.h"
 #include "project/choice.h"
 #include "project/manifest.h"
-#include "records/json.h"
+#include "report/document.h"
 #include "session/supervise.h"
 
 namespace dent::cli {
 namespace {
-
-using nlohmann::json;
 
 constexpr const char* kCommand = "optimize";  // as the session record has it
 
@@ -43,12 +41,6 @@ SessionFolder find_loop(const SessionStore& store, const std::string& id) {
     if (!facts.empty() && facts.session().command == kCommand) return *session;
   }
   throw Error(ErrorCode::invalid, "there is no loop to go on with", "start one: dent optimize");
-}
-
-json documents_of(const std::vector<record::PlannedStep>& plan) {
-  json list = json::array();
-  for (const record::PlannedStep& step : plan) list.push_back(require_json(to_json_text(step)));
-  return list;
 }
 
 ExitCode show_plan(const Project& project, const OptimizeArguments& arguments) {
@@ -79,7 +71,7 @@ ExitCode show_plan(const Project& project, const OptimizeArguments& arguments) {
         fmt::format("until {}x of the baseline{}", target,
                     project.optimize.target_shape.empty() ? "" : " at " + project.optimize.target_shape);
   if (arguments.common.json)
-    print_json("optimize", {{"plan", documents_of(plan_record(plan))}});
+    print_json("optimize", {{"plan", plan_record(plan)}});
   else
     std::fputs(plan_text(plan).c_str(), stdout);
   return ExitCode::ok;
@@ -98,13 +90,6 @@ std::string history_text(const LoopState& state) {
                         outcome.kept ? "" : name(outcome.stage));
   }
   return text;
-}
-
-json cost_document(const Cost& cost, const Rates& rates) {
-  json document = require_json(to_json_text(cost));
-  if (const Money money = money_of(cost, rates); money.total() > 0)
-    document["usd"] = require_json(to_json_text(money));
-  return document;
 }
 
 ExitCode optimize(const OptimizeArguments& arguments) {
@@ -129,7 +114,6 @@ ExitCode optimize(const OptimizeArguments& arguments) {
   Loop loop(project, store, folder, arguments.loop, terminal);
   const SessionEnd end = loop.run(*proposer);
   if (arguments.common.json) {
-    json document = parse_json(text_of(folder.folder / "report.json"));
     print_json("optimize", {{"session", end.id},
                             {"verdict", name(end.verdict)},
                             {"reason", end.reason},
@@ -138,10 +122,10 @@ ExitCode optimize(const OptimizeArguments& arguments) {
                             {"folder", folder.folder.string()},
                             {"branch", loop.state().branch},
                             {"commit", loop.state().incumbent_commit()},
-                            {"choice", require_json(to_json_text(loop.state().incumbent()))},
+                            {"choice", loop.state().incumbent()},
                             {"speedup", loop.state().speedup()},
-                            {"cost", cost_document(loop.cost(), project.rates)},
-                            {"report", document.is_object() ? document : json::object()}});
+                            {"cost", cost_json(loop.cost(), money_of(loop.cost(), project.rates))},
+                            {"report", JsonValue::object_in(text_of(folder.folder / "report.json"))}});
     return end.code;
   }
   std::string text = history_text(loop.state()) + "\n" +

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/options.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
 
 namespace dent::cli {
@@ -14,13 +12,10 @@ void add_common(Command& command, Common& common) {
   command.flag("-q,--quiet", common.quiet, "No progress on stderr");
 }
 
-void print_json(const char* command, nlohmann::json document) {
-  const std::string text = document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
-  // What it is comes first: behind the document's "{\n".
-  std::fputs(fmt::format("{{\n  \"schema\": 1,\n  \"command\": {},\n{}\n", nlohmann::json(command).dump(),
-                         text.substr(2))
-                 .c_str(),
-             stdout);
+void print_json(const std::string& command, const JsonObject& document) {
+  JsonObject whole{{"schema", 1}, {"command", command}};
+  whole.add(document);
+  std::puts(indented(whole.text(), 2).c_str());
 }
 
 }  // namespace dent::cli

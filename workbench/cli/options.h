@@ -2,10 +2,10 @@
 // What every command takes, and the one JSON document that it prints.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/parser.h"
+#include "records/json_object.h"
 
 namespace dent::cli {
 
@@ -19,6 +19,6 @@ struct Common {
 void add_common(Command& command, Common& common);
 
 // The one JSON document of a command, with "schema" and "command" put in front.
-void print_json(const char* command, nlohmann::json document);
+void print_json(const std::string& command, const JsonObject& document);
 
 }  // namespace dent::cli

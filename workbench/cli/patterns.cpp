@@ -13,14 +13,12 @@
 #include "patterns/write.h"
 #include "project/manifest.h"
 #include "report/diagnosis_view.h"
-#include "report/document.h"
 #include "report/format.h"
+#include "report/session_view.h"
 #include "workers/resources.h"
 
 namespace dent::cli {
 namespace {
-
-using nlohmann::json;
 
 struct PatternArguments {
   Common common;
@@ -48,30 +46,25 @@ bool before(const Pattern& a, const Pattern& b) {
   return rank(a) > rank(b);
 }
 
-json pattern_json(const Pattern& p) {
-  json record{{"pattern", p.name},
-              {"title", p.title},
-              {"rule", p.rule},
-              {"fix", p.fix},
-              {"source", p.source},
-              {"own", p.own},
-              {"evidence",
-               {{"tries", p.evidence.tries}, {"kept", p.evidence.kept}, {"failures", p.evidence.failures}}}};
-  if (p.evidence.median_gain) record["evidence"]["median_gain"] = *p.evidence.median_gain;
-  if (!p.phase.empty()) record["phase"] = p.phase;
-  if (!p.cost.empty()) record["cost"] = p.cost;
-  if (p.expected_gain) record["expected_gain"] = *p.expected_gain;
-  if (!p.bottlenecks.empty()) record["bottlenecks"] = p.bottlenecks;
-  for (const Condition& condition : p.conditions) record["when"].push_back(condition.text());
-  return record;
+JsonObject pattern_json(const Pattern& p) {
+  const JsonObject evidence{{"tries", p.evidence.tries},
+                            {"kept", p.evidence.kept},
+                            {"failures", p.evidence.failures},
+                            {"median_gain", p.evidence.median_gain}};
+  std::vector<std::string> conditions;
+  for (const Condition& condition : p.conditions) conditions.push_back(condition.text());
+  JsonObject record{{"pattern", p.name},  {"title", p.title}, {"rule", p.rule},      {"fix", p.fix},
+                    {"source", p.source}, {"own", p.own},     {"evidence", evidence}};
+  record.may("phase", p.phase).may("cost", p.cost).add("expected_gain", p.expected_gain);
+  return record.may("bottlenecks", p.bottlenecks).may("when", conditions);
 }
 
 ExitCode list(const PatternArguments& arguments) {
   std::vector<Pattern> patterns = library(arguments.common.project);
   std::stable_sort(patterns.begin(), patterns.end(), before);
   if (arguments.common.json) {
-    json records = json::array();
-    for (const Pattern& pattern : patterns) records.push_back(pattern_json(pattern));
+    JsonList records;
+    for (const Pattern& pattern : patterns) records.add(pattern_json(pattern));
     print_json("patterns", {{"patterns", records}});
     return ExitCode::ok;
   }
@@ -95,15 +88,13 @@ ExitCode match_session(const PatternArguments& arguments) {
     throw Error(ErrorCode::invalid, "session " + view.id + " has no diagnosis", "dent profile makes one");
   }
   const std::vector<Pattern> patterns = library(project.directory.string());
-  json records = json::array();
+  JsonList records;
   std::string text;
   for (const record::Diagnosis& diagnosis : view.diagnoses) {
     const auto matches = match(patterns, situation_of(diagnosis));
-    json speaking = json::array();
-    for (const record::PatternHint& hint : hints(matches)) speaking.push_back(as_json(hint));
-    records.push_back({{"shape", diagnosis.shape},
-                       {"bottleneck", diagnosis.finding.bottleneck},
-                       {"patterns", std::move(speaking)}});
+    records.add(JsonObject{{"shape", diagnosis.shape},
+                           {"bottleneck", diagnosis.finding.bottleneck},
+                           {"patterns", hints(matches)}});
     text += fmt::format("{}: {}\n", diagnosis.shape, headline(diagnosis));
     if (matches.empty())
       text += "  no pattern speaks to that; dent patterns add records one when you know better\n";

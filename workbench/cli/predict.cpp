@@ -10,7 +10,6 @@
 #include "cli/commands.h"
 #include "predict/gpus.h"
 #include "predict/show.h"
-#include "report/document.h"
 
 namespace dent::cli {
 namespace {
@@ -120,8 +119,8 @@ ExitCode predict(const PredictArguments& arguments) {
     }
   }
   if (arguments.common.json) {
-    nlohmann::json list = nlohmann::json::array();
-    for (const Forecast& forecast : forecasts) list.push_back(as_json(to_record(forecast)));
+    JsonList list;
+    for (const Forecast& forecast : forecasts) list.add(to_record(forecast));
     print_json("predict", {{"predictions", list}});
   } else {
     std::fputs((forecasts.size() == 1 ? forecast_text(forecasts[0]) : forecast_table(forecasts)).c_str(),

@@ -8,7 +8,6 @@
 #include "cli/commands.h"
 #include "cli/session_command.h"
 #include "project/manifest.h"
-#include "report/document.h"
 
 namespace dent::cli {
 namespace {
@@ -20,12 +19,6 @@ struct RunArguments {
   bool dump_config = false;
 };
 
-nlohmann::json plan_json(const std::vector<Step>& plan) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const record::PlannedStep& step : plan_record(plan)) list.push_back(as_json(step));
-  return list;
-}
-
 ExitCode run(const RunArguments& arguments) {
   const Project project = read_project(arguments.common.project);
   if (arguments.dump_config) {
@@ -35,7 +28,7 @@ ExitCode run(const RunArguments& arguments) {
   if (arguments.plan) {
     const auto plan = make_plan(project, arguments.run.plan);
     if (arguments.common.json)
-      print_json("run", {{"plan", plan_json(plan)}});
+      print_json("run", {{"plan", plan_record(plan)}});
     else
       std::fputs(plan_text(plan).c_str(), stdout);
     return ExitCode::ok;

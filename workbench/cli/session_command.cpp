@@ -19,8 +19,6 @@
 namespace dent::cli {
 namespace {
 
-using nlohmann::json;
-
 std::string speed_table(const SessionView& view) {
   if (view.comparisons.empty()) return {};
   std::string text = fmt::format("{:<14} {:>12} {:>12} {:>9}  {:<18} {}\n", "shape", "baseline", "candidate",
@@ -71,14 +69,13 @@ std::string from_here(const std::filesystem::path& file) {
 ExitCode finish(const char* command, const SessionEnd& end, const SessionFolder& folder,
                 const Common& common) {
   if (common.json) {
-    json document = parse_json(text_of(folder.folder / "report.json"));
     print_json(command, {{"session", end.id},
                          {"verdict", name(end.verdict)},
                          {"reason", end.reason},
                          {"next", end.next},
                          {"exit_code", static_cast<int>(end.code)},
                          {"folder", folder.folder.string()},
-                         {"report", document.is_object() ? document : json::object()}});
+                         {"report", JsonValue::object_in(text_of(folder.folder / "report.json"))}});
     return end.code;
   }
   const SessionView view = load_session(folder);

@@ -2,7 +2,6 @@
 #include "predict/gpus.h"
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.h"
@@ -32,30 +31,29 @@ std::string file_name(const std::string& driver_name) {
   return name + ".json";
 }
 
-void take(device::Figure& figure, const nlohmann::json& measured, const char* key) {
-  if (const double value = measured.value(key, 0.0); value > 0) figure = {value, device::Origin::measured};
+void take(device::Figure& figure, double value) {
+  if (value > 0) figure = {value, device::Origin::measured};
 }
 
-void apply(device::Spec& spec, const nlohmann::json& measurement) {
-  const nlohmann::json measured = measurement.value("measured", nlohmann::json::object());
-  take(spec.reached.bandwidth_gbs, measured, "bandwidth_gbs");
+void apply(device::Spec& spec, const ReachedFigures& measured) {
+  take(spec.reached.bandwidth_gbs, measured.bandwidth_gbs);
   // By plain loads; kernels that copy by TMA get more, so it only counts where nothing else is known.
-  if (!(spec.reached.l2_gbs > 0)) take(spec.reached.l2_gbs, measured, "l2_gbs");
-  take(spec.reached.tflops_16bit, measured, "tflops_16bit");
-  take(spec.reached.gexps, measured, "gexps");
-  take(spec.reached.launch_us, measured, "launch_us");
-  take(spec.reached.host_launch_us, measured, "host_launch_us");
+  if (!(spec.reached.l2_gbs > 0)) take(spec.reached.l2_gbs, measured.l2_gbs);
+  take(spec.reached.tflops_16bit, measured.tflops_16bit);
+  take(spec.reached.gexps, measured.gexps);
+  take(spec.reached.launch_us, measured.launch_us);
+  take(spec.reached.host_launch_us, measured.host_launch_us);
 }
 
-std::optional<nlohmann::json> read_measurement(const std::filesystem::path& file) {
+std::optional<Measurement> read_measurement(const std::filesystem::path& file) {
   const auto text = read_text(file);
   if (!text) return std::nullopt;
-  nlohmann::json found = parse_json(*text);
-  if (!found.is_object() || !found.contains("measured") || !found.contains("name")) {
-    throw Error(ErrorCode::invalid, file.string() + " is no measurement of a GPU",
+  try {
+    return from_json_text<Measurement>(*text);
+  } catch (const Error& problem) {
+    throw Error(ErrorCode::invalid, file.string() + " is no measurement of a GPU: " + problem.in_one_line(),
                 "remove it, and run dent devices --measure");
   }
-  return found;
 }
 
 }  // namespace
@@ -67,16 +65,16 @@ std::filesystem::path measurements_folder() {
   return std::filesystem::path(home != nullptr ? home : "/tmp") / ".local" / "share" / "dent" / "devices";
 }
 
-std::optional<nlohmann::json> stored_measurement(const std::string& driver_name) {
+std::optional<Measurement> stored_measurement(const std::string& driver_name) {
   return driver_name.empty() ? std::nullopt
                              : read_measurement(measurements_folder() / file_name(driver_name));
 }
 
-std::filesystem::path store_measurement(const nlohmann::json& measurement) {
+std::filesystem::path store_measurement(const Measurement& measurement) {
   const std::filesystem::path folder = measurements_folder();
   std::filesystem::create_directories(folder);
-  const std::filesystem::path file = folder / file_name(measurement.at("name").get<std::string>());
-  write_durably(file, measurement.dump(2) + '\n');
+  const std::filesystem::path file = folder / file_name(measurement.name);
+  write_durably(file, indented(to_json_text(measurement), 2) + '\n');
   return file;
 }
 
@@ -87,44 +85,42 @@ std::string gpu_name_here() {
 
 namespace {
 // What was measured on a GPU of the table, whatever its driver called it.
-std::optional<nlohmann::json> measurement_of(const device::Spec& spec) {
+std::optional<Measurement> measurement_of(const device::Spec& spec) {
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(measurements_folder(), none)) {
     if (entry.path().extension() != ".json") continue;
     const auto measurement = read_measurement(entry.path());
-    const device::Spec* measured = device::recognise(measurement->at("name").get<std::string>());
+    const device::Spec* measured = device::recognise(measurement->name);
     if (measured != nullptr && measured->name == spec.name) return measurement;
   }
   return std::nullopt;
 }
 }  // namespace
 
-device::Spec spec_from(const nlohmann::json& measurement) {
-  const std::string name = measurement.at("name").get<std::string>();
+device::Spec spec_from(const Measurement& measurement) {
   device::Spec spec;
-  if (const device::Spec* known = device::recognise(name)) {
+  if (const device::Spec* known = device::recognise(measurement.name)) {
     spec = *known;
   } else {
     // A GPU that is in no table: what it reaches stands for its peaks too.
-    spec = device::limits_of(measurement.at("arch").get<int>());
-    spec.name = kept(name);
+    spec = device::limits_of(measurement.arch);
+    spec.name = kept(measurement.name);
     spec.sheet = "no data sheet: peaks are what dent devices --measure reached";
     spec.chip = "the driver, when dent devices --measure ran";
     spec.chip_origin = device::Origin::measured;
-    spec.sms = measurement.at("sms").get<int>();
-    spec.smem_per_block = measurement.at("smem_per_block").get<int>();
-    spec.smem_per_sm = measurement.at("smem_per_sm").get<int>();
-    spec.threads_per_sm = measurement.at("threads_per_sm").get<int>();
-    spec.blocks_per_sm = measurement.at("blocks_per_sm").get<int>();
-    spec.l2_bytes = measurement.at("l2_bytes").get<std::int64_t>();
-    spec.boost_mhz = measurement.at("clock_mhz").get<double>();
+    spec.sms = measurement.sms;
+    spec.smem_per_block = measurement.smem_per_block;
+    spec.smem_per_sm = measurement.smem_per_sm;
+    spec.threads_per_sm = measurement.threads_per_sm;
+    spec.blocks_per_sm = measurement.blocks_per_sm;
+    spec.l2_bytes = measurement.l2_bytes;
+    spec.boost_mhz = measurement.clock_mhz;
     spec.max_cluster = spec.arch == 90 ? 8 : 1;
-    const nlohmann::json& measured = measurement.at("measured");
-    spec.bandwidth_gbs = measured.value("bandwidth_gbs", 0.0);
-    spec.tflops_16bit = measured.value("tflops_16bit", 0.0);
+    spec.bandwidth_gbs = measurement.measured.bandwidth_gbs;
+    spec.tflops_16bit = measurement.measured.tflops_16bit;
     spec.tflops_fp32 = 256e-6 * spec.sms * spec.boost_mhz;  // 128 units a SM
   }
-  apply(spec, measurement);
+  apply(spec, measurement.measured);
   return spec;
 }
 
@@ -132,7 +128,7 @@ device::Spec gpu_called(const std::string& name) {
   if (name != "here") {
     try {
       device::Spec spec = device::find(name);
-      if (const auto measurement = measurement_of(spec)) apply(spec, *measurement);
+      if (const auto measurement = measurement_of(spec)) apply(spec, measurement->measured);
       return spec;
     } catch (const flashmoe::Error& error) {
       if (const auto measurement = stored_measurement(name)) return spec_from(*measurement);

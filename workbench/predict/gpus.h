@@ -3,14 +3,13 @@
 // machine.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "device/spec.h"
+#include "predict/measurement.h"
 
 namespace dent {
 
@@ -18,8 +17,8 @@ namespace dent {
 std::filesystem::path measurements_folder();
 
 // What `dent devices --measure` stored for a GPU with this name of the driver's; nothing when there is none.
-std::optional<nlohmann::json> stored_measurement(const std::string& driver_name);
-std::filesystem::path store_measurement(const nlohmann::json& measurement);
+std::optional<Measurement> stored_measurement(const std::string& driver_name);
+std::filesystem::path store_measurement(const Measurement& measurement);
 
 // What the driver calls the GPU of this machine; "" without one.
 std::string gpu_name_here();
@@ -32,6 +31,6 @@ flashmoe::device::Spec gpu_called(const std::string& name);
 std::vector<flashmoe::device::Spec> all_gpus();
 
 // A Spec from a measurement alone: for GPUs that are in no table.
-flashmoe::device::Spec spec_from(const nlohmann::json& measurement);
+flashmoe::device::Spec spec_from(const Measurement& measurement);
 
 }  // namespace dent

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "build/toolchain.h"
@@ -49,7 +48,7 @@ Finished compile(const std::string& nvcc, const std::filesystem::path& source, c
 
 }  // namespace
 
-nlohmann::json measure_gpu() {
+Measurement measure_gpu() {
   if (gpu_name_here().empty()) {
     throw Error(ErrorCode::environment, "there is no GPU in this machine to measure (nvidia-smi gives none)",
                 "run dent devices --measure where the GPU is; dent predict needs none");
@@ -78,13 +77,12 @@ nlohmann::json measure_gpu() {
     if (compile(nvcc, source, scratch, false).ending.clean())
       ran = run({.argv = {(scratch.folder / "measure").string()}, .log = scratch.folder / "log"}, 60);
   }
-  nlohmann::json measurement = parse_json(ran.output);
-  if (!ran.ending.clean() || !measurement.is_object()) {
+  if (!ran.ending.clean() || !ParsedJson(ran.output).is_object()) {
     throw Error(ErrorCode::environment,
                 "the measuring program failed: " + describe(ran.ending) + "\n" + ran.output,
                 "check the GPU and its driver: nvidia-smi");
   }
-  return measurement;
+  return from_json_text<Measurement>(ran.output);
 }
 
 }  // namespace dent

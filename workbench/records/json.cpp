@@ -218,7 +218,57 @@ std::string json_string(std::string_view text) {
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-std::string indented(std::string_view text) { return require_json(text).dump(1); }
+std::string indented(std::string_view json, int spaces) {
+  std::string out;
+  std::size_t depth = 0;
+  const auto new_line = [&] { out += '\n' + std::string(depth * static_cast<std::size_t>(spaces), ' '); };
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"') {
+      std::size_t end = i + 1;
+      while (end < json.size() && json[end] != '"') end += json[end] == '\\' ? 2 : 1;
+      out += json.substr(i, end + 1 - i);
+      i = end;
+    } else if (c == '{' || c == '[') {
+      out += c;
+      const std::size_t next = json.find_first_not_of(" \t\r\n", i + 1);
+      if (next != std::string_view::npos && (json[next] == '}' || json[next] == ']')) {
+        out += json[next];
+        i = next;
+        continue;
+      }
+      ++depth;
+      new_line();
+    } else if (c == '}' || c == ']') {
+      --depth;
+      new_line();
+      out += c;
+    } else if (c == ',') {
+      out += c;
+      new_line();
+    } else if (c == ':') {
+      out += ": ";
+    } else if (c != ' ' && c != '\t' && c != '\r' && c != '\n') {
+      out += c;
+    }
+  }
+  return out;
+}
+
+bool same_json(std::string_view a, std::string_view b, std::initializer_list<const char*> but_for) {
+  json left = parse_json(a), right = parse_json(b);
+  if (!left.is_object() || !right.is_object()) return false;
+  for (const char* key : but_for) {
+    left.erase(key);
+    right.erase(key);
+  }
+  return left == right;
+}
+
+ParsedJson::ParsedJson(std::string_view text) : value_(std::make_unique<const json>(parse_json(text))) {}
+ParsedJson::~ParsedJson() = default;
+bool ParsedJson::is_object() const { return value_->is_object(); }
+void ParsedJson::read(const Pass& pass) const { read_json(*value_, pass); }
 
 std::string write_json(const Pass& pass) {
   Writer writer;

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -18,7 +20,9 @@ using Pass = std::function<void(Fields&)>;
 // Error naming where one stands. What is not UTF-8 becomes U+FFFD.
 std::string write_json(const Pass& pass);
 std::string json_string(std::string_view text);  // with its quotes
-std::string indented(std::string_view json);     // the same on many lines, for people
+
+// JSON on many lines, for people: what is inside stands `spaces` further in.
+std::string indented(std::string_view json, int spaces = 1);
 
 // Throws Error naming the field that is missing or of another type. Fields that nobody asks for are passed
 // over.
@@ -35,6 +39,24 @@ T from_json_text(std::string_view text) {
   read_json(text, [&value](Fields& f) { fields(f, value); });
   return value;
 }
+
+// The same values, but for members of these names? False where one is no JSON object.
+bool same_json(std::string_view a, std::string_view b, std::initializer_list<const char*> but_for);
+
+// What is read more than once is parsed once.
+class ParsedJson {
+ public:
+  explicit ParsedJson(std::string_view text);
+  ~ParsedJson();
+  ParsedJson(const ParsedJson&) = delete;
+  ParsedJson& operator=(const ParsedJson&) = delete;
+
+  bool is_object() const;
+  void read(const Pass& pass) const;  // throws Error, also where it is no JSON object
+
+ private:
+  std::unique_ptr<const nlohmann::json> value_;
+};
 
 // Text that strangers wrote is read with limits: what is nested deeper, or longer, is no JSON for us. The
 // first returns a value that is_discarded(); the second throws Error naming the place.

@@ -17,7 +17,7 @@ ReportFiles write_reports(const SessionStore& store, const SessionFolder& sessio
                           session.folder / "report.json"};
   write_durably(files.markdown, markdown_report(view, history));
   write_durably(files.html, html_report(view, history));
-  write_durably(files.json, json_report(view, history).dump(1) + '\n');
+  write_durably(files.json, indented(json_report(view, history).text()) + '\n');
   return files;
 }
 

@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 
@@ -15,8 +14,6 @@
 
 namespace dent {
 namespace {
-
-using nlohmann::json;
 
 // One line from the requests; false at their end.
 bool read_line(std::string& unread, std::string& line) {
@@ -50,14 +47,14 @@ void* map(int descriptor, std::size_t bytes, int protection) {
 }
 
 template <class Message>
-Message message_in(const json& request) {
+Message message_in(const ParsedJson& request) {
   Message message;
-  read_json(request, [&message](Fields& f) { fields(f, message); });
+  request.read([&message](Fields& f) { fields(f, message); });
   return message;
 }
 
 // Writes the answer's fields.
-void answer(Host& host, protocol::Verb verb, const json& request, Fields& f) {
+void answer(Host& host, protocol::Verb verb, const ParsedJson& request, Fields& f) {
   switch (verb) {
     case protocol::Verb::load: {
       const auto load = message_in<protocol::Load>(request);
@@ -96,7 +93,7 @@ void answer(Host& host, protocol::Verb verb, const json& request, Fields& f) {
   }
 }
 
-std::string reply_to(Host& host, const json& request) {
+std::string reply_to(Host& host, const ParsedJson& request) {
   std::int64_t id = 0;
   const auto refuse = [&id](protocol::Refusal refusal) {
     return write_json([&](Fields& f) {
@@ -106,7 +103,7 @@ std::string reply_to(Host& host, const json& request) {
   };
   try {
     protocol::Verb verb{};
-    read_json(request, [&](Fields& f) {
+    request.read([&](Fields& f) {
       f("id", id, "of the request");
       f("do", verb, "what is asked for");
     });
@@ -129,7 +126,7 @@ int serve(Host& host) {
   std::string unread;
   std::string line;
   while (read_line(unread, line)) {
-    if (!write_line(reply_to(host, parse_json(line)) + "\n")) break;
+    if (!write_line(reply_to(host, ParsedJson(line)) + "\n")) break;
   }
   std::fflush(nullptr);
   if (host.gentle_end) return 0;
