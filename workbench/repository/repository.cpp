@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "project/manifest.h"
 #include "system/process.h"
 
 namespace dent {
@@ -35,7 +34,7 @@ std::string Repository::Answer::line() const {
   return text;
 }
 
-Repository::Repository(fs::path project, fs::path dent_folder)
+Repository::Repository(fs::path project, fs::path dent_folder, const std::string& manifest)
     : project_(fs::canonical(project)), dent_(fs::canonical(dent_folder)), scratch_(dent_ / "tmp") {
   fs::create_directories(scratch_);
   root_ = project_;
@@ -60,8 +59,8 @@ Repository::Repository(fs::path project, fs::path dent_folder)
   prefix_ = project_.lexically_relative(root_);
   if (prefix_ == ".") prefix_.clear();
   // A repository that ignores the project would give candidates without its files.
-  const bool tracked = try_git({"ls-files", "--error-unmatch", kManifestName}, project_).ok();
-  if (!tracked && try_git({"check-ignore", "-q", kManifestName}, project_).ok()) open_private();
+  const bool tracked = try_git({"ls-files", "--error-unmatch", manifest}, project_).ok();
+  if (!tracked && try_git({"check-ignore", "-q", manifest}, project_).ok()) open_private();
 }
 
 void Repository::open_private() {
