@@ -23,7 +23,7 @@ endif()
 dent_test(dent_base_test dent_base
   operators/expression_test.cpp operators/operators_test.cpp measure/sample_test.cpp measure/interval_test.cpp
   measure/ratio_test.cpp measure/verdict_test.cpp measure/clocks_test.cpp measure/comparison_test.cpp
-  measure/stop_rule_test.cpp measure/sampler_test.cpp)
+  measure/stop_rule_test.cpp measure/sampler_test.cpp system/process_test.cpp)
 dent_test(dent_records_test dent_records
   records/json_object_test.cpp records/line_test.cpp records/markdown_test.cpp records/round_trip_test.cpp records/comparison_test.cpp)
 dent_test(dent_kernel_test dent_kernel
@@ -53,7 +53,7 @@ dent_test(dent_loop_test dent_loop
   repository/repository_test.cpp loop/loop_test.cpp loop/steps_test.cpp loop/proposers/answer_test.cpp
   loop/proposers/command_proposer_test.cpp loop/state/brief_test.cpp loop/search/search_test.cpp
   loop/state/loop_state_test.cpp mcp/server_test.cpp)
-dent_test(dent_cli_test dent_parser cli/parser_test.cpp cli/usage_test.cpp)
+dent_test(dent_cli_test dent_parser cli/parser_test.cpp cli/sessions_test.cpp cli/usage_test.cpp)
 target_link_libraries(dent_cli_test PRIVATE dent_gates)
 foreach(program dent_gates_test dent_loop_test dent_cli_test)
   add_dependencies(${program} dent dent_test_kernels)

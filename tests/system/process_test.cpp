@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "system/process.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "base/error.h"
+#include "system/strays.h"
+
+namespace dent {
+namespace {
+
+constexpr double kLong = 120;  // seconds: far more than anything here takes
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+
+class ProcessTest : public testing::Test {
+ protected:
+  ~ProcessTest() override { std::filesystem::remove(log_); }
+
+  Command shell(const std::string& script) const { return {.argv = {"/bin/sh", "-c", script}, .log = log_}; }
+
+  // A number that the script prints.
+  static pid_t printed_by(const Process& process) {
+    for (const auto start = std::chrono::steady_clock::now();
+         std::chrono::steady_clock::now() - start < std::chrono::duration<double>(kLong);) {
+      const std::string said = process.last_words();
+      if (said.find('\n') != std::string::npos) return static_cast<pid_t>(std::stol(said));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    throw std::runtime_error("the script printed nothing");
+  }
+
+  // Whether its state becomes one of these letters of /proc/PID/stat, or, with "Z", it is gone altogether: a
+  // signal takes a moment to arrive.
+  static bool becomes(pid_t process, std::string_view states) {
+    for (const auto start = std::chrono::steady_clock::now();
+         std::chrono::steady_clock::now() - start < std::chrono::duration<double>(kLong);) {
+      std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+      std::string line;
+      const char state = std::getline(file, line) ? line[line.rfind(')') + 2] : 'Z';
+      if (states.find(state) != std::string_view::npos) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+  }
+  static bool ends(pid_t process) { return becomes(process, "Z"); }
+
+  const std::filesystem::path log_ =
+      std::filesystem::temp_directory_path() / ("dent-process-test-" + std::to_string(getpid()) + ".log");
+};
+
+TEST_F(ProcessTest, TellsHowItEnded) {
+  EXPECT_TRUE(run(shell("exit 0"), kLong).ending.clean());
+  const Ending status = run(shell("exit 3"), kLong).ending;
+  EXPECT_EQ(status.kind, Ending::Kind::exited);
+  EXPECT_EQ(status.code, 3);
+  EXPECT_EQ(describe(status), "exited with status 3");
+  const Ending killed = run(shell("kill -SEGV $$"), kLong).ending;
+  EXPECT_EQ(killed.kind, Ending::Kind::signalled);
+  EXPECT_EQ(killed.code, SIGSEGV);
+  EXPECT_THROW(run({.argv = {"/no/such/program"}}, kLong), Error);
+}
+
+TEST_F(ProcessTest, ItsTimeLimitEndsWhatItHasStartedToo) {
+  Process process(shell("sleep 1000 & echo $!; wait"));
+  const pid_t child = printed_by(process);
+  EXPECT_EQ(process.wait(0).kind, Ending::Kind::timed_out);
+  EXPECT_TRUE(ends(child));
+}
+
+TEST_F(ProcessTest, WhatItLeavesInItsGroupEndsWithIt) {
+  Process process(shell("sleep 1000 & echo $!"));
+  EXPECT_TRUE(process.wait(kLong).clean());
+  EXPECT_TRUE(ends(printed_by(process)));
+}
+
+TEST_F(ProcessTest, MemoryOfItsChildrenCounts) {
+  // The shell itself holds next to nothing; the one below it, 96 MiB of text.
+  const std::string holder = "(text=$(head -c 100663296 /dev/zero | tr '\\0' x); echo $$; sleep 1000) & wait";
+  Command limited = shell(holder);
+  limited.memory_bytes = 64 * kMiB;
+  EXPECT_EQ(run(limited, kLong).ending.kind, Ending::Kind::out_of_memory);
+
+  Command roomy = shell(holder);
+  roomy.memory_bytes = 4096 * kMiB;
+  Process process(roomy);
+  printed_by(process);
+  EXPECT_FALSE(process.over_memory());
+  EXPECT_FALSE(process.poll());
+}
+
+TEST_F(ProcessTest, StraysAreFoundAndItsOwnGroupIsLeftAlone) {
+  adopt_orphans();
+  Process process(shell("setsid sh -c 'echo $$; exec sleep 1000' & wait"));
+  const pid_t stray = printed_by(process);
+  const auto found = kill_strays();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->rfind(std::to_string(stray) + " ", 0), 0U) << *found;
+  EXPECT_TRUE(ends(stray));
+  EXPECT_TRUE(process.wait(kLong).clean()) << "the leader goes on, and its wait is over";
+  EXPECT_FALSE(kill_strays());
+  adopt_orphans(false);
+}
+
+TEST_F(ProcessTest, AnOrphanOutsideTheGroupIsAdoptedAndFound) {
+  adopt_orphans();
+  Process process(
+      shell("setsid sh -c 'echo $$; exec sleep 1000' & while [ ! -s '" + log_.string() + "' ]; do :; done"));
+  EXPECT_TRUE(process.wait(kLong).clean());
+  const pid_t stray = printed_by(process);
+  const auto found = kill_strays();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->rfind(std::to_string(stray) + " ", 0), 0U) << *found;
+  adopt_orphans(false);
+}
+
+TEST_F(ProcessTest, OfMuchOutputTheEndIsKept) {
+  const Finished finished = run(shell("seq 1 100000"), kLong);
+  EXPECT_TRUE(finished.ending.clean());
+  EXPECT_EQ(finished.output.size(), 64U * 1024U);
+  EXPECT_TRUE(finished.output.ends_with("\n99999\n100000\n"));
+}
+
+TEST_F(ProcessTest, AFileThatGrowsForEverEndsTheProcess) {
+  // The limit is on a file's size, so a hole does as well as bytes.
+  const std::string file = log_.string() + ".big";
+  const Finished finished =
+      run(shell("trap '' HUP; dd if=/dev/zero of='" + file + "' bs=1 count=1 seek=4294967296 2>/dev/null"),
+          kLong);
+  EXPECT_FALSE(finished.ending.clean()) << describe(finished.ending);
+  std::error_code none;
+  EXPECT_LE(std::filesystem::file_size(file, none), std::uintmax_t{1} << 32);
+  std::filesystem::remove(file);
+}
+
+TEST_F(ProcessTest, PausedItIsStoppedWithItsChildrenUntilItIsResumed) {
+  Process process(shell("sleep 1000 & echo $!; wait"));
+  const pid_t child = printed_by(process);
+  process.pause();
+  EXPECT_TRUE(becomes(child, "T"));
+  EXPECT_TRUE(becomes(process.id(), "T"));
+  process.resume();
+  EXPECT_TRUE(becomes(child, "SR"));
+  EXPECT_FALSE(process.poll());
+}
+
+}  // namespace
+}  // namespace dent
