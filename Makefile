@@ -110,6 +110,7 @@ bench: build-release  ## Time the CPU kernels against PyTorch, and dent's verdic
 	@FLASHMOE_CUDA=OFF .venv/bin/python setup.py build_ext --inplace
 	@mkdir -p build/bench
 	@.venv/bin/python benches/attention_cpu.py --json build/bench/attention_cpu.json
+	@.venv/bin/python benches/gradients_cpu.py --json build/bench/gradients_cpu.json
 	@build/release/workbench/dent_bench aa --json build/bench/dent_aa.json
 	@.venv/bin/python benches/loop_aa.py build/release/workbench/dent --json build/bench/loop_aa.json
 

@@ -43,7 +43,7 @@ namespace flashmoe::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline int64_t unit() { return 2 * lanes(); }
-inline int64_t backward_block_rows() { return round_up(64, unit()); }
+inline int64_t backward_block_rows() { return round_up(96, unit()); }
 inline int64_t backward_block_keys() { return round_up(256, unit()); }
 
 struct BackwardScratch {

@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 import time
+from statistics import median
 
 import pytest
 
@@ -134,6 +135,22 @@ def test_attention_cpu_and_the_page_of_results(root, torch, tmp_path, clean_envi
     assert run(root, *write, "--check").returncode == 0
     page.write_text(page.read_text().replace("x |", "y |", 1))
     assert run(root, *write, "--check").returncode != 0
+
+
+def test_gradients_cpu(root, torch, tmp_path, clean_environment):
+    results = tmp_path / "gradients_cpu.json"
+    bench = ["benches/gradients_cpu.py", "--quick", "--seconds", "0.05", "--only", "D=64  S=128"]
+    done = run(root, *bench, "--json", str(results), env=clean_environment)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(results.read_text())
+    assert [cell["dtype"] for cell in document["cells"]] == ["float32"] * 2 + ["bfloat16"] * 2
+    for cell in document["cells"]:
+        assert cell["correct"] and cell["ratio"] > 0 and cell["gflops"] > 0
+        times = {name: median(samples) for name, samples in cell["samples_us"].items() if name != "flashmoe"}
+        assert cell["fastest_of_torch"] == min(times, key=times.get) and len(times) == 2
+    page = tmp_path / "results.md"
+    assert run(root, "scripts/write-results", "--page", str(page), "--results", str(tmp_path)).returncode == 0
+    assert "## CPU: gradients against PyTorch" in page.read_text()
 
 
 def test_attention_cpu_says_what_it_needs(root, tmp_path, clean_environment):
