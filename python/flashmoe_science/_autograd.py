@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""attention() of tensors that autograd or torch.func watches and nobody else: the operators, without the dispatcher."""
+
+import torch
+
+from . import _C
+from ._rules import NOT_FORWARD_MODE, NOT_TWICE, gradients, vmap_rule
+
+
+class _Gradients(torch.autograd.Function):
+    """gradients(), where it is recorded: to be differentiated, which it can't be."""
+
+    @staticmethod
+    def forward(*args):
+        return gradients(*args)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, *_):
+        raise NotImplementedError(NOT_TWICE)
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        return vmap_rule(_Gradients.apply, 7)(info, in_dims, *args)
+
+
+class _Recorded(torch.autograd.Function):
+    """attention(), with lse."""
+
+    @staticmethod
+    def forward(q, k, v, causal, scale, threads, programmatic, deterministic):
+        return _C.compute_attention(q, k, v, causal, scale, True, threads=threads, programmatic=programmatic)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        q, k, v, causal, scale, threads, _, deterministic = inputs
+        ctx.save_for_backward(q, k, v, *output)
+        ctx.set_materialize_grads(False)
+        ctx.options = causal, scale, threads, deterministic
+
+    @staticmethod
+    def backward(ctx, dout, dlse):
+        if dout is None and dlse is None:
+            return (None,) * 8
+        compute = _Gradients.apply if torch.is_grad_enabled() else gradients
+        results = compute(dout, dlse, *ctx.saved_tensors, *ctx.options)
+        return (*results, None, None, None, None, None)
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        raise NotImplementedError(NOT_FORWARD_MODE)
+
+    @staticmethod
+    def vmap(info, in_dims, *args):
+        return vmap_rule(_Recorded.apply, 3)(info, in_dims, *args)
+
+
+# Function.apply without what is for torch.func: it would inspect the signature of forward() in every call.
+_record = super(torch.autograd.Function, _Recorded).apply
+
+
+def recorded_attention(q, k, v, causal, scale, return_lse, out, *, threads, programmatic, deterministic):
+    """What flashmoe_science.attention comes to when a gradient is wanted. Its arguments have been read before."""
+    if out is not None:
+        raise NotImplementedError(
+            "attention: out is given, and PyTorch records the call: what is written in place can't be differentiated\n"
+            "  try: leave out away, or call under torch.no_grad()"
+        )
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(
+                f"attention: {name} is a {type(tensor).__name__}, and a gradient is wanted\n"
+                f"  try: torch.as_tensor({name}), or call under torch.no_grad()"
+            )
+    record = _Recorded.apply if torch._C._are_functorch_transforms_active() else _record
+    result = record(q, k, v, causal, scale, threads, programmatic, deterministic)
+    return result if return_lse else result[0]

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""torch.ops.flashmoe_science: attention, attention_with_lse and attention_backward, with all that PyTorch asks of operators."""
+
+import torch
+
+from . import _C
+from ._rules import NOT_TWICE, gradients, lowered, vmap_rule
+
+if not hasattr(torch.library, "register_autograd"):
+    raise ImportError(
+        f"flashmoe_science: gradients and operators need PyTorch 2.4 or newer; this is {torch.__version__}\n"
+        f"  try: call attention() under torch.no_grad(), which every release can"
+    )
+
+_FORWARD = (
+    'Tensor q, Tensor k, Tensor v, str mask="none", float? scale=None, *, int threads=0, bool programmatic=False, '
+    "bool? deterministic=None"
+)
+_BACKWARD = (
+    "Tensor? dout, Tensor? dlse, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, "
+    'str mask="none", float? scale=None, *, int threads=0, bool? deterministic=None'
+)
+_CAUSAL = {"none": False, "bottom_right": True, "top_left": "top_left"}  # by the name of the mask
+_STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
+_library = torch.library.Library("flashmoe_science", "DEF")
+
+
+def _causal(mask):
+    if mask not in _CAUSAL:
+        raise ValueError(f"attention: mask is {mask!r}; accepted are {', '.join(map(repr, _CAUSAL))}")
+    return _CAUSAL[mask]
+
+
+# ---- what the operators compute
+
+
+def _compute(q, k, v, mask="none", scale=None, *, threads=0, programmatic=False, deterministic=None):
+    return _C.compute_attention(q, k, v, _causal(mask), scale, threads=threads, programmatic=programmatic)
+
+
+def _compute_with_lse(q, k, v, mask="none", scale=None, *, threads=0, programmatic=False, deterministic=None):
+    return _C.compute_attention(
+        q, k, v, _causal(mask), scale, True, threads=threads, programmatic=programmatic
+    )
+
+
+def _compute_backward(
+    dout, dlse, q, k, v, out, lse, mask="none", scale=None, *, threads=0, deterministic=None
+):
+    return gradients(dout, dlse, q, k, v, out, lse, _causal(mask), scale, threads, deterministic)
+
+
+# ---- the same without data: as much as is known while a program is being traced
+
+
+def _check_shapes(q, k, v, mask):
+    _causal(mask)
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        torch._check(
+            tensor.dim() == 4,
+            lambda: (
+                f"attention: {name} has {tensor.dim()} dimensions; it must have 4: [batch, heads, rows, head_dim]"
+            ),
+        )
+        torch._check(
+            tensor.dtype == q.dtype and q.dtype in (torch.float32, torch.float16, torch.bfloat16),
+            lambda: (
+                f"attention: {name} is {tensor.dtype} and q is {q.dtype}; accepted are float32, float16 and bfloat16, "
+                f"one for all"
+            ),
+        )
+    torch._check(
+        k.shape[0] == q.shape[0] and k.shape[3] == q.shape[3],
+        lambda: (
+            f"attention: k has shape {list(k.shape)} and q {list(q.shape)}; dimensions 0 and 3 must be the same"
+        ),
+    )
+    for i in range(4):
+        torch._check(
+            v.shape[i] == k.shape[i],
+            lambda: f"attention: v has shape {list(v.shape)} and k {list(k.shape)}; they must be the same",
+        )
+    torch._check(
+        q.shape[1] == k.shape[1] or q.shape[1] % k.shape[1] == 0,
+        lambda: (
+            f"attention: q has {q.shape[1]} heads and k has {k.shape[1]}; the heads of q must be a multiple of those "
+            f"of k"
+        ),
+    )
+
+
+def _fake(q, k, v, mask="none", scale=None, **options):
+    _check_shapes(q, k, v, mask)
+    return torch.empty_like(q)
+
+
+def _fake_with_lse(q, k, v, mask="none", scale=None, **options):
+    return _fake(q, k, v, mask), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+
+def _fake_backward(dout, dlse, q, k, v, out, lse, mask="none", scale=None, **options):
+    _check_shapes(q, k, v, mask)
+    return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+
+
+# ---- gradients
+
+
+def _keep_for_backward(ctx, inputs, keyword_only_inputs, output):
+    q, k, v, ctx.mask, ctx.scale = inputs
+    ctx.threads = keyword_only_inputs["threads"]
+    ctx.deterministic = keyword_only_inputs["deterministic"]
+    ctx.save_for_backward(q, k, v, *output)
+    ctx.set_materialize_grads(False)
+
+
+def _backward(ctx, dout, dlse):
+    if dout is None and dlse is None:
+        return None, None, None, None, None
+    results = torch.ops.flashmoe_science.attention_backward(
+        dout,
+        dlse,
+        *ctx.saved_tensors,
+        ctx.mask,
+        ctx.scale,
+        threads=ctx.threads,
+        deterministic=ctx.deterministic,
+    )
+    return (*results, None, None)
+
+
+def _no_second_backward(ctx, *_):
+    raise NotImplementedError(NOT_TWICE)
+
+
+def _recorded(q, k, v, mask="none", scale=None, **options):
+    """The Autograd rule of `attention`, whose backward pass needs the log-sum-exp."""
+    if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
+        return attention_with_lse_operator(q, k, v, mask, scale, **options)[0]
+    with torch._C._AutoDispatchBelowAutograd():
+        return attention_operator(q, k, v, mask, scale, **options)
+
+
+# ---- torch.autocast
+
+
+def _autocast(operator, device):
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, f"Autocast{device}"))
+
+    def kernel(q, k, v, *rest, **options):
+        q, k, v = lowered(q, k, v)
+        with torch._C._ExcludeDispatchKeyGuard(keys):
+            return operator(q, k, v, *rest, **options)
+
+    return kernel
+
+
+# ---- FLOP counters: as for scaled_dot_product_attention, which counts masked pairs too
+
+
+def _product_flops(q_shape, k_shape):
+    batch, heads, rows, dim = q_shape
+    return 2 * batch * heads * rows * k_shape[2] * dim
+
+
+def _forward_flops(q_shape, k_shape, v_shape, *args, out_shape=None, **kwargs):
+    return 2 * _product_flops(q_shape, k_shape)
+
+
+def _backward_flops(dout, dlse, q_shape, k_shape, *args, out_shape=None, **kwargs):
+    return 5 * _product_flops(q_shape, k_shape)
+
+
+def _register_flops():
+    try:
+        from torch.utils.flop_counter import register_flop_formula
+    except ImportError:
+        return
+    packets = torch.ops.flashmoe_science
+    register_flop_formula([packets.attention, packets.attention_with_lse])(_forward_flops)
+    register_flop_formula(packets.attention_backward)(_backward_flops)
+
+
+def _register(schema, compute, fake):
+    name = schema.split("(")[0]
+    _library.define(schema, tags=(torch.Tag.pt2_compliant_tag, _STRIDES))
+    for device in ("CPU", "CUDA"):
+        _library.impl(name, compute, device)
+    torch.library.register_fake(f"flashmoe_science::{name}", fake, lib=_library)
+    return getattr(torch.ops.flashmoe_science, name).default
+
+
+attention_operator = _register(f"attention({_FORWARD}) -> Tensor", _compute, _fake)
+attention_with_lse_operator = _register(
+    f"attention_with_lse({_FORWARD}) -> (Tensor, Tensor)", _compute_with_lse, _fake_with_lse
+)
+_backward_operator = _register(
+    f"attention_backward({_BACKWARD}) -> (Tensor, Tensor, Tensor)", _compute_backward, _fake_backward
+)
+
+_library.impl("attention", _recorded, "Autograd")
+torch.library.register_autograd(
+    attention_with_lse_operator, _backward, setup_context=_keep_for_backward, lib=_library
+)
+torch.library.register_autograd(_backward_operator, _no_second_backward, lib=_library)
+for _operator, _name in (
+    (attention_operator, "attention"),
+    (attention_with_lse_operator, "attention_with_lse"),
+):
+    for _device in ("CPU", "CUDA"):
+        _library.impl(_name, _autocast(_operator, _device), f"Autocast{_device}")
+if hasattr(torch.library, "register_vmap"):  # from PyTorch 2.5 on
+    torch.library.register_vmap(attention_operator, vmap_rule(attention_operator, 3), lib=_library)
+    torch.library.register_vmap(
+        attention_with_lse_operator, vmap_rule(attention_with_lse_operator, 3), lib=_library
+    )
+    torch.library.register_vmap(_backward_operator, vmap_rule(_backward_operator, 7), lib=_library)
+_register_flops()
