@@ -29,9 +29,12 @@ except ImportError as error:
         f"  try: `pip install .`, or `python setup.py build_ext --inplace`, in the repository's root"
     ) from error
 
-from ._compile import teach_compiler_when_loaded as _teach_compiler_when_loaded
+from ._compile import teach_compiler as _teach_compiler
+from ._flops import teach_counters as _teach_counters
+from ._when_loaded import when_loaded as _when_loaded
 
-_teach_compiler_when_loaded(attention)
+_when_loaded("torch._dynamo", lambda: _teach_compiler(attention))
+_when_loaded("torch.utils.flop_counter", _teach_counters)
 
 __all__ = [
     "attention",

@@ -155,30 +155,7 @@ def _autocast(operator, device):
     return kernel
 
 
-# ---- FLOP counters: as for scaled_dot_product_attention, which counts masked pairs too
-
-
-def _product_flops(q_shape, k_shape):
-    batch, heads, rows, dim = q_shape
-    return 2 * batch * heads * rows * k_shape[2] * dim
-
-
-def _forward_flops(q_shape, k_shape, v_shape, *args, out_shape=None, **kwargs):
-    return 2 * _product_flops(q_shape, k_shape)
-
-
-def _backward_flops(dout, dlse, q_shape, k_shape, *args, out_shape=None, **kwargs):
-    return 5 * _product_flops(q_shape, k_shape)
-
-
-def _register_flops():
-    try:
-        from torch.utils.flop_counter import register_flop_formula
-    except ImportError:
-        return
-    packets = torch.ops.flashmoe_science
-    register_flop_formula([packets.attention, packets.attention_with_lse])(_forward_flops)
-    register_flop_formula(packets.attention_backward)(_backward_flops)
+# ---- registration
 
 
 def _register(schema, compute, fake):
@@ -215,4 +192,3 @@ if hasattr(torch.library, "register_vmap"):  # from PyTorch 2.5 on
         attention_with_lse_operator, vmap_rule(attention_with_lse_operator, 3), lib=_library
     )
     torch.library.register_vmap(_backward_operator, vmap_rule(_backward_operator, 7), lib=_library)
-_register_flops()

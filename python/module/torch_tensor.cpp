@@ -112,11 +112,11 @@ bool is_torch_tensor(PyObject* object) {
 bool read_torch(int rank, TensorView& view) {
   const auto* type = reinterpret_cast<PyObject*>(Py_TYPE(view.object));
   if (type != torch()->tensor && type != torch()->parameter) {
-    return fail(
-        PyExc_TypeError,
-        "attention: %s is a %s, a subclass of torch.Tensor that may mean more than its memory says\n  try: "
-        "%s.as_subclass(torch.Tensor), if its plain values are what you want",
-        view.name, Py_TYPE(view.object)->tp_name, view.name);
+    return check_strided(view) && fail(PyExc_TypeError,
+                                       "attention: %s is a %s, a subclass of torch.Tensor that may mean more "
+                                       "than its memory says\n  try: "
+                                       "%s.as_subclass(torch.Tensor), if its plain values are what you want",
+                                       view.name, Py_TYPE(view.object)->tp_name, view.name);
   }
   view.library = Library::torch;
   return (read_exchange(rank, view) || read_attributes(rank, view)) && check_plain(view);

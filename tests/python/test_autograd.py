@@ -3,6 +3,9 @@
 
 import gc
 import math
+import os
+import subprocess
+import sys
 
 import oracle
 import pytest
@@ -12,6 +15,10 @@ import flashmoe_science as fm
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
 if not hasattr(torch.library, "register_autograd"):
     pytest.skip("operators with gradients need PyTorch 2.4 or newer", allow_module_level=True)
+compiles = pytest.mark.skipif(
+    not hasattr(torch.compiler, "substitute_in_graph"),
+    reason="this release of PyTorch can't be told what a native function does",
+)
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 
 
@@ -250,10 +257,10 @@ def test_vmap():
 
 @pytest.mark.parametrize("grad", [False, True])
 def test_autocast(grad):
-    q, k, v = qkv(grad=grad)
+    q, k, v = qkv(kv_shape=(2, 4, 21, 16), grad=grad)
     with torch.autocast("cpu", torch.bfloat16):
         out = fm.attention(q, k, v, causal=True)
-        theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+        theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v)
     assert out.dtype == theirs.dtype == torch.bfloat16
     assert torch.equal(out, fm.attention(*(t.bfloat16() for t in (q, k, v)), causal=True))
     if grad:
@@ -294,16 +301,45 @@ def test_flop_counters_see_the_call():
     assert count.get_total_flops() == (2 + 5) * product
 
 
-def test_traces_and_exports_keep_the_call():
+COUNTED_FIRST = """
+{imports}
+q = torch.randn(1, 2, 5, 16)
+with FlopCounterMode(display=False) as count:
+    fm.attention(q, q, q)
+print(count.get_total_flops() == 2 * 2 * 2 * 5 * 5 * 16)
+"""
+
+
+@pytest.mark.parametrize("ours_first", [False, True])
+def test_a_flop_counter_that_exists_before_the_first_call(ours_first):
+    imports = ["import torch", "from torch.utils.flop_counter import FlopCounterMode"]
+    imports.insert(0 if ours_first else 2, "import flashmoe_science as fm")
+    run = subprocess.run(
+        [sys.executable, "-c", COUNTED_FIRST.format(imports="\n".join(imports))],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.stdout.strip() == "True", run.stderr
+
+
+def test_traces_keep_the_call():
     tensors, others = qkv(grad=False), [t + 1 for t in qkv(grad=False)]
     traced = torch.jit.trace(Block(), tensors, check_trace=False)
     assert torch.equal(traced(*others), fm.attention(*others, causal=True))
+
+
+@compiles
+def test_exports_keep_the_call():
+    tensors, others = qkv(grad=False), [t + 1 for t in qkv(grad=False)]
     for strict in (False, True):
         program = torch.export.export(Block(), tuple(tensors), strict=strict)
         assert "flashmoe_science.attention" in str(program.graph)
         assert torch.equal(program.module()(*others), fm.attention(*others, causal=True))
 
 
+@compiles
 def test_gradients_inside_torch_compile():
     torch._dynamo.reset()
 

@@ -183,7 +183,7 @@ assert ("torch._dynamo" in sys.modules) == loaded, "importing the package must n
 q = torch.randn(1, 2, 5, 16)
 function = torch.compile(lambda q: fm.attention(q, q, q), fullgraph=True, backend="eager")
 assert torch.equal(function(q), fm.attention(q, q, q))
-assert all(type(finder).__module__ != "flashmoe_science._compile" for finder in sys.meta_path)
+assert all(getattr(finder, "name", "") != "torch._dynamo" for finder in sys.meta_path)
 print("one graph")
 """
 

@@ -109,6 +109,7 @@ def test_subclasses_are_refused():
         fm.attention(q, k, v.as_subclass(Tagged))
 
 
+@pytest.mark.skipif(not hasattr(torch.library, "register_autograd"), reason="PyTorch is older than 2.4")
 def test_fake_tensors_give_fake_results():
     mode = pytest.importorskip("torch._subclasses.fake_tensor").FakeTensorMode()
     q, k, v = (mode.from_tensor(t) for t in qkv(q_shape=(1, 1, 3, 8)))
@@ -131,7 +132,7 @@ def test_sparse_and_nested_tensors_are_refused():
         fm.attention(q, k.to_sparse(), v, out=out)
     assert (out == 5).all()
     for layout in (torch.strided, torch.jagged):
-        nested = torch.nested.nested_tensor([k[0], k[0, :, :2]], layout=layout)
+        nested = torch.nested.nested_tensor([k[0, 0], k[0, 0, :2]], layout=layout)
         with pytest.raises(TypeError, match="v is a nested tensor"):
             fm.attention(q, k, nested)
 
