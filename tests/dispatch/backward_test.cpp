@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "flashmoe/error.h"
 #include "kernels/ampere_backward/spec.h"
 
@@ -77,6 +79,20 @@ TEST(BackwardPlan, EveryGpuHasItsKernel) {
       EXPECT_GE(there.head_dim, head_dim);
     }
   }
+}
+
+// Every row of ampere_backward's table is some GPU's.
+TEST(BackwardPlan, EveryRowOfAmpereIsTaken) {
+  namespace ampere = kernels::ampere_backward;
+  std::set<int> taken;
+  for (int64_t head_dim : {64, 128, 256}) {
+    for (const char* gpu : {"A100 40GB", "L4"}) {
+      const BackwardPlan there = plan_backward(problem(512, head_dim), true, device::find(gpu), false);
+      EXPECT_EQ(there.head_dim, head_dim);
+      taken.insert(there.tuning);
+    }
+  }
+  EXPECT_EQ(taken.size(), static_cast<std::size_t>(ampere::kNumTunings));
 }
 
 // TMA takes no stride of 0; vectors of 16 bytes do.

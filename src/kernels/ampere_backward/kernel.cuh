@@ -23,10 +23,10 @@ __device__ __forceinline__ void share_scores(Keys<Spec>& keys, const Step& step)
     keys.find_dp(dP, chunk);
     keys.template weigh<kMasked>(S, step.q_tile, chunk);
     Keys<Spec>::pack_scores(packed, S);
-    keys.put_scores(keys.smem.p, packed, chunk);
+    keys.put_scores(keys.smem.scores[kP], packed, chunk);
     keys.differentiate(dP, S, chunk);
     Keys<Spec>::pack_scores(packed, dP);
-    keys.put_scores(keys.smem.ds, packed, chunk);
+    keys.put_scores(keys.smem.scores[kDs], packed, chunk);
   }
 }
 
@@ -44,7 +44,7 @@ __device__ __forceinline__ void take_scores(Keys<Spec>& keys, const Step& step) 
     keys.find_dp(dP, chunk);
     keys.differentiate(dP, S, chunk);
     Keys<Spec>::pack_scores(packed, dP);
-    keys.put_scores(keys.smem.ds, packed, chunk);
+    keys.put_scores(keys.smem.scores[kDs], packed, chunk);
     keys.over_chunk(keys.dK, packed, keys.smem.q[keys.stage], chunk);
   }
 }
@@ -85,8 +85,8 @@ __device__ __forceinline__ void walk(Keys<Spec>& keys) {
     }
     gpu::sync_block();  // dS, and P, of all warps
     if constexpr (Spec::shares_scores) {
-      keys.over_tile(keys.dV, smem.p, smem.dout[keys.stage]);
-      keys.over_tile(keys.dK, smem.ds, smem.q[keys.stage]);
+      keys.over_tile(keys.dV, smem.scores[kP], smem.dout[keys.stage]);
+      keys.over_tile(keys.dK, smem.scores[kDs], smem.q[keys.stage]);
       if constexpr (!kAhead) gpu::sync_block();  // all have read Q and dO
     }
     if constexpr (!kAhead) load_next();

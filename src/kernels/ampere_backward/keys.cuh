@@ -298,8 +298,8 @@ struct Keys {
       uint32_t a[kRowTiles][4];
 #pragma unroll
       for (int m = 0; m < kRowTiles; ++m) {
-        gpu::ldmatrix_x4_trans(a[m], gpu::shared_address(smem.ds) + ScoreTile::at_columns(from_ds, m) +
-                                         16 * k * ScoreTile::row_bytes);
+        gpu::ldmatrix_x4_trans(a[m], gpu::shared_address(smem.scores[kDs]) +
+                                         ScoreTile::at_columns(from_ds, m) + 16 * k * ScoreTile::row_bytes);
       }
 #pragma unroll
       for (int n = 0; n < kColumnTiles; n += 2) {

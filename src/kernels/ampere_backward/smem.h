@@ -6,6 +6,11 @@
 
 namespace flashmoe::kernels::ampere_backward {
 
+// Places in Smem::scores. P has none where it stays in registers: the bytes of two blocks of head_dim 64 are
+// all that an SM of an A100 has.
+inline constexpr int kDs = 0;
+inline constexpr int kP = 1;
+
 // Tiles are swizzled: see Tile. dK leaves through the place of K, dV through that of V.
 template <class Spec>
 struct Smem {
@@ -15,8 +20,7 @@ struct Smem {
   alignas(128) gpu::Chunk v[Spec::tile_kv * kRowChunks];
   alignas(128) gpu::Chunk q[Spec::stages][Spec::tile_q * kRowChunks];
   alignas(128) gpu::Chunk dout[Spec::stages][Spec::tile_q * kRowChunks];
-  alignas(128) gpu::Chunk ds[kScoreChunks];                           // [key][query]
-  alignas(128) gpu::Chunk p[Spec::shares_scores ? kScoreChunks : 1];  // the same
+  alignas(128) gpu::Chunk scores[Spec::shares_scores ? 2 : 1][kScoreChunks];  // [key][query]
   alignas(128) float lse_log2[Spec::stages][Spec::tile_q];
   alignas(128) float delta[Spec::stages][Spec::tile_q];
 };
