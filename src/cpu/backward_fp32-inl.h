@@ -61,9 +61,9 @@ struct BackwardScratch {
   // One more pair of rows than a block has: units of keys then do not meet in the same sets of a cache.
   static int64_t weights_rows() { return backward_block_rows() + 2; }
 
-  BackwardScratch(std::byte* base, const ForwardProblem& p_, int64_t task_keys) {
-    const int64_t dim = p_.head_dim;
-    const int64_t all_rows = round_up(p_.group() * p_.q_rows, unit());
+  BackwardScratch(std::byte* base, const ForwardProblem& problem, int64_t task_keys) {
+    const int64_t dim = problem.head_dim;
+    const int64_t all_rows = round_up(problem.group() * problem.q_rows, unit());
     const int64_t rows = std::min(backward_block_rows(), all_rows);
     const int64_t keys = round_up(std::min(backward_block_keys(), task_keys), unit());
     Arena arena(base);
