@@ -2,6 +2,7 @@
 // clean_runs [--runs N] [--json FILE]: kernels as they are, over random shapes, schedules and times at which
 // asynchronous work takes effect, with every access checked. There must be no complaint: a model that cries
 // wolf is soon switched off.
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -9,9 +10,13 @@
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <variant>
 
 #include "dispatch/run.h"
+#include "dispatch/run_backward.h"
 #include "flashmoe/error.h"
+#include "kernels/ampere_backward/spec.h"
+#include "kernels/backward_on_model.h"
 #include "kernels/hopper_forward/spec.h"
 #include "kernels/on_model.h"
 #include "kernels/random_case.h"
@@ -19,7 +24,17 @@
 namespace flashmoe::test {
 namespace {
 
+using dispatch::BackwardKernel;
 using dispatch::ForwardKernel;
+using Kernel = std::variant<ForwardKernel, BackwardKernel>;
+
+// In turn; those with more forms and more ways to wait come more often.
+constexpr Kernel kKernels[] = {ForwardKernel::hopper_forward,   ForwardKernel::ampere_forward,
+                               ForwardKernel::hopper_forward,   ForwardKernel::small_forward,
+                               ForwardKernel::hopper_forward,   ForwardKernel::decode_forward,
+                               ForwardKernel::hopper_forward,   ForwardKernel::naive,
+                               BackwardKernel::hopper_backward, BackwardKernel::ampere_backward,
+                               BackwardKernel::hopper_backward, BackwardKernel::naive_backward};
 
 struct Count {
   int runs = 0;
@@ -27,45 +42,92 @@ struct Count {
   double seconds = 0;
 };
 
+// What came of a run.
+struct Outcome {
+  std::string problem;
+  std::string wrong{};  // "" if nothing was
+  double seconds = 0;
+};
+
 // The run's schedule, and which kinds of work are late: all sixteen mixes in turn, for every kernel.
-OnModel how_to_run(const RandomCase& c, uint64_t number) {
-  const auto time = [number](int bit) {
-    return (number / 8 * 5 >> bit & 1U) != 0 ? model::CopyTime::late : model::CopyTime::early;
+model::Settings settings_of(uint64_t number) {
+  const uint64_t round = number / std::size(kKernels);
+  const auto time = [round](int bit) {
+    return (round * 5 >> bit & 1U) != 0 ? model::CopyTime::late : model::CopyTime::early;
   };
-  OnModel how{
-      .choice = c.choice,
-      .settings = {
-          .seed = number / 8 % 11, .copies = time(0), .stores = time(1), .tma = time(2), .wgmma = time(3)}};
-  if (number % 3 == 0) how.sms = 1 + static_cast<int>(number % 4);  // blocks that stay walk over many tiles
-  return how;
+  return {.seed = round % 11, .copies = time(0), .stores = time(1), .tma = time(2), .wgmma = time(3)};
 }
 
-// Problems of at most this many products of an element of Q and one of K; naive takes longest for each.
-int64_t most_products(ForwardKernel kernel) { return kernel == ForwardKernel::naive ? 500'000 : 4'000'000; }
+int64_t products_of(const Shape& s) { return s.batch * s.q_heads * s.q_rows * s.kv_rows * s.head_dim; }
 
-// Kernels in turn, each with the next random problem that it takes; hopper_forward in all its forms.
-RandomCase next_case(uint64_t number, uint64_t& seed) {
-  constexpr ForwardKernel kKernels[] = {ForwardKernel::hopper_forward, ForwardKernel::ampere_forward,
-                                        ForwardKernel::hopper_forward, ForwardKernel::small_forward,
-                                        ForwardKernel::hopper_forward, ForwardKernel::decode_forward,
-                                        ForwardKernel::hopper_forward, ForwardKernel::naive};
-  const ForwardKernel kernel = kKernels[number % std::size(kKernels)];
+// Problems of at most this many products of an element of Q and one of K; the naive kernels take longest for
+// each.
+int64_t most_products(ForwardKernel kernel) { return kernel == ForwardKernel::naive ? 500'000 : 4'000'000; }
+int64_t most_products(BackwardKernel kernel) {
+  return kernel == BackwardKernel::naive_backward ? 200'000 : 2'000'000;
+}
+
+template <class Work>
+void time(Outcome& outcome, const Work& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    work();
+  } catch (const std::exception& failure) {
+    outcome.wrong = failure.what();
+  }
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// The next random problem that the kernel takes; hopper_forward in all its forms.
+Outcome run_next(ForwardKernel kernel, uint64_t number, uint64_t& seed) {
   for (;; ++seed) {
     RandomCase c = random_case(seed);
-    const Shape& s = c.shape;
-    if (s.batch * s.q_heads * s.q_rows * s.kv_rows * s.head_dim > most_products(kernel)) continue;
+    if (products_of(c.shape) > most_products(kernel)) continue;
     c.choice = {.kernel = kernel};
     if (kernel == ForwardKernel::hopper_forward)
       c.choice.tuning = static_cast<int>(seed % kernels::hopper_forward::kNumTunings);
+    Problem problem(c.shape);
     try {
-      Problem problem(s);
       dispatch::plan_forward(problem.problem, dispatch::addressing_of(problem.args), device::find("H200"),
                              c.choice);
-      ++seed;
-      return c;
     } catch (const Error&) {
-      // Not for this kernel.
+      continue;  // not for this kernel
     }
+    ++seed;
+    OnModel how{.choice = c.choice, .settings = settings_of(number)};
+    if (number % 3 == 0) how.sms = 1 + static_cast<int>(number % 4);  // blocks that stay walk over many tiles
+    Outcome outcome{.problem = describe(c)};
+    time(outcome, [&] { run_on_model(problem, how); });
+    if (outcome.wrong.empty()) outcome.wrong = problem.disagreement();
+    return outcome;
+  }
+}
+
+// The same for gradients; ampere_backward in all its forms.
+Outcome run_next(BackwardKernel kernel, uint64_t number, uint64_t& seed) {
+  for (;; ++seed) {
+    Shape shape = random_case(seed).shape;
+    if (products_of(shape) > most_products(kernel)) continue;
+    shape.spread = std::min(shape.spread, 20.0F);  // dS of fp16 is finite
+    const bool deterministic = seed % 2 == 0;
+    dispatch::BackwardChoice choice{.kernel = kernel};
+    if (kernel == BackwardKernel::ampere_backward)
+      choice.tuning = static_cast<int>(seed % kernels::ampere_backward::kNumTunings);
+    try {
+      const Problem forward(shape);
+      dispatch::plan_backward(forward.problem, dispatch::addressing_of(forward.args), device::find("H200"),
+                              deterministic, choice);
+    } catch (const Error&) {
+      continue;  // not for this kernel
+    }
+    BackwardProblem problem(shape, seed % 3 == 0);
+    ++seed;
+    Outcome outcome{.problem = describe(shape) + " kernel=" + name_of(kernel) +
+                               " tuning=" + std::to_string(choice.tuning.value_or(0)) +
+                               (deterministic ? " deterministic" : "")};
+    time(outcome, [&] { run_backward_on_model(problem, deterministic, settings_of(number), {}, choice); });
+    if (outcome.wrong.empty()) outcome.wrong = problem.disagreement();
+    return outcome;
   }
 }
 
@@ -74,23 +136,17 @@ std::map<std::string, Count> run_all(int runs) {
   uint64_t seed = 5000;
   for (int i = 0; i < runs; ++i) {
     const auto number = static_cast<uint64_t>(i);
-    const RandomCase c = next_case(number, seed);
-    Problem problem(c.shape);
-    std::string wrong;
-    const auto begin = std::chrono::steady_clock::now();
-    try {
-      run_on_model(problem, how_to_run(c, number));
-    } catch (const std::exception& failure) {
-      wrong = failure.what();
-    }
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    if (wrong.empty()) wrong = problem.disagreement();
-    Count& count = counts[name_of(*c.choice.kernel)];
-    ++count.runs;
-    count.seconds += took.count();
-    if (wrong.empty()) continue;
-    ++count.alarms;
-    std::cout << "run " << i << ", " << describe(c) << ": " << wrong << "\n";
+    std::visit(
+        [&](auto kernel) {
+          const Outcome outcome = run_next(kernel, number, seed);
+          Count& count = counts[name_of(kernel)];
+          ++count.runs;
+          count.seconds += outcome.seconds;
+          if (outcome.wrong.empty()) return;
+          ++count.alarms;
+          std::cout << "run " << i << ", " << outcome.problem << ": " << outcome.wrong << "\n";
+        },
+        kKernels[number % std::size(kKernels)]);
   }
   return counts;
 }
