@@ -55,6 +55,7 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
   model::allow_memory("workspace", workspace.data, plan.workspace_bytes, true);
   if (!main_kernel) return dispatch::run_backward(plan, p, args, workspace);
   const kernels::BackwardParams params = dispatch::params_for(plan, p, args, workspace);
+  if (plan.kernel == dispatch::BackwardKernel::naive_backward) return main_kernel(params);
   kernels::prepare_backward::launch(p.dtype, params, nullptr);
   main_kernel(params);
   kernels::finish_backward::launch(p.dtype, params, nullptr);

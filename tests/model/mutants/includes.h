@@ -14,6 +14,7 @@
 #include "kernels/backward_params.h"
 #include "kernels/eight_rows.h"
 #include "kernels/forward_params.h"
+#include "model/mutants/ampere_backward_form.h"
 #include "model/mutants/decode_form.h"
 #include "model/mutants/hopper_backward_form.h"
 #include "model/mutants/hopper_form.h"

@@ -14,6 +14,7 @@
 #include "kernels/backward_on_model.h"
 #include "kernels/combine_splits/launch.h"
 #include "kernels/on_model.h"
+#include "model/mutants/ampere_backward_form.h"
 #include "model/mutants/decode_form.h"
 #include "model/mutants/hopper_form.h"
 #include "model/mutants/registry.h"
@@ -90,6 +91,18 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
   }
   if (kernel == "naive") {
     return {{shape(2, 1, 70, 150, 100, Mask::causal)}, {shape(1, 1, 150, 40, 64, Mask::causal)}};
+  }
+  if (kernel == "naive_backward") {
+    return {{shape(2, 1, 150, 100, 64, Mask::causal)}, {shape(1, 1, 30, 70, 40, Mask::none)}};
+  }
+  if (kernel.starts_with("ampere_backward")) {
+    const int64_t dim = kernel.ends_with("64") ? 64 : 128;
+    Shape one_key = shape(1, 1, 200, 1, dim, Mask::none);
+    one_key.spread = 20;  // some LSEs are far below 0, the score of a key that does not exist
+    return {{shape(2, 1, 200, 150, dim, Mask::causal)},
+            {.shape = shape(2, 2, 130, 300, dim, Mask::none), .deterministic = true},
+            {shape(1, 1, 40, 300, dim, Mask::causal_top_left)},
+            {one_key}};
   }
   if (kernel.starts_with("hopper_backward")) {
     const int64_t dim = kernel.ends_with("64") ? 64 : kernel.ends_with("128") ? 128 : 256;
@@ -172,10 +185,20 @@ const reference::BackwardResult& expected_gradients_of(const Shape& shape) {
   return place->second;
 }
 
+dispatch::BackwardChoice backward_choice(const std::string& kernel, const Shape& shape) {
+  using dispatch::BackwardKernel;
+  if (kernel == "naive_backward") return {.kernel = BackwardKernel::naive_backward};
+  if (kernel.starts_with("hopper_backward")) return {.kernel = BackwardKernel::hopper_backward};
+  const int stages = kernel.ends_with("one stage") ? 1 : 2;
+  return {.kernel = BackwardKernel::ampere_backward,
+          .tuning = ampere_backward_tuning(static_cast<int>(shape.head_dim), stages)};
+}
+
 std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const model::Settings& settings) {
   BackwardProblem problem(c.shape);
   try {
-    run_backward_on_model(problem, c.deterministic, settings, mutant.run_backward);
+    run_backward_on_model(problem, c.deterministic, settings, mutant.run_backward,
+                          backward_choice(mutant.kernel, c.shape));
     return problem.disagreement(expected_gradients_of(c.shape));
   } catch (const model::Failure& failure) {
     return failure.what();
@@ -308,6 +331,16 @@ constexpr Harmless kHarmless[] = {
      "on the model a block runs when all with lower numbers have ended"},
     {"hopper_backward at 256", "keys.cuh", "gpu::named_barrier_sync(number(Barrier::warpgroup", 1,
      "on the model a block runs when all with lower numbers have ended"},
+    {"ampere_backward", "keys.cuh", "gpu::wait_for_count", 0,
+     "on the model a block runs when all with lower numbers have ended"},
+    {"ampere_backward", "keys.cuh", "gpu::sync_block()", 0,
+     "on the model a block runs when all with lower numbers have ended"},
+    {"ampere_backward", "keys.cuh", "gpu::sync_block()", 1,
+     "on the model a block runs when all with lower numbers have ended"},
+    {"naive_backward", "kernel.cuh", "gpu::sync_block()", 5,
+     "accumulate()'s barriers lie behind the reads of the statistics before"},
+    {"naive_backward", "kernel.cuh", "gpu::sync_block()", 6,
+     "multiply()'s barriers lie before the reads of these statistics"},
     {"hopper_forward in pairs", "load.cuh", "gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free", 0,
      "one tile: the slot is free"},
     {"hopper_forward in pairs", "store.cuh", "gpu::tma_store_wait_read", 0,
