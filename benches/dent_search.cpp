@@ -50,9 +50,9 @@ std::vector<Choice> all_choices(const Project& project, const std::string& varia
   return choices;
 }
 
-double fastest_ns(Workshop& workshop, Worker& worker, const Problem& problem) {
-  workshop.pool().fill(problem, secret_seed());
-  TimedSide side(worker, problem, workshop, secret_seed());
+double fastest_ns(WorkerFactory& workers, Worker& worker, const Problem& problem) {
+  workers.pool().fill(problem, secret_seed());
+  TimedSide side(worker, problem, workers, secret_seed());
   double least = 0;
   const auto start = std::chrono::steady_clock::now();
   do {
@@ -66,7 +66,9 @@ double fastest_ns(Workshop& workshop, Worker& worker, const Problem& problem) {
 int record_space(const std::string& folder, const std::string& variant) {
   const Project project = read_project(folder);
   SessionStore store(project.directory);
-  Workshop workshop(project, find_resources(), store.prepare(), store.folder());
+  const Resources resources = find_resources();
+  KernelBuilder builder(project, store.prepare(), resources.include);
+  WorkerFactory workers(project, resources, builder);
   json points = json::array();
   const auto choices = all_choices(project, variant);
   for (std::size_t i = 0; i < choices.size(); ++i) {
@@ -74,11 +76,11 @@ int record_space(const std::string& folder, const std::string& variant) {
     kernel.name = "space";
     std::fprintf(stderr, "%zu of %zu: %s\n", i + 1, choices.size(), describe(choices[i]).c_str());
     try {
-      workshop.build(kernel);
-      const auto worker = workshop.start(kernel, Role::candidate);
+      builder.build(kernel);
+      const auto worker = workers.start(kernel, Role::candidate, store.folder());
       json times = json::object();
-      for (const Problem& problem : workshop.problems())
-        times[problem.shape] = fastest_ns(workshop, *worker, problem);
+      for (const Problem& problem : workers.problems())
+        times[problem.shape] = fastest_ns(workers, *worker, problem);
       points.push_back({{"choice", require_json(to_json_text(choices[i]))}, {"ns", std::move(times)}});
     } catch (const KernelFailed& problem) {
       std::fprintf(stderr, "  %s\n", problem.what());

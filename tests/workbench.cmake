@@ -8,7 +8,8 @@ function(dent_test name layer)
   target_link_libraries(${name} PRIVATE ${layer} fmt::fmt GTest::gtest_main flashmoe_warnings)
   target_compile_definitions(${name} PRIVATE
     DENT_RESULTS="${PROJECT_SOURCE_DIR}/docs/results" DENT_GOLDEN="${PROJECT_SOURCE_DIR}/tests/records/golden"
-    DENT_RECORDS_PAGE="${PROJECT_SOURCE_DIR}/docs/dent-records.md")
+    DENT_RECORDS_PAGE="${PROJECT_SOURCE_DIR}/docs/dent-records.md"
+    DENT_GATES_PAGE="${PROJECT_SOURCE_DIR}/docs/dent.md")
   flashmoe_discover(${name} dent)
 endfunction()
 
@@ -48,11 +49,12 @@ dent_test(dent_gates_test dent_gates
   predict/agreement.cpp report/session_view_test.cpp report/format_test.cpp report/golden_test.cpp report/pictures/svg_test.cpp
   report/html_test.cpp report/markdown_test.cpp report/write_reports_test.cpp report/diagnosis_test.cpp
   report/example_session.cpp session/conclude_test.cpp session/environment_test.cpp session/run_test.cpp session/resume_test.cpp
-  session/profile_test.cpp session/tutorial_test.cpp evaluation/keep_rule_test.cpp)
+  session/profile_test.cpp session/tutorial_test.cpp evaluation/judge_test.cpp evaluation/keep_rule_test.cpp
+  gates/gates_test.cpp gates/registry_test.cpp gates/result_test.cpp session/die_at_every_record_test.cpp session/session_test.cpp)
 dent_test(dent_loop_test dent_loop
-  repository/repository_test.cpp loop/loop_test.cpp loop/steps_test.cpp loop/proposers/answer_test.cpp
+  repository/repository_test.cpp loop/loop_test.cpp loop/proposers/answer_test.cpp
   loop/proposers/command_proposer_test.cpp loop/state/brief_test.cpp loop/search/search_test.cpp
-  loop/state/loop_state_test.cpp mcp/server_test.cpp)
+  loop/state/loop_state_test.cpp loop/state/stage_test.cpp mcp/server_test.cpp)
 dent_test(dent_cli_test dent_parser cli/parser_test.cpp cli/sessions_test.cpp cli/usage_test.cpp)
 target_link_libraries(dent_cli_test PRIVATE dent_gates)
 foreach(program dent_gates_test dent_loop_test dent_cli_test)

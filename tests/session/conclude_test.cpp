@@ -33,7 +33,7 @@ SessionFacts facts_with(const std::string& failed_step, std::optional<Cause> cau
 TEST(Conclude, AFailedGateIsNeverAPass) {
   for (const Word<Cause>& cause : kCauseWords) {
     for (const Step& step : kPlan) {
-      const SessionEnd end = conclude("id", kPlan, facts_with(step.name, cause.value));
+      const Conclusion end = conclude("id", kPlan, facts_with(step.name, cause.value));
       EXPECT_NE(end.code, ExitCode::ok) << cause.word << " at " << step.name;
       EXPECT_EQ(end.verdict, verdict_of(cause.value));
       EXPECT_FALSE(end.reason.empty());
@@ -52,7 +52,7 @@ TEST(Conclude, AStepWithoutARecordIsInterrupted) {
     for (const Step& step : kPlan) {
       if (step.name != missing.name) facts.take(gate(step.name, StepVerdict::pass));
     }
-    const SessionEnd end = conclude("id", kPlan, facts);
+    const Conclusion end = conclude("id", kPlan, facts);
     EXPECT_EQ(end.verdict, Verdict::interrupted) << missing.name;
     EXPECT_NE(end.code, ExitCode::ok);
   }
@@ -70,7 +70,7 @@ TEST(Conclude, AComparisonSpeaksThroughItsSummary) {
           {1, "t", step.name, record::Summary{SpeedVerdict::same, Ratio{1, {0.99, 1.01}}, 2, "the same"}});
     facts.take(gate(step.name, StepVerdict::pass));
   }
-  const SessionEnd end = conclude("id", kPlan, facts);
+  const Conclusion end = conclude("id", kPlan, facts);
   EXPECT_EQ(end.verdict, Verdict::same);
   EXPECT_EQ(end.reason, "the same");
   EXPECT_EQ(end.code, ExitCode::ok);

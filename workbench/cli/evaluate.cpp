@@ -75,21 +75,6 @@ class Given : public Proposer {
   Proposal proposal_;
 };
 
-SessionFolder session_to_use(SessionStore& store, const Project& project, const std::string& id) {
-  if (id.empty()) return store.create();
-  const SessionFolder folder = store.find(id);
-  const SessionFacts facts(read_ledger(folder.ledger()).records);
-  if (facts.empty() || facts.session().command != kCommand) {
-    throw Error(ErrorCode::invalid, "session " + folder.id + " is none of dent evaluate",
-                "leave --session out for a new one");
-  }
-  if (!same_project(facts.session().manifest, project)) {
-    throw Error(ErrorCode::invalid, "dent.toml has changed since session " + folder.id + " began",
-                "undo the change to go on with it, or leave --session out for a new one");
-  }
-  return folder;
-}
-
 // A change that was dropped for a cause ends with its code.
 ExitCode exit_code_of(const Outcome& outcome) {
   if (outcome.kept) return exit_code(Verdict::kept);
@@ -103,23 +88,24 @@ ExitCode evaluate(const EvaluateArguments& arguments) {
   run_supervised(project.directory, "dent evaluate --session latest ...");
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
-  const SessionFolder folder = session_to_use(store, project, arguments.session);
-  Terminal terminal(arguments.common.quiet);
-  Loop loop(project, store, folder, {.command = kCommand}, terminal);
-  loop.begin();
+  const SessionFolder folder = arguments.session.empty()
+                                   ? store.create()
+                                   : session_to_resume(store, project, arguments.session, kCommand);
+  Audience audience(arguments.common);
+  Loop loop(project, store, folder, {.command = kCommand}, audience);
+  const auto tried = loop.try_one(given);
   JsonObject document{
       {"session", folder.id}, {"folder", folder.folder.string()}, {"branch", loop.state().branch}};
   Verdict verdict = Verdict::kept;
   ExitCode code = ExitCode::ok;
   std::string text;
-  if (const auto over = loop.over()) {
-    const SessionEnd end = loop.finish(*over);
-    document.add({{"reason", end.reason}, {"next", end.next}, {"kept", false}});
-    verdict = end.verdict;
-    code = end.code;
-    text = fmt::format("{}: {}\n", name(end.verdict), end.reason);
+  if (const auto* end = std::get_if<Conclusion>(&tried)) {
+    document.add({{"reason", end->reason}, {"next", end->next}, {"kept", false}});
+    verdict = end->verdict;
+    code = end->code;
+    text = fmt::format("{}: {}\n", name(end->verdict), end->reason);
   } else {
-    const Outcome outcome = loop.evaluate(*loop.ask(given));
+    const auto& outcome = std::get<Outcome>(tried);
     document.add(JsonObject(outcome))
         .add("speedup", loop.state().speedup())
         .add("commit", loop.state().incumbent_commit())
@@ -147,6 +133,7 @@ void add_evaluate(Command& dent) {
       "evaluate",
       "Try one change in a worktree, and keep it as a commit on the session's branch if it is proved faster");
   add_common(command, arguments->common);
+  add_events(command, arguments->common);
   command
       .option("--proposal", arguments->proposal,
               "JSON: hypothesis (bottleneck, change, expected), and patch, variant, or tunable and value")

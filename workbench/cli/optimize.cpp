@@ -31,18 +31,6 @@ struct OptimizeArguments {
   std::string session = "latest";
 };
 
-// The last loop, not whatever was run after it.
-SessionFolder find_loop(const SessionStore& store, const std::string& id) {
-  if (id != "latest") return store.find(id);
-  const auto all = store.list();
-  for (auto session = all.rbegin(); session != all.rend(); ++session) {
-    if (!std::filesystem::exists(session->ledger())) continue;
-    const SessionFacts facts(read_ledger(session->ledger()).records);
-    if (!facts.empty() && facts.session().command == kCommand) return *session;
-  }
-  throw Error(ErrorCode::invalid, "there is no loop to go on with", "start one: dent optimize");
-}
-
 ExitCode show_plan(const Project& project, const OptimizeArguments& arguments) {
   const double shapes = static_cast<double>(project.shapes.size());
   const double measured = shapes * project.performance.seconds,
@@ -99,20 +87,12 @@ ExitCode optimize(const OptimizeArguments& arguments) {
   run_supervised(project.directory, "dent optimize --resume");
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
-  const SessionFolder folder = arguments.resume ? find_loop(store, arguments.session) : store.create();
-  if (arguments.resume) {
-    const SessionFacts facts(read_ledger(folder.ledger()).records);
-    if (facts.empty())
-      throw Error(ErrorCode::invalid, "session " + folder.id + " ended before its first record");
-    // What a loop has tuned so far may have been taken over meanwhile; what it started with is on record.
-    if (!same_project(facts.session().manifest, project)) {
-      throw Error(ErrorCode::invalid, "dent.toml has changed since session " + folder.id + " began",
-                  "undo the change to go on with it, or start a new loop: dent optimize");
-    }
-  }
-  Terminal terminal(arguments.common.quiet);
-  Loop loop(project, store, folder, arguments.loop, terminal);
-  const SessionEnd end = loop.run(*proposer);
+  // What a loop has tuned so far may have been taken over meanwhile; what it started with is on record.
+  const SessionFolder folder =
+      arguments.resume ? session_to_resume(store, project, arguments.session, kCommand) : store.create();
+  Audience audience(arguments.common);
+  Loop loop(project, store, folder, arguments.loop, audience);
+  const Conclusion end = loop.run(*proposer);
   if (arguments.common.json) {
     print_json("optimize", {{"session", end.id},
                             {"verdict", name(end.verdict)},
@@ -145,6 +125,7 @@ void add_optimize(Command& dent) {
   Command& command = dent.command(
       "optimize", "Try one change after the other, and keep as commits those that are proved faster");
   add_common(command, arguments->common);
+  add_events(command, arguments->common);
   command.option("folder", arguments->common.project, "Same as --project");
   command.option("-t,--target", arguments->loop.target, "Stop at this many times the baseline's speed");
   command.option("-n,--iterations", arguments->loop.iterations, "How many changes to try at most");

@@ -12,6 +12,10 @@ void add_common(Command& command, Common& common) {
   command.flag("-q,--quiet", common.quiet, "No progress on stderr");
 }
 
+void add_events(Command& command, Common& common) {
+  command.option("--events", common.events, "Tell what happens on this file descriptor, as JSON lines");
+}
+
 void print_json(const std::string& command, const JsonObject& document) {
   JsonObject whole{{"schema", 1}, {"command", command}};
   whole.add(document);

@@ -13,10 +13,12 @@ struct Common {
   std::string project = ".";  // folder or manifest
   bool json = false;
   bool quiet = false;
+  int events = -1;  // descriptor for JSON lines about what happens; none
 };
 
 // Adds --project, --json and --quiet.
 void add_common(Command& command, Common& common);
+void add_events(Command& command, Common& common);  // --events, of commands that measure
 
 // The one JSON document of a command, with "schema" and "command" put in front.
 void print_json(const std::string& command, const JsonObject& document);

@@ -14,7 +14,9 @@ namespace {
 
 struct RunArguments {
   Common common;
-  RunOptions run;
+  std::vector<std::string> with, without, shapes;  // gates, gates, shapes
+  GateOptions options;
+  bool sanitize = false;
   bool plan = false;
   bool dump_config = false;
 };
@@ -25,15 +27,18 @@ ExitCode run(const RunArguments& arguments) {
     std::puts(effective_config(project, 2).c_str());
     return ExitCode::ok;
   }
+  std::vector<std::string> with = arguments.with;
+  if (arguments.sanitize) with.emplace_back(sanitize_gate().info().name);
+  const PlanRequest wanted{gates_of_run(with, arguments.without), arguments.shapes, arguments.options};
   if (arguments.plan) {
-    const auto plan = make_plan(project, arguments.run.plan);
+    const auto plan = make_plan(project, wanted);
     if (arguments.common.json)
       print_json("run", {{"plan", plan_record(plan)}});
     else
       std::fputs(plan_text(plan).c_str(), stdout);
     return ExitCode::ok;
   }
-  return run_session("run", project, arguments.run, arguments.common);
+  return run_session("run", project, wanted, arguments.common);
 }
 
 }  // namespace
@@ -42,15 +47,16 @@ void add_run(Command& dent) {
   auto arguments = std::make_shared<RunArguments>();
   Command& command = dent.command("run", "Take the kernel through every gate and write a report");
   add_common(command, arguments->common);
-  command.option("-s,--shape", arguments->run.plan.shapes, "Only this shape (may be given several times)");
+  add_events(command, arguments->common);
+  command.option("-s,--shape", arguments->shapes, "Only this shape (may be given several times)");
+  command.option("--with", arguments->with, "This gate too (may be given several times)");
+  command.option("--without", arguments->without, "Not this gate (may be given several times)");
   command.flag("--plan", arguments->plan,
                "Show the steps with their time boxes and stop rules, and do nothing");
   command.flag("--dump-config", arguments->dump_config,
                "Show the manifest with every default filled in, and do nothing");
-  command.flag("--clean", arguments->run.clean, "Build from scratch");
-  command.flag("--sanitize", arguments->run.plan.sanitize, "Also run the memory checker");
-  command.flag("--rebaseline", arguments->run.rebaseline,
-               "Forget the baseline that was recorded for this machine");
+  command.flag("--sanitize", arguments->sanitize, "Also run the memory checker: --with sanitize");
+  for (const Gate* gate : gates()) add_options(command, gate->info(), arguments->options);
   command.examples(
       "  dent run -p examples/attention-cpu\n"
       "  dent run --shape tiny --json | jq .verdict\n"
@@ -61,6 +67,7 @@ void add_run(Command& dent) {
   auto id = std::make_shared<std::string>("latest");
   Command& resume = dent.command("resume", "Go on with a session that was interrupted");
   add_common(resume, resumed->common);
+  add_events(resume, resumed->common);
   resume.option("session", *id, "Its id, the beginning of it, or \"latest\"").show_default();
   resume.examples("  dent resume\n  dent resume 20260331-1405");
   resume.run(

@@ -15,6 +15,7 @@
 #include "records/json.h"
 #include "report/diagnosis_view.h"
 #include "report/session_view.h"
+#include "session/run.h"
 
 namespace dent::cli {
 namespace {
@@ -66,7 +67,7 @@ std::string from_here(const std::filesystem::path& file) {
   return relative.string();
 }
 
-ExitCode finish(const char* command, const SessionEnd& end, const SessionFolder& folder,
+ExitCode finish(const char* command, const Conclusion& end, const SessionFolder& folder,
                 const Common& common) {
   if (common.json) {
     print_json(command, {{"session", end.id},
@@ -88,45 +89,44 @@ ExitCode finish(const char* command, const SessionEnd& end, const SessionFolder&
   return end.code;
 }
 
+// New or resumed: from where the ledger ends.
+ExitCode carry_through(const char* command, const Project& project, SessionStore& store,
+                       const SessionFolder& folder, const SessionRequest& request, const Common& common) {
+  Audience audience(common);
+  Session session(project, store, folder, audience);
+  const Resources resources = find_resources();
+  KernelBuilder builder(project, store.folder(), resources.include);
+  WorkerFactory workers(project, resources, builder);
+  Oracle oracle(workers, folder.artifacts());
+  Sides sides(workers, oracle, project.kernel, folder.artifacts());
+  return finish(command, run_plan(session, request, sides), folder, common);
+}
+
 }  // namespace
 
-ExitCode run_session(const char* command, const Project& project, RunOptions options, const Common& common) {
-  options.command = command;
-  make_plan(project, options.plan);  // mistakes first: they are no session
+void add_options(Command& command, const GateInfo& gate, GateOptions& options) {
+  for (const GateOption& option : gate.options)
+    command.flag("--" + std::string(option.name), options.*option.flag, std::string(option.about));
+}
+
+ExitCode run_session(const char* command, const Project& project, const PlanRequest& wanted,
+                     const Common& common) {
+  // The plan first: a mistake in it is no session.
+  const SessionRequest request{command, make_plan(project, wanted), wanted.gates, wanted.shapes};
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
-  const SessionFolder folder = store.create();
-  Terminal terminal(common.quiet);
-  const SessionEnd end = Runner(project, store, folder, std::move(options), terminal).run();
-  return finish(command, end, folder, common);
+  return carry_through(command, project, store, store.create(), request, common);
 }
 
 ExitCode resume_session(const Project& project, const std::string& id, const Common& common) {
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
-  const SessionFolder folder = store.find(id);
-  const SessionFacts facts(read_ledger(folder.ledger()).records);
-  if (facts.empty()) {
-    throw Error(ErrorCode::invalid,
-                "session " + folder.id + " ended before its first record; there is nothing to go on with",
-                "start a new one: dent run");
-  }
-  const record::Session& session = facts.session();
-  if (session.command == "optimize" || session.command == "evaluate") {
-    throw Error(ErrorCode::invalid, "session " + folder.id + " is one of dent " + session.command,
-                session.command == "optimize" ? "go on with it: dent optimize --resume " + folder.id
-                                              : "go on with it: dent evaluate --session " + folder.id);
-  }
-  if (!same_project(session.manifest, project)) {
-    throw Error(ErrorCode::invalid, "dent.toml has changed since session " + folder.id + " began",
-                "undo the change to go on with it, or start a new one: dent run");
-  }
-  RunOptions options;
-  options.command = session.command.empty() ? "run" : session.command;
-  options.plan = options_of(session.gates, session.shapes);
-  Terminal terminal(common.quiet);
-  const SessionEnd end = Runner(project, store, folder, std::move(options), terminal).run();
-  return finish("resume", end, folder, common);
+  const SessionFolder folder = session_to_resume(store, project, id, "run");
+  const record::Session begun = SessionFacts(read_ledger(folder.ledger()).records).session();
+  const SessionRequest request{begun.command,
+                               make_plan(project, {.gates = begun.gates, .shapes = begun.shapes}),
+                               begun.gates, begun.shapes};
+  return carry_through("resume", project, store, folder, request, common);
 }
 
 }  // namespace dent::cli

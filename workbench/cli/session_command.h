@@ -3,11 +3,15 @@
 #pragma once
 
 #include "cli/options.h"
-#include "session/runner.h"
+#include "session/plan.h"
 
 namespace dent::cli {
 
-ExitCode run_session(const char* command, const Project& project, RunOptions options, const Common& common);
+// The gate's options as flags.
+void add_options(Command& command, const GateInfo& gate, GateOptions& options);
+
+ExitCode run_session(const char* command, const Project& project, const PlanRequest& wanted,
+                     const Common& common);
 ExitCode resume_session(const Project& project, const std::string& id, const Common& common);
 
 }  // namespace dent::cli

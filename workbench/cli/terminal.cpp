@@ -8,8 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "accounting/step_name.h"
-
 namespace dent::cli {
 namespace {
 
@@ -20,7 +18,10 @@ constexpr Clock::duration kRedraw = std::chrono::milliseconds(100);
 constexpr std::size_t kBarWidth = 24;
 constexpr double kUsualBuildSeconds = 10;  // for the estimate; its time box is for the worst case
 
-double usual_seconds(const Step& step) { return compiles(step.name) ? kUsualBuildSeconds : step.time_box_s; }
+double usual_seconds(const Step& step) {
+  const bool compiles = step.gate != nullptr && step.gate->info().uses == Uses::compiler;
+  return compiles ? kUsualBuildSeconds : step.time_box_s;
+}
 
 void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
@@ -130,6 +131,11 @@ void Terminal::end(const Step&, const GateResult& result, double seconds) {
   say(fmt::format("{} {} {:>5.1f} s  {}\n", heading_,
                   painted(fmt::format("{:<7}", name(verdict)), colour_of(verdict), colour_), seconds,
                   result.reason()));
+}
+
+Audience::Audience(const Common& common) : terminal_(common.quiet) {
+  add(terminal_);
+  if (common.events >= 0) add(events_.emplace(common.events));
 }
 
 }  // namespace dent::cli

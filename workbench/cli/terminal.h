@@ -9,8 +9,10 @@
 #include <string_view>
 #include <thread>
 
+#include "cli/options.h"
 #include "report/tone.h"
-#include "session/display.h"
+#include "session/event_stream.h"
+#include "session/observer.h"
 
 namespace dent::cli {
 
@@ -23,7 +25,7 @@ std::string_view colour_of(AnyVerdict verdict) {
   return colour_of(tone_of(verdict));
 }
 
-class Terminal : public Display {
+class Terminal : public Observer {
  public:
   explicit Terminal(bool quiet);
   ~Terminal() override;
@@ -56,6 +58,16 @@ class Terminal : public Display {
   Clock::time_point began_;
   Clock::time_point drawn_;
   std::thread heart_;
+};
+
+// A terminal, and a stream of events where one is asked for.
+class Audience : public Observers {
+ public:
+  explicit Audience(const Common& common);
+
+ private:
+  Terminal terminal_;
+  std::optional<EventStream> events_;
 };
 
 }  // namespace dent::cli

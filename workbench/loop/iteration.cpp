@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "base/stopwatch.h"
 #include "base/text.h"
-#include "gates/profile/profile.h"
+#include "evaluation/standing.h"
+#include "gates/registry.h"
 #include "loop/loop.h"
 #include "loop/proposers/harness.h"
 #include "loop/proposers/proposal.h"
@@ -47,7 +48,7 @@ std::string commit_message(const Iteration& iteration, const Outcome& outcome) {
 }  // namespace
 
 std::filesystem::path Loop::patch_file(int iteration) const {
-  return session_.artifacts() / "patches" / fmt::format("{:03}.patch", iteration);
+  return artifacts() / "patches" / fmt::format("{:03}.patch", iteration);
 }
 
 Brief Loop::brief() {
@@ -58,7 +59,7 @@ Brief Loop::brief() {
   brief.speedup = state_.speedup();
   brief.goal = fmt::format(
       "make {} faster than {}{}, one change at a time, without changing what it computes", project_.op.name,
-      participants_.choose_baseline(false).name,
+      session_.facts().session().baseline,
       state_.target > 0 ? fmt::format(" by {}x{}", state_.target, where_the_target_counts(state_)) : "");
   brief.left = left_of(budget(), cost(), project_.rates);
   brief.left.iterations = state_.most_iterations - state_.done();
@@ -82,10 +83,27 @@ Brief Loop::brief() {
   return brief;
 }
 
+void Loop::propose(Proposer& proposer) {
+  if (state_.reached()) return end(LoopEnding::target_reached, "target reached");
+  if (state_.done() >= state_.most_iterations)
+    return end(LoopEnding::iterations, "as many iterations as there may be");
+  if (const auto part = spent())
+    return end(LoopEnding::budget_spent, fmt::format("the budget is spent: {}", name(*part)));
+  const auto start = Clock::now();
+  auto proposal = proposer.propose(brief());
+  if (!proposal) return end(LoopEnding::no_ideas, "no more ideas");
+  if (proposal->spend.seconds == 0) proposal->spend.seconds = seconds_since(start);
+  // What it did to the worktree is its change, whatever it says about that.
+  if (const Worktree::Change change = candidate_->change(); !change.files.empty()) {
+    if (!proposal->source) proposal->source.emplace();
+    if (proposal->source->patch.empty()) proposal->source->patch = change.patch;
+  }
+  open_iteration(*proposal);
+}
+
 void Loop::open_iteration(const Proposal& proposal) {
-  if (unfinished()) return;
   const int number = static_cast<int>(state_.iterations.size()) + 1;
-  std::filesystem::create_directories(session_.artifacts() / "patches");
+  std::filesystem::create_directories(artifacts() / "patches");
   if (proposal.source) write_durably(patch_file(number), proposal.source->patch);
   append(record::Iteration{.iteration = number,
                            .proposal = proposal,
@@ -94,7 +112,7 @@ void Loop::open_iteration(const Proposal& proposal) {
                            .patch = fmt::format("patches/{:03}.patch", number)});
 }
 
-Outcome Loop::evaluate(const Proposal& proposal) {
+void Loop::evaluate() {
   if (harness_hash(project_) != state_.harness) {
     throw Error(ErrorCode::environment,
                 fmt::format("the files that judge have changed since the loop began ({})",
@@ -102,25 +120,21 @@ Outcome Loop::evaluate(const Proposal& proposal) {
                 "put them back and go on: dent optimize --resume; or start a new loop");
   }
   const auto start = Clock::now();
-  open_iteration(proposal);
   const Iteration iteration = state_.iterations.back();
   const Step step{
       .name = fmt::format("{} {}", iteration.proposal.proposer, what_is_tried(iteration.proposal)),
       .time_box_s = static_cast<double>(project_.shapes.size()) *
                     (project_.correctness.seconds + 4 * project_.performance.seconds)};
-  steps_.begin(step);
+  session_.begin(step);
   std::string tree;
   const Outcome outcome = attempt(iteration, tree);
   const double elapsed = seconds_since(start);
   conclude(iteration, outcome, tree, elapsed);
-  const GateResult shown =
-      outcome.kept ? passed("kept: " + outcome.reason)
-                   : skipped(fmt::format("dropped at {}: {}", name(outcome.stage), outcome.reason));
-  steps_.end(step, shown, elapsed);
-  if (outcome.kept) check_target();
+  session_.end(step,
+               outcome.kept ? passed("kept: " + outcome.reason)
+                            : skipped(fmt::format("dropped at {}: {}", name(outcome.stage), outcome.reason)),
+               elapsed);
   warn_of_budget();
-  if (outcome.kept && !over()) diagnose();
-  return outcome;
 }
 
 Outcome Loop::attempt(const Iteration& iteration, std::string& tree) {
@@ -150,19 +164,17 @@ Outcome Loop::attempt(const Iteration& iteration, std::string& tree) {
   } else {
     write_durably(patch, change.patch);
   }
-  workshop_.log_into(session_.artifacts() / "logs" / fmt::format("{:03}", iteration.number));
-  std::filesystem::create_directories(workshop_.logs());
+  const std::string number = fmt::format("{:03}", iteration.number);
+  const auto logs = artifacts() / "logs" / number;
+  std::filesystem::create_directories(logs);
   const EvaluationRules rules{.keep = {project_.optimize.min_gain, project_.optimize.shape_loss},
                               .screening_alpha = project_.performance.alpha,
                               .confirmation_alpha = state_.confirmation_alpha,
                               .sanitize = project_.optimize.sanitize_every > 0 &&
                                           iteration.number % project_.optimize.sanitize_every == 0};
-  const std::string number = fmt::format("{:03}", iteration.number);
-  const auto perform = [&](const std::string& trial, const std::function<GateResult()>& gate) {
-    return steps_.trial(number + "/" + trial, gate);
-  };
-  return dent::evaluate(context(), kernel_in(*candidate_, iteration.choice, number), incumbent_kernel_, rules,
-                        perform, steps_.progress());
+  Sides sides(workers_, oracle_, kernel_in(*candidate_, iteration.choice, number), incumbent_kernel_,
+              Against::incumbent, logs);
+  return dent::evaluate(session_, sides, rules, number);
 }
 
 void Loop::conclude(const Iteration& iteration, const Outcome& outcome, const std::string& tree,
@@ -173,7 +185,7 @@ void Loop::conclude(const Iteration& iteration, const Outcome& outcome, const st
   ended.outcome.elapsed_s = elapsed_s;
   if (outcome.kept) {
     ended.commit =
-        repository_->commit(tree, iteration.parent, commit_message(iteration, outcome), iteration.time);
+        repository_.commit(tree, iteration.parent, commit_message(iteration, outcome), iteration.time);
   }
   const std::string commit = ended.commit;
   append(std::move(ended));
@@ -184,20 +196,22 @@ void Loop::conclude(const Iteration& iteration, const Outcome& outcome, const st
     std::error_code ignored;
     for (const char* folder : {"build", "sanitized"}) {
       std::filesystem::remove_all(
-          store_.folder() / folder / fmt::format("{}-{:03}", session_.id, iteration.number), ignored);
+          store_.folder() / folder / fmt::format("{}-{:03}", session_.folder().id, iteration.number),
+          ignored);
     }
   }
 }
 
 void Loop::keep(const Iteration& iteration, const std::string& commit) {
-  repository_->move_branch(state_.branch, iteration.parent, commit);
+  repository_.move_branch(state_.branch, iteration.parent, commit);
   incumbent_->reset(commit);
   incumbent_kernel_ = kernel_in(*incumbent_, state_.incumbent(), fmt::format("{:03}", iteration.number));
+  against_baseline_.set_candidate(incumbent_kernel_);
 }
 
 // The shape that stands worst against the baseline shows what holds the kernel back.
 void Loop::diagnose() {
-  std::size_t worst = workshop_.problems().size() - 1;
+  std::size_t worst = project_.shapes.size() - 1;
   double least = 0;
   const auto shapes = state_.shapes(project_.shapes);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -207,20 +221,10 @@ void Loop::diagnose() {
       worst = i;
     }
   }
-  const Iteration* kept = state_.last_kept();
-  const std::string step = fmt::format("diagnosis/{:03}", kept != nullptr ? kept->number : 0);
-  workshop_.log_into(session_.artifacts());
-  steps_.perform({.name = step, .time_box_s = kDiagnosisSeconds}, [&](const Progress& progress) {
-    try {
-      return ProfileGate(workshop_, store_, session_.artifacts())
-          .run(incumbent_kernel_, workshop_.problems()[worst], secret_seed(), progress);
-    } catch (const KernelFailed& problem) {
-      return skipped(std::string("no diagnosis: ") + problem.what());
-    } catch (const Error& problem) {
-      return skipped(std::string("no diagnosis: ") + problem.what());
-    }
-  });
-  state_ = state_of(ledger_.records());
+  Step step = step_of(profile_gate(), project_, diagnosis_step(state_), worst);
+  step.time_box_s = kDiagnosisSeconds;
+  step.may_fail = true;
+  session_.perform(step, against_baseline_);
 }
 
 // What became of it where it was tried, for the library of patterns.
@@ -236,10 +240,8 @@ void Loop::book_pattern(const Iteration& iteration, const Outcome& outcome) {
 
 // The product of many gains may say that the target is reached; only a measurement says that it is.
 void Loop::check_target() {
-  if (!(state_.target > 0) || state_.towards_target() < state_.target) return;
-  workshop_.log_into(session_.artifacts());
-  against_baseline(StandingOf::incumbent, fmt::format("standing/{:03}", state_.iterations.back().number),
-                   incumbent_kernel_);
+  measure_standing(session_, against_baseline_, StandingOf::incumbent,
+                   fmt::format("standing/{:03}", state_.iterations.back().number));
 }
 
 void Loop::warn_of_budget() {
@@ -254,7 +256,7 @@ void Loop::warn_of_budget() {
         [&](const record::BudgetMark& old) { return old.part == most->part && old.mark == mark; });
     if (warned) return;
     append(record::BudgetMark{.part = most->part, .mark = mark, .share = most->share});
-    steps_.say(fmt::format("{:.0f} % of the budget's {} are spent", 100 * most->share, name(most->part)));
+    session_.say(fmt::format("{:.0f} % of the budget's {} are spent", 100 * most->share, name(most->part)));
     return;
   }
 }

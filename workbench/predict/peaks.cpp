@@ -11,4 +11,12 @@ std::optional<Peaks> gpu_peaks(std::string_view name) {
   return Peaks{std::string(best->name), 1000 * best->tflops_16bit, best->bandwidth_gbs, PeakSource::table};
 }
 
+std::optional<Peaks> device_peaks(DeviceKind kind, const std::string& name) {
+  return kind == DeviceKind::cuda ? gpu_peaks(name) : std::optional(cpu_peaks(name));
+}
+
+record::Roofline roofline_of(const Peaks& peaks) {
+  return {peaks.device, peaks.gflops, peaks.gbs, peaks.source};
+}
+
 }  // namespace dent

@@ -93,6 +93,7 @@ void fields(Fields& f, Gate& gate) {
   f.may("own_s", gate.own_s, "of it, waiting neither for the user's compiler nor for a kernel");
   f.may("time_box_s", gate.time_box_s, "how long it might have taken");
   f("failure", gate.failure, "how a worker failed, where one did");
+  f("uses", gate.uses, "what its time was spent on");
   f.may("figures", gate.figures, "numbers that the gate found");
 }
 

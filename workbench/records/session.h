@@ -13,6 +13,16 @@
 #include "records/fields.h"
 #include "records/verdict.h"
 
+namespace dent {
+
+// What a step's time is spent on.
+enum class Uses { nothing, compiler, device };
+inline constexpr Word<Uses> kUsesWords[] = {
+    {Uses::nothing, "nothing"}, {Uses::compiler, "compiler"}, {Uses::device, "device"}};
+constexpr std::span<const Word<Uses>> words(Uses) { return kUsesWords; }
+
+}  // namespace dent
+
 namespace dent::record {
 
 struct PlannedStep {
@@ -104,6 +114,7 @@ struct Gate {
   std::string reason, next, last_words, seed;
   double elapsed_s = 0, own_s = 0, time_box_s = 0;
   std::optional<FailureKind> failure{};
+  std::optional<Uses> uses{};  // nothing: of a ledger written before gates said so
   std::vector<Figure> figures{};
   bool operator==(const Gate&) const = default;
 };

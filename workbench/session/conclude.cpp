@@ -28,8 +28,8 @@ std::string without_its_verdict(const std::string& reason, Verdict verdict) {
 
 }  // namespace
 
-SessionEnd conclude(const std::string& id, const std::vector<Step>& plan, const SessionFacts& facts) {
-  SessionEnd end{.id = id, .verdict = Verdict::pass, .reason = "every step passed"};
+Conclusion conclude(const std::string& id, const std::vector<Step>& plan, const SessionFacts& facts) {
+  Conclusion end{.id = id, .verdict = Verdict::pass, .reason = "every step passed"};
   bool compared = false;
   for (const Step& step : plan) {
     const record::Gate* gate = facts.finished(step.name);

@@ -11,7 +11,7 @@
 
 namespace dent {
 
-struct SessionEnd {
+struct Conclusion {
   std::string id;
   Verdict verdict = Verdict::interrupted;
   std::string reason;
@@ -21,6 +21,6 @@ struct SessionEnd {
 
 // The first failed step of the plan decides. PASS, or what the summary says, only when every planned step is
 // on record and none has failed; a step without a record is INTERRUPTED.
-SessionEnd conclude(const std::string& id, const std::vector<Step>& plan, const SessionFacts& facts);
+Conclusion conclude(const std::string& id, const std::vector<Step>& plan, const SessionFacts& facts);
 
 }  // namespace dent

@@ -6,18 +6,22 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "project/strict_table.h"
+#include "base/nearest.h"
 
 namespace dent {
 namespace {
 
-constexpr double kProfileSeconds = 15;
+constexpr double kReportSeconds = 5;
 
-void check_names(const Project& project, const std::vector<std::string>& wanted) {
+bool has(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void check_shapes(const Project& project, const std::vector<std::string>& wanted) {
   std::vector<std::string> names;
   for (const Shape& shape : project.shapes) names.push_back(shape.name);
   for (const std::string& name : wanted) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    if (has(names, name)) continue;
     const auto near = nearest(name, names);
     throw Error(ErrorCode::invalid,
                 fmt::format("no shape is called \"{}\"; there are {}", name, fmt::join(names, ", ")),
@@ -25,61 +29,85 @@ void check_names(const Project& project, const std::vector<std::string>& wanted)
   }
 }
 
+// What is slow can only be told where speed is measured.
+bool in_plan(const Gate& gate, const std::vector<std::string>& asked) {
+  if (has(asked, gate.info().name)) return true;
+  return gate.info().in_run == InRun::when_slow && has(asked, performance_gate().info().name);
+}
+
+void add_shapes(std::vector<Step>& plan, const Gate& gate, const Project& project,
+                const std::vector<std::size_t>& shapes) {
+  for (const std::size_t shape : shapes) {
+    plan.push_back(
+        step_of(gate, project, fmt::format("{}/{}", gate.info().name, project.shapes[shape].name), shape));
+  }
+  if (auto entry = gate.plan_of_sum(project)) {
+    Step sum = step_of(gate, project, std::string(gate.info().name));
+    sum.time_box_s = entry->time_box_s;
+    sum.stop_rule = std::move(entry->stop_rule);
+    sum.threshold = std::move(entry->threshold);
+    sum.sums_up = true;
+    plan.push_back(std::move(sum));
+  }
+}
+
 }  // namespace
 
-std::vector<Step> make_plan(const Project& project, const PlanOptions& options) {
-  check_names(project, options.shapes);
-  const auto wanted = [&](const Shape& shape) {
-    return options.shapes.empty() ||
-           std::find(options.shapes.begin(), options.shapes.end(), shape.name) != options.shapes.end();
-  };
-  const PerformanceRules& speed = project.performance;
-  std::vector<Step> plan;
-  if (options.preflight) {
-    plan.push_back({StepKind::preflight, "preflight", 0, project.limits.preflight_seconds,
-                    "the first check that fails stops the session"});
+std::vector<std::string> gates_of_run(const std::vector<std::string>& with,
+                                      const std::vector<std::string>& without) {
+  for (const auto* names : {&with, &without}) {
+    for (const std::string& name : *names) gate_named(name);
   }
-  if (options.build)
-    plan.push_back(
-        {StepKind::build, "build", 0, project.limits.build_seconds, "stops when it does not build or load"});
-  if (options.baseline && options.performance) {
-    plan.push_back({StepKind::baseline, "baseline", 0, 10.0 * static_cast<double>(project.shapes.size()),
-                    "stops when the baseline does not reproduce",
-                    fmt::format("within {:.0f} %", 100 * speed.baseline_within)});
+  std::vector<std::string> wanted;
+  for (const Gate* gate : gates()) {
+    const std::string name(gate->info().name);
+    if (has(without, name)) continue;
+    if (gate->info().in_run == InRun::always || has(with, name)) wanted.push_back(name);
   }
-  for (std::size_t i = 0; options.correctness && i < project.shapes.size(); ++i) {
-    if (!wanted(project.shapes[i])) continue;
-    plan.push_back(
-        {StepKind::correctness, "correctness/" + project.shapes[i].name, i, project.correctness.seconds,
-         fmt::format("{} seeds; the first wrong element stops the session", project.correctness.seeds),
-         "each element within its bound"});
-  }
-  if (options.sanitize) {
-    plan.push_back({StepKind::sanitize, "sanitize", 0, project.limits.sanitize_seconds,
-                    "the first finding stops the session"});
-  }
-  for (std::size_t i = 0; options.performance && i < project.shapes.size(); ++i) {
-    if (!wanted(project.shapes[i])) continue;
-    plan.push_back({StepKind::performance, "performance/" + project.shapes[i].name, i, speed.seconds,
-                    fmt::format("interval narrower than {:.1f} % or time box; below {}x stops the session",
-                                100 * speed.precision, speed.stop_below),
-                    fmt::format("{}x", speed.profile_below)});
-  }
-  if (options.performance)
-    plan.push_back({StepKind::summary, "performance", 0, 1, "geometric mean over shapes", "1x"});
-  const bool profiles = options.profile == Profiling::always ||
-                        (options.profile == Profiling::when_slow && options.performance);
-  if (profiles) {
-    std::size_t shape = project.shapes.size() - 1;
-    for (std::size_t i = 0; i < project.shapes.size(); ++i) {
-      if (!options.shapes.empty() && wanted(project.shapes[i])) shape = i;
+  for (const std::string& name : wanted) {
+    for (const std::string_view need : gate_named(name).info().needs) {
+      if (!has(wanted, need)) {
+        throw Error(ErrorCode::invalid, fmt::format("{} needs {}, which is left out", name, need),
+                    fmt::format("leave {} out as well: --without {}", name, name));
+      }
     }
-    plan.push_back(
-        {StepKind::profile, "profile", shape, kProfileSeconds,
-         "one bottleneck, or what is missing to name it",
-         options.profile == Profiling::always ? "" : fmt::format("a shape below {}x", speed.profile_below)});
   }
-  plan.push_back({StepKind::report, "report", 0, 5, "always written"});
+  return wanted;
+}
+
+std::vector<std::string> gates_of_command(const Gate& gate) {
+  std::vector<std::string> names;
+  for (const Gate* needed : with_needs(gate)) names.emplace_back(needed->info().name);
+  return names;
+}
+
+std::vector<Step> make_plan(const Project& project, const PlanRequest& request) {
+  check_shapes(project, request.shapes);
+  std::vector<std::size_t> shapes;
+  for (std::size_t i = 0; i < project.shapes.size(); ++i) {
+    if (request.shapes.empty() || has(request.shapes, project.shapes[i].name)) shapes.push_back(i);
+  }
+  std::vector<Step> plan;
+  for (const Gate* gate : gates()) {
+    if (!in_plan(*gate, request.gates)) continue;
+    const std::string name(gate->info().name);
+    switch (gate->info().scope) {
+      case Scope::once:
+        plan.push_back(step_of(*gate, project, name));
+        break;
+      case Scope::each_shape:
+        add_shapes(plan, *gate, project, shapes);
+        break;
+      case Scope::worst_shape:
+        plan.push_back(step_of(*gate, project, name, shapes.back()));
+        plan.back().asked_for = has(request.gates, name);
+        if (!plan.back().asked_for)
+          plan.back().threshold = fmt::format("a shape below {}x", project.performance.profile_below);
+        break;
+    }
+  }
+  for (Step& step : plan) step.options = request.options;
+  plan.push_back({.name = "report", .time_box_s = kReportSeconds, .stop_rule = "always written"});
   return plan;
 }
 
@@ -87,34 +115,6 @@ std::vector<record::PlannedStep> plan_record(const std::vector<Step>& plan) {
   std::vector<record::PlannedStep> list;
   for (const Step& step : plan) list.push_back({step.name, step.time_box_s, step.stop_rule, step.threshold});
   return list;
-}
-
-std::vector<std::string> gates_of(const PlanOptions& options) {
-  std::vector<std::string> gates;
-  if (options.preflight) gates.emplace_back("preflight");
-  if (options.build) gates.emplace_back("build");
-  if (options.baseline) gates.emplace_back("baseline");
-  if (options.correctness) gates.emplace_back("correctness");
-  if (options.sanitize) gates.emplace_back("sanitize");
-  if (options.performance) gates.emplace_back("performance");
-  if (options.profile == Profiling::always) gates.emplace_back("profile");
-  return gates;
-}
-
-PlanOptions options_of(const std::vector<std::string>& gates, const std::vector<std::string>& shapes) {
-  const auto has = [&gates](const char* gate) {
-    return std::find(gates.begin(), gates.end(), gate) != gates.end();
-  };
-  return {.preflight = has("preflight"),
-          .build = has("build"),
-          .baseline = has("baseline"),
-          .correctness = has("correctness"),
-          .performance = has("performance"),
-          .sanitize = has("sanitize"),
-          .profile = has("profile")       ? Profiling::always
-                     : has("performance") ? Profiling::when_slow
-                                          : Profiling::never,
-          .shapes = shapes};
 }
 
 std::string plan_text(const std::vector<Step>& plan) {

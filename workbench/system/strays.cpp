@@ -57,6 +57,17 @@ bool is_below(const std::map<pid_t, Entry>& all, pid_t process, pid_t ancestor) 
 
 void adopt_orphans(bool ours) { prctl(PR_SET_CHILD_SUBREAPER, ours ? 1 : 0); }
 
+OrphansLetGo::OrphansLetGo() {
+  int ours = 0;
+  prctl(PR_GET_CHILD_SUBREAPER, &ours);
+  were_ours_ = ours != 0;
+  if (were_ours_) adopt_orphans(false);
+}
+
+OrphansLetGo::~OrphansLetGo() {
+  if (were_ours_) adopt_orphans(true);
+}
+
 std::optional<std::string> kill_strays() {
   std::optional<std::string> first;
   const auto all = all_processes();

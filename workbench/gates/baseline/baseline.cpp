@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "gates/baseline/baseline.h"
-
+// Is what we compare with what it was? Measured before anything else, and held against the last time on this
+// machine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,10 @@
 #include "base/error.h"
 #include "base/stopwatch.h"
 #include "base/text.h"
+#include "gates/context.h"
+#include "gates/judging/call.h"
 #include "gates/performance/timed_side.h"
+#include "gates/registry.h"
 #include "records/json.h"
 #include "system/durable_file.h"
 
@@ -46,13 +49,10 @@ std::string key_of(const std::string& machine, const std::string& baseline, cons
   return key;
 }
 
-}  // namespace
-
 // The quickest stretch: what the baseline can do when nothing disturbs it, which is what must reproduce.
-double BaselineGate::fastest_ns(Worker& baseline, const Problem& problem, std::uint64_t seed,
-                                double seconds) {
-  workshop_.pool().fill(problem, seed);
-  TimedSide side(baseline, problem, workshop_, seed);
+double fastest_ns(GateContext& at, const Problem& problem, std::uint64_t seed, double seconds) {
+  at.workers().pool().fill(problem, seed);
+  TimedSide side(at.sides.opponent(), problem, at.workers(), seed);
   double least = 0;
   const auto start = Clock::now();
   do {
@@ -62,32 +62,54 @@ double BaselineGate::fastest_ns(Worker& baseline, const Problem& problem, std::u
   return least;
 }
 
-GateResult BaselineGate::run(Worker& baseline, const std::string& name, const std::string& machine,
-                             Oracle& oracle, std::uint64_t seed, const Progress& progress) {
-  const double within = workshop_.project().performance.baseline_within;
-  const double limit_s = workshop_.project().limits.call_seconds;
-  Book book = read_book(record_);
-  auto& record = book.baselines[key_of(machine, name, baseline.loaded())];
-  if (forget_) record.clear();
+class BaselineGate : public Gate {
+  const GateInfo& info() const override {
+    static const GateInfo kInfo{
+        .name = "baseline",
+        .command = "",
+        .question = "Is the baseline right, and as fast as it was?",
+        .about = "Measures what the kernel is compared with, and holds it against the last time",
+        .passes_when = "it is right, and as fast as recorded for this machine, within 10 %",
+        .otherwise = "the session stops: find out what has changed, or `--rebaseline`",
+        .uses = Uses::device,
+        .needs = {"build"},
+        .options = {{"rebaseline", "Forget the baseline that was recorded for this machine",
+                     &GateOptions::rebaseline}}};
+    return kInfo;
+  }
+
+  PlanEntry plan(const Project& project) const override {
+    return {10.0 * static_cast<double>(project.shapes.size()), "stops when the baseline does not reproduce",
+            fmt::format("within {:.0f} %", 100 * project.performance.baseline_within)};
+  }
+
+  GateResult run(GateContext& at) const override;
+};
+
+}  // namespace
+
+GateResult BaselineGate::run(GateContext& at) const {
+  Worker& baseline = at.sides.opponent();
+  const std::string& name = at.facts.session().baseline;
+  const std::filesystem::path file = at.store.folder() / "baselines.json";
+  const double within = at.project().performance.baseline_within;
+  Book book = read_book(file);
+  auto& record = book.baselines[key_of(at.facts.machine_name(), name, baseline.loaded())];
+  if (at.options.rebaseline) record.clear();
   const std::map<std::string, double> known = record;
   std::map<std::string, double> now;
   std::string off;
-  const auto& problems = workshop_.problems();
+  const auto& problems = at.workers().problems();
   for (std::size_t p = 0; p < problems.size(); ++p) {
     const Problem& problem = problems[p];
-    progress(static_cast<double>(p) / static_cast<double>(problems.size()), problem.shape);
+    at.progress(static_cast<double>(p) / static_cast<double>(problems.size()), problem.shape);
     // A wrong baseline is no baseline.
-    Random random(seed + p);
-    workshop_.pool().fill(problem, random.next());
-    const auto offsets = InputPool::draw(problem, random);
-    double wall_ns = 0;
-    baseline.set_problem(message_for(problem, workshop_.pool(), 1, false), limit_s);
-    baseline.prepare({offsets}, limit_s);
-    baseline.go(limit_s, wall_ns);
-    const auto kept = baseline.keep(0, limit_s);
-    if (!kept.mismatches.empty())
-      return failed(Cause::environment, "baseline " + name + ": " + kept.mismatches.front());
-    const Agreement agreement = oracle.judge(problem, offsets, delivered(baseline, problem));
+    Random random(at.seed + p);
+    const CallInputs inputs = draw_inputs(at.workers(), problem, random);
+    const Call call = call_once(baseline, problem, inputs, at.workers(), at.project().limits.call_seconds);
+    if (!call.kept.mismatches.empty())
+      return failed(Cause::environment, "baseline " + name + ": " + call.kept.mismatches.front());
+    const Agreement agreement = at.sides.oracle().judge(problem, inputs.offsets, call.outputs);
     if (!agreement.ok()) {
       return failed(Cause::environment,
                     fmt::format("baseline {} is wrong on {}: {}", name, problem.shape, agreement.first_bad),
@@ -97,7 +119,7 @@ GateResult BaselineGate::run(Worker& baseline, const std::string& name, const st
     const double expected = recorded == known.end() ? 0 : recorded->second;
     double ns = 0;
     for (int attempt = 0; attempt < kTries; ++attempt) {
-      const double again = fastest_ns(baseline, problem, random.next(), kSecondsPerShape * (1 << attempt));
+      const double again = fastest_ns(at, problem, random.next(), kSecondsPerShape * (1 << attempt));
       ns = ns == 0 ? again : std::min(ns, again);
       if (expected == 0 || (ns <= expected * (1 + within) && ns >= expected / (1 + within))) break;
     }
@@ -122,9 +144,14 @@ GateResult BaselineGate::run(Worker& baseline, const std::string& name, const st
   for (const auto& [shape, ns] : now) result.figures.push_back({"fastest " + shape, ns, "ns"});
   if (off.empty()) {
     for (const auto& [shape, ns] : now) record.emplace(shape, ns);
-    write_durably(record_, to_json_text(book) + "\n");
+    write_durably(file, to_json_text(book) + "\n");
   }
   return result;
+}
+
+const Gate& baseline_gate() {
+  static const BaselineGate gate;
+  return gate;
 }
 
 }  // namespace dent

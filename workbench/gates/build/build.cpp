@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "gates/build/build.h"
-
+// Does it build and load? Compiler output is kept, resources are held against limits, hashes are taken.
 #include <fmt/format.h>
 
 #include <fstream>
 
 #include "base/sha256.h"
 #include "build/ptxas.h"
+#include "gates/context.h"
+#include "gates/registry.h"
 #include "predict/launch_forecast.h"
 
 namespace dent {
@@ -46,11 +47,59 @@ GateResult judge(const Built& built, const std::vector<KernelResources>& kernels
   return passed(std::move(reason));
 }
 
+// What was built must load as well, in the process that will run it.
+GateResult load(GateResult built, Sides& sides) {
+  try {
+    sides.candidate();
+  } catch (const KernelFailed& problem) {
+    const Failure& failure = problem.failure();
+    if (failure.kind == FailureKind::no_driver) {
+      std::get<Passed>(built.end).reason += "; not loaded, since this machine has no CUDA driver";
+    } else if (failure.kind == FailureKind::refused) {
+      built.end = Failed{Cause::build, failure.what, "", failure.last_words, failure.kind};
+    } else {
+      throw;
+    }
+  }
+  return built;
+}
+
+class BuildGate : public Gate {
+  const GateInfo& info() const override {
+    static const GateInfo kInfo{
+        .name = "build",
+        .command = "build",
+        .question = "Does it build and load?",
+        .about = "Build the kernel and load it",
+        .passes_when =
+            "it compiles in time, fits the limits of the GPU, loads, and has its entry; warns where fewer "
+            "CTAs than SMs would work (`[kernel.launch]`)",
+        .otherwise = "the compiler's first error; all of its output in `artifacts/build.log`",
+        .example = "  dent build --clean",
+        .uses = Uses::compiler,
+        .options = {{"clean", "Build from scratch", &GateOptions::clean}},
+        .kinds = {"build", "prediction"}};
+    return kInfo;
+  }
+
+  PlanEntry plan(const Project& project) const override {
+    return {project.limits.build_seconds, "stops when it does not build or load"};
+  }
+
+  GateResult run(GateContext& at) const override {
+    GateResult result = build(at);
+    return result.passed() != nullptr ? load(std::move(result), at.sides) : result;
+  }
+
+  static GateResult build(GateContext& at);
+};
+
 }  // namespace
 
-GateResult BuildGate::run(const Kernel& kernel, const Progress& progress) {
-  const Project& project = workshop_.project();
-  progress(0, "building " + kernel.name);
+GateResult BuildGate::build(GateContext& at) {
+  const Project& project = at.project();
+  const Kernel& kernel = at.kernel();
+  at.progress(0, "building " + kernel.name);
   if (!kernel.python.empty()) {
     const auto file = python_file(project, kernel);
     const std::string hash = sha256_of_file(file);
@@ -59,17 +108,22 @@ GateResult BuildGate::run(const Kernel& kernel, const Progress& progress) {
     result.records.emplace_back(record::Build{hash, {}, {}, 0, {}});
     return result;
   }
-  const Built& built = workshop_.build(kernel, clean_);
-  std::ofstream(workshop_.logs() / "build.log") << built.log;
+  const Built& built = at.builder().build(kernel, at.options.clean);
+  std::ofstream(at.artifacts() / "build.log") << built.log;
   const auto kernels = parse_ptxas(built.log);
   LaunchForecast foreseen;
-  if (built.ok) foreseen = foresee(kernel, workshop_.problems(), kernels);
+  if (built.ok) foreseen = foresee(kernel, at.workers().problems(), kernels);
   GateResult result = judge(built, kernels, foreseen);
   result.records.emplace_back(record::Build{built.source_hash, built.ok ? built.binary_hash : "", "build.log",
                                             built.seconds, kernels});
   for (record::Prediction& prediction : foreseen.predictions)
     result.records.emplace_back(std::move(prediction));
   return result;
+}
+
+const Gate& build_gate() {
+  static const BuildGate gate;
+  return gate;
 }
 
 }  // namespace dent

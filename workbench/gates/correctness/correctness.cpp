@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-#include "gates/correctness/correctness.h"
-
+// Is it right? One shape: several fresh seeds, poisoned outputs, every element against the reference.
 #include <fmt/format.h>
 
 #include <chrono>
 #include <thread>
 
-#include "base/stopwatch.h"
+#include "gates/context.h"
+#include "gates/judging/call.h"
 #include "gates/judging/misbehaviour.h"
 #include "gates/judging/replays.h"
+#include "gates/judging/stale.h"
+#include "gates/registry.h"
 
 namespace dent {
 namespace {
@@ -17,8 +19,9 @@ namespace {
 constexpr auto kLateWriteWait = std::chrono::milliseconds(3);
 constexpr auto kLateWritePatience = std::chrono::milliseconds(100);
 
-record::Correctness record_of(const Problem& problem, int seeds, const Agreement& all) {
-  return {.shape = problem.shape,
+record::Correctness record_of(const GateContext& at, int seeds, const Agreement& all) {
+  return {.shape = at.problem->shape,
+          .held_out = at.held_out,
           .seeds = seeds,
           .elements = static_cast<std::int64_t>(all.elements),
           .bad = static_cast<std::int64_t>(all.bad),
@@ -40,34 +43,59 @@ GateResult wrong(const Agreement& all) {
                 "start from the smallest shape that fails: dent check --shape NAME");
 }
 
+class CorrectnessGate : public Gate {
+  const GateInfo& info() const override {
+    static const GateInfo kInfo{
+        .name = "correctness",
+        .command = "check",
+        .question = "Is the kernel right?",
+        .about = "Is the kernel right? Smallest shape first",
+        .passes_when =
+            "every element within its bound, for fresh seeds, twice the same bits, nothing written elsewhere",
+        .otherwise = "the first bad element with both values",
+        .example = "  dent check\n  dent check --shape tiny",
+        .scope = Scope::each_shape,
+        .uses = Uses::device,
+        .needs = {"build"},
+        .kinds = {"correctness", "cheat"}};
+    return kInfo;
+  }
+
+  PlanEntry plan(const Project& project) const override {
+    return {project.correctness.seconds,
+            fmt::format("{} seeds; the first wrong element stops the session", project.correctness.seeds),
+            "each element within its bound"};
+  }
+
+  GateResult run(GateContext& at) const override;
+};
+
 }  // namespace
 
-GateResult CorrectnessGate::run(Worker& candidate, const Problem& problem, std::uint64_t seed,
-                                const Progress& progress) {
-  const CorrectnessRules& rules = workshop_.project().correctness;
-  const double seconds = workshop_.project().limits.call_seconds;
-  const std::string step = "correctness/" + problem.shape;
-  const auto start = std::chrono::steady_clock::now();
-  Random random(seed);
-  candidate.set_problem(message_for(problem, workshop_.pool(), 1, false), seconds);
+GateResult CorrectnessGate::run(GateContext& at) const {
+  const CorrectnessRules& rules = at.project().correctness;
+  const double seconds = at.project().limits.call_seconds;
+  const Problem& problem = *at.problem;
+  const std::string& step = at.step;
+  at.progress(0, "starting workers");
+  Worker& candidate = at.sides.candidate();
+  if (auto found = stale_build(at)) return *std::move(found);
+  Random random(at.seed);
+  set_problem(candidate, problem, at.workers(), seconds);
   Agreement all;
   Replays replays;
   int seeds = 0;
-  double wall_ns = 0;
   for (; seeds < rules.seeds; ++seeds) {
-    progress(static_cast<double>(seeds) / rules.seeds, fmt::format("seed {} of {}", seeds + 1, rules.seeds));
-    workshop_.pool().fill(problem, random.next());
-    const auto offsets = InputPool::draw(problem, random);
-    const auto once = [&] {
-      candidate.prepare({offsets}, seconds);
-      candidate.go(seconds, wall_ns);
-      std::this_thread::sleep_for(kLateWriteWait);
-      return candidate.keep(0, seconds);
-    };
-    auto problem_found = misbehaviour(once(), step, problem);
-    const Delivered outputs = delivered(candidate, problem);
+    at.progress(static_cast<double>(seeds) / rules.seeds,
+                fmt::format("seed {} of {}", seeds + 1, rules.seeds));
+    const CallInputs inputs = draw_inputs(at.workers(), problem, random);
+    const auto once = [&] { return call_again(candidate, problem, inputs, seconds, kLateWriteWait); };
+    const Call call = once();
+    const protocol::Offsets& offsets = inputs.offsets;
+    const Delivered& outputs = call.outputs;
+    auto problem_found = misbehaviour(call.kept, step, problem);
     if (!problem_found) {
-      all.absorb(oracle_.judge(problem, offsets, outputs));
+      all.absorb(at.sides.oracle().judge(problem, offsets, outputs));
       if (!all.ok()) {  // wrong, or not written yet?
         std::this_thread::sleep_for(kLateWritePatience);
         problem_found = misbehaviour(candidate.keep(0, seconds), step, problem);
@@ -85,8 +113,9 @@ GateResult CorrectnessGate::run(Worker& candidate, const Problem& problem, std::
       }
     }
     if (!problem_found && rules.deterministic) {
-      problem_found = misbehaviour(once(), step, problem);
-      if (!problem_found && delivered(candidate, problem) != outputs) {
+      const Call again = once();
+      problem_found = misbehaviour(again.kept, step, problem);
+      if (!problem_found && again.outputs != outputs) {
         problem_found = failed(
             Cause::incorrect, "the same input gave other bits the second time",
             "look for a race or uninitialised memory; if it is meant, set correctness.deterministic = false");
@@ -95,11 +124,10 @@ GateResult CorrectnessGate::run(Worker& candidate, const Problem& problem, std::
     replays.remember(offsets, outputs);
     if (!problem_found) problem_found = left_behind(step, problem);
     if (problem_found) {
-      problem_found->records.insert(problem_found->records.begin(), record_of(problem, seeds + 1, all));
+      problem_found->records.insert(problem_found->records.begin(), record_of(at, seeds + 1, all));
       return *problem_found;
     }
-    const double elapsed = seconds_since(start);
-    if (seeds + 1 < rules.seeds && elapsed > rules.seconds * (seeds + 1) / (seeds + 2)) {
+    if (seeds + 1 < rules.seeds && at.box.elapsed_s() > at.box.seconds * (seeds + 1) / (seeds + 2)) {
       ++seeds;
       break;  // another one would not fit into the time box; this many have passed
     }
@@ -108,8 +136,13 @@ GateResult CorrectnessGate::run(Worker& candidate, const Problem& problem, std::
       "{} elements within their bounds, largest error {:.2g} ({:.0f} % of its bound), {} {}{}", all.elements,
       all.max_error, 100 * all.largest_share, seeds, seeds == 1 ? "seed" : "seeds",
       all.skipped > 0 ? fmt::format(", rows drawn by lot of {} elements", all.elements + all.skipped) : ""));
-  result.records.emplace_back(record_of(problem, seeds, all));
+  result.records.emplace_back(record_of(at, seeds, all));
   return result;
+}
+
+const Gate& correctness_gate() {
+  static const CorrectnessGate gate;
+  return gate;
 }
 
 }  // namespace dent

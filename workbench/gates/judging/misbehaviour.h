@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "gates/gate.h"
+#include "gates/result.h"
 #include "operators/problem.h"
 #include "workers/messages.h"
 

@@ -89,14 +89,13 @@ void Agreement::absorb(const Agreement& other) {
   zeros_would_pass = zeros_would_pass || other.zeros_would_pass;
 }
 
-Oracle::Oracle(Workshop& workshop) : workshop_(workshop), worker_(workshop.start_reference()) {}
-
 std::vector<Oracle::Expected> Oracle::expect(const Problem& problem, const protocol::Offsets& offsets) {
-  const Operator& op = workshop_.project().op;
-  const double seconds = 4 * workshop_.project().limits.call_seconds;
+  if (!worker_) worker_ = workers_.start_reference(logs_);
+  const Operator& op = workers_.project().op;
+  const double seconds = 4 * workers_.project().limits.call_seconds;
   const Problem asked = reference_problem(op, problem);
   if (shape_ != problem.shape) {
-    auto message = message_for(asked, workshop_.pool(), 1, false);
+    auto message = message_for(asked, workers_.pool(), 1, false);
     if (op.reference.kind != Reference::Kind::attention) {
       for (auto& input : message.inputs) {
         if (is_floating(input.tensor.dtype)) input.tensor.dtype = op.reference.dtype;

@@ -4,13 +4,14 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "gates/workshop.h"
 #include "records/correctness.h"
+#include "workers/worker_factory.h"
 
 namespace dent {
 
@@ -36,7 +37,8 @@ struct Agreement {
 
 class Oracle {
  public:
-  explicit Oracle(Workshop& workshop);
+  // `logs`: for what the reference prints. Its process is started by the first question.
+  Oracle(WorkerFactory& workers, std::filesystem::path logs) : workers_(workers), logs_(std::move(logs)) {}
   Agreement judge(const Problem& problem, const protocol::Offsets& offsets, const Delivered& outputs);
 
  private:
@@ -46,7 +48,8 @@ class Oracle {
   };
   std::vector<Expected> expect(const Problem& problem, const protocol::Offsets& offsets);
 
-  Workshop& workshop_;
+  WorkerFactory& workers_;
+  std::filesystem::path logs_;
   std::unique_ptr<Worker> worker_;
   std::string shape_;  // that the worker is set to
 };

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: MIT
-#include "gates/performance/performance.h"
-
+// Is it fast? One shape: candidate and opponent side by side in random order, until the interval is narrow or
+// the time box ends; then the timed outputs are checked.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "base/stopwatch.h"
+#include "gates/context.h"
 #include "gates/judging/misbehaviour.h"
 #include "gates/judging/replays.h"
+#include "gates/judging/stale.h"
+#include "gates/performance/impossible.h"
+#include "gates/performance/summary.h"
 #include "gates/performance/timed_side.h"
+#include "gates/registry.h"
+#include "measure/sampler.h"
+#include "predict/peaks.h"
 
 namespace dent {
 namespace {
 
 constexpr int kFewestChecked = 3;
-constexpr double kSlack = 1.05;  // over a data sheet's peaks: boost clocks
 
 // Where the machine is too noisy to tell whether the candidate's clock is honest, what may have passed
 // uncounted belongs into the interval.
@@ -38,19 +44,46 @@ std::string in_words(const Comparison& comparison) {
                      comparison.baseline_ns / 1e3);
 }
 
-}  // namespace
+// As many of the kept calls as fit into half a time box, and three at least.
+std::optional<GateResult> check_timed_outputs(GateContext& at, const TimedSide& side, double seconds) {
+  const Problem& problem = *at.problem;
+  const std::string& step = at.step;
+  const auto start = std::chrono::steady_clock::now();
+  Replays replays;
+  for (const auto& call : side.kept_calls()) replays.remember(call.offsets, call.outputs);
+  int checked = 0;
+  for (const auto& call : side.kept_calls()) {
+    if (auto finding = misbehaviour(call.kept, step, problem)) return finding;
+    const double elapsed = seconds_since(start);
+    if (++checked > kFewestChecked && elapsed > seconds / 2) break;
+    const Agreement agreement = at.sides.oracle().judge(problem, call.offsets, call.outputs);
+    if (agreement.ok()) continue;
+    if (agreement.unwritten > 0) {
+      return cheat(Cheat::calls_left_undone,
+                   fmt::format("{} elements were never written", agreement.unwritten), step, problem.shape);
+    }
+    if (replays.seen(call.offsets, call.outputs))
+      return cheat(Cheat::replayed_output, agreement.first_bad, step, problem.shape);
+    return cheat(Cheat::wrong_when_timed,
+                 agreement.first_bad + ", although the same kernel passed the correctness gate", step,
+                 problem.shape);
+  }
+  return std::nullopt;
+}
 
-GateResult PerformanceGate::run(Worker& candidate, Worker& baseline, const Problem& problem,
-                                std::uint64_t seed, const Progress& progress) {
-  const PerformanceRules& rules = rules_;
-  const std::string step = "performance/" + problem.shape;
+// One time box.
+GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t seed) {
+  const Problem& problem = *at.problem;
+  Worker& candidate = at.sides.candidate();
+  Worker& opponent = at.sides.opponent();
+  const std::string& step = at.step;
   Random random(seed);
-  workshop_.pool().fill(problem, random.next());
-  baseline.pause();
-  TimedSide ours(candidate, problem, workshop_, random.next());
+  at.workers().pool().fill(problem, random.next());
+  opponent.pause();
+  TimedSide ours(candidate, problem, at.workers(), random.next());
   candidate.pause();
-  TimedSide theirs(baseline, problem, workshop_, random.next());
-  ours.against(baseline);
+  TimedSide theirs(opponent, problem, at.workers(), random.next());
+  ours.against(opponent);
   theirs.against(candidate);
 
   SamplingPolicy policy;
@@ -62,7 +95,7 @@ GateResult PerformanceGate::run(Worker& candidate, Worker& baseline, const Probl
   policy.max_calls = std::min(ours.most_calls(), theirs.most_calls());
   policy.seed = random.next();
   policy.progress = [&](const SamplingProgress& now) {
-    progress(now.elapsed_s / now.time_box_s, fmt::format("{}, {} pairs", now.stage, now.pairs));
+    at.progress(now.elapsed_s / now.time_box_s, fmt::format("{}, {} pairs", now.stage, now.pairs));
   };
   Sampling sampling = sample_side_by_side([&](int calls) { return theirs.run(calls); },
                                           [&](int calls) { return ours.run(calls); }, policy);
@@ -78,7 +111,7 @@ GateResult PerformanceGate::run(Worker& candidate, Worker& baseline, const Probl
   if (clocks.verdict == ClockVerdict::unclear)
     allow_for_uncounted_time(sampling.comparison, clocks.uncounted, rules);
   candidate.pause();
-  if (!finding) finding = check_timed_outputs(ours, problem, step);
+  if (!finding) finding = check_timed_outputs(at, ours, rules.seconds);
   GateResult result;
   if (finding) {
     result = *finding;
@@ -95,85 +128,84 @@ GateResult PerformanceGate::run(Worker& candidate, Worker& baseline, const Probl
       result = passed(in_words(comparison), "profile before changing anything");
     }
   }
-  record::Comparison comparison = record::comparison_of(problem.shape, against_, sampling, policy);
+  record::Comparison comparison = record::comparison_of(problem.shape, at.sides.against(), sampling, policy);
   comparison.bytes = problem.bytes;
   if (problem.flops > 0) comparison.flops = problem.flops;
-  result.records.emplace_back(record::samples_of(problem.shape, against_, sampling));
+  result.records.emplace_back(record::samples_of(problem.shape, at.sides.against(), sampling));
   result.records.emplace_back(std::move(comparison));
   return result;
 }
 
-// As many of the kept calls as fit into half a time box, and three at least.
-std::optional<GateResult> PerformanceGate::check_timed_outputs(const TimedSide& side, const Problem& problem,
-                                                               const std::string& step) {
-  const auto start = std::chrono::steady_clock::now();
-  Replays replays;
-  for (const auto& call : side.kept_calls()) replays.remember(call.offsets, call.outputs);
-  int checked = 0;
-  for (const auto& call : side.kept_calls()) {
-    if (auto finding = misbehaviour(call.kept, step, problem)) return finding;
-    const double elapsed = seconds_since(start);
-    if (++checked > kFewestChecked && elapsed > rules_.seconds / 2) break;
-    const Agreement agreement = oracle_.judge(problem, call.offsets, call.outputs);
-    if (agreement.ok()) continue;
-    if (agreement.unwritten > 0) {
-      return cheat(Cheat::calls_left_undone,
-                   fmt::format("{} elements were never written", agreement.unwritten), step, problem.shape);
-    }
-    if (replays.seen(call.offsets, call.outputs))
-      return cheat(Cheat::replayed_output, agreement.first_bad, step, problem.shape);
-    return cheat(Cheat::wrong_when_timed,
-                 agreement.first_bad + ", although the same kernel passed the correctness gate", step,
-                 problem.shape);
-  }
-  return std::nullopt;
+// The peaks of a GPU are its data sheet's; those of a CPU are measured, and no upper bound.
+std::optional<Peaks> upper_bounds(const GateContext& at) {
+  return at.kernel().device == DeviceKind::cuda ? gpu_peaks(at.facts.session().device_name) : std::nullopt;
 }
 
-GateResult summarize(const std::vector<record::Comparison>& comparisons, const PerformanceRules& rules) {
-  const int shapes = static_cast<int>(comparisons.size());
-  std::vector<Ratio> ratios;
-  for (const record::Comparison& comparison : comparisons) {
-    if (comparison.ratio) ratios.push_back(*comparison.ratio);
+bool has_interval(const GateResult& result) {
+  const auto* comparison = result.last<record::Comparison>();
+  return comparison != nullptr && comparison->ratio.has_value();
+}
+
+class PerformanceGate : public Gate {
+  const GateInfo& info() const override {
+    static const GateInfo kInfo{
+        .name = "performance",
+        .command = "bench",
+        .question = "How fast is it?",
+        .about = "Is the kernel right, and how fast is it against the baseline?",
+        .passes_when =
+            "not slower. FASTER, SLOWER, SAME or AMBIGUOUS for each shape and as geometric mean, each with a "
+            "95 % interval",
+        .otherwise = "below 0.5x the session stops",
+        .example = "  dent bench --shape medium",
+        .scope = Scope::each_shape,
+        .uses = Uses::device,
+        .needs = {"build", "baseline", "correctness"},  // the speed of a wrong kernel is of no interest
+        .kinds = {"samples", "comparison", "summary", "roofline", "cheat"}};
+    return kInfo;
   }
-  if (ratios.empty() || ratios.size() < comparisons.size()) {
-    GateResult result =
-        failed(Cause::ambiguous, "too few samples for an interval", "raise performance.seconds in dent.toml");
-    result.records.emplace_back(record::Summary{SpeedVerdict::ambiguous, {}, shapes, result.reason()});
+
+  PlanEntry plan(const Project& project) const override {
+    const PerformanceRules& speed = project.performance;
+    return {speed.seconds,
+            fmt::format("interval narrower than {:.1f} % or time box; below {}x stops the session",
+                        100 * speed.precision, speed.stop_below),
+            fmt::format("{}x", speed.profile_below)};
+  }
+
+  std::optional<PlanEntry> plan_of_sum(const Project&) const override {
+    return PlanEntry{1, "geometric mean over shapes", "1x"};
+  }
+
+  GateResult run(GateContext& at) const override {
+    at.progress(0, "starting workers");
+    at.sides.candidate();
+    if (auto found = stale_build(at)) return *std::move(found);
+    PerformanceRules rules = at.rules.performance;
+    Random random(at.seed);
+    GateResult result;
+    for (int box = 0; box < at.rules.time_boxes; ++box, rules.seconds *= 2) {
+      result = measure(at, rules, random.next());
+      if (result.failed() != nullptr || has_interval(result)) break;
+    }
+    if (const auto peaks = upper_bounds(at))
+      refuse_the_impossible(result, *at.problem, *peaks, rules.flush, at.step);
     return result;
   }
-  const Ratio mean = geometric_mean(ratios);
-  const SpeedVerdict verdict = judge(mean, rules.same_within);
-  const std::string reason =
-      fmt::format("{:.3f}x ({:.3f} to {:.3f}), geometric mean over {} {}", mean.centre, mean.interval.low,
-                  mean.interval.high, shapes, shapes == 1 ? "shape" : "shapes");
-  GateResult result = passed(reason);
-  if (verdict == SpeedVerdict::slower)
-    result = failed(Cause::slower, reason, "profile, then change one thing");
-  if (verdict == SpeedVerdict::ambiguous) {
-    result =
-        failed(Cause::ambiguous, reason, "close other programs, or raise performance.seconds in dent.toml");
-  }
-  result.records.emplace_back(record::Summary{verdict, mean, shapes, reason});
-  return result;
-}
 
-void refuse_the_impossible(GateResult& result, const Problem& problem, const Peaks& peaks, bool flushed) {
-  const auto* comparison = result.last<record::Comparison>();
-  const bool cheated = result.failed() != nullptr && result.failed()->cause == Cause::cheat;
-  if (comparison == nullptr || !(comparison->candidate_ns > 0) || cheated) return;
-  const double ns = comparison->candidate_ns;
-  double input_bytes = 0;
-  for (const Tensor& tensor : problem.inputs) input_bytes += static_cast<double>(tensor.bytes());
-  std::string evidence;
-  if (problem.flops / ns > kSlack * peaks.gflops) {
-    evidence = fmt::format("{:.0f} GFLOP/s on a device of {:.0f}", problem.flops / ns, peaks.gflops);
-  } else if (flushed && input_bytes / ns > kSlack * peaks.gbs) {
-    evidence = fmt::format("inputs read at {:.0f} GB/s on a device of {:.0f}", input_bytes / ns, peaks.gbs);
+  GateResult sum_up(GateContext& at) const override {
+    GateResult result = summarize(at.facts.comparisons(Against::baseline), at.project().performance);
+    if (const auto peaks = device_peaks(at.kernel().device, at.facts.session().device_name))
+      result.records.emplace_back(roofline_of(*peaks));
+    return result;
   }
-  if (evidence.empty()) return;
-  GateResult refused = cheat(Cheat::beyond_device, evidence, "performance/" + problem.shape, problem.shape);
-  refused.records.insert(refused.records.end(), result.records.begin(), result.records.end());
-  result = std::move(refused);
+};
+
+}  // namespace
+
+const Gate& performance_gate() {
+  static const PerformanceGate gate;
+  return gate;
 }
 
 }  // namespace dent

@@ -22,23 +22,23 @@ std::size_t lead_for(std::size_t calls, double ns_per_call) {
 
 }  // namespace
 
-TimedSide::TimedSide(Worker& worker, const Problem& problem, Workshop& workshop, std::uint64_t seed)
+TimedSide::TimedSide(Worker& worker, const Problem& problem, WorkerFactory& workers, std::uint64_t seed)
     : worker_(worker),
       problem_(problem),
-      workshop_(workshop),
+      workers_(workers),
       random_(seed),
-      most_calls_(std::max<std::size_t>(workshop.most_calls(problem), 2)) {
+      most_calls_(std::max<std::size_t>(workers.most_calls(problem), 2)) {
   worker_.resume();
   const bool aimed =
       worker.loaded().kind == protocol::WorkerKind::native && worker.loaded().device == DeviceKind::cpu;
-  const auto message = message_for(problem, workshop.pool(), most_calls_,
-                                   workshop.project().performance.flush, aimed ? protocol::kRoom : 0);
+  const auto message = message_for(problem, workers.pool(), most_calls_, workers.project().performance.flush,
+                                   aimed ? protocol::kRoom : 0);
   for (const auto& input : message.inputs) rooms_.push_back(input.room);
-  worker_.set_problem(message, workshop.project().limits.call_seconds);
+  worker_.set_problem(message, workers.project().limits.call_seconds);
 }
 
 protocol::Timed TimedSide::stretch(std::size_t calls, double& wall_ns) {
-  const double seconds = workshop_.project().limits.call_seconds;
+  const double seconds = workers_.project().limits.call_seconds;
   last_.clear();
   for (std::size_t c = 0; c < calls; ++c) last_.push_back(InputPool::draw(problem_, random_));
   worker_.prepare(last_, seconds);
@@ -94,7 +94,7 @@ void TimedSide::keep_one() {
   // The last call of a stretch is also watched for late writes; others are drawn as well.
   const std::size_t call = kept_.empty() ? last_.size() - 1 : random_.below(last_.size());
   KeptCall kept;
-  kept.kept = worker_.keep(call, workshop_.project().limits.call_seconds);
+  kept.kept = worker_.keep(call, workers_.project().limits.call_seconds);
   kept.offsets = last_[call];
   kept.outputs = delivered(worker_, problem_);
   kept_.push_back(std::move(kept));

@@ -14,7 +14,7 @@ namespace dent {
 
 class TimedSide {
  public:
-  TimedSide(Worker& worker, const Problem& problem, Workshop& workshop, std::uint64_t seed);
+  TimedSide(Worker& worker, const Problem& problem, WorkerFactory& workers, std::uint64_t seed);
 
   // Stops `other` while this one runs: its threads must not spin or work meanwhile.
   void against(Worker& other) { other_ = &other; }
@@ -46,7 +46,7 @@ class TimedSide {
   Worker& worker_;
   Worker* other_ = nullptr;
   const Problem& problem_;
-  Workshop& workshop_;
+  WorkerFactory& workers_;
   Random random_;
   std::size_t most_calls_;
   std::vector<std::size_t> rooms_;       // of its inputs: those with room are aimed; protocol::aim

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "gates/gate.h"
-#include "gates/workshop.h"
+#include "project/project.h"
+#include "records/verdict.h"
 
 namespace dent {
 

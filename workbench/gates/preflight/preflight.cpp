@@ -1,21 +1,49 @@
 // SPDX-License-Identifier: MIT
-#include "gates/preflight/preflight.h"
-
+// Is this machine ready? Every check says what it found and, where that is not enough, what to do.
 #include <fmt/format.h>
 
-namespace dent {
+#include "gates/context.h"
+#include "gates/preflight/checks.h"
+#include "gates/registry.h"
 
-GateResult PreflightGate::run(const Progress& progress) {
-  const Project& project = workshop_.project();
+namespace dent {
+namespace {
+
+class PreflightGate : public Gate {
+  const GateInfo& info() const override {
+    static const GateInfo kInfo{
+        .name = "preflight",
+        .command = "preflight",
+        .question = "Is this machine ready?",
+        .about = "Is this machine ready? Says what is missing and how to mend it",
+        .passes_when =
+            "compilers, memory, disk, Python, GPU (there, idle, not held back) are as the project needs them",
+        .otherwise = "each check says what it found and the fix",
+        .example = "  dent preflight",
+        .kinds = {"check"}};
+    return kInfo;
+  }
+
+  PlanEntry plan(const Project& project) const override {
+    return {project.limits.preflight_seconds, "the first check that fails stops the session"};
+  }
+
+  GateResult run(GateContext& at) const override;
+};
+
+}  // namespace
+
+GateResult PreflightGate::run(GateContext& at) const {
+  const Project& project = at.project();
   std::vector<Check> checks;
   const auto add = [&](std::vector<Check> more) { checks.insert(checks.end(), more.begin(), more.end()); };
-  progress(0.0, "compilers");
+  at.progress(0.0, "compilers");
   add(compiler_checks(project));
-  progress(0.2, "machine");
+  at.progress(0.2, "machine");
   add(machine_checks(project));
-  progress(0.4, "Python");
-  add(python_checks(project, workshop_.python()));
-  progress(0.8, "GPU");
+  at.progress(0.4, "Python");
+  add(python_checks(project, at.workers().python()));
+  at.progress(0.8, "GPU");
   add(gpu_checks(project));
 
   GateResult result;
@@ -31,9 +59,13 @@ GateResult PreflightGate::run(const Progress& progress) {
                                 notes > 0 ? fmt::format(", {} to know about (dent preflight)", notes) : ""));
   }
   for (const Check& check : checks)
-    result.records.emplace_back(
-        record::Check{"preflight", check.name, check.found, check.verdict, check.fix});
+    result.records.emplace_back(record::Check{at.step, check.name, check.found, check.verdict, check.fix});
   return result;
+}
+
+const Gate& preflight_gate() {
+  static const PreflightGate gate;
+  return gate;
 }
 
 }  // namespace dent

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Why is it not faster? One call under a profiler, and one named bottleneck with its evidence and the
+// patterns that mend it. Part of a session whenever a shape is below performance.profile_below.
 #include "gates/profile/profile.h"
 
 #include <fmt/format.h>
@@ -6,12 +8,16 @@
 #include <chrono>
 
 #include "base/stopwatch.h"
+#include "gates/context.h"
+#include "gates/registry.h"
 #include "patterns/evidence.h"
 #include "patterns/match.h"
+#include "predict/peaks.h"
 
 namespace dent {
 namespace {
 
+constexpr double kSeconds = 15;
 constexpr std::size_t kMostPatterns = 5;  // in a record: those that promise most
 
 std::vector<record::TargetRow> target_rows(const Tree& tree, const Quantities& quantities) {
@@ -38,6 +44,34 @@ std::string reason_of(const Profile& profile, const Diagnosis& diagnosis) {
   if (!profile.degraded.empty()) reason += " (degraded: " + profile.degraded + ")";
   return reason;
 }
+
+class ProfileGate : public Gate {
+  const GateInfo& info() const override {
+    static const GateInfo kInfo{
+        .name = "profile",
+        .command = "profile",
+        .question = "What holds it back?",
+        .about = "Why is the kernel not faster? One call under a profiler, one named bottleneck",
+        .passes_when = "one named bottleneck, or what is missing to name it ([profile](profile.md))",
+        .example = "  dent profile my-kernel\n  dent profile --shape medium",
+        .scope = Scope::worst_shape,
+        .needs = {"build", "correctness"},  // nor is the profile of a wrong kernel
+        .in_run = InRun::when_slow,
+        .kinds = {"diagnosis", "roofline"}};
+    return kInfo;
+  }
+
+  PlanEntry plan(const Project&) const override {
+    return {kSeconds, "one bottleneck, or what is missing to name it"};
+  }
+
+  // Passes with the record "diagnosis" whether or not there is an answer: a refusal is one, and says what is
+  // missing. Throws KernelFailed when the kernel fails, not when a profiler does.
+  GateResult run(GateContext& at) const override;
+
+  // What was too slow is profiled, so that the next step is known.
+  bool runs_after(Cause cause) const override { return cause == Cause::slower || cause == Cause::ambiguous; }
+};
 
 }  // namespace
 
@@ -68,21 +102,22 @@ record::Diagnosis diagnosis_record(const Problem& problem, const std::string& op
   return record;
 }
 
-GateResult ProfileGate::run(const Kernel& kernel, const Problem& problem, std::uint64_t seed,
-                            const Progress& progress) {
+GateResult ProfileGate::run(GateContext& at) const {
+  const Kernel& kernel = at.kernel();
+  const Problem& problem = *at.problem;
+  at.sides.restart();  // nothing else runs meanwhile
   const auto start = std::chrono::steady_clock::now();
   Profile profile = kernel.device == DeviceKind::cuda
-                        ? profile_gpu(workshop_, kernel, problem, seed, artifacts_, progress)
-                        : profile_cpu(workshop_, kernel, problem, seed, progress);
-  progress(0.9, "diagnosing");
-  const Tree tree = load_tree(workshop_.resources().diagnose / profile.tree);
+                        ? profile_gpu(at.workers(), kernel, problem, at.seed, at.artifacts(), at.progress)
+                        : profile_cpu(at.workers(), kernel, problem, at.seed, at.artifacts(), at.progress);
+  at.progress(0.9, "diagnosing");
+  const Tree tree = load_tree(at.workers().resources().diagnose / profile.tree);
   const Diagnosis diagnosis = diagnose(tree, profile.quantities);
   profile.seconds = seconds_since(start);
-  record::Diagnosis record = diagnosis_record(problem, workshop_.project().op.name, profile, tree, diagnosis);
+  record::Diagnosis record = diagnosis_record(problem, at.project().op.name, profile, tree, diagnosis);
 
-  std::vector<Pattern> patterns =
-      load_patterns(workshop_.resources().patterns, workshop_.project().directory);
-  learn(patterns, store_);
+  std::vector<Pattern> patterns = load_patterns(at.workers().resources().patterns, at.project().directory);
+  learn(patterns, at.store);
   std::vector<PatternMatch> matches = match(patterns, situation_of(record));
   if (matches.size() > kMostPatterns) matches.resize(kMostPatterns);
   record.patterns = hints(matches);
@@ -95,7 +130,14 @@ GateResult ProfileGate::run(const Kernel& kernel, const Problem& problem, std::u
   }
   GateResult result = passed(reason_of(profile, diagnosis), std::move(next));
   result.records.emplace_back(std::move(record));
+  if (const auto peaks = device_peaks(kernel.device, at.facts.session().device_name))
+    result.records.emplace_back(roofline_of(*peaks));
   return result;
+}
+
+const Gate& profile_gate() {
+  static const ProfileGate gate;
+  return gate;
 }
 
 }  // namespace dent

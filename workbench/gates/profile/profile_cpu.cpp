@@ -21,9 +21,9 @@ int cores_allowed() {
   return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? std::max(1, CPU_COUNT(&allowed)) : 1;
 }
 
-protocol::Timed run_calls(Worker& worker, Workshop& workshop, const Problem& problem, Random& random,
+protocol::Timed run_calls(Worker& worker, WorkerFactory& workers, const Problem& problem, Random& random,
                           std::size_t calls) {
-  const double seconds = workshop.project().limits.call_seconds * static_cast<double>(calls + 1);
+  const double seconds = workers.project().limits.call_seconds * static_cast<double>(calls + 1);
   std::vector<protocol::Offsets> offsets;
   for (std::size_t i = 0; i < calls; ++i) offsets.push_back(InputPool::draw(problem, random));
   worker.prepare(offsets, seconds);
@@ -50,11 +50,11 @@ void put_counts(Profile& profile, const Quantities& counts, double ns) {
   }
 }
 
-void put_mix(Profile& profile, Workshop& workshop, const Kernel& kernel) {
+void put_mix(Profile& profile, WorkerFactory& workers, const Kernel& kernel) {
   Quantities& q = profile.quantities;
   if (!kernel.python.empty())
     return q.not_applicable("vector_share", "a Python function has no library of its own");
-  const InstructionMix mix = instruction_mix(workshop.build(kernel).library);
+  const InstructionMix mix = instruction_mix(workers.builder().build(kernel).library);
   const double all = static_cast<double>(mix.vector + mix.scalar);
   if (all == 0)
     return q.not_applicable("vector_share", "no floating-point arithmetic was found in the library");
@@ -65,24 +65,24 @@ void put_mix(Profile& profile, Workshop& workshop, const Kernel& kernel) {
 
 }  // namespace
 
-Profile profile_cpu(Workshop& workshop, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
-                    const Progress& progress) {
+Profile profile_cpu(WorkerFactory& workers, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
+                    const std::filesystem::path& artifacts, const Progress& progress) {
   Profile profile{.tool = "perf", .tree = "cpu.toml", .device = DeviceKind::cpu};
   progress(0.1, "counting");
   Random random(seed);
-  const auto worker = workshop.start(kernel, Role::profiled);
-  workshop.pool().fill(problem, random.next());
-  const std::size_t most = workshop.most_calls(problem);
-  worker->set_problem(message_for(problem, workshop.pool(), most, true),
-                      workshop.project().limits.call_seconds);
-  const double first_ns = std::max(1.0, run_calls(*worker, workshop, problem, random, 1).ns);
+  const auto worker = workers.start(kernel, Role::profiled, artifacts);
+  workers.pool().fill(problem, random.next());
+  const std::size_t most = workers.most_calls(problem);
+  worker->set_problem(message_for(problem, workers.pool(), most, true),
+                      workers.project().limits.call_seconds);
+  const double first_ns = std::max(1.0, run_calls(*worker, workers, problem, random, 1).ns);
   const auto calls = std::clamp<std::size_t>(static_cast<std::size_t>(kStretchNs / first_ns), 2, most);
-  run_calls(*worker, workshop, problem, random, calls);  // threads are there, memory is touched
+  run_calls(*worker, workers, problem, random, calls);  // threads are there, memory is touched
 
   profile.quantities.set("cores", cores_allowed());
   std::vector<protocol::Offsets> offsets;
   for (std::size_t i = 0; i < calls; ++i) offsets.push_back(InputPool::draw(problem, random));
-  const double seconds = workshop.project().limits.call_seconds * static_cast<double>(calls + 1);
+  const double seconds = workers.project().limits.call_seconds * static_cast<double>(calls + 1);
   worker->prepare(offsets, seconds);
   double wall_ns = 0;
   const CpuCounters counters(worker->process());
@@ -94,7 +94,7 @@ Profile profile_cpu(Workshop& workshop, const Kernel& kernel, const Problem& pro
 
   profile.quantities.set("duration_us", ns / 1e3);
   put_counts(profile, counts, own_ns);
-  put_mix(profile, workshop, kernel);
+  put_mix(profile, workers, kernel);
   progress(0.6, "measuring what this machine can do");
   const Peaks peaks = cpu_peaks("this machine");
   profile.quantities.set("bytes_share", 100 * problem.bytes / ns / peaks.gbs);

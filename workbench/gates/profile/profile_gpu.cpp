@@ -43,10 +43,10 @@ Gpu gpu_here() {
   return gpu;
 }
 
-void run_once(Worker& worker, Workshop& workshop, const Problem& problem, Random& random, int calls) {
-  const double seconds = kProfiledSlowdown * workshop.project().limits.call_seconds;
-  workshop.pool().fill(problem, random.next());
-  worker.set_problem(message_for(problem, workshop.pool(), static_cast<std::size_t>(calls), true), seconds);
+void run_once(Worker& worker, WorkerFactory& workers, const Problem& problem, Random& random, int calls) {
+  const double seconds = kProfiledSlowdown * workers.project().limits.call_seconds;
+  workers.pool().fill(problem, random.next());
+  worker.set_problem(message_for(problem, workers.pool(), static_cast<std::size_t>(calls), true), seconds);
   std::vector<protocol::Offsets> offsets;
   for (int i = 0; i < calls; ++i) offsets.push_back(InputPool::draw(problem, random));
   worker.prepare(offsets, seconds);
@@ -87,7 +87,7 @@ void take_launches(Profile& profile, const NcuReport& report, int arch) {
 }
 
 // Throws Error when there are no counters to be had here.
-Profile by_counters(Workshop& workshop, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
+Profile by_counters(WorkerFactory& workers, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
                     const fs::path& artifacts, const Gpu& gpu, const Progress& progress) {
   const NcuTool tool = find_ncu();
   const NcuRequest request{
@@ -98,10 +98,10 @@ Profile by_counters(Workshop& workshop, const Kernel& kernel, const Problem& pro
   const auto start = Clock::now();
   Random random(seed);
   try {
-    const auto worker = workshop.start_profiled(kernel, ncu_prefix(tool, request));
-    run_once(*worker, workshop, problem, random, 1);
+    const auto worker = workers.start_profiled(kernel, ncu_prefix(tool, request), artifacts);
+    run_once(*worker, workers, problem, random, 1);
     double wall_ns = 0;
-    worker->go(kProfiledSlowdown * workshop.project().limits.call_seconds, wall_ns);
+    worker->go(kProfiledSlowdown * workers.project().limits.call_seconds, wall_ns);
     progress(0.8, "reading the report");
     worker->finish(kStartSeconds);
   } catch (const KernelFailed& failed) {
@@ -114,7 +114,7 @@ Profile by_counters(Workshop& workshop, const Kernel& kernel, const Problem& pro
   profile.tool_seconds = seconds_since(start);
   const NcuReport report = parse_ncu_csv(csv);
   if (report.launches.empty()) {
-    const auto trouble = trouble_in(csv + text_of(workshop.logs() / "profiled.log"));
+    const auto trouble = trouble_in(csv + text_of(artifacts / "profiled.log"));
     throw Error(ErrorCode::environment, trouble ? trouble->what : "Nsight Compute printed no launch",
                 trouble ? trouble->fix : "see artifacts/profile.csv for what it said instead");
   }
@@ -162,20 +162,21 @@ void add_launches(Profile& profile, Worker& worker, double seconds) {
   q.set("occupancy_possible", 100 * q["ctas_per_sm"] * std::ceil(q["cta_threads"] / 32) / told.warps_per_sm);
 }
 
-Profile without_counters(Workshop& workshop, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
-                         const Gpu& gpu, const std::string& why, const Progress& progress) {
+Profile without_counters(WorkerFactory& workers, const Kernel& kernel, const Problem& problem,
+                         std::uint64_t seed, const fs::path& artifacts, const Gpu& gpu,
+                         const std::string& why, const Progress& progress) {
   Profile profile{.tool = "launch capture and clock",
                   .tree = "degraded.toml",
                   .degraded = why,
                   .device = DeviceKind::cuda};
   progress(0.5, "timing and capturing launches");
   Random random(seed);
-  const auto worker = workshop.start(kernel, Role::profiled);
-  const double seconds = kProfiledSlowdown * workshop.project().limits.call_seconds;
-  run_once(*worker, workshop, problem, random, kTimedCalls);
+  const auto worker = workers.start(kernel, Role::profiled, artifacts);
+  const double seconds = kProfiledSlowdown * workers.project().limits.call_seconds;
+  run_once(*worker, workers, problem, random, kTimedCalls);
   double wall_ns = 0;
   worker->go(seconds, wall_ns);  // the first loads modules
-  run_once(*worker, workshop, problem, random, kTimedCalls);
+  run_once(*worker, workers, problem, random, kTimedCalls);
   const double ns = worker->go(seconds, wall_ns).ns / kTimedCalls;
   profile.quantities.set("duration_us", ns / 1e3);
   if (const auto peaks = gpu_peaks(gpu.name)) {
@@ -197,7 +198,7 @@ Profile without_counters(Workshop& workshop, const Kernel& kernel, const Problem
 
 }  // namespace
 
-Profile profile_gpu(Workshop& workshop, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
+Profile profile_gpu(WorkerFactory& workers, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
                     const fs::path& artifacts, const Progress& progress) {
   const Gpu gpu = gpu_here();
   if (gpu.arch == 0) {
@@ -206,12 +207,12 @@ Profile profile_gpu(Workshop& workshop, const Kernel& kernel, const Problem& pro
   }
   std::string why;
   try {
-    return by_counters(workshop, kernel, problem, seed, artifacts, gpu, progress);
+    return by_counters(workers, kernel, problem, seed, artifacts, gpu, progress);
   } catch (const Error& problem_of_tool) {
     if (problem_of_tool.code() != ErrorCode::environment) throw;
     why = problem_of_tool.in_one_line();
   }
-  return without_counters(workshop, kernel, problem, seed, gpu, why, progress);
+  return without_counters(workers, kernel, problem, seed, artifacts, gpu, why, progress);
 }
 
 }  // namespace dent

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "gates/sanitize/sanitize.h"
-
+// Does it touch memory that is not its own? Every shape once under AddressSanitizer (C++) or
+// compute-sanitizer (CUDA).
 #include <fmt/format.h>
 
-#include <chrono>
-
 #include "base/error.h"
-#include "base/stopwatch.h"
+#include "gates/context.h"
+#include "gates/judging/call.h"
+#include "gates/registry.h"
 #include "system/capture.h"
 
 namespace dent {
@@ -25,35 +25,51 @@ std::string finding_in(const std::string& text) {
   return {};
 }
 
+class SanitizeGate : public Gate {
+  const GateInfo& info() const override {
+    static const GateInfo kInfo{.name = "sanitize",
+                                .command = "sanitize",
+                                .question = "Does it touch memory that is not its own?",
+                                .about = "Run the kernel under AddressSanitizer or compute-sanitizer",
+                                .passes_when = "AddressSanitizer or compute-sanitizer finds nothing",
+                                .otherwise = "its finding",
+                                .example = "  dent sanitize",
+                                .uses = Uses::device,
+                                .needs = {"build"},
+                                .in_run = InRun::when_asked};
+    return kInfo;
+  }
+
+  PlanEntry plan(const Project& project) const override {
+    return {project.limits.sanitize_seconds, "the first finding stops the session"};
+  }
+
+  GateResult run(GateContext& at) const override;
+};
+
 }  // namespace
 
-GateResult SanitizeGate::run(const Kernel& kernel, std::uint64_t seed, const Progress& progress) {
-  const Project& project = workshop_.project();
+GateResult SanitizeGate::run(GateContext& at) const {
+  const Kernel& kernel = at.kernel();
+  const std::vector<Problem>& problems = at.workers().problems();
   if (!kernel.python.empty()) return skipped("a Python function has nothing to check");
   if (kernel.sources.empty()) return skipped("a library that dent does not build can't be instrumented");
   if (kernel.device == DeviceKind::cuda && !capture({"compute-sanitizer", "--version"}, 5)) {
     return skipped("compute-sanitizer is not in PATH; it comes with the CUDA toolkit");
   }
-  const auto start = std::chrono::steady_clock::now();
-  const double seconds = kSlowdown * project.limits.call_seconds;
-  progress(0, "building with the checker");
-  Random random(seed);
+  const double seconds = kSlowdown * at.project().limits.call_seconds;
+  at.progress(0, "building with the checker");
+  Random random(at.seed);
   std::size_t checked = 0;
   try {
-    const auto worker = workshop_.start_sanitized(kernel);
-    for (const Problem& problem : workshop_.problems()) {
-      const double elapsed = seconds_since(start);
-      if (checked > 0 && elapsed > project.limits.sanitize_seconds) break;
-      progress(static_cast<double>(checked) / static_cast<double>(workshop_.problems().size()),
-               problem.shape);
-      workshop_.pool().fill(problem, random.next());
-      worker->set_problem(message_for(problem, workshop_.pool(), 1, false), seconds);
-      worker->prepare({InputPool::draw(problem, random)}, seconds);
-      double wall_ns = 0;
-      worker->go(seconds, wall_ns);
-      const auto kept = worker->keep(0, seconds);
-      if (!kept.overruns.empty())
-        return failed(Cause::incorrect, "wrote beyond the end of " + kept.overruns.front());
+    const auto worker = at.workers().start_sanitized(kernel, at.artifacts());
+    for (const Problem& problem : problems) {
+      if (checked > 0 && at.box.over()) break;
+      at.progress(static_cast<double>(checked) / static_cast<double>(problems.size()), problem.shape);
+      const CallInputs inputs = draw_inputs(at.workers(), problem, random);
+      const Call call = call_once(*worker, problem, inputs, at.workers(), seconds);
+      if (!call.kept.overruns.empty())
+        return failed(Cause::incorrect, "wrote beyond the end of " + call.kept.overruns.front());
       ++checked;
     }
   } catch (const KernelFailed& problem) {
@@ -65,7 +81,12 @@ GateResult SanitizeGate::run(const Kernel& kernel, std::uint64_t seed, const Pro
     if (problem.code() != ErrorCode::environment) throw;
     return skipped(problem.in_one_line());
   }
-  return passed(fmt::format("no finding on {} of {} shapes", checked, workshop_.problems().size()));
+  return passed(fmt::format("no finding on {} of {} shapes", checked, problems.size()));
+}
+
+const Gate& sanitize_gate() {
+  static const SanitizeGate gate;
+  return gate;
 }
 
 }  // namespace dent

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Who tells people what happens while a session runs.
+// Who is told what happens while a session runs: a terminal, a program that follows it, nobody.
 #pragma once
 
-#include "gates/gate.h"
-#include "session/plan.h"
+#include "gates/result.h"
+#include "session/step.h"
 
 namespace dent {
 
-class Display {
+class Observer {
  public:
-  virtual ~Display() = default;
+  virtual ~Observer() = default;
   virtual void plan(const std::vector<Step>&, std::size_t /*done_already*/) {}
   virtual void begin(const Step&, std::size_t /*number*/, std::size_t /*of*/) {}
   virtual void progress(double /*share*/, const std::string& /*doing*/) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "gates/workshop.h"
+#include "workers/worker_factory.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "build/toolchain.h"
 #include "system/capture.h"
+#include "system/strays.h"
 
 namespace dent {
 namespace {
@@ -33,89 +34,78 @@ bool sanitized() {
 
 }  // namespace
 
-Workshop::Workshop(const Project& project, Resources resources, fs::path dent_folder, fs::path logs)
+WorkerFactory::WorkerFactory(const Project& project, Resources resources, KernelBuilder& builder)
     : project_(project),
       resources_(std::move(resources)),
-      folder_(std::move(dent_folder)),
-      logs_(std::move(logs)),
+      builder_(builder),
       python_(find_python(project.directory, project.python)),
       problems_(problems_of(project)),
       pool_(problems_) {}
 
-const Built& Workshop::build(const Kernel& kernel, bool clean) {
-  const BuildOptions options{
-      .folder = folder_ / "build", .include = resources_.include, .clean = clean, .extra_flags = {}};
-  return built_[kernel.name] = build_kernel(project_, kernel, options);
-}
-
-std::string Workshop::stale(const Kernel& kernel) const {
-  const auto found = built_.find(kernel.name);
-  return found == built_.end() ? "" : staleness(found->second);
-}
-
-WorkerSetup Workshop::setup(Role role) const {
+WorkerSetup WorkerFactory::setup(Role role, const fs::path& logs) const {
   WorkerSetup setup;
   setup.role = role;
   setup.directory = project_.directory;
-  setup.log = logs_ / (std::string(name(role)) + ".log");
+  setup.log = logs / (std::string(name(role)) + ".log");
   setup.memory_bytes = static_cast<std::int64_t>(project_.limits.memory_gib * static_cast<double>(1LL << 30));
   setup.load_seconds = project_.limits.load_seconds;
+  for (const Problem& problem : problems_) {
+    const Problem asked = role == Role::reference ? reference_problem(project_.op, problem) : problem;
+    setup.result_bytes = std::max(setup.result_bytes, result_bytes(asked));
+  }
   return setup;
 }
 
-std::unique_ptr<Worker> Workshop::start(const Kernel& kernel, Role role) {
-  return start_with(kernel, role, {});
+std::unique_ptr<Worker> WorkerFactory::start(const Kernel& kernel, Role role, const fs::path& logs) {
+  return start_with(setup(role, logs), kernel, {});
 }
 
-std::unique_ptr<Worker> Workshop::start_with(const Kernel& kernel, Role role,
-                                             const std::vector<std::string>& prefix) {
-  WorkerSetup how = setup(role);
+std::unique_ptr<Worker> WorkerFactory::start_profiled(const Kernel& kernel,
+                                                      const std::vector<std::string>& prefix,
+                                                      const fs::path& logs) {
+  WorkerSetup how = setup(Role::profiled, logs);
   how.argv = prefix;
-  if (!prefix.empty()) how.load_seconds *= 4;
-  for (const Problem& problem : problems_)
-    how.result_bytes = std::max(how.result_bytes, result_bytes(problem));
+  how.load_seconds *= 4;
+  return start_with(std::move(how), kernel, prefix);
+}
+
+std::unique_ptr<Worker> WorkerFactory::start_with(WorkerSetup how, const Kernel& kernel,
+                                                  const std::vector<std::string>& prefix) {
+  const Role role = how.role;
   if (!kernel.directory.empty()) how.directory = kernel.directory;
   if (!kernel.python.empty()) {
     how.environment = kernel.defines;
     how.environment.emplace_back("PYTHONDONTWRITEBYTECODE", "1");  // the user's folder stays as it is
     how.argv.insert(how.argv.end(), {python_, "-u", resources_.python_worker});
     how.load = {.function = kernel.python, .device = kernel.device, .profile = !prefix.empty()};
-    return std::make_unique<Worker>(std::move(how), pool_.memory());
+  } else {
+    const Built& built = builder_.built(kernel);
+    if (!built.ok) {
+      throw KernelFailed({FailureKind::refused,
+                          fmt::format("{} \"{}\" does not build: {}", name(role), kernel.name, built.problem),
+                          built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0), role});
+    }
+    how.argv.push_back(resources_.native_worker);
+    how.hard_memory_limit = kernel.device == DeviceKind::cpu && !sanitized();
+    how.load = {.library = built.library.string(),
+                .entry = built.entry,
+                .device = kernel.device,
+                .profile = !prefix.empty()};
   }
-  const auto found = built_.find(kernel.name);
-  const Built& built = found != built_.end() && found->second.ok ? found->second : build(kernel);
-  if (!built.ok) {
-    throw KernelFailed({FailureKind::refused,
-                        fmt::format("{} \"{}\" does not build: {}", name(role), kernel.name, built.problem),
-                        built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0), role});
-  }
-  how.argv.push_back(resources_.native_worker);
-  how.hard_memory_limit = kernel.device == DeviceKind::cpu && !sanitized();
-  how.load = {.library = built.library.string(),
-              .entry = built.entry,
-              .device = kernel.device,
-              .profile = !prefix.empty()};
+  // From here on, and not before: what is compared with may have a server that outlives its client.
+  if (role != Role::baseline) adopt_orphans();
   return std::make_unique<Worker>(std::move(how), pool_.memory());
 }
 
-std::unique_ptr<Worker> Workshop::start_profiled(const Kernel& kernel,
-                                                 const std::vector<std::string>& prefix) {
-  return start_with(kernel, Role::profiled, prefix);
-}
-
-std::unique_ptr<Worker> Workshop::start_sanitized(const Kernel& kernel) {
-  WorkerSetup how = setup(Role::sanitized);
-  for (const Problem& problem : problems_)
-    how.result_bytes = std::max(how.result_bytes, result_bytes(problem));
-  BuildOptions options{
-      .folder = folder_ / "sanitized", .include = resources_.include, .clean = false, .extra_flags = {}};
+std::unique_ptr<Worker> WorkerFactory::start_sanitized(const Kernel& kernel, const fs::path& logs) {
+  WorkerSetup how = setup(Role::sanitized, logs);
+  std::vector<std::string> flags;
   if (kernel.device == DeviceKind::cuda) {
     how.argv = {"compute-sanitizer", "--tool", "memcheck",
                 "--error-exitcode",  "86",     resources_.native_worker};
     how.load_seconds *= 4;
   } else {
-    options.extra_flags = {"-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g",
-                           "-fno-omit-frame-pointer"};
+    flags = {"-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g", "-fno-omit-frame-pointer"};
     auto runtime = capture({cxx_compiler(), "-print-file-name=libasan.so"}, 5);
     if (!runtime || runtime->find('/') == std::string::npos) {
       throw Error(ErrorCode::environment, "the compiler has no AddressSanitizer",
@@ -125,7 +115,7 @@ std::unique_ptr<Worker> Workshop::start_sanitized(const Kernel& kernel) {
     how.environment = {{"LD_PRELOAD", *runtime}, {"ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0"}};
     how.argv = {resources_.native_worker};
   }
-  const Built built = build_kernel(project_, kernel, options);
+  const Built built = builder_.build_sanitized(kernel, std::move(flags));
   if (!built.ok)
     throw KernelFailed({FailureKind::refused, "does not build for the sanitizer: " + built.problem, built.log,
                         Role::sanitized});
@@ -133,11 +123,8 @@ std::unique_ptr<Worker> Workshop::start_sanitized(const Kernel& kernel) {
   return std::make_unique<Worker>(std::move(how), pool_.memory());
 }
 
-std::unique_ptr<Worker> Workshop::start_reference() {
-  WorkerSetup how = setup(Role::reference);
-  for (const Problem& problem : problems_) {
-    how.result_bytes = std::max(how.result_bytes, result_bytes(reference_problem(project_.op, problem)));
-  }
+std::unique_ptr<Worker> WorkerFactory::start_reference(const fs::path& logs) {
+  WorkerSetup how = setup(Role::reference, logs);
   const Reference& reference = project_.op.reference;
   switch (reference.kind) {
     case Reference::Kind::attention:
@@ -154,7 +141,7 @@ std::unique_ptr<Worker> Workshop::start_reference() {
       kernel.entry = reference.entry;
       kernel.library = reference.library;
       if (!reference.source.empty()) kernel.sources = {reference.source};
-      const Built& built = build(kernel);
+      const Built& built = builder_.build(kernel);
       if (!built.ok) throw Error(ErrorCode::invalid, "the reference does not build: " + built.problem);
       how.argv = {resources_.native_worker};
       how.load = {.library = built.library.string(), .entry = built.entry};
@@ -164,7 +151,7 @@ std::unique_ptr<Worker> Workshop::start_reference() {
   return std::make_unique<Worker>(std::move(how), pool_.memory());
 }
 
-std::size_t Workshop::most_calls(const Problem& problem) const {
+std::size_t WorkerFactory::most_calls(const Problem& problem) const {
   std::size_t bytes = 1;
   for (const Tensor& tensor : problem.inputs) bytes += tensor.bytes();
   for (const Tensor& tensor : problem.outputs) bytes += tensor.bytes();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "gates/gate.h"
+#include "gates/result.h"
 
 #include <fmt/format.h>
 
@@ -67,7 +67,7 @@ GateResult failed(Cause cause, std::string reason, std::string next, std::string
 
 GateResult failed(const Failure& failure, const std::string& step) {
   Failed end = candidate_failed(failure);
-  if (failure.role == Role::baseline || failure.role == Role::reference) {
+  if (failure.role == Role::baseline || failure.role == Role::reference || failure.role == Role::incumbent) {
     end.cause = Cause::environment;
     end.next = fmt::format("mend the {}, or what dent.toml says about it; {}", name(failure.role), end.next);
   }

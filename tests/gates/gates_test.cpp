@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// Each gate on real workers with kernels that make every mistake.
+#include <gtest/gtest.h>
+
+#include "gates/bench.h"
+
+namespace dent {
+namespace {
+
+using test::Bench;
+
+TEST(CorrectnessGate, TellsEveryMistakeByItsCause) {
+  struct Mistake {
+    const char* entry;
+    Cause cause;
+  };
+  for (const Mistake& mistake : {Mistake{"wrong", Cause::incorrect}, Mistake{"crashes", Cause::incorrect},
+                                 Mistake{"hangs", Cause::timeout}, Mistake{"leaves", Cause::incorrect},
+                                 Mistake{"refuses", Cause::incorrect}, Mistake{"hoards", Cause::incorrect},
+                                 Mistake{"overruns", Cause::incorrect}}) {
+    Bench bench(mistake.entry);
+    const GateResult result = bench.ask(correctness_gate());
+    ASSERT_NE(result.failed(), nullptr) << mistake.entry;
+    EXPECT_EQ(result.failed()->cause, mistake.cause) << mistake.entry << ": " << result.reason();
+    EXPECT_FALSE(result.reason().empty());
+  }
+}
+
+TEST(CorrectnessGate, PassesWhatIsRightWithItsFigures) {
+  Bench bench("right");
+  const GateResult result = bench.ask(correctness_gate());
+  ASSERT_NE(result.passed(), nullptr) << result.reason();
+  const auto* record = result.last<record::Correctness>();
+  ASSERT_NE(record, nullptr);
+  EXPECT_EQ(record->shape, "tiny");
+  EXPECT_GT(record->elements, 0);
+  EXPECT_EQ(record->bad, 0);
+  EXPECT_FALSE(record->held_out);
+}
+
+TEST(BaselineGate, AWrongOrDeadBaselineIsTheEnvironmentsFault) {
+  for (const char* baseline : {"wrong", "crashes", "refuses"}) {
+    Bench bench("right", baseline);
+    const GateResult result = bench.ask(baseline_gate());
+    ASSERT_NE(result.failed(), nullptr) << baseline;
+    EXPECT_EQ(result.failed()->cause, Cause::environment) << baseline;
+    EXPECT_FALSE(result.next().empty()) << baseline;
+  }
+}
+
+TEST(BaselineGate, IsRecordedOnceAndForgottenWhenAsked) {
+  Bench bench("right", "right", "baseline_within = 1000\n");
+  EXPECT_NE(bench.ask(baseline_gate()).reason().find("recorded for this machine"), std::string::npos);
+  EXPECT_NE(bench.ask(baseline_gate()).reason().find("reproduces"), std::string::npos);
+  EXPECT_NE(bench.ask(baseline_gate(), {.rebaseline = true}).reason().find("recorded"), std::string::npos);
+}
+
+TEST(PerformanceGate, AnOpponentThatDiesSaysNothingAboutTheCandidate) {
+  Bench bench("right", "crashes");
+  const GateResult result = bench.ask(performance_gate());
+  ASSERT_NE(result.failed(), nullptr);
+  EXPECT_EQ(result.failed()->cause, Cause::environment);
+}
+
+TEST(PerformanceGate, PutsSamplesAndComparisonOnRecord) {
+  Bench bench("slow");
+  const GateResult result = bench.ask(performance_gate());
+  const auto* comparison = result.last<record::Comparison>();
+  ASSERT_NE(comparison, nullptr) << result.reason();
+  EXPECT_EQ(comparison->against, Against::baseline);
+  EXPECT_NE(result.last<record::Samples>(), nullptr);
+}
+
+// What is measured is what the user sees: a library that was changed after the build is not measured.
+TEST(BuildGate, WhatDoesNotLoadDoesNotBuild) {
+  Bench missing("no_such_function");
+  const GateResult result = missing.ask(build_gate());
+  ASSERT_NE(result.failed(), nullptr) << result.reason();
+  EXPECT_EQ(result.failed()->cause, Cause::build);
+}
+
+TEST(SanitizeGate, ALibraryThatIsNotOursToBuildIsSkippedWithTheReason) {
+  Bench bench("right");
+  const GateResult result = bench.ask(sanitize_gate());
+  EXPECT_EQ(result.verdict(), StepVerdict::skipped);
+  EXPECT_FALSE(result.reason().empty());
+}
+
+}  // namespace
+}  // namespace dent

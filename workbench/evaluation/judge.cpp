@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include "evaluation/judge.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "measure/interval.h"
+
+namespace dent {
+namespace {
+
+using Next = std::variant<Trial, Outcome>;
+
+class Judge {
+ public:
+  Judge(std::span<const GateResult> ended, const EvaluationRules& rules, std::span<const std::string> shapes)
+      : ended_(ended), rules_(rules), shapes_(shapes) {}
+
+  Next next(const std::string& incumbent_binary) {
+    if (auto next = must_pass({TrialStage::build})) return *next;
+    // A macro that nothing reads: there is nothing to measure.
+    const auto* built = ended_[at_ - 1].last<record::Build>();
+    if (built != nullptr && !built->binary_hash.empty() && built->binary_hash == incumbent_binary)
+      return dropped(TrialStage::build, "the same program as the incumbent, to the bit");
+    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+      if (auto next = must_pass({TrialStage::correctness, shape})) return *next;
+    }
+    if (rules_.sanitize) {
+      if (auto next = must_pass({TrialStage::sanitize})) return *next;
+    }
+    if (auto next = screening()) return *next;
+    if (auto next = confirmation()) return *next;
+    outcome_.kept = true;
+    outcome_.stage = TrialStage::kept;
+    return outcome_;
+  }
+
+ private:
+  // Nothing: it has ended well, and the next question can be asked.
+  std::optional<Next> must_pass(const Trial& trial) {
+    if (at_ == ended_.size()) return trial;
+    const Failed* how = ended_[at_++].failed();
+    if (how == nullptr) return std::nullopt;
+    outcome_.cause = how->cause;
+    outcome_.next = how->next;
+    outcome_.last_words = how->last_words;
+    return dropped(trial.stage, how->reason);
+  }
+
+  Outcome dropped(TrialStage stage, std::string reason) {
+    outcome_.stage = stage;
+    outcome_.reason = std::move(reason);
+    return outcome_;
+  }
+
+  // All shapes side by side with the incumbent, or until one of them settles it.
+  std::optional<Next> screening() {
+    if (auto next = measure(TrialStage::screening, 0)) return next;
+    const Judgement judgement = judge_gains(outcome_.shapes, rules_.keep);
+    outcome_.gain = judgement.mean;
+    if (judgement.faster) return std::nullopt;
+    return dropped(TrialStage::screening, judgement.reason);
+  }
+
+  // Again, with both programs started anew each time; see evaluation/keep_rule.h.
+  std::optional<Next> confirmation() {
+    std::vector<double> means;
+    std::map<std::string, std::vector<ShapeGain>> starts;
+    for (int start = 1; start <= kLastLook; ++start) {
+      if (auto next = measure(TrialStage::confirmation, start)) return next;
+      double sum = 0;
+      for (const ShapeGain& gain : outcome_.shapes) {
+        starts[gain.shape].push_back(gain);
+        sum += std::log(gain.ratio.centre);
+      }
+      means.push_back(sum / static_cast<double>(outcome_.shapes.size()));
+      if (start != kFirstLook && start != kLastLook) continue;
+      for (ShapeGain& gain : outcome_.shapes) gain = together(starts.at(gain.shape));
+      const Judgement judgement =
+          judge_gains(outcome_.shapes, rules_.keep, over_starts(means, rules_.confirmation_alpha / 2));
+      outcome_.gain = judgement.mean;
+      outcome_.reason = fmt::format("{}, {} starts", judgement.reason, start);
+      outcome_.stage = TrialStage::confirmation;
+      if (judgement.faster) return std::nullopt;
+      // More starts would not make it worth it.
+      if (judgement.mean->centre < 1 + rules_.keep.min_gain) break;
+    }
+    return outcome_;
+  }
+
+  // Every shape once. Nothing: all are measured, and their gains in the outcome.
+  std::optional<Next> measure(TrialStage stage, int start) {
+    outcome_.shapes.clear();
+    for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+      if (auto next = must_pass({stage, shape, start})) return next;
+      const auto gain = gain_of(ended_[at_ - 1]);
+      if (!gain) return dropped(stage, shapes_[shape] + ": too few samples for an interval");
+      outcome_.shapes.push_back(*gain);
+      if (stage != TrialStage::screening || !loses_too_much(*gain, rules_.keep)) continue;
+      outcome_.gain.reset();
+      return dropped(TrialStage::guard,
+                     fmt::format("{} loses: {:.3f}x ({:.3f} to {:.3f})", gain->shape, gain->ratio.centre,
+                                 gain->ratio.interval.low, gain->ratio.interval.high));
+    }
+    return std::nullopt;
+  }
+
+  ShapeGain together(const std::vector<ShapeGain>& starts) const {
+    std::vector<double> logs, incumbent, candidate;
+    for (const ShapeGain& gain : starts) {
+      logs.push_back(std::log(gain.ratio.centre));
+      incumbent.push_back(gain.incumbent_ns);
+      candidate.push_back(gain.candidate_ns);
+    }
+    return {starts.front().shape, over_starts(logs, rules_.screening_alpha), median(incumbent),
+            median(candidate)};
+  }
+
+  std::span<const GateResult> ended_;
+  std::size_t at_ = 0;  // the next of them
+  const EvaluationRules& rules_;
+  std::span<const std::string> shapes_;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+std::string name_of(const Trial& trial, std::span<const std::string> shapes) {
+  const std::string stage(name(trial.stage));
+  switch (trial.stage) {
+    case TrialStage::correctness:
+    case TrialStage::screening:
+      return stage + "/" + shapes[trial.shape];
+    case TrialStage::confirmation:
+      return fmt::format("{}/{}/{}", stage, trial.start, shapes[trial.shape]);
+    case TrialStage::refused:
+    case TrialStage::build:
+    case TrialStage::sanitize:
+    case TrialStage::guard:
+    case TrialStage::kept:
+      break;
+  }
+  return stage;
+}
+
+std::variant<Trial, Outcome> judge(std::span<const GateResult> ended, const EvaluationRules& rules,
+                                   std::span<const std::string> shapes, const std::string& incumbent_binary) {
+  return Judge(ended, rules, shapes).next(incumbent_binary);
+}
+
+std::optional<ShapeGain> gain_of(const GateResult& measured) {
+  const auto* comparison = measured.last<record::Comparison>();
+  if (comparison == nullptr || !comparison->ratio) return std::nullopt;
+  return ShapeGain{comparison->shape, *comparison->ratio, comparison->baseline_ns, comparison->candidate_ns};
+}
+
+}  // namespace dent

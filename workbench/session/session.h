@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// One session, new or resumed: the only writer of its ledger. `dent run`, the single gates, `optimize` and
+// `evaluate` all work through it. Each step's result is on disk before the next begins, so a session that was
+// killed goes on where it was.
+//
+//   Session session(project, store, folder, observer);
+//   session.open({.command = "run", .plan = plan}, sides);
+//   const GateResult result = session.perform(step, sides);   // or read back, when it is on record
+//   session.conclude(conclusion);
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ledger/facts.h"
+#include "ledger/ledger.h"
+#include "ledger/session_store.h"
+#include "session/conclude.h"
+#include "session/observer.h"
+#include "session/step_runner.h"
+
+namespace dent {
+
+struct SessionRequest {
+  std::string command;                // as given
+  std::vector<Step> plan{};           // none: it is found on the way
+  std::vector<std::string> gates{};   // as asked for
+  std::vector<std::string> shapes{};  // none: all
+};
+
+class Session {
+ public:
+  // Holds references to all of them. The caller holds the project's lock.
+  Session(const Project& project, SessionStore& store, SessionFolder folder, Observer& observer);
+
+  // The first records of a new session: what it is, on which machine, against which baseline. One that goes
+  // on keeps its baseline.
+  void open(const SessionRequest& request, Sides& sides);
+
+  // Asks the step's gate, unless the answer is on record.
+  GateResult perform(const Step& step, Sides& sides);
+  // An end of the step that no gate has found: not reached, the budget is spent.
+  GateResult settle(const Step& step, GateResult result);
+  // The reports as they are now, as a step.
+  GateResult report(const Step& step);
+
+  void append(AnyRecord record);
+  // The verdict on record, once, and the reports.
+  Conclusion conclude(Conclusion conclusion, double own_s_between_steps = 0);
+
+  const SessionFacts& facts() const { return facts_; }
+  const std::vector<Record>& records() const { return ledger_.records(); }
+  const SessionFolder& folder() const { return folder_; }
+  const SessionStore& store() const { return store_; }
+
+  // What people see.
+  void show(const std::vector<Step>& plan, std::size_t done_already);
+  void expect_steps(std::size_t count) { of_ = count; }  // of a session without a plan
+  void begin(const Step& step);
+  void end(const Step& step, const GateResult& result, double seconds);
+  void say(const std::string& text) { observer_.note(text); }
+  Progress progress() const;
+
+ private:
+  GateResult carry_out(const Step& step, const std::function<Performed()>& work);
+  void append(std::vector<AnyRecord> records, const std::string& step);
+
+  const Project& project_;
+  SessionStore& store_;
+  SessionFolder folder_;
+  Observer& observer_;
+  Ledger ledger_;
+  SessionFacts facts_;
+  std::size_t number_ = 0, of_ = 0;  // steps that people have seen, of how many
+};
+
+// The session to go on with, by id, by the beginning of one, or "latest": the last one of `command`. Throws
+// Error with the remedy when it is none of that command, or the project has changed since.
+SessionFolder session_to_resume(const SessionStore& store, const Project& project, const std::string& id,
+                                const std::string& command);
+
+}  // namespace dent
