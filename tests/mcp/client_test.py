@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 
 DENT, KERNELS, SCRATCH = sys.argv[1:4]
 ERAS = ("2026-07-28", "auto", "legacy")
-TOOLS = {"preflight", "build", "check", "bench", "profile", "predict", "evaluate", "history", "patterns", "cost"}
+TOOLS = {"preflight", "build", "check", "bench", "profile", "sanitize", "predict", "evaluate", "history", "patterns", "cost"}
 
 
 def project(name, entry):

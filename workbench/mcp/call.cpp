@@ -10,7 +10,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 #include <thread>
 
 #include "base/error.h"
@@ -21,6 +20,7 @@
 #include "mcp/schema.h"
 #include "mcp/shorten.h"
 #include "records/json.h"
+#include "session/event_stream.h"
 #include "system/durable_file.h"
 #include "system/process.h"
 
@@ -39,51 +39,50 @@ json text_result(const std::string& text, bool is_error) {
   return {{"content", json::array({{{"type", "text"}, {"text", text}}})}, {"isError", is_error}};
 }
 
-// Follows what dent says on stderr: "[ 3/7] correctness/tiny   pass  0.4 s  ..." ends a step.
+// Follows the session's events.
 class Progress {
  public:
-  Progress(fs::path log, const Report& report) : log_(std::move(log)), report_(report) {}
+  Progress(fs::path events, const Report& report) : events_(std::move(events)), report_(report) {}
 
   void look() {
-    std::ifstream stream(log_);
+    std::ifstream stream(events_);
     stream.seekg(read_);
     for (std::string line; std::getline(stream, line) && !stream.eof();) {
       read_ = stream.tellg();
-      int done = 0, of = 0;
-      if (std::sscanf(line.c_str(), "[%d/%d]", &done, &of) != 2) continue;
-      const bool ended = line.find(" s  ") != std::string::npos;  // else a sign of life within the step
-      stepped_ = Clock::now();
-      tell(ended ? done : done - 1, of, words(line.substr(line.find(']') + 1)));
+      take(from_json_text<Event>(line));
     }
     const auto now = Clock::now();
     if (now - told_ < kBeat) return;
     const double within = 1 - 1 / (1 + seconds(now - stepped_) / 10);  // grows, and never reaches 1
-    tell(done_ + within, of_, fmt::format("{:.0f} s so far", seconds(now - began_)));
+    tell(done_ + within, fmt::format("{} {:.0f} s so far", doing_, seconds(now - began_)));
   }
 
  private:
   static double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
-  static std::string words(const std::string& line) {  // one space between them
-    std::istringstream stream(line);
-    std::string text;
-    for (std::string word; stream >> word;) text += (text.empty() ? "" : " ") + word;
-    return text;
+  void take(const Event& event) {
+    if (event.event == EventKind::note || event.event == EventKind::plan) return;
+    of_ = static_cast<double>(event.of);
+    doing_ = event.step + (event.text.empty() ? "" : ": " + event.text);
+    if (event.event == EventKind::progress) return;
+    stepped_ = Clock::now();
+    const auto number = static_cast<double>(event.number);
+    tell(event.event == EventKind::end ? number : number - 1, doing_);
   }
 
-  void tell(double done, double of, const std::string& doing) {
+  void tell(double done, const std::string& doing) {
     if (done <= last_) return;  // may only grow
     last_ = done;
     done_ = std::floor(done);
-    of_ = of;
     told_ = Clock::now();
-    report_(done, of, doing);
+    report_(done, of_, doing);
   }
 
-  fs::path log_;
+  fs::path events_;
   const Report& report_;
   std::streamoff read_ = 0;
   double done_ = 0, of_ = 0, last_ = 0;
+  std::string doing_;
   Clock::time_point began_ = Clock::now(), stepped_ = began_, told_ = began_;
 };
 
@@ -153,15 +152,21 @@ json Call::work(const Report& report) {
   if (cancelled_) return {};
   newest_before_ = newest_session(home);
 
-  const fs::path out = scratch_ / "stdout", log = scratch_ / "stderr";
-  Command command{.log = log};
-  command.argv = {"/bin/sh", "-c",         "out=$1; shift; exec \"$@\" >\"$out\"",
-                  "sh",      out.string(), program_.string()};
+  const fs::path out = scratch_ / "stdout", events = scratch_ / "events";
+  Command command{.log = scratch_ / "stderr"};
+  command.argv = {"/bin/sh",
+                  "-c",
+                  "out=$1; events=$2; shift 2; exec \"$@\" >\"$out\" 3>\"$events\"",
+                  "sh",
+                  out.string(),
+                  events.string(),
+                  program_.string()};
   for (std::string& word : command_line(tool_, arguments_, scratch_)) command.argv.push_back(std::move(word));
   command.argv.insert(command.argv.end(), {"--json", "-p", home.string()});
+  if (tool_.measures) command.argv.insert(command.argv.end(), {"--events", "3"});
 
   Process process(command);
-  Progress progress(log, report);
+  Progress progress(events, report);
   std::optional<Ending> ending;
   while (!(ending = process.poll())) {
     if (cancelled_) {

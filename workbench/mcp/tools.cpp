@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "mcp/tools.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <fstream>
 #include <utility>
 
+#include "gates/registry.h"
 #include "records/json.h"
 
 namespace dent::mcp {
@@ -23,51 +27,19 @@ constexpr const char* kCommonOutput = R"({
 })";
 
 struct Row {
-  const char* name;
-  const char* title;
-  const char* about;
-  const char* input;     // properties beside "project"
-  const char* required;  // list
-  const char* output;    // properties beside the common ones
+  std::string name;
+  std::string title;
+  std::string about;
+  std::string input;     // properties beside "project"
+  std::string required;  // list
+  std::string output;    // properties beside the common ones
   bool read_only;        // leaves nothing behind but what it says
   bool measures;
   bool has_session;
 };
 
-constexpr const char* kShapes =
-    R"("shapes": {"type": "array", "items": {"type": "string"}, "description": "names of shapes in dent.toml; default: all"})";
-
+// Tools that are no gates.
 const Row kRows[] = {
-    {"preflight", "Is this machine ready?",
-     "Checks compilers, memory, Python and the GPU for a kernel project. Run it first; each failing check "
-     "says its fix.",
-     "", "", R"("checks": {"type": "array", "items": {"type": "object"}})", false, true, true},
-    {"build", "Build the kernel",
-     "Compiles the kernel as dent.toml says and loads it. Gives registers, shared memory and spills of CUDA "
-     "kernels.",
-     R"("clean": {"type": "boolean", "description": "from scratch"})", "",
-     R"("kernels": {"type": "array", "items": {"type": "object"}}, "seconds": {"type": "number"},
-        "first_error": {"type": "string"})",
-     false, true, true},
-    {"check", "Is the kernel right?",
-     "Compares the kernel with a float64 reference, element by element, on fresh random inputs, smallest "
-     "shape first.",
-     kShapes, "", R"("correctness": {"type": "array", "items": {"type": "object"}})", false, true, true},
-    {"bench", "How fast is it?",
-     "Checks the kernel, then measures it against the baseline, interleaved, with a 95 % interval for each "
-     "shape. Takes "
-     "seconds to minutes.",
-     R"("shapes": {"type": "array", "items": {"type": "string"}, "description": "names of shapes in dent.toml; default: all"},
-        "rebaseline": {"type": "boolean", "description": "forget the baseline recorded for this machine"})",
-     "",
-     R"("speedup": {"type": "object"}, "shapes": {"type": "array", "items": {"type": "object"}},
-        "cheats": {"type": "array", "items": {"type": "object"}})",
-     false, true, true},
-    {"profile", "What holds it back?",
-     "Profiles the kernel and names its one bottleneck, with the numbers that decided and the patterns that "
-     "mend it.",
-     R"("shape": {"type": "string", "description": "name of a shape in dent.toml; default: all"})", "",
-     R"("diagnoses": {"type": "array", "items": {"type": "object"}})", false, true, true},
     {"predict", "What will it do on a GPU?",
      "Blocks against multiprocessors, occupancy and its limiter, floor times and expected time of attention "
      "on any GPU, "
@@ -166,35 +138,106 @@ json speeds(const json& comparisons) {
   return list;
 }
 
-// Of a session's report, what the tool is asked for.
-void pick(json& out, const std::string& tool, const json& report) {
-  if (tool == "preflight") {
-    out["checks"] = without(report.value("checks", json::array()), {"step"});
-  } else if (tool == "build") {
-    const json build = report.value("build", json::object());
-    copy(out, build, "kernels");
-    copy(out, build, "seconds");
-    for (const json& gate : report.value("gates", json::array())) {
-      if (gate.value("step", "") == "build" && gate.value("verdict", "") == "fail")
-        out["first_error"] = gate["reason"];
-    }
-  } else if (tool == "check") {
-    out["correctness"] = without(report.value("correctness", json::array()), {"seeds", "elements"});
-  } else if (tool == "profile") {
-    out["diagnoses"] = json::array();
-    for (const json& record : report.value("diagnoses", json::array())) {
-      json diagnosis;
-      for (const char* key : {"shape", "tool", "degraded", "bottleneck", "title", "says", "phase", "advice",
-                              "decided", "runner_up", "overturned", "refusal", "patterns"}) {
-        copy(diagnosis, record, key);
-      }
-      out["diagnoses"].push_back(std::move(diagnosis));
-    }
-  } else if (tool == "bench") {
-    copy(out, report, "ratio", "speedup");
-    out["shapes"] = speeds(report.value("comparisons", json::array()));
-    if (!report.value("cheats", json::array()).empty()) out["cheats"] = report["cheats"];
+void pick_checks(json& out, const json& report) {
+  out["checks"] = without(report.value("checks", json::array()), {"step"});
+}
+
+void pick_build(json& out, const json& report) {
+  const json build = report.value("build", json::object());
+  copy(out, build, "kernels");
+  copy(out, build, "seconds");
+  for (const json& gate : report.value("gates", json::array())) {
+    if (gate.value("step", "") == "build" && gate.value("verdict", "") == "fail")
+      out["first_error"] = gate["reason"];
   }
+}
+
+void pick_correctness(json& out, const json& report) {
+  out["correctness"] = without(report.value("correctness", json::array()), {"seeds", "elements"});
+}
+
+void pick_comparisons(json& out, const json& report) {
+  copy(out, report, "ratio", "speedup");
+  out["shapes"] = speeds(report.value("comparisons", json::array()));
+}
+
+void pick_diagnoses(json& out, const json& report) {
+  out["diagnoses"] = json::array();
+  for (const json& record : report.value("diagnoses", json::array())) {
+    json diagnosis;
+    for (const char* key : {"shape", "tool", "degraded", "bottleneck", "title", "says", "phase", "advice",
+                            "decided", "runner_up", "overturned", "refusal", "patterns"}) {
+      copy(diagnosis, record, key);
+    }
+    out["diagnoses"].push_back(std::move(diagnosis));
+  }
+}
+
+void pick_cheats(json& out, const json& report) {
+  if (!report.value("cheats", json::array()).empty()) out["cheats"] = report["cheats"];
+}
+
+// What a kind of record adds to the answer of a gate that writes it.
+struct Section {
+  std::string_view kind;
+  const char* schema;  // properties
+  void (*pick)(json& out, const json& report);
+};
+constexpr Section kSections[] = {
+    {"check", R"("checks": {"type": "array", "items": {"type": "object"}})", pick_checks},
+    {"build",
+     R"("kernels": {"type": "array", "items": {"type": "object"}}, "seconds": {"type": "number"},
+        "first_error": {"type": "string"})",
+     pick_build},
+    {"correctness", R"("correctness": {"type": "array", "items": {"type": "object"}})", pick_correctness},
+    {"comparison",
+     R"("speedup": {"type": "object"}, "shapes": {"type": "array", "items": {"type": "object"}})",
+     pick_comparisons},
+    {"diagnosis", R"("diagnoses": {"type": "array", "items": {"type": "object"}})", pick_diagnoses},
+    {"cheat", R"("cheats": {"type": "array", "items": {"type": "object"}})", pick_cheats}};
+
+bool writes(const Gate& gate, const Section& section) {
+  const auto& kinds = gate.info().kinds;
+  return std::find(kinds.begin(), kinds.end(), section.kind) != kinds.end();
+}
+
+// A gate as a tool: its question, its options and those of what it needs, its records.
+Row row_of(const Gate& gate) {
+  const GateInfo& info = gate.info();
+  std::vector<std::string> input, output;
+  bool of_shapes = false;
+  for (const Gate* needed : with_needs(gate)) {
+    of_shapes = of_shapes || needed->info().scope == Scope::each_shape;
+    for (const GateOption& option : needed->info().options)
+      input.push_back(
+          fmt::format(R"("{}": {{"type": "boolean", "description": "{}"}})", option.name, option.about));
+  }
+  if (info.scope == Scope::worst_shape) {
+    input.emplace_back(
+        R"("shape": {"type": "string", "description": "name of a shape in dent.toml; default: the slowest"})");
+  } else if (of_shapes) {
+    input.emplace_back(
+        R"("shapes": {"type": "array", "items": {"type": "string"}, "description": "names of shapes in dent.toml; default: all"})");
+  }
+  for (const Section& section : kSections) {
+    if (writes(gate, section)) output.emplace_back(section.schema);
+  }
+  return {.name = std::string(info.command),
+          .title = std::string(info.question),
+          .about = fmt::format("{}. Passes when: {}.", info.about, info.passes_when),
+          .input = fmt::format("{}", fmt::join(input, ", ")),
+          .required = "",
+          .output = fmt::format("{}", fmt::join(output, ", ")),
+          .read_only = false,
+          .measures = true,
+          .has_session = true};
+}
+
+const Gate* gate_of(const Tool& tool) {
+  for (const Gate* gate : gates()) {
+    if (gate->info().command == tool.name) return gate;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -202,6 +245,9 @@ void pick(json& out, const std::string& tool, const json& report) {
 const std::vector<Tool>& tools() {
   static const std::vector<Tool> all = [] {
     std::vector<Tool> list;
+    for (const Gate* gate : gates()) {
+      if (!gate->info().command.empty()) list.push_back(make(row_of(*gate)));
+    }
     for (const Row& row : kRows) list.push_back(make(row));
     return list;
   }();
@@ -225,9 +271,12 @@ std::vector<std::string> command_line(const Tool& tool, const json& arguments,
   for (const json& shape : arguments.value("shapes", json::array())) {
     line.insert(line.end(), {"--shape", shape.get<std::string>()});
   }
-  if (arguments.value("clean", false)) line.push_back("--clean");
-  if (arguments.value("rebaseline", false)) line.push_back("--rebaseline");
-  if (tool.name == "profile") {
+  if (const Gate* gate = gate_of(tool)) {
+    for (const Gate* needed : with_needs(*gate)) {
+      for (const GateOption& flag : needed->info().options) {
+        if (arguments.value(std::string(flag.name), false)) line.push_back("--" + std::string(flag.name));
+      }
+    }
     option("shape", "--shape");
   } else if (tool.name == "predict") {
     line.push_back("attention");
@@ -255,7 +304,11 @@ json answer(const Tool& tool, const json& document, const std::filesystem::path&
   if (document.contains("report") && document["report"].is_object()) {
     for (const char* key : {"session", "verdict", "reason", "next", "exit_code"}) copy(out, document, key);
     if (out.value("next", "").empty()) out.erase("next");
-    pick(out, tool.name, document["report"]);
+    if (const Gate* gate = gate_of(tool)) {
+      for (const Section& section : kSections) {
+        if (writes(*gate, section)) section.pick(out, document["report"]);
+      }
+    }
     for (const char* key : {"kept", "stage", "gain", "shapes", "last_words", "diagnosis", "patterns"})
       copy(out, document, key);
   } else {
