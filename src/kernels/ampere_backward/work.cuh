@@ -6,6 +6,7 @@
 
 #include "kernels/ampere_backward/spec.h"
 #include "kernels/backward_params.h"
+#include "primitives/index.h"
 
 namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET {
 
