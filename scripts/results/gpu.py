@@ -115,7 +115,7 @@ def sampled_section(document):
 
 # The rows of ampere_backward's table that dispatch takes where a block may have 161 KB of shared memory, by head_dim; numbers as
 # the table had them when it was measured.
-AMPERE_ROWS = {64: "ampere:0", 128: "ampere:5"}
+AMPERE_ROWS = {64: "ampere:0", 128: "ampere:2", 256: "ampere:4"}
 
 
 def ampere_gradients_section(document):
