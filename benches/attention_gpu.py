@@ -3,7 +3,7 @@
 """Times attention on the GPU at hand against each backend of PyTorch's SDPA by itself, all in one run.
 
   python benches/attention_gpu.py                       # everything, about five minutes
-  python benches/attention_gpu.py --only small,call     # some groups: small, decode, large, call
+  python benches/attention_gpu.py --only small,call     # some groups: small, decode, large, many heads, call
   python benches/attention_gpu.py --json FILE           # saved after each case
 
 Kernel time is that of a CUDA graph which holds the call many times, divided by their number: no launch gaps, no Python.
@@ -48,7 +48,12 @@ def large_cases():
                 )
 
 
-GROUPS = {"small": small_cases, "decode": decode_cases, "large": large_cases}
+def many_heads_cases():
+    for rows in (1024, 2048, 4096, 8192):
+        yield Case("many heads", "bfloat16", 4, 48, 48, rows, rows, 128, True, True)
+
+
+GROUPS = {"small": small_cases, "decode": decode_cases, "large": large_cases, "many heads": many_heads_cases}
 
 
 def flops(case):
@@ -240,7 +245,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", default="small,decode,large,call", help="groups, separated by commas")
+    parser.add_argument("--only", default="small,decode,large,many heads,call", help="groups, separated by commas")
     parser.add_argument("--rounds", type=int, default=5, help="samples per contender and graph")
     parser.add_argument("--json", help="file for the results")
     options = parser.parse_args()
