@@ -114,7 +114,7 @@ TEST(Repository, ADirtyTreeIsSnapshotAndLeftAsItIs) {
   scratch.dent();
   const auto before = scratch.everything();
   {
-    const Repository repository(scratch.folder(), scratch.dent());
+    const Repository repository(scratch.folder(), scratch.dent(), "dent.toml");
     const std::string base = repository.snapshot("start");
     repository.move_branch("dent/s", std::nullopt, base);
     Worktree worktree(repository, scratch.dent() / "worktrees" / "candidate", base);
@@ -152,7 +152,7 @@ TEST(Repository, ACleanTreeNeedsNoCommitOfItsOwn) {
   scratch.write("dent.toml", "m\n");
   scratch.git({"add", "-A"});
   scratch.git({"commit", "-qm", "first"});
-  const Repository repository(scratch.folder(), scratch.dent());
+  const Repository repository(scratch.folder(), scratch.dent(), "dent.toml");
   EXPECT_EQ(repository.snapshot("start") + "\n", scratch.git({"rev-parse", "HEAD"}));
 }
 
@@ -160,7 +160,7 @@ TEST(Repository, WorksWithoutACommitAndWithADetachedHead) {
   const Scratch scratch;
   scratch.git({"init", "-q"});
   scratch.write("dent.toml", "m\n");
-  const Repository repository(scratch.folder(), scratch.dent());
+  const Repository repository(scratch.folder(), scratch.dent(), "dent.toml");
   const std::string base = repository.snapshot("start");
   EXPECT_EQ(scratch.git({"log", "--format=%s", base}), "start\n");
   const Worktree worktree(repository, scratch.dent() / "worktrees" / "w", base);
@@ -182,7 +182,7 @@ TEST(Repository, AProjectMayBeAFolderOfARepository) {
   scratch.write("top.h", "changed\n");
   const fs::path project = scratch.folder() / "a b" / "kernel";
   scratch.write("a b/kernel/.dent/.gitignore", "*\n");
-  const Repository repository(project, project / ".dent");
+  const Repository repository(project, project / ".dent", "dent.toml");
   EXPECT_FALSE(repository.is_private());
   EXPECT_EQ(repository.prefix(), fs::path("a b/kernel"));
   Worktree worktree(repository, project / ".dent" / "worktrees" / "w", repository.snapshot("start"));
@@ -201,7 +201,7 @@ TEST(Repository, WhereThereIsNoneOrItIgnoresTheProjectAPrivateOneServes) {
   scratch.write("build/p/dent.toml", "m\n");
   scratch.write("build/p/.dent/.gitignore", "*\n");
   const fs::path project = scratch.folder() / "build" / "p";
-  const Repository repository(project, project / ".dent");
+  const Repository repository(project, project / ".dent", "dent.toml");
   EXPECT_TRUE(repository.is_private());
   const std::string base = repository.snapshot("start");
   repository.move_branch("dent/s", std::nullopt, base);
@@ -231,7 +231,7 @@ TEST(Repository, SubmodulesAreThereAndStayTheUsers) {
   scratch.dent();
   const auto before = scratch.everything();
   {
-    const Repository repository(scratch.folder(), scratch.dent());
+    const Repository repository(scratch.folder(), scratch.dent(), "dent.toml");
     Worktree worktree(repository, scratch.dent() / "worktrees" / "w", repository.snapshot("start"));
     EXPECT_EQ(Scratch::read(worktree.folder() / "third party" / "lib.h"), "lib\n");
     EXPECT_TRUE(worktree.change().files.empty());
@@ -252,7 +252,7 @@ TEST(Repository, NoHookOfTheUsersRuns) {
     fs::permissions(scratch.folder() / ".git" / "hooks" / hook, fs::perms::all);
   }
   scratch.write("dent.toml", "m\n");
-  const Repository repository(scratch.folder(), scratch.dent());
+  const Repository repository(scratch.folder(), scratch.dent(), "dent.toml");
   const std::string base = repository.snapshot("start");
   repository.move_branch("dent/s", std::nullopt, base);
   Worktree worktree(repository, scratch.dent() / "worktrees" / "w", base);
@@ -266,7 +266,7 @@ TEST(Repository, ABranchInTheWayOrMovedByOthersIsAnError) {
   scratch.write("dent.toml", "m\n");
   scratch.git({"add", "-A"});
   scratch.git({"commit", "-qm", "first"});
-  const Repository repository(scratch.folder(), scratch.dent());
+  const Repository repository(scratch.folder(), scratch.dent(), "dent.toml");
   const std::string base = repository.snapshot("start");
   scratch.git({"branch", "dent"});
   EXPECT_THROW(repository.move_branch("dent/s", std::nullopt, base), Error);
@@ -290,7 +290,7 @@ TEST(Repository, AnotherOnesVariablesLeadNowhere) {
   scratch.write("dent.toml", "m\n");
   setenv("GIT_DIR", (other.folder() / "elsewhere").c_str(), 1);
   setenv("GIT_INDEX_FILE", (other.folder() / "index").c_str(), 1);
-  const Repository repository(scratch.folder(), scratch.dent());
+  const Repository repository(scratch.folder(), scratch.dent(), "dent.toml");
   const std::string base = repository.snapshot("start");
   unsetenv("GIT_DIR");
   unsetenv("GIT_INDEX_FILE");

@@ -9,6 +9,9 @@
 
 namespace dent {
 
+// "did you mean \"tiny\"?", or "" when none is near.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
 // The candidate that is fewest edits away, or nothing when none is near.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 

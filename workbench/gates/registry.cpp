@@ -50,10 +50,9 @@ const Gate& gate_named(std::string_view name) {
     if (gate->info().name == name) return *gate;
     names.emplace_back(gate->info().name);
   }
-  const auto near = nearest(name, names);
   throw Error(ErrorCode::invalid,
               fmt::format("no gate is called \"{}\"; there are {}", name, fmt::join(names, ", ")),
-              near ? "did you mean \"" + *near + "\"?" : "");
+              did_you_mean(name, names));
 }
 
 std::vector<const Gate*> with_needs(const Gate& gate) {

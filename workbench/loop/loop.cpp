@@ -3,6 +3,7 @@
 
 #include "accounting/budget.h"
 #include "project/choice.h"
+#include "project/manifest.h"
 
 namespace dent {
 namespace {
@@ -29,7 +30,7 @@ Loop::Loop(const Project& project, SessionStore& store, SessionFolder folder, Lo
       workers_(project, find_resources(), builder_),
       oracle_(workers_, session_.folder().artifacts()),
       against_baseline_(workers_, oracle_, project.kernel, session_.folder().artifacts()),
-      repository_(project.directory, store.folder()) {
+      repository_(project.directory, store.folder(), kManifestName) {
   session_.expect_steps(planned_steps(project, options_));
   repository_.remove_worktrees(worktrees());  // those of a loop that was killed
   session_.open({.command = options_.command}, against_baseline_);

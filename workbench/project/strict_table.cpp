@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/nearest.h"
 
 namespace dent {
 namespace {
@@ -171,10 +172,9 @@ void StrictTable::done() const {
   for (const std::string& key : keys()) {
     if (asked_.count(key) > 0) continue;
     const std::vector<std::string> known(asked_.begin(), asked_.end());
-    const auto near = nearest(key, known);
+    const std::string near = did_you_mean(key, known);
     fail(key, "no such key",
-         near ? "did you mean \"" + *near + "\"?"
-              : "accepted here are " + fmt::format("{}", fmt::join(known, ", ")));
+         near.empty() ? fmt::format("accepted here are {}", fmt::join(known, ", ")) : near);
   }
 }
 

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/nearest.h"
 #include "operators/expression.h"
 
 namespace dent {

@@ -20,8 +20,7 @@ class Repository {
   // `project`: the folder with the manifest, anywhere in a repository. Where there is none, or where the
   // repository ignores the project's `manifest`, a private one is kept in `dent_folder`. Throws Error when
   // git is missing or the repository can't be used, with the reason.
-  Repository(std::filesystem::path project, std::filesystem::path dent_folder,
-             const std::string& manifest = "dent.toml");
+  Repository(std::filesystem::path project, std::filesystem::path dent_folder, const std::string& manifest);
 
   const std::filesystem::path& root() const { return root_; }      // the top of the user's tree
   const std::filesystem::path& prefix() const { return prefix_; }  // the project's folder below it

@@ -22,10 +22,9 @@ void check_shapes(const Project& project, const std::vector<std::string>& wanted
   for (const Shape& shape : project.shapes) names.push_back(shape.name);
   for (const std::string& name : wanted) {
     if (has(names, name)) continue;
-    const auto near = nearest(name, names);
     throw Error(ErrorCode::invalid,
                 fmt::format("no shape is called \"{}\"; there are {}", name, fmt::join(names, ", ")),
-                near ? "did you mean \"" + *near + "\"?" : "");
+                did_you_mean(name, names));
   }
 }
 

@@ -53,7 +53,6 @@ class Session {
   const SessionFacts& facts() const { return facts_; }
   const std::vector<Record>& records() const { return ledger_.records(); }
   const SessionFolder& folder() const { return folder_; }
-  const SessionStore& store() const { return store_; }
 
   // What people see.
   void show(const std::vector<Step>& plan, std::size_t done_already);

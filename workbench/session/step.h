@@ -27,7 +27,7 @@ struct Step {
   GateOptions options{};
 };
 
-// `prefix` stands before the gate's name or in its place.
+// As the gate plans it.
 Step step_of(const Gate& gate, const Project& project, std::string name,
              std::optional<std::size_t> shape = std::nullopt);
 

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "ledger/project_lock.h"
 #include "ledger/session_store.h"
+#include "project/manifest.h"
 #include "repository/repository.h"
 
 namespace dent {
@@ -34,7 +35,7 @@ void remove_worktrees(const std::filesystem::path& project) {
   try {
     SessionStore store(project);
     const ProjectLock lock(store.folder());  // another dent that works here by now does it itself
-    Repository(project, store.folder()).remove_worktrees(store.folder() / "worktrees");
+    Repository(project, store.folder(), kManifestName).remove_worktrees(store.folder() / "worktrees");
   } catch (const std::exception& problem) {
     std::fputs(fmt::format("its worktrees are left to the next loop: {}\n", problem.what()).c_str(), stderr);
   }
