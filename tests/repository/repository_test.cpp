@@ -146,6 +146,37 @@ TEST(Repository, ADirtyTreeIsSnapshotAndLeftAsItIs) {
   EXPECT_EQ(scratch.git({"log", "--format=%s", "dent/s"}), "better\nstart\nfirst\n");
 }
 
+// Whoever works in a worktree may remove what ties it to its repository. git would then find the user's, and
+// write the user's index.
+TEST(Repository, AWorktreeWithoutItsGitFileIsStillNobodyElses) {
+  const Scratch scratch;
+  make_dirty(scratch);
+  scratch.dent();
+  const Repository repository(scratch.folder(), scratch.dent(), "dent.toml");
+  const std::string base = repository.snapshot("start");
+  Worktree worktree(repository, scratch.dent() / "worktrees" / "candidate", base);
+  std::error_code ignored;
+  fs::remove(scratch.dent() / ".gitignore", ignored);  // which had kept .dent out of the user's index
+  const std::string index = Scratch::read(scratch.folder() / ".git/index");
+  for (const char* instead : {"nothing", "a folder", "another repository"}) {
+    worktree.reset(base);
+    fs::remove_all(worktree.folder() / ".git");
+    if (std::string_view(instead) == "a folder") fs::create_directories(worktree.folder() / ".git/objects");
+    if (std::string_view(instead) == "another repository")
+      std::ofstream(worktree.folder() / ".git") << "gitdir: " << (scratch.folder() / ".git").string() << "\n";
+    std::ofstream(worktree.project() / "kernel.cpp") << "better\n";
+    const auto change = worktree.change();
+    EXPECT_EQ(change.files, std::vector<std::string>{"kernel.cpp"}) << instead;
+    EXPECT_EQ(change.lines, 2) << instead;
+    EXPECT_EQ(Scratch::read(scratch.folder() / ".git/index"), index) << instead;
+    scratch.write(".dent/x.patch", change.patch);
+    worktree.reset(base);
+    fs::remove_all(worktree.folder() / ".git");
+    EXPECT_EQ(worktree.apply(scratch.dent() / "x.patch"), "") << instead;
+    EXPECT_EQ(worktree.change().tree, change.tree) << instead;
+  }
+}
+
 TEST(Repository, ACleanTreeNeedsNoCommitOfItsOwn) {
   const Scratch scratch;
   scratch.git({"init", "-q"});

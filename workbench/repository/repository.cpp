@@ -58,6 +58,7 @@ Repository::Repository(fs::path project, fs::path dent_folder, const std::string
   root_ = fs::canonical(found.line());
   prefix_ = project_.lexically_relative(root_);
   if (prefix_ == ".") prefix_.clear();
+  git_dir_ = git({"rev-parse", "--absolute-git-dir"}, project_).line();
   // A repository that ignores the project would give candidates without its files.
   const bool tracked = try_git({"ls-files", "--error-unmatch", manifest}, project_).ok();
   if (!tracked && try_git({"check-ignore", "-q", manifest}, project_).ok()) open_private();
@@ -67,6 +68,7 @@ void Repository::open_private() {
   private_ = true;
   root_ = project_;
   prefix_.clear();
+  git_dir_.clear();
   const fs::path folder = dent_ / "repository";
   if (!fs::exists(folder / "HEAD") || !fs::exists(folder / "objects"))
     git({"init", "-q", "--bare", folder.string()});
@@ -91,7 +93,7 @@ Repository::Answer Repository::try_git(const std::vector<std::string>& arguments
         "submodule.recurse=false", "diff.noprefix=false", "diff.mnemonicPrefix=false"}) {
     argv.insert(argv.end(), {"-c", setting});
   }
-  if (!git_dir_.empty() && in.empty()) {
+  if (in.empty() && !git_dir_.empty()) {  // never looked for
     argv.insert(argv.end(), {"--git-dir=" + git_dir_.string(), "--work-tree=" + root_.string()});
   }
   argv.insert(argv.end(), arguments.begin(), arguments.end());
@@ -189,8 +191,7 @@ bool Repository::has(const std::string& commit) const {
 
 void Repository::remove_worktrees(const fs::path& folder) const {
   std::error_code ignored;
-  const fs::path common =
-      git_dir_.empty() ? root_ / try_git({"rev-parse", "--git-common-dir"}).line() : git_dir_;
+  const fs::path common = root_ / try_git({"rev-parse", "--git-common-dir"}).line();
   const fs::path entries = common / "worktrees";
   if (fs::exists(entries, ignored)) {
     std::vector<fs::path> ours;

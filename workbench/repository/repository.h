@@ -52,8 +52,8 @@ class Repository {
     bool ok() const { return code == 0; }
     std::string line() const;  // `out` without its last line end
   };
-  // git, in that folder or the user's tree. Where it is a worktree, `in` decides on which repository it
-  // works.
+  // git on this repository, in the user's tree; or in that folder, on the repository that `environment` names
+  // or that is found from there.
   Answer try_git(const std::vector<std::string>& arguments, const std::filesystem::path& in = {},
                  const Environment& environment = {}) const;
   Answer git(const std::vector<std::string>& arguments, const std::filesystem::path& in = {},

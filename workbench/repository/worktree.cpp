@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <sstream>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace dent {
 namespace {
@@ -44,6 +46,7 @@ Worktree::Worktree(const Repository& repository, fs::path folder, const std::str
   repository_.remove_worktrees(folder_);
   fs::create_directories(folder_.parent_path());
   repository_.git({"worktree", "add", "-q", "--detach", "--force", folder_.string(), commit});
+  git_dir_ = repository_.git({"rev-parse", "--absolute-git-dir"}, folder_).line();
   copy_submodules();
 }
 
@@ -65,23 +68,44 @@ void Worktree::copy_submodules() const {
   }
 }
 
+Repository::Environment Worktree::environment() const {
+  return {{"GIT_DIR", git_dir_.string()},
+          {"GIT_WORK_TREE", folder_.string()},
+          {"GIT_INDEX_FILE", (git_dir_ / "index").string()}};
+}
+
+Repository::Answer Worktree::git(const std::vector<std::string>& arguments) const {
+  return repository_.git(arguments, folder_, environment());
+}
+
+// For others who ask git in here, a build for its version: without it they would find the user's repository.
+void Worktree::tie_to_repository() const {
+  const fs::path file = folder_ / ".git";
+  const std::string tie = "gitdir: " + git_dir_.string() + "\n";
+  if (fs::is_regular_file(fs::symlink_status(file)) && text_of(file) == tie) return;
+  fs::remove_all(file);
+  std::ofstream(file) << tie;
+}
+
 void Worktree::reset(const std::string& commit) {
-  repository_.git({"checkout", "-q", "--force", "--detach", commit}, folder_);
-  repository_.git({"clean", "-ffdxq"}, folder_);
+  tie_to_repository();
+  git({"checkout", "-q", "--force", "--detach", commit});
+  git({"clean", "-ffdxq"});
   commit_ = commit;
 }
 
 Worktree::Change Worktree::change() const {
-  repository_.git({"add", "-A", "--", "."}, folder_);
+  tie_to_repository();
+  git({"add", "-A", "--", "."});
   Change change;
-  change.tree = repository_.git({"write-tree"}, folder_).line();
+  change.tree = git({"write-tree"}).line();
   const std::vector<std::string> diff{"diff",          "--cached",   "--no-ext-diff",
                                       "--no-textconv", "--no-color", "--no-renames"};
   const auto with = [&](std::vector<std::string> more) {
     std::vector<std::string> arguments = diff;
     arguments.insert(arguments.end(), more.begin(), more.end());
     arguments.push_back(commit_);
-    return repository_.git(arguments, folder_).out;
+    return git(arguments).out;
   };
   const std::string prefix = repository_.prefix().empty() ? "" : repository_.prefix().string() + "/";
   change.patch = prefix.empty() ? with({"--binary"}) : with({"--binary", "--relative=" + prefix});
@@ -101,7 +125,8 @@ Worktree::Change Worktree::change() const {
 }
 
 std::string Worktree::apply(const fs::path& patch) {
-  const auto answer = repository_.try_git({"apply", "--whitespace=nowarn", patch.string()}, project());
+  const auto answer =
+      repository_.try_git({"apply", "--whitespace=nowarn", patch.string()}, project(), environment());
   if (answer.ok()) return {};
   return answer.err.substr(0, answer.err.find('\n'));
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A checkout of its own for candidates, under .dent/. Made at once, removed with the object.
+//
+// Whoever works in it may do what they like to it, its .git included: git is told with every call which
+// repository, index and folder it works on, and never looks for them.
 #pragma once
 
 #include <filesystem>
@@ -39,9 +42,13 @@ class Worktree {
 
  private:
   void copy_submodules() const;
+  void tie_to_repository() const;                                           // its .git, as git had made it
+  Repository::Answer git(const std::vector<std::string>& arguments) const;  // throws Error when it fails
+  Repository::Environment environment() const;
 
   const Repository& repository_;
   std::filesystem::path folder_;
+  std::filesystem::path git_dir_;  // that git keeps for it in the repository
   std::string commit_;
 };
 
