@@ -71,6 +71,16 @@ TEST(DentRun, HasAnExitCodeForEachWayToFail) {
   }
 }
 
+// A limit on the size of files is met by the ledger first: an error of the environment, not a death by
+// SIGXFSZ.
+TEST(DentRun, AFileThatMayNotGrowIsAnErrorWithAMessage) {
+  const ScratchProject project;
+  project.write_scale_manifest("right");
+  const Ran ran = project.dent({"check", "-q"}, 60, "ulimit -f 4;");
+  EXPECT_EQ(ran.code, 3) << ran.err;
+  EXPECT_NE(ran.err.find("error: "), std::string::npos) << ran.err;
+}
+
 TEST(DentRun, NamesTheFirstWrongElement) {
   const ScratchProject project;
   project.write_scale_manifest("wrong");

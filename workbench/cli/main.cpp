@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dent: takes any kernel through gates. Parse, run what was chosen, report, exit code.
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -20,6 +21,7 @@ int fail(const std::string& text, dent::ExitCode code, bool json, const std::str
 
 int main(int argc, char** argv) {
   using namespace dent;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error with a message, not a death
   cli::Parser parser(
       "dent",
       "dent takes a kernel through gates: is the machine ready, does it build, is it right, is it faster?",

@@ -59,6 +59,7 @@ int become(const Command& command, pid_t parent, char* const* argv, char* const*
   if (getppid() != parent) return ESRCH;  // it died before the line above
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_FSIZE, kMostBytesPerFile);
+  signal(SIGXFSZ, SIG_DFL);  // ignored in dent itself; a child that prints for ever must end
   if (command.hard_memory_limit && command.memory_bytes > 0) {
     limit(RLIMIT_DATA, static_cast<rlim_t>(command.memory_bytes));
   }
