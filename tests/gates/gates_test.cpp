@@ -35,6 +35,7 @@ TEST(CorrectnessGate, PassesWhatIsRightWithItsFigures) {
   EXPECT_EQ(record->shape, "tiny");
   EXPECT_GT(record->elements, 0);
   EXPECT_EQ(record->bad, 0);
+  EXPECT_LE(record->worst_error(), record->bound);  // both of one element
   EXPECT_FALSE(record->held_out);
 }
 

@@ -25,6 +25,8 @@ struct Correctness {
   double max_error = 0, mean_error = 0, bound = 0, share_of_bound = 0;
   StepVerdict verdict = StepVerdict::pass;
   std::optional<FirstBad> first_bad{};
+  // Of the element that comes nearest to its bound, which need not be the one with the largest error.
+  double worst_error() const { return bound > 0 ? share_of_bound * bound : max_error; }
   bool operator==(const Correctness&) const = default;
 };
 

@@ -36,9 +36,10 @@ JsonObject prediction_json(const record::Prediction& p) {
 }
 
 JsonObject correctness_json(const record::Correctness& c) {
-  JsonObject object{
-      {"shape", c.shape}, {"verdict", name(c.verdict)}, {"max_error", c.max_error}, {"bound", c.bound},
-      {"bad", c.bad},     {"elements", c.elements},     {"seeds", c.seeds}};
+  JsonObject object{{"shape", c.shape},         {"verdict", name(c.verdict)},
+                    {"max_error", c.max_error}, {"worst_error", c.worst_error()},
+                    {"bound", c.bound},         {"bad", c.bad},
+                    {"elements", c.elements},   {"seeds", c.seeds}};
   return object.may("first_bad", show_first_bad(c));
 }
 

@@ -204,8 +204,8 @@ void correctness(HtmlPage& page, const SessionView& s) {
   page.section("Correctness");
   page.begin_table({{"shape"},
                     {"verdict"},
-                    {"largest error", "number"},
-                    {"bound", "number"},
+                    {"worst error", "number"},
+                    {"its bound", "number"},
                     {"bad", "number"},
                     {"of", "number"},
                     {"seeds", "number"},
@@ -213,7 +213,7 @@ void correctness(HtmlPage& page, const SessionView& s) {
   for (const auto& c : s.correctness) {
     page.row({{c.shape},
               {std::string(name(c.verdict)), name(tone_of(c.verdict))},
-              {show_number(c.max_error), "number"},
+              {show_number(c.worst_error()), "number"},
               {show_number(c.bound), "number"},
               {std::to_string(c.bad), "number"},
               {std::to_string(c.elements), "number"},

@@ -111,9 +111,9 @@ void gates(Page& page, const SessionView& s) {
 void correctness(Page& page, const SessionView& s) {
   if (s.correctness.empty()) return;
   page.section("Correctness");
-  page.head({"shape", "verdict", "largest error", "bound", "bad elements", "of", "seeds", "first bad"});
+  page.head({"shape", "verdict", "worst error", "its bound", "bad elements", "of", "seeds", "first bad"});
   for (const auto& c : s.correctness) {
-    page.row({c.shape, std::string(name(c.verdict)), show_number(c.max_error), show_number(c.bound),
+    page.row({c.shape, std::string(name(c.verdict)), show_number(c.worst_error()), show_number(c.bound),
               std::to_string(c.bad), std::to_string(c.elements), std::to_string(c.seeds), show_first_bad(c)});
   }
 }

@@ -132,11 +132,12 @@ GateResult CorrectnessGate::run(GateContext& at) const {
       break;  // another one would not fit into the time box; this many have passed
     }
   }
+  const record::Correctness record = record_of(at, seeds, all);
   GateResult result = passed(fmt::format(
-      "{} elements within their bounds, largest error {:.2g} ({:.0f} % of its bound), {} {}{}", all.elements,
-      all.max_error, 100 * all.largest_share, seeds, seeds == 1 ? "seed" : "seeds",
+      "{} elements within their bounds, worst error {:.2g} ({:.0f} % of its bound), {} {}{}", all.elements,
+      record.worst_error(), 100 * all.largest_share, seeds, seeds == 1 ? "seed" : "seeds",
       all.skipped > 0 ? fmt::format(", rows drawn by lot of {} elements", all.elements + all.skipped) : ""));
-  result.records.emplace_back(record_of(at, seeds, all));
+  result.records.emplace_back(record);
   return result;
 }
 
