@@ -160,7 +160,8 @@ TEST_F(Backward, TheCAbiComputesWhatTheCppApiComputes) {
       run_backward(arguments_of(cpp));
       EXPECT_EQ(cpp.disagreement(), "") << describe(shape);
       BackwardProblem c(shape, mask != Mask::none);
-      const flashmoe_backward_args c_args = to_c(arguments_of(c));
+      const BackwardArgs of_c = arguments_of(c);  // whose scale the C arguments point at
+      const flashmoe_backward_args c_args = to_c(of_c);
       size_t bytes = 0;
       ASSERT_EQ(flashmoe_backward_workspace_bytes(&c_args, &bytes), FLASHMOE_OK);
       EXPECT_EQ(bytes, backward_workspace_bytes(arguments_of(cpp)));
@@ -168,7 +169,8 @@ TEST_F(Backward, TheCAbiComputesWhatTheCppApiComputes) {
           << flashmoe_last_error();
       EXPECT_EQ(c.gradient_bytes(), cpp.gradient_bytes()) << describe(shape);
       BackwardProblem with(shape, mask != Mask::none);
-      const flashmoe_backward_args with_args = to_c(arguments_of(with));
+      const BackwardArgs of_with = arguments_of(with);
+      const flashmoe_backward_args with_args = to_c(of_with);
       Giver giver{ample()};
       ASSERT_EQ(flashmoe_attention_backward_with(&with_args, Giver::give, &giver), FLASHMOE_OK);
       EXPECT_EQ(with.gradient_bytes(), cpp.gradient_bytes()) << describe(shape);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/on_model.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -16,6 +17,7 @@ struct Forget {
 }  // namespace
 
 void allow_tensor(const char* name, const Tensor& t, bool writable) {
+  if (std::find(t.sizes.begin(), t.sizes.end(), 0) != t.sizes.end()) return;  // nobody may touch anything
   int64_t first = 0, end = t.sizes[3];  // elements, from t.data; strides may be negative
   for (std::size_t i = 0; i < 3; ++i) {
     const int64_t reach = (t.sizes[i] - 1) * t.strides[i];
