@@ -64,7 +64,7 @@ const char* needs_scalar(const ForwardProblem& p) {
 
 // K and V of the heads in flight should stay in the L2 cache until every tile has read them.
 int heads_that_fit(const ForwardProblem& p, int64_t all_heads, int pack, const device::Spec& spec) {
-  const int64_t kv_bytes = 2 * p.kv_rows * p.head_dim * element_bytes(p.dtype);
+  const int64_t kv_bytes = 2 * std::max<int64_t>(1, p.kv_rows) * p.head_dim * element_bytes(p.dtype);
   const int64_t kv_heads = std::max<int64_t>(1, spec.l2_bytes / 2 / kv_bytes);
   return static_cast<int>(std::min(all_heads, kv_heads * (p.group() / pack)));
 }

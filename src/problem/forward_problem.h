@@ -22,7 +22,8 @@ struct ForwardProblem {
   Mask mask = Mask::none;
   float scale = 1.0F;
 
-  int64_t group() const { return q_heads / kv_heads; }  // query heads that share one K/V head
+  // Query heads that share one K/V head; 1 where there are no heads.
+  int64_t group() const { return kv_heads == 0 ? 1 : q_heads / kv_heads; }
 
   // Keys [0, visible_keys(i)) are seen by query row i.
   int64_t visible_keys(int64_t q_row) const {
