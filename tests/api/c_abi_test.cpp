@@ -7,34 +7,11 @@
 #include <vector>
 
 #include "api/bad_inputs.h"
+#include "api/to_c.h"
 #include "flashmoe/flashmoe.h"
 
 namespace flashmoe::test {
 namespace {
-
-flashmoe_tensor to_c(const Tensor& t) {
-  flashmoe_tensor c{
-      .data = t.data, .dtype = static_cast<int32_t>(t.dtype), .reserved = 0, .sizes = {}, .strides = {}};
-  std::copy(t.sizes.begin(), t.sizes.end(), c.sizes);
-  std::copy(t.strides.begin(), t.strides.end(), c.strides);
-  return c;
-}
-
-flashmoe_forward_args to_c(const ForwardArgs& args) {
-  flashmoe_forward_args c{};
-  c.struct_size = sizeof(c);
-  c.q = to_c(args.q);
-  c.k = to_c(args.k);
-  c.v = to_c(args.v);
-  c.out = to_c(args.out);
-  c.lse = args.lse;
-  c.mask = static_cast<int32_t>(args.mask);
-  c.device = static_cast<int32_t>(args.execution.device);
-  c.scale = args.scale ? &*args.scale : nullptr;
-  c.stream = args.execution.stream;
-  c.threads = args.execution.threads;
-  return c;
-}
 
 // Outputs as they were before any call, and a workspace that fits everything here.
 class CAbi : public testing::Test {

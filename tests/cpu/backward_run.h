@@ -8,26 +8,9 @@
 
 #include "cpu/backward.h"
 #include "cpu/backward_kernels.h"
-#include "support/backward_problem.h"
+#include "support/backward_call.h"
 
 namespace flashmoe::test {
-
-inline BackwardArgs backward_args(const BackwardProblem& problem) {
-  const ForwardArgs& forward = problem.forward.args;
-  return {.q = forward.q,
-          .k = forward.k,
-          .v = forward.v,
-          .out = forward.out,
-          .lse = forward.lse,
-          .dout = problem.dout,
-          .dlse = problem.dlse(),
-          .dq = problem.dq,
-          .dk = problem.dk,
-          .dv = problem.dv,
-          .mask = forward.mask,
-          .scale = forward.scale,
-          .execution = forward.execution};
-}
 
 // In a workspace of exactly the size that the plan asks for, full of NaN patterns.
 inline void run_backward(const BackwardProblem& problem, const cpu::BackwardPlan& plan) {
@@ -36,7 +19,7 @@ inline void run_backward(const BackwardProblem& problem, const cpu::BackwardPlan
   std::memset(space.get(), 0xFF, bytes);
   Workspace workspace = Workspace::in(space.get(), bytes);
   workspace.bytes = plan.workspace_bytes;
-  cpu::backward(plan, problem.forward.problem, backward_args(problem), workspace);
+  cpu::backward(plan, problem.forward.problem, arguments_of(problem), workspace);
 }
 
 inline void run_backward(const BackwardProblem& problem, const cpu::BackwardKernel& kernel, int threads) {

@@ -8,6 +8,7 @@
 #include "kernels/finish_backward/launch.h"
 #include "kernels/on_model.h"
 #include "kernels/prepare_backward/launch.h"
+#include "support/backward_call.h"
 
 namespace flashmoe::test {
 
@@ -17,20 +18,7 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
     ~Forget() { model::forget_memory(); }
   } const forget;
   model::settings() = settings;
-  const ForwardArgs& forward = problem.forward.args;
-  BackwardArgs args{.q = forward.q,
-                    .k = forward.k,
-                    .v = forward.v,
-                    .out = forward.out,
-                    .lse = forward.lse,
-                    .dout = problem.dout,
-                    .dlse = problem.dlse(),
-                    .dq = problem.dq,
-                    .dk = problem.dk,
-                    .dv = problem.dv,
-                    .mask = forward.mask,
-                    .scale = forward.scale,
-                    .deterministic = deterministic};
+  BackwardArgs args = arguments_of(problem, deterministic);
   const auto row_bytes =
       static_cast<std::size_t>(args.q.sizes[0] * args.q.sizes[1] * args.q.sizes[2]) * sizeof(float);
   allow_tensor("q", args.q, false);

@@ -2,6 +2,7 @@
 // A backward problem as a call of the API.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
