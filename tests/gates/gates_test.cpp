@@ -72,7 +72,6 @@ TEST(PerformanceGate, PutsSamplesAndComparisonOnRecord) {
   EXPECT_NE(result.last<record::Samples>(), nullptr);
 }
 
-// What is measured is what the user sees: a library that was changed after the build is not measured.
 TEST(BuildGate, WhatDoesNotLoadDoesNotBuild) {
   Bench missing("no_such_function");
   const GateResult result = missing.ask(build_gate());
