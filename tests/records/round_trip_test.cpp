@@ -90,11 +90,11 @@ void goes_there_and_back() {
 
 template <std::size_t... I>
 void every_kind(std::index_sequence<I...>) {
-  (goes_there_and_back<std::variant_alternative_t<I, AnyRecord>>(), ...);
+  (goes_there_and_back<std::variant_alternative_t<I, RecordKinds>>(), ...);
 }
 
 TEST(RoundTrip, EveryKindIsTheSameAfterALineAndBack) {
-  every_kind(std::make_index_sequence<std::variant_size_v<AnyRecord> - 1>());  // the last is Unknown
+  every_kind(std::make_index_sequence<std::variant_size_v<RecordKinds> - 1>());  // the last is Unknown
 }
 
 }  // namespace

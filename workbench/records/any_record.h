@@ -26,12 +26,25 @@ struct Unknown {
 
 }  // namespace record
 
-using AnyRecord =
+using RecordKinds =
     std::variant<record::Session, record::Environment, record::Note, record::Begin, record::Check,
                  record::Build, record::Prediction, record::Correctness, record::Samples, record::Comparison,
                  record::Summary, record::Roofline, record::Diagnosis, record::Cheated, record::Gate,
                  record::Loop, record::Iteration, record::Outcome, record::PatternTried, record::Standing,
                  record::BudgetMark, record::LoopEnd, record::Verdict, record::Unknown>;
+
+// One of them. To copy or to destroy it is a switch over all kinds: written once, in any_record.cpp, instead
+// of in every file that has a record.
+class AnyRecord : public RecordKinds {
+ public:
+  using RecordKinds::RecordKinds;
+  AnyRecord();
+  AnyRecord(const AnyRecord&);
+  AnyRecord(AnyRecord&&) noexcept;
+  AnyRecord& operator=(const AnyRecord&);
+  AnyRecord& operator=(AnyRecord&&) noexcept;
+  ~AnyRecord();
+};
 
 std::string_view kind_of(const AnyRecord& record);
 

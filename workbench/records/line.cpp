@@ -20,10 +20,10 @@ constexpr std::string_view kChain = ",\"chain\":";
 // The kind of that name, read; Unknown where there is none.
 template <std::size_t I = 0>
 AnyRecord read_kind(const std::string& kind, const nlohmann::json& data) {
-  if constexpr (I + 1 == std::variant_size_v<AnyRecord>) {
+  if constexpr (I + 1 == std::variant_size_v<RecordKinds>) {
     return record::Unknown{kind, data.dump()};
   } else {
-    using Kind = std::variant_alternative_t<I, AnyRecord>;
+    using Kind = std::variant_alternative_t<I, RecordKinds>;
     if (Kind::kKind != kind) return read_kind<I + 1>(kind, data);
     Kind read{};
     read_json(data, [&read](Fields& f) { fields(f, read); });

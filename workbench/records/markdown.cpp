@@ -126,8 +126,8 @@ class Describer : public Fields {
 
 template <std::size_t I = 0>
 void describe(std::string& page) {
-  if constexpr (I + 1 < std::variant_size_v<AnyRecord>) {  // the last is Unknown
-    std::variant_alternative_t<I, AnyRecord> kind{};
+  if constexpr (I + 1 < std::variant_size_v<RecordKinds>) {  // the last is Unknown
+    std::variant_alternative_t<I, RecordKinds> kind{};
     Describer describer;
     fields(describer, kind);
     page += fmt::format("### {}\n{}\n\n| field | type | there | what |\n| --- | --- | --- | --- |\n{}\n",
