@@ -97,19 +97,20 @@ int hopper_splits(const ForwardProblem& p, int pack, const device::Spec& spec) {
 void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
   const int64_t kv_bytes = 2 * p.batch * p.kv_heads * p.kv_rows * p.head_dim * element_bytes(p.dtype);
   const bool in_cache = kv_bytes <= spec.l2_bytes / 2;
-  // Short rows: a head's tiles side by side, so that its K and V come from memory once. Long ones: all heads
-  // at once from the longest row of tiles down, which shares out the work most evenly, and tiles of a head
-  // follow each other closely enough. Where the heads whose K and V fit the cache have tiles for many rounds
-  // already, they are even by themselves. (NOTES.md of the kernel, and Plan.HopperSharesOutCausalWorkEvenly.)
+  // Short rows: a head's tiles side by side, so that its K and V come from memory once. Long ones: groups of
+  // heads, each from its longest row of tiles down. A group is even by itself when it is work for many rounds
+  // of the grid; the smaller it is, the more of its K and V is still in the cache for the next row of tiles.
+  // (NOTES.md of the kernel, and Plan.HopperSharesOutCausalWorkEvenly.)
   constexpr int64_t kLongRows = 4096;
   constexpr int64_t kManyRounds = 12;
   if (!plan.last_first) return;
   const int64_t heads = p.batch * (p.q_heads / plan.pack);
-  const int64_t tiles_at_once = plan.tiles / heads * plan.heads_at_once;
+  const int64_t q_tiles = plan.tiles / heads;
   if (!in_cache && p.kv_rows < kLongRows) {
     plan.heads_at_once = 1;
-  } else if (tiles_at_once < kManyRounds * spec.sms) {
-    plan.heads_at_once = static_cast<int>(heads);
+  } else if (q_tiles * plan.heads_at_once < kManyRounds * spec.sms) {
+    const int64_t groups = std::max<int64_t>(1, heads / ceil_div(kManyRounds * spec.sms, q_tiles));
+    plan.heads_at_once = static_cast<int>(ceil_div(heads, groups));
   }
 }
 
