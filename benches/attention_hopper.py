@@ -197,8 +197,8 @@ def cases(options):
     for head_dim in options.dims:
         for causal in (False, True):
             for rows in options.rows:
-                heads = 2048 // head_dim
-                yield max(1, 16384 // rows), heads, heads, rows, head_dim, causal
+                batch, heads = options.batch_heads or (max(1, 16384 // rows), 2048 // head_dim)
+                yield batch, heads, heads, rows, head_dim, causal
     if options.gqa:
         for rows in (2048, 8192, 32768):
             yield 1, 64, 8, rows, 128, True
@@ -235,6 +235,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--warm-ms", type=float, default=25)
     parser.add_argument("--no-flash", dest="flash", action="store_false")
+    parser.add_argument("--batch-heads", type=numbers, help="B,H instead of B S = 16k, H D = 2048")
     parser.add_argument("--gqa", action="store_true", help="groups of query heads too")
     parser.add_argument("--json")
     options = parser.parse_args()

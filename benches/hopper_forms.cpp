@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Kernels by name and configuration, which the public API does not offer: a library for
 // benches/attention_hopper.py and attention_crossover.py.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
+#include <string>
 
 #include "device/probe.h"
 #include "dispatch/run.h"
@@ -74,27 +77,28 @@ extern "C" {
 
 __attribute__((visibility("default"))) int hopper_forms() { return hopper::kNumTunings; }
 
-__attribute__((visibility("default"))) int hopper_head_dim(int tuning) {
-  return hopper::kTunings[tuning].head_dim;
+__attribute__((visibility("default"))) int hopper_head_dim(int form) {
+  return hopper::kTunings[form % 100].head_dim;
 }
 
 __attribute__((visibility("default"))) void hopper_name(int form, char* name, int bytes) {
   const hopper::Tuning& t = hopper::kTunings[form % 100];
-  constexpr const char* kOrder[] = {"", " by head", " all heads"};
-  std::snprintf(name, static_cast<std::size_t>(bytes), "%d %dx%d%s s%d %s%s", form, t.tile_q(), t.tile_kv,
-                t.q_in_registers ? " qr" : "", t.stages, t.own_out ? "own" : "regs", kOrder[form / 100]);
+  const std::string order = form < 100 ? "" : ", heads at once: " + std::to_string(form / 100);
+  std::snprintf(name, static_cast<std::size_t>(bytes), "%d %dx%d%s s%d %s%s", form % 100, t.tile_q(),
+                t.tile_kv, t.q_in_registers ? " qr" : "", t.stages, t.own_out ? "own" : "regs",
+                order.c_str());
 }
 
 // Dense [B, H, S, D]. `form` is a tuning of hopper_forward, -1 for the one that dispatch chooses, -2 for
-// ampere_forward, -3 for small_forward, -4 for whatever dispatch chooses; plus 100 for the tiles of one head
-// after the other, 200 for those of all heads at once. 0, or an error's text in `message`.
+// ampere_forward, -3 for small_forward, -4 for whatever dispatch chooses; plus 100 n for tiles in groups
+// of n heads (all at most). 0, or an error's text in `message`.
 __attribute__((visibility("default"))) int hopper_run(const HopperProblem* p, int form, void* stream,
                                                       char* message, int bytes) {
   try {
     const Call call(*p, stream);
     dispatch::ForwardPlan plan = call.plan(form);
     if (form >= 100)
-      plan.heads_at_once = form < 200 ? 1 : static_cast<int>(p->batch * p->q_heads) / plan.pack;
+      plan.heads_at_once = std::min(form / 100, static_cast<int>(p->batch * p->q_heads) / plan.pack);
     if (plan.workspace_bytes > static_cast<std::size_t>(p->workspace_bytes))
       throw std::runtime_error("the plan asks for " + std::to_string(plan.workspace_bytes) +
                                " bytes of workspace, and was given " + std::to_string(p->workspace_bytes));
