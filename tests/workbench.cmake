@@ -22,7 +22,7 @@ if(FLASHMOE_SANITIZE)
 endif()
 
 dent_test(dent_base_test dent_base
-  operators/expression_test.cpp operators/operators_test.cpp measure/sample_test.cpp measure/interval_test.cpp
+  operators/expression_test.cpp operators/family_test.cpp operators/operators_test.cpp measure/sample_test.cpp measure/interval_test.cpp
   measure/ratio_test.cpp measure/verdict_test.cpp measure/clocks_test.cpp measure/comparison_test.cpp
   measure/stop_rule_test.cpp measure/sampler_test.cpp system/process_test.cpp)
 dent_test(dent_records_test dent_records
@@ -44,7 +44,7 @@ endif()
 
 dent_test(dent_gates_test dent_gates
   accounting/cost_test.cpp diagnose/recorded_test.cpp diagnose/ncu_report_test.cpp diagnose/ncu_test.cpp diagnose/condition_test.cpp
-  diagnose/diagnosis_test.cpp diagnose/tree_test.cpp diagnose/cpu_test.cpp patterns/pattern_test.cpp
+  diagnose/diagnosis_test.cpp diagnose/tree_test.cpp diagnose/cpu_test.cpp patterns/pattern_test.cpp patterns/operators_test.cpp
   predict/predict_test.cpp predict/launch_forecast_test.cpp predict/cli_test.cpp predict/agreement_test.cpp
   predict/agreement.cpp report/session_view_test.cpp report/format_test.cpp report/golden_test.cpp report/pictures/svg_test.cpp
   report/html_test.cpp report/markdown_test.cpp report/write_reports_test.cpp report/diagnosis_test.cpp

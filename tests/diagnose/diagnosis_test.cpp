@@ -151,6 +151,40 @@ TEST(Diagnosis, OfACpuKernelNeedsNoCounters) {
   EXPECT_EQ(diagnose(tree, q).bottleneck, "dependency");
 }
 
+// A manifest need not say how many operations its problem takes.
+TEST(Diagnosis, AbsentFiguresAreAbsentAndNotZero) {
+  for (const char* file : {"cpu.toml", "degraded.toml"}) {
+    const Tree tree = load_tree(std::string(DENT_TREES) + "/" + file);
+    Quantities q = with({{"duration_us", 900}, {"cores", 8}, {"threads_used", 7.5}, {"bytes_share", 3}});
+    for (const char* key : {"ipc", "misses_per_kilo", "branch_miss_share", "flops_share", "ctas", "sms",
+                            "chip_share", "waves", "empty_share", "local_bytes", "occupancy_possible"}) {
+      q.not_applicable(key, "nobody knows");
+    }
+    q.set("vector_share", 5);
+    if (tree.bottlenecks.back().name == "balanced") {
+      EXPECT_EQ(diagnose(tree, q).bottleneck, "scalar_code");
+    }
+    q.set("vector_share", 80);
+    const auto d = diagnose(tree, q);
+    EXPECT_EQ(d.bottleneck, tree.bottlenecks.back().name);
+    EXPECT_EQ(d.says.find("operations"), std::string::npos) << d.says;
+    EXPECT_EQ(d.says.find_first_of("?[]{}"), std::string::npos) << d.says;
+    EXPECT_NE(d.says.find("3 % of its bytes"), std::string::npos) << d.says;
+    for (const Judged& judged : judge_targets(tree, q)) {
+      if (judged.target->quantity != "flops_share") continue;
+      EXPECT_EQ(judged.reading.presence, Presence::not_applicable);
+    }
+  }
+}
+
+TEST(Diagnosis, WordsInBracketsNeedTheirNumbers) {
+  Quantities q = with({{"a", 1}});
+  q.put("c", {Presence::value, 7, "the drain"});
+  EXPECT_EQ(with_numbers("{a}[, {b} of b][, {a} of a]; {c} % for {why c}", q),
+            "1, 1 of a; 7 % for the drain");
+  EXPECT_EQ(with_numbers("{b} {", q), "? ?");
+}
+
 TEST(Diagnosis, GoesThroughJson) {
   const auto d = diagnose(small_tree(), with({{"ctas", 2}, {"sms", 58}, {"dram", 80}, {"waste", 0}}));
   const auto back = from_json_text<Diagnosis>(to_json_text(d));

@@ -49,6 +49,8 @@ Situation situation(const ProfiledLaunch& launch) {
           .quantities = quantities,
           .device = DeviceKind::cuda,
           .op = "attention.forward",
+          .family = Family::attention,
+          .dtypes = {DType::fp16},
           .arch = launch.arch};
 }
 
@@ -119,6 +121,8 @@ TEST(Patterns, OfOneArchitectureStayThere) {
               .quantities = {},
               .device = DeviceKind::cuda,
               .op = "attention.forward",
+              .family = Family::attention,
+              .dtypes = {DType::fp16},
               .arch = 90};
   const auto hopper = names(match(patterns, s));
   EXPECT_NE(std::find(hopper.begin(), hopper.end(), "cluster-merge"), hopper.end());
@@ -135,7 +139,8 @@ TEST(Patterns, AConditionOnWhatIsNotKnownDoesNotHold) {
                     .runner_up = "",
                     .quantities = {},
                     .device = DeviceKind::cuda,
-                    .op = "attention.forward"};
+                    .op = "attention.forward",
+                    .family = Family::attention};
   const auto found = names(match(patterns, s));
   EXPECT_EQ(std::find(found.begin(), found.end(), "kv-split"), found.end());  // needs ctas and sms
 }
@@ -160,6 +165,8 @@ TEST(Patterns, EvidenceOutranksPromises) {
               .quantities = {},
               .device = DeviceKind::cuda,
               .op = "attention.forward",
+              .family = Family::attention,
+              .dtypes = {DType::fp16},
               .arch = 90};
   s.quantities.set("ctas", 2);
   s.quantities.set("sms", 132);
@@ -176,6 +183,8 @@ TEST(Patterns, TheRunnerUpsComeBehind) {
               .quantities = {},
               .device = DeviceKind::cuda,
               .op = "attention.forward",
+              .family = Family::attention,
+              .dtypes = {DType::fp16},
               .arch = 90};
   s.quantities.set("ctas", 2);
   s.quantities.set("sms", 132);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 namespace dent {
 namespace {
@@ -114,24 +115,41 @@ void say_what_overturns(Diagnosis& diagnosis, const Tree& tree, std::size_t winn
   }
 }
 
+constexpr std::string_view kWhy = "why ";
+
+std::string word_for(const std::string& key, const Quantities& quantities) {
+  if (key.starts_with(kWhy)) return quantities.at(key.substr(kWhy.size())).why;
+  const Reading reading = quantities.at(key);
+  if (reading.presence != Presence::value) return "?";
+  const double v = reading.value;
+  return v >= 1000 && v < 1e15 ? fmt::format("{:.0f}", v) : fmt::format("{:.3g}", v);
+}
+
+bool all_present(const std::string& text, const Quantities& quantities) {
+  for (auto at = text.find('{'); at != std::string::npos; at = text.find('{', at + 1)) {
+    const std::string key = text.substr(at + 1, text.find('}', at) - at - 1);
+    if (!quantities.has(key.starts_with(kWhy) ? key.substr(kWhy.size()) : key)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string with_numbers(const std::string& text, const Quantities& quantities) {
   std::string result;
   for (std::size_t at = 0; at < text.size();) {
-    const auto open = text.find('{', at);
-    const auto close = open == std::string::npos ? open : text.find('}', open);
-    if (close == std::string::npos) return result + text.substr(at);
-    result += text.substr(at, open - at);
-    const std::string key = text.substr(open + 1, close - open - 1);
-    const Reading reading = quantities.at(key);
-    if (reading.presence == Presence::value) {
-      const double v = reading.value;
-      result += v >= 1000 && v < 1e15 ? fmt::format("{:.0f}", v) : fmt::format("{:.3g}", v);
+    if (text[at] == '[') {
+      const auto close = std::min(text.find(']', at), text.size());
+      const std::string part = text.substr(at + 1, close - at - 1);
+      if (all_present(part, quantities)) result += with_numbers(part, quantities);
+      at = close + 1;
+    } else if (text[at] == '{') {
+      const auto close = std::min(text.find('}', at), text.size());
+      result += word_for(text.substr(at + 1, close - at - 1), quantities);
+      at = close + 1;
     } else {
-      result += "?";
+      result += text[at++];
     }
-    at = close + 1;
   }
   return result;
 }

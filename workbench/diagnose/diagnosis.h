@@ -16,7 +16,8 @@ namespace dent {
 // condition.
 Diagnosis diagnose(const Tree& tree, const Quantities& quantities);
 
-// Replaces {name} by the quantity's number.
+// Replaces {name} by the quantity's number, and {why name} by how it came about. A part in [brackets] is left
+// out when one of its quantities has no number.
 std::string with_numbers(const std::string& text, const Quantities& quantities);
 
 struct Judged {

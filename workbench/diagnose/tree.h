@@ -15,7 +15,7 @@ namespace dent {
 struct Bottleneck {
   std::string name;               // "few_ctas"
   std::string title;              // "too few CTAs"
-  std::string says;               // one line; {quantity} is replaced by its number
+  std::string says;               // one line, for with_numbers() of diagnosis.h
   std::string phase;              // of the loop that attends to it
   std::string advice;             // what to look at first
   std::vector<Condition> when;    // all must hold

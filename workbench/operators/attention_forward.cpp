@@ -15,6 +15,7 @@ Operator attention_forward(const AttentionOptions& options) {
   }
   Operator op;
   op.name = "attention.forward";
+  op.family = Family::attention;
   op.inputs = {{"q", options.dtype, {"B", "H", "Sq", "D"}, {}},
                {"k", options.dtype, {"B", "Hkv", "Skv", "D"}, {}},
                {"v", options.dtype, {"B", "Hkv", "Skv", "D"}, {}}};

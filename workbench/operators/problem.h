@@ -10,6 +10,7 @@
 
 #include "operators/dtype.h"
 #include "operators/expression.h"
+#include "operators/family.h"
 #include "operators/fill.h"
 
 namespace dent {
@@ -41,6 +42,7 @@ struct Tolerance {
 
 struct Operator {
   std::string name;
+  Family family = Family::other;
   std::vector<TensorRule> inputs;
   std::vector<TensorRule> outputs;
   Numbers parameters;  // defaults, which a shape may override

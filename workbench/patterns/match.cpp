@@ -15,11 +15,20 @@ bool contains(const std::vector<T>& list, const T& value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-bool applies(const Pattern& pattern, const Situation& situation) {
-  if (!pattern.devices.empty() && !contains(pattern.devices, situation.device)) return false;
-  if (!pattern.operators.empty() && !contains(pattern.operators, situation.op)) return false;
-  if (situation.arch > 0 && pattern.from_arch > situation.arch) return false;
-  return situation.arch == 0 || pattern.to_arch == 0 || situation.arch <= pattern.to_arch;
+bool for_operator(const Pattern& pattern, const Situation& situation) {
+  return pattern.operators.empty() || contains(pattern.operators, situation.op) ||
+         contains(pattern.operators, std::string(name(situation.family)));
+}
+
+bool for_types(const Pattern& pattern, const Situation& situation) {
+  if (pattern.dtypes.empty()) return true;
+  bool floating = false;
+  for (const DType dtype : situation.dtypes) {
+    if (!is_floating(dtype)) continue;
+    if (!contains(pattern.dtypes, dtype)) return false;
+    floating = true;
+  }
+  return floating;
 }
 
 // What tries have shown, mixed with the promise while tries are few. A try that failed brought nothing.
@@ -35,13 +44,24 @@ double expected_gain(const Pattern& pattern) {
 
 }  // namespace
 
+bool applies(const Pattern& pattern, const Situation& situation) {
+  if (!pattern.devices.empty() && !contains(pattern.devices, situation.device)) return false;
+  if (!for_operator(pattern, situation) || !for_types(pattern, situation)) return false;
+  if (situation.arch > 0 && pattern.from_arch > situation.arch) return false;
+  return situation.arch == 0 || pattern.to_arch == 0 || situation.arch <= pattern.to_arch;
+}
+
 Situation situation_of(const record::Diagnosis& diagnosis) {
   const Diagnosis& finding = diagnosis.finding;
+  std::vector<DType> dtypes;
+  for (const std::string& dtype : diagnosis.dtypes) dtypes.push_back(parse_dtype(dtype));
   return {.bottleneck = finding.bottleneck,
           .runner_up = finding.runner_up_holds ? finding.runner_up : "",
           .quantities = diagnosis.metrics,
           .device = diagnosis.device,
           .op = diagnosis.op,
+          .family = diagnosis.family.value_or(family_of(diagnosis.op)),
+          .dtypes = std::move(dtypes),
           .arch = diagnosis.arch};
 }
 

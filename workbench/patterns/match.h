@@ -18,9 +18,14 @@ struct Situation {
   Quantities quantities;
   DeviceKind device = DeviceKind::cpu;
   std::string op;  // the project's operator
-  int arch = 0;    // compute capability; 0: not known
+  Family family = Family::other;
+  std::vector<DType> dtypes{};  // of its inputs; empty: not known
+  int arch = 0;                 // compute capability; 0: not known
 };
 Situation situation_of(const record::Diagnosis& diagnosis);
+
+// Whether it is for this device, operator, type and architecture at all, whatever the symptoms.
+bool applies(const Pattern& pattern, const Situation& situation);
 
 struct PatternMatch {
   const Pattern* pattern = nullptr;

@@ -36,6 +36,13 @@ void read_where(StrictTable& root, Pattern& pattern) {
   pattern.operators = where->texts("operator");
   pattern.from_arch = read_arch(*where, "from_arch");
   pattern.to_arch = read_arch(*where, "to_arch");
+  for (const std::string& dtype : where->texts("dtype")) {
+    try {
+      pattern.dtypes.push_back(parse_dtype(dtype));
+    } catch (const Error& problem) {
+      where->fail("dtype", problem.what());
+    }
+  }
   for (const std::string& device : where->texts("device")) {
     const auto known = parse_word<DeviceKind>(device);
     if (!known) where->fail("device", "is \"" + device + "\"; it must be cuda or cpu");

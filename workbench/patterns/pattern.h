@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "diagnose/condition.h"
+#include "operators/dtype.h"
 #include "records/diagnosis.h"
 
 namespace dent {
@@ -23,7 +24,8 @@ struct Pattern {
   std::vector<std::string> bottlenecks;  // names in the decision tree; empty: any
   std::vector<Condition> conditions;     // over quantities; all must hold
   std::vector<DeviceKind> devices;       // empty: both
-  std::vector<std::string> operators;    // operators of projects; empty: any
+  std::vector<std::string> operators;    // by name, or families of operators/family.h; empty: any
+  std::vector<DType> dtypes;             // floating-point inputs are of these; empty: any
   int from_arch = 0, to_arch = 0;        // compute capability, 90; 0: no limit
   std::string cost;                      // what it takes to apply, and what it may cost at run time
   std::string source;                    // where the lesson is from

@@ -53,6 +53,7 @@ JsonValue of(const Reference& reference) {
 
 JsonObject of(const Operator& op) {
   JsonObject out{{"name", op.name},
+                 {"family", name(op.family)},
                  {"inputs", of(op.inputs, true)},
                  {"outputs", of(op.outputs, false)},
                  {"parameters", op.parameters},

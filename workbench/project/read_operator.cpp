@@ -103,9 +103,18 @@ Operator read_attention(StrictTable& table) {
   return op;
 }
 
+Family read_family(StrictTable& table, const std::string& op) {
+  const auto said = table.text("family");
+  if (!said) return family_of(op);
+  const auto family = parse_word<Family>(*said);
+  if (!family) table.fail("family", "is \"" + *said + "\"; accepted are attention, matmul, softmax, other");
+  return *family;
+}
+
 Operator read_custom(StrictTable& table) {
   Operator op;
   op.name = table.required_text("name");
+  op.family = read_family(table, op.name);
   op.inputs = read_tensors(table, "inputs", true);
   op.outputs = read_tensors(table, "outputs", false);
   for (const TensorRule& output : op.outputs) {

@@ -70,6 +70,8 @@ void fields(Fields& f, PatternHint& hint) {
 void fields(Fields& f, Diagnosis& d) {
   f("shape", d.shape, "name of the shape");
   f("operator", d.op, "what is computed");
+  f("family", d.family, "the kind of work that it is");
+  f.may("dtypes", d.dtypes, "of its inputs, each once");
   f("tool", d.tool, "that looked");
   f("tree", d.tree, "the decision tree");
   f("device", d.device, "where the kernel runs");

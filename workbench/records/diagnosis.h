@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "operators/family.h"
 #include "records/device_kind.h"
 #include "records/fields.h"
 #include "records/quantities.h"
@@ -79,6 +80,8 @@ struct PatternHint {
 struct Diagnosis {
   static constexpr std::string_view kKind = "diagnosis";
   std::string shape, op, tool, tree, why, kernel, limiter, report;
+  std::optional<Family> family{};   // of the operator
+  std::vector<std::string> dtypes;  // of the inputs, each once
   DeviceKind device = DeviceKind::cpu;
   int arch = 0;
   bool degraded = false;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/stopwatch.h"
@@ -12,7 +13,6 @@
 #include "gates/registry.h"
 #include "patterns/evidence.h"
 #include "patterns/match.h"
-#include "predict/peaks.h"
 
 namespace dent {
 namespace {
@@ -45,6 +45,15 @@ std::string reason_of(const Profile& profile, const Diagnosis& diagnosis) {
   return reason;
 }
 
+std::vector<std::string> input_types(const Problem& problem) {
+  std::vector<std::string> types;
+  for (const Tensor& input : problem.inputs) {
+    const std::string type{name(input.dtype)};
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+  }
+  return types;
+}
+
 class ProfileGate : public Gate {
   const GateInfo& info() const override {
     static const GateInfo kInfo{
@@ -75,16 +84,23 @@ class ProfileGate : public Gate {
 
 }  // namespace
 
-record::Diagnosis diagnosis_record(const Problem& problem, const std::string& op, const Profile& profile,
+void put_flops_share(Quantities& quantities, const Problem& problem, double ns, const Peaks& peaks) {
+  if (problem.flops > 0) return quantities.set("flops_share", 100 * problem.flops / ns / peaks.gflops);
+  quantities.not_applicable("flops_share", "the manifest does not say how many operations it takes (flops)");
+}
+
+record::Diagnosis diagnosis_record(const Problem& problem, const Operator& op, const Profile& profile,
                                    const Tree& tree, const Diagnosis& diagnosis) {
   record::Diagnosis record{.shape = problem.shape,
-                           .op = op,
+                           .op = op.name,
                            .tool = profile.tool,
                            .tree = profile.tree,
                            .why = profile.degraded,
                            .kernel = profile.kernel,
                            .limiter = profile.limiter,
                            .report = profile.report,
+                           .family = op.family,
+                           .dtypes = input_types(problem),
                            .device = profile.device,
                            .arch = profile.arch,
                            .degraded = !profile.degraded.empty(),
@@ -114,7 +130,7 @@ GateResult ProfileGate::run(GateContext& at) const {
   const Tree tree = load_tree(at.workers().resources().diagnose / profile.tree);
   const Diagnosis diagnosis = diagnose(tree, profile.quantities);
   profile.seconds = seconds_since(start);
-  record::Diagnosis record = diagnosis_record(problem, at.project().op.name, profile, tree, diagnosis);
+  record::Diagnosis record = diagnosis_record(problem, at.project().op, profile, tree, diagnosis);
 
   std::vector<Pattern> patterns = load_patterns(at.workers().resources().patterns, at.project().directory);
   learn(patterns, at.store);

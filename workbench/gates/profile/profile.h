@@ -8,6 +8,7 @@
 #include "diagnose/diagnosis.h"
 #include "diagnose/profile.h"
 #include "gates/gate.h"
+#include "predict/peaks.h"
 #include "records/diagnosis.h"
 #include "workers/worker_factory.h"
 
@@ -19,7 +20,10 @@ Profile profile_gpu(WorkerFactory& workers, const Kernel& kernel, const Problem&
 Profile profile_cpu(WorkerFactory& workers, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
                     const std::filesystem::path& artifacts, const Progress& progress);
 
-record::Diagnosis diagnosis_record(const Problem& problem, const std::string& op, const Profile& profile,
+// Not applicable where the manifest does not say how many operations the problem takes.
+void put_flops_share(Quantities& quantities, const Problem& problem, double ns, const Peaks& peaks);
+
+record::Diagnosis diagnosis_record(const Problem& problem, const Operator& op, const Profile& profile,
                                    const Tree& tree, const Diagnosis& diagnosis);
 
 }  // namespace dent

@@ -8,7 +8,6 @@
 #include "diagnose/cpu_counters.h"
 #include "diagnose/instruction_mix.h"
 #include "gates/profile/profile.h"
-#include "predict/peaks.h"
 
 namespace dent {
 namespace {
@@ -98,7 +97,7 @@ Profile profile_cpu(WorkerFactory& workers, const Kernel& kernel, const Problem&
   progress(0.6, "measuring what this machine can do");
   const Peaks peaks = cpu_peaks("this machine");
   profile.quantities.set("bytes_share", 100 * problem.bytes / ns / peaks.gbs);
-  profile.quantities.set("flops_share", 100 * problem.flops / ns / peaks.gflops);
+  put_flops_share(profile.quantities, problem, ns, peaks);
   profile.kernel = kernel.name;
   if (!counters.refusal().empty()) {
     profile.tool = "clock and disassembly";

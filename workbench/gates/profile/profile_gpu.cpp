@@ -14,7 +14,6 @@
 #include "diagnose/ncu.h"
 #include "diagnose/ncu_metrics.h"
 #include "gates/profile/profile.h"
-#include "predict/peaks.h"
 #include "system/capture.h"
 
 namespace dent {
@@ -162,6 +161,12 @@ void add_launches(Profile& profile, Worker& worker, double seconds) {
   q.set("occupancy_possible", 100 * q["ctas_per_sm"] * std::ceil(q["cta_threads"] / 32) / told.warps_per_sm);
 }
 
+bool multiplies_in_16_bits(const Problem& problem) {
+  return std::all_of(problem.inputs.begin(), problem.inputs.end(), [](const Tensor& input) {
+    return !is_floating(input.dtype) || input.dtype == DType::fp16 || input.dtype == DType::bf16;
+  });
+}
+
 Profile without_counters(WorkerFactory& workers, const Kernel& kernel, const Problem& problem,
                          std::uint64_t seed, const fs::path& artifacts, const Gpu& gpu,
                          const std::string& why, const Progress& progress) {
@@ -181,7 +186,11 @@ Profile without_counters(WorkerFactory& workers, const Kernel& kernel, const Pro
   profile.quantities.set("duration_us", ns / 1e3);
   if (const auto peaks = gpu_peaks(gpu.name)) {
     profile.quantities.set("bytes_share", 100 * problem.bytes / ns / peaks->gbs);
-    profile.quantities.set("flops_share", 100 * problem.flops / ns / peaks->gflops);
+    if (multiplies_in_16_bits(problem)) {
+      put_flops_share(profile.quantities, problem, ns, *peaks);
+    } else {
+      profile.quantities.not_applicable("flops_share", "the peak in dent's table is that of 16-bit products");
+    }
   } else {
     const std::string unknown = "the peaks of \"" + gpu.name + "\" are not in dent's table";
     profile.quantities.not_applicable("bytes_share", unknown);
