@@ -45,10 +45,42 @@ Gradient gradient_of(const ForwardProblem& p, const Sums& sums, int64_t terms, d
   return result;
 }
 
+// What a backward takes from a forward, and how far from that a backend's own may be.
+struct Forward {
+  std::vector<double> out, out_error;  // [B, Hq, Sq, D]
+  std::vector<double> lse, lse_error;  // [B, Hq, Sq]
+};
+
+Forward computed(const ForwardProblem& p, const BackwardInputs& inputs) {
+  ForwardArgs args;
+  args.q = inputs.q;
+  args.k = inputs.k;
+  args.v = inputs.v;
+  const ForwardResult result = attention_forward(p, args);
+  Forward forward{.out = result.out, .out_error = {}, .lse = result.lse, .lse_error = {}};
+  for (std::size_t i = 0; i < result.out.size(); ++i) forward.out_error.push_back(output_bound(p, result, i));
+  for (std::size_t i = 0; i < result.lse.size(); ++i) forward.lse_error.push_back(lse_bound(p, result, i));
+  return forward;
+}
+
+Forward given(const ForwardProblem& p, const BackwardInputs& inputs) {
+  Forward forward;
+  for (int64_t b = 0; b < p.batch; ++b) {
+    for (int64_t h = 0; h < p.q_heads; ++h) {
+      const std::vector<double> head = values(*inputs.out, b, h);
+      forward.out.insert(forward.out.end(), head.begin(), head.end());
+    }
+  }
+  forward.lse.assign(inputs.lse, inputs.lse + p.batch * p.q_heads * p.q_rows);
+  forward.out_error.assign(forward.out.size(), 0);
+  forward.lse_error.assign(forward.lse.size(), 0);
+  return forward;
+}
+
 // One query head, with the sums that it adds to.
 struct QueryHead {
   const ForwardProblem& p;
-  const ForwardResult& forward;
+  const Forward& forward;
   std::vector<double> q, k, v, dout;
   std::size_t first_row;  // of this head in forward's arrays
   std::size_t first_key;  // of its K/V head in dk and dv
@@ -81,14 +113,13 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv) const {
   double delta_size = 0;
   double delta = dot(dout_row, forward.out.data() + row * dim, dim, delta_size);
   double delta_error = roundings * delta_size;
-  for (int64_t d = 0; d < dim; ++d)
-    delta_error += std::abs(dout_row[d]) * output_bound(p, forward, row * dim + d);
+  for (int64_t d = 0; d < dim; ++d) delta_error += std::abs(dout_row[d]) * forward.out_error[row * dim + d];
   if (dlse != nullptr) {
     delta -= dlse[i];
     delta_error += kUnit * std::abs(delta);
   }
   // The stored LSE, and its product with log2(e).
-  const double lse_error = lse_bound(p, forward, row) + 2 * kUnit * std::abs(lse);
+  const double lse_error = forward.lse_error[row] + 2 * kUnit * std::abs(lse);
 
   for (int64_t j = 0; j < p.visible_keys(i); ++j) {
     double size = 0;
@@ -97,7 +128,7 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv) const {
     const double relative =
         w == 0 ? 0
                : std::expm1(std::min(
-                     logit_error(dim, p.dtype, std::abs(p.scale) * size, lse - logit) + lse_error, 100.0));
+                     logit_error(dim, p.dtype, std::abs(p.scale) * size, std::abs(lse - logit)) + lse_error, 100.0));
     const double w_error = w * relative + kSmallestWeight;
     // P as it enters P^T dO.
     const double w_rounding = unit.weights * std::max(w, unit.weights_smallest);
@@ -119,11 +150,7 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv) const {
 }  // namespace
 
 BackwardResult attention_backward(const ForwardProblem& p, const BackwardInputs& inputs) {
-  ForwardArgs args;
-  args.q = inputs.q;
-  args.k = inputs.k;
-  args.v = inputs.v;
-  const ForwardResult forward = attention_forward(p, args);
+  const Forward forward = inputs.out ? given(p, inputs) : computed(p, inputs);
   const auto q_rows = static_cast<std::size_t>(p.q_rows);
   const auto kv_rows = static_cast<std::size_t>(p.kv_rows);
   const auto q_elements = static_cast<std::size_t>(p.batch * p.q_heads * p.q_rows * p.head_dim);

@@ -2,6 +2,7 @@
 // The oracle for gradients: float64, in the plainest code there is, with a bound for every element.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "flashmoe/attention.h"
@@ -13,6 +14,12 @@ struct BackwardInputs {
   Tensor q, k, v;               // as for attention_forward
   Tensor dout;                  // [B, Hq, Sq, D]: the gradient of out
   const float* dlse = nullptr;  // [B, Hq, Sq] dense: the gradient of the LSE; null counts as 0
+
+  // What a backend would be given by its forward, both or none: [B, Hq, Sq, D], and [B, Hq, Sq] dense.
+  // Gradients are then those of exactly these, P = exp(scale q k^T - lse) and delta = dout . out, whoever
+  // made them. Without, the forward is computed here, and the bounds allow for a backend's own.
+  std::optional<Tensor> out{};
+  const float* lse = nullptr;
 };
 
 // A gradient, and how far from it a backend may be; both dense in the shape of their tensor.

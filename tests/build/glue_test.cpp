@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/sha256.h"
 #include "build/ptxas.h"
-#include "operators/attention_forward.h"
+#include "operators/attention.h"
 
 namespace dent {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "operators/attention_forward.h"
+#include "operators/attention.h"
 #include "operators/dtype.h"
 #include "operators/fill.h"
 
@@ -73,6 +73,19 @@ TEST(AttentionOperator, FillsInWhatFollowsFromTheSizesGiven) {
   EXPECT_EQ(problem.numbers.at("pairs"), 4 + 5);  // the last query sees the last key
   EXPECT_EQ(problem.flops, 4.0 * 4 * 9 * 64);
   EXPECT_EQ(problem.numbers.at("scale"), 0.125);
+}
+
+TEST(AttentionOperator, BackwardTakesWhatAForwardLeaves) {
+  const Operator op = attention_backward({.dtype = DType::bf16});
+  const Problem problem = make_problem(op, {"x", {{"Sq", 2}, {"Skv", 5}, {"H", 4}, {"Hkv", 2}}});
+  std::string names;
+  for (const Tensor& tensor : problem.inputs) names += tensor.name + " ";
+  EXPECT_EQ(names, "q k v out lse dout ");
+  EXPECT_EQ(problem.inputs[4].dtype, DType::fp32);
+  EXPECT_EQ(problem.inputs[4].sizes, (std::vector<std::int64_t>{1, 4, 2}));
+  EXPECT_EQ(problem.outputs[0].sizes, (std::vector<std::int64_t>{1, 4, 2, 64}));
+  EXPECT_EQ(problem.outputs[2].sizes, (std::vector<std::int64_t>{1, 2, 5, 64}));
+  EXPECT_EQ(problem.flops, 10.0 * 4 * 10 * 64);
 }
 
 TEST(AttentionOperator, RefusesSizesThatMakeNoSense) {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "operators/attention_forward.h"
+#include "operators/attention.h"
 
 namespace dent {
 namespace {

@@ -105,7 +105,7 @@ TEST(Manifest, SaysWhatIsMissing) {
 TEST(Manifest, RefusesValuesOfTheWrongKind) {
   expect_mentions(error_of(replaced(kMinimal, "S = 32", "S = \"32\"")), {"shapes[0].S", "must be a number"});
   expect_mentions(error_of(kMinimal + "[performance]\nseconds = -1\n"), {"must be above 0"});
-  expect_mentions(error_of(replaced(kMinimal, "attention.forward", "attention.backward")),
+  expect_mentions(error_of(replaced(kMinimal, "attention.forward", "attention.sideways")),
                   {"accepted are attention.forward"});
   expect_mentions(error_of("version = 1\n[kernel\n"), {"line 2"});
   expect_mentions(error_of(kMinimal + "[[shapes]]\nname = \"tiny\"\nS = 64\n"), {"\"tiny\" is there twice"});
@@ -141,7 +141,7 @@ TEST(Manifest, TheFirstRungReadsTheTunablesThatItNames) {
 }
 
 TEST(Manifest, EveryTemplateIsAValidOne) {
-  for (const char* kind : {"attention", "custom"}) {
+  for (const char* kind : {"attention", "attention-backward", "custom"}) {
     for (const char* language : {"cpp", "cuda"}) {
       const auto files = project_template(kind, language, "x");
       EXPECT_NO_THROW(parse(files.at(0).content)) << kind << " " << language;

@@ -117,5 +117,33 @@ TEST(ReferenceBackward, RowsAndKeysThatSeeNothingHaveNoGradient) {
   }
 }
 
+// With half of the log-sum-exp's weight, P doubles; with out doubled, delta does.
+TEST(ReferenceBackward, TakesOutAndLseAsTheyAreGiven) {
+  BackwardProblem problem({.q_rows = 3, .kv_rows = 5, .head_dim = 4});
+  const reference::ForwardResult forward = problem.forward.oracle();
+  std::vector<float> out(forward.out.begin(), forward.out.end()), lse(forward.lse.begin(), forward.lse.end());
+  const ForwardArgs& args = problem.forward.args;
+  const auto given = [&] {
+    return reference::attention_backward(problem.forward.problem,
+                                         {.q = args.q,
+                                          .k = args.k,
+                                          .v = args.v,
+                                          .dout = problem.dout,
+                                          .out = Tensor::dense(out.data(), DType::fp32, {1, 1, 3, 4}),
+                                          .lse = lse.data()});
+  };
+  const reference::BackwardResult own = problem.oracle(), same = given();
+  for (std::size_t i = 0; i < own.dq.value.size(); ++i) EXPECT_NEAR(same.dq.value[i], own.dq.value[i], 1e-5);
+  for (std::size_t i = 0; i < own.dk.value.size(); ++i) {
+    EXPECT_NEAR(same.dk.value[i], own.dk.value[i], 1e-5);
+    EXPECT_NEAR(same.dv.value[i], own.dv.value[i], 1e-5);
+    EXPECT_LE(same.dk.bound[i], own.dk.bound[i]);  // nothing to allow for a forward
+  }
+  for (float& x : lse) x -= std::log(2.0F);
+  const reference::BackwardResult doubled = given();
+  for (std::size_t i = 0; i < own.dv.value.size(); ++i)
+    EXPECT_NEAR(doubled.dv.value[i], 2 * own.dv.value[i], 1e-5);
+}
+
 }  // namespace
 }  // namespace flashmoe::test::backward

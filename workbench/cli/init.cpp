@@ -54,7 +54,8 @@ void add_init(Command& dent) {
   auto arguments = std::make_shared<InitArguments>();
   Command& command = dent.command("init", "Write a project that runs as it is, to start from");
   command
-      .option("template", arguments->kind, "attention, or custom (an operator that the manifest describes)")
+      .option("template", arguments->kind,
+              "attention, attention-backward, or custom (an operator that the manifest describes)")
       .show_default();
   command.option("folder", arguments->folder, "Where to write it").show_default();
   command.option("-l,--language", arguments->language, "cpp or cuda").show_default();

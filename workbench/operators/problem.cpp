@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "operators/attention_forward.h"
+#include "operators/attention.h"
 
 namespace dent {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "operators/attention_forward.h"
+#include "operators/attention.h"
 #include "project/choice.h"
 #include "project/read_operator.h"
 #include "project/read_optimize.h"

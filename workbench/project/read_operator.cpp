@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "operators/attention_forward.h"
+#include "operators/attention.h"
 
 namespace dent {
 namespace {
@@ -93,12 +93,12 @@ Tolerance read_tolerance(StrictTable& op, Tolerance tolerance) {
   return tolerance;
 }
 
-Operator read_attention(StrictTable& table) {
+Operator read_attention(StrictTable& table, bool forward) {
   AttentionOptions options;
   options.dtype = read_dtype(table, DType::fp32);
   options.causal = table.flag("causal").value_or(false);
-  options.lse = table.flag("lse").value_or(false);
-  Operator op = attention_forward(options);
+  if (forward) options.lse = table.flag("lse").value_or(false);
+  Operator op = forward ? attention_forward(options) : attention_backward(options);
   op.tolerance = read_tolerance(table, op.tolerance);
   return op;
 }
@@ -137,10 +137,11 @@ Operator read_custom(StrictTable& table) {
 
 Operator read_operator(StrictTable& table) {
   const std::string kind = table.text("kind").value_or("custom");
-  if (kind != "attention.forward" && kind != "custom") {
-    table.fail("kind", "is \"" + kind + "\"; accepted are attention.forward, custom");
+  const bool forward = kind == "attention.forward";
+  if (!forward && kind != "attention.backward" && kind != "custom") {
+    table.fail("kind", "is \"" + kind + "\"; accepted are attention.forward, attention.backward, custom");
   }
-  Operator op = kind == "custom" ? read_custom(table) : read_attention(table);
+  Operator op = kind == "custom" ? read_custom(table) : read_attention(table, forward);
   table.done();
   return op;
 }

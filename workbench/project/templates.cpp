@@ -102,6 +102,153 @@ void {function}(const float* q, const float* k, const float* v, float* out, int 
 }}
 )~";
 
+constexpr const char* kBackwardManifest = R"~(version = 1
+name = "{name}"
+
+[kernel]
+sources = ["kernel.{ext}"]
+entry = "void attention_backward(const float* q, const float* k, const float* v, const float* out, const float* lse, const float* dout, float* dq, float* dk, float* dv, int B, int H, int S, int D{stream_type})"
+{launch}
+[baseline.pytorch]              # the first baseline that can run here is used
+python = "baseline:attention_backward"
+
+[baseline.naive]
+sources = ["naive.{ext}"]
+entry = "void naive_attention_backward(const float* q, const float* k, const float* v, const float* out, const float* lse, const float* dout, float* dq, float* dk, float* dv, int B, int H, int S, int D{stream_type})"
+
+[operator]                      # out and lse are drawn like all inputs: a kernel takes them as they are given
+kind = "attention.backward"
+dtype = "fp32"
+
+[[shapes]]                      # smallest first: a wrong kernel shows on the tiny one already
+name = "tiny"
+S = 32
+
+[[shapes]]
+name = "medium"
+S = 128
+
+[[shapes]]
+name = "multi-head"
+H = 8
+S = 128
+)~";
+
+constexpr const char* kBackwardCpp =
+    R"~(// With P = exp(q k^T / sqrt(D) - lse) and dS = P (dout v^T - dout . out): dv = P^T dout, dq = dS k / sqrt(D),
+// dk = dS^T q / sqrt(D). One pair of a query and a key at a time. Make it faster.
+#include <algorithm>
+#include <cmath>
+
+void {function}(const float* q, const float* k, const float* v, const float* out, const float* lse, const float* dout, float* dq,
+                float* dk, float* dv, int B, int H, int S, int D) {{
+  const float scale = 1.0F / std::sqrt(static_cast<float>(D));
+  const long elements = static_cast<long>(B) * H * S * D;
+  for (float* gradient : {{dq, dk, dv}}) std::fill(gradient, gradient + elements, 0.0F);
+  const auto dot = [D](const float* x, const float* y) {{
+    float sum = 0;
+    for (int d = 0; d < D; ++d) sum += x[d] * y[d];
+    return sum;
+  }};
+  for (long head = 0; head < static_cast<long>(B) * H; ++head) {{
+    for (long i = head * S; i < (head + 1) * S; ++i) {{
+      const float delta = dot(dout + i * D, out + i * D);
+      for (long j = head * S; j < (head + 1) * S; ++j) {{
+        const float p = std::exp(dot(q + i * D, k + j * D) * scale - lse[i]);
+        const float ds = p * (dot(dout + i * D, v + j * D) - delta) * scale;
+        for (int d = 0; d < D; ++d) {{
+          dv[j * D + d] += p * dout[i * D + d];
+          dq[i * D + d] += ds * k[j * D + d];
+          dk[j * D + d] += ds * q[i * D + d];
+        }}
+      }}
+    }}
+  }}
+}}
+)~";
+
+constexpr const char* kBackwardCuda =
+    R"~(// With P = exp(q k^T / sqrt(D) - lse) and dS = P (dout v^T - dout . out): dv = P^T dout, dq = dS k / sqrt(D),
+// dk = dS^T q / sqrt(D). One thread per row of dq, and one per row of dk and dv. Make it faster. D up to 128.
+#include <cuda_runtime.h>
+
+struct Inputs {{
+  const float *q, *k, *v, *out, *lse, *dout;
+  int S, D;
+}};
+
+static __device__ float dot(const float* x, const float* y, int D) {{
+  float sum = 0;
+  for (int d = 0; d < D; ++d) sum += x[d] * y[d];
+  return sum;
+}}
+
+// P and dS of query i and key j, both counted over all heads.
+static __device__ void pair(const Inputs& in, long i, long j, float& p, float& ds) {{
+  const int D = in.D;
+  const float scale = rsqrtf(static_cast<float>(D));
+  p = expf(dot(in.q + i * D, in.k + j * D, D) * scale - in.lse[i]);
+  ds = p * (dot(in.dout + i * D, in.v + j * D, D) - dot(in.dout + i * D, in.out + i * D, D)) * scale;
+}}
+
+static __global__ void queries(Inputs in, float* dq) {{
+  const int row = blockIdx.x * blockDim.x + threadIdx.x;
+  if (row >= in.S) return;
+  const long first = static_cast<long>(blockIdx.y) * in.S, i = first + row;
+  float sum[128];
+  for (int d = 0; d < in.D; ++d) sum[d] = 0;
+  for (long j = first; j < first + in.S; ++j) {{
+    float p, ds;
+    pair(in, i, j, p, ds);
+    for (int d = 0; d < in.D; ++d) sum[d] += ds * in.k[j * in.D + d];
+  }}
+  for (int d = 0; d < in.D; ++d) dq[i * in.D + d] = sum[d];
+}}
+
+static __global__ void keys(Inputs in, float* dk, float* dv) {{
+  const int key = blockIdx.x * blockDim.x + threadIdx.x;
+  if (key >= in.S) return;
+  const long first = static_cast<long>(blockIdx.y) * in.S, j = first + key;
+  float of_k[128], of_v[128];
+  for (int d = 0; d < in.D; ++d) of_k[d] = of_v[d] = 0;
+  for (long i = first; i < first + in.S; ++i) {{
+    float p, ds;
+    pair(in, i, j, p, ds);
+    for (int d = 0; d < in.D; ++d) {{
+      of_k[d] += ds * in.q[i * in.D + d];
+      of_v[d] += p * in.dout[i * in.D + d];
+    }}
+  }}
+  for (int d = 0; d < in.D; ++d) {{
+    dk[j * in.D + d] = of_k[d];
+    dv[j * in.D + d] = of_v[d];
+  }}
+}}
+
+void {function}(const float* q, const float* k, const float* v, const float* out, const float* lse, const float* dout, float* dq,
+                float* dk, float* dv, int B, int H, int S, int D, cudaStream_t stream) {{
+  const Inputs in{{q, k, v, out, lse, dout, S, D}};
+  const dim3 grid((S + 63) / 64, B * H);
+  queries<<<grid, 64, 0, stream>>>(in, dq);
+  keys<<<grid, 64, 0, stream>>>(in, dk, dv);
+}}
+)~";
+
+constexpr const char* kBackwardBaseline =
+    R"~("""The gradients of attention in PyTorch's own words, to compare with."""
+
+import torch
+
+torch.set_grad_enabled(False)
+
+
+def attention_backward(q, k, v, out, lse, dout):
+    scale = q.shape[-1] ** -0.5
+    p = torch.exp(q @ k.mT * scale - lse[..., None])
+    ds = p * (dout @ v.mT - (dout * out).sum(-1, keepdim=True)) * scale
+    return ds @ k, ds.mT @ q, p.mT @ dout
+)~";
+
 constexpr const char* kAttentionBaseline = R"~("""PyTorch's attention, to compare with."""
 
 import torch
@@ -194,8 +341,9 @@ def softmax(x):
 
 std::vector<TemplateFile> project_template(const std::string& kind, const std::string& language,
                                            const std::string& name) {
-  if (kind != "attention" && kind != "custom") {
-    throw Error(ErrorCode::invalid, "no template is called \"" + kind + "\"; there are attention, custom");
+  if (kind != "attention" && kind != "attention-backward" && kind != "custom") {
+    throw Error(ErrorCode::invalid,
+                "no template is called \"" + kind + "\"; there are attention, attention-backward, custom");
   }
   if (language != "cpp" && language != "cuda") {
     throw Error(ErrorCode::invalid, "language is \"" + language + "\"; accepted are cpp, cuda");
@@ -207,8 +355,8 @@ std::vector<TemplateFile> project_template(const std::string& kind, const std::s
       !cuda ? ""
             : "\n[kernel.launch]                 # change it with the kernel: dent warns before a GPU stands "
               "idle\n" +
-                  std::string(kind == "attention" ? "grid = \"ceil(S/64), B*H\"\nblock = \"64\"\n"
-                                                  : "grid = \"rows\"\nblock = \"32\"\n");
+                  std::string(kind == "custom" ? "grid = \"rows\"\nblock = \"32\"\n"
+                                               : "grid = \"ceil(S/64), B*H\"\nblock = \"64\"\n");
   const auto manifest = [&](const char* text) {
     return fmt::format(fmt::runtime(text), fmt::arg("name", name), fmt::arg("ext", ext),
                        fmt::arg("launch", launch),
@@ -223,6 +371,13 @@ std::vector<TemplateFile> project_template(const std::string& kind, const std::s
             {"kernel." + ext, source(kernel, "attention")},
             {"naive." + ext, source(kernel, "naive_attention")},
             {"baseline.py", kAttentionBaseline}};
+  }
+  if (kind == "attention-backward") {
+    const char* kernel = cuda ? kBackwardCuda : kBackwardCpp;
+    return {{"dent.toml", manifest(kBackwardManifest)},
+            {"kernel." + ext, source(kernel, "attention_backward")},
+            {"naive." + ext, source(kernel, "naive_attention_backward")},
+            {"baseline.py", kBackwardBaseline}};
   }
   const std::string body = cuda ? "import torch\n\n    return torch.softmax(x, dim=-1)"
                                 : "import numpy\n\n    weights = numpy.exp(x - x.max(axis=-1, "

@@ -12,7 +12,8 @@ struct TemplateFile {
   std::string content;
 };
 
-// kind: "attention" or "custom"; language: "cpp" or "cuda". Throws Error for anything else.
+// kind: "attention", "attention-backward" or "custom"; language: "cpp" or "cuda". Throws Error for anything
+// else.
 std::vector<TemplateFile> project_template(const std::string& kind, const std::string& language,
                                            const std::string& name);
 

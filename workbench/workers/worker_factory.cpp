@@ -129,6 +129,7 @@ std::unique_ptr<Worker> WorkerFactory::start_reference(const fs::path& logs) {
   switch (reference.kind) {
     case Reference::Kind::attention:
       how.argv = {resources_.oracle};
+      how.load = {.function = reference.entry};
       break;
     case Reference::Kind::python:
       how.argv = {python_, "-u", resources_.python_worker};
