@@ -99,7 +99,7 @@ float dot_rows(const T* x, const T* y, int64_t dim) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-// LSE and delta = dout . out - dlse of every row. A row that sees nothing gets an LSE of +inf, which makes
+// LSE and delta = dout . out - dlse of every row. A row that weighs nothing gets an LSE of +inf, which makes
 // its weights 0; so do rows past the end.
 template <class T>
 void prepare_rows(const BackwardTask& task, const BackwardScratch& scratch) {
@@ -112,8 +112,8 @@ void prepare_rows(const BackwardTask& task, const BackwardScratch& scratch) {
     scratch.delta[r] = 0;
     if (r >= rows) continue;
     const RowStatistics row = row_statistics(task, r);
-    if (row.sees_nothing()) continue;
-    scratch.lse[r] = row.lse * kLog2E;
+    if (row.weighs_nothing()) continue;
+    scratch.lse[r] = lse_log2(row.lse);
     scratch.delta[r] = dot_rows(dout[r], out[r], p.head_dim) - row.dlse;
   }
 }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "cpu/backward_task.h"
+#include "numeric/lse_log2.h"
 
 namespace flashmoe::cpu {
 
@@ -26,7 +27,8 @@ struct RowStatistics {
   float lse;
   float dlse;
 
-  bool sees_nothing() const { return lse == -std::numeric_limits<float>::infinity(); }
+  // All of P is 0: see lse_log2.
+  bool weighs_nothing() const { return lse_log2(lse) == std::numeric_limits<float>::infinity(); }
 };
 
 // Of packed row r.

@@ -44,7 +44,7 @@ void differentiate(const BackwardTask& task) {
 
   for (int64_t r = 0; r < rows; ++r) {
     const RowStatistics row = row_statistics(task, r);
-    if (row.sees_nothing()) continue;
+    if (row.weighs_nothing()) continue;
     const int64_t end = std::min(task.kv_end, p.visible_keys(r / p.group()));
     const T* out = all_out[r];
     float delta = -row.dlse;

@@ -97,7 +97,7 @@ float dot_rows(const bfloat16_t* x, const bfloat16_t* y, int64_t dim) {
   return total;
 }
 
-// A row that sees nothing gets an LSE of +inf, which makes its weights 0; so do rows past the end.
+// A row that weighs nothing gets an LSE of +inf, which makes its weights 0; so do rows past the end.
 void prepare_rows(const BackwardTask& task, const Scratch& scratch) {
   const ForwardProblem& p = *task.problem;
   const int64_t rows = p.group() * p.q_rows;
@@ -108,8 +108,8 @@ void prepare_rows(const BackwardTask& task, const Scratch& scratch) {
     scratch.delta[r] = 0;
     if (r >= rows) continue;
     const RowStatistics row = row_statistics(task, r);
-    if (row.sees_nothing()) continue;
-    scratch.lse[r] = -row.lse * kLog2E;
+    if (row.weighs_nothing()) continue;
+    scratch.lse[r] = -lse_log2(row.lse);
     scratch.delta[r] = dot_rows(dout[r], out[r], p.head_dim) - row.dlse;
   }
 }

@@ -13,6 +13,7 @@
 #include "kernels/hopper_forward/launch.h"
 #include "kernels/hopper_forward/spec.h"
 #include "kernels/naive/smem.h"
+#include "kernels/row_stats.h"
 #include "kernels/small_forward/spec.h"
 #include "numeric/ceil_div.h"
 
@@ -109,11 +110,12 @@ int choose_splits(const ForwardPlan& plan, const ForwardProblem& p, const device
   return 1;
 }
 
-// What the splits leave for combine_splits: fp32 rows and their LSE.
+// What the splits leave for combine_splits: fp32 rows and their statistics.
 std::size_t partials_bytes(const ForwardPlan& plan, const ForwardProblem& p) {
   if (plan.num_splits == 1) return 0;
   const int64_t rows = p.batch * p.q_heads * p.q_rows;
-  return static_cast<std::size_t>(plan.num_splits * rows * (plan.head_dim + 1)) * sizeof(float);
+  return static_cast<std::size_t>(plan.num_splits * rows) *
+         (static_cast<std::size_t>(plan.head_dim) * sizeof(float) + sizeof(kernels::RowStats));
 }
 
 ForwardPlan plan_naive(const ForwardProblem& p, const device::Spec& spec, const char* reason) {

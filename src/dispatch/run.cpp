@@ -47,8 +47,8 @@ kernels::ForwardParams params_for(const ForwardPlan& plan, const ForwardProblem&
   params.by_splits = kernels::Divisor(static_cast<uint32_t>(plan.num_splits));
   if (plan.num_splits > 1) {
     params.partial_out = static_cast<float*>(workspace.data);
-    params.partial_lse =
-        params.partial_out + plan.num_splits * p.batch * p.q_heads * p.q_rows * plan.head_dim;
+    params.partial_stats = reinterpret_cast<kernels::RowStats*>(
+        params.partial_out + plan.num_splits * p.batch * p.q_heads * p.q_rows * plan.head_dim);
   }
   return params;
 }

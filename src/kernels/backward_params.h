@@ -40,7 +40,7 @@ struct BackwardParams {
   // Workspace. Rows of a query head are padded_rows.
   int padded_rows;
   int padded_dim;   // head_dim as compiled
-  float* lse_log2;  // [B Hq][padded_rows]: LSE * log2(e); +inf, and so P = 0, for rows that see no key
+  float* lse_log2;  // [B Hq][padded_rows], as numeric/lse_log2.h makes it; +inf for rows past the end
   float* delta;     // [B Hq][padded_rows]: dout . out - dlse
   float* dq_sums;   // [B Hq][padded_rows / 64][padded_dim / 64] pieces
   int* counters;    // where dq's sums are added in a fixed order: num_counters(), all zero at first

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/divisor.h"
+#include "kernels/row_stats.h"
 #include "primitives/target.h"
 
 namespace flashmoe::kernels {
@@ -75,9 +76,9 @@ struct ForwardParams {
 
   // Keys over several blocks: each writes its share here, and combine_splits makes the result of them.
   int num_splits;
-  Divisor by_splits;   // the same
-  float* partial_out;  // [split][B, Hq, Sq][head_dim rounded up as compiled], normalised
-  float* partial_lse;  // [split][B, Hq, Sq], in units of log2
+  Divisor by_splits;        // the same
+  float* partial_out;       // [split][B, Hq, Sq][head_dim rounded up as compiled], normalised
+  RowStats* partial_stats;  // [split][B, Hq, Sq]
 
   // The first of `tiles` tiles of keys that are a split's share; the next split's first is its end.
   FLASHMOE_HD int first_of_split(int tiles, int split) const {

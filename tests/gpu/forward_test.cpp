@@ -9,6 +9,7 @@
 #include "gpu/on_gpu.h"
 #include "kernels/decode_forward/spec.h"
 #include "kernels/hopper_forward/spec.h"
+#include "support/deciding_key.h"
 
 namespace flashmoe::test {
 namespace {
@@ -106,6 +107,71 @@ TEST(GpuSmall, EveryConfigurationOfHopperOnce) {
                           .layout = Layout::bshd},
                          choice);
     }
+  }
+}
+
+// As tests/kernels/large_scores_test.cpp: scores from 1e4 to 1e37, in one key and in all.
+void expect_large_scores_are_right(const Shape& shape, const ForwardChoice& choice) {
+  for (float size : {1e4F, 1e6F, 1e9F, 1e12F, 1e36F}) {
+    if (shape.dtype == DType::fp16 && size > 6e4F) continue;
+    const auto run = [&](Problem& problem) {
+      GpuProblem gpu(problem);
+      gpu.launch(choice);
+      return gpu.download();
+    };
+    for (int64_t key : {int64_t{0}, shape.kv_rows / 2, shape.kv_rows - 1}) {
+      Problem problem(shape);
+      set_deciding_key(problem, key, size);
+      ASSERT_EQ(run(problem), "");
+      EXPECT_EQ(trouble_with_deciding_key(problem, key), "")
+          << describe(shape) << " key " << key << " of " << size;
+    }
+    Problem equal(shape);
+    set_equal_keys(equal, size);
+    ASSERT_EQ(run(equal), "");
+    EXPECT_EQ(trouble_with_equal_keys(equal), "") << describe(shape) << " all keys " << size;
+  }
+}
+
+TEST(GpuForward, LargeScoresAreRightInEveryKernel) {
+  SKIP_WITHOUT_GPU();
+  for (DType dtype : kDTypes)
+    expect_large_scores_are_right({.q_rows = 70, .kv_rows = 70, .head_dim = 64, .dtype = dtype}, {});
+  for (DType dtype : {DType::fp16, DType::bf16}) {
+    const Shape shape{.q_rows = 70, .kv_rows = 70, .head_dim = 64, .dtype = dtype};
+    expect_large_scores_are_right(shape, kNaive);
+    expect_large_scores_are_right(shape, kSmall);
+    for (int64_t head_dim : {32, 64, 96, 128, 192, 256}) {
+      const Shape longer{.q_rows = 70, .kv_rows = 330, .head_dim = head_dim, .dtype = dtype};
+      expect_large_scores_are_right(longer, kAmpere);
+      expect_large_scores_are_right(longer, {.kernel = ForwardKernel::ampere_forward, .num_splits = 3});
+    }
+    const Shape decode{.q_heads = 4, .q_rows = 2, .kv_rows = 2000, .head_dim = 128, .dtype = dtype};
+    expect_large_scores_are_right(decode, kDecode);
+    expect_large_scores_are_right(decode, {.kernel = ForwardKernel::decode_forward, .num_splits = 3});
+  }
+  if (device::probe().arch != 90) return;
+  for (int tuning = 0; tuning < kernels::hopper_forward::kNumTunings; ++tuning) {
+    const kernels::hopper_forward::Tuning& t = kernels::hopper_forward::kTunings[tuning];
+    expect_large_scores_are_right(
+        {.q_rows = 200, .kv_rows = 3 * t.tile_kv + 5, .head_dim = t.head_dim, .dtype = DType::bf16},
+        {.kernel = ForwardKernel::hopper_forward, .tuning = tuning});
+  }
+}
+
+// A sum of so many equal terms, one after the other, is rounded the same way over and over.
+TEST(GpuForward, LongSumsStayExactInFp32) {
+  SKIP_WITHOUT_GPU();
+  for (int64_t head_dim : {16, 128, 256}) {
+    const Shape shape{.q_rows = 3, .kv_rows = 100'000, .head_dim = head_dim, .dtype = DType::fp32};
+    Problem problem(shape);
+    for (int64_t s = 0; s < shape.kv_rows; ++s) problem.set_row(problem.args.v, 0, 0, s, 0.1F);
+    GpuProblem gpu(problem);
+    gpu.launch(kNaive);
+    ASSERT_EQ(gpu.download(), "");
+    for (int64_t s = 0; s < shape.q_rows; ++s)
+      for (int64_t d = 0; d < head_dim; ++d)
+        ASSERT_NEAR(problem.out(0, 0, s, d), 0.1F, 3e-6F * 0.1F) << describe(shape);
   }
 }
 

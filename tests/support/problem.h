@@ -45,7 +45,7 @@ struct Shape {
   DType dtype = DType::fp32;
   Mask mask = Mask::none;
   Layout layout = Layout::bhsd;
-  float spread = 1;  // standard deviation of q and k; 100 gives logits of +-1e4 and beyond
+  float spread = 1;  // standard deviation of q and k; 100 gives logits of +-1e4 and beyond, 1e18 of +-1e37
   std::optional<float> scale{};
   int threads = 0;
   uint64_t seed = 1;

@@ -15,6 +15,7 @@
 #include "kernels/ampere_forward/tile_copy.cuh"
 #include "kernels/ampere_forward/work.cuh"
 #include "kernels/forward_params.h"
+#include "kernels/large_scores.h"
 #include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
 #include "primitives/registers.h"
@@ -146,7 +147,7 @@ __device__ __forceinline__ void raise(State<Spec>& state, int r, int h, float m)
 template <class Spec>
 __device__ __forceinline__ void weigh(State<Spec>& state, Scores<Spec>& S, int r, int h, float scale_log2e) {
   const float m = state.m[r][h];
-  const float base = m == -INFINITY ? 0.0F : m;  // no key seen yet: all weights become 0, not NaN
+  const float base = fused_base(m);
   float sum = 0;
 #pragma unroll
   for (int n = 0; n < Spec::key_tiles; ++n) {
@@ -163,9 +164,36 @@ __device__ __forceinline__ void weigh(State<Spec>& state, Scores<Spec>& S, int r
 // most tiles rescale nothing.
 inline constexpr float kSlack = 8;
 
-// Raises m only once some row of the warp has grown well past it: one branch for all rows.
 template <class Spec>
-__device__ __forceinline__ void raise_lazily(State<Spec>& state, const Scores<Spec>& S, float scale_log2e) {
+__device__ __forceinline__ bool has_large(const float (&m)[Spec::row_tiles][2]) {
+  float size = 0;
+#pragma unroll
+  for (int r = 0; r < Spec::row_tiles; ++r) size = fmaxf(size, fmaxf(fabsf(m[r][0]), fabsf(m[r][1])));
+  return is_large(size);
+}
+
+// Makes the scores of rows whose maximum is large ready for weigh.
+template <class Spec>
+__device__ __forceinline__ void subtract_large_maxima(Scores<Spec>& S, const float (&m)[Spec::row_tiles][2],
+                                                      float scale_log2e) {
+  if (!gpu::any_lane(has_large<Spec>(m))) return;
+#pragma unroll
+  for (int r = 0; r < Spec::row_tiles; ++r) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const SubtractFirst subtract_first(scale_log2e, m[r][h]);
+#pragma unroll
+      for (int n = 0; n < Spec::key_tiles; ++n) {
+#pragma unroll
+        for (int i = 2 * h; i < 2 * h + 2; ++i) S[r][n][i] = subtract_first(S[r][n][i]);
+      }
+    }
+  }
+}
+
+// Raises m only once some row of the warp has grown well past it, or is large: one branch for all rows.
+template <class Spec>
+__device__ __forceinline__ void raise_lazily(State<Spec>& state, Scores<Spec>& S, float scale_log2e) {
   float largest[Spec::row_tiles][2];
   bool grew = false;
 #pragma unroll
@@ -176,24 +204,34 @@ __device__ __forceinline__ void raise_lazily(State<Spec>& state, const Scores<Sp
       grew |= largest[r][h] > state.m[r][h] + kSlack;
     }
   }
-  if (!gpu::any_lane(grew)) return;
+  if (!gpu::any_lane(grew || has_large<Spec>(state.m))) return;
 #pragma unroll
   for (int r = 0; r < Spec::row_tiles; ++r) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) raise<Spec>(state, r, h, fmaxf(state.m[r][h], largest[r][h]));
   }
+  subtract_large_maxima<Spec>(S, state.m, scale_log2e);
 }
 
 // Turns S into P, and brings m, l and O up to date.
 template <class Spec>
 __device__ __forceinline__ void absorb(State<Spec>& state, Scores<Spec>& S, float scale_log2e) {
-  if constexpr (Spec::tuning.lazy) raise_lazily<Spec>(state, S, scale_log2e);
+  float m[Spec::row_tiles][2];
+  if constexpr (Spec::tuning.lazy) {
+    raise_lazily<Spec>(state, S, scale_log2e);
+  } else {
+#pragma unroll
+    for (int r = 0; r < Spec::row_tiles; ++r) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) m[r][h] = fmaxf(state.m[r][h], row_maximum<Spec>(S, r, h) * scale_log2e);
+    }
+    subtract_large_maxima<Spec>(S, m, scale_log2e);
+  }
 #pragma unroll
   for (int r = 0; r < Spec::row_tiles; ++r) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      if constexpr (!Spec::tuning.lazy)
-        raise<Spec>(state, r, h, fmaxf(state.m[r][h], row_maximum<Spec>(S, r, h) * scale_log2e));
+      if constexpr (!Spec::tuning.lazy) raise<Spec>(state, r, h, m[r][h]);
       weigh<Spec>(state, S, r, h, scale_log2e);
     }
   }

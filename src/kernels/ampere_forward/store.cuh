@@ -13,18 +13,17 @@
 
 namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET {
 
-// The sums of the four lanes of each row together, then O / l; m becomes the LSE in units of log2.
+// The sums of the four lanes of each row together, then O / l.
 template <class Spec>
 __device__ __forceinline__ void normalise(State<Spec>& state) {
 #pragma unroll
   for (int r = 0; r < Spec::row_tiles; ++r) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      float l = state.l[r][h];
+      float& l = state.l[r][h];
       l += gpu::shuffle_xor(l, 1);
       l += gpu::shuffle_xor(l, 2);
       const float inverse = l == 0 ? 0.0F : gpu::rcp(l);
-      state.m[r][h] = l == 0 ? -INFINITY : state.m[r][h] + gpu::lg2(l);
 #pragma unroll
       for (int d = 0; d < Spec::dim_tiles; ++d) {
         state.O[r][d][2 * h] *= inverse;
@@ -55,7 +54,8 @@ __device__ __forceinline__ void store_partial(const ForwardParams& p, const Work
       const int row = warp_row + 16 * r + 8 * h;
       if (row >= work.rows) continue;
       const int64_t at = split_row + dense_row(p, work, work.first_row + row);
-      if (gpu::lane_index() % 4 == 0) gpu::store_global(p.partial_lse + at, state.m[r][h]);
+      if (gpu::lane_index() % 4 == 0)
+        gpu::store_global(p.partial_stats + at, RowStats{state.m[r][h], state.l[r][h]});
 #pragma unroll
       for (int d = 0; d < Spec::dim_tiles; ++d) {
         float* to = p.partial_out + at * Spec::head_dim + 8 * d + 2 * (gpu::lane_index() % 4);
@@ -95,8 +95,9 @@ __device__ __forceinline__ void store_output(const ForwardParams& p, const Work&
         words[lane % 4] = gpu::pack<T>(state.O[r][d][2 * h], state.O[r][d][2 * h + 1]);
       }
       if (p.lse != nullptr && lane % 4 == 0 && row < work.rows) {
+        const float l = state.l[r][h];
         gpu::store_global(p.lse + dense_row(p, work, work.first_row + row),
-                          state.m[r][h] * 0.6931471805599453F);
+                          l == 0 ? -INFINITY : (state.m[r][h] + gpu::lg2(l)) * 0.6931471805599453F);
       }
     }
   }

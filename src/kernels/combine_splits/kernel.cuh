@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // combine_splits: one result from the shares that several blocks computed over parts of the keys.
 // Bound: memory. Reads 4 bytes per split and output element. Roles: one warp per row, lanes side by side in
-// columns. Exact for splits that saw no key: their LSE is -inf and their weight 0.
+// columns. Exact for splits that saw no key: their maximum is -inf and their weight 0.
 #pragma once
 
 #include <cmath>
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(32 * kWarps)
 
   float largest = -INFINITY;
   for (int split = lane; split < p.num_splits; split += 32) {
-    largest = fmaxf(largest, gpu::load_global(p.partial_lse + split * rows + row));
+    largest = fmaxf(largest, gpu::load_global(p.partial_stats + split * rows + row).max);
   }
   for (int lanes = 1; lanes < 32; lanes *= 2) largest = fmaxf(largest, gpu::shuffle_xor(largest, lanes));
   const float base = largest == -INFINITY ? 0.0F : largest;
@@ -36,7 +36,8 @@ __global__ void __launch_bounds__(32 * kWarps)
   float sum = 0;
   float out[kColumns] = {};
   for (int split = 0; split < p.num_splits; ++split) {
-    const float weight = gpu::ex2(gpu::load_global(p.partial_lse + split * rows + row) - base);
+    const RowStats stats = gpu::load_global(p.partial_stats + split * rows + row);
+    const float weight = gpu::ex2(stats.max - base) * stats.sum;
     const float* partial = p.partial_out + (split * rows + row) * partial_dim;
     sum += weight;
 #pragma unroll

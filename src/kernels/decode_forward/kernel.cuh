@@ -187,7 +187,7 @@ __device__ __forceinline__ void store(const Params& p, int split, int row, int c
   if (p.num_splits > 1) {
     const int64_t at = int64_t{split} * p.batch * p.q_heads * p.q_rows + index;
     gpu::store_global(reinterpret_cast<Float4*>(p.partial_out + at * Spec::tuning.head_dim + column), o);
-    if (c == 0) gpu::store_global(p.partial_lse + at, merged.stats.max + gpu::lg2(l));
+    if (c == 0) gpu::store_global(p.partial_stats + at, merged.stats);
     return;
   }
   if (column < p.head_dim) {

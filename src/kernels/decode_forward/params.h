@@ -25,7 +25,7 @@ struct Params {
   View out;
   float* lse;
   float* partial_out;
-  float* partial_lse;
+  RowStats* partial_stats;
 
   Params(const ForwardParams& p, const Tuning& tuning, bool programmatic_launch)
       : k(p.k),
@@ -50,7 +50,7 @@ struct Params {
         out(p.out),
         lse(p.lse),
         partial_out(p.partial_out),
-        partial_lse(p.partial_lse) {}
+        partial_stats(p.partial_stats) {}
 
   FLASHMOE_HD int visible_keys(int position) const {
     if (!causal) return keys;

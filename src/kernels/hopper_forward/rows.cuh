@@ -8,6 +8,7 @@
 
 #include "kernels/hopper_forward/store.cuh"
 #include "kernels/hopper_forward/tiles.cuh"
+#include "kernels/large_scores.h"
 #include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
 #include "primitives/mbarrier.h"
@@ -162,31 +163,45 @@ struct Rows : OutputRows<Spec> {
     for (int r = 0; r < 2; ++r) m[r] = largest[r] * params.problem.scale_log2e;
   }
 
-  // Brings m and l up to date, and says by what O has to follow.
-  __device__ __forceinline__ void update_maximum(const Scores<Spec>& S) {
+  // Brings m and l up to date, and says by what O has to follow. Leaves S ready for exponentials.
+  __device__ __forceinline__ void update_maximum(Scores<Spec>& S) {
     float largest[2];
     row_max(S, largest);
     const float scale = params.problem.scale_log2e;
-    // Where no key has been seen this is infinite, or NaN while there still is none: then m stays -inf.
     const float growth = fmaxf(largest[0] * scale - m[0], largest[1] * scale - m[1]);
-    grown = gpu::any_lane(growth > kLazyGrowth);
+    grown = gpu::any_lane(growth > kLazyGrowth || has_large_maximum());
     if (!grown) return;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const float m_new = fmaxf(m[r], largest[r] * scale);
-      alpha[r] = gpu::ex2(m[r] - finite(m_new));
+      alpha[r] = gpu::ex2(m[r] - (m_new == -INFINITY ? 0.0F : m_new));
       l[r] *= alpha[r];
       m[r] = m_new;
     }
+    subtract_large_maxima(S);
   }
 
-  // A row that has seen no key has the maximum -inf; taken as 0 it gives weights 0, not NaN.
-  static __device__ __forceinline__ float finite(float x) { return x == -INFINITY ? 0.0F : x; }
+  __device__ __forceinline__ bool has_large_maximum() const {
+    return is_large(fmaxf(fabsf(m[0]), fabsf(m[1])));
+  }
+
+  __device__ __forceinline__ void subtract_large_maxima(Scores<Spec>& S) const {
+    if (!gpu::any_lane(has_large_maximum())) return;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const SubtractFirst subtract_first(params.problem.scale_log2e, m[r]);
+#pragma unroll
+      for (int i = 0; i < kKeys / 2; ++i) {
+        if (i / 2 % 2 == r) S[i] = subtract_first(S[i]);
+      }
+    }
+  }
 
   // For the first block that is walked, which is the last one that the warpgroup sees.
   __device__ __forceinline__ void begin_softmax(Scores<Spec>& S, int block) {
     if (block >= seen_by_all) mask(S, block);
     begin_maximum(S);
+    subtract_large_maxima(S);
     exponentials<true>(S);
   }
 
@@ -194,7 +209,7 @@ struct Rows : OutputRows<Spec> {
   template <bool kFirst>
   __device__ __forceinline__ void exponentials(Scores<Spec>& S) {
     const float scale = params.problem.scale_log2e;
-    const float base[2] = {finite(m[0]), finite(m[1])};
+    const float base[2] = {fused_base(m[0]), fused_base(m[1])};
     float even[2] = {0, 0};
     float odd[2] = {0, 0};
 #pragma unroll

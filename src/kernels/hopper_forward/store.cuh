@@ -52,7 +52,7 @@ struct OutputRows {
       sum += gpu::shuffle_xor(sum, 1);
       sum += gpu::shuffle_xor(sum, 2);
       inverse[r] = sum == 0 ? 0.0F : 1.0F / sum;
-      store_lse(done, done.first_row + warpgroup * kWarpgroupRows + lane_row() + 8 * r, row_m[r], sum);
+      store_statistics(done, done.first_row + warpgroup * kWarpgroupRows + lane_row() + 8 * r, row_m[r], sum);
     }
     if constexpr (kTuning.splits) {
       store_partial(done, inverse);
@@ -154,13 +154,16 @@ struct OutputRows {
     }
   }
 
-  __device__ __forceinline__ void store_lse(const Tile& done, int row, float row_m, float row_l) const {
+  __device__ __forceinline__ void store_statistics(const Tile& done, int row, float row_m,
+                                                   float row_l) const {
     const ForwardParams& p = params.problem;
-    float* to = kTuning.splits ? p.partial_lse : p.lse;
-    if (to == nullptr || gpu::lane_index() % 4 != 0 || row >= p.q_rows * p.pack) return;
-    constexpr float kUnit = kTuning.splits ? 1 : 0.6931471805599453F;  // partial ones stay in units of log2
-    const float lse = row_l == 0 ? -INFINITY : (row_m + gpu::lg2(row_l)) * kUnit;
-    gpu::store_global(to + dense_row(done, row), lse);
+    if (gpu::lane_index() % 4 != 0 || row >= p.q_rows * p.pack) return;
+    if constexpr (kTuning.splits) {
+      gpu::store_global(p.partial_stats + dense_row(done, row), RowStats{row_m, row_l});
+    } else if (p.lse != nullptr) {
+      const float lse = row_l == 0 ? -INFINITY : (row_m + gpu::lg2(row_l)) * 0.6931471805599453F;
+      gpu::store_global(p.lse + dense_row(done, row), lse);
+    }
   }
 
   // Of [B, Hq, Sq], or [split][B, Hq, Sq].

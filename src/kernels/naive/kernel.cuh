@@ -43,12 +43,56 @@ __device__ inline float sum_over_row(float x) {
   return x;
 }
 
+inline constexpr int kRows = 4;               // rows of a thread
+inline constexpr int kKeys = kTile / 16;      // its keys in a tile
+inline constexpr int kColumns = kSlice / 16;  // its output columns in a slice
+
+// Of a thread's rows, over some keys.
+template <class Spec>
+struct Sums {
+  float O[kRows][Spec::slices * kColumns];
+  float l[kRows];  // over this thread's keys only
+};
+
+// The sums of the stretches before. In local memory, which volatile keeps them in: they are touched once in a
+// stretch, and registers decide how many blocks an SM holds.
+template <class Spec>
+struct Stretches {
+  volatile Sums<Spec> sums;
+  bool any = false;
+  float alpha[kRows] = {1, 1, 1, 1};  // from their maxima to those of now
+
+  __device__ void add_to(Sums<Spec>& now) const {
+    if (!any) return;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      now.l[i] += alpha[i] * sums.l[i];
+#pragma unroll
+      for (int c = 0; c < Spec::slices * kColumns; ++c) now.O[i][c] += alpha[i] * sums.O[i][c];
+    }
+  }
+
+  // Takes the sums of a stretch, and leaves zeros.
+  __device__ void take(Sums<Spec>& now) {
+    add_to(now);
+    any = true;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      alpha[i] = 1;
+      sums.l[i] = now.l[i];
+      now.l[i] = 0;
+#pragma unroll
+      for (int c = 0; c < Spec::slices * kColumns; ++c) {
+        sums.O[i][c] = now.O[i][c];
+        now.O[i][c] = 0;
+      }
+    }
+  }
+};
+
 template <class Spec>
 __global__ void __launch_bounds__(kThreads, 1) naive_forward(const __grid_constant__ ForwardParams p) {
   using T = typename Spec::Element;
-  constexpr int kRows = 4;               // rows of a thread
-  constexpr int kKeys = kTile / 16;      // its keys in a tile
-  constexpr int kColumns = kSlice / 16;  // its output columns in a slice
   Smem& smem = gpu::shared<Smem>();
   const int ty = gpu::thread_index() / 16;
   const int tx = gpu::thread_index() % 16;
@@ -63,16 +107,14 @@ __global__ void __launch_bounds__(kThreads, 1) naive_forward(const __grid_consta
   const T* v = static_cast<const T*>(p.v.data) + tile.batch * p.v.batch_stride + kv_head * p.v.head_stride;
   const int slices = (p.head_dim + kSlice - 1) / kSlice;
 
-  float O[kRows][Spec::slices * kColumns] = {};
+  Sums<Spec> sums{};
+  Stretches<Spec> before;
   float m[kRows];  // running maximum of the scaled scores, in units of log2
-  float l[kRows];  // running sum, this thread's keys only
-  for (int i = 0; i < kRows; ++i) {
-    m[i] = -INFINITY;
-    l[i] = 0;
-  }
+  for (float& maximum : m) maximum = -INFINITY;
 
   const int keys = p.visible_keys(first_row + rows - 1);
   for (int first_key = 0; first_key < keys; first_key += kTile) {
+    if (first_key > 0 && first_key % (kStretch * kTile) == 0) before.take(sums);
     const int key_rows = p.kv_rows - first_key < kTile ? p.kv_rows - first_key : kTile;
     float S[kRows][kKeys] = {};
     for (int slice = 0; slice < slices; ++slice) {
@@ -89,29 +131,30 @@ __global__ void __launch_bounds__(kThreads, 1) naive_forward(const __grid_consta
         }
       }
     }
+    float alpha[kRows];
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       const int visible = p.visible_keys(first_row + kRows * ty + i);
       float largest = -INFINITY;
 #pragma unroll
       for (int j = 0; j < kKeys; ++j) {
-        S[i][j] = first_key + tx + 16 * j < visible ? S[i][j] * p.scale_log2e : -INFINITY;
+        S[i][j] = first_key + tx + 16 * j < visible ? gpu::mul_rn(S[i][j], p.scale_log2e) : -INFINITY;
         largest = fmaxf(largest, S[i][j]);
       }
       const float m_new = fmaxf(m[i], max_over_row(largest));
       const float base =
           m_new == -INFINITY ? 0.0F : m_new;  // a row that has seen no key yet: all weights become 0
-      const float alpha = gpu::ex2(m[i] - base);
+      alpha[i] = gpu::ex2(m[i] - base);
+      before.alpha[i] *= alpha[i];
       m[i] = m_new;
-      l[i] *= alpha;
+      float l = 0;
 #pragma unroll
       for (int j = 0; j < kKeys; ++j) {
         const float weight = gpu::ex2(S[i][j] - base);
-        l[i] += weight;
+        l += weight;
         smem.p[kRows * ty + i][tx + 16 * j] = weight;
       }
-#pragma unroll
-      for (int c = 0; c < Spec::slices * kColumns; ++c) O[i][c] *= alpha;
+      sums.l[i] = fmaf(sums.l[i], alpha[i], l);
     }
 #pragma unroll
     for (int slice = 0; slice < Spec::slices; ++slice) {
@@ -120,31 +163,40 @@ __global__ void __launch_bounds__(kThreads, 1) naive_forward(const __grid_consta
       load_slice(smem.kv, v + first_key * p.v.row_stride, p.v.row_stride, key_rows, slice * kSlice,
                  p.head_dim);
       gpu::sync_block();
+      float O[kRows][kColumns] = {};
       for (int key = 0; key < kTile; ++key) {
 #pragma unroll
         for (int i = 0; i < kRows; ++i) {
 #pragma unroll
-          for (int c = 0; c < kColumns; ++c) {
-            O[i][slice * kColumns + c] += smem.p[kRows * ty + i][key] * smem.kv[key][tx + 16 * c];
-          }
+          for (int c = 0; c < kColumns; ++c)
+            O[i][c] += smem.p[kRows * ty + i][key] * smem.kv[key][tx + 16 * c];
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) {
+          float& sum = sums.O[i][slice * kColumns + c];
+          sum = fmaf(sum, alpha[i], O[i][c]);
         }
       }
     }
   }
+  before.add_to(sums);
 
   T* out = static_cast<T*>(p.out.data) + tile.batch * p.out.batch_stride + tile.head * p.out.head_stride +
            first_row * p.out.row_stride;
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
     const int row = kRows * ty + i;
-    const float sum = sum_over_row(l[i]);
+    const float sum = sum_over_row(sums.l[i]);
     const float inverse = sum == 0 ? 0.0F : 1.0F / sum;  // no key seen: the output is 0
     if (row >= rows) continue;
 #pragma unroll
     for (int c = 0; c < Spec::slices * kColumns; ++c) {
       const int column = c / kColumns * kSlice + tx + 16 * (c % kColumns);
       if (column < p.head_dim)
-        gpu::store_global(out + row * p.out.row_stride + column, gpu::narrow<T>(O[i][c] * inverse));
+        gpu::store_global(out + row * p.out.row_stride + column, gpu::narrow<T>(sums.O[i][c] * inverse));
     }
     if (tx == 0 && p.lse != nullptr) {
       const int64_t at = (int64_t{tile.batch} * p.q_heads + tile.head) * p.q_rows + first_row + row;

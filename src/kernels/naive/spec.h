@@ -7,6 +7,10 @@ inline constexpr int kTile = 64;      // query rows, and keys, per tile
 inline constexpr int kSlice = 32;     // columns of Q, K or V in shared memory at a time
 inline constexpr int kThreads = 256;  // a 16 x 16 grid; each thread has 4 rows and every 16th column
 
+// Sums over keys have three levels, so that none has many terms: the keys of a tile, the tiles of a stretch,
+// the stretches.
+inline constexpr int kStretch = 32;  // tiles
+
 template <class T, int kDim>
 struct Spec {
   using Element = T;

@@ -12,6 +12,7 @@
 #include "kernels/backward_params.h"
 #include "kernels/naive_backward/smem.h"
 #include "numeric/half.h"
+#include "numeric/lse_log2.h"
 #include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
 #include "primitives/index.h"
@@ -131,7 +132,7 @@ __device__ void find_statistics(Smem& smem, const BackwardParams& p, int batch, 
   if (gpu::thread_index() % 4 == 0 && row < out.rows) {
     const int64_t dense = (int64_t{batch} * p.q_heads + head) * p.q_rows + first_row + row;
     if (p.dlse != nullptr) delta -= gpu::load_global(p.dlse + dense);
-    smem.lse_log2[row] = gpu::load_global(p.lse + dense) * 1.4426950408889634F;
+    smem.lse_log2[row] = lse_log2(gpu::load_global(p.lse + dense));
     smem.delta[row] = delta;
   }
   gpu::sync_block();

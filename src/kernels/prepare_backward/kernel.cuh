@@ -8,6 +8,7 @@
 
 #include "kernels/backward_params.h"
 #include "numeric/half.h"
+#include "numeric/lse_log2.h"
 #include "primitives/arithmetic.h"
 #include "primitives/control.h"
 #include "primitives/index.h"
@@ -67,8 +68,7 @@ __global__ void __launch_bounds__(kThreads) prepare_backward(const __grid_consta
     float lse_log2 = INFINITY;
     if (real) {
       const int64_t dense = int64_t{head} * p.q_rows + position;
-      const float lse = gpu::load_global(p.lse + dense);
-      if (lse != -INFINITY) lse_log2 = lse * 1.4426950408889634F;
+      lse_log2 = flashmoe::lse_log2(gpu::load_global(p.lse + dense));
       if (p.dlse != nullptr) delta -= gpu::load_global(p.dlse + dense);
     }
     gpu::store_global(p.lse_log2 + row, lse_log2);

@@ -269,20 +269,25 @@ __device__ __forceinline__ void attend(const typename Spec::Params& p) {
       if (8 * n + 1 >= visible) S[n][1] = -INFINITY;
     }
   }
+  // Products are rounded before the maximum is subtracted: however large, it then meets itself.
+#pragma unroll
+  for (auto& tile : S) {
+    tile[0] = gpu::mul_rn(tile[0], p.scale_log2e);
+    tile[1] = gpu::mul_rn(tile[1], p.scale_log2e);
+  }
   float m = fmaxf(S[0][0], S[0][1]);
 #pragma unroll
   for (int n = 1; n < kTiles; ++n) m = fmaxf(m, fmaxf(S[n][0], S[n][1]));
   m = fmaxf(m, gpu::shuffle_xor(m, 1));
   m = fmaxf(m, gpu::shuffle_xor(m, 2));
-  m *= p.scale_log2e;
   const float base = !Spec::plain && m == -INFINITY ? 0.0F : m;
 
   float l = 0;
   uint32_t P[kTiles];
 #pragma unroll
   for (int n = 0; n < kTiles; ++n) {
-    const float p0 = gpu::ex2(fmaf(S[n][0], p.scale_log2e, -base));
-    const float p1 = gpu::ex2(fmaf(S[n][1], p.scale_log2e, -base));
+    const float p0 = gpu::ex2(S[n][0] - base);
+    const float p1 = gpu::ex2(S[n][1] - base);
     l += p0 + p1;
     P[n] = gpu::pack<T>(p0, p1);
   }

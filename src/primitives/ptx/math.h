@@ -20,6 +20,9 @@ __device__ __forceinline__ float lg2(float x) {
   return y;
 }
 
+// mul.rn.f32: a product that is rounded, whatever is added to it.
+__device__ __forceinline__ float mul_rn(float a, float b) { return __fmul_rn(a, b); }
+
 // rcp.approx.ftz.f32: 1 / x to 1 ulp.
 __device__ __forceinline__ float rcp(float x) {
   float y;
