@@ -8,6 +8,7 @@
 #pragma once
 
 #include "cpu/amx_products-inl.h"
+#include "cpu/large_scores.h"
 
 namespace flashmoe::cpu::amx {
 namespace {
@@ -114,9 +115,15 @@ template <bool kWhole>
 template <bool kWhole, class BetweenRows>
 inline void weigh_panel(std::byte* s, std::byte* p, const Visible& visible, float scale_log2e,
                         PanelState& state, BetweenRows between_rows) {
-  const Floats scale = splat(scale_log2e);
   for (int64_t r = 0; r < visible.rows; ++r) {
     const float base = state.base[r] == -kInfinity ? 0.0F : state.base[r];  // -inf - -inf would be NaN
+    Floats scale = splat(scale_log2e);
+    if (std::abs(base) > kLargeScore) {
+      float* row = score_row(s, r);
+      for (int64_t tile = 0; tile < 2 * visible.chunks(); ++tile, row += kTileFloats)
+        store(row, multiply(load(row), scale));
+      scale = splat(1.0F);
+    }
     const Floats sums = weigh<kWhole>(score_row(s, r), weight_row(p, r), visible.of_row(r), visible.chunks(),
                                       scale, splat(base));
     store(state.sums[r], add(load(state.sums[r]), sums));

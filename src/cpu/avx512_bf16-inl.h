@@ -16,6 +16,7 @@
 #pragma once
 
 #include "cpu/amx_vector-inl.h"
+#include "cpu/large_scores.h"
 #include "cpu/tiled.h"
 
 namespace flashmoe::cpu::avx512_bf16 {
@@ -29,7 +30,6 @@ constexpr int64_t kBlockKeys = 128;  // S and P of a block stay in the first-lev
 constexpr int64_t kTile = 8;         // keys of a tile of S, dims of a tile of O
 constexpr float kSlack = 8;          // m is raised when a score is above it by more than this
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kFineShift = 0x1p22F;  // below this, fp32 scores are finer than 1
 
 #if FLASHMOE_AMX_VECTORS
 inline Words load_pairs(const void* from) { return _mm512_load_si512(from); }
@@ -150,8 +150,7 @@ inline void weigh(const PanelStep& step, int64_t vec) {
   const Floats shift = choose(not_equal(before, splat(-kInfinity)), before, splat(0.0F));
   const int64_t keys = round_up(step.keys, 2);  // S of the last tile is there as a whole
   Floats scale = splat(step.scale_log2e);
-  // Where fp32 is coarser than 1, only a product that was rounded meets its own shift.
-  if (greater(shift, splat(kFineShift)) != 0 || greater(splat(-kFineShift), shift) != 0) {
+  if (greater(shift, splat(kLargeScore)) != 0 || greater(splat(-kLargeScore), shift) != 0) {
     for (int64_t j = 0; j < keys; ++j) store(s + j * kPanelRows, multiply(load(s + j * kPanelRows), scale));
     scale = splat(1.0F);
   }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include <cmath>
+
 #include "cpu/amx_kernel.h"
 #include "cpu/avx512_bf16.h"
 #include "cpu/kernels.h"
 #include "cpu/neon_bf16.h"
+#include "cpu/store_row.h"
 
 namespace flashmoe::cpu {
 namespace {
@@ -11,19 +14,24 @@ namespace {
 [[maybe_unused]] constexpr int64_t kMostRowsInPlace = 12;
 [[maybe_unused]] constexpr int64_t kMostRowsInPlaceNeonBf16 = 8;
 
+// The bf16 kernels multiply scores by the scale, and rely on -inf staying -inf. The others multiply Q by it.
+bool scales_scores(const ForwardProblem& problem) {
+  return problem.dtype == DType::bf16 && std::isnormal(problem.scale * kLog2E);
+}
+
 }  // namespace
 
 const Kernel& choose_kernel(const ForwardProblem& problem) {
   [[maybe_unused]] const int64_t rows = problem.group() * problem.q_rows;
 #ifdef FLASHMOE_NEON_BF16
-  if (problem.dtype == DType::bf16 && neon_bf16_supported()) {
+  if (scales_scores(problem) && neon_bf16_supported()) {
     return rows <= kMostRowsInPlaceNeonBf16 ? neon_bf16_rows_kernel() : neon_bf16_kernel();
   }
 #endif
 #ifdef FLASHMOE_HIGHWAY
   if (rows <= kMostRowsInPlace) return rows_kernel(problem.dtype);
 #endif
-  if (problem.dtype == DType::bf16) {
+  if (scales_scores(problem)) {
     if (const Kernel* kernel = amx_bf16_kernel()) return *kernel;
     if (const Kernel* kernel = avx512_bf16_kernel()) return *kernel;
   }

@@ -112,7 +112,7 @@ std::string instruction_set() {
 #ifdef FLASHMOE_HIGHWAY
   return simd_name();
 #else
-  return "portable";
+  return "portable: slow, built without Google Highway";
 #endif
 }
 

@@ -10,8 +10,8 @@
 //   O      [tile of 8 dims][pair of rows][pair of dims]   2 x 2 fp32, as S
 //
 // A panel meets a block in three passes: all of S, with the row maxima; P; then O += P V. The row shift m is
-// a whole number close above the maximum, so that raising it scales l and O by an exact power of two; it is
-// raised only when the maximum has grown well past it. l sums P before it is rounded to bf16.
+// a maximum, so that the weight of a row's only key is exactly 1; it is raised only when the maximum has
+// grown well past it. l sums P before it is rounded to bf16.
 #pragma once
 
 #include "cpu/neon_bf16.h"
@@ -25,6 +25,7 @@
 #include <cstring>
 #include <limits>
 
+#include "cpu/large_scores.h"
 #include "cpu/tiled.h"
 
 #pragma GCC push_options
@@ -41,8 +42,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // they are 2^that. At -127 this gives 0.
 constexpr float kRounder = 0x1.8p23F + 127;
 constexpr float kUnderflow = -127;
-constexpr float kSlack = 8;            // m is raised when the maximum is above it by more than this
-constexpr float kFineShift = 0x1p22F;  // below this, fp32 scores are finer than 1
+constexpr float kSlack = 8;  // m is raised when the maximum is above it by more than this
 
 // 2^r on [-1/2, 1/2] as 1 + r h(r), relative error 3e-6. h is written in -r.
 constexpr float kExp2[4] = {-0.6931241750717163F, 0.24024099111557007F, -0.055906426161527634F,
@@ -128,7 +128,7 @@ inline void store_weights(Vec left, Vec right, bfloat16_t* to) {
 inline void raise_shifts(const PanelStep& step, const Vec* largest, int pairs) {
   for (int i = 0; i < pairs; ++i) {
     const Vec most = vmaxq_f32(largest[i], vrev64q_f32(largest[i]));
-    const Vec shift = vrndpq_f32(vmulq_n_f32(most, step.scale_log2e));
+    const Vec shift = vmulq_n_f32(most, step.scale_log2e);
     float* m = step.max + 2 * i;
     const Vec before{m[0], m[0], m[1], m[1]};
     // Written so that NaN is kept.
@@ -189,15 +189,14 @@ template <int kVecs>
   each_vec<kVecs>([&](int i) { t[i] = vfmaq_f32(n[i], r[i], h[i]); });
 }
 
-// P of kTiles tiles and one pair of rows. kCoarse: for shifts so large that fp32 is coarser than 1 there;
-// only an unfused product then meets its own shift.
-template <int kTiles, bool kCoarse>
+// P of kTiles tiles and one pair of rows. kLarge: for large shifts.
+template <int kTiles, bool kLarge>
 inline Vec weigh_tiles(const float* scores, const ExpConstants& constants, bfloat16_t* weights) {
   constexpr int kVecs = 4 * kTiles;
   const Vec lanes = constants.lanes;
   Vec t[kVecs];
   each_vec<kVecs>([&](int i) { t[i] = vld1q_f32(scores + 4 * i); });
-  if (kCoarse) {
+  if (kLarge) {
     each_vec<kVecs>([&](int i) { t[i] = vaddq_f32(vmulq_laneq_f32(t[i], lanes, 0), constants.minus_shift); });
   } else {
     each_vec<kVecs>([&](int i) { t[i] = vfmaq_laneq_f32(reload(constants.minus_shift), t[i], lanes, 0); });
@@ -212,14 +211,14 @@ inline Vec weigh_tiles(const float* scores, const ExpConstants& constants, bfloa
 }
 
 // P of one pair of rows; returns its sums.
-template <bool kCoarse>
+template <bool kLarge>
 Vec weigh_pair(const float* scores, int64_t tiles, float scale, Vec shift, bfloat16_t* weights) {
   const ExpConstants constants = exp_constants(scale, shift);
   Vec sum = vdupq_n_f32(0);
   for (; tiles >= 2; tiles -= 2, scores += 32, weights += 4 * 8 * kMaxPairs) {
-    sum = vaddq_f32(sum, weigh_tiles<2, kCoarse>(scores, constants, weights));
+    sum = vaddq_f32(sum, weigh_tiles<2, kLarge>(scores, constants, weights));
   }
-  if (tiles > 0) sum = vaddq_f32(sum, weigh_tiles<1, kCoarse>(scores, constants, weights));
+  if (tiles > 0) sum = vaddq_f32(sum, weigh_tiles<1, kLarge>(scores, constants, weights));
   return sum;
 }
 
@@ -231,11 +230,11 @@ inline void weigh(const PanelStep& step, int pairs) {
     float* l = step.sum + 2 * i;
     const float shift0 = m[0] == -kInfinity ? 0 : m[0];
     const float shift1 = m[1] == -kInfinity ? 0 : m[1];
-    const bool fine = std::abs(shift0) < kFineShift && std::abs(shift1) < kFineShift;
+    const bool large = std::abs(shift0) > kLargeScore || std::abs(shift1) > kLargeScore;
     const Vec sum =
-        (fine ? weigh_pair<false> : weigh_pair<true>)(scores, ceil_div(step.keys, kTile), step.scale_log2e,
-                                                      Vec{shift0, shift0, shift1, shift1},
-                                                      as_bf16(step.weights) + 8 * i);
+        (large ? weigh_pair<true> : weigh_pair<false>)(scores, ceil_div(step.keys, kTile), step.scale_log2e,
+                                                       Vec{shift0, shift0, shift1, shift1},
+                                                       as_bf16(step.weights) + 8 * i);
     l[0] += sum[0] + sum[1];
     l[1] += sum[2] + sum[3];
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The micro-kernel of both products: a tile of rows by two vectors, C += sum over i of a[i] (outer) b[i].
+// The micro-kernel of both products: a tile of rows by two vectors, C = sum over i of a[i] (outer) b[i].
 // Included once per SIMD target.
 #if defined(FLASHMOE_CPU_OUTER_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FLASHMOE_CPU_OUTER_PRODUCT_INL_H_
@@ -26,8 +26,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 // accumulators.
 inline constexpr int kTileRows = FLASHMOE_HAVE_32_REGISTERS ? 8 : 6;
 
-enum class Tile { begin, add };  // whether C starts with this product or has a value already
-
 // Packed, the values of a[i], one a row, lie side by side, a_stride values on from those of a[i - 1], and b
 // is vectors without gaps. In place, a is rows, a_stride apart, and the two vectors of b[i] are b_stride
 // values on from those of b[i - 1].
@@ -46,9 +44,9 @@ HWY_INLINE Vector broadcast_row(const float* a, [[maybe_unused]] int64_t row_str
 #endif
 }
 
-template <Tile kTile>
+template <bool kFirst>
 HWY_INLINE void accumulate(Vector a, Vector b, Vector& c) {
-  if constexpr (kTile == Tile::begin) {
+  if constexpr (kFirst) {
     c = hn::Mul(a, b);
   } else {
     c = hn::MulAdd(a, b, c);
@@ -56,16 +54,16 @@ HWY_INLINE void accumulate(Vector a, Vector b, Vector& c) {
 }
 
 // One step of all rows.
-template <Tile kTile, std::size_t... i, class... V>
+template <bool kFirst, std::size_t... i, class... V>
 HWY_INLINE void accumulate_rows(std::index_sequence<i...>, const float* a, int64_t a_row, Vector b0,
                                 Vector b1, V&... c) {
-  (accumulate<kTile>(broadcast_row<i / 2>(a, a_row), i % 2 == 0 ? b0 : b1, c), ...);
+  (accumulate<kFirst>(broadcast_row<i / 2>(a, a_row), i % 2 == 0 ? b0 : b1, c), ...);
 }
 
 // The tile `c` has R rows, two vectors each. n >= 1. On NEON a is packed, and read in whole groups of four.
 // The loop is not unrolled: g++ then moves multiply-adds of the same accumulator next to each other, at a
 // third of the speed.
-template <Tile kTile, Layout kLayout, class... V>
+template <Layout kLayout, class... V>
 HWY_INLINE void outer_product(const float* HWY_RESTRICT a, int64_t a_stride, const float* HWY_RESTRICT b,
                               int64_t b_stride, int64_t n, V&... c) {
   static_assert(kLayout.packed_a || !FLASHMOE_NEON);
@@ -75,19 +73,15 @@ HWY_INLINE void outer_product(const float* HWY_RESTRICT a, int64_t a_stride, con
   const int64_t a_row = kLayout.packed_a ? 1 : a_stride;
   const int64_t a_step = kLayout.packed_a ? a_stride : 1;
   const int64_t b_step = kLayout.packed_b ? 2 * b_lanes : b_stride;
-  int64_t i = 0;
-  if constexpr (kTile == Tile::begin) {
+  const auto first0 = kLayout.packed_b ? hn::Load(d, b) : hn::LoadU(d, b);
+  const auto first1 = kLayout.packed_b ? hn::Load(d, b + b_lanes) : hn::LoadU(d, b + b_lanes);
+  accumulate_rows<true>(kEach, a, a_row, first0, first1, c...);
+  a += a_step;
+  b += b_step;
+  for (int64_t i = 1; i < n; ++i, a += a_step, b += b_step) {
     const auto b0 = kLayout.packed_b ? hn::Load(d, b) : hn::LoadU(d, b);
     const auto b1 = kLayout.packed_b ? hn::Load(d, b + b_lanes) : hn::LoadU(d, b + b_lanes);
-    accumulate_rows<Tile::begin>(kEach, a, a_row, b0, b1, c...);
-    a += a_step;
-    b += b_step;
-    i = 1;
-  }
-  for (; i < n; ++i, a += a_step, b += b_step) {
-    const auto b0 = kLayout.packed_b ? hn::Load(d, b) : hn::LoadU(d, b);
-    const auto b1 = kLayout.packed_b ? hn::Load(d, b + b_lanes) : hn::LoadU(d, b + b_lanes);
-    accumulate_rows<Tile::add>(kEach, a, a_row, b0, b1, c...);
+    accumulate_rows<false>(kEach, a, a_row, b0, b1, c...);
   }
 }
 

@@ -19,6 +19,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace flashmoe::cpu::HWY_NAMESPACE {
 
+enum class Tile { begin, add };  // whether C is this product or has a value already
+
 // C[r][j] = or += sum over i < n of a[i][r] b[i][j], for r < 2 lanes. Columns j come in pairs of vectors.
 struct PanelProduct {
   const float* a;
@@ -46,8 +48,9 @@ struct ProductTile {
   template <class... V>
   HWY_INLINE void operator()(V&... sums) const {
     constexpr std::index_sequence_for<V...> kEach;
-    if constexpr (kTile == Tile::add) load_rows<2>(kEach, c, c_row, sums...);
-    outer_product<kTile, Layout{.packed_a = true, .packed_b = kPackedB}>(a, a_step, b, b_step, n, sums...);
+    outer_product<Layout{.packed_a = true, .packed_b = kPackedB}>(a, a_step, b, b_step, n, sums...);
+    // Added to C only now: in one sum over all products, roundings would add up.
+    if constexpr (kTile == Tile::add) add_rows<2>(kEach, c, c_row, sums...);
     store_rows<2>(kEach, c, c_row, sums...);
   }
 };
@@ -66,6 +69,7 @@ HWY_INLINE void product_tile(const PanelProduct& p, int64_t row, int64_t column)
 // Rows are the inner loop: two vectors of columns are read from the second cache once for all of them.
 template <Tile kTile, bool kPackedB>
 HWY_NOINLINE void multiply_panel(const PanelProduct& p) {
+  if (kTile == Tile::add && p.n == 0) return;
   for (int64_t column = 0; column < p.column_pairs; ++column) {
 #if FLASHMOE_HAVE_32_REGISTERS
     for (int64_t row = 0; row < 2 * lanes(); row += 8) product_tile<8, kTile, kPackedB>(p, row, column);

@@ -21,6 +21,8 @@ void attend(const Task& task) {
   const float scale_log2e = p.scale * kLog2E;
   float* q = reinterpret_cast<float*>(task.scratch);
   float* sum = q + dim;
+  float* block_sum =
+      sum + dim;  // a sum of its own for each block of keys: in one sum, roundings would add up
   float weights[kBlock];
   for (int64_t row = task.row_begin; row < task.row_end; ++row) {
     const int64_t position = row / p.group();
@@ -44,13 +46,16 @@ void attend(const Task& task) {
       const float rescale = std::exp2(state.max - largest);
       state.max = largest;
       state.sum *= rescale;
-      for (int64_t d = 0; d < dim; ++d) sum[d] *= rescale;
+      float block_weight = 0;
+      std::fill_n(block_sum, dim, 0.0F);
       for (int64_t j = 0; j < count; ++j) {
         const float weight = std::exp2(weights[j] - largest);
-        state.sum += weight;
+        block_weight += weight;
         const T* v = static_cast<const T*>(task.v) + (begin + j) * task.v_row_stride;
-        for (int64_t d = 0; d < dim; ++d) sum[d] += weight * to_float(v[d]);
+        for (int64_t d = 0; d < dim; ++d) block_sum[d] += weight * to_float(v[d]);
       }
+      state.sum += block_weight;
+      for (int64_t d = 0; d < dim; ++d) sum[d] = sum[d] * rescale + block_sum[d];
     }
     store_row<T>(task, row, sum, state);
   }
@@ -75,7 +80,7 @@ const Kernel& portable_kernel() {
       .reason = "plain C++, since the build or the machine has no SIMD kernel",
       .attend = attend_any,
       .scratch_bytes = [](const ForwardProblem& p,
-                          int64_t) { return static_cast<std::size_t>(2 * p.head_dim) * sizeof(float); },
+                          int64_t) { return static_cast<std::size_t>(3 * p.head_dim) * sizeof(float); },
       .panel_rows = 1,
       .packing_rows = 0};
   return kernel;

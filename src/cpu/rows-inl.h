@@ -33,10 +33,21 @@ inline constexpr int64_t kRowGroup = 4;  // rows that share one pass over a bloc
 template <class T>
 inline constexpr int64_t kRowsBlock = 64 / sizeof(T);
 
-// One row meets a block: s[0, keys) becomes exp2(s - m), the rest up to a whole vector 0; O is rescaled if m
-// rose.
-inline void exponentiate_row(float* HWY_RESTRICT s, int64_t keys, RowState& state, float* HWY_RESTRICT o,
-                             int64_t padded_dim) {
+// Sums over keys have three levels, so that none has many terms: the keys of a block, the blocks of a
+// stretch, the stretches.
+inline constexpr int64_t kStretch = 512;  // keys
+
+// The softmax of a row so far.
+struct RunningRow {
+  RowState before;    // max of all keys so far, sum of the stretches before this one
+  float stretch = 0;  // sum of this stretch
+};
+
+// One row meets a block: s[0, keys) becomes exp2(s - m), the rest up to a whole vector 0; `outputs` floats of
+// O are rescaled if m rose.
+inline void exponentiate_row(float* HWY_RESTRICT s, int64_t keys, RunningRow& row, float* HWY_RESTRICT o,
+                             int64_t outputs) {
+  RowState& state = row.before;
   const Tag d;
   const int64_t n = lanes();
   for (int64_t j = keys; j < round_up(keys, n); ++j) s[j] = -std::numeric_limits<float>::infinity();
@@ -46,8 +57,9 @@ inline void exponentiate_row(float* HWY_RESTRICT s, int64_t keys, RowState& stat
   const float base = max == -std::numeric_limits<float>::infinity() ? 0.0F : max;
   if (max != state.max) {
     const auto factor = exp2_bounded(hn::Set(d, state.max - base));
-    for (int64_t i = 0; i < padded_dim; i += n) hn::Store(hn::Mul(hn::Load(d, o + i), factor), d, o + i);
+    for (int64_t i = 0; i < outputs; i += n) hn::Store(hn::Mul(hn::Load(d, o + i), factor), d, o + i);
     state.sum *= hn::GetLane(factor);
+    row.stretch *= hn::GetLane(factor);
     state.max = max;
   }
   auto sum = hn::Zero(d);
@@ -56,28 +68,44 @@ inline void exponentiate_row(float* HWY_RESTRICT s, int64_t keys, RowState& stat
     hn::Store(p, d, s + j);
     sum = hn::Add(sum, p);
   }
-  state.sum += hn::GetLane(hn::SumOfLanes(d, sum));
+  row.stretch += hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
 struct RowsScratch {
   float *q, *o, *scores, *row;
-  RowState* states;
+  RunningRow* running;
   int64_t* limits;
-  int64_t stride, score_stride;  // of q and o, and of scores
+  // Of q; of o, whose rows have this stretch's O and then that of the stretches before; of scores.
+  int64_t stride, o_stride, score_stride;
   std::size_t bytes;
 
   RowsScratch(std::byte* base, int64_t dim, int64_t rows) {
     const int64_t padded_rows = round_up(rows, kRowGroup);
     stride = round_up(dim, 2 * lanes());
+    o_stride = 2 * stride;
     score_stride = round_up(kRowsBlock<bf16>, lanes());
     Arena arena(base);
     q = arena.take<float>(padded_rows * stride);
-    o = arena.take<float>(padded_rows * stride);
+    o = arena.take<float>(padded_rows * o_stride);
     scores = arena.take<float>(padded_rows * score_stride);
     row = arena.take<float>(stride);
-    states = arena.take<RowState>(padded_rows);
+    running = arena.take<RunningRow>(padded_rows);
     limits = arena.take<int64_t>(padded_rows);
     bytes = arena.bytes();
+  }
+
+  void end_stretch(int64_t rows) const {
+    const Tag d;
+    for (int64_t r = 0; r < rows; ++r) {
+      running[r].before.sum += running[r].stretch;
+      running[r].stretch = 0;
+      float* now = o + r * o_stride;
+      float* before = now + stride;
+      for (int64_t i = 0; i < stride; i += lanes()) {
+        hn::Store(hn::Add(hn::Load(d, before + i), hn::Load(d, now + i)), d, before + i);
+        hn::Store(hn::Zero(d), d, now + i);
+      }
+    }
   }
 };
 
@@ -93,7 +121,7 @@ void meet_block(const Task& task, const RowsScratch& scratch, int64_t first, int
   const T* k = static_cast<const T*>(task.k) + begin * task.k_row_stride;
   const T* v = static_cast<const T*>(task.v) + begin * task.v_row_stride;
   float* scores = scratch.scores + first * scratch.score_stride;
-  float* o = scratch.o + first * scratch.stride;
+  float* o = scratch.o + first * scratch.o_stride;
   for (int64_t key = 0; key < keys; key += kKeysAtOnce) {
     const T* from[kKeysAtOnce];
     for (int64_t j = 0; j < kKeysAtOnce; ++j) {
@@ -109,16 +137,16 @@ void meet_block(const Task& task, const RowsScratch& scratch, int64_t first, int
   }
   for (int64_t r = 0; r < R; ++r) {
     const int64_t seen = std::clamp<int64_t>(scratch.limits[first + r] - begin, 0, keys);
-    exponentiate_row(scores + r * scratch.score_stride, seen, scratch.states[first + r],
-                     o + r * scratch.stride, scratch.stride);
+    exponentiate_row(scores + r * scratch.score_stride, seen, scratch.running[first + r],
+                     o + r * scratch.o_stride, scratch.o_stride);
   }
   full = full / kKeysAtOnce * kKeysAtOnce;
-  weigh_block<R>(scores, scratch.score_stride, v, task.v_row_stride, full, dim, o, scratch.stride);
+  weigh_block<R>(scores, scratch.score_stride, v, task.v_row_stride, full, dim, o, scratch.o_stride);
   for (int64_t r = 0; r < R; ++r) {
     const int64_t seen = std::min(scratch.limits[first + r] - begin, keys);
     for (int64_t key = full; key < seen; ++key) {
       weigh_one(scores[r * scratch.score_stride + key], v + key * task.v_row_stride, dim,
-                o + r * scratch.stride);
+                o + r * scratch.o_stride);
     }
   }
 }
@@ -146,12 +174,13 @@ void attend_rows(const Task& task) {
       hn::Store(hn::Mul(q1, scale), d, to + i + n);
     }
     scratch.limits[r] = std::min(task.kv_end, p.visible_keys(position));
-    scratch.states[r] = RowState{};
+    scratch.running[r] = RunningRow{};
   }
-  std::fill_n(scratch.o, round_up(rows, kRowGroup) * scratch.stride, 0.0F);
+  std::fill_n(scratch.o, round_up(rows, kRowGroup) * scratch.o_stride, 0.0F);
 
   // Limits never fall from row to row.
   for (int64_t begin = task.kv_begin; begin < scratch.limits[rows - 1]; begin += kRowsBlock<T>) {
+    if ((begin - task.kv_begin) % kStretch == 0) scratch.end_stretch(rows);
     for (int64_t first = 0; first < rows; first += kRowGroup) {
       const int64_t count = std::min(kRowGroup, rows - first);
       const int64_t keys = std::min(kRowsBlock<T>, scratch.limits[first + count - 1] - begin);
@@ -167,13 +196,14 @@ void attend_rows(const Task& task) {
     }
   }
 
+  scratch.end_stretch(rows);
   for (int64_t r = 0; r < rows; ++r) {
-    const float* o = scratch.o + r * scratch.stride;
+    const float* o = scratch.o + r * scratch.o_stride + scratch.stride;
     for (int64_t i = 0; i < scratch.stride; ++i) {
       const int64_t at = natural_index<T>(i);
       if (at < dim) scratch.row[at] = o[i];
     }
-    store_row<T>(task, task.row_begin + r, scratch.row, scratch.states[r]);
+    store_row<T>(task, task.row_begin + r, scratch.row, scratch.running[r].before);
   }
 }
 

@@ -99,8 +99,7 @@ struct ScoreTile {
     constexpr std::index_sequence_for<V...> kEach;
     const Tag d;
     const int64_t n = lanes();
-    outer_product<Tile::begin, Layout{.packed_a = !kInPlace, .packed_b = true}>(k, k_stride, q, 0, step.dim,
-                                                                                c...);
+    outer_product<Layout{.packed_a = !kInPlace, .packed_b = true}>(k, k_stride, q, 0, step.dim, c...);
     store_rows<2>(kEach, s, 2 * n, c...);
     if (key + kTileRows <= step.full_keys) return raise_max(kEach, max0, max1, c...);
     // Some row sees not all of these keys, or they lie past the end.

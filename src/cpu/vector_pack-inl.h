@@ -55,6 +55,11 @@ HWY_INLINE void load_rows(std::index_sequence<i...>, const float* from, int64_t 
 }
 
 template <int kInRow, std::size_t... i, class... V>
+HWY_INLINE void add_rows(std::index_sequence<i...>, const float* from, int64_t stride, V&... v) {
+  ((v = hn::Add(v, hn::Load(Tag(), from + offset_in_rows<kInRow>(i, stride)))), ...);
+}
+
+template <int kInRow, std::size_t... i, class... V>
 HWY_INLINE void store_rows(std::index_sequence<i...>, float* to, int64_t stride, const V&... v) {
   (hn::Store(v, Tag(), to + offset_in_rows<kInRow>(i, stride)), ...);
 }

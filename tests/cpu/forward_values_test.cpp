@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "support/deciding_key.h"
 #include "support/problem.h"
 
 namespace flashmoe::test {
@@ -64,6 +65,41 @@ TEST_P(ValuesOfType, LogitsThatAreAllTenThousandOrMinusTenThousand) {
       for (int64_t s = 0; s < lengths.kv_rows; ++s) problem.set(problem.args.k, 0, 0, s, 0, sign * 100);
       problem.run();
       EXPECT_AGREES_WITH_ORACLE(problem, shape(lengths, Mask::causal)) << " sign " << sign;
+    }
+  }
+}
+
+// fp32 is finer than any weight needs at 1e4, coarse at 1e6, and far coarser than 1 at 1e12.
+TEST_P(ValuesOfType, OneKeyThatDecidesGivesItsValueExactly) {
+  for (Lengths lengths : kLengths) {
+    for (float size : {1e4F, 1e6F, 1e9F, 1e12F, 1e36F}) {
+      if (GetParam() == DType::fp16 && size > 6e4F) continue;
+      for (int64_t key : {int64_t{0}, lengths.kv_rows / 2, lengths.kv_rows - 1}) {
+        Problem problem(shape(lengths));
+        set_deciding_key(problem, key, size);
+        problem.run();
+        EXPECT_EQ(trouble_with_deciding_key(problem, key), "")
+            << describe(shape(lengths)) << " key " << key << " of " << size;
+      }
+      Problem equal(shape(lengths));
+      set_equal_keys(equal, size);
+      equal.run();
+      EXPECT_EQ(trouble_with_equal_keys(equal), "") << describe(shape(lengths)) << " all keys " << size;
+    }
+  }
+}
+
+TEST_P(ValuesOfType, ARowThatSeesOneKeyGivesItsValueExactly) {
+  for (int64_t rows : {1, 2, 5, 40}) {
+    for (float spread : {1.0F, 30.0F}) {
+      Shape one = shape({rows, 1});
+      one.spread = spread;
+      Problem problem(one);
+      problem.run();
+      for (int64_t h = 0; h < 2; ++h)
+        for (int64_t s = 0; s < rows; ++s)
+          for (int64_t d = 0; d < 40; ++d)
+            ASSERT_EQ(problem.out(0, h, s, d), problem.get(problem.args.v, 0, 0, 0, d)) << describe(one);
     }
   }
 }
@@ -269,6 +305,19 @@ TEST_P(ValuesOfType, EqualValuesComeOutUnchanged) {
     for (int64_t s = 0; s < lengths.kv_rows; ++s) problem.set_row(problem.args.v, 0, 0, s, 0.75F);
     problem.run();
     EXPECT_AGREES_WITH_ORACLE(problem, shape(lengths));
+  }
+}
+
+// A sum of so many equal terms, one after the other, is rounded the same way over and over.
+TEST(LongSums, StayExactInFp32) {
+  for (int64_t q_rows : {1, 24}) {
+    const Shape shape{.q_rows = q_rows, .kv_rows = 100'000, .head_dim = 16, .dtype = DType::fp32};
+    Problem problem(shape);
+    for (int64_t s = 0; s < shape.kv_rows; ++s) problem.set_row(problem.args.v, 0, 0, s, 0.1F);
+    problem.run();
+    for (int64_t s = 0; s < q_rows; ++s)
+      for (int64_t d = 0; d < 16; ++d)
+        ASSERT_NEAR(problem.out(0, 0, s, d), 0.1F, 3e-6F * 0.1F) << describe(shape);
   }
 }
 
