@@ -11,6 +11,9 @@ NVCC := $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc
 RELEASE := $(if $(NVCC),cuda,release)
 GPU := $(if $(NVCC),$(shell nvidia-smi -L 2>/dev/null | head -n 1))
 RUN_PRESET := $(if $(GPU),cuda,release)
+# AUTO: where packages can't be installed, a build without Google Highway, and a warning as its last word.
+HIGHWAY := $(or $(FLASHMOE_HIGHWAY),AUTO)
+WARN = if [ -e build/$*/without-highway ]; then cat build/$*/without-highway >&2; fi
 
 .PHONY: help
 help:  # what each target is for, by the comments in this file
@@ -20,11 +23,13 @@ help:  # what each target is for, by the comments in this file
 .SECONDARY:
 configure-%: deps
 	@echo "== $*"
-	@cmake --preset $* -G "$(GENERATOR)" --log-level=WARNING
+	@cmake --preset $* -G "$(GENERATOR)" --log-level=WARNING -DFLASHMOE_HIGHWAY=$(HIGHWAY)
 build-%: configure-%
 	@cmake --build --preset $* -j $(JOBS)
+	@$(WARN)
 demo-%: configure-%  # only what a first look needs
 	@cmake --build --preset $* -j $(JOBS) --target demo
+	@$(WARN)
 
 ##@ A first look
 .PHONY: run

@@ -48,8 +48,7 @@ def build(jobs):
     """Gives the built module. The tree is that of `make`, where there is one, so that nothing is compiled twice."""
     cuda = "ON" if cuda_label() else "OFF"
     options = [f"-DFLASHMOE_CUDA={cuda}", "-DFLASHMOE_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}"]
-    if "FLASHMOE_HIGHWAY" in os.environ:
-        options.append(f"-DFLASHMOE_HIGHWAY={os.environ['FLASHMOE_HIGHWAY']}")
+    options.append(f"-DFLASHMOE_HIGHWAY={os.environ.get('FLASHMOE_HIGHWAY', 'ON')}")
     tree = ROOT / "build" / ("cuda" if cuda == "ON" else "release")
     if not (tree / "CMakeCache.txt").exists():
         tree = ROOT / "build" / "python"

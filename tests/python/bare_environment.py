@@ -57,7 +57,7 @@ def main():
     assert all("extra ==" in requirement for requirement in needed), needed
     assert ("+cu" in fm.__version__) == ("cuda" in _C.library_version), _C.library_version
     plan = check_results()
-    instruction_set = re.search(r"instruction set: (\S+)", plan)[1]
+    instruction_set = re.search(r"instruction set: (\w+)", plan)[1]
     assert instruction_set not in ("portable", "SCALAR", "EMU128"), plan
     highway = {library for library in mapped_libraries() if "libhwy" in library}
     assert all(library.startswith(sys.prefix) for library in highway), highway

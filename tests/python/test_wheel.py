@@ -68,6 +68,49 @@ def test_without_highway_the_build_stops_and_says_what_to_do(root, tmp_path, cle
     assert "apt-get install libhwy-dev" in said and "FLASHMOE_HIGHWAY=OFF" in said
 
 
+def configure_without_highway(root, folder, *options):
+    parts = ("FLASHMOE_CUDA", "FLASHMOE_BENCHES", "FLASHMOE_EXAMPLES", "DENT", "BUILD_TESTING")
+    return subprocess.run(
+        ["cmake", "-S", root, "-B", folder, "-DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON"]
+        + [f"-D{part}=OFF" for part in parts]
+        + list(options),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@needs_cmake
+def test_without_highway_cmake_stops_unless_it_is_told_to_go_on(root, tmp_path):
+    stopped = configure_without_highway(root, tmp_path)
+    assert stopped.returncode != 0
+    assert "apt-get install libhwy-dev" in stopped.stderr and "-DFLASHMOE_HIGHWAY=OFF" in stopped.stderr
+
+    note = tmp_path / "without-highway"
+    assert configure_without_highway(root, tmp_path, "-DFLASHMOE_HIGHWAY=AUTO").returncode == 0
+    assert "apt-get install libhwy-dev" in note.read_text()
+    assert configure_without_highway(root, tmp_path, "-DFLASHMOE_HIGHWAY=OFF").returncode == 0
+    assert not note.exists()  # who asks for it needs no warning
+
+
+def test_make_goes_on_without_highway_and_says_so_last(root, clean_environment):
+    def recipe(**settings):
+        run = subprocess.run(
+            ["make", "-n", "build-release"],
+            cwd=root,
+            env={**clean_environment, **settings},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert run.returncode == 0, run.stderr
+        return run.stdout
+
+    assert "-DFLASHMOE_HIGHWAY=AUTO" in recipe()
+    assert "build/release/without-highway" in recipe().splitlines()[-1]
+    assert "-DFLASHMOE_HIGHWAY=OFF" in recipe(FLASHMOE_HIGHWAY="OFF")
+
+
 @needs_cmake
 def test_a_wheel_is_not_named_after_a_backend_that_it_lacks(root, tmp_path, nvcc_130, clean_environment):
     said = failed_build(
