@@ -63,7 +63,7 @@ foreach(program dent_gates_test dent_loop_test dent_cli_test)
     DENT_PROGRAM="$<TARGET_FILE:dent>" DENT_WORKER="$<TARGET_FILE:dent-worker>"
     DENT_TEST_KERNELS="$<TARGET_FILE:dent_test_kernels>" DENT_PATTERNS="${PROJECT_SOURCE_DIR}/patterns"
     DENT_TREES="${PROJECT_SOURCE_DIR}/workbench/diagnose" DENT_RECORDED="${CMAKE_CURRENT_SOURCE_DIR}/diagnose/recorded"
-    DENT_BOTTLENECKS="${PROJECT_SOURCE_DIR}/tests/bottlenecks/planted.h"
+    DENT_BOTTLENECKS="${PROJECT_SOURCE_DIR}/tests/bottlenecks"
     DENT_TEST_CUBIN="${CMAKE_CURRENT_SOURCE_DIR}/predict/two_kernels.cubin")
 endforeach()
 foreach(part diagnose predict report mcp)

@@ -39,9 +39,10 @@ TEST(Tree, OfGpusAsksAboutParallelismFirstAndInTheOrderThatWasAgreed) {
   const Tree tree = load_tree(std::string(DENT_TREES) + "/gpu.toml");
   std::vector<std::string> names;
   for (const Bottleneck& b : tree.bottlenecks) names.push_back(b.name);
-  const std::vector<std::string> order{"few_ctas",  "tail",   "launch",      "tensor",
-                                       "dram",      "l2",     "uncoalesced", "bank_conflicts",
-                                       "occupancy", "spills", "barrier",     "balanced"};
+  const std::vector<std::string> order{"few_ctas",   "atomics",     "tail",           "launch",
+                                       "divergence", "tensor",      "fp64",           "dram",
+                                       "l2",         "uncoalesced", "bank_conflicts", "occupancy",
+                                       "spills",     "barrier",     "balanced",       "waiting"};
   auto at = names.begin();
   for (const std::string& name : order) {
     at = std::find(at, names.end(), name);

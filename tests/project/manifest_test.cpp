@@ -73,6 +73,17 @@ parameters = { a = 2.5 }
 reference = { python = "old:run" }
 )toml";
 
+TEST(Manifest, TheFamilyOfAnOperatorFollowsFromItsNameOrIsSaid) {
+  EXPECT_EQ(parse(kMinimal).op.family, Family::attention);
+  EXPECT_EQ(parse(kSaxpy).op.family, Family::other);
+  const std::string gemm = replaced(kSaxpy, "name = \"saxpy\"", "name = \"sgemm\"");
+  EXPECT_EQ(parse(gemm).op.family, Family::matmul);
+  EXPECT_EQ(parse(replaced(gemm, "name = \"sgemm\"", "name = \"sgemm\"\nfamily = \"other\"")).op.family,
+            Family::other);
+  expect_mentions(error_of(replaced(gemm, "name = \"sgemm\"", "name = \"sgemm\"\nfamily = \"blas\"")),
+                  {"family", "blas", "matmul"});
+}
+
 TEST(Manifest, AnOutputWithTheNameOfAnInputIsUpdatedInPlace) {
   const Project project = parse(kSaxpy);
   const Problem problem = make_problem(project.op, project.shapes.at(0));

@@ -36,6 +36,9 @@ TEST(DentProfile, NamesOneBottleneckWithItsNumbers) {
   EXPECT_EQ(diagnosis.at("shape"), "small");
   EXPECT_EQ(diagnosis.at("device"), "cpu");
   EXPECT_EQ(diagnosis.at("operator"), "scale");
+  EXPECT_EQ(diagnosis.at("family"), "other");
+  EXPECT_EQ(diagnosis.at("dtypes").at(0), "fp32");
+  EXPECT_EQ(diagnosis.at("metrics").at("flops_share").at("absent"), "not applicable");  // it declares none
   EXPECT_TRUE(diagnosis.contains("bottleneck") != diagnosis.contains("refusal")) << diagnosis.dump(1);
   EXPECT_GT(diagnosis.at("metrics").at("duration_us").get<double>(), 0);
   EXPECT_FALSE(diagnosis.at("targets").empty());

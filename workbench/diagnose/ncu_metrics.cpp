@@ -6,21 +6,35 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace dent {
 namespace {
 
 constexpr const char* kLoads = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum";
 constexpr const char* kLoadSectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum";
+constexpr const char* kStores = "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum";
 constexpr const char* kStoreSectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum";
+constexpr const char* kAtomics = "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum";
+constexpr const char* kReductions = "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum";  // return nothing
 constexpr const char* kLocalLoadSectors = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum";
 constexpr const char* kLocalStoreSectors = "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum";
 // What the addresses ask for, and what the same bytes would take side by side; cp.async included.
 constexpr const char* kSectors = "memory_l2_theoretical_sectors_global";
 constexpr const char* kIdealSectors = "memory_l2_theoretical_sectors_global_ideal";
 constexpr const char* kLoadUse = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct";
+constexpr const char* kStoreUse = "smsp__sass_average_data_bytes_per_sector_mem_global_op_st.pct";
 constexpr const char* kSharedWavefronts = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum";
+constexpr const char* kSharedAtomics = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum";
 constexpr const char* kConflicts = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum";
+// Instructions, counted for each thread that executes them.
+constexpr const char* kFp16 = "smsp__sass_thread_inst_executed_op_fp16_pred_on.sum";
+constexpr const char* kFp32 = "smsp__sass_thread_inst_executed_op_fp32_pred_on.sum";
+constexpr const char* kFp64 = "smsp__sass_thread_inst_executed_op_fp64_pred_on.sum";
+constexpr const char* kInteger = "smsp__sass_thread_inst_executed_op_integer_pred_on.sum";
+constexpr const char* kConversions = "smsp__sass_thread_inst_executed_op_conversion_pred_on.sum";
+// Instructions of the unit for special functions and conversions, counted for each warp.
+constexpr const char* kSpecial = "smsp__inst_executed_pipe_xu.sum";
 
 // Quantities that are a counter as it is.
 struct Plain {
@@ -39,10 +53,16 @@ constexpr Plain kPlain[] = {
     {"tensor", "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"},
     {"exp", "sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active"},
     {"fma", "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active"},
+    {"alu", "sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active"},
+    {"fp64", "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active"},
+    {"constants", "idc__request_cycles_active.avg.pct_of_peak_sustained_elapsed"},
     {"dram", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"},
     {"l2", "lts__throughput.avg.pct_of_peak_sustained_elapsed"},
     {"l1", "l1tex__throughput.avg.pct_of_peak_sustained_active"},
+    {"atomic_slice", "lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed"},
+    {"atomic_mean", "lts__d_atomic_input_cycles_active.avg.pct_of_peak_sustained_elapsed"},
     {"active_lanes", "smsp__thread_inst_executed_per_inst_executed.ratio"},
+    {"useful_lanes", "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio"},
 };
 
 // Made of several; requested all the same.
@@ -63,42 +83,63 @@ constexpr const char* kIngredients[] = {
     "lts__t_sector_hit_rate.pct",
     kLoads,
     kLoadSectors,
+    kStores,
     kStoreSectors,
+    kAtomics,
+    kReductions,
     kLocalLoadSectors,
     kLocalStoreSectors,
     kSectors,
     kIdealSectors,
     kLoadUse,
+    kStoreUse,
     kSharedWavefronts,
+    kSharedAtomics,
     kConflicts,
+    kFp16,
+    kFp32,
+    kFp64,
+    kInteger,
+    kConversions,
+    kSpecial,
 };
 
-constexpr const char* kStalls[] = {"barrier",
-                                   "branch_resolving",
-                                   "dispatch_stall",
-                                   "drain",
-                                   "imc_miss",
-                                   "lg_throttle",
-                                   "long_scoreboard",
-                                   "math_pipe_throttle",
-                                   "membar",
-                                   "mio_throttle",
-                                   "misc",
-                                   "no_instruction",
-                                   "not_selected",
-                                   "selected",
-                                   "short_scoreboard",
-                                   "sleeping",
-                                   "tex_throttle",
-                                   "wait"};
+// What can be busy, all in per cent of its peak.
+constexpr const char* kUnits[] = {"tensor", "exp", "fma", "alu", "fp64", "dram", "l2", "l1", "issue"};
+
+struct Stall {
+  const char* name;  // as Nsight Compute has it
+  const char* for_what;
+};
+constexpr Stall kStalls[] = {
+    {"barrier", "the other warps of their CTA, at a barrier"},
+    {"branch_resolving", "the targets of branches"},
+    {"dispatch_stall", "the dispatcher"},
+    {"drain", "their stores and atomics to leave, at the end"},
+    {"imc_miss", "constants that the cache does not have"},
+    {"lg_throttle", "room in the queue of loads, stores and atomics"},
+    {"long_scoreboard", "loads from global or local memory"},
+    {"math_pipe_throttle", "a busy arithmetic pipe"},
+    {"membar", "memory fences"},
+    {"mio_throttle", "room in the queue of shared memory, shuffles and special functions"},
+    {"misc", "reasons that have no name"},
+    {"no_instruction", "instructions to be fetched"},
+    {"not_selected", ""},  // ready, as is the next: no waiting
+    {"selected", ""},
+    {"short_scoreboard", "shared memory, shuffles or special functions"},
+    {"sleeping", "the end of their sleep"},
+    {"tex_throttle", "room in the queue of textures"},
+    {"wait", "fixed latencies of instructions"},
+};
+constexpr Stall kHopperStall = {"gmma", "matrix instructions of their warpgroup"};
 
 std::string stall_metric(const std::string& stall) {
   return "smsp__average_warps_issue_stalled_" + stall + "_per_issue_active.ratio";
 }
 
-std::vector<std::string> stalls_of(int arch) {
-  std::vector<std::string> stalls(std::begin(kStalls), std::end(kStalls));
-  if (arch == 90) stalls.emplace_back("gmma");
+std::vector<Stall> stalls_of(int arch) {
+  std::vector<Stall> stalls(std::begin(kStalls), std::end(kStalls));
+  if (arch == 90) stalls.push_back(kHopperStall);
   return stalls;
 }
 
@@ -132,24 +173,55 @@ Reading sum(const Quantities& metrics, std::initializer_list<const char*> names)
   return total;
 }
 
-// Shares of the time that warps wait, by reason; together 100.
+// Shares of the time that warps wait, by reason; together 100. The largest of those that are a wait is
+// stall_most.
 void put_stalls(Quantities& to, const Quantities& metrics, int arch) {
   double total = 0;
-  for (const std::string& stall : stalls_of(arch)) {
-    const Reading reading = metrics.at(stall_metric(stall));
+  for (const Stall& stall : stalls_of(arch)) {
+    const Reading reading = metrics.at(stall_metric(stall.name));
     if (reading.presence == Presence::value) total += reading.value;
   }
-  for (const std::string& stall : stalls_of(arch)) {
-    const Reading reading = metrics.at(stall_metric(stall));
-    const std::string name = "stall_" + stall;
+  Reading most{Presence::missing, 0, "no stall was counted"};
+  for (const Stall& stall : stalls_of(arch)) {
+    const Reading reading = metrics.at(stall_metric(stall.name));
+    const std::string name = std::string("stall_") + stall.name;
     if (reading.presence != Presence::value) {
       to.put(name, reading);
     } else if (total > 0) {
       to.set(name, 100 * reading.value / total);
+      const bool waits = *stall.for_what != '\0';
+      if (waits && (most.presence != Presence::value || to[name] > most.value)) {
+        most = {Presence::value, to[name], stall.for_what};
+      }
     } else {
       to.not_applicable(name, "no warp was ever active");
     }
   }
+  to.put("stall_most", most);
+}
+
+// How busy the unit is that is nearest to its peak, of those whose counter came back.
+void put_busiest(Quantities& to) {
+  Reading most{Presence::missing, 0, "no unit was counted"};
+  for (const char* unit : kUnits) {
+    const Reading reading = to.at(unit);
+    if (reading.presence == Presence::value &&
+        (most.presence != Presence::value || reading.value > most.value)) {
+      most = {Presence::value, reading.value, unit};
+    }
+  }
+  to.put("busiest", most);
+}
+
+// What kind of instructions they are.
+void put_mix(Quantities& to, const Quantities& metrics) {
+  const Reading floating = sum(metrics, {kFp16, kFp32, kFp64});
+  put_ratio(to, "fp64_share", metrics.at(kFp64), floating, 100, "no floating-point arithmetic");
+  put_ratio(to, "integer_share", metrics.at(kInteger), sum(metrics, {kFp16, kFp32, kFp64, kInteger}), 100,
+            "no arithmetic");
+  put_ratio(to, "conversion_share", metrics.at(kConversions), metrics.at(kSpecial), 100.0 / 32,
+            "the unit for special functions and conversions is not used");
+  if (to.has("conversion_share")) to.set("conversion_share", std::min(100.0, to["conversion_share"]));
 }
 
 // Counters of a rate come from different passes; on a kernel of microseconds they can contradict each other.
@@ -158,25 +230,61 @@ Reading believable(const Reading& rate) {
   return {Presence::not_a_number, 0, fmt::format("ncu gave a rate of {:.0f} %", rate.value)};
 }
 
-// Sectors that neighbours side by side would not need. Where ncu does not tell, by how much of each loaded
-// sector plain loads use; a load of four sectors or fewer wastes none, even if all lanes read one number.
-void put_waste(Quantities& to, const Quantities& metrics, const char* none) {
-  put_ratio(to, "wasted_sectors", metrics.at(kIdealSectors), metrics.at(kSectors), 100, none);
-  if (to.has("wasted_sectors")) return to.set("wasted_sectors", 100 - to["wasted_sectors"]);
-  if (to.at("wasted_sectors").presence == Presence::not_applicable) return;
-  const Reading use = metrics.at(kLoadUse);
-  if (use.presence != Presence::value) return;
-  if (!to.has("sectors_per_load") || use.value == 0) {
-    to.not_applicable("wasted_sectors", "no plain loads: they go by cp.async or TMA");
-  } else {
-    to.set("wasted_sectors", to["sectors_per_load"] <= 4 ? 0 : 100 - use.value);
-  }
+// Sectors of loads or stores, and those of them that neighbours side by side would need.
+struct Sectors {
+  double taken = 0, needed = 0;
+};
+
+// By how much of each sector is used. An access of four sectors or fewer wastes none, even if all lanes read
+// one number. cp.async counts as a load of which nothing is used: it has none of these.
+std::optional<Sectors> by_use(const Quantities& metrics, const char* sectors, const char* use,
+                              const Reading& each) {
+  const Reading count = metrics.at(sectors), used = metrics.at(use);
+  if (count.presence != Presence::value || used.presence != Presence::value) return std::nullopt;
+  if (each.presence != Presence::value || used.value == 0) return Sectors{};
+  return Sectors{count.value, each.value <= 4 ? count.value : count.value * used.value / 100};
 }
 
-// Loads that go through the L1 cache; a kernel that loads by TMA has none.
-void put_loads(Quantities& to, const Quantities& metrics) {
+// Of all accesses, cp.async included, as ncu tells; where it does not, by their use.
+std::optional<Sectors> all_sectors(const Quantities& metrics, const std::optional<Sectors>& loads,
+                                   const std::optional<Sectors>& stores) {
+  const Reading taken = metrics.at(kSectors), needed = metrics.at(kIdealSectors);
+  if (taken.presence == Presence::value && needed.presence == Presence::value)
+    return Sectors{taken.value, needed.value};
+  if (!loads || !stores) return std::nullopt;
+  return Sectors{loads->taken + stores->taken, loads->needed + stores->needed};
+}
+
+// wasted_sectors: sectors that neighbours side by side would not need, of all. store_waste: how much of that
+// is of stores. dram_excess: what moves to and from DRAM for each byte of those that are needed, about 1
+// where caches make up for the others.
+void put_waste(Quantities& to, const Quantities& metrics) {
+  constexpr double kSectorBytes = 32;
+  constexpr const char* kNone = "no plain loads and stores: they go by cp.async or TMA";
+  const auto stores = by_use(metrics, kStoreSectors, kStoreUse, to.at("sectors_per_store"));
+  const auto loads = by_use(metrics, kLoadSectors, kLoadUse, to.at("sectors_per_load"));
+  const auto all = all_sectors(metrics, loads, stores);
+  if (!all) {
+    for (const char* name : {"wasted_sectors", "store_waste", "dram_excess"})
+      to.put(name, metrics.at(kIdealSectors));
+    return;
+  }
+  const Reading taken{Presence::value, all->taken}, wasted{Presence::value, all->taken - all->needed};
+  put_ratio(to, "wasted_sectors", wasted, taken, 100, kNone);
+  put_ratio(to, "dram_excess", to.at("dram_bytes"), {Presence::value, all->needed}, 1 / kSectorBytes, kNone);
+  if (!stores) return to.put("store_waste", metrics.at(kStoreUse));
+  put_ratio(to, "store_waste", {Presence::value, stores->taken - stores->needed}, wasted, 100,
+            "no sector is wasted");
+  if (to.has("store_waste")) to.set("store_waste", std::min(100.0, to["store_waste"]));
+}
+
+// Loads and stores that go through the L1 cache; a kernel that loads by TMA has none.
+void put_accesses(Quantities& to, const Quantities& metrics) {
   constexpr const char* kNone = "no loads through the L1 cache (it has none, or they go by TMA)";
   put_ratio(to, "sectors_per_load", metrics.at(kLoadSectors), metrics.at(kLoads), 1, kNone);
+  put_ratio(to, "sectors_per_store", metrics.at(kStoreSectors), metrics.at(kStores), 1, "no stores");
+  put_ratio(to, "atomic_share", sum(metrics, {kAtomics, kReductions}),
+            sum(metrics, {kLoads, kStores, kAtomics, kReductions}), 100, "no accesses through the L1 cache");
   const Reading loads = metrics.at(kLoads);
   if (loads.presence == Presence::value && loads.value == 0) {
     to.not_applicable("l1_hit", kNone);
@@ -184,7 +292,7 @@ void put_loads(Quantities& to, const Quantities& metrics) {
     to.put("l1_hit", believable(metrics.at("l1tex__t_sector_hit_rate.pct")));
   }
   to.put("l2_hit", believable(metrics.at("lts__t_sector_hit_rate.pct")));
-  put_waste(to, metrics, kNone);
+  put_waste(to, metrics);
   put_ratio(to, "local_share", sum(metrics, {kLocalLoadSectors, kLocalStoreSectors}),
             sum(metrics, {kLocalLoadSectors, kLocalStoreSectors, kLoadSectors, kStoreSectors}), 100, kNone);
 }
@@ -194,7 +302,7 @@ void put_loads(Quantities& to, const Quantities& metrics) {
 std::vector<std::string> ncu_metrics(int arch) {
   std::vector<std::string> names(std::begin(kIngredients), std::end(kIngredients));
   for (const Plain& plain : kPlain) names.emplace_back(plain.metric);
-  for (const std::string& stall : stalls_of(arch)) names.push_back(stall_metric(stall));
+  for (const Stall& stall : stalls_of(arch)) names.push_back(stall_metric(stall.name));
   return names;
 }
 
@@ -235,7 +343,11 @@ Quantities quantities_of(const ProfiledLaunch& launch) {
   if (found.has("chip_share")) found.set("chip_share", std::min(100.0, found["chip_share"]));
   put_ratio(found, "conflict_share", metrics.at(kConflicts), metrics.at(kSharedWavefronts), 100,
             "shared memory is not used");
-  put_loads(found, metrics);
+  put_ratio(found, "shared_atomic_share", metrics.at(kSharedAtomics), metrics.at(kSharedWavefronts), 100,
+            "shared memory is not used");
+  put_accesses(found, metrics);
+  put_mix(found, metrics);
+  put_busiest(found);
   put_stalls(found, metrics, launch.arch);
   return found;
 }
