@@ -2,7 +2,9 @@
 #include "dispatch/hopper.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
+#include <vector>
 
 #include "kernels/hopper_forward/spec.h"
 #include "numeric/ceil_div.h"
@@ -33,6 +35,35 @@ consteval int row_with(TileShape shape) {
   }
   if (found < 0) throw "no row of kTunings has this shape";
   return found;
+}
+
+// How evenly the grid's fixed order shares out causal tiles in groups of so many heads: the mean work of a
+// block over the largest. Work is counted in blocks of keys; a tile costs kTileCost more, however few it has.
+double evenness(const ForwardPlan& plan, const ForwardProblem& p, int64_t heads, int64_t heads_at_once) {
+  constexpr double kTileCost = 1.5;
+  const int64_t q_tiles = plan.tiles / heads;
+  std::vector<double> work(plan.blocks);
+  std::size_t block = 0;
+  std::ptrdiff_t step = 1;  // every second round goes backwards
+  double sum = 0;
+  for (int64_t first = 0; first < heads; first += heads_at_once) {
+    const int64_t group = std::min(heads_at_once, heads - first);
+    for (int64_t tile = q_tiles - 1; tile >= 0; --tile) {
+      const int64_t last_row = std::min((tile + 1) * plan.tile_q / plan.pack, p.q_rows) - 1;
+      const double cost =
+          static_cast<double>(ceil_div(p.visible_keys(last_row), int64_t{plan.tile_kv})) + kTileCost;
+      sum += cost * static_cast<double>(group);
+      for (int64_t head = 0; head < group; ++head) {
+        work[block] += cost;
+        const bool turn = step > 0 ? block + 1 == work.size() : block == 0;
+        if (turn)
+          step = -step;
+        else
+          block += static_cast<std::size_t>(step);
+      }
+    }
+  }
+  return sum / static_cast<double>(work.size()) / *std::max_element(work.begin(), work.end());
 }
 
 }  // namespace
@@ -97,18 +128,29 @@ int hopper_splits(const ForwardProblem& p, int pack, const device::Spec& spec) {
 void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
   const int64_t kv_bytes = 2 * p.batch * p.kv_heads * p.kv_rows * p.head_dim * element_bytes(p.dtype);
   const bool in_cache = kv_bytes <= spec.l2_bytes / 2;
-  // Short rows: a head's tiles side by side, so that its K and V come from memory once. Long ones: groups of
-  // heads, each from its longest row of tiles down. A group is even by itself when it is work for many rounds
-  // of the grid; the smaller it is, the more of its K and V is still in the cache for the next row of tiles.
-  // (NOTES.md of the kernel, and Plan.HopperSharesOutCausalWorkEvenly.)
-  constexpr int64_t kLongRows = 4096;
+  // Causal tiles go from a group's longest row of tiles down. Best is a group whose K and V fit the cache,
+  // where one of about that size shares out the work evenly. Else, for long rows, as many heads as are work
+  // for many rounds, which is even with any number of them; for short ones a head's tiles side by side, so
+  // that its K and V come from memory once. (NOTES.md of the kernel, and
+  // Plan.HopperSharesOutCausalWorkEvenly.)
+  constexpr int64_t kShortestRows = 2048, kLongRows = 4096;
   constexpr int64_t kManyRounds = 12;
+  constexpr double kEven = 0.98;
   if (!plan.last_first) return;
   const int64_t heads = p.batch * (p.q_heads / plan.pack);
   const int64_t q_tiles = plan.tiles / heads;
+  const int fit = plan.heads_at_once;
+  const bool few_rounds = q_tiles * fit < kManyRounds * spec.sms;
+  if (few_rounds && !in_cache && p.kv_rows >= kShortestRows && plan.blocks < plan.tiles) {
+    for (int group = fit; 2 * group > fit; --group) {
+      if (evenness(plan, p, heads, group) < kEven) continue;
+      plan.heads_at_once = group;
+      return;
+    }
+  }
   if (!in_cache && p.kv_rows < kLongRows) {
     plan.heads_at_once = 1;
-  } else if (q_tiles * plan.heads_at_once < kManyRounds * spec.sms) {
+  } else if (few_rounds) {
     const int64_t groups = std::max<int64_t>(1, heads / ceil_div(kManyRounds * spec.sms, q_tiles));
     plan.heads_at_once = static_cast<int>(ceil_div(heads, groups));
   }

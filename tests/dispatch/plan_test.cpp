@@ -242,6 +242,18 @@ TEST(Plan, HopperKeepsALongHeadInTheCache) {
   EXPECT_GE(evenness(plan, p, gpu.sms), 0.98);
 }
 
+// Where several heads' K and V fit the cache, a group of about as many that is even.
+TEST(Plan, HopperKeepsGroupsOfHeadsInTheCache) {
+  const auto& gpu = device::find("H200");
+  for (const auto& [rows, group] : {std::pair<int64_t, int>{2048, 22}, {4096, 11}, {8192, 6}}) {
+    ForwardProblem p = problem(4, 48, rows, rows, 128);
+    p.mask = Mask::causal;
+    const auto plan = plan_forward(p, true, gpu);
+    EXPECT_EQ(plan.heads_at_once, group) << rows;
+    EXPECT_GE(evenness(plan, p, gpu.sms), 0.98) << rows;
+  }
+}
+
 TEST(Plan, HopperSharesOutCausalWorkEvenly) {
   const auto& gpu = device::find("H200");
   for (int64_t head_dim : {64, 128, 256}) {
