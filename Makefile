@@ -33,8 +33,8 @@ demo-%: configure-%  # only what a first look needs
 
 ##@ A first look
 .PHONY: run
-run: demo-$(RUN_PRESET)  ## dent takes the attention kernel through its gates: ready, built, right, fast, reported
-	@scripts/python-env
+run: deps  ## dent takes the attention kernel through its gates: ready, built, right, fast, reported
+	@scripts/python-env & python_env=$$!; $(MAKE) demo-$(RUN_PRESET); wait $$python_env  # one downloads, the other computes
 	@scripts/run-demo $(RUN_PRESET)
 
 .PHONY: compare
