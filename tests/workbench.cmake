@@ -23,8 +23,8 @@ endif()
 
 dent_test(dent_base_test dent_base
   operators/expression_test.cpp operators/family_test.cpp operators/operators_test.cpp measure/sample_test.cpp measure/interval_test.cpp
-  measure/ratio_test.cpp measure/verdict_test.cpp measure/clocks_test.cpp measure/comparison_test.cpp
-  measure/stop_rule_test.cpp measure/sampler_test.cpp system/process_test.cpp)
+  measure/ratio_test.cpp measure/blocks_test.cpp measure/disturbance_test.cpp measure/verdict_test.cpp measure/clocks_test.cpp measure/comparison_test.cpp
+  measure/stop_rule_test.cpp measure/sampler_test.cpp system/process_test.cpp system/processor_use_test.cpp)
 dent_test(dent_records_test dent_records
   records/json_object_test.cpp records/line_test.cpp records/markdown_test.cpp records/round_trip_test.cpp records/comparison_test.cpp)
 dent_test(dent_kernel_test dent_kernel

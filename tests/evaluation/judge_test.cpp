@@ -128,6 +128,19 @@ TEST(Judge, WhatTheScreeningSawMustComeAgain) {
   EXPECT_EQ(lucky.trials.back(), "confirmation/3/large");  // more starts would not make it worth it
 }
 
+// A clock that was not confirmed is as doubtful at the seventh start as at the first.
+TEST(Judge, StartsThatAgreeDoNotConfirmWhatIsDoubtfulAtEach) {
+  const Seen seen = through([](const Trial& trial) {
+    GateResult result = all_well(1.2)(trial);
+    if (trial.stage != TrialStage::confirmation) return result;
+    std::get<record::Comparison>(result.records.back()).doubt = Doubt{0.25, 0};
+    return result;
+  });
+  EXPECT_FALSE(seen.outcome.kept) << seen.outcome.reason;
+  EXPECT_EQ(seen.outcome.stage, TrialStage::confirmation);
+  EXPECT_LT(seen.outcome.gain->interval.low, 1);
+}
+
 TEST(Judge, AnUnclearConfirmationGetsSevenStarts) {
   const Seen seen = through([](const Trial& trial) {
     if (trial.stage != TrialStage::confirmation) return all_well(1.2)(trial);

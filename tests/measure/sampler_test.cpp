@@ -81,6 +81,18 @@ TEST(Sampler, StopsEarlyWhenTheCaseIsClear) {
   EXPECT_EQ(sampling.pairs.size(), 32u);
 }
 
+TEST(Sampler, DecidesNothingEarlyWhileTheMachineIsNotQuiet) {
+  Bench clear(1.5, {.sigma = 0.002, .spikes = 0}, 1);
+  clear.policy.time_box_s = 0.5;
+  int asked = 0;
+  clear.policy.quiet = [&asked] { return ++asked > 2; };
+  EXPECT_EQ(clear.go().pairs.size(), 128u);  // the third look
+  clear.policy.quiet = [] { return false; };
+  const Sampling busy = clear.go();
+  EXPECT_EQ(busy.stop, StopReason::time_box);
+  EXPECT_EQ(busy.comparison.verdict, SpeedVerdict::faster);
+}
+
 TEST(Sampler, KeepsToTheTimeBoxAndSaysSo) {
   Bench noisy(1.0, {.sigma = 0.5}, 2);
   noisy.policy.time_box_s = 0.2;

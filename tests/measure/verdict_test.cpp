@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "base/error.h"
 
 namespace dent {
@@ -40,6 +42,15 @@ TEST(SpeedVerdict, NamesGoBothWays) {
     EXPECT_EQ(parse_word<SpeedVerdict>(name(verdict)), verdict);
   }
   EXPECT_FALSE(parse_word<SpeedVerdict>("faster"));
+}
+
+TEST(SpeedVerdict, TheWholeIsNotFasterOrSlowerUnlessAPartIs) {
+  const std::vector unsure{SpeedVerdict::ambiguous, SpeedVerdict::same};
+  const std::vector one{SpeedVerdict::ambiguous, SpeedVerdict::faster};
+  EXPECT_EQ(judge_whole({1.2, {1.1, 1.3}}, unsure, 0.01), SpeedVerdict::ambiguous);
+  EXPECT_EQ(judge_whole({1.2, {1.1, 1.3}}, one, 0.01), SpeedVerdict::faster);
+  EXPECT_EQ(judge_whole({0.8, {0.7, 0.9}}, one, 0.01), SpeedVerdict::ambiguous);
+  EXPECT_EQ(judge_whole({1.0, {0.999, 1.001}}, unsure, 0.01), SpeedVerdict::same);
 }
 
 }  // namespace

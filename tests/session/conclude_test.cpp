@@ -87,6 +87,7 @@ TEST(ExitCodes, AreAsTheTableForScriptsHasThem) {
   EXPECT_EQ(static_cast<int>(exit_code(Cause::timeout)), 10);
   EXPECT_EQ(static_cast<int>(exit_code(Cause::budget)), 11);
   EXPECT_EQ(static_cast<int>(exit_code(Verdict::missed)), 13);
+  EXPECT_EQ(static_cast<int>(exit_code(Cause::busy_machine)), 15);
 }
 
 }  // namespace

@@ -47,7 +47,9 @@ ExitCode compare(const CompareArguments& arguments) {
   }
   JsonList rows;
   std::vector<Ratio> changes;
+  std::vector<SpeedVerdict> verdicts;
   std::size_t common = 0;
+  bool busy = false;
   std::string text = fmt::format("{:<14} {:>9} {:>9} {:>9}  {:<18} {}\n", "shape", "before", "after",
                                  "change", "95 % interval", "verdict");
   const double same_within = project.performance.same_within;
@@ -55,10 +57,12 @@ ExitCode compare(const CompareArguments& arguments) {
     const record::Comparison* now = after.comparison(old.shape);
     if (now == nullptr) continue;
     ++common;
+    busy = busy || old.busy || now->busy;
     if (!old.ratio || !now->ratio) continue;  // too few samples for an interval: nothing to compare
     const Ratio ratio = change(*old.ratio, *now->ratio);
     changes.push_back(ratio);
     const SpeedVerdict verdict = judge(ratio, same_within);
+    verdicts.push_back(verdict);
     rows.add(JsonObject{{"shape", old.shape},
                         {"before", old.ratio},
                         {"after", now->ratio},
@@ -89,7 +93,7 @@ ExitCode compare(const CompareArguments& arguments) {
     return ExitCode::ambiguous;
   }
   const Ratio mean = geometric_mean(changes);
-  const Verdict verdict = verdict_on(judge(mean, same_within));
+  const Verdict verdict = busy ? Verdict::busy_machine : verdict_on(judge_whole(mean, verdicts, same_within));
   const ExitCode code = exit_code(verdict);
   if (arguments.common.json) {
     print_json("compare", {{"before", before.id},

@@ -14,6 +14,11 @@ namespace {
 
 using Next = std::variant<Trial, Outcome>;
 
+Doubt doubt_of(const GateResult& measured) {
+  const auto* comparison = measured.last<record::Comparison>();
+  return comparison == nullptr ? Doubt{} : comparison->doubt.value_or(Doubt{});
+}
+
 class Judge {
  public:
   Judge(std::span<const GateResult> ended, const EvaluationRules& rules, std::span<const std::string> shapes)
@@ -69,6 +74,7 @@ class Judge {
   std::optional<Next> confirmation() {
     std::vector<double> means;
     std::map<std::string, std::vector<ShapeGain>> starts;
+    doubts_.clear();
     for (int start = 1; start <= kLastLook; ++start) {
       if (auto next = measure(TrialStage::confirmation, start)) return next;
       double sum = 0;
@@ -79,8 +85,11 @@ class Judge {
       means.push_back(sum / static_cast<double>(outcome_.shapes.size()));
       if (start != kFirstLook && start != kLastLook) continue;
       for (ShapeGain& gain : outcome_.shapes) gain = together(starts.at(gain.shape));
+      std::vector<Doubt> all;
+      for (const auto& [shape, doubts] : doubts_) all.insert(all.end(), doubts.begin(), doubts.end());
       const Judgement judgement =
-          judge_gains(outcome_.shapes, rules_.keep, over_starts(means, rules_.confirmation_alpha / 2));
+          judge_gains(outcome_.shapes, rules_.keep,
+                      widened(over_starts(means, rules_.confirmation_alpha / 2), mean_doubt(all)));
       outcome_.gain = judgement.mean;
       outcome_.reason = fmt::format("{}, {} starts", judgement.reason, start);
       outcome_.stage = TrialStage::confirmation;
@@ -99,6 +108,7 @@ class Judge {
       const auto gain = gain_of(ended_[at_ - 1]);
       if (!gain) return dropped(stage, shapes_[shape] + ": too few samples for an interval");
       outcome_.shapes.push_back(*gain);
+      doubts_[gain->shape].push_back(doubt_of(ended_[at_ - 1]));
       if (stage != TrialStage::screening || !loses_too_much(*gain, rules_.keep)) continue;
       outcome_.gain.reset();
       return dropped(TrialStage::guard,
@@ -115,8 +125,9 @@ class Judge {
       incumbent.push_back(gain.incumbent_ns);
       candidate.push_back(gain.candidate_ns);
     }
-    return {starts.front().shape, over_starts(logs, rules_.screening_alpha), median(incumbent),
-            median(candidate)};
+    const std::string& shape = starts.front().shape;
+    const Ratio ratio = widened(over_starts(logs, rules_.screening_alpha), mean_doubt(doubts_.at(shape)));
+    return {shape, ratio, median(incumbent), median(candidate)};
   }
 
   std::span<const GateResult> ended_;
@@ -124,6 +135,9 @@ class Judge {
   const EvaluationRules& rules_;
   std::span<const std::string> shapes_;
   Outcome outcome_;
+  // By shape, one for each time it was measured. The scatter between starts does not show them: what makes a
+  // measurement doubtful is the same at every start.
+  std::map<std::string, std::vector<Doubt>> doubts_;
 };
 
 }  // namespace

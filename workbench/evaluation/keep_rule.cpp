@@ -4,33 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "base/error.h"
+#include "measure/blocks.h"
 
 namespace dent {
-namespace {
-
-// t with P(|T| < t) = 1 - alpha. In double all the way: long double is emulated on some processors.
-double student(double alpha, int freedom) {
-  using InDouble = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
-  const boost::math::students_t_distribution<double, InDouble> distribution(freedom);
-  return boost::math::quantile(boost::math::complement(distribution, alpha / 2));
-}
-
-}  // namespace
 
 Ratio over_starts(std::span<const double> log_ratios, double alpha) {
-  const auto n = static_cast<int>(log_ratios.size());
-  if (n < 3) throw Error(ErrorCode::internal, "an interval over " + std::to_string(n) + " starts");
-  const double mean = std::accumulate(log_ratios.begin(), log_ratios.end(), 0.0) / n;
-  double squares = 0;
-  for (const double value : log_ratios) squares += (value - mean) * (value - mean);
-  const double half = student(alpha, n - 1) * std::sqrt(squares / (n - 1) / n);
-  return {std::exp(mean), {std::exp(mean - half), std::exp(mean + half)}};
+  if (log_ratios.size() < kFirstLook)
+    throw Error(ErrorCode::internal, "an interval over " + std::to_string(log_ratios.size()) + " starts");
+  const Estimate mean = mean_estimate(log_ratios, alpha);
+  return {std::exp(mean.centre), {std::exp(mean.interval.low), std::exp(mean.interval.high)}};
 }
 
 double confirmation_alpha(double false_keep, int candidates) {
@@ -60,9 +46,13 @@ Judgement judge_gains(std::span<const ShapeGain> shapes, const KeepRule& rule, s
       return judgement;
     }
   }
-  judgement.faster = mean.interval.low > 1 && mean.centre >= 1 + rule.min_gain;
+  // A mean of what is doubtful everywhere proves nothing, however well it looks.
+  const bool somewhere =
+      std::ranges::any_of(shapes, [](const ShapeGain& shape) { return shape.ratio.interval.low > 1; });
+  const bool proved = somewhere && mean.interval.low > 1;
+  judgement.faster = proved && mean.centre >= 1 + rule.min_gain;
   judgement.reason = figures;
-  if (!(mean.interval.low > 1)) {
+  if (!proved) {
     judgement.reason += mean.interval.high < 1 ? ", slower" : ", not proved faster";
   } else if (!judgement.faster) {
     judgement.reason += fmt::format(", less than the {:g} % that a change must gain", 100 * rule.min_gain);

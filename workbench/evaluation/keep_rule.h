@@ -40,8 +40,8 @@ struct Judgement {
   std::string reason;  // one line, for people
 };
 
-// The geometric mean over all shapes leaves out 1 and reaches the least gain, and no shape loses more than it
-// may.
+// The geometric mean over all shapes leaves out 1 and reaches the least gain, one shape at least is proved
+// faster by itself, and no shape loses more than it may.
 // `mean`: over shapes and starts, where there were several starts.
 Judgement judge_gains(std::span<const ShapeGain> shapes, const KeepRule& rule,
                       std::optional<Ratio> mean = {});

@@ -6,10 +6,9 @@
 // of order statistics: the number of values below the true median is binomial(n, 1/2) whatever the
 // distribution is. For a correlated series the same holds with fewer values: n / tau, where tau is the
 // correlation time of the signs about the median (Geyer's initial positive sequence). That costs one sort,
-// has no tuning, needs no random numbers, and the tests measure its coverage. A block bootstrap would need a
-// block length chosen for it.
+// has no tuning, needs no random numbers, and the tests measure its coverage.
 // Its limit: a series not much longer than its own memory hides it (16 values correlated by 0.8 are covered
-// to 85 %, 500 to 95 %).
+// to 85 %, 500 to 95 %). measure/blocks.h stands beside it for that.
 #pragma once
 
 #include <optional>

@@ -1,52 +1,74 @@
 // SPDX-License-Identifier: MIT
 #include "measure/ratio.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "base/error.h"
+#include "measure/blocks.h"
 
 namespace dent {
 namespace {
 
-Estimate logarithm(const Ratio& ratio) {
+void check(const Ratio& ratio) {
   if (!(ratio.interval.low > 0) || !(ratio.centre >= ratio.interval.low) ||
       !(ratio.centre <= ratio.interval.high)) {
     throw Error(ErrorCode::invalid, "a ratio must be positive and lie in its own interval");
   }
-  return {std::log(ratio.centre), {std::log(ratio.interval.low), std::log(ratio.interval.high)}};
-}
-
-Ratio exponential(const Estimate& log) {
-  return {std::exp(log.centre), {std::exp(log.interval.low), std::exp(log.interval.high)}};
 }
 
 }  // namespace
 
 std::optional<Ratio> paired_ratio(std::span<const Pair> pairs, double alpha) {
-  const auto estimate = median_estimate(log_ratios(pairs), alpha);
+  const auto logs = log_ratios(pairs);
+  auto estimate = median_estimate(logs, alpha);
   if (!estimate) return std::nullopt;
-  return exponential(*estimate);
+  if (const auto over_blocks = block_interval(logs, alpha)) {
+    estimate->interval.low = std::min(estimate->interval.low, over_blocks->low);
+    estimate->interval.high = std::max(estimate->interval.high, over_blocks->high);
+  }
+  return Ratio{std::exp(estimate->centre),
+               {std::exp(estimate->interval.low), std::exp(estimate->interval.high)}};
+}
+
+Ratio widened(const Ratio& ratio, const Doubt& doubt) {
+  return {ratio.centre, {ratio.interval.low / (1 + doubt.low), ratio.interval.high * (1 + doubt.high)}};
+}
+
+Doubt both(const Doubt& a, const Doubt& b) {
+  return {(1 + a.low) * (1 + b.low) - 1, (1 + a.high) * (1 + b.high) - 1};
 }
 
 Ratio geometric_mean(std::span<const Ratio> ratios) {
   if (ratios.empty()) throw Error(ErrorCode::internal, "the geometric mean of no ratios was asked for");
-  double sum = 0, low_squares = 0, high_squares = 0;
+  double centre = 0, low = 0, high = 0;
   for (const Ratio& ratio : ratios) {
-    const Estimate log = logarithm(ratio);
-    sum += log.centre;
-    low_squares += std::pow(log.centre - log.interval.low, 2);
-    high_squares += std::pow(log.interval.high - log.centre, 2);
+    check(ratio);
+    centre += std::log(ratio.centre);
+    low += std::log(ratio.interval.low);
+    high += std::log(ratio.interval.high);
   }
   const double n = static_cast<double>(ratios.size());
-  return exponential({sum / n, {(sum - std::sqrt(low_squares)) / n, (sum + std::sqrt(high_squares)) / n}});
+  return {std::exp(centre / n), {std::exp(low / n), std::exp(high / n)}};
+}
+
+Doubt mean_doubt(std::span<const Doubt> doubts) {
+  if (doubts.empty()) return {};
+  double low = 0, high = 0;
+  for (const Doubt& doubt : doubts) {
+    low += std::log1p(doubt.low);
+    high += std::log1p(doubt.high);
+  }
+  const double n = static_cast<double>(doubts.size());
+  return {std::expm1(low / n), std::expm1(high / n)};
 }
 
 Ratio change(const Ratio& before, const Ratio& after) {
-  const Estimate b = logarithm(before), a = logarithm(after);
-  const double centre = a.centre - b.centre;
-  return exponential({centre,
-                      {centre - std::hypot(a.centre - a.interval.low, b.interval.high - b.centre),
-                       centre + std::hypot(a.interval.high - a.centre, b.centre - b.interval.low)}});
+  check(before);
+  check(after);
+  return {after.centre / before.centre,
+          {after.interval.low / before.interval.high, after.interval.high / before.interval.low}};
 }
 
 }  // namespace dent

@@ -14,14 +14,27 @@ namespace dent {
 using Ratio = Estimate;
 
 // The median of the pairs' ratios. Nothing when there are too few pairs for an interval at this alpha.
+// Its interval is the wider of two at each end: that of the median (measure/interval.h), and Student's over
+// the medians of consecutive blocks, which sees a machine that changes while it is measured.
 std::optional<Ratio> paired_ratio(std::span<const Pair> pairs, double alpha);
 
-// Both of the following combine intervals of independent estimates by the distances from their centres (the
-// MOVER method): the lower bound of a sum uses what each part may be too high by, the upper what it may be
-// too low by. So lopsided intervals stay lopsided, and no distribution is assumed twice.
+// What no number of samples makes smaller: a clock that could not be confirmed, a processor that was not
+// there. As shares: the ratio may be lower by 1 + low, or higher by 1 + high.
+struct Doubt {
+  double low = 0;
+  double high = 0;
+  bool operator==(const Doubt&) const = default;
+};
+Ratio widened(const Ratio& ratio, const Doubt& doubt);
+Doubt both(const Doubt& a, const Doubt& b);  // one on top of the other
 
-// Geometric mean over shapes. `ratios` must not be empty.
+// Both of the following take the ends of the intervals for what they are: bounds. What makes one shape's
+// ratio doubtful (a clock, a busy machine, where pages lie) makes the others' doubtful in the same direction,
+// so doubts add up linearly and never cancel, and a mean is no narrower than what it is made of.
+
+// Geometric mean over shapes: of the centres, of the lower and of the upper ends. `ratios` must not be empty.
 Ratio geometric_mean(std::span<const Ratio> ratios);
+Doubt mean_doubt(std::span<const Doubt> doubts);  // of such a mean; of nothing, none
 
 // after / before: how a ratio changed between two sessions. Each was measured against the baseline of its own
 // session, so the machine's mood on the day falls out.

@@ -112,7 +112,7 @@ class Sampler {
       }
       done_.comparison = compare(done_.pairs, rule);
       looked = true;
-      if (decided(done_.comparison, policy_.stop)) {
+      if (decided(done_.comparison, policy_.stop) && (!policy_.quiet || policy_.quiet())) {
         done_.stop = StopReason::decided;
         return;
       }

@@ -44,7 +44,10 @@ struct SamplingPolicy {
   int max_calls = 1 << 16;       // in one stretch
   std::uint64_t seed = 0;        // of the order in which the sides run
   std::function<void(const SamplingProgress&)>
-      progress;                   // called before each pair; may throw to stop everything
+      progress;  // called before each pair; may throw to stop everything
+  // Asked when a look decides. A machine that is not quiet goes in phases, which a short series can't see:
+  // then sampling goes on to the time box. Without it the machine counts as quiet.
+  std::function<bool()> quiet;
   std::function<double()> now_s;  // for tests; without it the steady clock
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "base/words.h"
 #include "measure/ratio.h"
@@ -22,5 +23,9 @@ constexpr std::span<const Word<SpeedVerdict>> words(SpeedVerdict) { return kSpee
 // from being sold as a gain.
 // AMBIGUOUS: everything else, and no interval at all.
 SpeedVerdict judge(const std::optional<Ratio>& ratio, double same_within);
+
+// Over several shapes, from their mean and what was said of each: never FASTER or SLOWER unless one of them
+// is.
+SpeedVerdict judge_whole(const Ratio& mean, std::span<const SpeedVerdict> each, double same_within);
 
 }  // namespace dent

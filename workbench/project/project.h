@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "measure/disturbance.h"
 #include "operators/problem.h"
 #include "project/launch_rule.h"
 #include "records/choice.h"
@@ -59,6 +60,7 @@ struct PerformanceRules {
   bool flush = true;              // caches
   double baseline_within = 0.10;  // of the recorded baseline, else the session stops
   double alpha = 0.05;            // chance that an interval misses; not a key of the manifest
+  QuietRule quiet{};              // beyond it the machine is busy; not a key of the manifest
 };
 
 // Something about a kernel that can be set to one of several values, and changes its speed, never its result.

@@ -16,6 +16,7 @@ enum class Cause {
   cheat,
   timeout,
   budget,
+  busy_machine,  // other programs had too much of it while a speed was measured
 };
 inline constexpr Word<Cause> kCauseWords[] = {{Cause::environment, "environment"},
                                               {Cause::build, "build"},
@@ -25,7 +26,8 @@ inline constexpr Word<Cause> kCauseWords[] = {{Cause::environment, "environment"
                                               {Cause::ambiguous, "ambiguous"},
                                               {Cause::cheat, "cheat"},
                                               {Cause::timeout, "timeout"},
-                                              {Cause::budget, "budget"}};
+                                              {Cause::budget, "budget"},
+                                              {Cause::busy_machine, "busy machine"}};
 constexpr std::span<const Word<Cause>> words(Cause) { return kCauseWords; }
 
 }  // namespace dent

@@ -3,6 +3,23 @@
 
 #include "base/error.h"
 
+namespace dent {
+
+void fields(Fields& f, Doubt& doubt) {
+  f("low", doubt.low, "the ratio may be lower by 1 + this");
+  f("high", doubt.high, "the ratio may be higher by 1 + this");
+}
+
+void fields(Fields& f, Disturbance& disturbance) {
+  f("processors", disturbance.processors, "that could be used");
+  f("others", disturbance.others, "of them, how many other programs had, on average");
+  f("waited", disturbance.waited,
+    "share of the time in which threads of the two kernels were ready to run and had none");
+  f("switches", disturbance.switches, "times that one of those threads had to give its processor away");
+}
+
+}  // namespace dent
+
 namespace dent::record {
 namespace {
 
@@ -111,6 +128,9 @@ void fields(Fields& f, Comparison& comparison) {
   f("flops", comparison.flops, "of one call, where it is known");
   f("bytes", comparison.bytes, "that one call has to move");
   f("floor_ns", comparison.floor_ns, "what the device needs at its peak");
+  f("doubt", comparison.doubt, "that no number of pairs makes smaller; the interval has it in it");
+  f("disturbance", comparison.disturbance, "by other programs, while it was measured");
+  f.may("busy", comparison.busy, "whether that was more than a measurement bears");
 }
 
 void fields(Fields& f, Summary& summary) {
@@ -118,6 +138,7 @@ void fields(Fields& f, Summary& summary) {
   f("ratio", summary.ratio, "geometric mean over shapes");
   f("shapes", summary.shapes, "how many");
   f("reason", summary.reason, "one line, for people");
+  f.may("busy", summary.busy, "whether the machine was too busy while a shape was measured");
 }
 
 void fields(Fields& f, Roofline& roofline) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/disturbance.h"
 #include "measure/ratio.h"
 #include "measure/sampler.h"
 #include "measure/stop_rule.h"
@@ -25,6 +26,9 @@ enum class PeakSource { table, measured };
 inline constexpr Word<PeakSource> kPeakSourceWords[] = {{PeakSource::table, "table"},
                                                         {PeakSource::measured, "measured"}};
 constexpr std::span<const Word<PeakSource>> words(PeakSource) { return kPeakSourceWords; }
+
+void fields(Fields& f, Doubt& doubt);
+void fields(Fields& f, Disturbance& disturbance);
 
 }  // namespace dent
 
@@ -57,6 +61,9 @@ struct Comparison {
   int warm_up_pairs = 0;
   double alpha = 0, same_within = 0;
   std::optional<double> clock_mhz{}, flops{}, bytes{}, floor_ns{};
+  std::optional<Doubt> doubt{};
+  std::optional<Disturbance> disturbance{};
+  bool busy = false;
   bool operator==(const Comparison&) const = default;
 };
 
@@ -67,6 +74,7 @@ struct Summary {
   std::optional<Ratio> ratio{};
   int shapes = 0;
   std::string reason;
+  bool busy = false;
   bool operator==(const Summary&) const = default;
 };
 

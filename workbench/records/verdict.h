@@ -24,11 +24,12 @@ enum class Verdict {
   environment,
   timeout,
   budget,
-  missed,       // dent optimize: the target was not reached, and there are no more ideas
-  kept,         // dent evaluate
-  dropped,      // dent evaluate: not proved faster
-  refused,      // dent evaluate: not one change, or one that may not be made
-  interrupted,  // no verdict is on record: dent resume goes on
+  missed,        // dent optimize: the target was not reached, and there are no more ideas
+  kept,          // dent evaluate
+  dropped,       // dent evaluate: not proved faster
+  refused,       // dent evaluate: not one change, or one that may not be made
+  busy_machine,  // what was measured is on record, and does not hold
+  interrupted,   // no verdict is on record: dent resume goes on
 };
 inline constexpr Word<Verdict> kVerdictWords[] = {{Verdict::pass, "PASS"},
                                                   {Verdict::faster, "FASTER"},
@@ -46,6 +47,7 @@ inline constexpr Word<Verdict> kVerdictWords[] = {{Verdict::pass, "PASS"},
                                                   {Verdict::kept, "KEPT"},
                                                   {Verdict::dropped, "DROPPED"},
                                                   {Verdict::refused, "REFUSED"},
+                                                  {Verdict::busy_machine, "BUSY MACHINE"},
                                                   {Verdict::interrupted, "INTERRUPTED"}};
 constexpr std::span<const Word<Verdict>> words(Verdict) { return kVerdictWords; }
 

@@ -11,6 +11,7 @@ Tone tone_of(Verdict verdict) {
     case Verdict::kept:
       return Tone::good;
     case Verdict::ambiguous:
+    case Verdict::busy_machine:
     case Verdict::interrupted:
       return Tone::unsure;
     case Verdict::slower:

@@ -25,6 +25,8 @@ Verdict verdict_of(Cause cause) {
       return Verdict::timeout;
     case Cause::budget:
       return Verdict::budget;
+    case Cause::busy_machine:
+      return Verdict::busy_machine;
   }
   throw Error(ErrorCode::internal, "a cause without a verdict");
 }
@@ -57,6 +59,8 @@ ExitCode exit_code(Verdict verdict) {
       return ExitCode::budget;
     case Verdict::missed:
       return ExitCode::missed;
+    case Verdict::busy_machine:
+      return ExitCode::busy_machine;
     case Verdict::refused:
       return ExitCode::usage;
     case Verdict::interrupted:

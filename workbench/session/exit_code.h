@@ -21,8 +21,9 @@ enum class ExitCode : int {
   cheat = 9,
   timeout = 10,
   budget = 11,
-  busy = 12,    // another dent works in this project
-  missed = 13,  // dent optimize: the target was not reached, and there are no more ideas
+  busy = 12,          // another dent works in this project
+  missed = 13,        // dent optimize: the target was not reached, and there are no more ideas
+  busy_machine = 15,  // other programs had too much of it while a speed was measured
 };
 
 Verdict verdict_of(Cause cause);

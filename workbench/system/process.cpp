@@ -117,17 +117,6 @@ std::int64_t anonymous_bytes(pid_t process) {
   return 0;
 }
 
-// The processes of a group. A limit that only its leader keeps is none: children would hold the memory.
-std::vector<pid_t> members_of(pid_t group) {
-  std::vector<pid_t> members;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-    const pid_t process = std::atoi(entry.path().filename().c_str());
-    if (process > 0 && getpgid(process) == group) members.push_back(process);
-  }
-  return members;
-}
-
 }  // namespace
 
 std::string describe(const Ending& ending) {
@@ -193,6 +182,16 @@ bool Process::is_group(pid_t group) {
   return groups.contains(group);
 }
 
+std::vector<pid_t> Process::members(pid_t group) {
+  std::vector<pid_t> members;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+    const pid_t process = std::atoi(entry.path().filename().c_str());
+    if (process > 0 && getpgid(process) == group) members.push_back(process);
+  }
+  return members;
+}
+
 std::optional<Ending> Process::poll() {
   if (ending_) return ending_;
   int status = 0;
@@ -228,7 +227,8 @@ Ending Process::kill(Ending::Kind why) {
 bool Process::over_memory() const {
   if (command_.memory_bytes <= 0 || ending_) return false;
   std::int64_t bytes = 0;
-  for (const pid_t member : members_of(pid_)) bytes += anonymous_bytes(member);
+  // A limit that only its leader keeps is none: children would hold the memory.
+  for (const pid_t member : members(pid_)) bytes += anonymous_bytes(member);
   return bytes > command_.memory_bytes;
 }
 

@@ -43,11 +43,12 @@ class Process {
 
   pid_t id() const { return pid_; }
   static bool is_group(pid_t group);  // whether a live Process leads it
-  std::optional<Ending> poll();       // how it ended, or nothing while it runs
-  Ending wait(double seconds);        // kills the group when the time is over
-  Ending kill(Ending::Kind why);      // the whole group, now
-  bool over_memory() const;           // whether it holds more than its limit
-  void pause();                       // stops the group; nothing of it runs until resume()
+  static std::vector<pid_t> members(pid_t group);
+  std::optional<Ending> poll();   // how it ended, or nothing while it runs
+  Ending wait(double seconds);    // kills the group when the time is over
+  Ending kill(Ending::Kind why);  // the whole group, now
+  bool over_memory() const;       // whether it holds more than its limit
+  void pause();                   // stops the group; nothing of it runs until resume()
   void resume();
   std::string last_words(std::size_t most = 2000) const;  // the end of the log
 

@@ -28,8 +28,8 @@ inline constexpr Word<WorkerKind> kWorkerKindWords[] = {
     {WorkerKind::native, "native"}, {WorkerKind::python, "python"}, {WorkerKind::reference, "reference"}};
 constexpr std::span<const Word<WorkerKind>> words(WorkerKind) { return kWorkerKindWords; }
 
-// The first request: what to load. A native worker is given library and entry, one in Python a function, the
-// reference of attention nothing.
+// The first request: what to load. A native worker is given library and entry (without them it has an entry
+// of its own that does nothing), one in Python a function, the reference of attention nothing.
 struct Load {
   std::string library{}, entry{}, function{};
   DeviceKind device = DeviceKind::cpu;

@@ -123,6 +123,13 @@ std::unique_ptr<Worker> WorkerFactory::start_sanitized(const Kernel& kernel, con
   return std::make_unique<Worker>(std::move(how), pool_.memory());
 }
 
+std::unique_ptr<Worker> WorkerFactory::start_empty() {
+  WorkerSetup how = setup(Role::reference, {});
+  how.log.clear();
+  how.argv = {resources_.native_worker};
+  return std::make_unique<Worker>(std::move(how), pool_.memory());
+}
+
 std::unique_ptr<Worker> WorkerFactory::start_reference(const fs::path& logs) {
   WorkerSetup how = setup(Role::reference, logs);
   const Reference& reference = project_.op.reference;

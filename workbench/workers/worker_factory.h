@@ -35,6 +35,8 @@ class WorkerFactory {
   // The same under a profiler: `prefix` goes in front of the worker program, which tells it what to look at.
   std::unique_ptr<Worker> start_profiled(const Kernel& kernel, const std::vector<std::string>& prefix,
                                          const std::filesystem::path& logs);
+  // A native worker on the CPU whose entry does nothing. No code but ours is in it.
+  std::unique_ptr<Worker> start_empty();
   // The process that knows what is right.
   std::unique_ptr<Worker> start_reference(const std::filesystem::path& logs);
 

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "measure/interval.h"
@@ -16,15 +14,6 @@ namespace {
 
 constexpr double kLeastDifference =
     0.1;  // in calls, of the longer stretch: closer ones tell nothing but noise
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr double kLeastLoopNs = 1000;  // every access of the loop is checked
-#else
-constexpr double kLeastLoopNs = 150;
-#endif
-// The loop, in readings of the clock. On a Neoverse-V1, where one takes 30 ns: 1.3 with one input, 2.1 with
-// eight.
-constexpr double kLoopInReads = 5;
 
 // Time that passed and was not counted, for each call more: once for every two stretches in a row that differ
 // enough.
@@ -44,24 +33,6 @@ std::vector<double> uncounted_per_call(std::span<const TwoClocks> stretches, boo
 }
 
 }  // namespace
-
-double loop_ns(double clock_read_ns) { return std::max(kLeastLoopNs, kLoopInReads * clock_read_ns); }
-
-double clock_read_ns() {
-  static const double found = [] {
-    using Clock = std::chrono::steady_clock;
-    double least = std::numeric_limits<double>::infinity();  // of a few: what interrupts it is not part of it
-    for (int batch = 0; batch < 20; ++batch) {
-      constexpr int kReads = 50;
-      const auto start = Clock::now();
-      auto end = start;
-      for (int i = 0; i < kReads; ++i) end = Clock::now();
-      least = std::min(least, std::chrono::duration<double, std::nano>(end - start).count() / kReads);
-    }
-    return least;
-  }();
-  return found;
-}
 
 ClockAudit audit_clocks(std::span<const TwoClocks> stretches, const ClockRules& rules) {
   if (stretches.empty()) return {};

@@ -22,18 +22,10 @@ struct TwoClocks {
       0;  // of it, waiting for a processor: nobody's lie, though part of it may have been counted
 };
 
-// What a native worker's loop may take around each call, where reading the clock takes so long. It reads the
-// clock twice and does little else: a core or a virtual machine that is slow at that is slow at the whole
-// loop.
-double loop_ns(double clock_read_ns);
-
-// What reading the clock takes here, measured in this process, where no candidate can touch it.
-double clock_read_ns();
-
 struct ClockRules {
-  double share = 0.05;                            // of the counted time that may pass uncounted,
-  double ns_per_call = loop_ns(clock_read_ns());  // and what the worker's loop around the calls may take
-  double alpha = 1e-4;  // of the interval; a false alarm is worse than one more stretch
+  double share = 0.05;       // of the counted time that may pass uncounted,
+  double ns_per_call = 150;  // and what the worker's loop around the calls may take; see loop_cost.h
+  double alpha = 1e-4;       // of the interval; a false alarm is worse than one more stretch
 };
 
 enum class ClockVerdict { honest, tampered, unclear };

@@ -14,6 +14,7 @@
 #include "gates/performance/impossible.h"
 #include "gates/performance/summary.h"
 #include "gates/performance/timed_side.h"
+#include "gates/performance/watch.h"
 #include "gates/registry.h"
 #include "measure/sampler.h"
 #include "predict/peaks.h"
@@ -24,24 +25,31 @@ namespace {
 constexpr int kFewestChecked = 3;
 
 // Where the machine is too noisy to tell whether the candidate's clock is honest, what may have passed
-// uncounted belongs into the interval.
-void allow_for_uncounted_time(Comparison& comparison, double uncounted, const PerformanceRules& rules) {
-  if (!comparison.ratio || !(uncounted > 0)) return;
-  comparison.ratio->interval.low /= 1 + uncounted;
+// uncounted belongs into the interval. So does what other programs took from either side.
+void add_doubt(record::Comparison& comparison, const ClockAudit& clocks, const PerformanceRules& rules) {
+  Doubt doubt;
+  if (clocks.verdict == ClockVerdict::unclear) doubt.low = std::max(0.0, clocks.uncounted);
+  if (comparison.busy) doubt = both(doubt, doubt_of(*comparison.disturbance));
+  if (!comparison.ratio || doubt == Doubt{}) return;
+  comparison.doubt = doubt;
+  comparison.ratio = widened(*comparison.ratio, doubt);
+  if (comparison.verdict == SpeedVerdict::ambiguous) return;  // for a reason of its own
   const SpeedVerdict verdict = judge(comparison.ratio, rules.same_within);
   if (verdict == comparison.verdict) return;
   comparison.verdict = verdict;
   comparison.reason =
-      fmt::format("the candidate's clock could not be confirmed to better than {:.1f} % on this busy machine",
-                  100 * uncounted);
+      comparison.busy ? busy_in_words(*comparison.disturbance)
+                      : fmt::format("the candidate's clock could not be confirmed to better than {:.1f} %",
+                                    100 * doubt.low);
 }
 
-std::string in_words(const Comparison& comparison) {
-  if (!comparison.ratio) return fmt::format("{}: {}", name(comparison.verdict), comparison.reason);
-  return fmt::format("{} {:.3f}x ({:.3f} to {:.3f}), {:.1f} us against {:.1f} us", name(comparison.verdict),
+std::string in_words(const record::Comparison& comparison) {
+  const std::string busy = comparison.busy ? "; " + busy_in_words(*comparison.disturbance) : std::string();
+  if (!comparison.ratio) return fmt::format("{}: {}{}", name(comparison.verdict), comparison.reason, busy);
+  return fmt::format("{} {:.3f}x ({:.3f} to {:.3f}), {:.1f} us against {:.1f} us{}", name(comparison.verdict),
                      comparison.ratio->centre, comparison.ratio->interval.low,
                      comparison.ratio->interval.high, comparison.candidate_ns / 1e3,
-                     comparison.baseline_ns / 1e3);
+                     comparison.baseline_ns / 1e3, busy);
 }
 
 // As many of the kept calls as fit into half a time box, and three at least.
@@ -97,8 +105,13 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   policy.progress = [&](const SamplingProgress& now) {
     at.progress(now.elapsed_s / now.time_box_s, fmt::format("{}, {} pairs", now.stage, now.pairs));
   };
-  Sampling sampling = sample_side_by_side([&](int calls) { return theirs.run(calls); },
-                                          [&](int calls) { return ours.run(calls); }, policy);
+  const Watch watch({candidate.process(), opponent.process()});
+  // A GPU does its work without a processor's help; who else uses the GPU is preflight's question.
+  const bool on_cpu = at.kernel().device == DeviceKind::cpu;
+  policy.quiet = [&] { return !on_cpu || !is_busy(watch.so_far(), rules.quiet); };
+  const Sampling sampling = sample_side_by_side([&](int calls) { return theirs.run(calls); },
+                                                [&](int calls) { return ours.run(calls); }, policy);
+  const Disturbance disturbance = watch.so_far();
   for (int i = 0; i < kFewestChecked; ++i)
     ours.keep_one();  // on a slow machine none may have been drawn so far
 
@@ -108,18 +121,21 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   if (!finding && clocks.verdict == ClockVerdict::tampered) {
     finding = cheat(Cheat::clock_tampered, clocks.evidence, step, problem.shape);
   }
-  if (clocks.verdict == ClockVerdict::unclear)
-    allow_for_uncounted_time(sampling.comparison, clocks.uncounted, rules);
   candidate.pause();
   if (!finding) finding = check_timed_outputs(at, ours, rules.seconds);
+  record::Comparison comparison = record::comparison_of(problem.shape, at.sides.against(), sampling, policy);
+  comparison.bytes = problem.bytes;
+  if (problem.flops > 0) comparison.flops = problem.flops;
+  comparison.disturbance = disturbance;
+  comparison.busy = on_cpu && is_busy(disturbance, rules.quiet);
+  add_doubt(comparison, clocks, rules);
   GateResult result;
   if (finding) {
     result = *finding;
   } else {
-    const Comparison& comparison = sampling.comparison;
     result = passed(in_words(comparison));
     if (comparison.ratio && comparison.ratio->interval.high < rules.stop_below) {
-      result = failed(Cause::slower,
+      result = failed(comparison.busy ? Cause::busy_machine : Cause::slower,
                       fmt::format("STOP: {}; below {}x there is a defect to find, nothing to tune",
                                   in_words(comparison), rules.stop_below),
                       "find the defect first: launch configuration, wrong build flags, memory layout");
@@ -128,9 +144,6 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
       result = passed(in_words(comparison), "profile before changing anything");
     }
   }
-  record::Comparison comparison = record::comparison_of(problem.shape, at.sides.against(), sampling, policy);
-  comparison.bytes = problem.bytes;
-  if (problem.flops > 0) comparison.flops = problem.flops;
   result.records.emplace_back(record::samples_of(problem.shape, at.sides.against(), sampling));
   result.records.emplace_back(std::move(comparison));
   return result;

@@ -4,32 +4,54 @@
 #include <fmt/format.h>
 
 namespace dent {
+namespace {
+
+GateResult ended(const record::Summary& summary) {
+  switch (summary.verdict) {
+    case SpeedVerdict::faster:
+    case SpeedVerdict::same:
+      return passed(summary.reason);
+    case SpeedVerdict::slower:
+      return failed(Cause::slower, summary.reason, "profile, then change one thing");
+    case SpeedVerdict::ambiguous:
+      break;
+  }
+  return failed(Cause::ambiguous, summary.reason,
+                summary.ratio ? "close other programs, or raise performance.seconds in dent.toml"
+                              : "raise performance.seconds in dent.toml");
+}
+
+}  // namespace
 
 GateResult summarize(const std::vector<record::Comparison>& comparisons, const PerformanceRules& rules) {
   const int shapes = static_cast<int>(comparisons.size());
   std::vector<Ratio> ratios;
+  std::vector<SpeedVerdict> verdicts;
+  const record::Comparison* busiest = nullptr;
   for (const record::Comparison& comparison : comparisons) {
     if (comparison.ratio) ratios.push_back(*comparison.ratio);
+    verdicts.push_back(comparison.verdict);
+    if (!comparison.busy || !comparison.disturbance) continue;
+    if (busiest == nullptr || comparison.disturbance->waited > busiest->disturbance->waited)
+      busiest = &comparison;
   }
-  if (ratios.empty() || ratios.size() < comparisons.size()) {
-    GateResult result =
-        failed(Cause::ambiguous, "too few samples for an interval", "raise performance.seconds in dent.toml");
-    result.records.emplace_back(record::Summary{SpeedVerdict::ambiguous, {}, shapes, result.reason()});
-    return result;
+  record::Summary summary{
+      .shapes = shapes, .reason = "too few samples for an interval", .busy = busiest != nullptr};
+  if (!ratios.empty() && ratios.size() == comparisons.size()) {
+    const Ratio mean = geometric_mean(ratios);
+    summary.ratio = mean;
+    summary.verdict = judge_whole(mean, verdicts, rules.same_within);
+    summary.reason =
+        fmt::format("{:.3f}x ({:.3f} to {:.3f}), geometric mean over {} {}", mean.centre, mean.interval.low,
+                    mean.interval.high, shapes, shapes == 1 ? "shape" : "shapes");
   }
-  const Ratio mean = geometric_mean(ratios);
-  const SpeedVerdict verdict = judge(mean, rules.same_within);
-  const std::string reason =
-      fmt::format("{:.3f}x ({:.3f} to {:.3f}), geometric mean over {} {}", mean.centre, mean.interval.low,
-                  mean.interval.high, shapes, shapes == 1 ? "shape" : "shapes");
-  GateResult result = passed(reason);
-  if (verdict == SpeedVerdict::slower)
-    result = failed(Cause::slower, reason, "profile, then change one thing");
-  if (verdict == SpeedVerdict::ambiguous) {
-    result =
-        failed(Cause::ambiguous, reason, "close other programs, or raise performance.seconds in dent.toml");
+  GateResult result = ended(summary);
+  if (busiest != nullptr) {
+    summary.reason = fmt::format("{}; {}", summary.reason, busy_in_words(*busiest->disturbance));
+    result = failed(Cause::busy_machine, fmt::format("{} {}", name(summary.verdict), summary.reason),
+                    "wait for the other programs to end (top lists them), then measure again");
   }
-  result.records.emplace_back(record::Summary{verdict, mean, shapes, reason});
+  result.records.emplace_back(std::move(summary));
   return result;
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "gates/performance/loop_cost.h"
+
 namespace dent {
 namespace {
 
@@ -14,6 +16,7 @@ constexpr double kLongCallNs = 20e6;  // a call this long needs no lead-in
 constexpr int kMostAudits = 150;
 constexpr double kAuditSeconds = 0.7;
 constexpr double kPythonNsPerCall = 5000;  // what a loop in Python may take for each call
+constexpr double kLoopMargin = 3;  // around a real kernel, which leaves caches cold, over an empty one
 
 std::size_t lead_for(std::size_t calls, double ns_per_call) {
   if (ns_per_call > kLongCallNs) return 0;
@@ -105,8 +108,15 @@ ClockAudit TimedSide::audit() {
   // count.
   if (worker_.loaded().device == DeviceKind::cuda) return {};
   ClockRules rules;
-  if (worker_.loaded().kind == protocol::WorkerKind::python) rules.ns_per_call = kPythonNsPerCall;
-  const ClockAudit audit = audit_stretches(asked_, rules);
+  const bool python = worker_.loaded().kind == protocol::WorkerKind::python;
+  if (python) rules.ns_per_call = kPythonNsPerCall;
+  ClockAudit audit = audit_clocks(clocks_, rules);
+  if (audit.verdict != ClockVerdict::honest && !python) {
+    worker_.pause();
+    rules.ns_per_call = std::max(rules.ns_per_call, kLoopMargin * loop_cost_ns(workers_, problem_));
+    worker_.resume();
+  }
+  audit = audit_stretches(asked_, rules);
   const int most = static_cast<int>(most_calls_ / 2);
   if (audit.verdict != ClockVerdict::tampered || asked_ >= most) return audit;
   // Calls that are not counted add up for as long as there are calls. A core that takes longer to wake up

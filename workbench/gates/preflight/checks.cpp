@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -13,6 +14,7 @@
 
 #include "base/text.h"
 #include "build/toolchain.h"
+#include "gates/performance/watch.h"
 #include "system/capture.h"
 
 namespace dent {
@@ -21,6 +23,7 @@ namespace {
 constexpr double kGiB = static_cast<double>(1LL << 30);
 constexpr double kLeastDiskGiB = 0.5;
 constexpr double kIdleBelowPercent = 10;
+constexpr std::chrono::milliseconds kLookAround{150};
 
 bool any_kernel(const Project& project, const std::function<bool(const Kernel&)>& test) {
   if (test(project.kernel)) return true;
@@ -93,16 +96,15 @@ std::vector<Check> compiler_checks(const Project& project) {
 
 std::vector<Check> machine_checks(const Project& project) {
   std::vector<Check> checks;
-  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-  double load[1] = {0};
-  if (getloadavg(load, 1) == 1 && load[0] > 0.75 * cores) {
-    checks.push_back({"idle machine", StepVerdict::skipped,
-                      fmt::format("load {:.1f} on {} cores", load[0], cores),
-                      "timings will be noisy and intervals wide; wait for other programs to end"});
-  } else {
-    checks.push_back(
-        {"idle machine", StepVerdict::pass, fmt::format("load {:.1f} on {} cores", load[0], cores)});
-  }
+  const Watch watch({});
+  std::this_thread::sleep_for(kLookAround);
+  const Disturbance now = watch.so_far();
+  const bool busy = is_busy(now, project.performance.quiet);
+  checks.push_back({"idle machine", busy ? StepVerdict::skipped : StepVerdict::pass,
+                    fmt::format("other programs have {:.1f} of {} processors", now.others, now.processors),
+                    busy ? "wait for them to end (top lists them); until then a speed of the CPU is a busy "
+                           "machine's, and dent says so"
+                         : ""});
   const double memory = available_memory_gib();
   const double needed = memory_needed_gib(project);
   checks.push_back({"memory", memory >= needed ? StepVerdict::pass : StepVerdict::fail,

@@ -79,7 +79,9 @@ class ProfileGate : public Gate {
   GateResult run(GateContext& at) const override;
 
   // What was too slow is profiled, so that the next step is known.
-  bool runs_after(Cause cause) const override { return cause == Cause::slower || cause == Cause::ambiguous; }
+  bool runs_after(Cause cause) const override {
+    return cause == Cause::slower || cause == Cause::ambiguous || cause == Cause::busy_machine;
+  }
 };
 
 }  // namespace

@@ -18,6 +18,10 @@ class NativeHost : public Host {
   protocol::Loaded load(const protocol::Load& request) override {
     gentle_end = request.profile;
     device_ = request.device == DeviceKind::cuda ? make_cuda_device(gentle_end) : make_cpu_device();
+    if (request.library.empty()) {  // how long the loop around a call takes, when the call does nothing
+      entry_ = [](const dent_call*) { return 0; };
+      return {protocol::WorkerKind::native, request.device, {}};
+    }
     void* handle = dlopen(request.library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) throw std::runtime_error(std::string("can't load the kernel: ") + dlerror());
     entry_ = reinterpret_cast<dent_entry>(dlsym(handle, request.entry.c_str()));
