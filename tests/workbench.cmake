@@ -50,7 +50,7 @@ dent_test(dent_gates_test dent_gates
   report/html_test.cpp report/markdown_test.cpp report/write_reports_test.cpp report/diagnosis_test.cpp
   report/example_session.cpp session/conclude_test.cpp session/environment_test.cpp session/run_test.cpp session/resume_test.cpp
   session/profile_test.cpp session/tutorial_test.cpp evaluation/judge_test.cpp evaluation/keep_rule_test.cpp
-  gates/gates_test.cpp gates/registry_test.cpp gates/result_test.cpp session/die_at_every_record_test.cpp session/session_test.cpp)
+  gates/gates_test.cpp gates/speed_test.cpp gates/registry_test.cpp gates/result_test.cpp session/die_at_every_record_test.cpp session/session_test.cpp)
 dent_test(dent_loop_test dent_loop
   repository/repository_test.cpp loop/loop_test.cpp loop/proposers/answer_test.cpp
   loop/proposers/command_proposer_test.cpp loop/state/brief_test.cpp loop/search/search_test.cpp

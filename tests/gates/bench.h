@@ -32,8 +32,12 @@ class Bench {
   GateResult ask(const Gate& gate, GateOptions options = {}) {
     Step step = step_of(gate, project, std::string(gate.info().name), 0);
     step.options = options;
+    step.rules = MeasureRules{project.performance};
+    step.rules->performance.quiet = quiet;
     return run_step(step, sides, facts, store, [](double, const std::string&) {}).result;
   }
+
+  QuietRule quiet;  // beyond it the machine is busy
 
   const ScratchFolder scratch;
   const Resources resources{.native_worker = DENT_WORKER,

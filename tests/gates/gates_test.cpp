@@ -49,13 +49,6 @@ TEST(BaselineGate, AWrongOrDeadBaselineIsTheEnvironmentsFault) {
   }
 }
 
-TEST(BaselineGate, IsRecordedOnceAndForgottenWhenAsked) {
-  Bench bench("right", "right", "baseline_within = 1000\n");
-  EXPECT_NE(bench.ask(baseline_gate()).reason().find("recorded for this machine"), std::string::npos);
-  EXPECT_NE(bench.ask(baseline_gate()).reason().find("reproduces"), std::string::npos);
-  EXPECT_NE(bench.ask(baseline_gate(), {.rebaseline = true}).reason().find("recorded"), std::string::npos);
-}
-
 TEST(PerformanceGate, AnOpponentThatDiesSaysNothingAboutTheCandidate) {
   Bench bench("right", "crashes");
   const GateResult result = bench.ask(performance_gate());

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// What becomes of speeds: over all shapes, on a busy machine, and against what was recorded.
+#include <gtest/gtest.h>
+
+#include "gates/baseline/book.h"
+#include "gates/bench.h"
+#include "gates/performance/loop_cost.h"
+#include "gates/performance/summary.h"
+#include "gates/performance/watch.h"
+
+namespace dent {
+namespace {
+
+using test::Bench;
+
+record::Comparison shape_of(double low, double centre, double high) {
+  record::Comparison comparison;
+  comparison.ratio = Ratio{centre, {low, high}};
+  comparison.verdict = judge(comparison.ratio, 0.01);
+  return comparison;
+}
+
+// A clock at 0.8 of its speed that could not be confirmed: every shape may be 1.22x, or nothing.
+TEST(Summary, WhatIsDoubtfulOnEveryShapeIsDoubtfulOverAll) {
+  const std::vector<record::Comparison> shapes(6, shape_of(0.98, 1.22, 1.23));
+  for (const record::Comparison& shape : shapes) ASSERT_EQ(shape.verdict, SpeedVerdict::ambiguous);
+  const GateResult result = summarize(shapes, {});
+  ASSERT_NE(result.failed(), nullptr) << result.reason();
+  EXPECT_EQ(result.failed()->cause, Cause::ambiguous);
+  const auto* summary = result.last<record::Summary>();
+  EXPECT_EQ(summary->verdict, SpeedVerdict::ambiguous);
+  EXPECT_DOUBLE_EQ(summary->ratio->interval.low, 0.98);
+  EXPECT_DOUBLE_EQ(summary->ratio->interval.high, 1.23);
+}
+
+TEST(Summary, TheWholeIsNotFasterUnlessAShapeIs) {
+  const std::vector shapes{shape_of(1.002, 1.008, 1.03), shape_of(0.999, 1.05, 1.1)};
+  EXPECT_EQ(summarize(shapes, {}).last<record::Summary>()->verdict, SpeedVerdict::ambiguous);
+  EXPECT_EQ(summarize({shapes[0], shape_of(1.04, 1.05, 1.1)}, {}).last<record::Summary>()->verdict,
+            SpeedVerdict::faster);
+}
+
+TEST(Summary, ABusyMachineHasACauseOfItsOwnAndIsOnRecord) {
+  for (const double centre : {0.5, 1.0, 3.0}) {
+    record::Comparison shape = shape_of(0.999 * centre, centre, 1.001 * centre);
+    shape.disturbance = Disturbance{.processors = 2, .others = 1.5, .waited = 0.3};
+    shape.busy = true;
+    const GateResult result = summarize({shape_of(0.999, 1, 1.001), shape}, {});
+    ASSERT_NE(result.failed(), nullptr);
+    EXPECT_EQ(result.failed()->cause, Cause::busy_machine);
+    EXPECT_NE(result.reason().find("busy machine: other programs had 1.5 of 2"), std::string::npos);
+    EXPECT_TRUE(result.last<record::Summary>()->busy);
+  }
+}
+
+TEST(Watch, WhatIsNotOursIsOthers) {
+  ProcessorUse start, end;
+  start.processors = end.processors = 2;
+  end.at_s = 2;
+  end.busy_s = 3.5;
+  end.ours_s = 1.5;
+  end.ran_s = 1.5;
+  end.waited_s = 0.5;
+  end.switches = 7;
+  const Disturbance found = between(start, end);
+  EXPECT_DOUBLE_EQ(found.others, 1);
+  EXPECT_DOUBLE_EQ(found.waited, 0.25);
+  EXPECT_EQ(found.switches, 7);
+}
+
+// Eight threads on two processors that nobody else uses wait for each other.
+TEST(Watch, ThreadsThatWaitForEachOtherAreNotDisturbed) {
+  ProcessorUse start, end;
+  start.processors = end.processors = 2;
+  end.at_s = 1;
+  end.busy_s = end.ours_s = end.ran_s = 2;
+  end.waited_s = 6;
+  EXPECT_EQ(between(start, end).waited, 0);
+  EXPECT_FALSE(is_busy(between(start, end)));
+  EXPECT_EQ(between(end, start), (Disturbance{.processors = 2}));  // counters of what has ended
+}
+
+constexpr QuietRule kNeverBusy{.others = 1e9, .waited = 1e9}, kAlwaysBusy{.others = -1, .waited = -1};
+
+TEST(PerformanceGate, SaysThatTheMachineWasBusy) {
+  Bench bench("slow");
+  bench.quiet = kAlwaysBusy;
+  const GateResult result = bench.ask(performance_gate());
+  const auto* comparison = result.last<record::Comparison>();
+  ASSERT_NE(comparison, nullptr) << result.reason();
+  EXPECT_TRUE(comparison->busy);
+  ASSERT_TRUE(comparison->disturbance);
+  EXPECT_GE(comparison->disturbance->processors, 1);
+  EXPECT_NE(result.reason().find("busy machine: "), std::string::npos) << result.reason();
+  if (const Failed* how = result.failed()) {
+    EXPECT_EQ(how->cause, Cause::busy_machine) << result.reason();
+  }
+  bench.quiet = kNeverBusy;
+  EXPECT_FALSE(bench.ask(performance_gate()).last<record::Comparison>()->busy);
+}
+
+TEST(LoopCost, IsThatOfTheWorkersOwnLoop) {
+  Bench bench("right");
+  const double ns = loop_cost_ns(bench.workers, bench.workers.problems().front());
+  EXPECT_GT(ns, 0);
+  EXPECT_LT(ns, 1e6);
+}
+
+TEST(BaselineBook, StartsThatDifferAreAllowedTo) {
+  Fastest before;
+  for (const double ns : {1000.0, 1080.0, 1050.0}) before.add_start(ns);
+  EXPECT_EQ(before.ns, 1000);
+  EXPECT_NEAR(before.spread, 0.08, 1e-12);
+  EXPECT_EQ(reproduced(before, {1130, 0}, 0.1), Reproduced::yes);
+  EXPECT_EQ(reproduced(before, {1190, 0}, 0.1), Reproduced::slower);
+  EXPECT_EQ(reproduced(before, {1190, 0.02}, 0.1), Reproduced::yes);
+  EXPECT_EQ(reproduced({1000, 0}, {1130, 0}, 0.1), Reproduced::slower);
+  EXPECT_EQ(reproduced({1500, 0}, {1000, 0}, 0.1), Reproduced::faster);
+}
+
+class RecordedBaseline : public ::testing::Test {
+ protected:
+  Bench bench{"right", "right", "baseline_within = 1000\n"};
+  std::filesystem::path file() const { return bench.store.folder() / "baselines.json"; }
+  Book book() const { return read_book(file()); }
+  // As if it had taken `factor` times as long when it was recorded.
+  void was(double factor) {
+    Book changed = book();
+    for (auto& [key, shapes] : changed.baselines) {
+      for (auto& [shape, fastest] : shapes) fastest.ns *= factor;
+    }
+    write_book(file(), changed);
+  }
+};
+
+TEST_F(RecordedBaseline, IsRecordedOnceAndForgottenWhenAsked) {
+  bench.quiet = kNeverBusy;
+  EXPECT_NE(bench.ask(baseline_gate()).reason().find("recorded for this machine"), std::string::npos);
+  EXPECT_NE(bench.ask(baseline_gate()).reason().find("reproduces"), std::string::npos);
+  EXPECT_NE(bench.ask(baseline_gate(), {.rebaseline = true}).reason().find("recorded"), std::string::npos);
+}
+
+TEST_F(RecordedBaseline, ABusyMachineRecordsNothingAndStopsNothing) {
+  bench.quiet = kAlwaysBusy;
+  const GateResult first = bench.ask(baseline_gate());
+  ASSERT_NE(first.passed(), nullptr) << first.reason();
+  EXPECT_NE(first.reason().find("nothing is recorded"), std::string::npos) << first.reason();
+  EXPECT_NE(first.next().find("--rebaseline"), std::string::npos) << first.next();
+  EXPECT_TRUE(book().baselines.empty());
+  bench.quiet = kNeverBusy;
+  bench.ask(baseline_gate());
+  was(1e-6);
+  bench.quiet = kAlwaysBusy;
+  EXPECT_NE(bench.ask(baseline_gate()).passed(), nullptr);  // slower, and a busy machine explains it
+}
+
+TEST_F(RecordedBaseline, SlowerOnAQuietMachineStopsAndSaysHowToRecordAnew) {
+  bench.quiet = kNeverBusy;
+  bench.ask(baseline_gate());
+  was(1e-6);
+  const GateResult result = bench.ask(baseline_gate());
+  ASSERT_NE(result.failed(), nullptr) << result.reason();
+  EXPECT_EQ(result.failed()->cause, Cause::environment);
+  EXPECT_NE(result.next().find("dent run --rebaseline"), std::string::npos);
+}
+
+// What was recorded under load blocks nobody afterwards.
+TEST_F(RecordedBaseline, FasterThanRecordedIsRecordedAnew) {
+  bench.quiet = kNeverBusy;
+  bench.ask(baseline_gate());
+  was(1e6);
+  const GateResult result = bench.ask(baseline_gate());
+  ASSERT_NE(result.passed(), nullptr) << result.reason();
+  EXPECT_NE(result.reason().find("recorded anew"), std::string::npos) << result.reason();
+  EXPECT_NE(bench.ask(baseline_gate()).reason().find("reproduces"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace dent
