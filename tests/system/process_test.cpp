@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -126,6 +127,23 @@ TEST_F(ProcessTest, OfMuchOutputTheEndIsKept) {
   EXPECT_TRUE(finished.output.ends_with("\n99999\n100000\n"));
 }
 
+// What it prints is kept in a file, which does not grow for ever.
+TEST_F(ProcessTest, OfALogThatGrowsForEverTheEndIsKept) {
+  Process process(shell("head -c 67108864 /dev/zero | tr '\\0' x; echo the end; sleep 1000"));
+  while (process.last_words().find("the end") == std::string::npos) {
+    process.shorten_log();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  process.shorten_log();
+  EXPECT_LT(std::filesystem::file_size(log_), 17U * kMiB);
+  process.kill(Ending::Kind::signalled);
+  EXPECT_TRUE(process.last_words().ends_with("the end\n"));
+  std::ifstream log(log_);
+  std::string first;
+  std::getline(log, first);
+  EXPECT_EQ(first.rfind("[dent: it printed more than 16 MiB", 0), 0U) << first.substr(0, 200);
+}
+
 TEST_F(ProcessTest, AFileThatGrowsForEverEndsTheProcess) {
   // The limit is on a file's size, so a hole does as well as bytes.
   const std::string file = log_.string() + ".big";
@@ -136,6 +154,59 @@ TEST_F(ProcessTest, AFileThatGrowsForEverEndsTheProcess) {
   std::error_code none;
   EXPECT_LE(std::filesystem::file_size(file, none), std::uintmax_t{1} << 32);
   std::filesystem::remove(file);
+}
+
+TEST_F(ProcessTest, InheritsNoDescriptorThatItWasNotGiven) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);  // without close-on-exec, as a shell hands them to us
+  const Finished finished = run(shell("ls /proc/self/fd | sort -n | tail -2 | head -1"), kLong);
+  close(ends[0]);
+  close(ends[1]);
+  EXPECT_EQ(finished.output, "2\n") << "besides the one that ls reads the folder by";
+}
+
+TEST_F(ProcessTest, TellsWhatWasChangedWhileItWasPaused) {
+  Process process(shell("echo 1; while :; do :; done"));
+  printed_by(process);
+  process.pause();
+  EXPECT_FALSE(process.resume());
+  process.pause();
+  const int before = getpriority(PRIO_PROCESS, 0);
+  ASSERT_EQ(setpriority(PRIO_PROCESS, static_cast<id_t>(process.id()), 19), 0);
+  const auto disturbed = process.resume();
+  ASSERT_TRUE(disturbed);
+  EXPECT_FALSE(disturbed->ran);
+  EXPECT_EQ(disturbed->what, "its nice was " + std::to_string(before) + ", is 19");
+}
+
+TEST_F(ProcessTest, TellsThatItRanWhileItWasPaused) {
+  Process process(shell("echo 1; while :; do :; done"));
+  printed_by(process);
+  process.pause();
+  kill(process.id(), SIGCONT);
+  const auto before = cpu_time_ns(process.id());
+  while (cpu_time_ns(process.id()) < before + 5'000'000) std::this_thread::yield();
+  const auto disturbed = process.resume();
+  ASSERT_TRUE(disturbed);
+  EXPECT_TRUE(disturbed->ran) << disturbed->what;
+}
+
+TEST_F(ProcessTest, TellsWhoKilledIt) {
+  Process process(shell("echo 1; sleep 1000"));
+  printed_by(process);
+  kill(process.id(), SIGKILL);
+  EXPECT_EQ(describe(process.wait(kLong)), "died of SIGKILL (another process killed it)");
+}
+
+TEST_F(ProcessTest, ConfinedItMayActOnItsOwnFamilyOnly) {
+  if (!why_not_confined().empty()) GTEST_SKIP() << why_not_confined();
+  Command command = shell("sleep 1000 & kill $! && wait $!; kill -CONT $PPID; echo $?");
+  command.confined = true;
+  Process process(command);
+  EXPECT_TRUE(process.wait(kLong).clean());
+  EXPECT_EQ(process.last_words().back(), '\n');
+  EXPECT_TRUE(process.last_words().ends_with("1\n")) << process.last_words();
+  EXPECT_EQ(process.trespass(), "kill on dent itself");
 }
 
 TEST_F(ProcessTest, PausedItIsStoppedWithItsChildrenUntilItIsResumed) {

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,13 +20,18 @@
 
 #include "base/error.h"
 #include "base/stopwatch.h"
+#include "system/process_table.h"
 
 namespace dent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr rlim_t kMostBytesPerFile = rlim_t{4} << 30;  // a child that prints for ever does not fill the disk
-constexpr int kFirstPassed = 3;
+constexpr std::int64_t kMostLogBytes = std::int64_t{16} << 20, kKeptLogBytes = std::int64_t{1} << 20;
+constexpr std::int64_t kLookAroundEveryNs = 200'000'000;
+constexpr int kFirstPassed = 3, kAway = 100, kChannel = 150;  // descriptors in a child
+constexpr auto kStopWithin = std::chrono::seconds(1);
+constexpr int kOftenAwake = 3;
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
@@ -51,10 +58,69 @@ void limit(int resource, rlim_t most) {
   setrlimit(static_cast<__rlimit_resource>(resource), &value);
 }
 
+// What a child says before it becomes its program: at most one message with a listener, at most one error.
+struct Message {
+  int error = 0;
+};
+
+void say(int channel, int error, int listener = -1) {
+  Message message{error};
+  iovec part{&message, sizeof message};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  if (listener >= 0) {
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+    cmsghdr* with = CMSG_FIRSTHDR(&header);
+    with->cmsg_level = SOL_SOCKET;
+    with->cmsg_type = SCM_RIGHTS;
+    with->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(with), &listener, sizeof listener);
+  }
+  if (sendmsg(channel, &header, MSG_NOSIGNAL) < 0) _exit(126);
+}
+
+// Everything until exec closes the channel: the error, or 0.
+int hear(int channel, FileDescriptor& listener) {
+  for (;;) {
+    Message message;
+    iovec part{&message, sizeof message};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+    const ssize_t n = recvmsg(channel, &header, MSG_CMSG_CLOEXEC);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return 0;
+    if (message.error != 0) return message.error;
+    if (const cmsghdr* with = CMSG_FIRSTHDR(&header); with != nullptr && with->cmsg_type == SCM_RIGHTS) {
+      int descriptor = -1;
+      std::memcpy(&descriptor, CMSG_DATA(with), sizeof descriptor);
+      listener = FileDescriptor(descriptor);
+    }
+  }
+}
+
+// Whatever we were started with and did not open ourselves: a terminal, or a pipe that another program reads
+// our events from.
+void close_others_on_exec(int first) {
+#ifdef SYS_close_range
+  constexpr unsigned kCloseOnExec = 4;  // CLOSE_RANGE_CLOEXEC
+  if (syscall(SYS_close_range, static_cast<unsigned>(first), ~0U, kCloseOnExec) == 0) return;
+#endif
+  for (int fd = first; fd < 1024; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);  // Linux before 5.11
+}
+
 // Between fork and exec: only calls that are safe there. Returns errno of what failed.
 int become(const Command& command, pid_t parent, char* const* argv, char* const* env, int log,
-           const char* directory) {
-  setpgid(0, 0);
+           const char* directory, int channel) {
+  // In a session of its own it has no terminal to type on, and no process can change into another's group,
+  // where it would be stopped and continued with that.
+  if (!command.confined || setsid() < 0) setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) return ESRCH;  // it died before the line above
   limit(RLIMIT_CORE, 0);
@@ -67,13 +133,15 @@ int become(const Command& command, pid_t parent, char* const* argv, char* const*
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0) return errno;
   // First away from the numbers they are to get, so that none is overwritten; dup2 then drops close-on-exec.
-  constexpr int kAway = 100;
   for (std::size_t i = 0; i < command.pass.size(); ++i) {
     if (dup2(command.pass[i], kAway + static_cast<int>(i)) < 0) return errno;
   }
   for (std::size_t i = 0; i < command.pass.size(); ++i) {
     if (dup2(kAway + static_cast<int>(i), kFirstPassed + static_cast<int>(i)) < 0) return errno;
-    close(kAway + static_cast<int>(i));
+  }
+  close_others_on_exec(kFirstPassed + static_cast<int>(command.pass.size()));
+  if (command.confined) {
+    if (const int listener = confine_myself(); listener >= 0) say(channel, 0, listener);
   }
   execvpe(argv[0], argv, env);
   return errno;
@@ -94,8 +162,6 @@ std::string signal_name(int number) {
       return "SIGFPE (an arithmetic error, such as division by zero)";
     case SIGILL:
       return "SIGILL (an instruction that this machine does not have)";
-    case SIGKILL:
-      return "SIGKILL (killed from outside; the system may have run out of memory)";
     case SIGXFSZ:
       return "SIGXFSZ (wrote more than 4 GiB into a file)";
     default:
@@ -103,18 +169,42 @@ std::string signal_name(int number) {
   }
 }
 
-// What a process holds that is backed by no file; 0 when it is gone.
-std::int64_t anonymous_bytes(pid_t process) {
+std::string why_killed(const Ending& ending) {
+  if (!ending.system_out_of_memory) return " (killed from outside; the system may have run out of memory)";
+  return *ending.system_out_of_memory ? " (the system ran out of memory)" : " (another process killed it)";
+}
+
+// How many processes the system has killed for want of memory since it was started; -1 when it does not say.
+std::int64_t oom_kills() {
+  std::ifstream file("/proc/vmstat");
+  std::int64_t value = 0;
+  for (std::string key; file >> key >> value;) {
+    if (key == "oom_kill") return value;
+  }
+  return -1;
+}
+
+// What a process holds that is backed by no file; nothing when it is gone.
+struct Held {
+  std::int64_t anonymous = 0, shared = 0;  // bytes
+};
+Held held_by(pid_t process) {
+  Held held;
   std::ifstream status("/proc/" + std::to_string(process) + "/status");
   for (std::string key; status >> key;) {
-    if (key == "RssAnon:") {
-      std::int64_t kilobytes = 0;
-      status >> kilobytes;
-      return kilobytes * 1024;
+    std::int64_t kilobytes = 0;
+    if (key == "RssAnon:" && status >> kilobytes) held.anonymous = kilobytes * 1024;
+    if (key == "RssShmem:" && status >> kilobytes) {
+      held.shared = kilobytes * 1024;
+      break;
     }
     status.ignore(1 << 12, '\n');
   }
-  return 0;
+  return held;
+}
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
 }
 
 }  // namespace
@@ -124,6 +214,7 @@ std::string describe(const Ending& ending) {
     case Ending::Kind::exited:
       return "exited with status " + std::to_string(ending.code);
     case Ending::Kind::signalled:
+      if (ending.code == SIGKILL) return "died of SIGKILL" + why_killed(ending);
       return "died of " + signal_name(ending.code);
     case Ending::Kind::timed_out:
       return "was stopped at its time limit";
@@ -144,29 +235,32 @@ Process::Process(const Command& command) : command_(command) {
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> env = pointers(variables);
   const std::string directory = command.directory.string();
-  int report[2];
-  if (pipe2(report, O_CLOEXEC) != 0)
-    throw Error(ErrorCode::environment, "can't make a pipe: too many open files");
+  int channel[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) != 0) {
+    close(log);
+    throw Error(ErrorCode::environment, "can't make a socket: too many open files");
+  }
+  oom_kills_ = oom_kills();
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ == 0) {
-    const int problem = become(command, parent, argv.data(), env.data(), log, directory.c_str());
-    if (write(report[1], &problem, sizeof problem) < 0) _exit(126);
+    const int away = fcntl(channel[1], F_DUPFD_CLOEXEC, kChannel);
+    say(away, become(command, parent, argv.data(), env.data(), log, directory.c_str(), away));
     _exit(127);
   }
-  close(report[1]);
+  const int forked = errno;
+  close(channel[1]);
   close(log);
-  int problem = pid_ < 0 ? errno : 0;
-  while (pid_ > 0 && read(report[0], &problem, sizeof problem) < 0 && errno == EINTR) {
-  }
-  close(report[0]);
+  FileDescriptor listener;
+  const int problem = pid_ < 0 ? forked : hear(channel[0], listener);
+  close(channel[0]);
   if (problem != 0) {
     if (pid_ > 0) waitpid(pid_, nullptr, 0);
     pid_ = -1;
     throw Error(ErrorCode::environment, "can't start " + command.argv.at(0) + ": " + std::strerror(problem),
                 "check that it is installed and in PATH");
   }
-  setpgid(pid_, pid_);  // as the child does: whoever comes first
+  if (listener) supervisor_.emplace(std::move(listener), pid_);
   const std::lock_guard lock(groups_mutex);
   groups.insert(pid_);
 }
@@ -195,12 +289,18 @@ std::vector<pid_t> Process::members(pid_t group) {
 std::optional<Ending> Process::poll() {
   if (ending_) return ending_;
   int status = 0;
-  if (waitpid(pid_, &status, WNOHANG) == pid_) {
-    ::kill(-pid_, SIGKILL);  // what it left behind in its group
-    ending_ = WIFSIGNALED(status) ? Ending{Ending::Kind::signalled, WTERMSIG(status)}
-                                  : Ending{Ending::Kind::exited, WEXITSTATUS(status)};
-  }
+  if (waitpid(pid_, &status, WNOHANG) == pid_) take(status);
   return ending_;
+}
+
+void Process::take(int status) {
+  if (!WIFSIGNALED(status) && !WIFEXITED(status)) return;
+  ::kill(-pid_, SIGKILL);  // what it left behind in its group
+  shorten_log();
+  ending_ = WIFSIGNALED(status) ? Ending{Ending::Kind::signalled, WTERMSIG(status), {}}
+                                : Ending{Ending::Kind::exited, WEXITSTATUS(status), {}};
+  const std::int64_t kills = oom_kills();
+  if (kills >= 0 && oom_kills_ >= 0) ending_->system_out_of_memory = kills > oom_kills_;
 }
 
 Ending Process::wait(double seconds) {
@@ -209,6 +309,8 @@ Ending Process::wait(double seconds) {
     if (const auto ending = poll()) return *ending;
     if (Clock::now() >= end) return kill(Ending::Kind::timed_out);
     if (over_memory()) return kill(Ending::Kind::out_of_memory);
+    trespass();
+    shorten_log();
     std::this_thread::sleep_for(nap);
   }
 }
@@ -220,27 +322,111 @@ Ending Process::kill(Ending::Kind why) {
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
-  ending_ = Ending{why, SIGKILL};
+  ending_ = Ending{why, SIGKILL, {}};
+  shorten_log();
   return *ending_;
 }
 
-bool Process::over_memory() const {
+// A limit that only the process itself keeps is none: its children would hold the memory, in a group of
+// their own or orphaned. Those are looked for less often, since it takes a while.
+bool Process::over_memory() {
   if (command_.memory_bytes <= 0 || ending_) return false;
-  std::int64_t bytes = 0;
-  // A limit that only its leader keeps is none: children would hold the memory.
-  for (const pid_t member : members(pid_)) bytes += anonymous_bytes(member);
-  return bytes > command_.memory_bytes;
+  Held all = held_by(pid_);
+  const auto over = [&] {
+    return all.anonymous + std::max<std::int64_t>(0, all.shared - command_.shared_bytes) >
+           command_.memory_bytes;
+  };
+  if (over() || now_ns() - looked_at_ns_ < kLookAroundEveryNs) return over();
+  looked_at_ns_ = now_ns();
+  const auto processes = all_processes();
+  for (const auto& [id, entry] : processes) {
+    if (id == pid_ || id == getpid()) continue;
+    const bool orphan =
+        entry.parent == getpid() && entry.group != getpgrp() && !is_group(entry.group) && entry.state != 'Z';
+    if (entry.group != pid_ && !orphan && !is_below(processes, id, pid_)) continue;
+    const Held held = held_by(id);
+    all.anonymous += held.anonymous;
+    all.shared = std::max(all.shared, held.shared);  // mostly the same memory, seen again
+  }
+  return over();
+}
+
+void Process::shorten_log() const {
+  std::error_code none;
+  if (command_.log.empty()) return;
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(command_.log, none));
+  if (none || bytes <= kMostLogBytes) return;
+  const std::string end = last_words(static_cast<std::size_t>(kKeptLogBytes));
+  // Who writes there appends, so that its next line comes behind ours.
+  const FileDescriptor log(open(command_.log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (!log || ftruncate(log.get(), 0) != 0) return;
+  const std::string kept = "[dent: it printed more than " + std::to_string(kMostLogBytes >> 20) +
+                           " MiB; about " + std::to_string((bytes - kKeptLogBytes) >> 20) +
+                           " MiB before this line were dropped]\n" + end;
+  [[maybe_unused]] const ssize_t written = write(log.get(), kept.data(), kept.size());
 }
 
 void Process::pause() {
-  if (!paused_ && !poll()) ::kill(-pid_, SIGSTOP);
+  if (!paused_ && !poll()) {
+    int status = 0;
+    if (waitpid(pid_, &status, WNOHANG | WCONTINUED) == pid_) take(status);  // of our own resume()
+    ::kill(-pid_, SIGSTOP);
+    wait_until_stopped();
+  }
   paused_ = true;
 }
 
-void Process::resume() {
+// On a busy machine each thread waits for its turn to stop. While one has not, nothing is to be compared.
+void Process::wait_until_stopped() {
+  when_paused_ = {};
+  std::chrono::microseconds nap{10};
+  for (const auto end = Clock::now() + kStopWithin; Clock::now() < end && !ending_ && awake_ < kOftenAwake;
+       nap = std::min(nap * 2, std::chrono::microseconds{1000})) {
+    int status = 0;
+    if (waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) != pid_) {
+      std::this_thread::sleep_for(nap);
+      continue;
+    }
+    take(status);
+    if (WIFSTOPPED(status)) {
+      when_paused_ = conditions_of(pid_);
+      return;
+    }
+    if (!WIFCONTINUED(status)) continue;
+    ++awake_;  // by someone else: once more
+    ::kill(-pid_, SIGSTOP);
+  }
+}
+
+// That it ran is told by the signal that continued it, not by the processor time that it is charged: a thread
+// that goes to rest may be charged for whatever delays it.
+std::optional<Process::Disturbance> Process::resume() {
+  std::optional<Disturbance> found;
+  if (paused_ && !poll()) {
+    int status = 0;
+    const bool event = waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_;
+    if (event) take(status);
+    const Conditions now = conditions_of(pid_);
+    const bool compared = !when_paused_.threads.empty() && !now.threads.empty() && !ending_;
+    if ((event && compared) || awake_ >= kOftenAwake) {
+      found = {true, "a signal continued it while it was stopped for the other side's turn, and it used " +
+                         std::to_string((now.cpu_ns - when_paused_.cpu_ns) / 1000) + " us of processor time"};
+    } else if (const auto changed = difference(when_paused_, now); compared && changed) {
+      found = {false, *changed};
+    }
+  }
   if (paused_ && !poll()) ::kill(-pid_, SIGCONT);
   paused_ = false;
+  return found;
 }
+
+bool Process::stopped() const {
+  if (paused_ || ending_) return false;
+  const char state = process_entry(pid_).state;
+  return state == 'T' || state == 't';
+}
+
+std::optional<std::string> Process::trespass() { return supervisor_ ? supervisor_->attend() : std::nullopt; }
 
 std::string Process::last_words(std::size_t most) const {
   std::ifstream log(command_.log, std::ios::binary | std::ios::ate);

@@ -12,6 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "system/conditions.h"
+#include "system/confinement.h"
+
 namespace dent {
 
 struct Command {
@@ -19,16 +22,20 @@ struct Command {
   std::vector<std::pair<std::string, std::string>> environment{};  // added to ours
   std::filesystem::path directory{};                               // to run in; empty: ours
   std::filesystem::path log{};                                     // gets stdout and stderr
-  std::int64_t memory_bytes = 0;  // anonymous memory of the whole group; 0: no limit
+  std::int64_t memory_bytes = 0;  // of it and all that it starts, without files; 0: no limit
+  std::int64_t shared_bytes = 0;  // memory that it is given to share, which does not count
   bool hard_memory_limit =
       false;  // also by the kernel's own limit; not with sanitizers or a GPU, which map far more
-  std::vector<int> pass{};  // descriptors that become 3, 4, 5, ... in the child
+  std::vector<int> pass{};  // descriptors that become 3, 4, 5, ... in the child; it gets no others
+  bool confined = false;    // see confinement.h; where the system can't do it, it runs all the same
 };
 
 struct Ending {
   enum class Kind { exited, signalled, timed_out, out_of_memory };
   Kind kind = Kind::exited;
   int code = 0;  // exit status or signal
+  std::optional<bool>
+      system_out_of_memory{};  // whether the system killed some process for that, since it was started
 
   bool clean() const { return kind == Kind::exited && code == 0; }
 };
@@ -47,15 +54,38 @@ class Process {
   std::optional<Ending> poll();   // how it ended, or nothing while it runs
   Ending wait(double seconds);    // kills the group when the time is over
   Ending kill(Ending::Kind why);  // the whole group, now
-  bool over_memory() const;       // whether it holds more than its limit
-  void pause();                   // stops the group; nothing of it runs until resume()
-  void resume();
-  std::string last_words(std::size_t most = 2000) const;  // the end of the log
+  bool over_memory();             // whether it holds more than its limit
+  void shorten_log() const;  // drops all but the end of a log that has become too long, and says so there
+
+  // Stops the group; nothing of it runs until resume().
+  void pause();
+  // What happened to it meanwhile, which should be nothing.
+  struct Disturbance {
+    bool ran = false;  // it woke up; else someone changed its conditions
+    std::string what;
+  };
+  std::optional<Disturbance> resume();
+  const Conditions& when_paused() const { return when_paused_; }
+  // Stopped by someone else, or by itself.
+  bool stopped() const;
+
+  // Answers what the confined process asks for; the first call that was refused, if any.
+  std::optional<std::string> trespass();
+  int waiting_calls() const { return supervisor_ ? supervisor_->descriptor() : -1; }  // readable: trespass()
+  std::string last_words(std::size_t most = 2000) const;                              // the end of the log
 
  private:
+  void take(int status);
+  void wait_until_stopped();
+
   Command command_;
   pid_t pid_ = -1;
+  std::int64_t oom_kills_ = -1;    // of the system, when it was started
+  std::int64_t looked_at_ns_ = 0;  // when all of its processes were looked at, for their memory
   bool paused_ = false;
+  Conditions when_paused_;
+  int awake_ = 0;  // how often it has run a little while it was paused
+  std::optional<ConfinementSupervisor> supervisor_;
   std::optional<Ending> ending_;
 };
 

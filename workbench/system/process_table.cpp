@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "system/process_table.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace dent {
+namespace {
+
+constexpr int kDeepest = 64;  // generations
+
+}  // namespace
+
+ProcessEntry process_entry(pid_t process) {
+  ProcessEntry entry;
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  if (!std::getline(file, line)) return entry;
+  // pid (name) state parent group ...; the name may hold spaces and brackets.
+  const auto open = line.find('('), close = line.rfind(')');
+  if (open == std::string::npos || close == std::string::npos) return entry;
+  entry.name = line.substr(open + 1, close - open - 1);
+  std::istringstream(line.substr(close + 1)) >> entry.state >> entry.parent >> entry.group;
+  return entry;
+}
+
+std::string name_of(pid_t process) { return process_entry(process).name; }
+
+std::map<pid_t, ProcessEntry> all_processes() {
+  std::map<pid_t, ProcessEntry> found;
+  std::error_code ignored;
+  for (const auto& folder : std::filesystem::directory_iterator("/proc", ignored)) {
+    const std::string id = folder.path().filename();
+    if (id.find_first_not_of("0123456789") != std::string::npos) continue;
+    const auto process = static_cast<pid_t>(std::stol(id));
+    const ProcessEntry entry = process_entry(process);
+    if (entry.state != '?') found[process] = entry;  // else gone meanwhile
+  }
+  return found;
+}
+
+bool is_below(pid_t process, pid_t ancestor) {
+  for (int depth = 0; depth < kDeepest && process > 1; ++depth) {
+    process = process_entry(process).parent;
+    if (process == ancestor) return true;
+  }
+  return false;
+}
+
+bool is_below(const std::map<pid_t, ProcessEntry>& all, pid_t process, pid_t ancestor) {
+  for (int depth = 0; depth < kDeepest; ++depth) {
+    const auto found = all.find(process);
+    if (found == all.end()) return false;
+    process = found->second.parent;
+    if (process == ancestor) return true;
+  }
+  return false;
+}
+
+}  // namespace dent

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// The processes of this machine, as /proc has them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <string>
+
+namespace dent {
+
+struct ProcessEntry {
+  std::string name;
+  char state = '?';  // R, S, D, T (stopped), t (traced), Z (dead and not waited for)
+  pid_t parent = 0;
+  pid_t group = 0;
+};
+
+// Of a process or a thread; a state of '?' where there is none.
+ProcessEntry process_entry(pid_t process);
+std::string name_of(pid_t process);
+
+std::map<pid_t, ProcessEntry> all_processes();
+
+// Whether `ancestor` has started it, itself or by others that still live.
+bool is_below(pid_t process, pid_t ancestor);
+bool is_below(const std::map<pid_t, ProcessEntry>& all, pid_t process, pid_t ancestor);
+
+}  // namespace dent
