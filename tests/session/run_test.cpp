@@ -2,6 +2,8 @@
 // Whole sessions of the real program: verdicts, exit codes, JSON, and what lies on disk afterwards.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
 #include <map>
 
 #include "ledger/ledger.h"
@@ -79,6 +81,33 @@ TEST(DentRun, AFileThatMayNotGrowIsAnErrorWithAMessage) {
   const Ran ran = project.dent({"check", "-q"}, 60, "ulimit -f 4;");
   EXPECT_EQ(ran.code, 3) << ran.err;
   EXPECT_NE(ran.err.find("error: "), std::string::npos) << ran.err;
+}
+
+// A forged figure is not printed by any command that reads records, and each says which one it is.
+TEST(DentRun, AnEditedLedgerIsNamedByEveryCommandThatReadsIt) {
+  const ScratchProject project;
+  project.write_scale_manifest("right");
+  ASSERT_EQ(project.dent({"check", "-q"}).code, 0);
+  const auto session = SessionStore(project.folder()).find("latest");
+  std::string text = text_of(session.ledger());
+  const auto at = text.find("\"max_error\":");
+  ASSERT_NE(at, std::string::npos);
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  text.replace(at + 12, 1, "7");
+  std::ofstream(session.ledger(), std::ios::binary) << text;
+  const std::string which =
+      "record " + std::to_string(line) + " (correctness of correctness/tiny) was edited";
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"show"}, {"report"}, {"resume"}, {"show", "--json"}}) {
+    const Ran ran = project.dent(command);
+    EXPECT_EQ(ran.code, 2) << command[0] << ran.out << ran.err;
+    EXPECT_NE(ran.err.find(which), std::string::npos) << command[0] << ran.err;
+  }
+  for (const char* command : {"log", "cost"}) {
+    const Ran ran = project.dent({command});
+    EXPECT_EQ(ran.code, 0) << "one broken session hides no other";
+    EXPECT_NE(ran.out.find(which), std::string::npos) << ran.out << ran.err;
+  }
 }
 
 TEST(DentRun, NamesTheFirstWrongElement) {

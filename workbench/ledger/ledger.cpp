@@ -52,7 +52,14 @@ LedgerContent read_ledger(const std::filesystem::path& file) {
       broken(file, number, error.in_one_line());
     }
     if (parsed.number != number) broken(file, number, fmt::format("record number {}", parsed.number));
-    if (!parsed.chain_fits) broken(file, number, "it does not fit the chain of the lines before it");
+    if (!parsed.chain_fits) {
+      const Record& record = parsed.records.front();
+      broken(file, number,
+             fmt::format("it does not fit the chain: record {} ({}{}) was edited after dent wrote it, or one "
+                         "before it was removed",
+                         number, kind_of(record.data), record.step.empty() ? "" : " of " + record.step));
+    }
+    if (parsed.schema == 1) ++content.unchained;
     for (Record& record : parsed.records) {
       if (const auto* opened = record.as<record::Begin>()) step = opened->step;
       if (record.step.empty()) record.step = step;
@@ -99,6 +106,11 @@ void Ledger::append(std::vector<AnyRecord> records, const std::string& step) {
     throw Error(ErrorCode::invalid,
                 fmt::format("{} was changed while this session ran: {} bytes instead of {}", file_.string(),
                             now.st_size, bytes_),
+                "only dent writes there: look at what the kernel or its build does to files");
+  }
+  struct stat there {};
+  if (::stat(file_.c_str(), &there) != 0 || there.st_ino != now.st_ino || there.st_dev != now.st_dev) {
+    throw Error(ErrorCode::invalid, fmt::format("{} was replaced while this session ran", file_.string()),
                 "only dent writes there: look at what the kernel or its build does to files");
   }
   std::vector<Record> added;

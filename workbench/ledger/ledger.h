@@ -17,6 +17,7 @@ namespace dent {
 struct LedgerContent {
   std::vector<Record> records;
   std::int64_t lines = 0;
+  std::int64_t unchained = 0;   // of them, at the beginning: schema 1 has no chain
   std::string chain;            // of the last whole line
   std::size_t whole_bytes = 0;  // up to the end of the last whole record
   std::size_t torn_bytes = 0;   // behind that

@@ -138,7 +138,12 @@ SessionView view_session(const std::string& id, std::span<const Record> records)
 }
 
 SessionView load_session(const SessionFolder& session) {
-  return view_session(session.id, read_ledger(session.ledger()).records);
+  const LedgerContent content = read_ledger(session.ledger());
+  SessionView view = view_session(session.id, content.records);
+  if (content.unchained > 0 && content.unchained == content.lines) {
+    view.notes.push_back("An older dent wrote this ledger, without a chain: an edit of it can't be noticed.");
+  }
+  return view;
 }
 
 }  // namespace dent
