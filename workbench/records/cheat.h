@@ -16,6 +16,9 @@ enum class Cheat {
   clock_tampered,
   beyond_device,
   unasked_answer,
+  reached_out,
+  ran_while_stopped,
+  raised_priority,
 };
 inline constexpr Word<Cheat> kCheatWords[] = {
     {Cheat::late_write, "output written after the call had returned"},
@@ -26,7 +29,10 @@ inline constexpr Word<Cheat> kCheatWords[] = {
     {Cheat::wrong_when_timed, "wrong in timed calls"},
     {Cheat::clock_tampered, "its clock was tampered with"},
     {Cheat::beyond_device, "faster than the device can be"},
-    {Cheat::unasked_answer, "an answer that nobody had asked for"}};
+    {Cheat::unasked_answer, "an answer that nobody had asked for"},
+    {Cheat::reached_out, "reached for a process that is not its own"},
+    {Cheat::ran_while_stopped, "ran while the other side was timed"},
+    {Cheat::raised_priority, "raised its own priority"}};
 constexpr std::span<const Word<Cheat>> words(Cheat) { return kCheatWords; }
 
 }  // namespace dent

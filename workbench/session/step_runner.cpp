@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "operators/fill.h"
+#include "system/strays.h"
 
 namespace dent {
 namespace {
@@ -14,6 +15,7 @@ GateResult ask(const Step& step, GateContext& at) {
     return step.sums_up ? step.gate->sum_up(at) : step.gate->run(at);
   } catch (const KernelFailed& problem) {
     at.sides.restart();  // whichever it was: the next step starts afresh
+    kill_strays();       // orphans of a process that is dead now
     if (step.may_fail) return skipped(problem.what());
     return failed(problem.failure(), step.name);
   } catch (const Error& problem) {

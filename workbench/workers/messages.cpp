@@ -18,6 +18,7 @@ void fields(Fields& f, Loaded& loaded) {
   f("kind", loaded.kind, "what kind of worker it is");
   f("device", loaded.device, "where the kernel runs");
   f.may("versions", loaded.versions, "of what it runs on");
+  f.may("code", loaded.code, "files that it has mapped to execute them");
 }
 
 void fields(Fields& f, TensorPlace& place) {

@@ -41,6 +41,7 @@ struct Loaded {
   WorkerKind kind = WorkerKind::native;
   DeviceKind device = DeviceKind::cpu;
   std::map<std::string, std::string> versions;  // of what it runs on: Python, NumPy, PyTorch
+  std::vector<std::string> code{};              // files that it has mapped to execute them
 };
 
 // A tensor as the worker sees it: where its values come from or go to.

@@ -22,4 +22,10 @@ inline constexpr std::size_t kAims = 64;
 inline constexpr std::size_t kRoom = (kAims - 1) * kAimBytes;
 std::size_t aim(std::uint64_t lot, std::size_t call, std::size_t input);  // in bytes
 
+// The call of a stretch whose outputs are copied at the moment when it returns. Nobody knows which before the
+// stretch begins; without a lot, and on a GPU, it is the last.
+constexpr std::size_t watched(std::uint64_t lot, std::size_t calls) {
+  return lot == 0 ? calls - 1 : static_cast<std::size_t>((lot >> 8U) % calls);
+}
+
 }  // namespace dent::protocol

@@ -60,8 +60,10 @@ Worker::Worker(WorkerSetup setup, const SharedMemory& pool)
                   .directory = setup_.directory,
                   .log = setup_.log,
                   .memory_bytes = setup_.memory_bytes,
+                  .shared_bytes = static_cast<std::int64_t>(pool.bytes() + results_.bytes()),
                   .hard_memory_limit = setup_.hard_memory_limit,
-                  .pass = {down[0], up[1], pool.descriptor(), results_.descriptor()}};
+                  .pass = {down[0], up[1], pool.descriptor(), results_.descriptor()},
+                  .confined = setup_.confined};
   try {
     process_.emplace(command);
   } catch (...) {
@@ -71,12 +73,17 @@ Worker::Worker(WorkerSetup setup, const SharedMemory& pool)
   }
   close(down[0]);
   close(up[1]);
+  dents_ = conditions_of(getpid());
   protocol::Load request = setup_.load;
   request.pool_bytes = pool.bytes();
   request.result_bytes = results_.bytes();
   ask(
       protocol::Verb::load, [&](Fields& f) { fields(f, request); }, [this](Fields& f) { fields(f, loaded_); },
       setup_.load_seconds);
+  for (const std::string& path : loaded_.code) {
+    CodeFile file{path, {}};
+    if (stat(path.c_str(), &file.was) == 0) code_.push_back(std::move(file));
+  }
 }
 
 void Worker::set_problem(const protocol::ProblemMessage& problem, double seconds) {
@@ -140,8 +147,7 @@ void Worker::ask(protocol::Verb verb, const Pass& request, const Pass& answer, d
   refuse_unasked();
   const auto start = Clock::now();
   for (std::size_t sent = 0; sent < line.size();) {
-    pollfd ready{requests_, POLLOUT, 0};
-    if (::poll(&ready, 1, kWatchEveryMs) > 0) {
+    if (becomes_ready(requests_, POLLOUT)) {
       const ssize_t n = write(requests_, line.data() + sent, std::min<std::size_t>(line.size() - sent, 4096));
       if (n < 0 && errno != EINTR && errno != EAGAIN) fail_as_it_ended();
       if (n > 0) sent += static_cast<std::size_t>(n);
@@ -167,11 +173,86 @@ void Worker::ask(protocol::Verb verb, const Pass& request, const Pass& answer, d
   } catch (const Error&) {
     fail(FailureKind::garbage, "wrote something else than an answer: " + reply.substr(0, kShown));
   }
+  if (refusal && refusal->code == FailureKind::cheated)
+    accuse(setup_.role, Cheat::late_write, refusal->error);
   if (refusal) fail(refusal->code, refusal->error);
+}
+
+bool Worker::becomes_ready(int descriptor, short events) {
+  pollfd ready[] = {{descriptor, events, 0}, {process_->waiting_calls(), POLLIN, 0}};
+  if (::poll(ready, 2, kWatchEveryMs) <= 0) return false;
+  if (ready[1].revents != 0) check_confinement();
+  return ready[0].revents != 0;
+}
+
+void Worker::pause() {
+  process_->pause();
+  if (const auto more = privilege(process_->when_paused(), dents_)) {
+    accuse(setup_.role, Cheat::raised_priority, *more);
+  }
+}
+
+void Worker::resume() {
+  const auto found = process_->resume();
+  if (!found) return;
+  if (found->ran) accuse(setup_.role, Cheat::ran_while_stopped, found->what);
+  // A container's manager moves dent and its workers alike.
+  const bool all_of_us = difference(dents_, conditions_of(getpid())).has_value();
+  if (all_of_us || setup_.role == Role::candidate) {
+    throw Error(
+        ErrorCode::environment,
+        fmt::format("something changed the {}'s process while it was stopped: {}", name(setup_.role),
+                    found->what),
+        "let nothing else change dent's processes meanwhile (renice, taskset, a container's manager)");
+  }
+  accuse(Role::candidate, Cheat::reached_out,
+         fmt::format("the {} was stopped and {}", name(setup_.role), found->what));
+}
+
+void Worker::check_confinement() {
+  if (const auto call = process_->trespass()) accuse(setup_.role, Cheat::reached_out, *call);
+}
+
+void Worker::check_code() const {
+  const auto same = [](const timespec& a, const timespec& b) {
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+  };
+  for (const CodeFile& file : code_) {
+    struct stat now {};
+    if (stat(file.path.c_str(), &now) != 0 || now.st_ino != file.was.st_ino || now.st_dev != file.was.st_dev)
+      continue;  // another file by now: this process has the one that was there
+    const bool written = !same(now.st_mtim, file.was.st_mtim) || now.st_size != file.was.st_size;
+    if (written && setup_.role != Role::candidate) {
+      throw KernelFailed(
+          {FailureKind::cheated,
+           fmt::format("{}, whose code the {} runs, was written to", file.path.string(), name(setup_.role)),
+           {},
+           Role::candidate,
+           Cheat::reached_out});
+    }
+    if (!same(now.st_ctim, file.was.st_ctim)) {  // its time can be set back; that of the last change can't
+      throw Error(ErrorCode::environment,
+                  fmt::format("{}, whose code the {} runs, was touched meanwhile", file.path.string(),
+                              name(setup_.role)),
+                  "measure again, and leave the files of both sides alone");
+    }
+  }
+}
+
+void Worker::accuse(Role who, Cheat of, const std::string& what) {
+  process_->kill(Ending::Kind::signalled);
+  throw KernelFailed({FailureKind::cheated, what, process_->last_words(), who, of});
+}
+
+// Something that this process would not do to itself.
+void Worker::touched_from_outside(FailureKind kind, const std::string& what) {
+  if (setup_.role == Role::candidate || setup_.candidate_confined) fail(kind, what);
+  accuse(Role::candidate, Cheat::reached_out, fmt::format("the {} {}", name(setup_.role), what));
 }
 
 // Whatever lies in the pipe before a request is sent was not written by our worker program.
 void Worker::refuse_unasked() {
+  check_confinement();
   pollfd ready{replies_, POLLIN, 0};
   const bool more = ::poll(&ready, 1, 0) > 0 && (ready.revents & POLLIN) != 0;
   if (unread_.empty() && !more) return;
@@ -189,8 +270,7 @@ std::string Worker::read_line(double seconds) {
       return line;
     }
     if (unread_.size() > protocol::kLongestLine) fail(FailureKind::garbage, "wrote an endless line");
-    pollfd ready{replies_, POLLIN, 0};
-    if (::poll(&ready, 1, kWatchEveryMs) > 0) {
+    if (becomes_ready(replies_, POLLIN)) {
       char buffer[4096];
       const ssize_t n = read(replies_, buffer, sizeof buffer);
       if (n > 0) {
@@ -199,6 +279,8 @@ std::string Worker::read_line(double seconds) {
       }
       if (n == 0) fail_as_it_ended();
     }
+    if (process_->stopped()) touched_from_outside(FailureKind::hung, "was stopped by a signal");
+    process_->shorten_log();
     if (process_->over_memory()) {
       process_->kill(Ending::Kind::out_of_memory);
       fail(FailureKind::out_of_memory,
@@ -221,6 +303,8 @@ void Worker::fail_as_it_ended() {
   // Its pipe is closed: it is about to end, or has closed it on purpose.
   const Ending ending = process_->wait(2);
   const auto kind = ending.kind == Ending::Kind::signalled ? FailureKind::crashed : FailureKind::exited;
+  if (ending.code == SIGKILL && ending.system_out_of_memory == false)
+    touched_from_outside(kind, describe(ending));
   fail(kind, describe(ending) + " before it answered");
 }
 

@@ -3,6 +3,8 @@
 // these functions as an answer or as KernelFailed, within its time limit.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -28,6 +30,9 @@ struct WorkerSetup {
   bool hard_memory_limit = false;
   std::size_t result_bytes = 0;
   double load_seconds = 60;
+  bool confined = false;  // see system/confinement.h
+  bool candidate_confined =
+      false;  // so that what is done to this one from outside is not the candidate's doing
 };
 
 class Worker {
@@ -50,8 +55,15 @@ class Worker {
   Ending finish(double seconds);
 
   const std::byte* results() const { return results_.data(); }
-  void pause() { process_->pause(); }
-  void resume() { process_->resume(); }
+  // Between these it stands still, and is left alone. Both throw KernelFailed where it, or another, has not
+  // kept to that: `role` of the failure says who.
+  void pause();
+  void resume();
+  // Throws KernelFailed when it has reached for a process that is not its own.
+  void check_confinement();
+  // Throws KernelFailed when a file whose code it runs was written to: what is in memory changes with the
+  // file. That is the candidate's doing, whosever process it is.
+  void check_code() const;
   pid_t process() const { return process_->id(); }
   Role role() const { return setup_.role; }
 
@@ -60,12 +72,21 @@ class Worker {
   void ask(protocol::Verb verb, const Pass& request, const Pass& answer, double seconds);
   std::string read_line(double seconds);
   void refuse_unasked();
+  bool becomes_ready(int descriptor, short events);  // waits a little
+  [[noreturn]] void accuse(Role who, Cheat of, const std::string& what);
+  [[noreturn]] void touched_from_outside(FailureKind kind, const std::string& what);
   [[noreturn]] void fail(FailureKind kind, const std::string& what);
   [[noreturn]] void fail_as_it_ended();
 
   WorkerSetup setup_;
   SharedMemory results_;
   std::optional<Process> process_;
+  Conditions dents_;  // when it was started
+  struct CodeFile {
+    std::filesystem::path path;
+    struct stat was;
+  };
+  std::vector<CodeFile> code_;
   int requests_ = -1;
   int replies_ = -1;
   std::string unread_;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "build/toolchain.h"
 #include "system/capture.h"
+#include "system/confinement.h"
 #include "system/strays.h"
 
 namespace dent {
@@ -34,13 +35,15 @@ bool sanitized() {
 
 }  // namespace
 
-WorkerFactory::WorkerFactory(const Project& project, Resources resources, KernelBuilder& builder)
+WorkerFactory::WorkerFactory(const Project& project, Resources resources, KernelBuilder& builder,
+                             bool confined)
     : project_(project),
       resources_(std::move(resources)),
       builder_(builder),
       python_(find_python(project.directory, project.python)),
       problems_(problems_of(project)),
-      pool_(problems_) {}
+      pool_(problems_),
+      confined_(confined && why_not_confined().empty()) {}
 
 WorkerSetup WorkerFactory::setup(Role role, const fs::path& logs) const {
   WorkerSetup setup;
@@ -49,6 +52,9 @@ WorkerSetup WorkerFactory::setup(Role role, const fs::path& logs) const {
   setup.log = logs / (std::string(name(role)) + ".log");
   setup.memory_bytes = static_cast<std::int64_t>(project_.limits.memory_gib * static_cast<double>(1LL << 30));
   setup.load_seconds = project_.limits.load_seconds;
+  setup.confined =
+      confined_ && (role == Role::candidate || role == Role::baseline || role == Role::incumbent);
+  setup.candidate_confined = confined_;
   for (const Problem& problem : problems_) {
     const Problem asked = role == Role::reference ? reference_problem(project_.op, problem) : problem;
     setup.result_bytes = std::max(setup.result_bytes, result_bytes(asked));

@@ -17,7 +17,9 @@ namespace dent {
 
 class WorkerFactory {
  public:
-  WorkerFactory(const Project& project, Resources resources, KernelBuilder& builder);
+  // `confined`: whether kernels that are compared are kept from other processes, where the system can do
+  // that.
+  WorkerFactory(const Project& project, Resources resources, KernelBuilder& builder, bool confined = true);
 
   const Project& project() const { return project_; }
   KernelBuilder& builder() const { return builder_; }
@@ -54,6 +56,7 @@ class WorkerFactory {
   std::string python_;
   std::vector<Problem> problems_;
   InputPool pool_;
+  bool confined_;
 };
 
 // The problem as the reference is asked it: outputs in its own type, and for attention with their bounds.

@@ -122,7 +122,7 @@ GateResult CorrectnessGate::run(GateContext& at) const {
       }
     }
     replays.remember(offsets, outputs);
-    if (!problem_found) problem_found = left_behind(step, problem);
+    if (!problem_found) problem_found = left_behind(candidate, step, problem);
     if (problem_found) {
       problem_found->records.insert(problem_found->records.begin(), record_of(at, seeds + 1, all));
       return *problem_found;

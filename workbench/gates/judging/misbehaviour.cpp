@@ -23,7 +23,8 @@ std::optional<GateResult> misbehaviour(const protocol::Kept& kept, const std::st
   return std::nullopt;
 }
 
-std::optional<GateResult> left_behind(const std::string& step, const Problem& problem) {
+std::optional<GateResult> left_behind(Worker& candidate, const std::string& step, const Problem& problem) {
+  candidate.check_confinement();
   const auto stray = kill_strays();
   if (!stray) return std::nullopt;
   return cheat(Cheat::process_left_behind,

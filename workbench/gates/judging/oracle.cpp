@@ -108,6 +108,7 @@ std::vector<Oracle::Expected> Oracle::expect(const Problem& problem, const proto
   worker_->prepare({offsets}, seconds);
   worker_->go(seconds, wall_ns);
   const auto kept = worker_->keep(0, seconds);
+  worker_->check_code();
   if (!kept.mismatches.empty()) {
     throw Error(ErrorCode::invalid, "the reference is wrong about its output: " + kept.mismatches.front());
   }

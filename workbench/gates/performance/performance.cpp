@@ -116,7 +116,8 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
     ours.keep_one();  // on a slow machine none may have been drawn so far
 
   // The checks come after all timing: whatever they load is no help to a timed call.
-  std::optional<GateResult> finding = left_behind(step, problem);
+  opponent.check_code();
+  std::optional<GateResult> finding = left_behind(candidate, step, problem);
   const ClockAudit clocks = ours.audit();
   if (!finding && clocks.verdict == ClockVerdict::tampered) {
     finding = cheat(Cheat::clock_tampered, clocks.evidence, step, problem.shape);

@@ -52,6 +52,7 @@ protocol::Timed TimedSide::stretch(std::size_t calls, double& wall_ns) {
       if (rooms_[i] > 0) last_[c][i] += protocol::aim(lot, c, i) / bytes_of(problem_.inputs[i].dtype);
     }
   }
+  watched_ = protocol::watched(worker_.loaded().device == DeviceKind::cuda ? 0 : lot, calls);
   return worker_.go(seconds, wall_ns, lot);
 }
 
@@ -94,8 +95,8 @@ Timing TimedSide::run(int calls) {
 
 void TimedSide::keep_one() {
   worker_.resume();
-  // The last call of a stretch is also watched for late writes; others are drawn as well.
-  const std::size_t call = kept_.empty() ? last_.size() - 1 : random_.below(last_.size());
+  // One call of a stretch is also watched for late writes; others are drawn as well.
+  const std::size_t call = kept_.size() % 2 == 0 ? watched_ : random_.below(last_.size());
   KeptCall kept;
   kept.kept = worker_.keep(call, workers_.project().limits.call_seconds);
   kept.offsets = last_[call];

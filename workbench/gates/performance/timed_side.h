@@ -51,6 +51,7 @@ class TimedSide {
   std::size_t most_calls_;
   std::vector<std::size_t> rooms_;       // of its inputs: those with room are aimed; protocol::aim
   std::vector<protocol::Offsets> last_;  // of the last stretch, as its calls saw them
+  std::size_t watched_ = 0;              // the call of it whose outputs were copied when it returned
   double ns_per_call_ = 0;               // of the last stretch
   int asked_ = 1;                        // calls in the last request
   bool long_first_ = false;              // of these two stretches

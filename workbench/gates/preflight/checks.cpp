@@ -16,6 +16,7 @@
 #include "build/toolchain.h"
 #include "gates/performance/watch.h"
 #include "system/capture.h"
+#include "system/confinement.h"
 
 namespace dent {
 namespace {
@@ -105,6 +106,14 @@ std::vector<Check> machine_checks(const Project& project) {
                     busy ? "wait for them to end (top lists them); until then a speed of the CPU is a busy "
                            "machine's, and dent says so"
                          : ""});
+  const std::string& open_to_others = why_not_confined();
+  checks.push_back(
+      {"confinement", open_to_others.empty() ? StepVerdict::pass : StepVerdict::skipped,
+       open_to_others.empty() ? "kernels are kept from other processes" : open_to_others,
+       open_to_others.empty()
+           ? ""
+           : "what a kernel does to other processes is only seen afterwards; Linux 5.5 or newer, "
+             "outside of a sandbox, can refuse it"});
   const double memory = available_memory_gib();
   const double needed = memory_needed_gib(project);
   checks.push_back({"memory", memory >= needed ? StepVerdict::pass : StepVerdict::fail,

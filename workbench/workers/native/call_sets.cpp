@@ -68,6 +68,7 @@ std::vector<std::byte> CallSets::window(const protocol::TensorPlace& input, cons
 void CallSets::prepare(const std::byte* pool, const std::vector<protocol::Offsets>& calls) {
   while (sets_.size() < calls.size()) sets_.push_back(make_set());
   prepared_.clear();
+  snapshot_.clear();
   offsets_ = calls;
   std::vector<std::vector<std::byte>> blanks;  // an output's memory before a call: guard, poison, guard
   for (const auto& place : problem_.outputs) {
@@ -112,13 +113,14 @@ void CallSets::prepare(const std::byte* pool, const std::vector<protocol::Offset
   }
 }
 
-void CallSets::snapshot_last() {
-  last_outputs_.clear();
-  const Set& set = *sets_.at(prepared_.size() - 1);
+void CallSets::snapshot(std::size_t call) {
+  watched_ = call;
+  snapshot_.clear();
+  const Set& set = *sets_.at(call);
   for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
     std::vector<std::byte> values(problem_.outputs[i].tensor.bytes());
     device_.download_in_order(values.data(), set.outputs[i], values.size());
-    last_outputs_.push_back(std::move(values));
+    snapshot_.push_back(std::move(values));
   }
 }
 
@@ -143,8 +145,8 @@ protocol::Kept CallSets::keep(std::size_t call, const std::byte* pool, std::byte
     if (!guarded) kept.overruns.push_back(place.tensor.name);
     const std::byte* values = now.data() + kGuardBytes;
     std::memcpy(results + place.at, values, place.tensor.bytes());
-    if (call + 1 == prepared_.size() && i < last_outputs_.size()) {
-      kept.late = kept.late || std::memcmp(last_outputs_[i].data(), values, place.tensor.bytes()) != 0;
+    if (call == watched_ && i < snapshot_.size()) {
+      kept.late = kept.late || std::memcmp(snapshot_[i].data(), values, place.tensor.bytes()) != 0;
     }
   }
   return kept;

@@ -23,7 +23,7 @@ class CallSets {
   const std::vector<PreparedCall>& prepared() const { return prepared_; }
   bool flush() const { return problem_.flush; }
 
-  void snapshot_last();  // the outputs of the last call, as they are now
+  void snapshot(std::size_t call);  // the outputs of that call, as they are now
   // The outputs of one call into `results`, and what was wrong with it.
   protocol::Kept keep(std::size_t call, const std::byte* pool, std::byte* results);
 
@@ -40,7 +40,8 @@ class CallSets {
   std::vector<std::unique_ptr<Set>> sets_;
   std::vector<PreparedCall> prepared_;
   std::vector<protocol::Offsets> offsets_;
-  std::vector<std::vector<std::byte>> last_outputs_;  // snapshot of the last call
+  std::size_t watched_ = 0;                       // the call that `snapshot_` is of
+  std::vector<std::vector<std::byte>> snapshot_;  // of its outputs
 };
 
 }  // namespace dent

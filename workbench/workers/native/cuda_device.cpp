@@ -72,7 +72,7 @@ class CudaDevice : public Device {
   }
 
   protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, bool flush, std::uint64_t,
-                       const std::function<void()>& snapshot) override {
+                       const std::function<void(std::size_t call)>& snapshot) override {
     while (events_.size() < 2 * calls.size()) {
       CuEvent event = nullptr;
       cuda_.check(cuda_.event_create(&event, 0), "making an event");
@@ -128,7 +128,7 @@ class CudaDevice : public Device {
       timed.ns += ns;
       timed.slowest = std::max(timed.slowest, ns);
     }
-    snapshot();
+    snapshot(calls.size() - 1);
     behind_.clear();
     return timed;
   }

@@ -40,11 +40,12 @@ class Device {
   virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;
   virtual void flush(const std::vector<PreparedCall>&) {}  // caches, where that is done before a stretch
-  // Calls the entry on each in turn; every call is timed, alone. Right after the last timer has stopped, and
-  // before anything else is waited for, `snapshot` is called. Throws when the entry returns an error.
+  // Calls the entry on each in turn; every call is timed, alone. Right after the timer of one of them has
+  // stopped, and before anything else is waited for, `snapshot` is called with its number: on a CPU the one
+  // that protocol::watched draws, on a GPU the last. Throws when the entry returns an error.
   // On a CPU each call's inputs are aimed by `lot` when its turn comes; a GPU's inputs come by a stream.
   virtual protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, bool flush,
-                               std::uint64_t lot, const std::function<void()>& snapshot) = 0;
+                               std::uint64_t lot, const std::function<void(std::size_t call)>& snapshot) = 0;
   // Which kernels a call launches, without running it, and on what. Throws where there is nothing to tell.
   virtual protocol::Launches launches(dent_entry, const PreparedCall&) {
     throw std::runtime_error("a CPU kernel launches nothing");

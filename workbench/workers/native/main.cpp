@@ -2,6 +2,7 @@
 // dent-worker: loads one kernel from a shared library and runs it on request. Started by dent; see
 // docs/dent.md.
 #include <dlfcn.h>
+#include <sys/prctl.h>
 
 #include <memory>
 #include <stdexcept>
@@ -17,6 +18,8 @@ class NativeHost : public Host {
  public:
   protocol::Loaded load(const protocol::Load& request) override {
     gentle_end = request.profile;
+    // The other side could read and write our memory through /proc. A profiler has to.
+    if (!request.profile) prctl(PR_SET_DUMPABLE, 0);
     device_ = request.device == DeviceKind::cuda ? make_cuda_device(gentle_end) : make_cpu_device();
     if (request.library.empty()) {  // how long the loop around a call takes, when the call does nothing
       entry_ = [](const dent_call*) { return 0; };
@@ -43,7 +46,8 @@ class NativeHost : public Host {
   }
 
   protocol::Timed go(std::uint64_t lot) override {
-    return device_->time(entry_, sets().prepared(), sets().flush(), lot, [this] { sets().snapshot_last(); });
+    return device_->time(entry_, sets().prepared(), sets().flush(), lot,
+                         [this](std::size_t call) { sets().snapshot(call); });
   }
 
   protocol::Kept keep(std::size_t call) override { return sets().keep(call, pool, results); }
