@@ -24,7 +24,10 @@ std::string describe(const Plan& plan, const ForwardProblem& p) {
   std::string text = std::string("cpu: ") + plan.kernel->name + ", " + plan.kernel->reason + "\n";
   text += "  rows: " + count(plan.rows, "row") + " a K/V head (" + count(p.group(), "query head") + " of " +
           count(p.q_rows, "position") + "), in panels of " + std::to_string(plan.kernel->panel_rows) + "\n";
-  text += "  tasks: " + std::to_string(plan.tasks()) + " = " + count(plan.heads, "K/V head") + " x " +
+  const std::string heads = plan.heads_per_task == 1 ? count(plan.heads, "K/V head")
+                                                     : count(plan.heads / plan.heads_per_task, "group") +
+                                                           " of " + count(plan.heads_per_task, "K/V head");
+  text += "  tasks: " + std::to_string(plan.tasks()) + " = " + heads + " x " +
           count(plan.row_blocks, "row block") + " of " + std::to_string(plan.rows_per_task) + " x " +
           count(plan.splits, "key split") + " of " + std::to_string(plan.keys_per_split) + "\n";
   text += "  threads: " + std::to_string(plan.threads);

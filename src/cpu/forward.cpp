@@ -75,6 +75,11 @@ class Forward {
     task.row_end = place.row_end;
     task.kv_begin = place.kv_begin;
     task.kv_end = place.kv_end;
+    task.heads = plan_.heads_per_task;
+    task.q_heads_stride = problem_.group() * args_.q.strides[1];
+    task.k_heads_stride = args_.k.strides[1];
+    task.v_heads_stride = args_.v.strides[1];
+    task.out_heads_stride = problem_.group() * args_.out.strides[1];
     return task;
   }
 

@@ -62,7 +62,8 @@ struct Kernels {
                                .attend = attend_rows<T>,
                                .scratch_bytes = rows_scratch_bytes,
                                .panel_rows = kRowGroup,
-                               .packing_rows = 8};
+                               .packing_rows = 8,
+                               .takes_heads = true};
     return kernel;
   }
   static const BackwardKernel& backward() {

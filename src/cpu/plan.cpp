@@ -70,6 +70,16 @@ double finish_time(const ForwardProblem& p, const Kernel& kernel, int64_t heads,
   return time;
 }
 
+// K/V heads that a task takes together: as many of a batch entry as leave all threads busy as long as one
+// head a task would.
+int64_t heads_together(const ForwardProblem& p, const Kernel& kernel, int64_t heads, int threads) {
+  if (!kernel.takes_heads) return 1;
+  for (int64_t n = std::min(p.kv_heads, kMostHeads); n > 1; --n) {
+    if (p.kv_heads % n == 0 && ceil_div(heads / n, threads) * n <= ceil_div(heads, threads)) return n;
+  }
+  return 1;
+}
+
 }  // namespace
 
 Plan make_plan(const ForwardProblem& p, const Kernel& kernel, int threads) {
@@ -108,6 +118,8 @@ Plan make_plan(const ForwardProblem& p, const Kernel& kernel, int threads) {
   plan.row_blocks = ceil_div(rows, plan.rows_per_task);
   plan.keys_per_split = best.splits == 1 ? p.kv_rows : round_up(ceil_div(p.kv_rows, best.splits), 64);
   plan.splits = ceil_div(p.kv_rows, plan.keys_per_split);
+  const bool whole = plan.row_blocks == 1 && plan.splits == 1;
+  plan.heads_per_task = whole ? heads_together(p, kernel, heads, threads) : 1;
   plan.threads = static_cast<int>(std::min<int64_t>(threads, plan.tasks()));
   // Arithmetic, and packing q, k, v and the output, which is most of it where rows and keys are few.
   constexpr double kElementsPerUs = 3000;
@@ -115,6 +127,7 @@ Plan make_plan(const ForwardProblem& p, const Kernel& kernel, int threads) {
                  static_cast<double>(2 * heads * (rows + p.kv_rows) * p.head_dim) / kElementsPerUs;
 
   plan.scratch_bytes = static_cast<std::size_t>(
+      plan.heads_per_task *
       round_up(static_cast<int64_t>(kernel.scratch_bytes(p, plan.rows_per_task)), kCacheLine));
   if (plan.splits > 1) {
     Arena partials(nullptr);
@@ -131,8 +144,9 @@ Plan make_plan(const ForwardProblem& p, const Kernel& kernel, int threads) {
 TaskPlace place_of(const Plan& plan, const ForwardProblem& p, int64_t task) {
   TaskPlace place{};
   place.split = task % plan.splits;
-  place.head = task / plan.splits % plan.heads;
-  place.row_block = plan.row_blocks - 1 - task / plan.splits / plan.heads;
+  const int64_t head_groups = plan.heads / plan.heads_per_task;
+  place.head = task / plan.splits % head_groups * plan.heads_per_task;
+  place.row_block = plan.row_blocks - 1 - task / plan.splits / head_groups;
   place.row_begin = place.row_block * plan.rows_per_task;
   place.row_end = std::min(plan.rows, place.row_begin + plan.rows_per_task);
   place.kv_begin = place.split * plan.keys_per_split;

@@ -16,6 +16,7 @@ struct Plan {
   int threads;    // that work at once, at most
   int64_t heads;  // batch entries times K/V heads
   int64_t rows;   // packed rows of a head
+  int64_t heads_per_task;
   int64_t rows_per_task;
   int64_t row_blocks;  // tasks along the rows of a head
   int64_t keys_per_split;
@@ -26,7 +27,7 @@ struct Plan {
   std::size_t partial_bytes;  // for the results of splits, before they are combined
   std::size_t workspace_bytes;
 
-  int64_t tasks() const { return heads * row_blocks * splits; }
+  int64_t tasks() const { return heads / heads_per_task * row_blocks * splits; }
 };
 
 Plan make_plan(const ForwardProblem& problem, const Kernel& kernel, int threads);
@@ -34,7 +35,7 @@ Plan make_plan(const ForwardProblem& problem, const Kernel& kernel, int threads)
 // Where task number `task` works. Low numbers are the longest: under a causal mask, the last rows of every
 // head.
 struct TaskPlace {
-  int64_t head, row_block, split;
+  int64_t head, row_block, split;  // head: the first of heads_per_task
   int64_t row_begin, row_end, kv_begin, kv_end;
 };
 TaskPlace place_of(const Plan& plan, const ForwardProblem& problem, int64_t task);

@@ -37,6 +37,11 @@ inline constexpr int64_t kRowsBlock = 64 / sizeof(T);
 // stretch, the stretches.
 inline constexpr int64_t kStretch = 512;  // keys
 
+// Heads that are read together take turns of so many keys: few enough for what is fetched ahead of the next
+// head to stay in the second cache, many enough for what is kept of a head to pay for its way into the first.
+inline constexpr int64_t kKeysOfTurn = 64;
+static_assert(kStretch % kKeysOfTurn == 0 && kKeysOfTurn % kRowsBlock<bf16> == 0);
+
 // The softmax of a row so far.
 struct RunningRow {
   RowState before;    // max of all keys so far, sum of the stretches before this one
@@ -79,6 +84,7 @@ struct RowsScratch {
   int64_t stride, o_stride, score_stride;
   std::size_t bytes;
 
+  RowsScratch() = default;
   RowsScratch(std::byte* base, int64_t dim, int64_t rows) {
     const int64_t padded_rows = round_up(rows, kRowGroup);
     stride = round_up(dim, 2 * lanes());
@@ -152,14 +158,11 @@ void meet_block(const Task& task, const RowsScratch& scratch, int64_t first, int
 }
 
 template <class T>
-void attend_rows(const Task& task) {
+void begin_rows(const Task& task, const RowsScratch& scratch) {
   const ForwardProblem& p = *task.problem;
   const Tag d;
-  const int64_t dim = p.head_dim;
   const int64_t n = lanes();
   const int64_t rows = task.row_end - task.row_begin;
-  const RowsScratch scratch(task.scratch, dim, rows);
-
   for (int64_t r = 0; r < round_up(rows, kRowGroup); ++r) {
     const int64_t row = task.row_begin + std::min(r, rows - 1);  // rows past the end repeat the last one
     const int64_t position = row / p.group();
@@ -167,9 +170,9 @@ void attend_rows(const Task& task) {
         static_cast<const T*>(task.q) + row % p.group() * task.q_head_stride + position * task.q_row_stride;
     float* to = scratch.q + r * scratch.stride;
     const auto scale = hn::Set(d, p.scale * kLog2E);
-    for (int64_t i = 0; i < dim; i += 2 * n) {
+    for (int64_t i = 0; i < p.head_dim; i += 2 * n) {
       Vector q0 = hn::Zero(d), q1 = hn::Zero(d);
-      load_pair_upto(from + i, dim - i, q0, q1);
+      load_pair_upto(from + i, p.head_dim - i, q0, q1);
       hn::Store(hn::Mul(q0, scale), d, to + i);
       hn::Store(hn::Mul(q1, scale), d, to + i + n);
     }
@@ -177,10 +180,14 @@ void attend_rows(const Task& task) {
     scratch.running[r] = RunningRow{};
   }
   std::fill_n(scratch.o, round_up(rows, kRowGroup) * scratch.o_stride, 0.0F);
+}
 
-  // Limits never fall from row to row.
-  for (int64_t begin = task.kv_begin; begin < scratch.limits[rows - 1]; begin += kRowsBlock<T>) {
-    if ((begin - task.kv_begin) % kStretch == 0) scratch.end_stretch(rows);
+// All rows meet the keys of one turn, from `turn` on. No row sees keys from `end` on.
+template <class T>
+void meet_keys(const Task& task, const RowsScratch& scratch, int64_t turn, int64_t end) {
+  const int64_t rows = task.row_end - task.row_begin;
+  if ((turn - task.kv_begin) % kStretch == 0) scratch.end_stretch(rows);
+  for (int64_t begin = turn; begin < std::min(end, turn + kKeysOfTurn); begin += kRowsBlock<T>) {
     for (int64_t first = 0; first < rows; first += kRowGroup) {
       const int64_t count = std::min(kRowGroup, rows - first);
       const int64_t keys = std::min(kRowsBlock<T>, scratch.limits[first + count - 1] - begin);
@@ -195,15 +202,61 @@ void attend_rows(const Task& task) {
       }
     }
   }
+}
 
+template <class T>
+void end_rows(const Task& task, const RowsScratch& scratch) {
+  const int64_t rows = task.row_end - task.row_begin;
   scratch.end_stretch(rows);
   for (int64_t r = 0; r < rows; ++r) {
     const float* o = scratch.o + r * scratch.o_stride + scratch.stride;
     for (int64_t i = 0; i < scratch.stride; ++i) {
       const int64_t at = natural_index<T>(i);
-      if (at < dim) scratch.row[at] = o[i];
+      if (at < task.problem->head_dim) scratch.row[at] = o[i];
     }
     store_row<T>(task, task.row_begin + r, scratch.row, scratch.running[r].before);
+  }
+}
+
+// One of a task's heads.
+template <class T>
+Task head_of(const Task& task, int64_t head, int64_t scratch_bytes) {
+  Task one = task;
+  one.q = static_cast<const T*>(task.q) + head * task.q_heads_stride;
+  one.k = static_cast<const T*>(task.k) + head * task.k_heads_stride;
+  one.v = static_cast<const T*>(task.v) + head * task.v_heads_stride;
+  one.out = static_cast<T*>(task.out) + head * task.out_heads_stride;
+  if (task.lse != nullptr) one.lse = task.lse + head * task.problem->group() * task.problem->q_rows;
+  one.scratch = task.scratch + head * scratch_bytes;
+  one.heads = 1;
+  return one;
+}
+
+template <class T>
+void attend_rows(const Task& task) {
+  const ForwardProblem& p = *task.problem;
+  const int64_t rows = task.row_end - task.row_begin;
+  const int64_t bytes = round_up(static_cast<int64_t>(rows_scratch_bytes(p, rows)), kCacheLine);
+  // Limits never fall from row to row, and are those of every head.
+  const int64_t end = std::min(task.kv_end, p.visible_keys((task.row_end - 1) / p.group()));
+  // Heads that lie inside rows of K are read together, in turns: the memory between two rows of one head,
+  // which the hardware fetches ahead, is then of use. Else one head after the other; so too where several
+  // queries meet short rows, and arithmetic hides the wait.
+  const bool inside_rows = task.k_row_stride != p.head_dim;
+  const bool waits = rows <= 2 || p.head_dim >= 128;
+  const int64_t together = inside_rows && waits ? task.heads : 1;
+  for (int64_t first = 0; first < task.heads; first += together) {
+    Task heads[kMostHeads];
+    RowsScratch scratch[kMostHeads];
+    for (int64_t i = 0; i < together; ++i) {
+      heads[i] = head_of<T>(task, first + i, bytes);
+      scratch[i] = RowsScratch(heads[i].scratch, p.head_dim, rows);
+      begin_rows<T>(heads[i], scratch[i]);
+    }
+    for (int64_t begin = task.kv_begin; begin < end; begin += kKeysOfTurn) {
+      for (int64_t i = 0; i < together; ++i) meet_keys<T>(heads[i], scratch[i], begin, end);
+    }
+    for (int64_t i = 0; i < together; ++i) end_rows<T>(heads[i], scratch[i]);
   }
 }
 

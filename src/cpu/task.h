@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One piece of CPU work, for one thread: some query rows against some keys of one K/V head.
+// One piece of CPU work, for one thread: some query rows against some keys of one K/V head, or of several.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,8 @@ struct PackedRows {
 
   T* operator[](int64_t r) const { return first + r % group * head_stride + r / group * row_stride; }
 };
+
+inline constexpr int64_t kMostHeads = 16;  // of a task
 
 struct Task {
   const ForwardProblem* problem;
@@ -45,6 +47,11 @@ struct Task {
   float* partial_sum;
 
   std::byte* scratch;  // this thread's own, 64-byte aligned
+
+  // K/V heads, from the one that the pointers address on; more than 1 only for kernels that take several, and
+  // then of all rows and keys. Elements from one to the next:
+  int64_t heads = 1;
+  int64_t q_heads_stride = 0, k_heads_stride = 0, v_heads_stride = 0, out_heads_stride = 0;
 };
 
 // One way to compute a task. Which one, is decided once per process and per dtype.
@@ -56,6 +63,7 @@ struct Kernel {
   std::size_t (*scratch_bytes)(const ForwardProblem&, int64_t rows);
   int64_t panel_rows;              // rows are worked on in groups of this many
   double packing_rows;             // what reading and packing K and V costs, in rows of arithmetic
+  bool takes_heads = false;        // a task may have several K/V heads, with as many times the scratch
   double core_flop_per_us = 60e3;  // of one core, roughly: decides whether waking other threads pays
 };
 

@@ -251,5 +251,27 @@ TEST(Forward, BothAlignmentsAreTheSameForSquareShapesAndDifferOtherwise) {
   }
 }
 
+// Heads inside rows are read together, those of a thread in turns; the last turn is short.
+TEST(Decode, TakesManyHeadsInsideRows) {
+  for (int64_t head_dim : {40, 128}) {
+    for (int64_t q_heads : {8, 32}) {
+      for (int threads : {1, 2, 3}) {
+        const Shape shape{.batch = 2,
+                          .q_heads = q_heads,
+                          .kv_heads = 8,
+                          .q_rows = 2,
+                          .kv_rows = 577,
+                          .head_dim = head_dim,
+                          .mask = Mask::causal,
+                          .layout = Layout::bshd,
+                          .threads = threads};
+        Problem problem(shape);
+        problem.run();
+        EXPECT_AGREES_WITH_ORACLE(problem, shape);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace flashmoe::test

@@ -42,10 +42,14 @@ TEST(Plan, CoversEveryRowAndKeyExactlyOnce) {
             ASSERT_LT(place.row_begin, place.row_end);
             ASSERT_LT(place.kv_begin, place.kv_end);
             ASSERT_LE(place.row_end - place.row_begin, plan.rows_per_task);
-            int64_t& keys = keys_of[{place.head, place.row_block}];
-            ASSERT_EQ(place.kv_begin, keys);
-            keys = place.kv_end;
-            if (place.split == 0) rows_of[place.head] += place.row_end - place.row_begin;
+            // All heads of a task are of one batch entry.
+            ASSERT_EQ(place.head / p.kv_heads, (place.head + plan.heads_per_task - 1) / p.kv_heads);
+            for (int64_t head = place.head; head < place.head + plan.heads_per_task; ++head) {
+              int64_t& keys = keys_of[{head, place.row_block}];
+              ASSERT_EQ(place.kv_begin, keys);
+              keys = place.kv_end;
+              if (place.split == 0) rows_of[head] += place.row_end - place.row_begin;
+            }
           }
           ASSERT_EQ(rows_of.size(), static_cast<std::size_t>(p.batch * p.kv_heads));
           for (const auto& [head, rows] : rows_of) ASSERT_EQ(rows, group * q_rows);
@@ -54,6 +58,17 @@ TEST(Plan, CoversEveryRowAndKeyExactlyOnce) {
       }
     }
   }
+}
+
+TEST(Plan, HeadsGoTogetherAsFarAsNoThreadIdles) {
+  Kernel kernel = portable_kernel();
+  const ForwardProblem p = problem(1, 8, 8, 1, 300);
+  EXPECT_EQ(make_plan(p, kernel, 1).heads_per_task, 1);
+  kernel.takes_heads = true;
+  EXPECT_EQ(make_plan(p, kernel, 1).heads_per_task, 8);
+  EXPECT_EQ(make_plan(p, kernel, 2).heads_per_task, 4);
+  EXPECT_EQ(make_plan(p, kernel, 3).heads_per_task, 1);  // two and two leave one for later
+  EXPECT_EQ(make_plan(p, kernel, 16).heads_per_task, 1);
 }
 
 TEST(Plan, OneRowAgainstManyKeysUsesEveryThread) {
