@@ -105,7 +105,7 @@ gpu-bench: build-cuda  ## Time the GPU kernels against PyTorch's backends; JSON 
 	@python3 benches/attention_step.py --device cuda --json build/bench/attention_step.json
 	@scripts/plain-kernels build/bench > build/bench/plain_kernels.json
 	@if python3 -c 'import sys, torch; sys.exit(torch.cuda.get_device_capability()[0] != 9)'; then \
-	  python3 benches/attention_hopper.py --library build/cuda/benches/libhopper_forms.so --json build/bench/attention_hopper.json && \
+	  python3 benches/attention_hopper.py --library build/cuda/benches/libhopper_forms.so --forms -1 --json build/bench/attention_hopper.json && \
 	  python3 benches/attention_backward.py --library build/cuda/benches/libbackward_forms.so --json build/bench/attention_backward.json; \
 	else echo "attention_hopper.py, attention_backward.py: skipped, since this GPU is not of compute capability 9.0"; fi
 
