@@ -33,10 +33,13 @@ struct Memory {
 
 // Of the whole launch, counted by hand from the source.
 struct Work {
-  double bytes = 0;     // from and to memory: each input once, each output once; whole sectors of 32 bytes
-  double l2_bytes = 0;  // between SMs and L2: repeated reads too, in sectors
-  double l1_bytes = 0;  // loaded and stored by threads, in caches, shared memory or beyond: four for a float
-  double flops = 0;     // fp32; a multiply-add counts two
+  double bytes = 0;  // from and to memory: each input once, each output once; scattered ones 64 at a time
+  double l2_bytes =
+      0;  // between SMs and L2: repeated reads too, in sectors; written in part, they count twice
+  // Loaded and stored by threads, in caches, shared memory or beyond: four for a float of each lane, and for
+  // a vector that all lanes share; four for each line that a lane has to itself.
+  double l1_bytes = 0;
+  double flops = 0;         // fp32; a multiply-add counts two
   double matrix_flops = 0;  // 16-bit, on tensor cores
   double exps = 0;          // exponentials, reciprocals, roots
   double trips = 1;         // times that a thread waits for memory, one after the other

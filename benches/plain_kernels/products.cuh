@@ -228,14 +228,14 @@ inline void add_products(Cases& all) {
                         .l2_bytes = through_tiles(16),
                         .l1_bytes = (16 * 4 + 4) * cubed,
                         .flops = 2 * cubed,
-                        .trips = n / 4.0},
+                        .trips = n / 16.0},
                        arguments));
     all.push_back(make("SGEMM, a result a thread", size, sgemm_by_columns, side(16), dim3(16, 16), memory,
                        {.bytes = 3 * once,
                         .l2_bytes = through_tiles(16),
                         .l1_bytes = 8 * cubed,
                         .flops = 2 * cubed,
-                        .trips = n / 4.0},
+                        .trips = n / 16.0},
                        arguments));
     all.push_back(make("SGEMM, tiles of 32 x 32", size, sgemm_tiled, side(32), dim3(32, 32), memory,
                        {.bytes = 3 * once,
@@ -248,7 +248,7 @@ inline void add_products(Cases& all) {
     all.push_back(make("SGEMM, 8 results a thread", size, sgemm_8_results, side(64), 512, memory,
                        {.bytes = 3 * once,
                         .l2_bytes = through_tiles(64),
-                        .l1_bytes = (4 + 4 / 8.0 + 0.25) * cubed,
+                        .l1_bytes = (1 + 4 / 8.0 + 0.25) * cubed,
                         .flops = 2 * cubed,
                         .trips = n / 8.0,
                         .barriers = n / 4.0},
@@ -267,13 +267,13 @@ inline void add_products(Cases& all) {
     const auto half_arguments = [=](const Set& s) {
       return std::tuple(static_cast<const half*>(s.a), static_cast<const half*>(s.b), s.result(), n);
     };
-    // A fragment of 16 x 16 halves is loaded for each 16 results that a warp has in a row or column.
+    // A fragment of 16 x 16 halves is loaded by four loads that go to eight lines each.
     all.push_back(make("HGEMM by wmma, from global memory", size, hgemm_from_global, side(32), 128, halves,
                        {.bytes = 2 * once,
                         .l2_bytes = tiles_of_one / 32 + once,
-                        .l1_bytes = 2 * 2 * cubed / 16,
+                        .l1_bytes = 2 * cubed,
                         .matrix_flops = 2 * cubed,
-                        .trips = n / 16.0},
+                        .trips = n / 64.0},
                        half_arguments));
     all.push_back(make("HGEMM by wmma, tiles of 64 x 64", size, hgemm_tiled, side(64), 128, halves,
                        {.bytes = 2 * once,
@@ -289,17 +289,21 @@ inline void add_products(Cases& all) {
     const double once = double(matrix), squared = double(n) * n;
     const std::string size = std::to_string(n) + "^2";
     const Memory memory{.a = matrix, .b = std::size_t{4} * n, .out = std::size_t{4} * n};
+    all.push_back(make("matrix times vector, a warp a row", size, gemv_by_warp, ceil_div(n, 8), 256, memory,
+                       {.bytes = once,
+                        .l2_bytes = once,
+                        .l1_bytes = 2 * once,
+                        .flops = 2 * squared,
+                        .trips = std::max(1.0, n / 128.0 / 16)},
+                       [=](const Set& s) {
+                         return std::tuple(static_cast<const float4*>(s.a), static_cast<const float4*>(s.b),
+                                           s.result(), n);
+                       }));
+    // Each load goes to 32 lines; a sector is good for 8 steps if L1 keeps it.
     all.push_back(make(
-        "matrix times vector, a warp a row", size, gemv_by_warp, ceil_div(n, 8), 256, memory,
-        {.bytes = once, .l2_bytes = once, .l1_bytes = 2 * once, .flops = 2 * squared, .trips = n / 128.0 / 4},
-        [=](const Set& s) {
-          return std::tuple(static_cast<const float4*>(s.a), static_cast<const float4*>(s.b), s.result(), n);
-        }));
-    // Each load goes to 32 sectors, each good for 8 steps if L1 keeps it.
-    all.push_back(
-        make("matrix times vector, a thread a row", size, gemv_by_thread, ceil_div(n, 128), 128, memory,
-             {.bytes = once, .l2_bytes = once, .l1_bytes = 9 * once, .flops = 2 * squared, .trips = n / 4.0},
-             [=](const Set& s) { return std::tuple(s.floats(), s.more_floats(), s.result(), n); }));
+        "matrix times vector, a thread a row", size, gemv_by_thread, ceil_div(n, 128), 128, memory,
+        {.bytes = once, .l2_bytes = once, .l1_bytes = 33 * once, .flops = 2 * squared, .trips = n / 16.0},
+        [=](const Set& s) { return std::tuple(s.floats(), s.more_floats(), s.result(), n); }));
   }
   for (const int n : {8192, 65536}) {
     const auto bytes = std::size_t{16} * n;
@@ -308,7 +312,7 @@ inline void add_products(Cases& all) {
                        {.a = bytes, .out = bytes},
                        {.bytes = 2.0 * bytes,
                         .l2_bytes = 16 * pairs / 256,
-                        .l1_bytes = 16 * pairs,
+                        .l1_bytes = 4 * pairs,
                         .flops = 19 * pairs,
                         .exps = pairs,
                         .trips = n / 256.0,

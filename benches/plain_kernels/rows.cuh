@@ -237,7 +237,7 @@ inline void add_sums(Cases& all) {
          .l2_bytes = read,
          .l1_bytes = read,
          .flops = double(n),
-         .trips = 1 + n / 4.0 / (132 * 8 * 256) / 4,
+         .trips = std::max(1.0, n / 4.0 / (132 * 8 * 256)),
          .barriers = 2},
         [=](const Set& s) { return std::tuple(static_cast<const float4*>(s.a), s.result(), count / 4); }));
     all.push_back(
@@ -252,7 +252,7 @@ inline void add_sums(Cases& all) {
               .l2_bytes = 2 * read,
               .l1_bytes = 2 * read,
               .flops = 2.0 * n,
-              .trips = 1 + double(n) / (132 * 4 * 256) / 4,
+              .trips = double(n) / (132 * 4 * 256),
               .barriers = 2},
              [=](const Set& s) { return std::tuple(s.floats(), s.more_floats(), s.result(), count); }));
   }
@@ -263,7 +263,7 @@ inline void add_sums(Cases& all) {
             .l2_bytes = double(bytes),
             .l1_bytes = double(bytes),
             .flops = bytes / 4.0,
-            .trips = 1 + bytes / 16.0 / 1024 / 4,
+            .trips = bytes / 16.0 / 1024,
             .barriers = 2},
            [=](const Set& s) {
              return std::tuple(static_cast<const float4*>(s.a), s.result(), static_cast<int>(bytes / 16));
@@ -280,28 +280,28 @@ inline void add_rows(Cases& all) {
     const auto warps = ceil_div(rows, 8);
     all.push_back(make(
         "row sums, a warp a row", size, row_sum_by_warp, warps, 256, to_rows,
-        {.bytes = once, .l2_bytes = once, .l1_bytes = once, .flops = elements, .trips = columns / 32.0 / 4},
+        {.bytes = once, .l2_bytes = once, .l1_bytes = once, .flops = elements, .trips = columns / 32.0 / 16},
         [=](const Set& s) { return std::tuple(s.floats(), s.result(), rows, columns); }));
     all.push_back(make("row sums, a CTA a row", size, row_sum_by_cta, rows, 256, to_rows,
                        {.bytes = once,
                         .l2_bytes = once,
                         .l1_bytes = once,
                         .flops = elements,
-                        .trips = columns / 256.0 / 4,
+                        .trips = columns / 256.0,
                         .barriers = 2},
                        [=](const Set& s) { return std::tuple(s.floats(), s.result(), columns); }));
     all.push_back(
         make("column sums, a thread a column", size, column_sum, ceil_div(columns, 128), 128,
              {.a = bytes, .out = std::size_t{4} * columns},
-             {.bytes = once, .l2_bytes = once, .l1_bytes = once, .flops = elements, .trips = rows / 4.0},
+             {.bytes = once, .l2_bytes = once, .l1_bytes = once, .flops = elements, .trips = rows / 16.0},
              [=](const Set& s) { return std::tuple(s.floats(), s.result(), rows, columns); }));
     all.push_back(make("softmax, a CTA a row, three passes", size, softmax_by_cta, rows, 256, all_of_it,
                        {.bytes = 2 * once,
-                        .l2_bytes = 2 * once,
+                        .l2_bytes = columns > 1024 ? 4 * once : 2 * once,
                         .l1_bytes = 4 * once,
                         .flops = 4 * elements,
                         .exps = 2 * elements,
-                        .trips = columns / 256.0 / 4,
+                        .trips = 3 * columns / 256.0,
                         .barriers = 4},
                        [=](const Set& s) { return std::tuple(s.floats(), s.result(), columns); }));
     all.push_back(
@@ -311,7 +311,7 @@ inline void add_rows(Cases& all) {
               .l2_bytes = 3 * once,
               .l1_bytes = 4 * once,
               .flops = 4 * elements,
-              .trips = 1 + columns / 256.0 / 2,
+              .trips = 2 * columns / 256.0,
               .barriers = 2},
              [=](const Set& s) { return std::tuple(s.floats(), s.more_floats(), s.result(), columns); }));
     if (columns != 1024) continue;
@@ -328,12 +328,13 @@ inline void add_rows(Cases& all) {
     all.push_back(make("layer norm, a warp a row", size, layer_norm, warps, 256, all_of_it,
                        {.bytes = 2 * once, .l2_bytes = 2 * once, .l1_bytes = 2 * once, .flops = 6 * elements},
                        vectors));
-    // A sector holds eight elements of a row, and stays in L1 until they are used.
+    // Each load goes to 32 lines. A sector holds eight elements of a row, and stays in L1 until they are
+    // used.
     all.push_back(make("softmax, a thread a row", size, softmax_by_thread, ceil_div(rows, 128), 128,
                        all_of_it,
                        {.bytes = 2 * once,
                         .l2_bytes = 3 * once,
-                        .l1_bytes = 3 * 8 * once,
+                        .l1_bytes = 3 * 32 * once,
                         .flops = 6 * elements,
                         .exps = 4 * elements,
                         .trips = 2 * columns / 4.0},

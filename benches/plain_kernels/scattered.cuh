@@ -60,19 +60,19 @@ inline void add_scattered(Cases& all) {
     const auto bytes = static_cast<std::size_t>(4 * n);
     const double once = double(bytes);
     const int count = static_cast<int>(n);
-    // Where the table is larger than the L2 cache, a sector comes for each element, not for each eight.
-    const double table = bytes > (30U << 20) ? 8 * once : once;
+    // Where the table is larger than the L2 cache, 64 bytes come for each element.
+    const double table = bytes > (30U << 20) ? 16 * once : once;
     const Memory memory{.a = bytes, .b = bytes, .out = bytes, .indices_below = count};
     const auto arguments = [=](const Set& s) {
       return std::tuple(s.floats(), s.indices(), s.result(), count);
     };
     const std::string size = megabytes(3 * once);
     all.push_back(make("gather of floats", size, gather, ceil_div(n, 256), 256, memory,
-                       {.bytes = 2 * once + table, .l2_bytes = 10 * once, .l1_bytes = 10 * once, .trips = 2},
+                       {.bytes = 2 * once + table, .l2_bytes = 10 * once, .l1_bytes = 34 * once, .trips = 2},
                        arguments));
     all.push_back(
         make("scatter of floats", size, scatter, ceil_div(n, 256), 256, memory,
-             {.bytes = 2 * once + 2 * table, .l2_bytes = 10 * once, .l1_bytes = 10 * once, .trips = 1},
+             {.bytes = 2 * once + 2 * table, .l2_bytes = 18 * once, .l1_bytes = 34 * once, .trips = 1},
              arguments));
     const int rows = count / 128;
     all.push_back(make(
@@ -90,7 +90,7 @@ inline void add_scattered(Cases& all) {
                        {.bytes = once,
                         .l2_bytes = once,
                         .l1_bytes = 5 * once,
-                        .trips = 1 + double(n) / (132 * 8 * 256) / 4,
+                        .trips = double(n) / (132 * 8 * 256),
                         .barriers = 2},
                        into_bins));
     all.push_back(make("histogram, 256 bins in global memory", megabytes(once), histogram_in_global,
@@ -102,7 +102,7 @@ inline void add_scattered(Cases& all) {
              {.a = bytes, .b = bytes, .out = std::size_t{4} * sparse_rows, .indices_below = sparse_rows},
              {.bytes = 2 * once,
               .l2_bytes = 10 * once,
-              .l1_bytes = 10 * once,
+              .l1_bytes = 34 * once,
               .flops = 2.0 * n,
               .trips = 2 * kNonZeros / 4.0},
              [=](const Set& s) { return std::tuple(s.floats(), s.indices(), s.result(), sparse_rows); }));

@@ -84,8 +84,8 @@ __global__ void logistic_map(const float4* in, float4* out, int count) {
 }
 
 inline void add_streaming(Cases& all) {
-  all.push_back(
-      make("empty kernel", "", empty, 1, 32, {.out = 256}, {}, [](const Set&) { return std::tuple(); }));
+  all.push_back(make("empty kernel", "1 CTA", empty, 1, 32, {.out = 256}, {.trips = 0},
+                     [](const Set&) { return std::tuple(); }));
   for (const int64_t n : {kMillion / 4, 4 * kMillion, 64 * kMillion}) {  // floats
     const auto bytes = static_cast<std::size_t>(4 * n);
     const double moved = 2.0 * bytes;
@@ -103,7 +103,7 @@ inline void add_streaming(Cases& all) {
     all.push_back(make("copy, a float4 a thread", size, copy<float4>, ceil_div(n, 1024), 256, memory, work,
                        vectors(count / 4)));
     Work looped = work;
-    looped.trips = std::max(1.0, n / 4.0 / (132 * 8 * 256) / 4);  // the compiler unrolls by four
+    looped.trips = std::max(1.0, n / 4.0 / (132 * 8 * 256));
     all.push_back(make("copy, float4, 1056 CTAs", size, copy_strided_loop<float4>, 132 * 8, 256, memory,
                        looped, vectors(count / 4)));
     all.push_back(
@@ -157,7 +157,7 @@ inline void add_streaming(Cases& all) {
              vectors(count / 4)));
     if (n == 4 * kMillion) {
       Work few = work;
-      few.trips = n / 4.0 / (66 * 256) / 4;
+      few.trips = n / 4.0 / (66 * 256);
       all.push_back(make("copy, float4, 66 CTAs", size, copy_strided_loop<float4>, 66, 256, memory, few,
                          vectors(count / 4)));
     }

@@ -104,7 +104,7 @@ inline void add_tiles(Cases& all) {
     const dim3 grid(tiles, tiles), block(kTile, kTileRows);
     const auto arguments = [=](const Set& s) { return std::tuple(s.floats(), s.result(), n); };
     all.push_back(make("transpose, stores by column", size, transpose_by_columns, grid, block, memory,
-                       {.bytes = moved, .l2_bytes = 9.0 * bytes, .l1_bytes = moved}, arguments));
+                       {.bytes = moved, .l2_bytes = 17.0 * bytes, .l1_bytes = 33.0 * bytes}, arguments));
     // A column that lies in one bank is read a word at a time, so each word takes a whole warp's slot.
     all.push_back(make("transpose, tiles with bank conflicts", size, transpose_tiled<0>, grid, block, memory,
                        {.bytes = moved, .l2_bytes = moved, .l1_bytes = 35.0 * bytes, .barriers = 1},

@@ -21,9 +21,8 @@ inline constexpr double kWorthwhile = 0.97;  // changes that leave more of the t
 // The smallest power of two that brings this many CTAs to at least one for each SM.
 int parts_to_fill(const Spec& spec, int64_t ctas);
 
-// Best first. A change of the cut is counted without what merging the parts would cost.
-std::vector<Change> changes(const Spec& spec, const Launch& launch, const Work& work,
-                            const Manner& manner = {});
+// Of a plain kernel, best first. A change of the cut is counted without what merging the parts would cost.
+std::vector<Change> changes(const Spec& spec, const Launch& launch, const Work& work);
 
 // What it takes for one more block on an SM: the limiter at most so large. Nothing where only another
 // architecture helps.

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kWarp = 32;
 constexpr int kMaxThreads = 1024;    // per block
-constexpr int kMaxRegisters = 256;   // per thread
+constexpr int kMaxRegisters = 255;   // per thread
 constexpr int kRegisterUnit = 256;   // a warp gets registers in steps of this
 constexpr int kPartitions = 4;       // of an SM; a warp lies in one, with its registers
 constexpr int kReservedSmem = 1024;  // per block, taken by the system
@@ -81,6 +81,22 @@ Occupancy occupancy(const Spec& spec, const BlockNeeds& needs) {
   found.warps = found.blocks * warps;
   found.share = static_cast<double>(found.warps) / most_warps;
   return found;
+}
+
+std::string refusal(const Spec& spec, const BlockNeeds& needs) {
+  const auto says = [](int asked, const char* what, int most, const char* who) {
+    return std::to_string(asked) + " " + what + "; " + who + " may have " + std::to_string(most);
+  };
+  if (needs.threads > kMaxThreads) return says(needs.threads, "threads", kMaxThreads, "a block");
+  if (needs.registers > kMaxRegisters) return says(needs.registers, "registers", kMaxRegisters, "a thread");
+  if (needs.smem_bytes > spec.smem_per_block)
+    return says(needs.smem_bytes, "bytes of shared memory", spec.smem_per_block, "a block");
+  if (occupancy(spec, needs).blocks > 0) return "";
+  int registers = needs.registers;
+  while (registers > 0 && occupancy(spec, {needs.threads, registers, needs.smem_bytes}).blocks == 0)
+    --registers;
+  return says(needs.registers, ("registers in each of " + std::to_string(needs.threads) + " threads").c_str(),
+              registers, "they");
 }
 
 int blocks_per_sm(const Spec& spec, int threads, int registers_per_thread, int smem_bytes) {

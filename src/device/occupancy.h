@@ -3,6 +3,8 @@
 // number.
 #pragma once
 
+#include <string>
+
 #include "device/spec.h"
 
 namespace flashmoe::device {
@@ -29,5 +31,9 @@ struct Occupancy {
 };
 
 Occupancy occupancy(const Spec& spec, const BlockNeeds& needs);
+
+// Why no SM can hold such a block, with what it may ask for: "2048 threads; a block may have 1024". Empty
+// where one can.
+std::string refusal(const Spec& spec, const BlockNeeds& needs);
 
 }  // namespace flashmoe::device

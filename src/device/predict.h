@@ -20,6 +20,7 @@ struct Launch {
   int64_t items = 0;    // equal pieces of work, where persistent CTAs take several; 0: as many as CTAs
   double largest = 1;   // the largest piece over the mean one; above 1 they are taken longest first
   double launches = 1;  // kernels one after the other (a second one that merges)
+  double trips = 0;  // plain kernels: times that a thread waits for memory, one after the other; 0: guessed
 };
 
 enum class MatrixType { bits16, bits8, tf32 };
@@ -33,9 +34,10 @@ struct Work {
   double dram_bytes = 0;  // that have to come from, and go to, memory
   double l2_bytes =
       0;  // that SMs read through the L2 cache, repeated reads included; 0: as many as dram_bytes
+  double l1_bytes = 0;  // that threads load and store, in shared memory and L1 too; 0: as many as l2_bytes
 };
 
-// How near a kind of kernel comes to the ceilings. Calibrated kinds are in dispatch/predict.h.
+// How near a kind of kernel comes to the ceilings, where it was calibrated: dispatch/predict.h.
 struct Manner {
   double tensor = 0.55;      // of the tensor cores' peak
   double fp32 = 0.5;         // of the fp32 units' peak
@@ -50,8 +52,8 @@ struct Manner {
   double spread = 2;          // honest range: expected / spread ... expected * spread
 };
 
-enum class Unit { tensor, fp32, exp, dram, l2, launch };
-inline constexpr int kUnits = 6;
+enum class Unit { tensor, fp32, exp, dram, l2, l1, launch };
+inline constexpr int kUnits = 7;
 const char* name_of(Unit unit);  // "tensor cores"
 
 struct Prediction {
@@ -70,7 +72,10 @@ struct Prediction {
   bool fits = true;  // false: a block asks for more than an SM has, and the launch fails
 };
 
-Prediction predict(const Spec& spec, const Launch& launch, const Work& work, const Manner& manner = {});
+Prediction predict(const Spec& spec, const Launch& launch, const Work& work, const Manner& manner);
+
+// Any kernel: CTAs that share an SM hide each other's waiting. Constants from kernels of many kinds.
+Prediction predict_plain(const Spec& spec, const Launch& launch, const Work& work);
 
 // "2 CTAs on 58 SMs: 3.4 % of the L4 works"
 std::string headline(const Prediction& prediction, const Spec& spec);

@@ -40,6 +40,18 @@ TEST(Agreement, RangesHoldMostOfWhatWasMeasured) {
   EXPECT_GE(inside, all * 9 / 10) << inside << " of " << all;
 }
 
+// The bar for kernels of which only launch and work are known: nine of ten within a factor of two, and 30 %
+// in the median.
+TEST(Agreement, PlainKernelsAreWithinAFactorOfTwoNineTimesOfTen) {
+  const auto rows = plain_agreements(DENT_RESULTS);
+  EXPECT_GE(rows.size(), 40U);
+  std::size_t near = 0;
+  for (const Agreement& row : rows) near += row.factor() <= 2 ? 1 : 0;
+  EXPECT_GE(10 * near, 9 * rows.size()) << near << " of " << rows.size();
+  const double median = median_where(rows, [](const Agreement&) { return true; });
+  EXPECT_TRUE(median <= 0.3) << median;
+}
+
 TEST(Agreement, NotANumberIsNoSmallError) {
   EXPECT_TRUE(std::isnan(median_error({0.1, std::nan(""), 0.2})));
   EXPECT_TRUE(std::isnan(median_error({})));

@@ -42,7 +42,7 @@ TEST(PredictCli, AKernelIsReadFromACompiledFileOrGiven) {
   const ScratchProject scratch;
   const Ran read =
       predict(scratch, {"predict", "kernel", "--device", "a100", "--object", DENT_TEST_CUBIN, "--kernel",
-                        "with_shared", "--grid", "16,4", "--block", "128", "--bytes", "1e9", "--json"});
+                        "with_shared", "--grid", "1024,16", "--block", "128", "--bytes", "1e9", "--json"});
   EXPECT_EQ(read.code, 0) << read.err;
   const auto prediction = read.json()["predictions"][0];
   EXPECT_EQ(prediction["block"]["smem_bytes"], 4096);
@@ -52,6 +52,23 @@ TEST(PredictCli, AKernelIsReadFromACompiledFileOrGiven) {
                         "--grid", "1000", "--flops", "1e12", "--dtype", "fp8"});
   EXPECT_EQ(given.code, 0) << given.err;
   EXPECT_NE(given.out.find("limited by registers"), std::string::npos) << given.out;
+}
+
+TEST(PredictCli, WhatAPersonKnowsOfAKernelCanBeSaid) {
+  const ScratchProject scratch;
+  const auto expected_us = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{"predict", "kernel", "--device", "h200",    "--grid", "1024",  "--block",
+                                   "256",     "--regs", "32",       "--bytes", "8e6",    "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = predict(scratch, words);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return ran.json()["predictions"][0]["expected_us"].get<double>();
+  };
+  const double plain = expected_us({});
+  EXPECT_LT(expected_us({"--warm"}), plain);
+  EXPECT_GT(expected_us({"--trips", "50"}), 2 * plain);
+  EXPECT_GT(expected_us({"--l2-bytes", "1e9"}), 2 * plain);
+  EXPECT_GT(expected_us({"--l1-bytes", "1e10"}), 2 * plain);
 }
 
 TEST(DevicesCli, AGpuOfThisMachineIsNamedWithWhatItsDriverSays) {
@@ -71,6 +88,10 @@ TEST(PredictCli, MistakesAreUsageErrorsThatSayWhatIsAccepted) {
            {{"predict", "attention", "--device", "l4", "--shape", "1,1,128"}, "B,H,S,D"},
            {{"predict", "attention", "--device", "l4", "--shape", "1,1,128,512"}, "head_dim"},
            {{"predict", "kernel", "--device", "l4"}, "--grid"},
+           {{"predict", "kernel", "--device", "h200", "--grid", "9", "--block", "2048", "--bytes", "1e6"},
+            "2048 threads; a block may have 1024"},
+           {{"predict", "kernel", "--device", "h200", "--grid", "9", "--block", "256", "--regs", "300"},
+            "300 registers; a thread may have 255"},
            {{"predict", "kernel", "--device", "l4", "--grid", "1", "--block", "32", "--dtype", "fp4"}, "fp8"},
        }) {
     const Ran ran = predict(scratch, arguments);

@@ -23,7 +23,7 @@ struct PredictArguments {
   std::string kernel, object, grid, block, plot;
   std::string dtype = "fp16";
   int registers = 0, smem = 0, cluster = 1;
-  double flops = 0, bytes = 0, exps = 0;
+  double flops = 0, bytes = 0, l2_bytes = 0, l1_bytes = 0, exps = 0, trips = 0;
 };
 
 std::vector<flashmoe::device::Spec> gpus_of(const PredictArguments& arguments) {
@@ -79,6 +79,8 @@ void add_flops(flashmoe::device::Work& work, double flops, const std::string& dt
   }
 }
 
+constexpr double kWarmShare = 0.5;  // of the L2 cache, that a kernel finds its data in
+
 std::vector<Forecast> foreign(const PredictArguments& arguments) {
   if (arguments.grid.empty() || arguments.block.empty()) {
     throw Error(ErrorCode::invalid, "predict kernel needs a launch: --grid and --block",
@@ -87,8 +89,11 @@ std::vector<Forecast> foreign(const PredictArguments& arguments) {
   KernelRequest request;
   request.launch.ctas = read_grid(arguments.grid, "--grid");
   request.launch.cluster = arguments.cluster;
+  request.launch.trips = arguments.trips;
   request.work.exps = arguments.exps;
   request.work.dram_bytes = arguments.bytes;
+  request.work.l2_bytes = std::max(arguments.bytes, arguments.l2_bytes);
+  request.work.l1_bytes = arguments.l1_bytes;
   add_flops(request.work, arguments.flops, arguments.dtype);
   const auto threads =
       static_cast<int>(std::min<std::int64_t>(read_grid(arguments.block, "--block"), 1 << 20));
@@ -104,7 +109,15 @@ std::vector<Forecast> foreign(const PredictArguments& arguments) {
       request.launch.block.registers = kernel.registers;
       request.launch.block.smem_bytes += kernel.static_smem_bytes;
     }
+    if (const std::string why = flashmoe::device::refusal(gpu, request.launch.block); !why.empty()) {
+      throw Error(ErrorCode::invalid,
+                  fmt::format("the launch fails on the {}: it asks for {}", gpu.name, why),
+                  "give --block, --regs and --smem as the launch will have them");
+    }
+    if (arguments.attention.warm && arguments.bytes <= kWarmShare * static_cast<double>(gpu.l2_bytes))
+      request.work.dram_bytes = 0;
     forecasts.push_back(predict_kernel(request, gpu));
+    request.work.dram_bytes = arguments.bytes;
   }
   return forecasts;
 }
@@ -151,8 +164,7 @@ void add_predict(Command& dent) {
   command.flag("--causal", a->attention.causal, "Causal mask").group("attention");
   command.option("--splits", a->attention.splits, "Insist on so many CTAs for the keys of a tile")
       .group("attention");
-  command.flag("--warm", a->attention.warm, "Inputs are in the L2 cache already, as far as they fit")
-      .group("attention");
+  command.flag("--warm", a->attention.warm, "Inputs are in the L2 cache already, as far as they fit");
   command
       .option("--object", a->object, "A compiled .cubin, .o or .so to read registers and shared memory from")
       .group("kernel");
@@ -163,7 +175,18 @@ void add_predict(Command& dent) {
   command.option("--block,--threads", a->block, "Threads of a CTA: x, x,y or x,y,z").group("kernel");
   command.option("--cluster", a->cluster, "CTAs of a cluster").group("kernel").between(1, 16);
   command.option("--flops", a->flops, "Operations of the whole launch, in --dtype").group("kernel");
-  command.option("--bytes", a->bytes, "Bytes from and to memory").group("kernel");
+  command.option("--bytes", a->bytes, "Bytes from and to memory: each input once, each output once")
+      .group("kernel");
+  command.option("--l2-bytes", a->l2_bytes, "Bytes between SMs and L2, repeated reads too (default: --bytes)")
+      .group("kernel");
+  command
+      .option("--l1-bytes", a->l1_bytes,
+              "Bytes that threads load and store, in shared memory too (default: --l2-bytes)")
+      .group("kernel");
+  command
+      .option("--trips", a->trips,
+              "Times that a thread waits for memory, one after the other (default: by its bytes)")
+      .group("kernel");
   command.option("--exps", a->exps, "Exponentials and other special functions").group("kernel");
   command.examples(
       "  dent predict attention --device l4 --shape 1,1,128,64\n"

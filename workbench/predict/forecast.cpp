@@ -72,10 +72,7 @@ std::string needs(const device::BlockNeeds& block) {
 
 void add_notes(Forecast& f) {
   const device::Prediction& p = f.prediction;
-  if (!p.fits) {
-    f.notes.push_back(fmt::format("the launch fails: an SM of the {} has too little for one CTA ({})",
-                                  f.gpu.name, device::name_of(p.occupancy.limiter)));
-  }
+  if (!p.fits) f.notes.push_back("the launch fails: " + device::refusal(f.gpu, f.launch.block));
   if (p.expected_us < f.gpu.reached.host_launch_us) {
     f.notes.push_back(fmt::format("launched one by one, the host needs about {:.1f} us for each: use a graph",
                                   f.gpu.reached.host_launch_us.value));
@@ -111,7 +108,6 @@ Forecast predict_attention(const AttentionRequest& request, const device::Spec& 
     f.detail += needs(f.launch.block);
     f.why = plan.reason;
     f.work = forecast.work;
-    f.manner = forecast.manner;
     f.prediction = forecast.prediction;
     f.changes = dispatch::forward_changes(plan, problem, gpu, cache);
     f.calibrated = gpu.arch == 90 && plan.kernel != dispatch::ForwardKernel::naive;
@@ -132,8 +128,8 @@ Forecast predict_kernel(const KernelRequest& request, const device::Spec& gpu) {
   f.work = request.work;
   f.detail = needs(f.launch.block);
   if (f.launch.cluster > 1) f.detail += fmt::format(", clusters of {}", f.launch.cluster);
-  f.prediction = device::predict(gpu, f.launch, f.work, f.manner);
-  f.changes = device::changes(gpu, f.launch, f.work, f.manner);
+  f.prediction = device::predict_plain(gpu, f.launch, f.work);
+  f.changes = device::changes(gpu, f.launch, f.work);
   add_notes(f);
   return f;
 }

@@ -20,7 +20,6 @@ struct Forecast {
   std::string why;     // dispatch chose it; may be empty
   flashmoe::device::Launch launch;
   flashmoe::device::Work work;
-  flashmoe::device::Manner manner;
   flashmoe::device::Prediction prediction;
   std::vector<flashmoe::device::Change> changes;  // best first
   std::vector<std::string> notes;

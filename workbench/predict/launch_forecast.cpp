@@ -147,12 +147,9 @@ LaunchForecast foresee(const Kernel& kernel_asked, std::vector<Problem> problems
     const device::Prediction& p = forecast.prediction;
     found.predictions.push_back(to_record(forecast, problem.shape));
     if (!p.fits) {
-      found.failure = fmt::format(
-          "shape {}: a block asks for {} threads, {} registers and {} bytes of shared memory; "
-          "an SM of the {} has too little ({}; a block may have {} bytes)",
-          problem.shape, forecast.launch.block.threads, forecast.launch.block.registers,
-          forecast.launch.block.smem_bytes, gpu->name, device::name_of(p.occupancy.limiter),
-          gpu->smem_per_block);
+      found.failure =
+          fmt::format("shape {}: a block of {} threads can't run on the {}: it asks for {}", problem.shape,
+                      forecast.launch.block.threads, gpu->name, device::refusal(*gpu, forecast.launch.block));
       found.next = "make its tiles smaller, or its registers fewer with __launch_bounds__";
       return found;
     }

@@ -26,6 +26,8 @@ std::string key_of(device::Unit unit) {
       return "dram";
     case device::Unit::l2:
       return "l2";
+    case device::Unit::l1:
+      return "l1";
     case device::Unit::launch:
       return "launch";
   }
@@ -77,36 +79,36 @@ std::string forecast_table(std::span<const Forecast> forecasts) {
 
 record::Prediction to_record(const Forecast& f, const std::string& shape) {
   const device::Prediction& p = f.prediction;
-  record::Prediction record{
-      .shape = shape,
-      .device = std::string(f.gpu.name),
-      .title = f.title,
-      .kernel = f.kernel,
-      .detail = f.detail,
-      .reason = f.why,
-      .headline = device::headline(p, f.gpu),
-      .dominating = key_of(p.dominating),
-      .fits = p.fits,
-      .calibrated = f.calibrated,
-      .ctas = p.ctas,
-      .sms = p.sms,
-      .busy_sms = p.busy_sms,
-      .chip_share = p.chip_share,
-      .waves = p.waves,
-      .tail = p.tail,
-      .least_us = p.least_us,
-      .expected_us = p.expected_us,
-      .low_us = p.low_us,
-      .high_us = p.high_us,
-      .occupancy = {p.occupancy.blocks, p.occupancy.warps, p.occupancy.share,
-                    std::string(device::name_of(p.occupancy.limiter))},
-      .block = {f.launch.block.threads, f.launch.block.registers, f.launch.block.smem_bytes,
-                f.launch.cluster},
-      .work = {f.work.matrix_flops, f.work.fp32_flops, f.work.exps, f.work.dram_bytes, f.work.l2_bytes},
-      .floor_us = {},
-      .busy_floor_us = {},
-      .changes = {},
-      .notes = f.notes};
+  record::Prediction record{.shape = shape,
+                            .device = std::string(f.gpu.name),
+                            .title = f.title,
+                            .kernel = f.kernel,
+                            .detail = f.detail,
+                            .reason = f.why,
+                            .headline = device::headline(p, f.gpu),
+                            .dominating = key_of(p.dominating),
+                            .fits = p.fits,
+                            .calibrated = f.calibrated,
+                            .ctas = p.ctas,
+                            .sms = p.sms,
+                            .busy_sms = p.busy_sms,
+                            .chip_share = p.chip_share,
+                            .waves = p.waves,
+                            .tail = p.tail,
+                            .least_us = p.least_us,
+                            .expected_us = p.expected_us,
+                            .low_us = p.low_us,
+                            .high_us = p.high_us,
+                            .occupancy = {p.occupancy.blocks, p.occupancy.warps, p.occupancy.share,
+                                          std::string(device::name_of(p.occupancy.limiter))},
+                            .block = {f.launch.block.threads, f.launch.block.registers,
+                                      f.launch.block.smem_bytes, f.launch.cluster},
+                            .work = {f.work.matrix_flops, f.work.fp32_flops, f.work.exps, f.work.dram_bytes,
+                                     f.work.l2_bytes, f.work.l1_bytes},
+                            .floor_us = {},
+                            .busy_floor_us = {},
+                            .changes = {},
+                            .notes = f.notes};
   for (int i = 0; i < device::kUnits; ++i) {
     const auto index = static_cast<std::size_t>(i);
     record.floor_us[key_of(static_cast<device::Unit>(i))] = p.floor_us[index];

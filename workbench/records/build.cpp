@@ -44,6 +44,7 @@ void fields(Fields& f, ForeseenWork& work) {
   f("exps", work.exps, "on the special function units");
   f("dram_bytes", work.dram_bytes, "to and from memory");
   f("l2_bytes", work.l2_bytes, "to and from the second cache");
+  f.may("l1_bytes", work.l1_bytes, "loaded and stored by threads, where it was given");
 }
 
 void fields(Fields& f, ForeseenChange& change) {

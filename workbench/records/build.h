@@ -44,7 +44,7 @@ struct ForeseenBlock {
   bool operator==(const ForeseenBlock&) const = default;
 };
 struct ForeseenWork {
-  double matrix_flops = 0, fp32_flops = 0, exps = 0, dram_bytes = 0, l2_bytes = 0;
+  double matrix_flops = 0, fp32_flops = 0, exps = 0, dram_bytes = 0, l2_bytes = 0, l1_bytes = 0;
   bool operator==(const ForeseenWork&) const = default;
 };
 struct ForeseenChange {
