@@ -123,6 +123,17 @@ TEST(Patterns, EveryPlantedBottleneckButTheHealthyHasACure) {
   }
 }
 
+// One number for a whole warp is not loaded faster sixteen bytes at a time.
+TEST(Patterns, WideLoadsAreForLoadsSideBySide) {
+  const auto patterns = shipped();
+  for (const ProfiledLaunch& launch : test::recorded("planted_h200.csv").launches) {
+    if (short_name(launch.kernel) != "planted_pointer_chase") continue;
+    const auto found = names(match(patterns, situation(launch)));
+    EXPECT_EQ(std::find(found.begin(), found.end(), "vector-loads"), found.end());
+    EXPECT_FALSE(found.empty());
+  }
+}
+
 TEST(Patterns, OfOneArchitectureStayThere) {
   const auto patterns = shipped();
   Situation s{.bottleneck = "few_ctas",

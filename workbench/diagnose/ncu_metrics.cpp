@@ -282,6 +282,7 @@ void put_waste(Quantities& to, const Quantities& metrics) {
 void put_accesses(Quantities& to, const Quantities& metrics) {
   constexpr const char* kNone = "no loads through the L1 cache (it has none, or they go by TMA)";
   put_ratio(to, "sectors_per_load", metrics.at(kLoadSectors), metrics.at(kLoads), 1, kNone);
+  to.put("load_use", metrics.at(kLoadUse));
   put_ratio(to, "sectors_per_store", metrics.at(kStoreSectors), metrics.at(kStores), 1, "no stores");
   put_ratio(to, "atomic_share", sum(metrics, {kAtomics, kReductions}),
             sum(metrics, {kLoads, kStores, kAtomics, kReductions}), 100, "no accesses through the L1 cache");
