@@ -155,6 +155,17 @@ TEST(Recorded, PlantedBottlenecksAreNamedAlsoWhereNcuDoesNotCountIdealSectors) {
   }
 }
 
+TEST(Recorded, WasteThatNobodyCountedIsMissing) {
+  auto report = recorded("planted_h200.csv");
+  ProfiledLaunch& launch = report.launches.front();
+  launch.metrics.put("memory_l2_theoretical_sectors_global", {});
+  launch.metrics.put("smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct", {});
+  const Quantities quantities = quantities_of(launch);
+  for (const char* name : {"wasted_sectors", "store_waste", "dram_excess"}) {
+    EXPECT_EQ(quantities.at(name).presence, Presence::missing) << name;
+  }
+}
+
 TEST(Recorded, LoadsByTmaAreNoUncoalescedLoads) {
   const auto report = recorded("attention_h200.csv");
   const Quantities hopper = quantities_of(report.launches.at(5));

@@ -266,7 +266,7 @@ void put_waste(Quantities& to, const Quantities& metrics) {
   const auto all = all_sectors(metrics, loads, stores);
   if (!all) {
     for (const char* name : {"wasted_sectors", "store_waste", "dram_excess"})
-      to.put(name, metrics.at(kIdealSectors));
+      to.put(name, {Presence::missing, 0, "ncu did not tell what accesses side by side would take"});
     return;
   }
   const Reading taken{Presence::value, all->taken}, wasted{Presence::value, all->taken - all->needed};
