@@ -23,6 +23,7 @@ TEST(CorrectnessGate, TellsEveryMistakeByItsCause) {
     ASSERT_NE(result.failed(), nullptr) << mistake.entry;
     EXPECT_EQ(result.failed()->cause, mistake.cause) << mistake.entry << ": " << result.reason();
     EXPECT_FALSE(result.reason().empty());
+    EXPECT_FALSE(result.next().empty()) << mistake.entry;
   }
 }
 
@@ -49,6 +50,12 @@ TEST(BaselineGate, AWrongOrDeadBaselineIsTheEnvironmentsFault) {
   }
 }
 
+TEST(BaselineGate, AnErrorThatMayBeRoundingNamesTheTolerance) {
+  Bench bench("right", "wrong");
+  const std::string next = bench.ask(baseline_gate()).next();
+  EXPECT_NE(next.find("tolerance = { absolute = "), std::string::npos) << next;
+}
+
 TEST(PerformanceGate, AnOpponentThatDiesSaysNothingAboutTheCandidate) {
   Bench bench("right", "crashes");
   const GateResult result = bench.ask(performance_gate());
@@ -70,6 +77,7 @@ TEST(BuildGate, WhatDoesNotLoadDoesNotBuild) {
   const GateResult result = missing.ask(build_gate());
   ASSERT_NE(result.failed(), nullptr) << result.reason();
   EXPECT_EQ(result.failed()->cause, Cause::build);
+  EXPECT_NE(result.next().find("entry = "), std::string::npos) << result.next();
 }
 
 TEST(SanitizeGate, ALibraryThatIsNotOursToBuildIsSkippedWithTheReason) {

@@ -38,6 +38,48 @@ TEST(DTypes, PoisonIsKnownAgainAndIsNaNWhereThereIsOne) {
   }
 }
 
+TEST(Filling, AConstantIsTheSameEverywhereAndMayBeInfinite) {
+  for (const DType dtype : kAll) {
+    std::vector<std::byte> memory(3 * bytes_of(dtype));
+    fill({Fill::Kind::constant, 2, 2}, dtype, memory.data(), 3, 7);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(load(dtype, memory.data(), i), 2) << name(dtype);
+    if (!is_floating(dtype)) continue;
+    fill({Fill::Kind::constant, -INFINITY, 0}, dtype, memory.data(), 3, 7);
+    EXPECT_EQ(load(dtype, memory.data(), 2), -INFINITY) << name(dtype);
+  }
+}
+
+// How many terms are summed up for an element.
+TEST(Problems, KnowTheLengthOfTheirSums) {
+  Operator op;
+  op.reference.kind = Reference::Kind::python;
+  op.inputs = {{"a", DType::fp32, {"B", "M", "K"}, {}}, {"b", DType::fp32, {"K", "2*N"}, {}}};
+  op.outputs = {{"c", DType::fp32, {"B", "M", "2*N"}, {}}, {"norms", DType::fp32, {"M"}, {}}};
+  const Shape shape{"s", {{"B", 2}, {"M", 3}, {"K", 2048}, {"N", 5}}};
+  EXPECT_EQ(make_problem(op, shape).outputs[0].terms, 2048);          // K alone is in no dimension of c
+  EXPECT_EQ(make_problem(op, shape).outputs[1].terms, 2 * 2048 * 5);  // B, K and N
+  op.outputs.pop_back();
+  op.flops = "2*B*M*2*N*K";
+  EXPECT_EQ(make_problem(op, shape).outputs[0].terms, 2048);
+  op.flops = "B*M*N";  // less than one for each element
+  EXPECT_EQ(make_problem(op, shape).outputs[0].terms, 1);
+  op.reduction = "K/2";
+  EXPECT_EQ(make_problem(op, shape).outputs[0].terms, 1024);
+}
+
+TEST(Problems, ScratchComesLastAndIsNoTraffic) {
+  Operator op;
+  op.reference.kind = Reference::Kind::python;
+  op.inputs = {{"x", DType::fp32, {"n"}, {}}};
+  op.outputs = {{"y", DType::fp32, {"n"}, {}}};
+  op.scratch = {{"sums", DType::fp64, {"n", "n"}, {}}};
+  const Problem problem = make_problem(op, {"s", {{"n", 8}}});
+  ASSERT_EQ(problem.outputs.size(), 2U);
+  EXPECT_EQ(problem.compared(), 1U);
+  EXPECT_TRUE(problem.outputs[1].scratch);
+  EXPECT_EQ(problem.bytes, 64);
+}
+
 TEST(Filling, GivesTheSameForASeedAndSomethingElseForAnother) {
   std::vector<float> a(1001), b(1001), c(1001);
   fill({}, DType::fp32, a.data(), a.size(), 7);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
@@ -91,6 +92,48 @@ TEST(Manifest, AnOutputWithTheNameOfAnInputIsUpdatedInPlace) {
   expect_mentions(
       error_of(replaced(kSaxpy, "outputs.y = { shape = [\"n\"] }", "outputs.y = { shape = [\"2*n\"] }")),
       {"y has an input's name", "another type or shape"});
+}
+
+TEST(Manifest, AnInputMayHoldOneValueThroughout) {
+  const auto filled = [](const std::string& fill) {
+    return replaced(kSaxpy, "inputs.y = { shape = [\"n\"] }",
+                    "inputs.y = { shape = [\"n\"], fill = " + fill + " }");
+  };
+  const auto value_of = [&](const std::string& fill) {
+    const Fill read = parse(filled(fill)).op.inputs.at(1).fill;
+    EXPECT_EQ(read.kind, Fill::Kind::constant) << fill;
+    return read.low;
+  };
+  EXPECT_EQ(value_of("\"zeros\""), 0);
+  EXPECT_EQ(value_of("\"ones\""), 1);
+  EXPECT_EQ(value_of("-2.5"), -2.5);
+  EXPECT_EQ(value_of("-inf"), -INFINITY);
+  EXPECT_EQ(value_of("\"-inf\""), -INFINITY);
+  // As --dump-config writes it, so that a session knows its project again.
+  const Project project = parse(filled("-inf"));
+  EXPECT_TRUE(same_project(effective_config(project), project));
+  EXPECT_FALSE(same_project(effective_config(project), parse(filled("\"zeros\""))));
+  expect_mentions(error_of(filled("nan")), {"inputs.y.fill", "no number of type fp32"});
+  expect_mentions(error_of(filled("\"zero\"")), {"accepted are", "zeros", "-inf"});
+  expect_mentions(error_of(filled("1.5, dtype = \"int32\"")), {"no number of type int32"});
+  expect_mentions(error_of(replaced(filled("1"), "inputs.x = { shape = [\"n\"] }",
+                                    "inputs.x = { shape = [\"n\"], fill = \"zeros\" }")),
+                  {"all constant"});
+}
+
+TEST(Manifest, AKernelMayHaveScratchOfItsOwn) {
+  const Project project = parse(
+      replaced(kSaxpy, "parameters", "scratch.sums = { shape = [\"n\", 4], dtype = \"fp64\" }\nparameters"));
+  ASSERT_EQ(project.op.scratch.size(), 1U);
+  EXPECT_EQ(make_problem(project.op, project.shapes.at(0)).outputs.at(1).sizes,
+            (std::vector<std::int64_t>{32, 4}));
+  EXPECT_FALSE(same_project(effective_config(project), parse(kSaxpy)));
+  expect_mentions(error_of(replaced(kSaxpy, "parameters", "scratch.x = { shape = [\"n\"] }\nparameters")),
+                  {"scratch", "x has the name of an input or output"});
+}
+
+TEST(Manifest, ACudaHeaderIsAKernelForAGpu) {
+  EXPECT_EQ(parse(replaced(kMinimal, "kernel.cpp", "kernel.cuh")).kernel.device, DeviceKind::cuda);
 }
 
 TEST(Manifest, AnswersAnUnknownKeyWithTheNearestOne) {

@@ -9,7 +9,7 @@ namespace {
 const std::string kNothing;
 
 Failed candidate_failed(const Failure& failure) {
-  Failed end{Cause::incorrect, failure.what, "the end of what the process printed is in the report",
+  Failed end{Cause::incorrect, failure.what, "mend what its last lines say, and ask again: dent check",
              failure.last_words, failure.kind};
   switch (failure.kind) {
     case FailureKind::hung:
@@ -18,7 +18,7 @@ Failed candidate_failed(const Failure& failure) {
       break;
     case FailureKind::cheated:
       end.cause = Cause::cheat;
-      end.next.clear();
+      end.next.clear();  // cheat() has its own
       break;
     case FailureKind::out_of_memory:
       end.next = "raise limits.memory_gib in dent.toml if the kernel needs it";
@@ -81,7 +81,8 @@ GateResult failed(const Failure& failure, const std::string& step) {
 
 GateResult cheat(Cheat which, const std::string& evidence, const std::string& step,
                  const std::string& shape) {
-  GateResult result = failed(Cause::cheat, fmt::format("CHEAT: {}: {}", name(which), evidence));
+  GateResult result = failed(Cause::cheat, fmt::format("CHEAT: {}: {}", name(which), evidence),
+                             "compute every output from the inputs of its own call, then: dent check");
   result.records.emplace_back(record::Cheated{which, evidence, step, shape});
   return result;
 }

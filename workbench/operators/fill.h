@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random input data from a seed.
+// Input data: random from a seed, or one value throughout.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 namespace dent {
 
 struct Fill {
-  enum class Kind { normal, uniform, integers };
+  enum class Kind { normal, uniform, integers, constant };
   Kind kind = Kind::normal;
-  double low = 0;   // normal: the mean; else the smallest value
+  double low = 0;   // normal: the mean; constant: the value, which may be infinite; else the smallest value
   double high = 1;  // normal: the standard deviation; else the largest value, included for integers
 };
 

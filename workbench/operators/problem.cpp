@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "operators/attention.h"
@@ -37,12 +39,44 @@ Tensor make_tensor(const TensorRule& rule, const Numbers& numbers, const Shape& 
   return tensor;
 }
 
+// How many terms are summed up for an element of an output. Said by the operator; else half the operations
+// for each element, a multiplication and an addition for each term; else the sizes that inputs have and the
+// output does not: K of [M, K] x [K, N] -> [M, N].
+double terms_of(const TensorRule& output, const Operator& op, const Problem& problem) {
+  if (!op.reduction.empty()) return std::max(1.0, evaluate(op.reduction, problem.numbers));
+  if (problem.flops > 0) {
+    double elements = 0;
+    for (const Tensor& tensor : problem.outputs) elements += static_cast<double>(tensor.elements());
+    return std::max(1.0, problem.flops / 2 / elements);
+  }
+  std::set<std::string> kept;
+  for (const std::string& dim : output.dims) {
+    for (std::string& name : names_in(dim)) kept.insert(std::move(name));
+  }
+  std::set<std::string> summed;
+  for (const TensorRule& input : op.inputs) {
+    for (const std::string& dim : input.dims) {
+      for (std::string& name : names_in(dim)) {
+        if (!kept.contains(name)) summed.insert(std::move(name));
+      }
+    }
+  }
+  double terms = 1;
+  for (const std::string& name : summed) terms *= problem.numbers.find(name)->second;
+  return terms;
+}
+
 }  // namespace
 
 std::size_t Tensor::elements() const {
   std::size_t count = 1;
   for (const std::int64_t size : sizes) count *= static_cast<std::size_t>(size);
   return count;
+}
+
+std::size_t Problem::compared() const {
+  return static_cast<std::size_t>(
+      std::count_if(outputs.begin(), outputs.end(), [](const Tensor& output) { return !output.scratch; }));
 }
 
 Problem make_problem(const Operator& op, const Shape& shape) {
@@ -66,6 +100,10 @@ Problem make_problem(const Operator& op, const Shape& shape) {
     for (const Tensor& tensor : problem.inputs) problem.bytes += static_cast<double>(tensor.bytes());
     for (const Tensor& tensor : problem.outputs) problem.bytes += static_cast<double>(tensor.bytes());
   }
+  for (std::size_t i = 0; i < op.outputs.size(); ++i)
+    problem.outputs[i].terms = terms_of(op.outputs[i], op, problem);
+  for (const TensorRule& rule : op.scratch)
+    problem.outputs.emplace_back(make_tensor(rule, problem.numbers, shape)).scratch = true;
   return problem;
 }
 

@@ -32,8 +32,9 @@ struct Reference {
   DType dtype = DType::fp64;  // inputs are widened to it, outputs come in it
 };
 
-// |got - expected| <= absolute + relative * |expected|, for each element. Attention has a bound of its own
-// for each element, derived from type and length; `slack` multiplies it.
+// |got - expected| <= absolute + relative * |expected|, for each element. Where neither is given, both follow
+// from the output's type and from how many terms are summed up for an element. Attention has a bound of its
+// own for each element, derived from type and length; `slack` multiplies it.
 struct Tolerance {
   std::optional<double> absolute;
   std::optional<double> relative;
@@ -45,11 +46,13 @@ struct Operator {
   Family family = Family::other;
   std::vector<TensorRule> inputs;
   std::vector<TensorRule> outputs;
-  Numbers parameters;  // defaults, which a shape may override
+  std::vector<TensorRule> scratch{};  // memory for the kernel's own use: poisoned, and not compared
+  Numbers parameters;                 // defaults, which a shape may override
   Reference reference;
   Tolerance tolerance;
   std::string flops;  // expressions; empty: not known
   std::string bytes;
+  std::string reduction{};  // terms that are summed up for an element; empty: see terms_of in problem.cpp
 };
 
 struct Shape {
@@ -63,7 +66,9 @@ struct Tensor {
   DType dtype = DType::fp32;
   std::vector<std::int64_t> sizes;
   Fill fill;
-  int updates = -1;  // of an output: the input of the same name, whose values it holds before a call
+  int updates = -1;      // of an output: the input of the same name, whose values it holds before a call
+  bool scratch = false;  // of an output: the kernel's own memory, which nobody compares
+  double terms = 1;      // of an output: summed up for one element
 
   std::size_t elements() const;
   std::size_t bytes() const { return elements() * bytes_of(dtype); }
@@ -73,9 +78,11 @@ struct Problem {
   std::string shape;  // its name
   Numbers numbers;
   std::vector<Tensor> inputs;
-  std::vector<Tensor> outputs;
-  double flops = 0;  // 0: not known
+  std::vector<Tensor> outputs;  // those that are compared, then scratch
+  double flops = 0;             // 0: not known
   double bytes = 0;
+
+  std::size_t compared() const;  // how many outputs are no scratch
 };
 
 // Throws Error when a size is missing, not whole or not positive.

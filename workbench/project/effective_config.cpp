@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <cmath>
+
 #include "project/manifest.h"
 #include "records/json_object.h"
 
@@ -21,16 +23,30 @@ JsonObject of(const Kernel& kernel) {
   return out.may("include", kernel.include).may("link", kernel.link).may("launch", of(kernel.launch));
 }
 
+void add_fill(JsonObject& entry, const Fill& fill) {
+  switch (fill.kind) {
+    case Fill::Kind::normal:
+      entry.add("fill", "normal").add("mean", fill.low).add("deviation", fill.high);
+      return;
+    case Fill::Kind::uniform:
+    case Fill::Kind::integers:
+      entry.add("fill", fill.kind == Fill::Kind::uniform ? "uniform" : "integers");
+      entry.add("low", fill.low).add("high", fill.high);
+      return;
+    case Fill::Kind::constant:  // JSON has no infinite numbers
+      if (std::isfinite(fill.low))
+        entry.add("fill", fill.low);
+      else
+        entry.add("fill", fill.low < 0 ? "-inf" : "inf");
+      return;
+  }
+}
+
 JsonObject of(const std::vector<TensorRule>& tensors, bool with_fill) {
   JsonObject out;
   for (const TensorRule& tensor : tensors) {
     JsonObject entry{{"dtype", name(tensor.dtype)}, {"shape", tensor.dims}};
-    if (with_fill) {
-      const bool normal = tensor.fill.kind == Fill::Kind::normal;
-      entry.add("fill", normal ? "normal" : tensor.fill.kind == Fill::Kind::uniform ? "uniform" : "integers");
-      entry.add(normal ? "mean" : "low", tensor.fill.low);
-      entry.add(normal ? "deviation" : "high", tensor.fill.high);
-    }
+    if (with_fill) add_fill(entry, tensor.fill);
     out.add(tensor.name, entry);
   }
   return out;
@@ -61,7 +77,8 @@ JsonObject of(const Operator& op) {
                  {"tolerance", JsonObject{{"slack", op.tolerance.slack},
                                           {"absolute", op.tolerance.absolute},
                                           {"relative", op.tolerance.relative}}}};
-  return out.may("flops", op.flops).may("bytes", op.bytes);
+  if (!op.scratch.empty()) out.add("scratch", of(op.scratch, false));
+  return out.may("flops", op.flops).may("bytes", op.bytes).may("reduction", op.reduction);
 }
 
 JsonList of(const std::vector<Shape>& shapes) {

@@ -14,7 +14,10 @@ DeviceKind read_device(StrictTable& table, DeviceKind otherwise) {
   table.fail("device", "is \"" + *text + "\"; accepted are cpu, cuda");
 }
 
-bool is_cuda_source(const std::string& file) { return std::filesystem::path(file).extension() == ".cu"; }
+bool is_cuda_source(const std::string& file) {
+  const auto kind = std::filesystem::path(file).extension();
+  return kind == ".cu" || kind == ".cuh";
+}
 
 LaunchRule read_launch(StrictTable table) {
   LaunchRule launch;
@@ -71,7 +74,9 @@ Kernel read_kernel(StrictTable& table, Kernel kernel) {
   }
   if (kernel.python.empty() && kernel.entry.empty()) {
     table.fail("entry", "is missing",
-               "the name of a function as in dent/kernel.h, or the declaration of any C++ function");
+               "the declaration of any C or C++ function, entry = \"void softmax(const float* x, float* y, "
+               "int n)\"; or "
+               "the name of a function as in dent/kernel.h");
   }
   return kernel;
 }

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "operators/attention.h"
 
 namespace dent {
@@ -18,8 +22,26 @@ DType read_dtype(StrictTable& table, DType otherwise) {
   }
 }
 
-Fill read_fill(StrictTable& table) {
+// The same value everywhere, as kernels expect it of what they add to or take the maximum with.
+std::optional<double> read_constant(StrictTable& table) {
+  if (table.is_number("fill")) return table.number("fill");
+  const std::string word = table.text("fill").value_or("");
+  if (word == "zeros") return 0;
+  if (word == "ones") return 1;
+  if (word == "inf") return std::numeric_limits<double>::infinity();
+  if (word == "-inf") return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
+Fill read_fill(StrictTable& table, DType dtype) {
   Fill fill;
+  if (const auto value = read_constant(table)) {
+    if (std::isnan(*value) || (!is_floating(dtype) && *value != std::floor(*value)) ||
+        (!is_floating(dtype) && std::isinf(*value))) {
+      table.fail("fill", fmt::format("is {}, which is no number of type {}", *value, name(dtype)));
+    }
+    return {Fill::Kind::constant, *value, *value};
+  }
   const std::string kind = table.text("fill").value_or("normal");
   if (kind == "normal")
     fill.kind = Fill::Kind::normal;
@@ -28,16 +50,18 @@ Fill read_fill(StrictTable& table) {
   else if (kind == "integers")
     fill.kind = Fill::Kind::integers;
   else
-    table.fail("fill", "is \"" + kind + "\"; accepted are normal, uniform, integers");
+    table.fail("fill", "is \"" + kind +
+                           "\"; accepted are normal, uniform, integers, zeros, ones, a number, inf, -inf");
   fill.low = table.number(kind == "normal" ? "mean" : "low").value_or(0);
   fill.high = table.number(kind == "normal" ? "deviation" : "high").value_or(1);
   if (kind != "normal" && !(fill.low < fill.high)) table.fail("high", "must be above low");
   return fill;
 }
 
-std::vector<TensorRule> read_tensors(StrictTable& op, const char* key, bool inputs) {
+std::vector<TensorRule> read_tensors(StrictTable& op, const char* key, bool inputs, bool required = true) {
   std::vector<TensorRule> rules;
   auto all = op.table(key);
+  if (!all && !required) return rules;
   if (!all || all->keys().empty()) {
     op.fail(key, "is missing", fmt::format("{}.x = {{ shape = [\"rows\", \"columns\"] }}", key));
   }
@@ -48,7 +72,7 @@ std::vector<TensorRule> read_tensors(StrictTable& op, const char* key, bool inpu
     rule.dtype = read_dtype(*table, DType::fp32);
     rule.dims = table->texts("shape");
     if (rule.dims.empty()) table->fail("shape", "is missing", "shape = [\"rows\", \"columns\"]");
-    if (inputs) rule.fill = read_fill(*table);
+    if (inputs) rule.fill = read_fill(*table, rule.dtype);
     table->done();
     rules.push_back(std::move(rule));
   }
@@ -125,11 +149,25 @@ Operator read_custom(StrictTable& table) {
                  "give both the same dtype and shape, or the output another name");
     }
   }
+  op.scratch = read_tensors(table, "scratch", false, false);
+  for (const TensorRule& scratch : op.scratch) {
+    const auto taken = [&](const TensorRule& other) { return other.name == scratch.name; };
+    if (std::any_of(op.inputs.begin(), op.inputs.end(), taken) ||
+        std::any_of(op.outputs.begin(), op.outputs.end(), taken)) {
+      table.fail("scratch", scratch.name + " has the name of an input or output", "give it another name");
+    }
+  }
+  if (std::all_of(op.inputs.begin(), op.inputs.end(),
+                  [](const TensorRule& input) { return input.fill.kind == Fill::Kind::constant; })) {
+    table.fail("inputs", "are all constant: a kernel could learn its one answer by heart",
+               "leave out the fill of at least one of them");
+  }
   if (auto parameters = table.table("parameters")) op.parameters = parameters->remaining_numbers();
   op.reference = read_reference(table);
   op.tolerance = read_tolerance(table, {});
   op.flops = table.text("flops").value_or("");
   op.bytes = table.text("bytes").value_or("");
+  op.reduction = table.text_or_number("reduction");
   return op;
 }
 

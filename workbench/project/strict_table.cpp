@@ -123,6 +123,11 @@ bool StrictTable::is_table(std::string_view key) const {
   return node != nullptr && node->is_table();
 }
 
+bool StrictTable::is_number(std::string_view key) const {
+  const toml::node* node = table_->table->get(key);
+  return node != nullptr && node->is_number();
+}
+
 std::optional<StrictTable> StrictTable::table(std::string_view key) {
   const toml::node* node = find(*table_->table, key, asked_);
   if (node == nullptr) return std::nullopt;

@@ -29,6 +29,7 @@ class StrictTable {
   std::vector<std::string> texts(std::string_view key);  // a list, or a single string
   std::string text_or_number(std::string_view key);      // a string or a number, as text
   bool is_table(std::string_view key) const;
+  bool is_number(std::string_view key) const;
   std::optional<StrictTable> table(std::string_view key);
   std::vector<StrictTable> tables(std::string_view key);  // a list of tables
   std::vector<std::string> keys() const;                  // all, in the order of the file

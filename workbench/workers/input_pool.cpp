@@ -63,7 +63,7 @@ std::vector<std::size_t> result_places(const std::vector<Tensor>& outputs) {
 
 std::size_t result_bytes(const Problem& problem) {
   std::size_t bytes = 0;
-  for (const Tensor& tensor : problem.outputs) bytes += aligned(tensor.bytes());
+  for (const Tensor& tensor : problem.outputs) bytes += tensor.scratch ? 0 : aligned(tensor.bytes());
   return bytes;
 }
 

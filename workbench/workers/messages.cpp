@@ -30,6 +30,7 @@ void fields(Fields& f, TensorPlace& place) {
   f("at", place.at, "byte where it begins");
   f("room", place.room, "bytes of the pool beyond it");
   f("updates", place.tensor.updates, "of an output: the input whose values it holds before a call; -1: none");
+  f("scratch", place.tensor.scratch, "of an output: memory for the kernel's own use, which is not asked for");
   place.tensor.dtype = parse_dtype(dtype);
   place.stored = parse_dtype(stored);
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "base/stopwatch.h"
 #include "gates/baseline/book.h"
@@ -44,6 +45,16 @@ double fastest_ns(GateContext& at, const Problem& problem, std::uint64_t seed, d
   return least;
 }
 
+// An error that is small beside the output may be rounding that the default bound does not foresee.
+std::string what_to_do(const Agreement& agreement) {
+  if (!std::isfinite(agreement.max_error) || agreement.unwritten > 0 || agreement.max_error == 0)
+    return "mend the baseline, or what [operator] in dent.toml says it computes";
+  return fmt::format(
+      "if the baseline is as right as it should be, widen the bound under [operator] in dent.toml: tolerance "
+      "= {{ absolute = {:.0e} }}; else mend it, or what [operator] says it computes",
+      2 * agreement.max_error);
+}
+
 // A wrong baseline is no baseline.
 std::optional<GateResult> wrong_somewhere(GateContext& at) {
   const std::string& name = at.facts.session().baseline;
@@ -56,12 +67,14 @@ std::optional<GateResult> wrong_somewhere(GateContext& at) {
     const Call call =
         call_once(at.sides.opponent(), problem, inputs, at.workers(), at.project().limits.call_seconds);
     if (!call.kept.mismatches.empty())
-      return failed(Cause::environment, "baseline " + name + ": " + call.kept.mismatches.front());
+      return failed(Cause::environment, "baseline " + name + ": " + call.kept.mismatches.front(),
+                    "change the baseline, or outputs under [operator] in dent.toml");
     const Agreement agreement = at.sides.oracle().judge(problem, inputs.offsets, call.outputs);
     if (agreement.ok()) continue;
     return failed(Cause::environment,
-                  fmt::format("baseline {} is wrong on {}: {}", name, problem.shape, agreement.first_bad),
-                  "mend the baseline, or the operator's description in dent.toml");
+                  fmt::format("baseline {} is wrong on {}: {} of {} elements, first {}", name, problem.shape,
+                              agreement.bad, agreement.elements, agreement.first_bad),
+                  what_to_do(agreement));
   }
   return std::nullopt;
 }

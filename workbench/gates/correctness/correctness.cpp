@@ -35,12 +35,11 @@ record::Correctness record_of(const GateContext& at, int seeds, const Agreement&
           .first_bad = all.first_bad_record};
 }
 
-GateResult wrong(const Agreement& all) {
+GateResult wrong(const Agreement& all, const std::string& shape) {
   std::string reason =
       fmt::format("{} of {} elements are wrong; first: {}", all.bad, all.elements, all.first_bad);
   if (all.unwritten > 0) reason += fmt::format("; {} were never written", all.unwritten);
-  return failed(Cause::incorrect, std::move(reason),
-                "start from the smallest shape that fails: dent check --shape NAME");
+  return failed(Cause::incorrect, std::move(reason), "mend it, and ask again: dent check --shape " + shape);
 }
 
 class CorrectnessGate : public Gate {
@@ -105,7 +104,7 @@ GateResult CorrectnessGate::run(GateContext& at) const {
       } else if (!all.ok() && replays.seen(offsets, outputs))
         problem_found = cheat(Cheat::replayed_output, all.first_bad, step, problem.shape);
       else if (!all.ok())
-        problem_found = wrong(all);
+        problem_found = wrong(all, problem.shape);
       else if (all.zeros_would_pass) {
         problem_found =
             failed(Cause::environment, "the tolerance is so wide that an output of zeros would pass",

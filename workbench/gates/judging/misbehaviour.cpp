@@ -7,7 +7,9 @@ namespace dent {
 
 std::optional<GateResult> misbehaviour(const protocol::Kept& kept, const std::string& step,
                                        const Problem& problem) {
-  if (!kept.mismatches.empty()) return failed(Cause::incorrect, kept.mismatches.front());
+  if (!kept.mismatches.empty())
+    return failed(Cause::incorrect, kept.mismatches.front(),
+                  "change the function, or outputs under [operator] in dent.toml");
   if (kept.late) {
     return cheat(Cheat::late_write, "the output changed between the timer's end and the check", step,
                  problem.shape);

@@ -69,13 +69,16 @@ GateResult SanitizeGate::run(GateContext& at) const {
       const CallInputs inputs = draw_inputs(at.workers(), problem, random);
       const Call call = call_once(*worker, problem, inputs, at.workers(), seconds);
       if (!call.kept.overruns.empty())
-        return failed(Cause::incorrect, "wrote beyond the end of " + call.kept.overruns.front());
+        return failed(Cause::incorrect, "wrote beyond the end of " + call.kept.overruns.front(),
+                      "check the kernel's bounds, and ask again: dent check --shape " + problem.shape);
       ++checked;
     }
   } catch (const KernelFailed& problem) {
     const std::string finding = finding_in(problem.failure().last_words);
     if (finding.empty()) throw;
-    return failed(Cause::incorrect, finding, "the checker's whole report is in artifacts/sanitized.log",
+    return failed(Cause::incorrect, finding,
+                  fmt::format("mend it; the checker's whole report: less '{}'",
+                              (at.artifacts() / "sanitized.log").string()),
                   problem.failure().last_words);
   } catch (const Error& problem) {
     if (problem.code() != ErrorCode::environment) throw;

@@ -10,10 +10,10 @@
  *     return 0;
  *   }
  *
- * Inputs and outputs come in the order of the manifest, dense, aligned to 64 bytes. Inputs must not be
- * written. The function returns 0, or anything else for "I can't do this". It is called from one thread at a
- * time; on a GPU it launches on call->stream and need not wait. Fields are only ever added at the end: check
- * struct_size. */
+ * Inputs and outputs come in the order of the manifest, dense, aligned to 64 bytes; scratch buffers come
+ * behind the outputs. Inputs must not be written. The function returns 0, or anything else for "I can't do
+ * this". It is called from one thread at a time; on a GPU it launches on call->stream and need not wait.
+ * Fields are only ever added at the end: check struct_size. */
 #ifndef DENT_KERNEL_H
 #define DENT_KERNEL_H
 

@@ -118,6 +118,7 @@ void CallSets::snapshot(std::size_t call) {
   snapshot_.clear();
   const Set& set = *sets_.at(call);
   for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
+    if (problem_.outputs[i].tensor.scratch) break;  // behind all others
     std::vector<std::byte> values(problem_.outputs[i].tensor.bytes());
     device_.download_in_order(values.data(), set.outputs[i], values.size());
     snapshot_.push_back(std::move(values));
@@ -143,6 +144,7 @@ protocol::Kept CallSets::keep(std::size_t call, const std::byte* pool, std::byte
       guarded = guarded && now[b] == kGuard && now[now.size() - 1 - b] == kGuard;
     }
     if (!guarded) kept.overruns.push_back(place.tensor.name);
+    if (place.tensor.scratch) continue;
     const std::byte* values = now.data() + kGuardBytes;
     std::memcpy(results + place.at, values, place.tensor.bytes());
     if (call == watched_ && i < snapshot_.size()) {

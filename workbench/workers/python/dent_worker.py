@@ -20,6 +20,7 @@ import time
 # Taken before any code of the candidate's is imported: replacing them later changes nothing here.
 _now = time.perf_counter_ns
 _write, _read, _pwrite, _pread = os.write, os.read, os.pwrite, os.pread
+_byte = ctypes.c_ubyte
 _REQUESTS, _REPLIES, _POOL, _RESULTS = 3, 4, 5, 6
 _PROTOCOL = 3
 _NUMPY = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "uint16"}
@@ -75,7 +76,8 @@ class Worker:
         return {"kind": "python", "device": self.device, "versions": versions, "code": _executed_files()}
 
     def problem(self, request):
-        self.inputs, self.outputs, self.flush = request["inputs"], request["outputs"], request["flush"]
+        self.inputs, self.flush = request["inputs"], request["flush"]
+        self.outputs = [place for place in request["outputs"] if not place["scratch"]]  # a function has its own memory
         taken = self.keywords[len(self.inputs) :]
         self.numbers = {n: _whole(v) for n, v in request["numbers"].items() if n in taken}
         self.calls, self.kept = [], []
@@ -140,7 +142,7 @@ class Worker:
             total += ns
             slowest = max(slowest, ns)
             if i == self.watched:
-                self.snapshot = self._bytes_of(output)
+                self.snapshot = self._bytes_of(output, call)
         return {"ns": total, "slowest_ns": slowest, "drain_ns": 0}
 
     def _go_cuda(self):
@@ -158,7 +160,7 @@ class Worker:
                 self.torch.cuda.cudart().cudaProfilerStop()
             stop.record()
         events[-1][1].synchronize()
-        self.snapshot = self._bytes_of(self.kept[-1])
+        self.snapshot = self._bytes_of(self.kept[-1], self.calls[-1])
         stopped = _now()
         self.synchronize()
         drain = _now() - stopped
@@ -176,8 +178,9 @@ class Worker:
     def _as_list(self, output):
         return list(output) if isinstance(output, (tuple, list)) else [output]
 
-    def _mismatches(self, outputs):
-        """An output must be exactly what was asked for: no lazy stand-in, no other shape, type or stride."""
+    def _mismatches(self, outputs, call):
+        """An output must be exactly what was asked for: no lazy stand-in, no other shape or type. It may be a
+        strided view, as a transposed product is, but not of an input: then nothing was computed."""
         if len(outputs) != len(self.outputs):
             return [f"the function returned {len(outputs)} outputs; {len(self.outputs)} are wanted"]
         found = []
@@ -188,10 +191,10 @@ class Worker:
                     found.append(f"{name} is a {type(value).__name__}; it must be exactly a torch.Tensor")
                     continue
                 dtype, sizes = str(value.dtype).split(".")[-1], list(value.shape)
-                dense, strides, wanted = value.is_contiguous(), value.stride(), _TORCH[place["dtype"]]
+                dense, wanted = value.is_contiguous(), _TORCH[place["dtype"]]
             elif type(value) is self.numpy.ndarray:
                 dtype, sizes = str(value.dtype), list(value.shape)
-                dense, strides, wanted = value.flags.c_contiguous, value.strides, _NUMPY[place["dtype"]]
+                dense, wanted = value.flags.c_contiguous, _NUMPY[place["dtype"]]
             else:
                 found.append(f"{name} is a {type(value).__name__}; it must be a tensor or an array")
                 continue
@@ -199,18 +202,30 @@ class Worker:
                 found.append(f"{name} has shape {sizes}; it must be {place['sizes']}")
             elif dtype != wanted:
                 found.append(f"{name} has dtype {dtype}; it must be {wanted}")
-            elif not dense:
-                found.append(f"{name} is not dense: its strides are {strides}")
+            elif not dense and (owner := self._input_under(value, call)):
+                copy = "copy" if type(value) is self.numpy.ndarray else "contiguous"
+                found.append(f"{name} is a view of the input {owner}, so nothing was computed; return {name}.{copy}()")
         return found
 
-    def _bytes_of(self, output):
+    def _input_under(self, value, call):
+        """The name of the input whose memory a view shows; None where it has its own."""
+        for tensor, place in zip(call, self.inputs):
+            if self.torch is None:
+                shared = self.numpy.may_share_memory(value, tensor)
+            else:
+                shared = isinstance(value, self._tensor_type) and _storage(value) == _storage(tensor)
+            if shared:
+                return place["name"]
+        return None
+
+    def _bytes_of(self, output, call):
         outputs = self._as_list(output)
-        if self._mismatches(outputs):
+        if self._mismatches(outputs, call):
             return None
         result = []
         for value in outputs:
             if self.torch is not None and isinstance(value, self._tensor_type):
-                value = value.detach().cpu().contiguous()
+                value = value.detach().cpu()
                 if value.dtype is self.torch.bfloat16:
                     value = value.view(self.torch.int16)
                 value = value.numpy()
@@ -221,21 +236,33 @@ class Worker:
         """By the system, which fails where memory can't be read. Read by us, pages without rights would call a
         handler of the function's, which could compute there and then."""
         try:
-            bytes_left = memoryview(values.reshape(-1)).cast("B") if values.size else b""
-            at = 0
+            flat, first = self._flat(values) if values.size else (b"", 0)
+            bytes_left, at = memoryview(flat).cast("B"), 0
             while at < len(bytes_left):
                 at += _pwrite(self.copies, bytes_left[at:], at)
         except OSError as problem:
             raise _Cheated("memory of an output can't be read once the call is over") from problem
-        return _pread(self.copies, at, 0) if at < 1 << 30 else values.tobytes()
+        if at >= 1 << 30:
+            return values.tobytes()
+        copied = _pread(self.copies, at, 0)
+        if values.flags.c_contiguous:
+            return copied
+        return self.numpy.ndarray(values.shape, values.dtype, copied, first, values.strides).tobytes()
+
+    def _flat(self, values):
+        """All bytes from the first to the last of an array, not read yet, and where its first element is there."""
+        reach = [(size - 1) * stride for size, stride in zip(values.shape, values.strides)]
+        first = -sum(min(0, step) for step in reach)
+        length = first + sum(max(0, step) for step in reach) + values.itemsize
+        return (_byte * length).from_address(values.__array_interface__["data"][0] - first), first
 
     def keep(self, request):
         call = request["call"]
-        mismatches = self._mismatches(self._as_list(self.kept[call]))
+        mismatches = self._mismatches(self._as_list(self.kept[call]), self.calls[call])
         reply = {"late": False, "inputs": [], "overruns": [], "mismatches": mismatches}
         if mismatches:
             return reply
-        values = self._bytes_of(self.kept[call])
+        values = self._bytes_of(self.kept[call], self.calls[call])
         for place, data in zip(self.outputs, values):
             self.results[place["at"] : place["at"] + len(data)] = data
         reply["late"] = call == self.watched and values != self.snapshot
@@ -247,6 +274,10 @@ class Worker:
             if not _same_bits(tensor, expected, self):
                 reply["inputs"].append(place["name"])
         return reply
+
+
+def _storage(tensor):
+    return tensor.untyped_storage().data_ptr()
 
 
 def _same_bits(a, b, worker):
