@@ -14,72 +14,100 @@ namespace {
 const Shape kShape{"tiny", {{"S", 32}}};
 
 std::string glue(const std::string& declaration, bool cuda = false) {
-  return glue_source(declaration, attention_forward({}), kShape, cuda);
+  return glue_source({.function = parse_declaration(declaration), .cuda = cuda}, attention_forward({}),
+                     kShape);
+}
+
+void expect_has(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << part << "\nis not in\n" << text;
+}
+
+Operator of_tensors(std::vector<TensorRule> inputs, std::vector<TensorRule> outputs) {
+  Operator op;
+  op.inputs = std::move(inputs);
+  op.outputs = std::move(outputs);
+  op.reference.kind = Reference::Kind::python;
+  return op;
 }
 
 TEST(Glue, MatchesParametersByName) {
-  const std::string source =
-      glue("void attend(float* out, const float *q, const float* k, const float* v, int S, float scale)");
-  EXPECT_NE(
-      source.find(
-          "attend((float*)call->outputs[0].data, (const float *)call->inputs[0].data, (const "
-          "float*)call->inputs[1].data, "
-          "(const float*)call->inputs[2].data, (int)number(call, \"S\"), (float)number(call, \"scale\"))"),
-      std::string::npos)
-      << source;
+  expect_has(
+      glue("void attend(float* out, const float *q, const float* k, const float* v, int S, float scale)"),
+      "attend((float*)call->outputs[0].data, (const float *)call->inputs[0].data, (const "
+      "float*)call->inputs[1].data, "
+      "(const float*)call->inputs[2].data, (int)dent_value(call, \"S\"), (float)dent_value(call, "
+      "\"scale\"))");
 }
 
 TEST(Glue, WhatIsUpdatedInPlaceIsTheOutput) {
-  Operator op;
-  op.inputs = {{"x", DType::fp32, {"n"}, {}}, {"y", DType::fp32, {"n"}, {}}};
-  op.outputs = {{"y", DType::fp32, {"n"}, {}}};
-  op.reference.kind = Reference::Kind::python;
-  const std::string source =
-      glue_source("void saxpy(int n, const float* x, float* y)", op, {"tiny", {{"n", 5}}}, false);
-  EXPECT_NE(source.find("(const float*)call->inputs[0].data, (float*)call->outputs[0].data)"),
-            std::string::npos)
-      << source;
+  const Operator op = of_tensors({{"x", DType::fp32, {"n"}, {}}, {"y", DType::fp32, {"n"}, {}}},
+                                 {{"y", DType::fp32, {"n"}, {}}});
+  expect_has(glue_source({.function = parse_declaration("void saxpy(int n, const float* x, float* y)")}, op,
+                         {"tiny", {{"n", 5}}}),
+             "(const float*)call->inputs[0].data, (float*)call->outputs[0].data)");
+}
+
+TEST(Glue, ScratchLiesBehindTheOutputs) {
+  Operator op = of_tensors({{"x", DType::fp32, {"n"}, {}}}, {{"y", DType::fp32, {"n"}, {}}});
+  op.scratch = {{"sums", DType::fp64, {"n"}, {}}};
+  expect_has(
+      glue_source({.function = parse_declaration("void f(const float* x, double sums[], float* y)")}, op,
+                  {"tiny", {{"n", 5}}}),
+      "f((const float*)call->inputs[0].data, (double*)call->outputs[1].data, (float*)call->outputs[0].data)");
 }
 
 TEST(Glue, PassesTheStreamAndChecksTheLaunch) {
   const std::string source = glue("void attend(const half* q, half* out, cudaStream_t stream)", true);
-  EXPECT_NE(source.find("(cudaStream_t)call->stream"), std::string::npos) << source;
-  EXPECT_NE(source.find("cudaGetLastError()"), std::string::npos) << source;
+  expect_has(source, "(cudaStream_t)call->stream");
+  expect_has(source, "cudaGetLastError()");
+  expect_has(source, "#include <cuda_fp16.h>");
 }
 
 TEST(Glue, LaunchesAGlobalFunctionAsTheManifestSays) {
-  Operator op;
-  op.inputs = {{"a", DType::fp32, {"n"}, {}}};
-  op.outputs = {{"b", DType::fp32, {"n"}, {}}};
-  op.reference.kind = Reference::Kind::python;
+  const Operator op = of_tensors({{"a", DType::fp32, {"n"}, {}}}, {{"b", DType::fp32, {"n"}, {}}});
   const Shape shape{"tiny", {{"n", 5}}};
-  const std::string entry = "__global__ void add(const float* a, float* b, int n)";
-  LaunchRule launch;
-  launch.grid = "ceil(n/256), max(1, n)";
-  launch.block = "256";
-  launch.smem = "4*n";
-  const std::string source = glue_source(entry, op, shape, true, launch);
-  EXPECT_NE(source.find(
-                "add<<<dims(ceil(number(call, \"n\")/(double)256), fmax((double)1, number(call, \"n\"))), "
-                "dims((double)256), (size_t)((double)4*number(call, \"n\")), (cudaStream_t)call->stream>>>("),
-            std::string::npos)
-      << source;
-  EXPECT_NE(source.find("cudaFuncAttributeMaxDynamicSharedMemorySize"), std::string::npos);
-  EXPECT_NE(source.find("cudaGetLastError()"), std::string::npos);
-  EXPECT_THROW(glue_source(entry, op, shape, true, {}), Error);
-  launch.cluster = "2";
-  EXPECT_THROW(glue_source(entry, op, shape, true, launch), Error);
+  GlueRequest request{.function = parse_declaration("__global__ void add(const float* a, float* b, int n)"),
+                      .cuda = true};
+  EXPECT_THROW(glue_source(request, op, shape), Error);  // nothing says how
+  request.launch.grid = "ceil(n/TILE), max(1, n)";
+  request.launch.block = "32, TILE/8";
+  request.launch.smem = "4*n";
+  EXPECT_THROW(glue_source(request, op, shape), Error);  // nothing is called TILE
+  request.macros = {"TILE"};
+  const std::string source = glue_source(request, op, shape);
+  expect_has(source,
+             "add<<<dent_dims(ceil(dent_value(call, \"n\")/(double)(TILE)), fmax((double)1, dent_value(call, "
+             "\"n\"))), dent_dims((double)32, (double)(TILE)/(double)8), "
+             "(size_t)((double)4*dent_value(call, \"n\")), (cudaStream_t)call->stream>>>(");
+  expect_has(source, "cudaFuncSetAttribute(add, cudaFuncAttributeMaxDynamicSharedMemorySize");
+  expect_has(source, "cudaGetLastError()");
+  request.launch.cluster = "2";
+  EXPECT_THROW(glue_source(request, op, shape), Error);
 }
 
-TEST(Glue, KnowsAGlobalFunctionByItsSource) {
+TEST(Glue, AnInstanceOfATemplateIsCalledWithItsSource) {
+  const Operator op = of_tensors({{"a", DType::fp32, {"n"}, {}}}, {{"b", DType::fp32, {"n"}, {}}});
+  GlueRequest request{
+      .function = parse_declaration("void detail::add<4, float>(const float* a, float* b, int n)"),
+      .includes = {"/x/add.hpp"},
+      .included = true};
+  const std::string source = glue_source(request, op, {"tiny", {{"n", 5}}});
+  expect_has(source, "#include \"/x/add.hpp\"");
+  expect_has(source, "\n  detail::add<4, float>((const float*)call->inputs[0].data");
+  EXPECT_EQ(source.find("void detail::add"), std::string::npos) << source;  // its file declares it
+}
+
+TEST(Glue, AFunctionOfALibraryIsLoadedByItsCName) {
+  const Operator op = of_tensors({{"a", DType::fp32, {"n"}, {}}}, {{"b", DType::fp32, {"n"}, {}}});
   const std::string source =
-      "#define N 4\n__global__ void __launch_bounds__(256) first(int n) {}\n"
-      "template <int N>\n__global__ void second(float* x) {}\nvoid third(float* x) { second<4><<<1, 1>>>(x); "
-      "}\n";
-  EXPECT_TRUE(is_kernel_in(source, "void first(int n)"));
-  EXPECT_TRUE(is_kernel_in(source, "void second(float* x)"));
-  EXPECT_FALSE(is_kernel_in(source, "void third(float* x)"));
-  EXPECT_FALSE(is_kernel_in("__global__", "void third(float* x)"));
+      glue_source({.function = parse_declaration("int add(const float* restrict a, float* b, size_t n)"),
+                   .c_linkage = true,
+                   .library = "/x/library.so"},
+                  op, {"tiny", {{"n", 5}}});
+  expect_has(source, "extern \"C\" int add(const float* restrict a, float* b, size_t n);");
+  expect_has(source, "#define restrict __restrict");
+  expect_has(source, "dlopen(\"/x/library.so\"");
+  expect_has(source, "return (int)dent_loaded()(");
 }
 
 TEST(Glue, TakesAnIntForAStatus) {
@@ -93,16 +121,10 @@ TEST(Glue, NamesTheParameterThatItCanNotMatch) {
     FAIL();
   } catch (const Error& problem) {
     const std::string text = problem.what();
-    EXPECT_NE(text.find("nothing is called \"query\""), std::string::npos) << text;
-    EXPECT_NE(text.find("q, k, v, out"), std::string::npos) << text;
+    expect_has(text, "nothing is called \"query\"");
+    expect_has(text, "q, k, v, out");
+    expect_has(text, "scratch.query = { shape");
   }
-  EXPECT_THROW(glue("attend(float* out)"), Error);
-  EXPECT_THROW(glue("void attend(float* out"), Error);
-}
-
-TEST(Glue, TellsADeclarationFromAName) {
-  EXPECT_TRUE(is_declaration("void f(int S)"));
-  EXPECT_FALSE(is_declaration("flashmoe_attention"));
 }
 
 TEST(Sha256, GivesThePublishedDigests) {

@@ -14,6 +14,7 @@
 #include "base/stopwatch.h"
 #include "base/text.h"
 #include "build/glue.h"
+#include "build/remedy.h"
 #include "build/toolchain.h"
 #include "records/json.h"
 
@@ -94,36 +95,83 @@ class Build {
   }
 
  private:
+  bool cuda() const { return kernel_.device == DeviceKind::cuda; }
+
   void compile_sources() {
-    const bool cuda = kernel_.device == DeviceKind::cuda;
     std::vector<std::string> sources;
     for (const std::string& source : kernel_.sources) sources.push_back((home_ / source).lexically_normal());
-    if (is_declaration(kernel_.entry)) {
-      const fs::path glue = folder_ / (cuda ? "dent_entry.cu" : "dent_entry.cpp");
-      const std::string text =
-          glue_source(kernel_.entry, project_.op, project_.shapes.front(), cuda, kernel_.launch);
-      if (calls_a_kernel_as_a_function(sources)) {
-        return fail(
-            "the entry is a __global__ function: begin its declaration in dent.toml with __global__, and "
-            "say in [kernel.launch] how it is launched");
-      }
-      if (text_of(glue) != text) std::ofstream(glue) << text;
-      sources.push_back(glue);
-    }
     for (const std::string& source : sources) {
-      if (!fs::exists(source)) return fail(fmt::format("source {} is not there", source));
+      if (!fs::exists(source))
+        return fail(fmt::format("source {} is not there", source), "correct sources in dent.toml");
     }
-    const Toolchain tools = toolchain(cuda, names_architecture(kernel_.flags));
+    if (!is_declaration(kernel_.entry)) {
+      for (const std::string& source : sources) {
+        if (!is_header(source)) continue;
+        return fail(
+            fmt::format("{} is a header, and the entry \"{}\" is no declaration", source, kernel_.entry),
+            "give the declaration of its function as entry: entry = \"void name(const float* x, ...)\"");
+      }
+      return compile(sources, {}, "");
+    }
+    GlueRequest request{
+        .function = parse_declaration(kernel_.entry), .cuda = cuda(), .launch = kernel_.launch};
+    const std::string name = request.function.last_name();
+    if (!request.function.is_kernel() &&
+        any_of(sources, [&](const std::string& text) { return is_kernel_in(text, name); })) {
+      return fail(fmt::format("the entry {} is a __global__ function", name),
+                  "begin its declaration in dent.toml with __global__, and say in [kernel.launch] how it is "
+                  "launched");
+    }
+    // Compiled together with the entry: what nobody could link.
+    std::vector<std::string> others;
+    for (const std::string& source : sources) {
+      const std::string text = text_of(source);
+      const bool defines =
+          request.function.needs_definition() ? mentions(text, name) : is_static_in(text, name);
+      const bool together = is_header(source) || defines;
+      (together ? request.includes : others).push_back(source);
+      request.included = request.included || (together && mentions(text, name));
+    }
+    request.c_linkage = std::all_of(sources.begin(), sources.end(), is_c);
+    others.push_back(write_glue(request));
+    compile(others, request.includes, "");
+  }
+
+  std::string write_glue(GlueRequest request) {
+    for (const auto& [macro, value] : kernel_.defines) request.macros.push_back(macro);
+    const fs::path glue = folder_ / (cuda() ? "dent_entry.cu" : "dent_entry.cpp");
+    const std::string text = glue_source(request, project_.op, project_.shapes.front());
+    if (text_of(glue) != text) std::ofstream(glue) << text;
+    return glue;
+  }
+
+  static bool is_header(const std::string& source) {
+    const fs::path kind = fs::path(source).extension();
+    return kind == ".cuh" || kind == ".h" || kind == ".hpp";
+  }
+  static bool is_c(const std::string& source) { return fs::path(source).extension() == ".c"; }
+
+  template <class Test>
+  static bool any_of(const std::vector<std::string>& sources, const Test& test) {
+    return std::any_of(sources.begin(), sources.end(),
+                       [&](const std::string& source) { return test(text_of(source)); });
+  }
+
+  // `more`: files that what is built depends on besides. `history`: what was done before, for the recipe.
+  void compile(const std::vector<std::string>& sources, const std::vector<std::string>& more,
+               const std::string& history) {
+    const Toolchain tools = toolchain(cuda(), names_architecture(kernel_.flags));
+    const std::vector<std::string> flags = cuda() ? for_nvcc(kernel_.flags) : kernel_.flags;
     std::vector<std::vector<std::string>> commands;
     std::vector<std::string> objects;
     for (std::size_t i = 0; i < sources.size(); ++i) {
       const fs::path object = folder_ / fmt::format("{}-{}.o", i, fs::path(sources[i]).stem().string());
-      std::vector<std::string> command = tools.compile;
+      std::vector<std::string> command = is_c(sources[i]) ? tools.compile_c : tools.compile;
       command.push_back("-I" + options_.include.string());
       for (const std::string& folder : kernel_.include) {
         command.push_back("-I" + found(folder).string());
       }
-      append(command, kernel_.flags);
+      append(command, is_c(sources[i]) ? kernel_.flags : flags);
       for (const auto& [macro, value] : kernel_.defines) command.push_back("-D" + macro + "=" + value);
       append(command, options_.extra_flags);
       append(command, {"-MMD", "-MF", object.string() + ".d", "-c", sources[i], "-o", object.string()});
@@ -132,15 +180,19 @@ class Build {
     }
     std::vector<std::string> link = tools.link;
     append(link, objects);
+    for (const std::string& flag : flags) {
+      if (!only_compiles(flag)) link.push_back(flag);  // -fopenmp names a library too
+    }
     for (const std::string& item : kernel_.link) append(link, link_arguments(item));
     append(link, options_.extra_flags);
     append(link, {"-o", built_.library.string()});
     commands.push_back(std::move(link));
 
-    std::string recipe = tools.version;
+    std::string recipe = history + tools.version;
     for (const auto& command : commands) recipe += "\n" + joined(command);
     if (!options_.clean && up_to_date(recipe)) return;
     std::vector<std::string> inputs(sources);
+    append(inputs, more);
     for (const auto& command : commands) {
       if (!execute(command, tools.environment)) return;
     }
@@ -148,11 +200,16 @@ class Build {
     finish(std::move(inputs), recipe);
   }
 
-  bool calls_a_kernel_as_a_function(const std::vector<std::string>& sources) const {
-    return kernel_.entry.find("__global__") == std::string::npos &&
-           std::any_of(sources.begin(), sources.end(), [this](const std::string& source) {
-             return is_kernel_in(text_of(source), kernel_.entry);
-           });
+  // nvcc takes options of the host compiler behind a word of its own.
+  static std::vector<std::string> for_nvcc(std::vector<std::string> flags) {
+    for (std::string& flag : flags) {
+      if (flag == "-fopenmp" || flag == "-pthread") flag = "-Xcompiler=" + flag;
+    }
+    return flags;
+  }
+
+  static bool only_compiles(const std::string& flag) {
+    return flag == "-c" || flag == "-dc" || flag.starts_with("-x");
   }
 
   void run_command() {
@@ -160,16 +217,52 @@ class Build {
     for (const auto& [variable, value] : kernel_.defines) recipe += "\n" + variable + "=" + value;
     if (!kernel_.build.empty() && !execute({"/bin/sh", "-c", kernel_.build}, kernel_.defines)) return;
     const fs::path made = found(kernel_.library);
-    if (!fs::exists(made)) return fail(fmt::format("the build made no {}", made.string()));
-    // What is measured is a copy that no later build can change under us.
-    if (sha256_of_file(made) != sha256_of_file(built_.library)) {
-      const fs::path copy = folder_ / "kernel.so.new";
-      fs::copy_file(made, copy, fs::copy_options::overwrite_existing);
-      fs::rename(copy, built_.library);
+    if (!fs::exists(made)) {
+      return kernel_.build.empty()
+                 ? fail(fmt::format("there is no {}", made.string()),
+                        "correct library in dent.toml, or say how it is made: build = \"make\"")
+                 : fail(fmt::format("the build made no {}", made.string()),
+                        fmt::format("correct library in dent.toml, or build: {}", kernel_.build));
     }
+    if (is_declaration(kernel_.entry)) return wrap(made, recipe);
+    // What is measured is a copy that no later build can change under us.
+    copy_to(built_.library, made);
     std::vector<std::string> inputs{made};
     for (const std::string& source : kernel_.sources) inputs.push_back((home_ / source).lexically_normal());
     finish(std::move(inputs), recipe);
+  }
+
+  static void copy_to(const fs::path& to, const fs::path& from) {
+    if (sha256_of_file(from) == sha256_of_file(to)) return;
+    const fs::path fresh = to.string() + ".new";
+    fs::copy_file(from, fresh, fs::copy_options::overwrite_existing);
+    fs::rename(fresh, to);
+  }
+
+  // A function of a library that was built elsewhere, called by its C name.
+  void wrap(const fs::path& made, const std::string& recipe) {
+    const fs::path copy = folder_ / "library.so";
+    copy_to(copy, made);
+    Declaration function = parse_declaration(kernel_.entry);
+    if (function.is_kernel() || function.needs_definition()) {
+      return fail(fmt::format("{} can't be called in a library: it is a __global__ function or a template",
+                              function.name),
+                  "give a C function of the library that calls it, or the kernel's sources");
+    }
+    // A name in a table of symbols ends with 0, and so does the one before it.
+    if (text_of(copy).find(std::string(1, '\0') + function.name + '\0') == std::string::npos) {
+      return fail(
+          fmt::format("{} has no C function {}", made.filename().string(), function.name),
+          fmt::format(
+              "put extern \"C\" in front of its definition and build the library again; what it has: nm -D "
+              "{}",
+              made.string()));
+    }
+    GlueRequest request{
+        .function = std::move(function), .cuda = cuda(), .c_linkage = true, .library = copy.string()};
+    std::vector<std::string> inputs{made, copy};
+    for (const std::string& source : kernel_.sources) inputs.push_back((home_ / source).lexically_normal());
+    compile({write_glue(std::move(request))}, inputs, recipe);
   }
 
   // A kernel with a folder of its own may still need what only the project's has: a library that git ignores.
@@ -200,18 +293,12 @@ class Build {
     add_waited_for_user(finished.seconds);
     built_.log += "$ " + joined(command) + "\n" + finished.output;
     built_.how = finished.ending.kind;
-    if (!finished.ending.clean()) fail(first_error(finished, command.front()));
-    return finished.ending.clean();
-  }
-
-  static std::string first_error(const Finished& finished, const std::string& program) {
-    std::istringstream lines(finished.output);
-    for (std::string line; std::getline(lines, line);) {
-      for (const char* mark : {"error", "undefined reference", "fatal"}) {
-        if (line.find(mark) != std::string::npos) return line;
-      }
+    if (!finished.ending.clean()) {
+      Remedy remedy =
+          read_compiler_output(finished.output, command.front() + " " + describe(finished.ending), home_);
+      fail(std::move(remedy.problem), std::move(remedy.next));
     }
-    return program + " " + describe(finished.ending);
+    return finished.ending.clean();
   }
 
   bool up_to_date(const std::string& recipe) {
@@ -241,7 +328,10 @@ class Build {
   static void append(std::vector<std::string>& list, const std::vector<std::string>& more) {
     list.insert(list.end(), more.begin(), more.end());
   }
-  void fail(const std::string& problem) { built_.problem = problem; }
+  void fail(std::string problem, std::string next) {
+    built_.problem = std::move(problem);
+    built_.next = std::move(next);
+  }
 
   const Project& project_;
   const Kernel& kernel_;

@@ -14,6 +14,7 @@ namespace dent {
 struct Built {
   bool ok = false;
   std::string problem;  // one line, when not ok
+  std::string next;     // what to do about it; may be empty
   Ending::Kind how = Ending::Kind::exited;
   std::filesystem::path library;
   std::string entry;                // symbol

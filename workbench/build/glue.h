@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lets a kernel stay as it is: from the declaration of any C++ function, the source of an entry that dent can
-// call.
+// Lets a kernel stay as it is: from the declaration of any C or C++ function, the source of an entry that
+// dent can call.
 //
 //   entry = "void softmax_forward(float* out, const float* inp, int N, int C)"
 //
@@ -9,22 +9,28 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "build/declaration.h"
 #include "operators/problem.h"
 #include "project/launch_rule.h"
 
 namespace dent {
 
-// True for a declaration, false for a plain name.
-bool is_declaration(const std::string& entry);
-
 inline constexpr const char* kGlueEntry = "dent_generated_entry";
 
-// Throws Error naming the parameter that is neither a tensor nor a number of the operator.
-std::string glue_source(const std::string& declaration, const Operator& op, const Shape& shape, bool cuda,
-                        const LaunchRule& launch = {});
+struct GlueRequest {
+  Declaration function;
+  bool cuda = false;
+  LaunchRule launch{};                  // of a __global__ function
+  std::vector<std::string> macros{};    // that the build defines: a launch may name them
+  std::vector<std::string> includes{};  // sources that are compiled with the entry
+  bool included = false;                // one of them declares the function
+  bool c_linkage = false;               // of the function, even if its declaration does not say so
+  std::string library{};                // where it is loaded from, by its C name; empty: it is linked
+};
 
-// Whether that source defines the declared function as a __global__ one.
-bool is_kernel_in(const std::string& source, const std::string& declaration);
+// Throws Error naming the parameter that is neither a tensor nor a number of the operator.
+std::string glue_source(const GlueRequest& request, const Operator& op, const Shape& shape);
 
 }  // namespace dent

@@ -15,6 +15,9 @@ namespace {
 
 bool runnable(const std::string& file) { return access(file.c_str(), X_OK) == 0; }
 
+// C is not C++: the same compiler, told so.
+std::vector<std::string> compiler_of_c() { return {cxx_compiler(), "-xc", "-std=gnu17", "-O3", "-fPIC"}; }
+
 }  // namespace
 
 std::string cxx_compiler() {
@@ -67,6 +70,7 @@ Toolchain toolchain(bool cuda, bool architecture_is_given) {
                   "install g++, or set CXX");
     }
     tools.compile = {compiler, "-std=c++20", "-O3", "-fPIC"};
+    tools.compile_c = compiler_of_c();
     tools.link = {compiler, "-shared"};
     return tools;
   }
@@ -78,6 +82,7 @@ Toolchain toolchain(bool cuda, bool architecture_is_given) {
   }
   tools.version = version_of(nvcc);
   tools.compile = {nvcc, "-std=c++20", "-O3", "-Xcompiler=-fPIC", "-Xptxas=-v", "-lineinfo"};
+  tools.compile_c = compiler_of_c();
   tools.link = {nvcc, "-shared"};
   if (!architecture_is_given) {
     const std::string architecture = "-arch=" + gpu_architecture();

@@ -9,7 +9,8 @@
 namespace dent {
 
 struct Toolchain {
-  std::vector<std::string> compile;  // the command up to a kernel's own flags
+  std::vector<std::string> compile;    // the command up to a kernel's own flags
+  std::vector<std::string> compile_c;  // the same for a file in C
   std::vector<std::string> link;
   std::string version;  // first line of --version
   std::vector<std::pair<std::string, std::string>> environment;

@@ -6,6 +6,7 @@
 
 #include "base/sha256.h"
 #include "build/ptxas.h"
+#include "build/remedy.h"
 #include "gates/context.h"
 #include "gates/registry.h"
 #include "predict/launch_forecast.h"
@@ -21,13 +22,14 @@ std::filesystem::path python_file(const Project& project, const Kernel& kernel) 
 }
 
 GateResult judge(const Built& built, const std::vector<KernelResources>& kernels,
-                 const LaunchForecast& foreseen) {
+                 const LaunchForecast& foreseen, const std::filesystem::path& log) {
   if (!built.ok) {
     const bool late = built.how == Ending::Kind::timed_out;
     return failed(late ? Cause::timeout : Cause::build, built.problem,
-                  late                ? "raise limits.build_seconds in dent.toml"
-                  : built.log.empty() ? ""
-                                      : "the compiler's whole output is in artifacts/build.log",
+                  late ? "raise limits.build_seconds in dent.toml"
+                  : built.next.empty()
+                      ? fmt::format("mend it; the compiler's whole output: less '{}'", log.string())
+                      : built.next,
                   built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0));
   }
   if (const std::string beyond = beyond_limits(kernels); !beyond.empty())
@@ -56,7 +58,8 @@ GateResult load(GateResult built, Sides& sides) {
     if (failure.kind == FailureKind::no_driver) {
       std::get<Passed>(built.end).reason += "; not loaded, since this machine has no CUDA driver";
     } else if (failure.kind == FailureKind::refused) {
-      built.end = Failed{Cause::build, failure.what, "", failure.last_words, failure.kind};
+      const Remedy remedy = read_load_failure(failure.what, sides.candidate_kernel());
+      built.end = Failed{Cause::build, remedy.problem, remedy.next, failure.last_words, failure.kind};
     } else {
       throw;
     }
@@ -103,17 +106,20 @@ GateResult BuildGate::build(GateContext& at) {
   if (!kernel.python.empty()) {
     const auto file = python_file(project, kernel);
     const std::string hash = sha256_of_file(file);
-    if (hash.empty()) return failed(Cause::build, file.string() + " can't be read");
+    if (hash.empty())
+      return failed(Cause::build, file.string() + " can't be read",
+                    "write it, or correct python = \"module:function\" in dent.toml");
     GateResult result = passed("nothing to compile: " + kernel.python);
     result.records.emplace_back(record::Build{hash, {}, {}, 0, {}});
     return result;
   }
   const Built& built = at.builder().build(kernel, at.options.clean);
-  std::ofstream(at.artifacts() / "build.log") << built.log;
+  const std::filesystem::path log = at.artifacts() / "build.log";
+  std::ofstream(log) << built.log;
   const auto kernels = parse_ptxas(built.log);
   LaunchForecast foreseen;
   if (built.ok) foreseen = foresee(kernel, at.workers().problems(), kernels);
-  GateResult result = judge(built, kernels, foreseen);
+  GateResult result = judge(built, kernels, foreseen, log);
   result.records.emplace_back(record::Build{built.source_hash, built.ok ? built.binary_hash : "", "build.log",
                                             built.seconds, kernels});
   for (record::Prediction& prediction : foreseen.predictions)
