@@ -85,7 +85,7 @@ ExitCode exit_code_of(const Outcome& outcome) {
 ExitCode evaluate(const EvaluateArguments& arguments) {
   const Project project = read_project(arguments.common.project);
   Given given(read_proposal(arguments.proposal));
-  run_supervised(project.directory, "dent evaluate --session latest ...");
+  run_supervised("dent evaluate --session latest ...", [&] { remove_worktrees(project.directory); });
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
   const SessionFolder folder = arguments.session.empty()

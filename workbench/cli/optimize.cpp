@@ -84,7 +84,7 @@ ExitCode optimize(const OptimizeArguments& arguments) {
   const Project project = read_project(arguments.common.project);
   if (arguments.plan) return show_plan(project, arguments);
   const auto proposer = standard_proposer(project);
-  run_supervised(project.directory, "dent optimize --resume");
+  run_supervised("dent optimize --resume", [&] { remove_worktrees(project.directory); });
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
   // What a loop has tuned so far may have been taken over meanwhile; what it started with is on record.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -16,17 +17,37 @@
 #include "report/diagnosis_view.h"
 #include "report/session_view.h"
 #include "session/run.h"
+#include "session/supervise.h"
 
 namespace dent::cli {
 namespace {
+
+constexpr std::size_t kTableWidth = 80;
+
+// What to type after an interruption.
+std::string how_to_go_on(const Common& common) {
+  return common.project == "." ? "dent resume" : fmt::format("dent resume -p '{}'", common.project);
+}
 
 std::string speed_table(const SessionView& view) {
   if (view.comparisons.empty()) return {};
   std::string text = fmt::format("{:<14} {:>12} {:>12} {:>9}  {:<18} {}\n", "shape", "baseline", "candidate",
                                  "speed", "95 % interval", "verdict");
   const bool colour = colours(1);
+  const bool narrow = width_of(1).value_or(kTableWidth) < kTableWidth;
+  if (narrow) text.clear();  // a line or two for each shape instead of a row
   for (const record::Comparison& shape : view.comparisons) {
     const auto us = [](double ns) { return fmt::format("{:.1f} us", ns / 1e3); };
+    if (narrow) {
+      text += fmt::format("{}: {} {}\n  {}, baseline {}\n", shape.shape,
+                          shape.ratio ? fmt::format("{:.3f}x", shape.ratio->centre) : "-",
+                          painted(name(shape.verdict), colour_of(shape.verdict), colour),
+                          us(shape.candidate_ns), us(shape.baseline_ns));
+      if (shape.ratio)
+        text +=
+            fmt::format("  {:.3f} to {:.3f} (95 %)\n", shape.ratio->interval.low, shape.ratio->interval.high);
+      continue;
+    }
     text += fmt::format(
         "{:<14} {:>12} {:>12} {:>9}  {:<18} {}\n", shape.shape, us(shape.baseline_ns), us(shape.candidate_ns),
         shape.ratio ? fmt::format("{:.3f}x", shape.ratio->centre) : "-",
@@ -59,6 +80,25 @@ std::string check_list(const SessionView& view) {
   return text.empty() ? text : text + "\n";
 }
 
+constexpr std::size_t kLastLines = 6;
+
+// What a kernel's process printed last before it failed, where it printed anything.
+std::string last_lines(const SessionView& view) {
+  for (const StepView& step : view.steps) {
+    if (!step.gate || !step.gate->failure || step.gate->last_words.empty()) continue;
+    std::vector<std::string> lines;
+    std::istringstream words(step.gate->last_words);
+    for (std::string line; std::getline(words, line);) {
+      if (!trimmed(line).empty()) lines.push_back(line);
+    }
+    std::string text;
+    for (std::size_t i = lines.size() > kLastLines ? lines.size() - kLastLines : 0; i < lines.size(); ++i)
+      text += "  | " + lines[i] + "\n";
+    return text;
+  }
+  return {};
+}
+
 // As short as it can be said from the folder that the user is in.
 std::string from_here(const std::filesystem::path& file) {
   std::error_code problem;
@@ -82,6 +122,7 @@ ExitCode finish(const char* command, const Conclusion& end, const SessionFolder&
   const SessionView view = load_session(folder);
   std::string text = std::string_view(command) == "preflight" ? check_list(view) : speed_table(view);
   for (const record::Diagnosis& diagnosis : view.diagnoses) text += diagnosis_text(diagnosis) + "\n";
+  text += last_lines(view);
   text += painted(name(end.verdict), colour_of(end.verdict), colours(1)) + ": " + end.reason + "\n";
   if (!end.next.empty()) text += "next: " + end.next + "\n";
   text += "report: " + from_here(folder.folder / "report.html") + "\n";
@@ -113,12 +154,14 @@ ExitCode run_session(const char* command, const Project& project, const PlanRequ
                      const Common& common) {
   // The plan first: a mistake in it is no session.
   const SessionRequest request{command, make_plan(project, wanted), wanted.gates, wanted.shapes};
+  run_supervised(how_to_go_on(common));
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
   return carry_through(command, project, store, store.create(), request, common);
 }
 
 ExitCode resume_session(const Project& project, const std::string& id, const Common& common) {
+  run_supervised(how_to_go_on(common));
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
   const SessionFolder folder = session_to_resume(store, project, id, "run");

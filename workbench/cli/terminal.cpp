@@ -2,6 +2,7 @@
 #include "cli/terminal.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +16,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr Clock::duration kSilence = std::chrono::seconds(25);
 constexpr Clock::duration kRedraw = std::chrono::milliseconds(100);
-constexpr std::size_t kBarWidth = 24;
+constexpr std::size_t kWide = 110;         // from here on there is room for a long bar
+constexpr std::size_t kNarrow = 80;        // below it there is none for any
 constexpr double kUsualBuildSeconds = 10;  // for the estimate; its time box is for the worst case
 
 double usual_seconds(const Step& step) {
@@ -27,9 +29,31 @@ void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
 }  // namespace
 
+bool obeys_escapes(int descriptor) {
+  const char* kind = std::getenv("TERM");
+  return isatty(descriptor) == 1 && kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
+}
+
 bool colours(int descriptor) {
   const char* refused = std::getenv("NO_COLOR");
-  return isatty(descriptor) == 1 && (refused == nullptr || *refused == '\0');
+  return obeys_escapes(descriptor) && (refused == nullptr || *refused == '\0');
+}
+
+std::optional<std::size_t> width_of(int descriptor) {
+  winsize size{};
+  if (isatty(descriptor) != 1 || ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    return std::nullopt;
+  return size.ws_col;
+}
+
+std::string cut_to(std::string_view text, std::size_t characters) {
+  std::size_t bytes = 0;
+  for (; bytes < text.size(); ++bytes) {
+    const bool continues =
+        (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U;  // a character of UTF-8
+    if (!continues && characters-- == 0) break;
+  }
+  return std::string(text.substr(0, bytes));
 }
 
 std::string painted(std::string_view text, std::string_view colour, bool on) {
@@ -48,7 +72,7 @@ std::string_view colour_of(Tone tone) {
   return "31";
 }
 
-Terminal::Terminal(bool quiet) : quiet_(quiet), live_(isatty(2) == 1), colour_(colours(2)) {
+Terminal::Terminal(bool quiet) : quiet_(quiet), live_(obeys_escapes(2)), colour_(colours(2)) {
   if (!quiet_) heart_ = std::thread([this] { beat(); });
 }
 
@@ -78,9 +102,17 @@ void Terminal::draw() {
     say(fmt::format("{} {:.0f} s of at most {:.0f} s: {}\n", heading_, elapsed, box_s_, doing_));
     return;
   }
-  const auto full = static_cast<std::size_t>(std::clamp(share_, 0.0, 1.0) * kBarWidth);
-  say(fmt::format("\r\x1b[K{} {}{} {:.0f} s, then at most {:.0f} s  {}", heading_, std::string(full, '#'),
-                  std::string(kBarWidth - full, '.'), elapsed, left_s_, doing_));
+  // A line that wraps can't be drawn again: it would stay, once for each redraw.
+  const std::size_t width = width_of(2).value_or(kNarrow);
+  const std::size_t bar = width < kWide ? 8 : 24;
+  const double share = std::clamp(share_, 0.0, 1.0);
+  const auto full = static_cast<std::size_t>(share * static_cast<double>(bar));
+  const std::string line =
+      width < kNarrow
+          ? fmt::format("{} {:.0f} % {:.0f} s  {}", heading_, 100 * share, elapsed, doing_)
+          : fmt::format("{} {}{} {:.0f} s, then at most {:.0f} s  {}", heading_, std::string(full, '#'),
+                        std::string(bar - full, '.'), elapsed, left_s_, doing_);
+  say("\r\x1b[K" + cut_to(line, width - 1));
   std::fflush(stderr);
   bar_shown_ = true;
 }
@@ -95,7 +127,8 @@ void Terminal::plan(const std::vector<Step>& plan, std::size_t done_already) {
 
 void Terminal::begin(const Step& step, std::size_t number, std::size_t of) {
   const std::lock_guard lock(mutex_);
-  heading_ = fmt::format("[{:>2}/{}] {:<24}", number, of, step.name);
+  const bool narrow = width_of(2).value_or(kNarrow) < kNarrow;
+  heading_ = fmt::format("[{:>2}/{}] {:<{}}", number, of, step.name, narrow ? 0 : 24);
   doing_.clear();
   share_ = 0;
   box_s_ = step.time_box_s;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Progress for people, on stderr: a bar on a terminal, plain lines elsewhere, never silent for 30 seconds.
+// Progress for people, on stderr: a bar on a terminal, plain lines elsewhere (also on a terminal that can't
+// redraw a line), never silent for 30 seconds.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -16,8 +18,14 @@
 
 namespace dent::cli {
 
-// Colours only on a terminal, and never where NO_COLOR is set.
+// Whether it is a terminal that obeys escape sequences: TERM=dumb does not.
+bool obeys_escapes(int descriptor);
+// Colours only on such a terminal, and never where NO_COLOR is set.
 bool colours(int descriptor);
+// How many characters fit into a line; nothing where it is no terminal.
+std::optional<std::size_t> width_of(int descriptor);
+// The beginning of a text, at most so many characters of UTF-8.
+std::string cut_to(std::string_view text, std::size_t characters);
 std::string painted(std::string_view text, std::string_view colour, bool on);
 std::string_view colour_of(Tone tone);
 template <HasWords AnyVerdict>
@@ -42,7 +50,7 @@ class Terminal : public Observer {
                 // example
 
   const bool quiet_;
-  const bool live_;  // stderr is a terminal
+  const bool live_;  // stderr is a terminal whose lines can be drawn again
   const bool colour_;
 
   std::mutex mutex_;  // of all below

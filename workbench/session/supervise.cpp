@@ -31,17 +31,7 @@ void end_child(int signal) {
   if (child != 0) ::kill(static_cast<pid_t>(child), SIGKILL);
 }
 
-void remove_worktrees(const std::filesystem::path& project) {
-  try {
-    SessionStore store(project);
-    const ProjectLock lock(store.folder());  // another dent that works here by now does it itself
-    Repository(project, store.folder(), kManifestName).remove_worktrees(store.folder() / "worktrees");
-  } catch (const std::exception& problem) {
-    std::fputs(fmt::format("its worktrees are left to the next loop: {}\n", problem.what()).c_str(), stderr);
-  }
-}
-
-[[noreturn]] void watch(pid_t pid, const std::filesystem::path& project, const std::string& how_to_go_on,
+[[noreturn]] void watch(pid_t pid, const std::string& how_to_go_on, const std::function<void()>& tidy_up,
                         const sigset_t& before) {
   child = pid;
   struct sigaction action {};
@@ -58,13 +48,23 @@ void remove_worktrees(const std::filesystem::path& project) {
   std::fputs(
       fmt::format("\nstopped by signal {} ({}); go on: {}\n", why, strsignal(why), how_to_go_on).c_str(),
       stderr);
-  remove_worktrees(project);
+  if (tidy_up) tidy_up();
   _exit(128 + why);
 }
 
 }  // namespace
 
-void run_supervised(const std::filesystem::path& project, const std::string& how_to_go_on) {
+void remove_worktrees(const std::filesystem::path& project) {
+  try {
+    SessionStore store(project);
+    const ProjectLock lock(store.folder());  // another dent that works here by now does it itself
+    Repository(project, store.folder(), kManifestName).remove_worktrees(store.folder() / "worktrees");
+  } catch (const std::exception& problem) {
+    std::fputs(fmt::format("its worktrees are left to the next loop: {}\n", problem.what()).c_str(), stderr);
+  }
+}
+
+void run_supervised(const std::string& how_to_go_on, const std::function<void()>& tidy_up) {
   sigset_t interruptions, before;
   sigemptyset(&interruptions);
   for (const int signal : kInterruptions) sigaddset(&interruptions, signal);
@@ -73,7 +73,7 @@ void run_supervised(const std::filesystem::path& project, const std::string& how
   const pid_t pid = fork();
   if (pid < 0)
     throw Error(ErrorCode::environment, std::string("can't start a process: ") + std::strerror(errno));
-  if (pid > 0) watch(pid, project, how_to_go_on, before);
+  if (pid > 0) watch(pid, how_to_go_on, tidy_up, before);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(128 + SIGKILL);  // it died before the line above
   sigprocmask(SIG_SETMASK, &before, nullptr);
