@@ -6,13 +6,14 @@ A mark is a comment on the line before the fence; a reader of the page does not 
     <!-- test: needs a GPU -->                it is run only where there is one
     <!-- test: shown only -->                 it is not run
     <!-- test: fails -->                      it is run, and exits with a status other than 0
+    <!-- part: examples/x/dent.toml -->       these lines are in that file
 """
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-MARK = re.compile(r"<!-- (file|test): (.*?) -->$")
+MARK = re.compile(r"<!-- (file|test|part): (.*?) -->$")
 
 
 @dataclass
@@ -21,7 +22,7 @@ class Block:
     line: int  # of the fence
     language: str
     text: str
-    mark: str = ""  # "file", "test" or none
+    mark: str = ""  # "file", "test", "part" or none
     value: str = ""
 
     @property
