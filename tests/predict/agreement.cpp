@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "dispatch/predict.h"
+#include "dispatch/predict_backward.h"
 #include "records/json.h"
 
 namespace dent::test {
@@ -37,21 +38,43 @@ flashmoe::ForwardProblem problem_of(const json& c) {
   return p;
 }
 
+std::string title_of(const flashmoe::ForwardProblem& p, dispatch::Cache cache) {
+  const std::string heads =
+      p.q_heads == p.kv_heads ? std::to_string(p.q_heads) : fmt::format("{}/{}", p.q_heads, p.kv_heads);
+  const std::string rows = p.q_rows == p.kv_rows ? fmt::format("S={}", p.q_rows)
+                                                 : fmt::format("Sq={} Skv={}", p.q_rows, p.kv_rows);
+  return fmt::format("B={} H={} {} D={} {}{}{}", p.batch, heads, rows, p.head_dim, flashmoe::name_of(p.dtype),
+                     p.mask == flashmoe::Mask::none ? "" : " causal",
+                     cache == dispatch::Cache::warm ? " warm" : "");
+}
+
 Agreement row(const char* set, const json& c, const dispatch::ForwardChoice& choice, dispatch::Cache cache,
               double measured_us) {
   const auto& h200 = flashmoe::device::find("H200");
   const auto p = problem_of(c);
   const auto plan = dispatch::plan_forward(p, true, h200, choice);
   const auto prediction = dispatch::predict_forward(plan, p, h200, cache).prediction;
-  const std::string heads =
-      p.q_heads == p.kv_heads ? std::to_string(p.q_heads) : fmt::format("{}/{}", p.q_heads, p.kv_heads);
-  const std::string rows = p.q_rows == p.kv_rows ? fmt::format("S={}", p.q_rows)
-                                                 : fmt::format("Sq={} Skv={}", p.q_rows, p.kv_rows);
   return {set,
           dispatch::name_of(plan.kernel),
-          fmt::format("B={} H={} {} D={} {}{}{}", p.batch, heads, rows, p.head_dim,
-                      flashmoe::name_of(p.dtype), p.mask == flashmoe::Mask::none ? "" : " causal",
-                      cache == dispatch::Cache::warm ? " warm" : ""),
+          title_of(p, cache),
+          prediction.expected_us,
+          prediction.low_us,
+          prediction.high_us,
+          measured_us,
+          !choice.kernel.has_value()};
+}
+
+// Of the gradients' kernels: what a run called "flashmoe" is dispatch's own choice.
+Agreement gradient_row(const json& c, const std::string& who, double measured_us) {
+  const auto& h200 = flashmoe::device::find("H200");
+  const auto p = problem_of(c);
+  dispatch::BackwardChoice choice;
+  if (who == "ampere") choice.kernel = dispatch::BackwardKernel::ampere_backward;
+  const auto plan = dispatch::plan_backward(p, true, h200, who == "deterministic", choice);
+  const auto prediction = dispatch::predict_backward(plan, p, h200).prediction;
+  return {"gradients",
+          fmt::format("{}{}", dispatch::name_of(plan.kernel), plan.deterministic ? ", deterministic" : ""),
+          title_of(p, dispatch::Cache::cold),
           prediction.expected_us,
           prediction.low_us,
           prediction.high_us,
@@ -101,6 +124,14 @@ std::vector<Agreement> agreements(const std::filesystem::path& results) {
     for (const json& result : timed.at("results")) {
       rows.push_back(row("benchmarks", result.at("case"), choice, dispatch::Cache::cold,
                          median(result.at("samples_us").at(who).get<std::vector<double>>())));
+    }
+  }
+  const json gradients = read(results / "attention_backward_h200.json");
+  for (const json& result : gradients.at("results")) {
+    for (const char* who : {"flashmoe", "deterministic", "ampere"}) {
+      if (!result.at("samples_us").contains(who)) continue;
+      rows.push_back(gradient_row(result.at("case"), who,
+                                  median(result.at("samples_us").at(who).get<std::vector<double>>())));
     }
   }
   if (const auto unseen = results / "attention_unseen_h200.json"; std::filesystem::exists(unseen)) {

@@ -10,7 +10,7 @@
 namespace dent::test {
 
 struct Agreement {
-  std::string set;     // "benchmarks", or "second set": benches/gpu_unseen.cpp
+  std::string set;     // "benchmarks", "gradients", or "second set": benches/gpu_unseen.cpp
   std::string kernel;  // that ran
   std::string title;
   double predicted_us = 0, low_us = 0, high_us = 0, measured_us = 0;

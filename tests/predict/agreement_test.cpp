@@ -29,6 +29,14 @@ TEST(Agreement, PredictionsAreWithinAQuarterOfAnH200InTheMedian) {
   }
 }
 
+TEST(Agreement, SoAreThoseOfGradients) {
+  const auto rows = agreements(DENT_RESULTS);
+  for (const char* kernel : {"hopper_backward", "hopper_backward, deterministic"}) {
+    const double error = median_where(rows, [&](const Agreement& row) { return row.kernel == kernel; });
+    EXPECT_TRUE(error <= 0.25) << kernel << " " << error;
+  }
+}
+
 // A range that is honest holds nine of ten.
 TEST(Agreement, RangesHoldMostOfWhatWasMeasured) {
   int inside = 0, all = 0;

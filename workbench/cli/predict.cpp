@@ -162,6 +162,10 @@ void add_predict(Command& dent) {
   command.option("--skv", a->attention.kv_rows, "Rows of K and V (default: S)").group("attention");
   command.option("--hkv", a->attention.kv_heads, "Heads of K and V (default: H)").group("attention");
   command.flag("--causal", a->attention.causal, "Causal mask").group("attention");
+  command.flag("--backward", a->attention.backward, "The gradients instead of the forward")
+      .group("attention");
+  command.flag("--deterministic", a->attention.deterministic, "Gradients that are the same bit for bit")
+      .group("attention");
   command.option("--splits", a->attention.splits, "Insist on so many CTAs for the keys of a tile")
       .group("attention");
   command.flag("--warm", a->attention.warm, "Inputs are in the L2 cache already, as far as they fit");
@@ -192,6 +196,7 @@ void add_predict(Command& dent) {
       "  dent predict attention --device l4 --shape 1,1,128,64\n"
       "  dent predict attention --device l4 --shape 1,1,128,64 --kernel naive\n"
       "  dent predict attention --device all --shape 1,8,128..16384,128 --causal --plot times.svg\n"
+      "  dent predict attention --device h200 --shape 1,16,8192,128 --causal --backward\n"
       "  dent predict kernel --device a10 --object kernel.cubin --grid 128,8 --block 256 --flops 4e9 "
       "--bytes 2e6");
   command.run([a] { return predict(*a); });

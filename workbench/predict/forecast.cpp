@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "dispatch/predict.h"
+#include "dispatch/predict_backward.h"
 #include "flashmoe/error.h"
 
 namespace dent {
@@ -23,11 +25,19 @@ flashmoe::DType dtype_called(const std::string& name) {
   throw Error(ErrorCode::invalid, "--dtype is \"" + name + "\"; attention takes fp16, bf16 and fp32");
 }
 
-dispatch::ForwardKernel kernel_called(const std::string& name) {
+constexpr dispatch::ForwardKernel kForward[] = {
+    dispatch::ForwardKernel::naive, dispatch::ForwardKernel::ampere_forward,
+    dispatch::ForwardKernel::hopper_forward, dispatch::ForwardKernel::small_forward,
+    dispatch::ForwardKernel::decode_forward};
+constexpr dispatch::BackwardKernel kBackward[] = {dispatch::BackwardKernel::naive_backward,
+                                                  dispatch::BackwardKernel::ampere_backward,
+                                                  dispatch::BackwardKernel::hopper_backward};
+
+template <class Kernel, std::size_t n>
+std::optional<Kernel> kernel_called(const std::string& name, const Kernel (&all)[n]) {
+  if (name.empty()) return {};  // dispatch chooses
   std::string names;
-  for (const auto kernel : {dispatch::ForwardKernel::naive, dispatch::ForwardKernel::ampere_forward,
-                            dispatch::ForwardKernel::hopper_forward, dispatch::ForwardKernel::small_forward,
-                            dispatch::ForwardKernel::decode_forward}) {
+  for (const Kernel kernel : all) {
     if (name == dispatch::name_of(kernel)) return kernel;
     names += std::string(names.empty() ? "" : ", ") + dispatch::name_of(kernel);
   }
@@ -85,35 +95,62 @@ void add_notes(Forecast& f) {
 
 }  // namespace
 
+namespace {
+
+void take(Forecast& f, const dispatch::Forecast& forecast) {
+  f.launch = forecast.launch;
+  f.work = forecast.work;
+  f.prediction = forecast.prediction;
+  f.detail += needs(f.launch.block);
+}
+
+void add_forward(Forecast& f, const AttentionRequest& request, const flashmoe::ForwardProblem& problem,
+                 dispatch::Cache cache) {
+  dispatch::ForwardChoice choice{.kernel = kernel_called(request.kernel, kForward)};
+  if (request.splits > 0) choice.num_splits = request.splits;
+  const dispatch::ForwardPlan plan = dispatch::plan_forward(problem, true, f.gpu, choice);
+  f.kernel = dispatch::name_of(plan.kernel);
+  f.detail = fmt::format("{} x {} tiles, ", plan.tile_q, plan.tile_kv);
+  if (plan.pack > 1) f.detail += fmt::format("{} heads packed, ", plan.pack);
+  if (plan.num_splits > 1) f.detail += fmt::format("{} splits, ", plan.num_splits);
+  if (plan.cluster > 1) f.detail += fmt::format("clusters of {}, ", plan.cluster);
+  f.why = plan.reason;
+  take(f, dispatch::predict_forward(plan, problem, f.gpu, cache));
+  f.changes = dispatch::forward_changes(plan, problem, f.gpu, cache);
+  f.calibrated = f.gpu.arch == 90 && plan.kernel != dispatch::ForwardKernel::naive;
+}
+
+void add_backward(Forecast& f, const AttentionRequest& request, const flashmoe::ForwardProblem& problem,
+                  dispatch::Cache cache) {
+  const auto plan = dispatch::plan_backward(problem, true, f.gpu, request.deterministic,
+                                            {.kernel = kernel_called(request.kernel, kBackward)});
+  f.kernel = dispatch::name_of(plan.kernel);
+  f.detail = fmt::format("{} x {} tiles, {}", plan.tile_q, plan.tile_kv,
+                         plan.deterministic ? "deterministic, " : "");
+  f.why = plan.reason;
+  take(f, dispatch::predict_backward(plan, problem, f.gpu, cache));
+  f.calibrated = f.gpu.arch == 90 && plan.kernel != dispatch::BackwardKernel::naive_backward;
+}
+
+}  // namespace
+
 Forecast predict_attention(const AttentionRequest& request, const device::Spec& gpu) {
   const flashmoe::ForwardProblem problem = problem_of(request);
+  if (request.backward && request.splits > 0)
+    throw Error(ErrorCode::invalid, "gradients have no splits", "leave --splits out");
+  if (request.deterministic && !request.backward)
+    throw Error(ErrorCode::invalid, "the forward is deterministic anyway", "leave --deterministic out");
   const auto cache = request.warm ? dispatch::Cache::warm : dispatch::Cache::cold;
-  dispatch::ForwardChoice choice;
-  if (!request.kernel.empty()) choice.kernel = kernel_called(request.kernel);
-  if (request.splits > 0) choice.num_splits = request.splits;
+  const std::string direction = request.backward ? " backward" : "";
   Forecast f;
+  f.gpu = gpu;
+  f.title = title_of(problem) + direction;
+  f.family = title_of(problem, false) + direction;
+  f.size = static_cast<double>(std::max(problem.q_rows, problem.kv_rows));
   try {
-    const dispatch::ForwardPlan plan = dispatch::plan_forward(problem, true, gpu, choice);
-    const dispatch::Forecast forecast = dispatch::predict_forward(plan, problem, gpu, cache);
-    f.gpu = gpu;
-    f.title = title_of(problem);
-    f.family = title_of(problem, false);
-    f.size = static_cast<double>(std::max(problem.q_rows, problem.kv_rows));
-    f.kernel = dispatch::name_of(plan.kernel);
-    f.detail = fmt::format("{} x {} tiles, ", plan.tile_q, plan.tile_kv);
-    if (plan.pack > 1) f.detail += fmt::format("{} heads packed, ", plan.pack);
-    if (plan.num_splits > 1) f.detail += fmt::format("{} splits, ", plan.num_splits);
-    if (plan.cluster > 1) f.detail += fmt::format("clusters of {}, ", plan.cluster);
-    f.launch = forecast.launch;
-    f.detail += needs(f.launch.block);
-    f.why = plan.reason;
-    f.work = forecast.work;
-    f.prediction = forecast.prediction;
-    f.changes = dispatch::forward_changes(plan, problem, gpu, cache);
-    f.calibrated = gpu.arch == 90 && plan.kernel != dispatch::ForwardKernel::naive;
+    request.backward ? add_backward(f, request, problem, cache) : add_forward(f, request, problem, cache);
   } catch (const flashmoe::Error& error) {
-    throw Error(ErrorCode::invalid,
-                fmt::format("{} on the {}: {}", title_of(problem), gpu.name, error.what()));
+    throw Error(ErrorCode::invalid, fmt::format("{} on the {}: {}", f.title, gpu.name, error.what()));
   }
   add_notes(f);
   return f;

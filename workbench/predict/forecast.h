@@ -32,6 +32,8 @@ struct AttentionRequest {
   std::int64_t kv_heads = 0;  // 0: as many as H
   bool causal = false;
   bool warm = false;
+  bool backward = false;       // the gradients' kernels instead of the forward's
+  bool deterministic = false;  // of gradients
   std::string dtype = "fp16";
   std::string kernel;  // empty: dispatch chooses
   int splits = 0;      // 0: dispatch chooses
