@@ -68,5 +68,13 @@ TEST(Naive, TakesHugeLogitsAndAnyScale) {
   }
 }
 
+// More keys than one sum takes, in stretches of which the last is short.
+TEST(Naive, SumsManyKeysInStretches) {
+  const Shape shape{.q_rows = 2, .kv_rows = 16'500, .head_dim = 8, .dtype = DType::fp32};
+  Problem problem(shape);
+  run_on_model(problem, {.choice = {.kernel = dispatch::ForwardKernel::naive}});
+  EXPECT_AGREES_WITH_ORACLE(problem, shape);
+}
+
 }  // namespace
 }  // namespace flashmoe::test

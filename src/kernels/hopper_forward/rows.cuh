@@ -186,13 +186,14 @@ struct Rows : OutputRows<Spec> {
   }
 
   __device__ __forceinline__ void subtract_large_maxima(Scores<Spec>& S) const {
-    if (!gpu::any_lane(has_large_maximum())) return;
+    if (gpu::any_lane(has_large_maximum())) [[unlikely]] {  // so that it lies outside of the loop's code
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const SubtractFirst subtract_first(params.problem.scale_log2e, m[r]);
+      for (int r = 0; r < 2; ++r) {
+        const SubtractFirst subtract_first(params.problem.scale_log2e, m[r]);
 #pragma unroll
-      for (int i = 0; i < kKeys / 2; ++i) {
-        if (i / 2 % 2 == r) S[i] = subtract_first(S[i]);
+        for (int i = 0; i < kKeys / 2; ++i) {
+          if (i / 2 % 2 == r) S[i] = subtract_first(S[i]);
+        }
       }
     }
   }

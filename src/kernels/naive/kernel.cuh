@@ -62,7 +62,7 @@ struct Stretches {
   bool any = false;
   float alpha[kRows] = {1, 1, 1, 1};  // from their maxima to those of now
 
-  __device__ void add_to(Sums<Spec>& now) const {
+  __device__ __forceinline__ void add_to(Sums<Spec>& now) const {
     if (!any) return;
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
@@ -73,7 +73,7 @@ struct Stretches {
   }
 
   // Takes the sums of a stretch, and leaves zeros.
-  __device__ void take(Sums<Spec>& now) {
+  __device__ __forceinline__ void take(Sums<Spec>& now) {
     add_to(now);
     any = true;
 #pragma unroll
@@ -108,13 +108,15 @@ __global__ void __launch_bounds__(kThreads, 1) naive_forward(const __grid_consta
   const int slices = (p.head_dim + kSlice - 1) / kSlice;
 
   Sums<Spec> sums{};
-  Stretches<Spec> before;
+  [[maybe_unused]] Stretches<Spec> before;
   float m[kRows];  // running maximum of the scaled scores, in units of log2
   for (float& maximum : m) maximum = -INFINITY;
 
   const int keys = p.visible_keys(first_row + rows - 1);
   for (int first_key = 0; first_key < keys; first_key += kTile) {
-    if (first_key > 0 && first_key % (kStretch * kTile) == 0) before.take(sums);
+    if constexpr (Spec::long_sums) {
+      if (first_key > 0 && first_key % (kStretch * kTile) == 0) before.take(sums);
+    }
     const int key_rows = p.kv_rows - first_key < kTile ? p.kv_rows - first_key : kTile;
     float S[kRows][kKeys] = {};
     for (int slice = 0; slice < slices; ++slice) {
@@ -145,16 +147,20 @@ __global__ void __launch_bounds__(kThreads, 1) naive_forward(const __grid_consta
       const float base =
           m_new == -INFINITY ? 0.0F : m_new;  // a row that has seen no key yet: all weights become 0
       alpha[i] = gpu::ex2(m[i] - base);
-      before.alpha[i] *= alpha[i];
+      if constexpr (Spec::long_sums) before.alpha[i] *= alpha[i];
       m[i] = m_new;
-      float l = 0;
+      float l = Spec::long_sums ? 0.0F : sums.l[i] * alpha[i];
 #pragma unroll
       for (int j = 0; j < kKeys; ++j) {
         const float weight = gpu::ex2(S[i][j] - base);
         l += weight;
         smem.p[kRows * ty + i][tx + 16 * j] = weight;
       }
-      sums.l[i] = fmaf(sums.l[i], alpha[i], l);
+      sums.l[i] = Spec::long_sums ? fmaf(sums.l[i], alpha[i], l) : l;
+      if constexpr (!Spec::long_sums) {
+#pragma unroll
+        for (int c = 0; c < Spec::slices * kColumns; ++c) sums.O[i][c] *= alpha[i];
+      }
     }
 #pragma unroll
     for (int slice = 0; slice < Spec::slices; ++slice) {
@@ -163,26 +169,30 @@ __global__ void __launch_bounds__(kThreads, 1) naive_forward(const __grid_consta
       load_slice(smem.kv, v + first_key * p.v.row_stride, p.v.row_stride, key_rows, slice * kSlice,
                  p.head_dim);
       gpu::sync_block();
-      float O[kRows][kColumns] = {};
+      float tile_sums[kRows][kColumns] = {};
       for (int key = 0; key < kTile; ++key) {
 #pragma unroll
         for (int i = 0; i < kRows; ++i) {
 #pragma unroll
-          for (int c = 0; c < kColumns; ++c)
-            O[i][c] += smem.p[kRows * ty + i][key] * smem.kv[key][tx + 16 * c];
+          for (int c = 0; c < kColumns; ++c) {
+            float& sum = Spec::long_sums ? tile_sums[i][c] : sums.O[i][slice * kColumns + c];
+            sum += smem.p[kRows * ty + i][key] * smem.kv[key][tx + 16 * c];
+          }
         }
       }
+      if constexpr (Spec::long_sums) {
 #pragma unroll
-      for (int i = 0; i < kRows; ++i) {
+        for (int i = 0; i < kRows; ++i) {
 #pragma unroll
-        for (int c = 0; c < kColumns; ++c) {
-          float& sum = sums.O[i][slice * kColumns + c];
-          sum = fmaf(sum, alpha[i], O[i][c]);
+          for (int c = 0; c < kColumns; ++c) {
+            float& sum = sums.O[i][slice * kColumns + c];
+            sum = fmaf(sum, alpha[i], tile_sums[i][c]);
+          }
         }
       }
     }
   }
-  before.add_to(sums);
+  if constexpr (Spec::long_sums) before.add_to(sums);
 
   T* out = static_cast<T*>(p.out.data) + tile.batch * p.out.batch_stride + tile.head * p.out.head_stride +
            first_row * p.out.row_stride;

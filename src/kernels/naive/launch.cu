@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/naive/launch.h"
 
+#include <type_traits>
+
 #include "kernels/naive/kernel.cuh"
 #include "primitives/launch.h"
 
 namespace flashmoe::kernels::naive::inline FLASHMOE_TARGET {
 namespace {
 
-template <class T, int kDim>
-void start(const ForwardParams& params, unsigned blocks, void* stream) {
-  gpu::launch(&naive_forward<Spec<T, kDim>>,
+template <class Spec>
+void start_spec(const ForwardParams& params, unsigned blocks, void* stream) {
+  gpu::launch(&naive_forward<Spec>,
               {.kernel = "naive_forward",
                .blocks = blocks,
                .threads = kThreads,
                .smem_bytes = sizeof(Smem),
                .stream = stream},
               params);
+}
+
+template <class T, int kDim>
+void start(const ForwardParams& params, unsigned blocks, void* stream) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (params.kv_rows >= kLeastLongKeys) return start_spec<LongSpec<T, kDim>>(params, blocks, stream);
+  }
+  start_spec<Spec<T, kDim>>(params, blocks, stream);
 }
 
 template <class T>

@@ -7,15 +7,21 @@ inline constexpr int kTile = 64;      // query rows, and keys, per tile
 inline constexpr int kSlice = 32;     // columns of Q, K or V in shared memory at a time
 inline constexpr int kThreads = 256;  // a 16 x 16 grid; each thread has 4 rows and every 16th column
 
-// Sums over keys have three levels, so that none has many terms: the keys of a tile, the tiles of a stretch,
-// the stretches.
-inline constexpr int kStretch = 32;  // tiles
-
 template <class T, int kDim>
 struct Spec {
   using Element = T;
   static constexpr int head_dim = kDim;  // the largest it takes; a multiple of kSlice
   static constexpr int slices = kDim / kSlice;
+  static constexpr bool long_sums = false;
 };
+
+// For so many keys that one sum over them would be off in fp32: sums have three levels, so that none has many
+// terms. The keys of a tile, the tiles of a stretch, the stretches.
+template <class T, int kDim>
+struct LongSpec : Spec<T, kDim> {
+  static constexpr bool long_sums = true;
+};
+inline constexpr int kStretch = 32;           // tiles
+inline constexpr int kLeastLongKeys = 16384;  // keys from which sums are long
 
 }  // namespace flashmoe::kernels::naive
