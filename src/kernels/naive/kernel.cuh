@@ -54,8 +54,8 @@ struct Sums {
   float l[kRows];  // over this thread's keys only
 };
 
-// The sums of the stretches before: touched once in a stretch, and volatile, so that nothing else is worked out
-// with them in between.
+// The sums of the stretches before: touched once in a stretch, and volatile, so that nothing else is worked
+// out with them in between.
 template <class Spec>
 struct Stretches {
   volatile Sums<Spec> sums;
