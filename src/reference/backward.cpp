@@ -128,7 +128,8 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv) const {
     const double relative =
         w == 0 ? 0
                : std::expm1(std::min(
-                     logit_error(dim, p.dtype, std::abs(p.scale) * size, std::abs(lse - logit)) + lse_error, 100.0));
+                     logit_error(dim, p.dtype, std::abs(p.scale) * size, std::abs(lse - logit)) + lse_error,
+                     100.0));
     const double w_error = w * relative + kSmallestWeight;
     // P as it enters P^T dO.
     const double w_rounding = unit.weights * std::max(w, unit.weights_smallest);
