@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/forward_params.h"
 #include "kernels/naive/smem.h"
@@ -54,21 +55,29 @@ struct Sums {
   float l[kRows];  // over this thread's keys only
 };
 
-// The sums of the stretches before: touched once in a stretch, and volatile, so that nothing else is worked
-// out with them in between.
+template <class Spec>
+using SmemOf = std::conditional_t<Spec::long_sums, LongSmem<Spec>, Smem>;
+
+// The sums of the stretches before, touched once in a stretch: what this thread has of O in its own column of
+// shared memory.
 template <class Spec>
 struct Stretches {
-  volatile Sums<Spec> sums;
+  LongSmem<Spec>& smem;
   bool any = false;
+  float l[kRows] = {};
   float alpha[kRows] = {1, 1, 1, 1};  // from their maxima to those of now
+
+  __device__ __forceinline__ float& O(int row, int column) const {
+    return smem.stretches[row * Spec::slices * kColumns + column][gpu::thread_index()];
+  }
 
   __device__ __forceinline__ void add_to(Sums<Spec>& now) const {
     if (!any) return;
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      now.l[i] += alpha[i] * sums.l[i];
+      now.l[i] += alpha[i] * l[i];
 #pragma unroll
-      for (int c = 0; c < Spec::slices * kColumns; ++c) now.O[i][c] += alpha[i] * sums.O[i][c];
+      for (int c = 0; c < Spec::slices * kColumns; ++c) now.O[i][c] += alpha[i] * O(i, c);
     }
   }
 
@@ -79,21 +88,26 @@ struct Stretches {
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       alpha[i] = 1;
-      sums.l[i] = now.l[i];
+      l[i] = now.l[i];
       now.l[i] = 0;
 #pragma unroll
       for (int c = 0; c < Spec::slices * kColumns; ++c) {
-        sums.O[i][c] = now.O[i][c];
+        O(i, c) = now.O[i][c];
         now.O[i][c] = 0;
       }
     }
   }
 };
 
+// Where there are none.
+struct NoStretches {
+  explicit __device__ NoStretches(Smem&) {}
+};
+
 template <class Spec>
 __global__ void __launch_bounds__(kThreads, 1) naive_forward(const __grid_constant__ ForwardParams p) {
   using T = typename Spec::Element;
-  Smem& smem = gpu::shared<Smem>();
+  SmemOf<Spec>& smem = gpu::shared<SmemOf<Spec>>();
   const int ty = gpu::thread_index() / 16;
   const int tx = gpu::thread_index() % 16;
 
@@ -108,7 +122,7 @@ __global__ void __launch_bounds__(kThreads, 1) naive_forward(const __grid_consta
   const int slices = (p.head_dim + kSlice - 1) / kSlice;
 
   Sums<Spec> sums{};
-  [[maybe_unused]] Stretches<Spec> before;
+  [[maybe_unused]] std::conditional_t<Spec::long_sums, Stretches<Spec>, NoStretches> before{smem};
   float m[kRows];  // running maximum of the scaled scores, in units of log2
   for (float& maximum : m) maximum = -INFINITY;
 

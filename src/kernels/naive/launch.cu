@@ -15,7 +15,7 @@ void start_spec(const ForwardParams& params, unsigned blocks, void* stream) {
               {.kernel = "naive_forward",
                .blocks = blocks,
                .threads = kThreads,
-               .smem_bytes = sizeof(Smem),
+               .smem_bytes = sizeof(SmemOf<Spec>),
                .stream = stream},
               params);
 }

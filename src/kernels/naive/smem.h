@@ -12,4 +12,10 @@ struct Smem {
   float p[kTile][kTile + 1];
 };
 
+// With the sums of the stretches before: each thread has a column of its own.
+template <class Spec>
+struct LongSmem : Smem {
+  float stretches[Spec::outputs][kThreads];
+};
+
 }  // namespace flashmoe::kernels::naive

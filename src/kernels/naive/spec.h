@@ -12,6 +12,7 @@ struct Spec {
   using Element = T;
   static constexpr int head_dim = kDim;  // the largest it takes; a multiple of kSlice
   static constexpr int slices = kDim / kSlice;
+  static constexpr int outputs = kTile * kDim / kThreads;  // of a thread
   static constexpr bool long_sums = false;
 };
 
