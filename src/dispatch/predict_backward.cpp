@@ -83,7 +83,13 @@ device::Manner manner_of(const BackwardPlan& plan, const device::Spec& spec) {
       if (plan.deterministic) manner.tensor *= plan.head_dim == 256 ? 0.68 : 0.8;
       break;
     case BackwardKernel::ampere_backward:
-      manner.tensor = (spec.arch >= 100 ? 0.3 : spec.arch >= 90 ? 0.63 : 1) * 0.65;
+      // mma.sync: see ampere_forward in predict.cpp.
+      manner.tensor = (spec.arch >= 100  ? 0.3
+                       : spec.arch >= 90 ? 0.63
+                                         : 1) *
+                      (plan.head_dim == 256   ? 0.42
+                       : plan.head_dim == 128 ? 0.54
+                                              : 0.62);
       if (plan.deterministic) manner.tensor *= 0.9;
       break;
     case BackwardKernel::naive_backward:

@@ -31,7 +31,7 @@ TEST(Agreement, PredictionsAreWithinAQuarterOfAnH200InTheMedian) {
 
 TEST(Agreement, SoAreThoseOfGradients) {
   const auto rows = agreements(DENT_RESULTS);
-  for (const char* kernel : {"hopper_backward", "hopper_backward, deterministic"}) {
+  for (const char* kernel : {"hopper_backward", "hopper_backward, deterministic", "ampere_backward"}) {
     const double error = median_where(rows, [&](const Agreement& row) { return row.kernel == kernel; });
     EXPECT_TRUE(error <= 0.25) << kernel << " " << error;
   }
