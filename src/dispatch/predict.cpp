@@ -72,14 +72,14 @@ int shared_out(int threads, int blocks) {
 }
 
 int ampere_registers(const ForwardPlan& plan) {
-  if (!plan.aligned) return plan.head_dim <= 64 ? 119 : plan.head_dim <= 128 ? 165 : 243;
+  if (!plan.aligned) return plan.head_dim <= 64 ? 120 : plan.head_dim <= 128 ? 167 : 245;
   switch (plan.head_dim) {
     case 32:
-      return 182;
+      return 188;
     case 64:
-      return 249;
+      return 253;
     case 96:
-      return 205;
+      return 206;
     case 128:
       return 255;
     case 192:
@@ -166,7 +166,7 @@ device::Manner manner_of(const ForwardPlan& plan, const ForwardProblem& p, const
 int registers_of(const ForwardPlan& plan) {
   switch (plan.kernel) {
     case ForwardKernel::naive:
-      return plan.head_dim <= 64 ? 113 : plan.head_dim <= 128 ? 128 : 236;
+      return plan.head_dim <= 64 ? 117 : plan.head_dim <= 128 ? 128 : 236;
     case ForwardKernel::ampere_forward:
       return ampere_registers(plan);
     case ForwardKernel::hopper_forward:
