@@ -147,7 +147,8 @@ class Gates(unittest.IsolatedAsyncioTestCase):
 
             measured = (await dent.call_tool("bench", {"project": "right", "shapes": ["small"]})).structured_content
             self.assertIn(measured["shapes"][0]["shape"], "small")
-            self.assertGreater(measured["shapes"][0]["candidate_us"], 0)
+            row = measured["shapes"][0]
+            self.assertTrue(row["candidate_us"] > 0 or row["verdict"] == "AMBIGUOUS", row)  # a busy machine: too few pairs
 
             history = (await dent.call_tool("history", {"project": "right", "most": 3})).structured_content
             self.assertEqual(len(history["sessions"]), 3)
