@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <numeric>
 #include <vector>
 
 #include "kernels/hopper_forward/spec.h"
@@ -42,9 +43,11 @@ consteval int row_with(TileShape shape) {
 double evenness(const ForwardPlan& plan, const ForwardProblem& p, int64_t heads, int64_t heads_at_once) {
   constexpr double kTileCost = 1.5;
   const int64_t q_tiles = plan.tiles / heads;
-  std::vector<double> work(plan.blocks);
-  std::size_t block = 0;
-  std::ptrdiff_t step = 1;  // every second round goes backwards
+  const int64_t blocks = plan.blocks;
+  std::vector<double> work(plan.blocks +
+                           1);  // as differences between neighbours: a row of tiles is a step up and one down
+  int64_t at = 0;               // in a round
+  bool backwards = false;       // every second round
   double sum = 0;
   for (int64_t first = 0; first < heads; first += heads_at_once) {
     const int64_t group = std::min(heads_at_once, heads - first);
@@ -53,17 +56,22 @@ double evenness(const ForwardPlan& plan, const ForwardProblem& p, int64_t heads,
       const double cost =
           static_cast<double>(ceil_div(p.visible_keys(last_row), int64_t{plan.tile_kv})) + kTileCost;
       sum += cost * static_cast<double>(group);
-      for (int64_t head = 0; head < group; ++head) {
-        work[block] += cost;
-        const bool turn = step > 0 ? block + 1 == work.size() : block == 0;
-        if (turn)
-          step = -step;
-        else
-          block += static_cast<std::size_t>(step);
+      for (int64_t left = group; left > 0;) {
+        const int64_t count = std::min(left, blocks - at);
+        const int64_t from = backwards ? blocks - at - count : at;
+        work[static_cast<std::size_t>(from)] += cost;
+        work[static_cast<std::size_t>(from + count)] -= cost;
+        left -= count;
+        at += count;
+        if (at == blocks) {
+          at = 0;
+          backwards = !backwards;
+        }
       }
     }
   }
-  return sum / static_cast<double>(work.size()) / *std::max_element(work.begin(), work.end());
+  std::partial_sum(work.begin(), work.end(), work.begin());
+  return sum / static_cast<double>(blocks) / *std::max_element(work.begin(), work.end());
 }
 
 }  // namespace

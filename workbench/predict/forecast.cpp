@@ -93,10 +93,6 @@ void add_notes(Forecast& f) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 void take(Forecast& f, const dispatch::Forecast& forecast) {
   f.launch = forecast.launch;
   f.work = forecast.work;
