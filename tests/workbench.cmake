@@ -66,7 +66,7 @@ foreach(program dent_gates_test dent_loop_test dent_cli_test)
     DENT_BOTTLENECKS="${PROJECT_SOURCE_DIR}/tests/bottlenecks"
     DENT_TEST_CUBIN="${CMAKE_CURRENT_SOURCE_DIR}/predict/two_kernels.cubin")
 endforeach()
-foreach(part diagnose predict report mcp)
+foreach(part diagnose predict report mcp support)
   add_subdirectory(${part})
 endforeach()
 if(NOT FLASHMOE_SANITIZE)
