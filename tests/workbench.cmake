@@ -21,6 +21,16 @@ if(FLASHMOE_SANITIZE)
   target_compile_options(dent_test_kernels PRIVATE -fno-sanitize=all)  # its mistakes are for dent to find
 endif()
 
+# A driver of CUDA without a GPU, found as libcuda.so.1, and kernels for it.
+add_library(dent_model_driver SHARED workers/model_gpu/driver.cpp)
+set_target_properties(dent_model_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/model_gpu)
+add_library(dent_model_kernels MODULE workers/model_gpu/kernels.cpp)
+foreach(library dent_model_driver dent_model_kernels)
+  target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/workbench/include)
+  target_link_libraries(${library} PRIVATE flashmoe_warnings)
+endforeach()
+
 dent_test(dent_base_test dent_base
   operators/expression_test.cpp operators/family_test.cpp operators/operators_test.cpp measure/sample_test.cpp measure/interval_test.cpp
   measure/ratio_test.cpp measure/blocks_test.cpp measure/disturbance_test.cpp measure/verdict_test.cpp measure/clocks_test.cpp measure/comparison_test.cpp
@@ -30,10 +40,12 @@ dent_test(dent_records_test dent_records
 dent_test(dent_kernel_test dent_kernel
   ledger/ledger_test.cpp ledger/ledger_kill_test.cpp ledger/ledger_disk_test.cpp ledger/project_lock_test.cpp
   ledger/session_store_test.cpp project/manifest_test.cpp build/glue_test.cpp build/declaration_test.cpp build/remedy_test.cpp
-  workers/worker_test.cpp)
-add_dependencies(dent_kernel_test dent-worker dent_test_kernels)
+  workers/worker_test.cpp workers/graph_clock_test.cpp)
+add_dependencies(dent_kernel_test dent-worker dent_test_kernels dent_model_driver dent_model_kernels)
 target_compile_definitions(dent_kernel_test PRIVATE DENT_WORKER="$<TARGET_FILE:dent-worker>"
-                           DENT_TEST_KERNELS="$<TARGET_FILE:dent_test_kernels>")
+                           DENT_TEST_KERNELS="$<TARGET_FILE:dent_test_kernels>"
+                           DENT_GPU_DRIVER="$<TARGET_FILE_DIR:dent_model_driver>"
+                           DENT_GPU_KERNELS="$<TARGET_FILE:dent_model_kernels>")
 
 # Sanitized, only what parses, records and runs kernels is built, unless all is asked for: the rest starts programs and waits
 # for them.
@@ -50,7 +62,7 @@ dent_test(dent_gates_test dent_gates
   report/html_test.cpp report/markdown_test.cpp report/write_reports_test.cpp report/diagnosis_test.cpp
   report/example_session.cpp session/conclude_test.cpp session/environment_test.cpp session/run_test.cpp session/resume_test.cpp
   session/profile_test.cpp session/tutorial_test.cpp evaluation/judge_test.cpp evaluation/keep_rule_test.cpp
-  gates/gates_test.cpp gates/speed_test.cpp gates/registry_test.cpp gates/result_test.cpp session/die_at_every_record_test.cpp session/session_test.cpp)
+  gates/gates_test.cpp gates/gpu_clock_test.cpp gates/speed_test.cpp gates/registry_test.cpp gates/result_test.cpp session/die_at_every_record_test.cpp session/session_test.cpp)
 dent_test(dent_loop_test dent_loop
   repository/repository_test.cpp loop/loop_test.cpp loop/proposers/answer_test.cpp
   loop/proposers/command_proposer_test.cpp loop/state/brief_test.cpp loop/search/search_test.cpp

@@ -47,6 +47,32 @@ def dent_loaded_section(document):
     )
 
 
+def dent_gpu_clock_section(document):
+    really, rows = document["really_us"], []
+    for other, results in document["against"].items():
+        told = sorted(result["ratio"]["centre"] for result in results if result["ratio"])
+        verdicts = [result["verdict"] for result in results]
+        clock = results[0]["clock"]
+        events = sorted(
+            r["clock"]["baseline_events_ns"] / r["clock"]["candidate_events_ns"] for r in results if r["clock"]
+        )
+        rows.append(
+            [f"{really['base']:.2f} us against {really[other]:.2f} us", f"{really[other] / really['base']:.3f}x"]
+            + [f"{told[0]:.3f}x to {told[-1]:.3f}x"]
+            + [", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))]
+            + [f"{clock['by']}, {clock['floor_ns'] / 1e3:.2f} us", f"{clock['candidate_host_ns'] / 1e3:.2f} us"]
+            + [f"{events[0]:.3f}x to {events[-1]:.3f}x"]
+        )
+    yield (
+        f"{document['device']}, {document['date']}; {len(next(iter(document['against'].values())))} comparisons of each, "
+        f"{document['seconds']:g} s."
+    )
+    yield ""
+    yield from table(
+        ["really", "ratio", "told by dent", "verdicts", "clock, and its floor", "host, a call", "by events"], rows
+    )
+
+
 def loop_aa_section(document):
     yield (
         f"{document['loops']} loops over {document['candidates_measured']} candidates that differ in their bytes alone "

@@ -90,7 +90,7 @@ TEST_F(Workers, AimEachInputWhenItsCallIsDue) {
   std::set<std::size_t> aims;
   for (const std::uint64_t lot : {0U, 7U, 8U}) {
     worker->prepare({{5}, {11}}, kSeconds);
-    worker->go(kSeconds, wall_ns, lot);
+    worker->go(kSeconds, wall_ns, {.lot = lot});
     for (std::size_t call = 0; call < 2; ++call) {
       const auto kept = worker->keep(call, kSeconds);
       EXPECT_TRUE(kept.inputs.empty());

@@ -14,6 +14,7 @@
 #include "ledger/project_lock.h"
 #include "project/manifest.h"
 #include "records/json.h"
+#include "report/clock_words.h"
 #include "report/diagnosis_view.h"
 #include "report/session_view.h"
 #include "session/run.h"
@@ -37,7 +38,7 @@ std::string speed_table(const SessionView& view) {
   const bool narrow = width_of(1).value_or(kTableWidth) < kTableWidth;
   if (narrow) text.clear();  // a line or two for each shape instead of a row
   for (const record::Comparison& shape : view.comparisons) {
-    const auto us = [](double ns) { return fmt::format("{:.1f} us", ns / 1e3); };
+    const auto us = [](double ns) { return fmt::format("{:.{}f} us", ns / 1e3, ns < 10e3 ? 2 : 1); };
     if (narrow) {
       text += fmt::format("{}: {} {}\n  {}, baseline {}\n", shape.shape,
                           shape.ratio ? fmt::format("{:.3f}x", shape.ratio->centre) : "-",
@@ -54,6 +55,9 @@ std::string speed_table(const SessionView& view) {
         shape.ratio ? fmt::format("{:.3f} to {:.3f}", shape.ratio->interval.low, shape.ratio->interval.high)
                     : "-",
         painted(name(shape.verdict), colour_of(shape.verdict), colour));
+  }
+  for (const record::Comparison& shape : view.comparisons) {
+    if (shape.clock) text += fmt::format("clock, {}: {}\n", shape.shape, clock_in_words(*shape.clock));
   }
   return text + "\n";
 }

@@ -107,6 +107,18 @@ void fields(Fields& f, Samples& samples) {
   f.may("aside", samples.aside, "pairs that were set aside for their clocks");
 }
 
+void fields(Fields& f, Clock& clock) {
+  f("by", clock.by,
+    "two events of the GPU around each call, or around calls that follow each other in one graph");
+  f("floor_ns", clock.floor_ns, "what an empty kernel reads by it; 0: not known");
+  f("candidate_host_ns", clock.candidate_host_ns, "of the candidate: what making a call costs the host");
+  f("baseline_host_ns", clock.baseline_host_ns, "of the other side: the same");
+  f("candidate_events_ns", clock.candidate_events_ns,
+    "of the candidate: what a few calls read between events");
+  f("baseline_events_ns", clock.baseline_events_ns, "of the other side: the same");
+  f.may("why", clock.why, "why short calls are not timed in a graph");
+}
+
 void fields(Fields& f, Comparison& comparison) {
   f("shape", comparison.shape, "name of the shape");
   f("against", comparison.against, "what the candidate was timed beside");
@@ -131,6 +143,7 @@ void fields(Fields& f, Comparison& comparison) {
   f("doubt", comparison.doubt, "that no number of pairs makes smaller; the interval has it in it");
   f("disturbance", comparison.disturbance, "by other programs, while it was measured");
   f.may("busy", comparison.busy, "whether that was more than a measurement bears");
+  f("clock", comparison.clock, "on a GPU: what both sides were timed by");
 }
 
 void fields(Fields& f, Summary& summary) {

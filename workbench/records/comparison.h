@@ -12,6 +12,7 @@
 #include "measure/stop_rule.h"
 #include "measure/verdict.h"
 #include "records/fields.h"
+#include "records/timed_by.h"
 
 namespace dent {
 
@@ -46,6 +47,16 @@ struct Samples {
   bool operator==(const Samples&) const = default;
 };
 
+// What both sides were timed by on a GPU.
+struct Clock {
+  TimedBy by = TimedBy::events;
+  double floor_ns = 0;
+  double candidate_host_ns = 0, baseline_host_ns = 0;
+  double candidate_events_ns = 0, baseline_events_ns = 0;
+  std::string why{};
+  bool operator==(const Clock&) const = default;
+};
+
 struct Comparison {
   static constexpr std::string_view kKind = "comparison";
   std::string shape;
@@ -64,6 +75,7 @@ struct Comparison {
   std::optional<Doubt> doubt{};
   std::optional<Disturbance> disturbance{};
   bool busy = false;
+  std::optional<Clock> clock{};
   bool operator==(const Comparison&) const = default;
 };
 
@@ -94,6 +106,7 @@ Comparison comparison_of(const std::string& shape, Against against, const Sampli
 std::vector<Pair> pairs_of(const Samples& samples);
 
 void fields(Fields& f, Samples& samples);
+void fields(Fields& f, Clock& clock);
 void fields(Fields& f, Comparison& comparison);
 void fields(Fields& f, Summary& summary);
 void fields(Fields& f, Roofline& roofline);

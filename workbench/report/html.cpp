@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "report/clock_words.h"
 #include "report/diagnosis_view.h"
 #include "report/foreseen.h"
 #include "report/format.h"
@@ -67,6 +68,9 @@ void speed(HtmlPage& page, const SessionView& s) {
               {has_floor ? fmt::format("{:.1f} %", 100 * *c.floor_ns / c.candidate_ns) : "", "number"}});
   }
   page.end_table();
+  for (const record::Comparison& c : s.comparisons) {
+    if (c.clock) page.paragraph("Clock, " + c.shape + ": " + clock_in_words(*c.clock), "soft");
+  }
   page.paragraph(
       "Speed-up is baseline time / candidate time, the median over pairs taken side by side in random order, "
       "with a 95 % interval that counts every look at the data. The band marks what counts as the same.",

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <vector>
 
+#include "report/clock_words.h"
 #include "report/diagnosis_view.h"
 #include "report/foreseen.h"
 #include "report/format.h"
@@ -56,6 +57,11 @@ void speed(Page& page, const SessionView& s) {
     page.row({c.shape, show_ns(c.baseline_ns), show_ns(c.candidate_ns),
               c.ratio ? show_ratio(*c.ratio) : "too few pairs", std::string(name(c.verdict)),
               std::to_string(c.pairs), std::to_string(c.pairs_aside), std::string(name(c.stop))});
+  }
+  for (const record::Comparison& c : s.comparisons) {
+    if (!c.clock) continue;
+    page.line(fmt::format("{}- clock, {}: {}", &c == &s.comparisons.front() ? "\n" : "",
+                          escape_markdown_cell(c.shape), escape_markdown_cell(clock_in_words(*c.clock))));
   }
 }
 

@@ -52,14 +52,19 @@ void fields(Fields& f, Go& go) {
   std::string lot = std::to_string(go.lot);
   f("lot", lot, "drawn for the stretch");
   go.lot = std::stoull(lot);
+  f.may("in_graph", go.in_graph, "whether a GPU's calls run behind one another in a graph");
 }
 
 void fields(Fields& f, Keep& keep) { f("call", keep.call, "whose outputs are wanted"); }
 
 void fields(Fields& f, Timed& timed) {
-  f("ns", timed.ns, "all calls of the stretch, each timed alone, added up");
+  f("ns", timed.ns, "all calls of the stretch, added up");
   f("slowest_ns", timed.slowest, "the longest of them");
   f("drain_ns", timed.drain_ns, "how much longer the device worked");
+  f.may("clock", timed.clock, "what they were timed by");
+  f.may("floor_ns", timed.floor_ns, "what an empty kernel reads by that clock");
+  f.may("host_ns", timed.host_ns, "all calls of the stretch, as the host saw them");
+  f.may("not_captured", timed.not_captured, "why they are not in a graph");
 }
 
 void fields(Fields& f, Kept& kept) {

@@ -12,6 +12,7 @@
 #include "records/device_kind.h"
 #include "records/failure.h"
 #include "records/fields.h"
+#include "records/timed_by.h"
 
 namespace dent::protocol {
 
@@ -66,6 +67,7 @@ struct Prepare {
 };
 struct Go {
   std::uint64_t lot = 0;  // see aim()
+  bool in_graph = false;  // on a GPU: by its second clock
 };
 struct Keep {
   std::size_t call = 0;
@@ -75,6 +77,10 @@ struct Timed {
   double ns = 0;        // all calls of the stretch, each timed alone, added up
   double slowest = 0;   // the longest of them
   double drain_ns = 0;  // how much longer the device worked after the last call's timer had stopped
+  TimedBy clock = TimedBy::host;
+  double floor_ns = 0;         // what an empty kernel reads by this clock; 0: not measured
+  double host_ns = 0;          // that all calls took the host, where they were not captured; 0: not measured
+  std::string not_captured{};  // why the calls are not in a graph although they should be
 };
 
 struct Kept {

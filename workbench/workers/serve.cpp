@@ -95,7 +95,7 @@ void answer(Host& host, protocol::Verb verb, const ParsedJson& request, Fields& 
       host.prepare(message_in<protocol::Prepare>(request).offsets);
       return;
     case protocol::Verb::go: {
-      protocol::Timed timed = host.go(message_in<protocol::Go>(request).lot);
+      protocol::Timed timed = host.go(message_in<protocol::Go>(request));
       fields(f, timed);
       return;
     }

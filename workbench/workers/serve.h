@@ -28,7 +28,7 @@ class Host {
   virtual protocol::Loaded load(const protocol::Load& request) = 0;
   virtual void set_problem(const protocol::ProblemMessage& problem) = 0;
   virtual void prepare(const std::vector<protocol::Offsets>& calls) = 0;
-  virtual protocol::Timed go(std::uint64_t lot) = 0;
+  virtual protocol::Timed go(const protocol::Go& request) = 0;
   virtual protocol::Kept keep(std::size_t call) = 0;
   // What the first prepared call would launch on a GPU.
   virtual protocol::Launches launches() {

@@ -98,8 +98,7 @@ void Worker::prepare(const std::vector<protocol::Offsets>& calls, double seconds
       protocol::Verb::prepare, [&](Fields& f) { fields(f, request); }, {}, seconds);
 }
 
-protocol::Timed Worker::go(double seconds, double& wall_ns, std::uint64_t lot) {
-  protocol::Go request{lot};
+protocol::Timed Worker::go(double seconds, double& wall_ns, protocol::Go request) {
   protocol::Timed timed;
   const double waited_before = waited_for_processor_ns(process_->id()) + waited_for_processor_ns(getpid());
   const auto start = Clock::now();

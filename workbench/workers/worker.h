@@ -42,9 +42,8 @@ class Worker {
   const protocol::Loaded& loaded() const { return loaded_; }  // what it said about itself
   void set_problem(const protocol::ProblemMessage& problem, double seconds);
   void prepare(const std::vector<protocol::Offsets>& calls, double seconds);
-  // The calls that were prepared, their inputs aimed by `lot`. `wall_ns` gets the time as this process saw
-  // it.
-  protocol::Timed go(double seconds, double& wall_ns, std::uint64_t lot = 0);
+  // The calls that were prepared. `wall_ns` gets the time as this process saw it.
+  protocol::Timed go(double seconds, double& wall_ns, protocol::Go request = {});
   // How long that process and ours were ready to run during the last go(), and had no processor.
   double waited_ns() const { return waited_ns_; }
   // Puts the outputs of that call into results().

@@ -36,7 +36,7 @@ double loop_cost_ns(WorkerFactory& workers, const Problem& problem) {
     for (int i = 0; i < kTries; ++i) {
       double passed_ns = 0;
       worker->prepare(offsets, seconds);
-      const protocol::Timed timed = worker->go(seconds, passed_ns, random.next() | 1U);
+      const protocol::Timed timed = worker->go(seconds, passed_ns, {.lot = random.next() | 1U});
       least = std::min(least, passed_ns - timed.ns);
     }
     return least;

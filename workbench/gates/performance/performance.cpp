@@ -23,6 +23,8 @@ namespace dent {
 namespace {
 
 constexpr int kFewestChecked = 3;
+constexpr double kSampleNs = 500e3;
+constexpr double kGraphSampleNs = 100e3;  // read once, not call by call; and each call takes time to prepare
 
 // Where the machine is too noisy to tell whether the candidate's clock is honest, what may have passed
 // uncounted belongs into the interval. So does what other programs took from either side.
@@ -94,12 +96,18 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   ours.against(opponent);
   theirs.against(candidate);
 
+  std::optional<record::Clock> clock;
+  if (candidate.loaded().device == DeviceKind::cuda && opponent.loaded().device == DeviceKind::cuda) {
+    clock = choose_gpu_clock(ours.try_clocks(), theirs.try_clocks());
+    for (TimedSide* side : {&ours, &theirs}) side->time_in_graph(clock->by == TimedBy::graph);
+  }
+
   SamplingPolicy policy;
   policy.time_box_s = rules.seconds;
   policy.stop.precision = rules.precision;
   policy.compare.same_within = rules.same_within;
   policy.compare.alpha = rules.alpha;
-  policy.min_sample_ns = 500e3;
+  policy.min_sample_ns = clock && clock->by == TimedBy::graph ? kGraphSampleNs : kSampleNs;
   policy.max_calls = std::min(ours.most_calls(), theirs.most_calls());
   policy.seed = random.next();
   policy.progress = [&](const SamplingProgress& now) {
@@ -125,6 +133,7 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   candidate.pause();
   if (!finding) finding = check_timed_outputs(at, ours, rules.seconds);
   record::Comparison comparison = record::comparison_of(problem.shape, at.sides.against(), sampling, policy);
+  comparison.clock = clock;
   comparison.bytes = problem.bytes;
   if (problem.flops > 0) comparison.flops = problem.flops;
   comparison.disturbance = disturbance;

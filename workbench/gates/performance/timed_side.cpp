@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "gates/performance/loop_cost.h"
 
@@ -16,7 +17,9 @@ constexpr double kLongCallNs = 20e6;  // a call this long needs no lead-in
 constexpr int kMostAudits = 150;
 constexpr double kAuditSeconds = 0.7;
 constexpr double kPythonNsPerCall = 5000;  // what a loop in Python may take for each call
-constexpr double kLoopMargin = 3;  // around a real kernel, which leaves caches cold, over an empty one
+constexpr double kLoopMargin = 3;       // around a real kernel, which leaves caches cold, over an empty one
+constexpr std::size_t kTrialCalls = 4;  // of a stretch that tries a clock
+constexpr int kTrials = 3;
 
 std::size_t lead_for(std::size_t calls, double ns_per_call) {
   if (ns_per_call > kLongCallNs) return 0;
@@ -53,7 +56,31 @@ protocol::Timed TimedSide::stretch(std::size_t calls, double& wall_ns) {
     }
   }
   watched_ = protocol::watched(worker_.loaded().device == DeviceKind::cuda ? 0 : lot, calls);
-  return worker_.go(seconds, wall_ns, lot);
+  return worker_.go(seconds, wall_ns, {.lot = lot, .in_graph = in_graph_});
+}
+
+ClockTrial TimedSide::try_clocks() {
+  if (other_ != nullptr) other_->pause();
+  worker_.resume();
+  const std::size_t calls = std::min(kTrialCalls, most_calls_);
+  double ignored = 0;
+  in_graph_ = true;  // first: this also measures the floors
+  protocol::Timed graph = stretch(calls, ignored);
+  in_graph_ = false;
+  std::array<double, kTrials> ns{}, host_ns{};
+  ClockTrial trial{.graph_floor_ns = graph.clock == TimedBy::graph ? graph.floor_ns : 0,
+                   .not_captured = graph.not_captured};
+  for (std::size_t i = 0; i < kTrials; ++i) {
+    const protocol::Timed events = stretch(calls, ignored);
+    ns[i] = events.ns / static_cast<double>(calls);
+    host_ns[i] = events.host_ns / static_cast<double>(calls);
+    trial.events_floor_ns = events.floor_ns;
+  }
+  std::sort(ns.begin(), ns.end());
+  std::sort(host_ns.begin(), host_ns.end());
+  trial.ns = ns[kTrials / 2];
+  trial.host_ns = host_ns[kTrials / 2];
+  return trial;
 }
 
 // A few calls that nobody counts wake threads up and fill code caches. Their inputs are their own, and those
@@ -79,6 +106,12 @@ Timing TimedSide::run(int calls) {
   lead_in(count);
   double wall_ns = 0;
   const protocol::Timed timed = stretch(count, wall_ns);
+  if (in_graph_ && timed.clock != TimedBy::graph) {
+    throw KernelFailed({FailureKind::refused,
+                        "its calls could be captured in a graph, and now they can't: " + timed.not_captured,
+                        {},
+                        worker_.role()});
+  }
   if (!(timed.ns <= wall_ns)) {
     throw KernelFailed(
         {FailureKind::cheated,

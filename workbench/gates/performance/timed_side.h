@@ -7,6 +7,7 @@
 
 #include "gates/judging/oracle.h"
 #include "gates/performance/clock_audit.h"
+#include "gates/performance/gpu_clock.h"
 #include "measure/sampler.h"
 #include "workers/input_pool.h"
 
@@ -18,6 +19,10 @@ class TimedSide {
 
   // Stops `other` while this one runs: its threads must not spin or work meanwhile.
   void against(Worker& other) { other_ = &other; }
+
+  // On a GPU, before anything is sampled: what a few calls read by both of its clocks.
+  ClockTrial try_clocks();
+  void time_in_graph(bool in_graph) { in_graph_ = in_graph; }
 
   // For the sampler. Takes as many calls as asked for or twice as many, by lot: a kernel can't know when a
   // stretch ends, and the two clocks can be compared over stretches of different length.
@@ -53,6 +58,7 @@ class TimedSide {
   std::vector<protocol::Offsets> last_;  // of the last stretch, as its calls saw them
   std::size_t watched_ = 0;              // the call of it whose outputs were copied when it returned
   double ns_per_call_ = 0;               // of the last stretch
+  bool in_graph_ = false;                // by a GPU's second clock
   int asked_ = 1;                        // calls in the last request
   bool long_first_ = false;              // of these two stretches
   std::vector<TwoClocks> clocks_;

@@ -8,15 +8,15 @@
 #include <type_traits>
 #include <vector>
 
+#include "workers/native/cuda_graph.h"
+
 namespace dent {
 namespace {
 
-using Graph = void*;
-using Node = void*;
 using Function = void*;
 
 // Numbers and layouts as the CUDA driver API documents them.
-constexpr int kRelaxedCapture = 2, kKernelNode = 0;
+constexpr int kKernelNode = 0;
 constexpr int kSharedBytes = 1, kLocalBytes = 3, kRegisters = 4;
 struct KernelNode {
   Function function;
@@ -27,33 +27,25 @@ struct KernelNode {
   void* context;
 };
 
-struct GraphApi {
-  int (*begin_capture)(CuStream, int);
-  int (*end_capture)(CuStream, Graph*);
-  int (*get_nodes)(Graph, Node*, std::size_t*);
-  int (*node_type)(Node, int*);
-  int (*kernel_node)(Node, KernelNode*);
-  int (*destroy)(Graph);
+struct NodeDriver {
+  int (*node_type)(CuNode, int*);
+  int (*kernel_node)(CuNode, KernelNode*);
   int (*function_attribute)(int*, int, Function);
   int (*function_name)(const char**, Function);
   int (*function_of)(Function*, void*);
   int (*blocks_per_sm)(int*, Function, int, std::size_t);
 };
 
-GraphApi load() {
+NodeDriver load() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW);
   const auto find = [library](auto& function, const char* symbol) {
     function = reinterpret_cast<std::decay_t<decltype(function)>>(library != nullptr ? dlsym(library, symbol)
                                                                                      : nullptr);
     if (function == nullptr) throw std::runtime_error(std::string("the CUDA driver has no ") + symbol);
   };
-  GraphApi api{};
-  find(api.begin_capture, "cuStreamBeginCapture_v2");
-  find(api.end_capture, "cuStreamEndCapture");
-  find(api.get_nodes, "cuGraphGetNodes");
+  NodeDriver api{};
   find(api.node_type, "cuGraphNodeGetType");
   find(api.kernel_node, "cuGraphKernelNodeGetParams_v2");
-  find(api.destroy, "cuGraphDestroy");
   find(api.function_attribute, "cuFuncGetAttribute");
   find(api.function_name, "cuFuncGetName");
   find(api.function_of, "cuKernelGetFunction");
@@ -61,7 +53,7 @@ GraphApi load() {
   return api;
 }
 
-protocol::GpuLaunch describe(const CudaDriver& cuda, const GraphApi& api, Node node) {
+protocol::GpuLaunch describe(const CudaDriver& cuda, const NodeDriver& api, CuNode node) {
   KernelNode launch{};
   cuda.check(api.kernel_node(node, &launch), "reading a kernel node");
   Function function = launch.function;
@@ -90,29 +82,21 @@ protocol::GpuLaunch describe(const CudaDriver& cuda, const GraphApi& api, Node n
 
 std::vector<protocol::GpuLaunch> captured_launches(const CudaDriver& cuda, CuStream stream,
                                                    const std::function<void()>& call) {
-  const GraphApi api = load();
-  cuda.check(api.begin_capture(stream, kRelaxedCapture), "beginning a capture");
-  std::string problem;
+  const GraphDriver graphs = GraphDriver::load();
+  const NodeDriver api = load();
+  CuGraph graph = nullptr;
   try {
-    call();
-  } catch (const std::exception& error) {
-    problem = error.what();
+    graph = captured(cuda, graphs, stream, call);
+  } catch (const NotCaptured& problem) {
+    throw std::runtime_error(std::string("the call can't be captured: ") + problem.what());
   }
-  Graph graph = nullptr;
-  const int ended = api.end_capture(stream, &graph);  // whatever happened: the stream must be free again
-  if (!problem.empty()) throw std::runtime_error("the call can't be captured: " + problem);
-  cuda.check(ended, "capturing the call");
-  std::size_t count = 0;
-  cuda.check(api.get_nodes(graph, nullptr, &count), "counting nodes");
-  std::vector<Node> nodes(count);
-  if (count > 0) cuda.check(api.get_nodes(graph, nodes.data(), &count), "listing nodes");
   std::vector<protocol::GpuLaunch> launches;
-  for (const Node node : nodes) {
+  for (const CuNode node : nodes_of(cuda, graphs, graph)) {
     int type = -1;
     cuda.check(api.node_type(node, &type), "asking for a node's type");
     if (type == kKernelNode) launches.push_back(describe(cuda, api, node));
   }
-  api.destroy(graph);
+  graphs.destroy(graph);
   return launches;
 }
 

@@ -46,6 +46,12 @@ class Device {
   // On a CPU each call's inputs are aimed by `lot` when its turn comes; a GPU's inputs come by a stream.
   virtual protocol::Timed time(dent_entry entry, const std::vector<PreparedCall>& calls, bool flush,
                                std::uint64_t lot, const std::function<void(std::size_t call)>& snapshot) = 0;
+  // The same on a GPU's second clock: one behind the other in a graph. Where the calls can't be captured they
+  // are timed as by time(), and the answer says why.
+  virtual protocol::Timed time_in_graph(dent_entry, const std::vector<PreparedCall>&, bool /*flush*/,
+                                        const std::function<void(std::size_t)>& /*snapshot*/) {
+    throw std::runtime_error("a CPU has no graphs");
+  }
   // Which kernels a call launches, without running it, and on what. Throws where there is nothing to tell.
   virtual protocol::Launches launches(dent_entry, const PreparedCall&) {
     throw std::runtime_error("a CPU kernel launches nothing");

@@ -45,9 +45,10 @@ class NativeHost : public Host {
     if (sets().flush()) device_->flush(sets().prepared());
   }
 
-  protocol::Timed go(std::uint64_t lot) override {
-    return device_->time(entry_, sets().prepared(), sets().flush(), lot,
-                         [this](std::size_t call) { sets().snapshot(call); });
+  protocol::Timed go(const protocol::Go& request) override {
+    const auto snapshot = [this](std::size_t call) { sets().snapshot(call); };
+    if (request.in_graph) return device_->time_in_graph(entry_, sets().prepared(), sets().flush(), snapshot);
+    return device_->time(entry_, sets().prepared(), sets().flush(), request.lot, snapshot);
   }
 
   protocol::Kept keep(std::size_t call) override { return sets().keep(call, pool, results); }

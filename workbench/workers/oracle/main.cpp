@@ -31,10 +31,10 @@ class OracleHost : public Host {
 
   void prepare(const std::vector<protocol::Offsets>& calls) override { offsets_ = calls.at(0); }
 
-  protocol::Timed go(std::uint64_t) override {
+  protocol::Timed go(const protocol::Go&) override {
     const auto start = std::chrono::steady_clock::now();
     values_ = &oracle_->compute(message_, offsets_, pool);
-    return {std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count(), 0, 0};
+    return {.ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count()};
   }
 
   protocol::Kept keep(std::size_t) override {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// y = 2 x on the model of a driver: honestly, and in ways that would look fast in a graph.
+#include <dent/kernel.h>
+
+#include <set>
+
+extern "C" {
+#define ENTRY __attribute__((visibility("default")))
+
+int model_gpu_scale(void* stream, const float* x, float* y, int64_t n);
+void model_gpu_leave_behind(void* stream);
+int cuStreamCreate(void** stream, unsigned flags);
+int cuStreamSynchronize(void* stream);
+
+static int scale_on(void* stream, const dent_call* call) {
+  return model_gpu_scale(stream, static_cast<const float*>(call->inputs[0].data),
+                         static_cast<float*>(call->outputs[0].data), call->inputs[0].sizes[0]);
+}
+
+ENTRY int honest(const dent_call* call) { return scale_on(call->stream, call); }
+
+ENTRY int queues_nothing(const dent_call*) { return 0; }
+
+// Once for each output: the results of the first call at that place shall do for all later ones.
+ENTRY int remembers_by_pointer(const dent_call* call) {
+  static std::set<const void*> seen;
+  return seen.insert(call->outputs[0].data).second ? scale_on(call->stream, call) : 0;
+}
+
+// Nothing of it is in the graph: it would be done before the graph is timed.
+ENTRY int works_on_another_stream(const dent_call* call) {
+  static void* side = nullptr;
+  if (side == nullptr) cuStreamCreate(&side, 1);
+  return scale_on(side, call);
+}
+
+ENTRY int leaves_work_behind(const dent_call* call) {
+  model_gpu_leave_behind(call->stream);
+  return scale_on(call->stream, call);
+}
+
+ENTRY int waits_for_the_gpu(const dent_call* call) {
+  const int status = scale_on(call->stream, call);
+  cuStreamSynchronize(call->stream);
+  return status;
+}
+
+// Two of three calls do their work and that of the others, when it comes to them.
+ENTRY int works_for_others(const dent_call* call) {
+  static const dent_call* before = nullptr;
+  static int calls = 0;
+  if (++calls % 2 == 1) return before = call, 0;
+  return scale_on(call->stream, before) + scale_on(call->stream, call);
+}
+}
