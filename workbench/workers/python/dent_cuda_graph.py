@@ -241,7 +241,7 @@ class GraphClock:
                 stop.record(self.stream)
                 times.append((start, stop, len(calls)))
             times[-1][1].synchronize()
-            worker.snapshot = worker._bytes_of(worker.kept[-1])
+            worker.snapshot = worker._bytes_of(worker.kept[-1], worker.calls[-1])
         stopped = _now()
         self.synchronize()
         drain = _now() - stopped

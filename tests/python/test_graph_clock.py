@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""dent's clock for Python functions on a GPU, on a stand-in for the GPU: what is captured runs when its graph is launched."""
+
+import importlib.util
+import itertools
+import os
+import pathlib
+import sys
+import types
+
+import numpy
+import pytest
+
+torch = pytest.importorskip("torch")
+SOURCES = pathlib.Path(__file__).resolve().parents[2] / "workbench" / "workers" / "python"
+KERNEL_NS, EMPTY_NS, GRAPH_START_NS = 1900, 500, 3000
+
+
+def load(name):
+    specification = importlib.util.spec_from_file_location(name, SOURCES / f"{name}.py")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[name] = module
+    specification.loader.exec_module(module)
+    return module
+
+
+graphs = load("dent_cuda_graph")
+workers = load("dent_worker")
+
+
+class Gpu:
+    """Its driver and what PyTorch shows of it. A graph's nodes are functions with the time they take; `now` counts it."""
+
+    def __init__(self):
+        self.now, self.nodes, self.numbers, self.capturing = 0, {}, itertools.count(1), None
+        self.Stream = lambda: types.SimpleNamespace(cuda_stream=1, synchronize=lambda: None)
+        self.synchronize, self.graph_pool_handle = (lambda: None), (lambda: 0)
+        self.stream = lambda _: _Nothing()
+
+    def queue(self, work, ns):
+        if self.capturing is not None:
+            self.nodes[self.capturing].append((work, ns))
+        else:
+            work()
+            self.now += ns
+
+    def new_graph(self):
+        graph = next(self.numbers)
+        self.nodes[graph] = []
+        return graph
+
+    def CUDAGraph(self, keep_graph):
+        assert keep_graph
+        graph = self.new_graph()
+
+        def begin(pool, capture_error_mode):
+            self.capturing = graph
+
+        def end():
+            self.capturing = None
+
+        return types.SimpleNamespace(capture_begin=begin, capture_end=end, raw_cuda_graph=lambda: graph)
+
+    def Event(self, enable_timing):
+        event = types.SimpleNamespace(at=None, synchronize=lambda: None)
+        event.record = lambda stream: setattr(event, "at", self.now)
+        event.elapsed_time = lambda other: (other.at - event.at) / 1e6
+        return event
+
+    def launch_empty(self, stream):
+        self.queue(lambda: None, EMPTY_NS)
+
+    def __call__(self, name, *arguments):
+        first = arguments[0] if arguments else None
+        if name == "cuGraphCreate":
+            first._obj.value = self.new_graph()
+        elif name == "cuGraphGetNodes":
+            arguments[2]._obj.value = len(self.nodes[first.value])
+        elif name == "cuGraphAddChildGraphNode":
+            first._obj.value = next(self.numbers)
+            self.nodes[arguments[1].value] += self.nodes[arguments[4].value]
+        elif name == "cuStreamBeginCapture_v2":
+            self.capturing = self.new_graph()
+        elif name == "cuStreamEndCapture":
+            arguments[1]._obj.value, self.capturing = self.capturing, None
+        elif name == "cuGraphInstantiateWithFlags":
+            first._obj.value = arguments[1].value
+        elif name == "cuGraphLaunch":
+            self.now += GRAPH_START_NS
+            for work, ns in self.nodes[first.value]:
+                work()
+                self.now += ns
+
+
+class _Nothing:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    gpu = Gpu()
+    monkeypatch.setattr(torch, "cuda", gpu)
+    return gpu
+
+
+def worker_with(function, calls=3):
+    worker = workers.Worker()
+    worker.torch, worker.numpy, worker._tensor_type = torch, numpy, torch.Tensor
+    worker.function, worker.numbers, worker.flush = function, {}, True
+    worker.scratch = torch.zeros(16, dtype=torch.uint8)
+    worker.calls = [[torch.full((4,), float(i + 1))] for i in range(calls)]
+    worker.kept = [None] * calls
+    worker.outputs = [{"name": "y", "dtype": "fp32", "dims": [4], "shape": [4], "updates": -1}]
+    worker._mismatches = lambda outputs, call: []
+    worker.copies = os.memfd_create("copies")
+    return worker
+
+
+def test_calls_are_timed_without_the_floor_and_see_their_own_inputs(gpu):
+    def twice(x):
+        y = torch.empty_like(x)
+        gpu.queue(lambda: y.copy_(2 * x), KERNEL_NS)
+        return y
+
+    worker = worker_with(twice)
+    reply = graphs.GraphClock(torch, gpu).time(worker)
+    assert reply["clock"] == "graph"
+    assert reply["ns"] == pytest.approx(3 * KERNEL_NS)
+    assert reply["floor_ns"] == pytest.approx(EMPTY_NS)
+    for i, output in enumerate(worker.kept):
+        assert torch.equal(output, torch.full((4,), 2.0 * (i + 1)))
+    assert worker.snapshot == [worker.kept[-1].numpy().tobytes()]
+
+
+def test_what_is_done_while_captured_works_on_nothing_and_is_lost(gpu):
+    def at_once(x):
+        return 2 * x
+
+    worker = worker_with(at_once)
+    reply = graphs.GraphClock(torch, gpu).time(worker)
+    assert reply["ns"] == pytest.approx(3 * EMPTY_NS)
+    assert all(torch.isnan(output).all() for output in worker.kept)
