@@ -7,6 +7,7 @@ namespace dent {
 namespace {
 
 TEST(Format, TimesHaveThreeDigitsAndAUnit) {
+  EXPECT_EQ(show_ns(0), "-");
   EXPECT_EQ(show_ns(7.4), "7.40 ns");
   EXPECT_EQ(show_ns(743), "743 ns");
   EXPECT_EQ(show_ns(999.6), "1.00 us");

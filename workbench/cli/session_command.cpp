@@ -38,7 +38,9 @@ std::string speed_table(const SessionView& view) {
   const bool narrow = width_of(1).value_or(kTableWidth) < kTableWidth;
   if (narrow) text.clear();  // a line or two for each shape instead of a row
   for (const record::Comparison& shape : view.comparisons) {
-    const auto us = [](double ns) { return fmt::format("{:.{}f} us", ns / 1e3, ns < 10e3 ? 2 : 1); };
+    const auto us = [](double ns) {
+      return ns > 0 ? fmt::format("{:.{}f} us", ns / 1e3, ns < 10e3 ? 2 : 1) : "-";
+    };
     if (narrow) {
       text += fmt::format("{}: {} {}\n  {}, baseline {}\n", shape.shape,
                           shape.ratio ? fmt::format("{:.3f}x", shape.ratio->centre) : "-",

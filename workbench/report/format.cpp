@@ -28,6 +28,7 @@ std::string factor_digits(double ratio) {
 }  // namespace
 
 std::string show_ns(double ns) {
+  if (ns == 0) return "-";  // no call takes no time: it was not measured
   if (ns < 999.5) return three_digits(ns) + " ns";
   if (ns < 999.5e3) return three_digits(ns / 1e3) + " us";
   if (ns < 999.5e6) return three_digits(ns / 1e6) + " ms";
