@@ -39,7 +39,7 @@ dent_test(dent_records_test dent_records
   records/json_object_test.cpp records/line_test.cpp records/markdown_test.cpp records/round_trip_test.cpp records/comparison_test.cpp)
 dent_test(dent_kernel_test dent_kernel
   ledger/ledger_test.cpp ledger/ledger_kill_test.cpp ledger/ledger_disk_test.cpp ledger/project_lock_test.cpp
-  ledger/session_store_test.cpp project/manifest_test.cpp build/glue_test.cpp build/declaration_test.cpp build/remedy_test.cpp
+  ledger/session_store_test.cpp project/executor_rules_test.cpp project/manifest_test.cpp build/glue_test.cpp build/declaration_test.cpp build/remedy_test.cpp
   workers/worker_test.cpp workers/graph_clock_test.cpp)
 add_dependencies(dent_kernel_test dent-worker dent_test_kernels dent_model_driver dent_model_kernels)
 target_compile_definitions(dent_kernel_test PRIVATE DENT_WORKER="$<TARGET_FILE:dent-worker>"
@@ -63,13 +63,15 @@ dent_test(dent_gates_test dent_gates
   report/example_session.cpp session/conclude_test.cpp session/environment_test.cpp session/run_test.cpp session/resume_test.cpp
   session/profile_test.cpp session/tutorial_test.cpp evaluation/judge_test.cpp evaluation/keep_rule_test.cpp
   gates/gates_test.cpp gates/gpu_clock_test.cpp gates/speed_test.cpp gates/registry_test.cpp gates/result_test.cpp session/die_at_every_record_test.cpp session/session_test.cpp)
+dent_test(dent_executors_test dent_executors
+  executors/job_folder_test.cpp executors/on_test.cpp executors/record_stream_test.cpp)
 dent_test(dent_loop_test dent_loop
   repository/repository_test.cpp loop/loop_test.cpp loop/proposers/answer_test.cpp
   loop/proposers/command_proposer_test.cpp loop/state/brief_test.cpp loop/search/search_test.cpp
   loop/state/loop_state_test.cpp loop/state/stage_test.cpp mcp/server_test.cpp)
 dent_test(dent_cli_test dent_parser cli/parser_test.cpp cli/sessions_test.cpp cli/terminal_test.cpp cli/usage_test.cpp)
 target_link_libraries(dent_cli_test PRIVATE dent_gates)
-foreach(program dent_gates_test dent_loop_test dent_cli_test)
+foreach(program dent_gates_test dent_executors_test dent_loop_test dent_cli_test)
   add_dependencies(${program} dent dent_test_kernels)
   target_compile_definitions(${program} PRIVATE
     DENT_PROGRAM="$<TARGET_FILE:dent>" DENT_WORKER="$<TARGET_FILE:dent-worker>"

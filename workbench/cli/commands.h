@@ -21,5 +21,7 @@ void add_predict(Command& dent);
 void add_completion(Command& dent);
 void add_evaluate(Command& dent);
 void add_mcp(Command& dent);
+void add_job(Command& dent);
+void add_jobs(Command& dent);  // executors, jobs, attach, cancel
 
 }  // namespace dent::cli

@@ -37,6 +37,7 @@ std::string worst_shape(const Project& project) {
 struct GateArguments {
   Common common;
   PlanRequest wanted;
+  On on;
 };
 
 void add(Command& dent, const Gate& gate) {
@@ -46,6 +47,7 @@ void add(Command& dent, const Gate& gate) {
   Command& command = dent.command(std::string(info.command), std::string(info.about));
   add_common(command, arguments->common);
   add_events(command, arguments->common);
+  add_on(command, arguments->on);
   const bool of_the_worst = info.scope == Scope::worst_shape;
   if (of_the_worst) command.option("PROJECT", arguments->common.project, "The same as --project");
   bool of_a_shape = false;
@@ -60,7 +62,7 @@ void add(Command& dent, const Gate& gate) {
     const Project project = read_project(arguments->common.project);
     PlanRequest wanted = arguments->wanted;
     if (of_the_worst && wanted.shapes.empty()) wanted.shapes = {worst_shape(project)};
-    return run_session(name.c_str(), project, wanted, arguments->common);
+    return run_session(name.c_str(), project, wanted, arguments->common, arguments->on);
   });
 }
 

@@ -16,6 +16,7 @@ struct RunArguments {
   Common common;
   std::vector<std::string> with, without, shapes;  // gates, gates, shapes
   GateOptions options;
+  On on;
   bool sanitize = false;
   bool plan = false;
   bool dump_config = false;
@@ -38,7 +39,7 @@ ExitCode run(const RunArguments& arguments) {
       std::fputs(plan_text(plan).c_str(), stdout);
     return ExitCode::ok;
   }
-  return run_session("run", project, wanted, arguments.common);
+  return run_session("run", project, wanted, arguments.common, arguments.on);
 }
 
 }  // namespace
@@ -48,6 +49,7 @@ void add_run(Command& dent) {
   Command& command = dent.command("run", "Take the kernel through every gate and write a report");
   add_common(command, arguments->common);
   add_events(command, arguments->common);
+  add_on(command, arguments->on);
   command.option("-s,--shape", arguments->shapes, "Only this shape (may be given several times)");
   command.option("--with", arguments->with, "This gate too (may be given several times)");
   command.option("--without", arguments->without, "Not this gate (may be given several times)");

@@ -113,6 +113,15 @@ std::string from_here(const std::filesystem::path& file) {
   return relative.string();
 }
 
+// New or resumed: from where the ledger ends.
+ExitCode carry_through(const char* command, const Project& project, SessionStore& store,
+                       const SessionFolder& folder, const SessionRequest& request, const Common& common) {
+  Audience audience(common);
+  return finish(command, run_plan(project, store, folder, request, audience), folder, common);
+}
+
+}  // namespace
+
 ExitCode finish(const char* command, const Conclusion& end, const SessionFolder& folder,
                 const Common& common) {
   if (common.json) {
@@ -136,28 +145,15 @@ ExitCode finish(const char* command, const Conclusion& end, const SessionFolder&
   return end.code;
 }
 
-// New or resumed: from where the ledger ends.
-ExitCode carry_through(const char* command, const Project& project, SessionStore& store,
-                       const SessionFolder& folder, const SessionRequest& request, const Common& common) {
-  Audience audience(common);
-  Session session(project, store, folder, audience);
-  const Resources resources = find_resources();
-  KernelBuilder builder(project, store.folder(), resources.include);
-  WorkerFactory workers(project, resources, builder);
-  Oracle oracle(workers, folder.artifacts());
-  Sides sides(workers, oracle, project.kernel, folder.artifacts());
-  return finish(command, run_plan(session, request, sides), folder, common);
-}
-
-}  // namespace
-
 void add_options(Command& command, const GateInfo& gate, GateOptions& options) {
   for (const GateOption& option : gate.options)
     command.flag("--" + std::string(option.name), options.*option.flag, std::string(option.about));
 }
 
 ExitCode run_session(const char* command, const Project& project, const PlanRequest& wanted,
-                     const Common& common) {
+                     const Common& common, const On& on) {
+  if (!on.executor.empty()) return run_session_on(command, project, wanted, on, common);
+  if (on.detach) throw UsageError("--detach needs --on\n  try: --on local --detach");
   // The plan first: a mistake in it is no session.
   const SessionRequest request{command, make_plan(project, wanted), wanted.gates, wanted.shapes};
   run_supervised(how_to_go_on(common));
@@ -167,6 +163,7 @@ ExitCode run_session(const char* command, const Project& project, const PlanRequ
 }
 
 ExitCode resume_session(const Project& project, const std::string& id, const Common& common) {
+  if (const auto job = job_of_session(project, id)) return attach(project, *job, common);
   run_supervised(how_to_go_on(common));
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());

@@ -97,6 +97,16 @@ void Ledger::append(AnyRecord record, const std::string& step) {
 }
 
 void Ledger::append(std::vector<AnyRecord> records, const std::string& step) {
+  std::vector<Record> all;
+  for (AnyRecord& data : records) all.push_back({0, {}, step, std::move(data)});
+  write(std::move(all));
+}
+
+void Ledger::take_in(const Record& theirs, const std::string& job) {
+  write({{0, {}, theirs.step, theirs.data, job, theirs.number}});
+}
+
+void Ledger::write(std::vector<Record> added) {
   if (beyond_trust_) {
     throw Error(ErrorCode::environment, fmt::format("{} could not be written before", file_.string()),
                 "see to the disk, then `dent resume`");
@@ -113,11 +123,12 @@ void Ledger::append(std::vector<AnyRecord> records, const std::string& step) {
     throw Error(ErrorCode::invalid, fmt::format("{} was replaced while this session ran", file_.string()),
                 "only dent writes there: look at what the kernel or its build does to files");
   }
-  std::vector<Record> added;
   std::string text, chain = chain_;
-  for (AnyRecord& data : records) {
-    added.push_back({lines_ + static_cast<std::int64_t>(added.size()) + 1, utc_now(), step, std::move(data)});
-    text += to_line(added.back(), chain) + '\n';
+  std::int64_t number = lines_;
+  for (Record& record : added) {
+    record.number = ++number;
+    record.time = utc_now();
+    text += to_line(record, chain) + '\n';
   }
   try {
     write_all(descriptor_.get(), text, file_);

@@ -37,6 +37,8 @@ class Ledger {
   // ledger then ends with the record before, and appending may be tried again.
   void append(AnyRecord record, const std::string& step = {});
   void append(std::vector<AnyRecord> records, const std::string& step);  // all of them or none
+  // What a job wrote into a ledger of its own, with our number, time and chain.
+  void take_in(const Record& theirs, const std::string& job);
 
   const std::vector<Record>& records() const { return records_; }
   const std::string& chain() const {
@@ -45,6 +47,7 @@ class Ledger {
   std::size_t torn_bytes() const { return torn_bytes_; }  // that were cut off at the start
 
  private:
+  void write(std::vector<Record> records);  // without number and time
   void roll_back();
 
   std::filesystem::path file_;

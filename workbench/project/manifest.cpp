@@ -85,6 +85,7 @@ Project parse_project(std::string_view text, const std::filesystem::path& direct
     root.fail("shapes", "there must be at least one", "shapes = [{ name = \"tiny\", S = 32 }]");
   read_rules(root, project);
   read_optimize(root, project);
+  project.executors = read_executors(root, kManifestName);
   root.done();
   for (const Shape& shape : project.shapes)
     make_problem(project.op, shape);  // throws where something is missing

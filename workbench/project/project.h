@@ -11,6 +11,7 @@
 
 #include "measure/disturbance.h"
 #include "operators/problem.h"
+#include "project/executor_rules.h"
 #include "project/launch_rule.h"
 #include "records/choice.h"
 #include "records/device_kind.h"
@@ -130,6 +131,7 @@ struct Project {
   std::optional<std::vector<std::string>> first_tunables;  // that [kernel] reads; nothing: all
   Choice choice;                                           // that `kernel` is built with
   OptimizeRules optimize;
+  std::vector<ExecutorRules> executors;  // where work may be done; what is measured does not depend on it
 };
 
 }  // namespace dent

@@ -11,6 +11,7 @@
 #include "records/comparison.h"
 #include "records/correctness.h"
 #include "records/diagnosis.h"
+#include "records/job.h"
 #include "records/loop.h"
 #include "records/session.h"
 
@@ -31,7 +32,7 @@ using RecordKinds =
                  record::Build, record::Prediction, record::Correctness, record::Samples, record::Comparison,
                  record::Summary, record::Roofline, record::Diagnosis, record::Cheated, record::Gate,
                  record::Loop, record::Iteration, record::Outcome, record::PatternTried, record::Standing,
-                 record::BudgetMark, record::LoopEnd, record::Verdict, record::Unknown>;
+                 record::BudgetMark, record::LoopEnd, record::Job, record::Verdict, record::Unknown>;
 
 // One of them. To copy or to destroy it is a switch over all kinds: written once, in any_record.cpp, instead
 // of in every file that has a record.
@@ -53,6 +54,8 @@ struct Record {
   std::string time;         // UTC, 2026-03-31T14:05:09.123Z
   std::string step;         // that it belongs to; empty: to the session
   AnyRecord data;
+  std::string job{};            // that wrote it elsewhere; empty: written here
+  std::int64_t job_number = 0;  // of its line in the job's own ledger
 
   template <class Kind>
   const Kind* as() const {

@@ -61,6 +61,8 @@ std::string to_line(const Record& record, std::string& chain) {
   std::string line = fmt::format(R"({{"schema":{},"n":{},"time":{},"kind":{})", kRecordSchema, record.number,
                                  json_string(record.time), json_string(kind_of(record.data)));
   if (!record.step.empty()) line += ",\"step\":" + json_string(record.step);
+  if (!record.job.empty())
+    line += fmt::format(R"(,"job":{},"job_n":{})", json_string(record.job), record.job_number);
   line += ",\"data\":" + data_text(record.data);
   chain = sha256(chain + line);
   return line + std::string(kChain) + json_string(chain) + "}";
@@ -69,7 +71,8 @@ std::string to_line(const Record& record, std::string& chain) {
 ParsedLine parse_line(std::string_view text, std::string& chain) {
   ParsedLine parsed;
   const nlohmann::json line = require_json(text);
-  std::string time, kind, step;
+  std::string time, kind, step, job;
+  std::int64_t job_number = 0;
   read_json(line, [&](Fields& f) {
     f("schema", parsed.schema, "of the line");
     if (parsed.schema > kRecordSchema) {
@@ -82,6 +85,8 @@ ParsedLine parse_line(std::string_view text, std::string& chain) {
     f("time", time, "UTC");
     f("kind", kind, "what it is");
     f.may("step", step, "that it belongs to");
+    f.may("job", job, "that wrote it elsewhere");
+    f.may("job_n", job_number, "its number there");
   });
   const auto data = line.find("data");
   if (data == line.end()) throw Error(ErrorCode::invalid, "field data is missing");
@@ -90,11 +95,11 @@ ParsedLine parse_line(std::string_view text, std::string& chain) {
       chain = sha256(chain + std::string(text) + "\n");
       for (const TodaysRecord& record : from_schema1(kind, *data)) {
         parsed.records.push_back(
-            {parsed.number, time, record.step, read_kind(record.kind, require_json(record.data))});
+            {parsed.number, time, record.step, read_kind(record.kind, require_json(record.data)), {}, 0});
       }
       return parsed;
     }
-    parsed.records.push_back({parsed.number, time, step, read_kind(kind, *data)});
+    parsed.records.push_back({parsed.number, time, step, read_kind(kind, *data), job, job_number});
   } catch (const nlohmann::json::exception& problem) {
     throw Error(ErrorCode::invalid, fmt::format("{}: {}", kind, problem.what()));
   } catch (const Error& problem) {

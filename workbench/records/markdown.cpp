@@ -61,6 +61,9 @@ constexpr std::string_view about(const record::BudgetMark&) {
   return "A warning: so much of the budget is spent.";
 }
 constexpr std::string_view about(const record::LoopEnd&) { return "Ends the iterations of a loop."; }
+constexpr std::string_view about(const record::Job&) {
+  return "Where the work was done, when that was not here; one each time its state changes.";
+}
 constexpr std::string_view about(const record::Verdict&) {
   return "The last record. A session without one was interrupted.";
 }

@@ -69,6 +69,7 @@ class Sorter {
   // For nobody here.
   void operator()(const record::PatternTried&) {}
   void operator()(const record::BudgetMark&) {}
+  void operator()(const record::Job&) {}
   void operator()(const record::Unknown&) {}
 
  private:

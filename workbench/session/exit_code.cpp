@@ -64,7 +64,7 @@ ExitCode exit_code(Verdict verdict) {
     case Verdict::refused:
       return ExitCode::usage;
     case Verdict::interrupted:
-      return ExitCode::internal;  // a session that ends has a verdict; without one dent itself went wrong
+      return ExitCode::interrupted;
   }
   throw Error(ErrorCode::internal, "a verdict without an exit code");
 }

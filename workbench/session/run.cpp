@@ -68,4 +68,15 @@ Conclusion run_plan(Session& session, const SessionRequest& request, Sides& side
                           seconds_since(start) - (waited_for_user_s() - waited) - own_in_steps);
 }
 
+Conclusion run_plan(const Project& project, SessionStore& store, const SessionFolder& folder,
+                    const SessionRequest& request, Observer& observer) {
+  Session session(project, store, folder, observer);
+  const Resources resources = find_resources();
+  KernelBuilder builder(project, store.folder(), resources.include);
+  WorkerFactory workers(project, resources, builder);
+  Oracle oracle(workers, folder.artifacts());
+  Sides sides(workers, oracle, project.kernel, folder.artifacts());
+  return run_plan(session, request, sides);
+}
+
 }  // namespace dent

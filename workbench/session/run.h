@@ -7,5 +7,9 @@
 namespace dent {
 
 Conclusion run_plan(Session& session, const SessionRequest& request, Sides& sides);
+// The same with a session in that folder and the project's kernel against its baseline. The caller holds the
+// project's lock.
+Conclusion run_plan(const Project& project, SessionStore& store, const SessionFolder& folder,
+                    const SessionRequest& request, Observer& observer);
 
 }  // namespace dent

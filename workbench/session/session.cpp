@@ -50,6 +50,9 @@ Session::Session(const Project& project, SessionStore& store, SessionFolder fold
 #ifndef __SANITIZE_ADDRESS__  // whose search for leaks is such a look from outside
   prctl(PR_SET_DUMPABLE, 0);  // expected outputs are in our memory, which is nobody else's to read
 #endif
+  for (const Record& record : ledger_.records()) {
+    if (!record.job.empty()) taken_[record.job] = record.job_number;
+  }
 }
 
 void Session::open(const SessionRequest& request, Sides& sides) {
@@ -59,6 +62,7 @@ void Session::open(const SessionRequest& request, Sides& sides) {
   }
   const Kernel& against = sides.choose_baseline(compares(request.plan));
   record::Environment environment = environment_snapshot(project_.directory);
+  if (request.git) environment.git = request.git;
   append(record::Session{.dent_version = kDentVersion,
                          .project = project_.name,
                          .op = project_.op.name,
@@ -85,6 +89,14 @@ void Session::append(std::vector<AnyRecord> records, const std::string& step) {
   const std::size_t known = ledger_.records().size();
   ledger_.append(std::move(records), step);
   for (std::size_t i = known; i < ledger_.records().size(); ++i) facts_.take(ledger_.records()[i]);
+}
+
+bool Session::take_in(const Record& theirs, const std::string& job) {
+  if (theirs.number <= taken_[job]) return false;
+  ledger_.take_in(theirs, job);
+  taken_[job] = theirs.number;
+  facts_.take(ledger_.records().back());
+  return true;
 }
 
 Progress Session::progress() const {

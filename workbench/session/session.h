@@ -11,6 +11,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,7 @@ struct SessionRequest {
   std::vector<Step> plan{};           // none: it is found on the way
   std::vector<std::string> gates{};   // as asked for
   std::vector<std::string> shapes{};  // none: all
+  std::optional<record::Git> git{};   // of the tree that was copied here; nothing: ask git
 };
 
 class Session {
@@ -47,6 +50,8 @@ class Session {
   GateResult report(const Step& step);
 
   void append(AnyRecord record);
+  // A record that a job wrote elsewhere, once: false when it has been taken in before.
+  bool take_in(const Record& theirs, const std::string& job);
   // The verdict on record, once, and the reports.
   Conclusion conclude(Conclusion conclusion, double own_s_between_steps = 0);
 
@@ -72,7 +77,8 @@ class Session {
   Observer& observer_;
   Ledger ledger_;
   SessionFacts facts_;
-  std::size_t number_ = 0, of_ = 0;  // steps that people have seen, of how many
+  std::map<std::string, std::int64_t> taken_;  // of each job: the number of its last record
+  std::size_t number_ = 0, of_ = 0;            // steps that people have seen, of how many
 };
 
 // The session to go on with, by id, by the beginning of one, or "latest": the last one of `command`. Throws

@@ -10,10 +10,13 @@
 
 namespace dent {
 
-// Returns in the child. The parent waits for it and exits as it does. Ctrl-C, SIGTERM and SIGHUP, or whatever
-// else kills the child, end it with its workers; then `tidy_up` is called, and the exit code is 128 and the
-// signal. Call it before anything is locked and while there is one thread.
-void run_supervised(const std::string& how_to_go_on, const std::function<void()>& tidy_up = {});
+// Returns in the child. The parent waits for it and exits as it does. Ctrl-C, SIGTERM, SIGUSR1 and SIGHUP, or
+// whatever else kills the child, end it with its workers; the record in flight is dropped whole. Then
+// `tidy_up` is called. The exit code is ExitCode::interrupted for SIGTERM and SIGUSR1, by which schedulers
+// and clouds announce that they take the machine away; else 128 and the signal. `at_end` is told it, however
+// the child ended. Call it before anything but the job's own folder is locked, and while there is one thread.
+void run_supervised(const std::string& how_to_go_on, const std::function<void()>& tidy_up = {},
+                    const std::function<void(int exit_code)>& at_end = {});
 
 // For a loop: the worktrees of its project.
 void remove_worktrees(const std::filesystem::path& project);

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// dent executors, jobs, attach, cancel: work that is done elsewhere.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/on.h"
+#include "executors/executor.h"
+#include "ledger/session_store.h"
+#include "project/manifest.h"
+
+namespace dent::cli {
+namespace {
+
+ExitCode list_executors(const Common& common) {
+  const Project project = read_project(common.project);
+  JsonList list;
+  std::string text = fmt::format("{:<16} {:<8} {:<28} {}\n", "name", "kind", "where", "state");
+  for (const ExecutorRules& rules : known_executors(project)) {
+    std::string state;
+    try {
+      state = make_executor(rules, project)->look();
+    } catch (const std::exception& problem) {  // one that is down hides no other
+      state = in_one_line(problem);
+    }
+    const std::string where = rules.host.empty() ? "here" : rules.host;
+    JsonObject entry{
+        {"name", rules.name}, {"kind", name(rules.kind)}, {"state", state}, {"from", rules.from}};
+    entry.may("host", rules.host).may("accelerators", rules.accelerators);
+    entry.may("usd_per_hour", rules.usd_per_hour);
+    list.add(entry);
+    text += fmt::format("{:<16} {:<8} {:<28} {}\n", rules.name, name(rules.kind), where, state);
+  }
+  if (common.json)
+    print_json("executors", {{"executors", list}});
+  else
+    std::fputs(text.c_str(), stdout);
+  return ExitCode::ok;
+}
+
+// As it is now, where that can be asked.
+void refresh(SentJob& sent, const Project& project) {
+  if (has_ended(sent.status().state)) return;
+  try {
+    sent.remember(make_executor(find_executor(project, sent.job().executor), project)->state(sent));
+  } catch (const std::exception& problem) {
+    JobStatus status = sent.status();
+    status.why = "as last known: " + in_one_line(problem);
+    sent.remember(status);
+  }
+}
+
+ExitCode list_jobs(const Common& common) {
+  const Project project = read_project(common.project);
+  JsonList list;
+  std::string text;
+  auto jobs = JobTable(SessionStore(project.directory).folder()).list();
+  for (auto sent = jobs.rbegin(); sent != jobs.rend(); ++sent) {
+    refresh(*sent, project);
+    const Job& job = sent->job();
+    JsonObject entry{{"job", job.id},
+                     {"session", job.session},
+                     {"executor", job.executor},
+                     {"command", job.command},
+                     {"created", job.created}};
+    entry.add(JsonObject(sent->status()));
+    list.add(entry);
+    text += fmt::format("{}  {:<12} {:<9} {:<10} {}  {}\n", job.id.substr(0, 8), job.executor, job.command,
+                        name(sent->status().state), job.session, sent->status().word);
+  }
+  if (common.json)
+    print_json("jobs", {{"jobs", list}});
+  else
+    std::fputs(text.empty() ? "no jobs yet: dent run --on EXECUTOR\n" : text.c_str(), stdout);
+  return ExitCode::ok;
+}
+
+ExitCode cancel(const std::string& id, const Common& common) {
+  const Project project = read_project(common.project);
+  SentJob sent = JobTable(SessionStore(project.directory).folder()).find(id);
+  const auto executor = make_executor(find_executor(project, sent.job().executor), project);
+  sent.note("cancelled", "yes");
+  executor->cancel(sent);
+  sent.remember(executor->state(sent));
+  if (common.json) {
+    print_json("cancel", JsonObject{{"job", sent.job().id}}.add(JsonObject(sent.status())));
+  } else {
+    std::fputs(fmt::format("{}: told to end; {}\n", sent.job().id, name(sent.status().state)).c_str(),
+               stdout);
+  }
+  return ExitCode::ok;
+}
+
+}  // namespace
+
+void add_jobs(Command& dent) {
+  auto executors = std::make_shared<Common>();
+  Command& list = dent.command("executors", "List where work can be done, and whether it is ready");
+  add_common(list, *executors);
+  list.examples("  dent executors");
+  list.run([executors] { return list_executors(*executors); });
+
+  auto jobs = std::make_shared<Common>();
+  Command& all = dent.command("jobs", "List the jobs that this project has sent out, newest first");
+  add_common(all, *jobs);
+  all.examples("  dent jobs");
+  all.run([jobs] { return list_jobs(*jobs); });
+
+  auto followed = std::make_shared<Common>();
+  auto id = std::make_shared<std::string>("latest");
+  Command& attached = dent.command("attach", "Follow a job to its end; one that was interrupted goes on");
+  add_common(attached, *followed);
+  add_events(attached, *followed);
+  attached.option("job", *id, "Its id, the beginning of it, its session's id, or \"latest\"").show_default();
+  attached.examples("  dent attach\n  dent attach 0f8fad5b");
+  attached.run([followed, id] { return attach(read_project(followed->project), *id, *followed); });
+
+  auto ended = std::make_shared<Common>();
+  auto which = std::make_shared<std::string>("latest");
+  Command& cancelled = dent.command("cancel", "End a job");
+  add_common(cancelled, *ended);
+  cancelled.option("job", *which, "Its id, the beginning of it, its session's id, or \"latest\"")
+      .show_default();
+  cancelled.examples("  dent cancel 0f8fad5b");
+  cancelled.run([ended, which] { return cancel(*which, *ended); });
+}
+
+}  // namespace dent::cli
