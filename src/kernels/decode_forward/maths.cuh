@@ -91,12 +91,6 @@ class WarpMaths {
         }
       }
     }
-    // Products are rounded before the maximum is subtracted: however large, it then meets itself.
-#pragma unroll
-    for (auto& step : S_) {
-#pragma unroll
-      for (float& score : step) score = gpu::mul_rn(score, scale_log2e);
-    }
     float base[2];
 #pragma unroll
     for (int x = 0; x < 2; ++x) {
@@ -105,17 +99,19 @@ class WarpMaths {
       for (int s = 1; s < kSteps; ++s) largest = fmaxf(largest, fmaxf(S_[s][x], S_[s][x + 2]));
 #pragma unroll
       for (int lanes = 4; lanes < 32; lanes *= 2) largest = fmaxf(largest, gpu::shuffle_xor(largest, lanes));
+      largest = gpu::mul_rn(largest, scale_log2e);
       const float before = m_[x];
       m_[x] = Spec::tuning.once ? largest : fmaxf(before, largest);
       base[x] = m_[x] == -INFINITY ? 0.0F : m_[x];
       if constexpr (!Spec::tuning.once) rescale(x, gpu::ex2(before - base[x]));
     }
+    // Products are rounded before the maximum is subtracted: however large, it then meets itself.
 #pragma unroll
     for (int s = 0; s < kSteps; ++s) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const float even = gpu::ex2(S_[s][2 * half] - base[0]);
-        const float odd = gpu::ex2(S_[s][2 * half + 1] - base[1]);
+        const float even = gpu::ex2(gpu::mul_rn(S_[s][2 * half], scale_log2e) - base[0]);
+        const float odd = gpu::ex2(gpu::mul_rn(S_[s][2 * half + 1], scale_log2e) - base[1]);
         l_[0] += even;
         l_[1] += odd;
         P_[s][half] = gpu::movmatrix_trans(gpu::pack<T>(even, odd));
