@@ -37,11 +37,6 @@ inline constexpr int64_t kRowsBlock = 64 / sizeof(T);
 // stretch, the stretches.
 inline constexpr int64_t kStretch = 512;  // keys
 
-// Heads that are read together take turns of so many keys: few enough for what is fetched ahead of the next
-// head to stay in the second cache, many enough for what is kept of a head to pay for its way into the first.
-inline constexpr int64_t kKeysOfTurn = 64;
-static_assert(kStretch % kKeysOfTurn == 0 && kKeysOfTurn % kRowsBlock<bf16> == 0);
-
 // The softmax of a row so far.
 struct RunningRow {
   RowState before;    // max of all keys so far, sum of the stretches before this one
@@ -119,28 +114,41 @@ inline std::size_t rows_scratch_bytes(const ForwardProblem& problem, int64_t row
   return RowsScratch(nullptr, problem.head_dim, rows).bytes;
 }
 
-// R rows, from `first` on, meet the keys [begin, begin + keys); every one of them sees the first `full` keys.
+// One head, or several that lie side by side in rows of K and V.
+struct RowsHeads {
+  Task task[kMostHeads];
+  RowsScratch scratch[kMostHeads];
+  int64_t count = 0;
+};
+
+// Scores of R rows against kKeysAtOnce keys of a block, from `key` on; V of those keys is fetched meanwhile
+// if that is asked for.
 template <int R, class T>
-void meet_block(const Task& task, const RowsScratch& scratch, int64_t first, int64_t begin, int64_t keys,
-                int64_t full) {
+HWY_INLINE void score_keys(const Task& task, const RowsScratch& scratch, int64_t first, int64_t begin,
+                           int64_t key, int64_t keys, bool fetch_v) {
   const int64_t dim = task.problem->head_dim;
-  const T* k = static_cast<const T*>(task.k) + begin * task.k_row_stride;
+  const T* from[kKeysAtOnce];
+  for (int64_t j = 0; j < kKeysAtOnce; ++j) {
+    // Past the end: the last one again, its score is not used.
+    const int64_t at = begin + std::min(key + j, keys - 1);
+    from[j] = static_cast<const T*>(task.k) + at * task.k_row_stride;
+    const T* v = static_cast<const T*>(task.v) + at * task.v_row_stride;
+    for (int64_t i = 0; fetch_v && i < dim; i += kCacheLine / static_cast<int64_t>(sizeof(T))) {
+      __builtin_prefetch(v + i);
+    }
+  }
+  dot_products<R>(scratch.q + first * scratch.stride, scratch.stride, from, dim,
+                  scratch.scores + first * scratch.score_stride + key, scratch.score_stride);
+}
+
+// The scores of a block become part of O.
+template <int R, class T>
+HWY_INLINE void weigh_scores(const Task& task, const RowsScratch& scratch, int64_t first, int64_t begin,
+                             int64_t keys, int64_t full) {
+  const int64_t dim = task.problem->head_dim;
   const T* v = static_cast<const T*>(task.v) + begin * task.v_row_stride;
   float* scores = scratch.scores + first * scratch.score_stride;
   float* o = scratch.o + first * scratch.o_stride;
-  for (int64_t key = 0; key < keys; key += kKeysAtOnce) {
-    const T* from[kKeysAtOnce];
-    for (int64_t j = 0; j < kKeysAtOnce; ++j) {
-      const int64_t at =
-          std::min(key + j, keys - 1);  // past the end: the last one again, its score is not used
-      from[j] = k + at * task.k_row_stride;
-      for (int64_t i = 0; i < dim; i += kCacheLine / static_cast<int64_t>(sizeof(T))) {
-        __builtin_prefetch(v + at * task.v_row_stride + i);
-      }
-    }
-    dot_products<R>(scratch.q + first * scratch.stride, scratch.stride, from, dim, scores + key,
-                    scratch.score_stride);
-  }
   for (int64_t r = 0; r < R; ++r) {
     const int64_t seen = std::clamp<int64_t>(scratch.limits[first + r] - begin, 0, keys);
     exponentiate_row(scores + r * scratch.score_stride, seen, scratch.running[first + r],
@@ -155,6 +163,20 @@ void meet_block(const Task& task, const RowsScratch& scratch, int64_t first, int
                 o + r * scratch.o_stride);
     }
   }
+}
+
+// R rows, from `first` on, meet the keys [begin, begin + keys); every one of them sees the first `full` keys.
+// Heads side by side take turns after every few keys, so that K is read in the order in which it lies in
+// memory: the hardware fetches ahead along a row, not from row to row. Their V would not stay in the first
+// cache until it is used.
+template <int R, class T>
+void meet_block(const RowsHeads& heads, int64_t first, int64_t begin, int64_t keys, int64_t full) {
+  for (int64_t key = 0; key < keys; key += kKeysAtOnce) {
+    for (int64_t h = 0; h < heads.count; ++h)
+      score_keys<R, T>(heads.task[h], heads.scratch[h], first, begin, key, keys, heads.count == 1);
+  }
+  for (int64_t h = 0; h < heads.count; ++h)
+    weigh_scores<R, T>(heads.task[h], heads.scratch[h], first, begin, keys, full);
 }
 
 template <class T>
@@ -182,24 +204,26 @@ void begin_rows(const Task& task, const RowsScratch& scratch) {
   std::fill_n(scratch.o, round_up(rows, kRowGroup) * scratch.o_stride, 0.0F);
 }
 
-// All rows meet the keys of one turn, from `turn` on. No row sees keys from `end` on.
+// All rows meet the keys of one block, from `begin` on.
 template <class T>
-void meet_keys(const Task& task, const RowsScratch& scratch, int64_t turn, int64_t end) {
+void meet_keys(const RowsHeads& heads, int64_t begin) {
+  const Task& task = heads.task[0];
   const int64_t rows = task.row_end - task.row_begin;
-  if ((turn - task.kv_begin) % kStretch == 0) scratch.end_stretch(rows);
-  for (int64_t begin = turn; begin < std::min(end, turn + kKeysOfTurn); begin += kRowsBlock<T>) {
-    for (int64_t first = 0; first < rows; first += kRowGroup) {
-      const int64_t count = std::min(kRowGroup, rows - first);
-      const int64_t keys = std::min(kRowsBlock<T>, scratch.limits[first + count - 1] - begin);
-      const int64_t full = std::clamp<int64_t>(scratch.limits[first] - begin, 0, keys);
-      if (keys <= 0) continue;
-      if (count == 1) {
-        meet_block<1, T>(task, scratch, first, begin, keys, full);
-      } else if (count == 2) {
-        meet_block<2, T>(task, scratch, first, begin, keys, full);
-      } else {
-        meet_block<4, T>(task, scratch, first, begin, keys, full);
-      }
+  if ((begin - task.kv_begin) % kStretch == 0) {
+    for (int64_t h = 0; h < heads.count; ++h) heads.scratch[h].end_stretch(rows);
+  }
+  const int64_t* limits = heads.scratch[0].limits;  // those of every head
+  for (int64_t first = 0; first < rows; first += kRowGroup) {
+    const int64_t count = std::min(kRowGroup, rows - first);
+    const int64_t keys = std::min(kRowsBlock<T>, limits[first + count - 1] - begin);  // they never fall
+    const int64_t full = std::clamp<int64_t>(limits[first] - begin, 0, keys);
+    if (keys <= 0) continue;
+    if (count == 1) {
+      meet_block<1, T>(heads, first, begin, keys, full);
+    } else if (count == 2) {
+      meet_block<2, T>(heads, first, begin, keys, full);
+    } else {
+      meet_block<4, T>(heads, first, begin, keys, full);
     }
   }
 }
@@ -237,26 +261,22 @@ void attend_rows(const Task& task) {
   const ForwardProblem& p = *task.problem;
   const int64_t rows = task.row_end - task.row_begin;
   const int64_t bytes = round_up(static_cast<int64_t>(rows_scratch_bytes(p, rows)), kCacheLine);
-  // Limits never fall from row to row, and are those of every head.
   const int64_t end = std::min(task.kv_end, p.visible_keys((task.row_end - 1) / p.group()));
-  // Heads that lie inside rows of K are read together, in turns: the memory between two rows of one head,
-  // which the hardware fetches ahead, is then of use. Else one head after the other; so too where several
+  // Heads that lie inside rows of K are read together. Else one head after the other; so too where several
   // queries meet short rows, and arithmetic hides the wait.
   const bool inside_rows = task.k_row_stride != p.head_dim;
   const bool waits = rows <= 2 || p.head_dim >= 128;
   const int64_t together = inside_rows && waits ? task.heads : 1;
   for (int64_t first = 0; first < task.heads; first += together) {
-    Task heads[kMostHeads];
-    RowsScratch scratch[kMostHeads];
-    for (int64_t i = 0; i < together; ++i) {
-      heads[i] = head_of<T>(task, first + i, bytes);
-      scratch[i] = RowsScratch(heads[i].scratch, p.head_dim, rows);
-      begin_rows<T>(heads[i], scratch[i]);
+    RowsHeads heads;
+    heads.count = together;
+    for (int64_t h = 0; h < together; ++h) {
+      heads.task[h] = head_of<T>(task, first + h, bytes);
+      heads.scratch[h] = RowsScratch(heads.task[h].scratch, p.head_dim, rows);
+      begin_rows<T>(heads.task[h], heads.scratch[h]);
     }
-    for (int64_t begin = task.kv_begin; begin < end; begin += kKeysOfTurn) {
-      for (int64_t i = 0; i < together; ++i) meet_keys<T>(heads[i], scratch[i], begin, end);
-    }
-    for (int64_t i = 0; i < together; ++i) end_rows<T>(heads[i], scratch[i]);
+    for (int64_t begin = task.kv_begin; begin < end; begin += kRowsBlock<T>) meet_keys<T>(heads, begin);
+    for (int64_t h = 0; h < together; ++h) end_rows<T>(heads.task[h], heads.scratch[h]);
   }
 }
 

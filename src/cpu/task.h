@@ -21,7 +21,7 @@ struct PackedRows {
   T* operator[](int64_t r) const { return first + r % group * head_stride + r / group * row_stride; }
 };
 
-inline constexpr int64_t kMostHeads = 16;  // of a task
+inline constexpr int64_t kMostHeads = 32;  // of a task
 
 struct Task {
   const ForwardProblem* problem;
