@@ -2,44 +2,19 @@
 // dent run --on: the same session as here, whoever dies on the way.
 #include <gtest/gtest.h>
 
-#include <map>
 #include <random>
 
 #include "executors/job_table.h"
 #include "executors/scratch_job.h"
-#include "ledger/ledger.h"
-#include "ledger/session_store.h"
+#include "executors/sent_session.h"
 
 namespace dent {
 namespace {
 
+using test::expect_nothing_lost_nothing_twice;
 using test::kInstant;
 using test::ScratchJob;
 using test::ScratchProject;
-
-// Each record of the job once, in its order; each step ended once; one verdict.
-void expect_nothing_lost_nothing_twice(const ScratchProject& project) {
-  const SessionFolder session = SessionStore(project.folder()).find("latest");
-  std::int64_t last = 0;
-  std::map<std::string, int> gates;
-  int verdicts = 0, jobs = 0;
-  for (const Record& record : read_ledger(session.ledger()).records) {
-    if (!record.job.empty()) {
-      EXPECT_EQ(record.job_number, ++last);
-    }
-    if (const auto* gate = record.as<record::Gate>()) ++gates[gate->step];
-    verdicts += record.as<record::Verdict>() != nullptr ? 1 : 0;
-    if (const auto* job = record.as<record::Job>()) {
-      ++jobs;
-      EXPECT_EQ(job->state, JobState::succeeded);
-    }
-  }
-  EXPECT_GT(last, 5);
-  EXPECT_EQ(verdicts, 1);
-  EXPECT_EQ(jobs, 1);
-  for (const auto& [step, count] : gates) EXPECT_EQ(count, 1) << step;
-  EXPECT_TRUE(std::filesystem::exists(session.folder / "report.html"));
-}
 
 TEST(On, TheSameSessionAsHere) {
   const ScratchProject project;

@@ -30,11 +30,12 @@ class ScratchJob {
                         .gates = gates_of_command(gate_named("correctness"))});
   }
 
-  // The kernel is built by a command that waits for a file.
+  // The kernel is built by a command that waits for a file of this machine's.
   static void hold(const ScratchProject& project) {
     std::string manifest = project.read("dent.toml");
     manifest.replace(manifest.find("[kernel]\n"), 9,
-                     "[kernel]\nbuild = \"while [ ! -e go ]; do sleep 0.02; done\"\n");
+                     "[kernel]\nbuild = \"while [ ! -e '" + (project.folder() / "go").string() +
+                         "' ]; do sleep 0.02; done\"\n");
     project.write("dent.toml", manifest);
   }
   void let_go() const { project_.write("go", ""); }

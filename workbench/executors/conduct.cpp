@@ -14,6 +14,7 @@ namespace dent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr int kAttempts = 3;  // to send a job
 
 // Puts the job's records into the session, and tells who watches.
 class Intake {
@@ -88,9 +89,17 @@ class Patience {
 }  // namespace
 
 void send(Executor& executor, SentJob& sent) {
-  if (sent.noted("started").empty()) executor.copy_there(sent);
-  executor.start(sent);
-  sent.note("started", "yes");
+  for (int attempt = 1;; ++attempt) {
+    try {
+      if (sent.noted("started").empty()) executor.copy_there(sent);
+      executor.start(sent);
+      sent.note("started", "yes");
+      return;
+    } catch (const Unreachable&) {  // many connections at once are refused now and then
+      if (attempt == kAttempts) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(500 * attempt));
+    }
+  }
 }
 
 JobStatus conduct(Executor& executor, SentJob& sent, Session& session, const std::vector<Step>& plan,

@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "base/nearest.h"
+#include "executors/command.h"
 #include "executors/local.h"
+#include "executors/ssh.h"
 
 namespace dent {
 namespace {
@@ -42,13 +44,15 @@ ExecutorRules find_executor(const Project& project, const std::string& name) {
           : near);
 }
 
-std::unique_ptr<Executor> make_executor(const ExecutorRules& rules, const Project&) {
+std::unique_ptr<Executor> make_executor(const ExecutorRules& rules, const Project& project) {
   switch (rules.kind) {
     case ExecutorKind::local:
       return local_executor(rules);
     case ExecutorKind::ssh:
-    case ExecutorKind::slurm:
+      return ssh_executor(rules, project);
     case ExecutorKind::command:
+      return command_executor(rules, project);
+    case ExecutorKind::slurm:
       break;
   }
   throw Error(ErrorCode::invalid, fmt::format("executor {} is of kind {}, which this dent does not have yet",

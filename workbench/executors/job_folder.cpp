@@ -5,14 +5,12 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <thread>
 
@@ -20,6 +18,7 @@
 #include "ledger/project_lock.h"
 #include "records/json.h"
 #include "session/exit_code.h"
+#include "system/detached.h"
 #include "system/durable_file.h"
 #include "system/file_descriptor.h"
 
@@ -57,21 +56,6 @@ std::optional<Doer> doer_of(const fs::path& folder) {
 std::string end_of_log(const fs::path& folder) {
   const std::string log = trimmed(text_of(folder / "log"));
   return log.size() <= kLastWords ? log : "..." + log.substr(log.size() - kLastWords);
-}
-
-[[noreturn]] void become(const fs::path& folder, const fs::path& program) {
-  setsid();
-  if (fork() != 0) _exit(0);  // no child of who started it: it lives on, and nobody has to wait for it
-  const std::string log = folder / "log", where = folder, name = program;
-  const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-  const int in = open("/dev/null", O_RDONLY);
-  if (out < 0 || in < 0) _exit(126);
-  dup2(in, 0);
-  dup2(out, 1);
-  dup2(out, 2);
-  for (int fd = 3; fd < 1024; ++fd) close(fd);  // whoever reads from us must see our end
-  execl(name.c_str(), "dent", "job", where.c_str(), nullptr);
-  _exit(127);
 }
 
 }  // namespace
@@ -112,12 +96,7 @@ void start_in_background(const fs::path& folder, const fs::path& program) {
   fs::remove(folder / "cancelled", ignored);
   fs::remove(folder / "exit_code", ignored);
   fs::remove(folder / "process.json", ignored);
-  const pid_t child = fork();
-  if (child < 0)
-    throw Error(ErrorCode::environment, std::string("can't start a process: ") + std::strerror(errno));
-  if (child == 0) become(folder, program);
-  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  start_detached({program, "job", folder}, folder, folder / "log");
   // So that who asks for its state next does not find it not started.
   const auto end = std::chrono::steady_clock::now() + kStartWithin;
   while (!fs::exists(folder / "process.json") && !fs::exists(folder / "exit_code")) {
