@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/on.h"
 #include "executors/executor.h"
+#include "executors/machine.h"
 #include "ledger/session_store.h"
 #include "project/manifest.h"
 
@@ -92,6 +93,25 @@ ExitCode cancel(const std::string& id, const Common& common) {
   return ExitCode::ok;
 }
 
+ExitCode machine(const std::string& executor, bool watch, const Common& common) {
+  const ExecutorRules rules = find_executor(read_project(common.project), executor);
+  if (!rules.machine) {
+    throw Error(ErrorCode::invalid, "executor " + executor + " has no machine of its own",
+                "[executor." + executor + ".machine] with status, start and stop");
+  }
+  Machine known(rules);
+  if (watch) {
+    known.watch();
+    return ExitCode::ok;
+  }
+  const std::string state = known.status();
+  if (common.json)
+    print_json("machine", {{"executor", executor}, {"state", state}, {"exit_code", 0}});
+  else
+    std::puts(state.c_str());
+  return ExitCode::ok;
+}
+
 }  // namespace
 
 void add_jobs(Command& dent) {
@@ -124,6 +144,16 @@ void add_jobs(Command& dent) {
       .show_default();
   cancelled.examples("  dent cancel 0f8fad5b");
   cancelled.run([ended, which] { return cancel(*which, *ended); });
+
+  auto of = std::make_shared<Common>();
+  auto executor = std::make_shared<std::string>();
+  auto watch = std::make_shared<bool>(false);
+  Command& asked = dent.command("machine", "Say whether an executor's machine is up");
+  add_common(asked, *of);
+  asked.option("executor", *executor, "Its name").required();
+  asked.flag("--watch", *watch, "Stop it when it has been idle for long enough (dent starts this itself)");
+  asked.examples("  dent machine l4-dev");
+  asked.run([of, executor, watch] { return machine(*executor, *watch, *of); });
 }
 
 }  // namespace dent::cli

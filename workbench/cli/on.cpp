@@ -8,6 +8,7 @@
 #include "cli/session_command.h"
 #include "cli/terminal.h"
 #include "executors/conduct.h"
+#include "executors/machine.h"
 #include "ledger/project_lock.h"
 #include "report/write_reports.h"
 #include "session/environment.h"
@@ -32,8 +33,18 @@ Conclusion without_verdict(const SentJob& sent, const JobStatus& status, const C
       .code = status.exit_code ? static_cast<ExitCode>(*status.exit_code) : ExitCode::interrupted};
 }
 
+// The machine behind an executor, where there is one to start and stop: up, and ours for as long as we live.
+std::optional<Machine> machine_of(const ExecutorRules& rules, const Project& project) {
+  if (!rules.machine) return std::nullopt;
+  std::optional<Machine> machine(rules);
+  machine->hold();
+  machine->bring_up([](const std::string& text) { std::fputs((text + "\n").c_str(), stderr); });
+  machine->start_watcher(project.directory);
+  return machine;
+}
+
 ExitCode see_through(const char* command, const Project& project, SessionStore& store, Executor& executor,
-                     SentJob& sent, const Common& common) {
+                     SentJob& sent, std::optional<Machine>& machine, const Common& common) {
   const SessionFolder folder = store.find(sent.job().session);
   const ProjectLock lock(folder.folder);  // one dent at a time takes records into it
   const auto plan = make_plan(project, {sent.job().gates, sent.job().shapes, sent.job().options});
@@ -42,7 +53,10 @@ ExitCode see_through(const char* command, const Project& project, SessionStore& 
   std::size_t done = 0;
   for (const Step& step : plan) done += session.facts().finished(step.name) != nullptr ? 1 : 0;
   session.show(plan, done);
-  const JobStatus status = conduct(executor, sent, session, plan);
+  ConductRules rules;
+  if (machine)
+    rules.bring_up = [&] { return machine->bring_up([&](const std::string& text) { session.say(text); }); };
+  const JobStatus status = conduct(executor, sent, session, plan, rules);
   Conclusion end = without_verdict(sent, status, common);
   if (const auto& verdict = session.facts().verdict()) {
     end.verdict = verdict->verdict;
@@ -92,8 +106,10 @@ ExitCode run_session_on(const char* command, const Project& project, const PlanR
                               .git = environment_snapshot(project.directory).git,
                               .executor = rules.name,
                               .session = folder.id});
+  auto machine = machine_of(rules, project);
+  if (machine) machine->expect(project.directory, sent.job().id);
   send(*executor, sent);
-  if (!on.detach) return see_through(command, project, store, *executor, sent, common);
+  if (!on.detach) return see_through(command, project, store, *executor, sent, machine, common);
   sent.remember(executor->state(sent));
   if (common.json) {
     print_json(command, {{"job", sent.job().id},
@@ -121,11 +137,13 @@ std::optional<std::string> job_of_session(const Project& project, const std::str
 ExitCode attach(const Project& project, const std::string& job, const Common& common) {
   SessionStore store(project.directory);
   SentJob sent = JobTable(store.folder()).find(job);
-  const auto executor = make_executor(find_executor(project, sent.job().executor), project);
+  const ExecutorRules rules = find_executor(project, sent.job().executor);
+  const auto executor = make_executor(rules, project);
   run_supervised(in_project("dent attach " + sent.job().id, common));
+  auto machine = machine_of(rules, project);
   // Twice is once: one that runs or has come to its end is left alone. One that was cancelled stays so.
   if (sent.noted("cancelled").empty()) send(*executor, sent);
-  return see_through("attach", project, store, *executor, sent, common);
+  return see_through("attach", project, store, *executor, sent, machine, common);
 }
 
 }  // namespace dent::cli

@@ -9,6 +9,7 @@
 
 #include "base/stopwatch.h"
 #include "executors/record_stream.h"
+#include "session/exit_code.h"
 
 namespace dent {
 namespace {
@@ -106,10 +107,17 @@ JobStatus conduct(Executor& executor, SentJob& sent, Session& session, const std
                   const ConductRules& rules) {
   Intake intake(session, sent, plan);
   Patience patience(rules);
-  bool broken = false;
+  bool broken = false, start_again = false;
+  const auto goes_on = [&](const std::string& why) {
+    start_again = true;
+    session.say(why);
+    if (!session.facts().empty()) session.append(record::Note{why});
+  };
   for (;;) {
     const std::size_t before = intake.taken();
     try {
+      if (start_again) executor.start(sent);
+      start_again = false;
       intake.begin_anew();
       executor.follow(sent, [&](std::string_view line) {
         intake.take(line);
@@ -119,9 +127,20 @@ JobStatus conduct(Executor& executor, SentJob& sent, Session& session, const std
       const JobStatus status = executor.state(sent);
       patience.reset();
       sent.remember(status);
+      const bool interrupted =
+          status.exit_code == static_cast<int>(ExitCode::interrupted) && status.state != JobState::cancelled;
+      if (interrupted && rules.bring_up) {
+        rules.bring_up();
+        goes_on(fmt::format("the job was interrupted ({}); it goes on", status.word));
+        continue;
+      }
       if (has_ended(status.state)) break;
     } catch (const Unreachable& problem) {
       if (intake.taken() > before) patience.reset();
+      if (rules.bring_up && rules.bring_up()) {
+        patience.reset();
+        goes_on("the machine was taken away; it was started again, and the job goes on");
+      }
       patience.wait(problem, session);
     } catch (const Error& problem) {
       // A line that was torn when its writer was killed: read anew it is whole, or it is broken for good.

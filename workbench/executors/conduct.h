@@ -3,6 +3,8 @@
 // brings back what it left. Killed at any moment and called again, it finds the job and goes on.
 #pragma once
 
+#include <functional>
+
 #include "executors/executor.h"
 #include "session/session.h"
 
@@ -11,6 +13,9 @@ namespace dent {
 struct ConductRules {
   double reconnect_seconds = 600;  // without a connection, before it is given up
   double longest_pause_s = 15;     // between two attempts
+  // Where the machine can be started: brings it up, and says whether it had to. Without it an interruption is
+  // the end.
+  std::function<bool()> bring_up{};
 };
 
 // Files there and work begun, unless that was done before. Throws Unreachable when it can't be reached.
