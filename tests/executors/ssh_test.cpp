@@ -104,6 +104,16 @@ TEST(Ssh, TheTreeIsTheSameWhateverFilesAreCalledAndGoesOnBeingSo) {
   }
 }
 
+TEST(Ssh, ALoginShellThatPrintsIsNoHindrance) {
+  Fixture server("ssh_server.py");
+  NEED(server);
+  std::ofstream(fs::path(server.fact("home")) / ".bashrc") << "echo '  welcome to box'\n";
+  const SshProject project(server);
+  const auto ran = project.dent({"check", "--on", "box", "--json"});
+  ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
+  expect_nothing_lost_nothing_twice(project);
+}
+
 TEST(Ssh, InARepositoryIgnoredFilesStayHere) {
   Fixture server("ssh_server.py");
   NEED(server);

@@ -234,17 +234,15 @@ class SshExecutor : public Executor {
                 dent::quoted(folder)),
             tree.list()),
         "can't tidy the project's tree");
-    if (there.rsync)
-      rsync(tree, to);
-    else
-      unpack(tree, to);
+    if (!there.rsync || !rsync(tree, to)) unpack(tree, to);
     require(shell_.run(fmt::format("mv {0}/files.new {0}/files", dent::quoted(folder))),
             "can't note the project's files");
     return (fs::path(to) / tree.prefix).lexically_normal().string();
   }
 
-  // --modify-window=-1: an edit of the same size within the same second counts.
-  void rsync(const ProjectTree& tree, const std::string& to) {
+  // --modify-window=-1: an edit of the same size within the same second counts. False where the login shell's
+  // own files print something, which rsync takes for its protocol.
+  bool rsync(const ProjectTree& tree, const std::string& to) {
     std::string names;  // one that begins with # or ; would be a comment
     for (const std::string& file : tree.files) names += "./" + file + std::string(1, '\0');
     const FileDescriptor list = in_memory(names);
@@ -253,13 +251,15 @@ class SshExecutor : public Executor {
                       "--ignore-missing-args", "--partial", "-e", words_for_rsync(shell_.command()), "--",
                       tree.root.string() + "/", rules_.host + ":" + to + "/"}},
             list, kCopySeconds);
-    if (sent.ending.clean()) return;
+    if (sent.ending.clean()) return true;
     const std::string said = trimmed(sent.err);
+    if (said.find("is your shell clean") != std::string::npos) return false;
     const bool cut = sent.ending.kind == Ending::Kind::exited &&
                      (sent.ending.code == 255 || sent.ending.code == 10 || sent.ending.code == 12) &&
                      said.find("No space left") == std::string::npos;
     if (cut) throw Unreachable(fmt::format("rsync to {}: {}", rules_.host, said));
     require({sent.ending.code, {}, said}, "rsync");
+    return true;
   }
 
   void unpack(const ProjectTree& tree, const std::string& to) {
