@@ -22,6 +22,7 @@ void add_completion(Command& dent);
 void add_evaluate(Command& dent);
 void add_mcp(Command& dent);
 void add_job(Command& dent);
+void add_slot(Command& dent);
 void add_jobs(Command& dent);  // executors, jobs, attach, cancel
 
 }  // namespace dent::cli

@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
   cli::add_mcp(commands);
   cli::add_jobs(commands);
   cli::add_job(commands);
+  cli::add_slot(commands);
   bool json = false;
   for (int i = 1; i < argc; ++i) json = json || std::string(argv[i]) == "--json";
   const std::string command = argc > 1 ? argv[1] : "dent";

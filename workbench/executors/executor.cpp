@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "executors/command.h"
 #include "executors/local.h"
+#include "executors/slurm.h"
 #include "executors/ssh.h"
 
 namespace dent {
@@ -50,13 +51,12 @@ std::unique_ptr<Executor> make_executor(const ExecutorRules& rules, const Projec
       return local_executor(rules);
     case ExecutorKind::ssh:
       return ssh_executor(rules, project);
+    case ExecutorKind::slurm:
+      return slurm_executor(rules, project);
     case ExecutorKind::command:
       return command_executor(rules, project);
-    case ExecutorKind::slurm:
-      break;
   }
-  throw Error(ErrorCode::invalid, fmt::format("executor {} is of kind {}, which this dent does not have yet",
-                                              rules.name, name(rules.kind)));
+  throw Error(ErrorCode::internal, "an executor without a kind");
 }
 
 }  // namespace dent
