@@ -76,6 +76,7 @@ class Machine:
             self.pid = int(children.read().split()[0])  # its first process, as seen from outside
         if not self.user:
             self.ask(mount="/run", mib=8)  # what daemons of root leave there
+            self.ask(mount="/dev/shm", mib=64)  # names made of process numbers, which are the same in every machine
         for folder, mib in self.mounts:
             self.ask(mount=folder, mib=mib)
 

@@ -108,6 +108,15 @@ class SshServerTest(unittest.TestCase):
         at = self.at(clock=3600)
         self.assertAlmostEqual(3600, int(ssh(at, "date +%s").stdout) - time.time(), delta=60)
 
+    def test_its_shared_memory_is_its_own(self):
+        """Names in there are made of process numbers, which are the same on every machine of the tests."""
+        at = self.at()
+        if at.machine.user:
+            self.skipTest("a file system for a test needs root")
+        name = pathlib.Path(f"/dev/shm/{at.folder.name}")
+        self.assertEqual(0, ssh(at, f"touch {name}").returncode)
+        self.assertFalse(name.exists())
+
     def test_it_ends_with_whoever_started_it(self):
         server().__exit__()  # skips where it can't run
         program = subprocess.Popen([sys.executable, pathlib.Path(__file__).with_name("ssh_server.py")],
