@@ -75,8 +75,10 @@ ProgramBundle program_bundle() {
   std::sort(bundle.files.begin(), bundle.files.end(),
             [](const auto& a, const auto& b) { return a.second < b.second; });
   std::string content;
-  for (const auto& [here, there] : bundle.files)
-    content += there.string() + " " + sha256_of_file(here) + "\n";
+  for (const auto& [here, there] : bundle.files) {
+    content += fmt::format("{} {} {}\n", there.string(), fs::file_size(here),
+                           fs::last_write_time(here).time_since_epoch().count());
+  }
   bundle.id = sha256(content).substr(0, 16) + "-" + instruction_set();
   return bundle;
 }

@@ -11,7 +11,7 @@
 namespace dent {
 
 struct ProgramBundle {
-  std::string id;  // of its content and the machine's instruction set: a folder of that name holds it
+  std::string id;  // of its files' sizes and dates and the instruction set: a folder of that name holds it
   std::vector<std::pair<std::filesystem::path, std::filesystem::path>> files;  // here; its name in the bundle
 
   // As a tar archive, in that file.

@@ -65,35 +65,40 @@ class SshExecutor : public Executor {
     const There there = ask_about(bundle.id);
     refuse_a_second_job(sent);
     sent.note("program", rules_.dent.empty() ? bring_program(bundle, there, sent) : rules_.dent);
-    const std::string tree = copy_tree(tree_of(project_, kManifestName), there);
-    Job job = sent.job();
-    job.project = tree;
-    const std::string folder = there.work + "/jobs/" + sent.job().id;
-    require(
-        shell_.run(fmt::format("mkdir -p {0} && cat > {0}/job.json.new && mv {0}/job.json.new {0}/job.json",
-                               dent::quoted(folder)),
-                   to_json_text(job) + "\n"),
-        "can't write the job's folder");
-    sent.note("folder", folder);
+    sent.note("tree", copy_tree(tree_of(project_, kManifestName), there));
+    sent.note("folder", there.work + "/jobs/" + sent.job().id);
   }
 
+  // The job and its variables go over stdin: the command line is for everybody there to see.
   void start(SentJob& sent) override {
+    Job job = sent.job();
+    job.project = sent.noted("tree");
     const std::string envs = rules_.envs.empty() ? "" : envs_text(rules_.envs);
-    // Over stdin, as the command line is for everybody there to see.
-    require(shell_.run(fmt::format("cd {} && (umask 077; cat > envs; [ -s envs ] || rm -f envs) && {}",
-                                   dent::quoted(sent.noted("folder")), job_command(sent, "--start")),
-                       envs),
-            "can't start the job");
+    // Begun anew in an empty folder, its records would bear the numbers of those that were taken in before.
+    const bool first = sent.noted("started").empty();
+    const auto answer = shell_.run(
+        fmt::format("{} && cd {} || exit 44\nIFS= read -r job && printf '%s\\n' \"$job\" > job.json.new && "
+                    "mv job.json.new job.json && (umask 077; cat > envs; [ -s envs ] || rm -f envs) && {}",
+                    (first ? "mkdir -p " : "test -e ") + dent::quoted(sent.noted("folder")),
+                    dent::quoted(sent.noted("folder")), job_command(sent, "--start")),
+        to_json_text(job) + "\n" + envs);
+    if (answer.code == 44 && !first) return;  // state() says what has become of it
+    require(answer, "can't start the job");
   }
 
   void follow(SentJob& sent, const TakeLine& take) override {
+    last_word_.clear();
     shell_.follow(job_command(sent, "--follow"), [&](std::string_view line) {
       if (line.starts_with("{\"schema\":")) take(line);
+      if (line.starts_with("{\"state\":")) last_word_ = line;
     });
   }
 
   JobStatus state(SentJob& sent) override {
     if (sent.noted("folder").empty()) return {.state = JobState::pending, .word = "not sent"};
+    // What it said when it was followed to its end saves a round trip, once.
+    if (const std::string said = std::exchange(last_word_, ""); !said.empty())
+      return from_json_text<JobStatus>(said);
     const auto answer =
         shell_.run(fmt::format("[ -e {}/job.json ] || exit 44\n{}", dent::quoted(sent.noted("folder")),
                                job_command(sent, "--state")));
@@ -230,13 +235,12 @@ class SshExecutor : public Executor {
         shell_.run(
             fmt::format(
                 "cd {0} 2>/dev/null || {{ mkdir -p {0} && cd {0}; }}; mkdir -p tree; touch files; "
-                "cat > files.new && LC_ALL=C comm -z -23 files files.new | (cd tree && xargs -0 rm -f --)",
+                "cat > files.new && LC_ALL=C comm -z -23 files files.new | (cd tree && xargs -0 rm -f --) && "
+                "mv files.new files",
                 dent::quoted(folder)),
             tree.list()),
         "can't tidy the project's tree");
     if (!there.rsync || !rsync(tree, to)) unpack(tree, to);
-    require(shell_.run(fmt::format("mv {0}/files.new {0}/files", dent::quoted(folder))),
-            "can't note the project's files");
     return (fs::path(to) / tree.prefix).lexically_normal().string();
   }
 
@@ -281,6 +285,7 @@ class SshExecutor : public Executor {
   ExecutorRules rules_;
   fs::path project_;
   SshShell shell_;
+  std::string last_word_;  // of a job that was followed to its end
 };
 
 }  // namespace
