@@ -38,8 +38,8 @@ dent_test(dent_base_test dent_base
 dent_test(dent_records_test dent_records
   records/json_object_test.cpp records/line_test.cpp records/markdown_test.cpp records/round_trip_test.cpp records/comparison_test.cpp)
 dent_test(dent_kernel_test dent_kernel
-  ledger/ledger_test.cpp ledger/ledger_kill_test.cpp ledger/ledger_disk_test.cpp ledger/project_lock_test.cpp
-  ledger/session_store_test.cpp project/executor_rules_test.cpp project/manifest_test.cpp build/glue_test.cpp build/declaration_test.cpp build/remedy_test.cpp
+  cell/cell_test.cpp cell/cgroup_test.cpp ledger/ledger_test.cpp ledger/ledger_kill_test.cpp ledger/ledger_disk_test.cpp ledger/project_lock_test.cpp
+  ledger/session_store_test.cpp project/executor_rules_test.cpp project/manifest_test.cpp build/compile_test.cpp build/glue_test.cpp build/declaration_test.cpp build/remedy_test.cpp
   workers/worker_test.cpp workers/graph_clock_test.cpp)
 add_dependencies(dent_kernel_test dent-worker dent_test_kernels dent_model_driver dent_model_kernels)
 target_compile_definitions(dent_kernel_test PRIVATE DENT_WORKER="$<TARGET_FILE:dent-worker>"

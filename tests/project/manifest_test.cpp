@@ -173,6 +173,25 @@ TEST(Manifest, ReplacesVariablesOfTheEnvironment) {
   EXPECT_EQ(project.kernel.link, (std::vector<std::string>{"/opt/x/a.so", "up/b.so"}));
 }
 
+TEST(Manifest, SaysWhetherThereIsToBeACell) {
+  EXPECT_EQ(parse(kMinimal).sandbox, Sandbox::automatic);
+  const Project project = parse(
+      replaced(kMinimal, "version = 1", "version = 1\nsandbox = \"required\"\nvisible = [\"/opt/data\"]") +
+      "[limits]\nprocesses = 64\ncores = 1.5\n[optimize]\ncommand_sandbox = \"off\"\n"
+      "command_network = true\ncommand_env = [\"TOKEN\"]\ncommand_paths = [\"/opt/agent\"]\n");
+  EXPECT_EQ(project.sandbox, Sandbox::required);
+  EXPECT_EQ(project.visible, std::vector<std::string>{"/opt/data"});
+  EXPECT_EQ(project.limits.processes, 64);
+  EXPECT_EQ(project.limits.cores, 1.5);
+  EXPECT_EQ(project.optimize.command_sandbox, Sandbox::off);
+  EXPECT_TRUE(project.optimize.command_network);
+  EXPECT_EQ(project.optimize.command_env, std::vector<std::string>{"TOKEN"});
+  EXPECT_EQ(project.optimize.command_paths, std::vector<std::string>{"/opt/agent"});
+  expect_mentions(error_of(replaced(kMinimal, "version = 1", "version = 1\nsandbox = \"on\"")),
+                  {"sandbox", "\"on\"", "required"});
+  EXPECT_TRUE(same_project(effective_config(project), project));
+}
+
 TEST(Manifest, DescribesAnOperatorThatNobodyKnows) {
   const auto files = project_template("custom", "cpp", "soft");
   const Project project = parse(files.at(0).content);

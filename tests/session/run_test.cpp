@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 
+#include "cell/bubblewrap.h"
 #include "ledger/ledger.h"
 #include "ledger/session_store.h"
 #include "session/dent_program.h"
@@ -71,6 +72,44 @@ TEST(DentRun, HasAnExitCodeForEachWayToFail) {
     EXPECT_EQ(document.value("verdict", ""), expected.second) << entry << document.dump(1);
     EXPECT_FALSE(document.value("reason", "").empty()) << entry;
   }
+}
+
+// Which walls stood is on record; where there can be no cell, that is said once, or is an error.
+TEST(DentRun, SaysWhichWallsStoodAroundTheKernel) {
+  const ScratchProject project;
+  project.write_scale_manifest("right", kQuick);
+  const auto walls = [&] {
+    for (const Record& record : read_ledger(SessionStore(project.folder()).find("latest").ledger()).records) {
+      if (const auto* environment = record.as<record::Environment>()) return environment->walls;
+    }
+    return std::vector<std::string>();
+  };
+  const auto notes = [&] {
+    std::string all;
+    for (const Record& record : read_ledger(SessionStore(project.folder()).find("latest").ledger()).records) {
+      if (const auto* note = record.as<record::Note>()) all += note->text + "\n";
+    }
+    return all;
+  };
+  if (bubblewrap().why_not.empty()) {
+    EXPECT_EQ(project.dent({"check", "-s", "tiny"}).code, 0);
+    ASSERT_EQ(walls().size(), 3U);
+    EXPECT_EQ(walls().front(), "cell: bubblewrap " + bubblewrap().version);
+    EXPECT_EQ(notes(), "");
+  }
+  setenv("DENT_BWRAP", "/no/such/bwrap", 1);
+  EXPECT_EQ(project.dent({"check", "-s", "tiny"}).code, 0);
+  EXPECT_EQ(walls().front(), "cell: none: /no/such/bwrap can't be run");
+  EXPECT_NE(notes().find("without a cell"), std::string::npos) << notes();
+  setenv("DENT_SANDBOX", "required", 1);
+  const Ran refused = project.dent({"check", "-s", "tiny"});
+  EXPECT_EQ(refused.code, 3) << refused.out << refused.err;
+  EXPECT_NE(refused.err.find("install bubblewrap"), std::string::npos) << refused.out << refused.err;
+  setenv("DENT_SANDBOX", "off", 1);
+  EXPECT_EQ(project.dent({"check", "-s", "tiny"}).code, 0);
+  EXPECT_EQ(notes(), "");
+  unsetenv("DENT_SANDBOX");
+  unsetenv("DENT_BWRAP");
 }
 
 // A limit on the size of files is met by the ledger first: an error of the environment, not a death by

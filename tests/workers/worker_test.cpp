@@ -9,6 +9,7 @@
 #include <fstream>
 #include <set>
 
+#include "cell/bubblewrap.h"
 #include "operators/fill.h"
 
 namespace dent {
@@ -25,7 +26,7 @@ protocol::ProblemMessage problem() {
   return message;
 }
 
-class Workers : public ::testing::Test {
+class Workers : public ::testing::TestWithParam<Sandbox> {
  protected:
   Workers() : pool_("test-inputs", 16384, SharedMemory::Children::only_read) {
     fill({}, DType::fp32, pool_.data(), 4096, 1);
@@ -33,6 +34,9 @@ class Workers : public ::testing::Test {
     std::filesystem::remove(log_);
   }
   ~Workers() override { std::filesystem::remove(log_); }
+  void SetUp() override {
+    if (GetParam() != Sandbox::off && !bubblewrap().why_not.empty()) GTEST_SKIP() << bubblewrap().why_not;
+  }
 
   std::unique_ptr<Worker> start(const std::string& entry, std::int64_t memory_bytes = 0) {
     WorkerSetup setup;
@@ -41,6 +45,8 @@ class Workers : public ::testing::Test {
     setup.environment = {{"ASAN_OPTIONS", "handle_segv=0"}};  // in a sanitized build, a crash is to stay one
     setup.log = log_;
     setup.memory_bytes = memory_bytes;
+    setup.cell = Cell(GetParam());
+    setup.view.visible = {DENT_WORKER, DENT_TEST_KERNELS};
     setup.result_bytes = 4096;
     return std::make_unique<Worker>(std::move(setup), pool_);
   }
@@ -64,12 +70,13 @@ class Workers : public ::testing::Test {
   std::filesystem::path log_;
 };
 
-TEST_F(Workers, RunAKernelOnTheWindowThatTheyAreTold) {
+TEST_P(Workers, RunAKernelOnTheWindowThatTheyAreTold) {
   auto worker = start("right");
   double wall_ns = 0;
   worker->set_problem(problem(), kSeconds);
   worker->prepare({{5}, {11}}, kSeconds);
   const auto timed = worker->go(kSeconds, wall_ns);
+  EXPECT_EQ(worker->process() == worker->group(), GetParam() == Sandbox::off);
   EXPECT_GT(timed.ns, 0);
   EXPECT_LE(timed.ns, wall_ns);
   const auto kept = worker->keep(1, kSeconds);
@@ -81,7 +88,7 @@ TEST_F(Workers, RunAKernelOnTheWindowThatTheyAreTold) {
   }
 }
 
-TEST_F(Workers, AimEachInputWhenItsCallIsDue) {
+TEST_P(Workers, AimEachInputWhenItsCallIsDue) {
   auto worker = start("right");
   double wall_ns = 0;
   auto message = problem();
@@ -105,7 +112,7 @@ TEST_F(Workers, AimEachInputWhenItsCallIsDue) {
   EXPECT_EQ(aims.size(), 6U);
 }
 
-TEST_F(Workers, GiveAnOutputThatIsUpdatedInPlaceItsInputsValues) {
+TEST_P(Workers, GiveAnOutputThatIsUpdatedInPlaceItsInputsValues) {
   auto worker = start("in_place");
   double wall_ns = 0;
   auto message = problem();
@@ -123,6 +130,10 @@ TEST_F(Workers, GiveAnOutputThatIsUpdatedInPlaceItsInputsValues) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(, Workers, ::testing::Values(Sandbox::off, Sandbox::required), [](const auto& one) {
+  return std::string(one.param == Sandbox::off ? "InTheOpen" : "InACell");
+});
+
 TEST(Protocol, AimsAreAlignedAndSpreadOverTheRoom) {
   std::set<std::size_t> seen;
   for (std::size_t call = 0; call < 1000; ++call) {
@@ -135,14 +146,14 @@ TEST(Protocol, AimsAreAlignedAndSpreadOverTheRoom) {
   EXPECT_EQ(protocol::aim(0, 3, 1), 0U);
 }
 
-TEST_F(Workers, CrashIsAResultWithLastWords) {
+TEST_P(Workers, CrashIsAResultWithLastWords) {
   const Failure failure = failure_of("crashes");
   EXPECT_EQ(failure.kind, FailureKind::crashed) << failure.what;
   EXPECT_NE(failure.what.find("SIGSEGV"), std::string::npos) << failure.what;
   EXPECT_NE(failure.last_words.find("about to crash"), std::string::npos) << failure.last_words;
 }
 
-TEST_F(Workers, HangIsStoppedAtItsTimeLimit) {
+TEST_P(Workers, HangIsStoppedAtItsTimeLimit) {
   const auto start = std::chrono::steady_clock::now();
   const Failure failure = failure_of("hangs", 0.3);
   EXPECT_EQ(failure.kind, FailureKind::hung) << failure.what;
@@ -150,31 +161,31 @@ TEST_F(Workers, HangIsStoppedAtItsTimeLimit) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
 }
 
-TEST_F(Workers, EarlyExitIsNoAnswer) {
+TEST_P(Workers, EarlyExitIsNoAnswer) {
   const Failure failure = failure_of("leaves");
   EXPECT_EQ(failure.kind, FailureKind::exited) << failure.what;
   EXPECT_NE(failure.what.find("status 0 before it answered"), std::string::npos) << failure.what;
 }
 
-TEST_F(Workers, GarbageOnThePipeIsNamed) {
+TEST_P(Workers, GarbageOnThePipeIsNamed) {
   const Failure failure = failure_of("babbles");
   EXPECT_EQ(failure.kind, FailureKind::garbage) << failure.what;
   EXPECT_NE(failure.what.find("I am a reply"), std::string::npos) << failure.what;
 }
 
-TEST_F(Workers, AStatusOtherThanZeroIsARefusal) {
+TEST_P(Workers, AStatusOtherThanZeroIsARefusal) {
   const Failure failure = failure_of("refuses");
   EXPECT_EQ(failure.kind, FailureKind::refused) << failure.what;
   EXPECT_NE(failure.what.find("returned 7"), std::string::npos) << failure.what;
 }
 
-TEST_F(Workers, MemoryIsLimited) {
+TEST_P(Workers, MemoryIsLimited) {
   const Failure failure = failure_of("hoards", kSeconds, std::int64_t{1} << 29);
   EXPECT_EQ(failure.kind, FailureKind::out_of_memory) << failure.what;
   EXPECT_NE(failure.what.find("512 MiB"), std::string::npos) << failure.what;
 }
 
-TEST_F(Workers, AMissingEntryAndAMissingLibraryAreNamed) {
+TEST_P(Workers, AMissingEntryAndAMissingLibraryAreNamed) {
   EXPECT_NE(failure_of("no_such_entry").what.find("no function \"no_such_entry\""), std::string::npos);
   WorkerSetup setup;
   setup.argv = {DENT_WORKER};
@@ -188,7 +199,7 @@ TEST_F(Workers, AMissingEntryAndAMissingLibraryAreNamed) {
   }
 }
 
-TEST_F(Workers, AWriteBeyondTheOutputIsNoticed) {
+TEST_P(Workers, AWriteBeyondTheOutputIsNoticed) {
   auto worker = start("overruns");
   double wall_ns = 0;
   worker->set_problem(problem(), kSeconds);

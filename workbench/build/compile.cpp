@@ -15,7 +15,9 @@
 #include "base/text.h"
 #include "build/glue.h"
 #include "build/remedy.h"
+#include "build/surroundings.h"
 #include "build/toolchain.h"
+#include "project/manifest.h"
 #include "records/json.h"
 
 namespace dent {
@@ -56,6 +58,7 @@ struct Memory {
   std::string source_hash, binary_hash, log;
 };
 constexpr const char* kMemory = "build.json";
+constexpr std::int64_t kRoomBytes = std::int64_t{4} << 30;  // nvcc writes much on its way
 
 void fields(Fields& f, Memory& memory) {
   f("recipe", memory.recipe, "the commands");
@@ -287,8 +290,9 @@ class Build {
     std::error_code ignored;
     fs::remove(log, ignored);
     const double left = project_.limits.build_seconds - built_.seconds;
-    const Finished finished =
-        dent::run({.argv = command, .environment = environment, .directory = home_, .log = log}, left);
+    Command step{.argv = command, .environment = environment, .directory = home_, .log = log};
+    options_.cell.enclose(step, view());
+    const Finished finished = dent::run(step, left);
     built_.seconds += finished.seconds;
     add_waited_for_user(finished.seconds);
     built_.log += "$ " + joined(command) + "\n" + finished.output;
@@ -299,6 +303,20 @@ class Build {
       fail(std::move(remedy.problem), std::move(remedy.next));
     }
     return finished.ending.clean();
+  }
+
+  // What it is built from is read-only. A command of the manifest's own writes beside its sources.
+  CellView view() const {
+    CellView view = surroundings_of(project_, kernel_);
+    view.add(compilers_view());
+    view.visible.push_back(options_.include);
+    view.writable.push_back(folder_);
+    if (!kernel_.build.empty()) {
+      view.writable.push_back(home_);
+      view.visible.push_back(home_ / kManifestName);
+    }
+    view.room_bytes = kRoomBytes;
+    return view;
   }
 
   bool up_to_date(const std::string& recipe) {

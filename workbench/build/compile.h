@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cell/cell.h"
 #include "project/project.h"
 #include "system/process.h"
 
@@ -31,6 +32,7 @@ struct BuildOptions {
   std::filesystem::path include;         // with dent/kernel.h
   bool clean = false;                    // build even if nothing has changed
   std::vector<std::string> extra_flags;  // for example those of a sanitizer
+  Cell cell{Sandbox::off};               // that compilers and build commands run in
 };
 
 // Not for Python kernels. A failure of the compiler is a result; a missing compiler is an Error.

@@ -7,13 +7,16 @@ namespace dent {
 
 KernelBuilder::KernelBuilder(const Project& project, std::filesystem::path folder,
                              std::filesystem::path include)
-    : project_(project), folder_(std::move(folder)), include_(std::move(include)) {}
+    : project_(project), folder_(std::move(folder)), include_(std::move(include)), cell_(project.sandbox) {}
 
 const Built& KernelBuilder::build(const Kernel& kernel, bool clean) {
   const OrphansLetGo compiling;
-  return built_[kernel.name] = build_kernel(
-             project_, kernel,
-             {.folder = folder_ / "build", .include = include_, .clean = clean, .extra_flags = {}});
+  return built_[kernel.name] = build_kernel(project_, kernel,
+                                            {.folder = folder_ / "build",
+                                             .include = include_,
+                                             .clean = clean,
+                                             .extra_flags = {},
+                                             .cell = cell_});
 }
 
 const Built& KernelBuilder::built(const Kernel& kernel) {
@@ -27,7 +30,8 @@ Built KernelBuilder::build_sanitized(const Kernel& kernel, std::vector<std::stri
                       {.folder = folder_ / "sanitized",
                        .include = include_,
                        .clean = false,
-                       .extra_flags = std::move(flags)});
+                       .extra_flags = std::move(flags),
+                       .cell = cell_});
 }
 
 std::string KernelBuilder::stale(const Kernel& kernel) const {

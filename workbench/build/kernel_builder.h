@@ -31,6 +31,7 @@ class KernelBuilder {
   const Project& project_;
   std::filesystem::path folder_;
   std::filesystem::path include_;
+  Cell cell_;
   std::map<std::string, Built> built_;
 };
 

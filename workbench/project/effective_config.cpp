@@ -106,9 +106,13 @@ JsonObject of(const PerformanceRules& rules) {
 }
 
 JsonObject of(const Limits& limits) {
-  return {{"build_seconds", limits.build_seconds},         {"call_seconds", limits.call_seconds},
-          {"load_seconds", limits.load_seconds},           {"memory_gib", limits.memory_gib},
-          {"preflight_seconds", limits.preflight_seconds}, {"sanitize_seconds", limits.sanitize_seconds}};
+  JsonObject out{
+      {"build_seconds", limits.build_seconds},         {"call_seconds", limits.call_seconds},
+      {"load_seconds", limits.load_seconds},           {"memory_gib", limits.memory_gib},
+      {"preflight_seconds", limits.preflight_seconds}, {"sanitize_seconds", limits.sanitize_seconds}};
+  if (limits.processes != Limits().processes) out.add("processes", limits.processes);
+  if (limits.cores > 0) out.add("cores", limits.cores);
+  return out;
 }
 
 JsonObject of(const Tunable& tunable) {
@@ -132,6 +136,9 @@ JsonObject of(const OptimizeRules& rules) {
   out.may("protect", rules.protect).may("constraints", rules.constraints);
   out.may("proposers", rules.proposers).may("command", rules.command);
   if (!rules.command.empty()) out.add("command_seconds", rules.command_seconds);
+  if (rules.command_sandbox) out.add("command_sandbox", name(*rules.command_sandbox));
+  if (rules.command_network) out.add("command_network", true);
+  out.may("command_paths", rules.command_paths).may("command_env", rules.command_env);
   if (!rules.held_out_shapes.empty()) out.add("held_out_shapes", of(rules.held_out_shapes));
   return out;
 }
@@ -165,6 +172,7 @@ JsonObject config_of(const Project& project) {
   out.may("baseline", baselines).add("shapes", of(project.shapes));
   out.add("correctness", of(project.correctness)).add("performance", of(project.performance));
   out.add("limits", of(project.limits)).may("interpreter", project.python);
+  out.add("sandbox", name(project.sandbox)).may("visible", project.visible);
   out.may("tunables", tunables);
   if (!project.variants.empty()) out.add("variants", variants);
   out.may("tuned", tuned).add("optimize", of(project.optimize));
@@ -178,7 +186,7 @@ std::string effective_config(const Project& project, int indent) {
 }
 
 bool same_project(const std::string& recorded_config, const Project& project) {
-  return same_json(recorded_config, config_of(project).text(), {"budget", "rates"});
+  return same_json(recorded_config, config_of(project).text(), {"budget", "rates", "sandbox"});
 }
 
 }  // namespace dent

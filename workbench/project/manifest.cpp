@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "operators/attention.h"
@@ -39,6 +41,10 @@ void read_rules(StrictTable& root, Project& project) {
     read_positive(*table, "call_seconds", project.limits.call_seconds);
     read_positive(*table, "load_seconds", project.limits.load_seconds);
     read_positive(*table, "memory_gib", project.limits.memory_gib);
+    double processes = project.limits.processes;
+    read_positive(*table, "processes", processes);
+    project.limits.processes = static_cast<int>(processes);
+    read_positive(*table, "cores", project.limits.cores);
     read_positive(*table, "preflight_seconds", project.limits.preflight_seconds);
     read_positive(*table, "sanitize_seconds", project.limits.sanitize_seconds);
     table->done();
@@ -60,6 +66,8 @@ Project parse_project(std::string_view text, const std::filesystem::path& direct
   project.directory = directory;
   project.name = root.text("name").value_or(directory.filename().string());
   project.python = root.text("interpreter").value_or("");
+  project.sandbox = read_sandbox(root, "sandbox").value_or(project.sandbox);
+  project.visible = root.texts("visible");
   auto kernel = root.table("kernel");
   if (!kernel) root.fail("kernel", "is missing", "a table [kernel] with sources and entry, or python");
   project.kernel = project.first_rung = read_kernel(*kernel, {.name = kFirstRung});
@@ -104,6 +112,14 @@ Project read_project(const std::filesystem::path& where) {
   }
   const auto directory = std::filesystem::absolute(file).lexically_normal().parent_path();
   Project project = parse_project(*text, directory);
+  if (const char* word = std::getenv("DENT_SANDBOX"); word != nullptr && *word != '\0') {
+    const auto sandbox = parse_word<Sandbox>(word);
+    if (!sandbox) {
+      throw Error(ErrorCode::invalid, fmt::format("DENT_SANDBOX is \"{}\"", word),
+                  "set it to auto, required or off");
+    }
+    project.sandbox = *sandbox;
+  }
   if (const auto tuned = read_text(directory / kTunedName)) {
     project.choice = parse_tuned(*tuned, project);
     project.kernel = kernel_of(project, project.choice);

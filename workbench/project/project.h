@@ -15,6 +15,7 @@
 #include "project/launch_rule.h"
 #include "records/choice.h"
 #include "records/device_kind.h"
+#include "records/sandbox.h"
 
 namespace dent {
 
@@ -42,6 +43,8 @@ struct Limits {
   double call_seconds = 30;  // any one request to a worker
   double load_seconds = 60;
   double memory_gib = 8;
+  int processes = 4096;  // and threads, of a cell
+  double cores = 0;      // of processor time in each second, of a cell; 0: all
   double preflight_seconds = 5;
   double sanitize_seconds = 300;
 };
@@ -96,7 +99,11 @@ struct OptimizeRules {
   std::vector<std::string> proposers{};    // in order; empty: those that have something to propose
   std::string command{};                   // of the command proposer
   double command_seconds = 600;
-  std::vector<Shape> held_out_shapes{};  // that no proposer sees; empty: derived from the shapes
+  std::optional<Sandbox> command_sandbox{};  // nothing: the project's
+  bool command_network = false;              // that it has in its cell
+  std::vector<std::string> command_paths{};  // that it may write to, and see, in its cell
+  std::vector<std::string> command_env{};    // variables of the environment that it gets in its cell
+  std::vector<Shape> held_out_shapes{};      // that no proposer sees; empty: derived from the shapes
 };
 
 struct Budget {  // 0: no limit
@@ -118,8 +125,10 @@ struct Project {
   Kernel kernel;
   std::vector<Kernel> baselines;  // in order; the first that can run here is used
   Operator op;
-  std::string python;         // interpreter; empty: look for one
-  std::vector<Shape> shapes;  // smallest first, as the manifest orders them
+  std::string python;  // interpreter; empty: look for one
+  Sandbox sandbox = Sandbox::automatic;
+  std::vector<std::string> visible;  // in a cell, besides the project and what its kernels name
+  std::vector<Shape> shapes;         // smallest first, as the manifest orders them
   CorrectnessRules correctness;
   PerformanceRules performance;
   Limits limits;

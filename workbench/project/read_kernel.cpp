@@ -95,6 +95,14 @@ std::vector<Shape> read_shapes(StrictTable& root, const char* key) {
   return shapes;
 }
 
+std::optional<Sandbox> read_sandbox(StrictTable& table, const char* key) {
+  const auto word = table.text(key);
+  if (!word) return std::nullopt;
+  const auto sandbox = parse_word<Sandbox>(*word);
+  if (!sandbox) table.fail(key, fmt::format("is \"{}\"", *word), "write \"auto\", \"required\" or \"off\"");
+  return sandbox;
+}
+
 void read_positive(StrictTable& table, const char* key, double& value) {
   if (const auto number = table.number(key)) {
     if (!(*number > 0)) table.fail(key, fmt::format("is {}; it must be above 0", *number));

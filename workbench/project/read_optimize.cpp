@@ -119,6 +119,10 @@ void read_loop_rules(StrictTable& table, Project& project) {
   rules.proposers = table.texts("proposers");
   rules.command = table.text("command").value_or("");
   read_positive(table, "command_seconds", rules.command_seconds);
+  rules.command_sandbox = read_sandbox(table, "command_sandbox");
+  rules.command_network = table.flag("command_network").value_or(false);
+  rules.command_paths = table.texts("command_paths");
+  rules.command_env = table.texts("command_env");
   rules.held_out_shapes = read_shapes(table, "held_out_shapes");
   for (const std::string& proposer : rules.proposers) {
     if (!holds({"patterns", "variants", "search", "command"}, proposer)) {

@@ -13,5 +13,6 @@ void read_optimize(StrictTable& root, Project& project);
 Kernel read_kernel(StrictTable& table, Kernel kernel);  // keys that are not given stay as they are
 std::vector<Shape> read_shapes(StrictTable& table, const char* key);
 void read_positive(StrictTable& table, const char* key, double& value);
+std::optional<Sandbox> read_sandbox(StrictTable& table, const char* key);
 
 }  // namespace dent

@@ -54,6 +54,7 @@ void fields(Fields& f, Environment& environment) {
   f("cpu", environment.cpu, "its processor");
   f.may("gpus", environment.gpus, "its GPUs");
   f("git", environment.git, "state of the project's repository");
+  f.may("walls", environment.walls, "around code that is not trusted, or why one is not there");
 }
 
 void fields(Fields& f, Begin& begin) { f("step", begin.step, "that begins"); }

@@ -65,6 +65,7 @@ struct Environment {
   Cpu cpu;
   std::vector<Gpu> gpus;
   std::optional<Git> git;
+  std::vector<std::string> walls;  // around code that is not trusted
   bool operator==(const Environment&) const = default;
 };
 

@@ -63,6 +63,7 @@ void Session::open(const SessionRequest& request, Sides& sides) {
   const Kernel& against = sides.choose_baseline(compares(request.plan));
   record::Environment environment = environment_snapshot(project_.directory);
   if (request.git) environment.git = request.git;
+  environment.walls = sides.workers().walls();
   append(record::Session{.dent_version = kDentVersion,
                          .project = project_.name,
                          .op = project_.op.name,
@@ -77,6 +78,10 @@ void Session::open(const SessionRequest& request, Sides& sides) {
                          .shapes = request.shapes});
   append(std::move(environment));
   for (const std::string& note : sides.notes()) append(record::Note{note});
+  if (const std::string& why = sides.workers().cell().why_not();
+      !why.empty() && project_.sandbox == Sandbox::automatic) {
+    append(record::Note{"without a cell, what is measured can read your files and use the network: " + why});
+  }
 }
 
 void Session::append(AnyRecord record) {

@@ -21,6 +21,12 @@ std::string content_of(pid_t process, const char* file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+std::int64_t runs_of(const std::filesystem::path& thread) {
+  std::ifstream times(thread / "schedstat");
+  std::int64_t ran_ns = 0, waited_ns = 0, runs = 0;
+  return times >> ran_ns >> waited_ns >> runs ? runs : 0;
+}
+
 ThreadConditions of_thread(pid_t thread) {
   ThreadConditions found;
   sched_getaffinity(thread, sizeof found.affinity, &found.affinity);
@@ -85,6 +91,7 @@ Conditions conditions_of(pid_t process) {
   for (const auto& entry : std::filesystem::directory_iterator(tasks, ignored)) {
     const auto thread = static_cast<pid_t>(std::stol(entry.path().filename()));
     found.threads[thread] = of_thread(thread);
+    found.runs += runs_of(entry.path());
   }
   for (std::size_t i = 0; i < found.limits.size(); ++i) {
     prlimit(process, static_cast<__rlimit_resource>(i), nullptr, &found.limits[i]);

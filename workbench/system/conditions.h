@@ -28,6 +28,7 @@ struct Conditions {
   std::array<rlimit, RLIM_NLIMITS> limits{};
   std::string cgroup, autogroup, oom_score_adj;  // as /proc has them
   std::int64_t cpu_ns = 0;                       // of processor time, all threads together
+  std::int64_t runs = 0;                         // times that one of them was put on a processor
 };
 
 // Of a process that lives. What can't be read stays as it is in an empty one.
@@ -36,8 +37,8 @@ Conditions conditions_of(pid_t process);
 // The processor time that it has used so far; 0 when it is gone.
 std::int64_t cpu_time_ns(pid_t process);
 
-// What was granted before and is not now, or the other way round: "its affinity was 0-1, is 0". Processor
-// time is left out.
+// What was granted before and is not now, or the other way round: "its affinity was 0-1, is 0". What it
+// has used is left out.
 std::optional<std::string> difference(const Conditions& before, const Conditions& now);
 
 // What it has beyond what `ours` grants: "a real-time policy", "nice -5 instead of 0".

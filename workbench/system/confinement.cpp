@@ -300,11 +300,11 @@ bool is_family(pid_t process, pid_t leader) {
 
 }  // namespace
 
-int confine_myself() {
+int confine_myself(pid_t self) {
   if (kArchitecture == 0) return -ENOSYS;
   give_up_rights();
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -errno;
-  Filter filter(static_cast<std::uint32_t>(getpid()));
+  Filter filter(static_cast<std::uint32_t>(self));
   sock_fprog program = filter.program();
   const auto listener =
       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
@@ -315,7 +315,7 @@ const std::string& why_not_confined() {
   static const std::string why = [] {
     const pid_t child = fork();
     if (child == 0) {
-      const int listener = confine_myself();
+      const int listener = confine_myself(getpid());
       _exit(listener < 0 ? -listener : 0);
     }
     int status = 0;
@@ -344,14 +344,24 @@ const std::optional<std::string>& ConfinementSupervisor::attend() {
     answer.error = -EPERM;
     std::string whom;
     Target target = target_of(call.data, guarded->names);
-    if (guarded->names == Names::descriptor) {
+    const bool by_descriptor = guarded->names == Names::descriptor;
+    if (by_descriptor) {
       target.process =
           process_behind(static_cast<pid_t>(call.pid), static_cast<std::int32_t>(call.data.args[0]));
       if (target.process > 0) target.kind = Target::Kind::process;
     }
+    const bool in_cell = number_in_cell(static_cast<pid_t>(call.pid)) > 0;
     switch (target.kind) {
       case Target::Kind::process:
-        if (getpgid(target.process) < 0) {
+        if (in_cell) {
+          const pid_t number = by_descriptor ? number_in_cell(target.process) : target.process;
+          if (number == kFirstInCell || number == 0) {
+            whom = "the process that keeps its cell";
+          } else {
+            answer.error = 0;
+            answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+          }
+        } else if (getpgid(target.process) < 0) {
           answer.error = -ESRCH;
         } else if (is_family(target.process, leader_)) {
           answer.error = 0;

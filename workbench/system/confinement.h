@@ -6,6 +6,9 @@
 // supervisor in dent has looked at it: within the process's own family it goes on, else it is refused and
 // remembered. The filter is there before exec, so no code of a candidate runs without it, and it can't be
 // taken off. Where the process is root's, it also gives up the rights that root has over others.
+//
+// In a cell (cell/cell.h) it can name no process outside. Then only the first process of the cell, which is
+// one of its walls, is not the caller's family.
 #pragma once
 
 #include <sys/types.h>
@@ -17,9 +20,10 @@
 
 namespace dent {
 
-// Between fork and exec, and so only with calls that are safe there: confines the calling process. Returns
-// the descriptor on which its supervisor listens, or -errno where the system can't do that.
-int confine_myself();
+// Between fork and exec, and so only with calls that are safe there: confines the calling process. `self`:
+// the number by which the program will know itself, whose calls on itself need not be looked at. Returns the
+// descriptor on which its supervisor listens, or -errno where the system can't do that.
+int confine_myself(pid_t self);
 
 // Whether confine_myself() works here: tried once, in a process of its own. "" or why not.
 const std::string& why_not_confined();

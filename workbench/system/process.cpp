@@ -16,6 +16,7 @@
 #include <fstream>
 #include <mutex>
 #include <set>
+#include <span>
 #include <thread>
 
 #include "base/error.h"
@@ -32,6 +33,9 @@ constexpr std::int64_t kLookAroundEveryNs = 200'000'000;
 constexpr int kFirstPassed = 3, kAway = 100, kChannel = 150;  // descriptors in a child
 constexpr auto kStopWithin = std::chrono::seconds(1);
 constexpr int kOftenAwake = 3;
+constexpr auto kStopAgainAfter = std::chrono::milliseconds(20);
+constexpr std::int64_t kNoRestNs = 50'000;  // more than a thread is charged for on its way to a stop
+constexpr int kSignals = 64;
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
@@ -40,16 +44,16 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return result;
 }
 
-std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& added) {
+std::vector<std::string> environment_of(const Command& command) {
   std::vector<std::string> result;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
+  for (char** entry = environ; !command.only_that_environment && *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const std::string name = text.substr(0, text.find('='));
     bool replaced = false;
-    for (const auto& [key, value] : added) replaced = replaced || key == name;
+    for (const auto& [key, value] : command.environment) replaced = replaced || key == name;
     if (!replaced) result.push_back(text);
   }
-  for (const auto& [key, value] : added) result.push_back(key + "=" + value);
+  for (const auto& [key, value] : command.environment) result.push_back(key + "=" + value);
   return result;
 }
 
@@ -117,13 +121,17 @@ void close_others_on_exec(int first) {
 
 // Between fork and exec: only calls that are safe there. Returns errno of what failed.
 int become(const Command& command, pid_t parent, char* const* argv, char* const* env, int log,
-           const char* directory, int channel) {
+           const char* directory, int channel, std::span<const int> doors) {
   // In a session of its own it has no terminal to type on, and no process can change into another's group,
   // where it would be stopped and continued with that.
   if (!command.confined || setsid() < 0) setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) return ESRCH;  // it died before the line above
+  for (const int door : doors) {
+    if (write(door, "0", 1) != 1) return errno;
+  }
   limit(RLIMIT_CORE, 0);
+  if (command.most_processes > 0) limit(RLIMIT_NPROC, static_cast<rlim_t>(command.most_processes));
   limit(RLIMIT_FSIZE, kMostBytesPerFile);
   signal(SIGXFSZ, SIG_DFL);  // ignored in dent itself; a child that prints for ever must end
   if (command.hard_memory_limit && command.memory_bytes > 0) {
@@ -141,7 +149,8 @@ int become(const Command& command, pid_t parent, char* const* argv, char* const*
   }
   close_others_on_exec(kFirstPassed + static_cast<int>(command.pass.size()));
   if (command.confined) {
-    if (const int listener = confine_myself(); listener >= 0) say(channel, 0, listener);
+    const pid_t self = command.cell.empty() ? getpid() : kProgramInCell;
+    if (const int listener = confine_myself(self); listener >= 0) say(channel, 0, listener);
   }
   execvpe(argv[0], argv, env);
   return errno;
@@ -230,11 +239,14 @@ Process::Process(const Command& command) : command_(command) {
   if (log < 0) {
     throw Error(ErrorCode::environment, "can't write " + command.log.string() + ": " + std::strerror(errno));
   }
-  std::vector<std::string> arguments = command.argv;
-  std::vector<std::string> variables = environment_with(command.environment);
+  std::vector<std::string> arguments = command.cell;
+  arguments.insert(arguments.end(), command.argv.begin(), command.argv.end());
+  std::vector<std::string> variables = environment_of(command);
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> env = pointers(variables);
   const std::string directory = command.directory.string();
+  const std::span<const int> doors =
+      command.limits ? std::span(command.limits->doors()) : std::span<const int>();
   int channel[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) != 0) {
     close(log);
@@ -245,7 +257,7 @@ Process::Process(const Command& command) : command_(command) {
   pid_ = fork();
   if (pid_ == 0) {
     const int away = fcntl(channel[1], F_DUPFD_CLOEXEC, kChannel);
-    say(away, become(command, parent, argv.data(), env.data(), log, directory.c_str(), away));
+    say(away, become(command, parent, argv.data(), env.data(), log, directory.c_str(), away, doors));
     _exit(127);
   }
   const int forked = errno;
@@ -286,6 +298,19 @@ std::vector<pid_t> Process::members(pid_t group) {
   return members;
 }
 
+// Bubblewrap starts a process that is the first of the cell, and that one starts the program. The program is
+// told by its number in the cell: what it left behind has the same parent once it is an orphan.
+pid_t Process::program() {
+  if (!in_cell()) return pid_;
+  if (program_ > 0) return program_;
+  for (const pid_t first : children_of(pid_)) {
+    for (const pid_t child : children_of(first)) {
+      if (number_in_cell(child) == kProgramInCell) program_ = child;
+    }
+  }
+  return program_ > 0 ? program_ : pid_;  // not there yet
+}
+
 std::optional<Ending> Process::poll() {
   if (ending_) return ending_;
   int status = 0;
@@ -299,6 +324,14 @@ void Process::take(int status) {
   shorten_log();
   ending_ = WIFSIGNALED(status) ? Ending{Ending::Kind::signalled, WTERMSIG(status), {}}
                                 : Ending{Ending::Kind::exited, WEXITSTATUS(status), {}};
+  // Bubblewrap tells a signal as a shell does: 128 and its number.
+  const int signal = ending_->code - 128;
+  if (in_cell() && WIFEXITED(status) && signal > 0 && signal <= kSignals) {
+    ending_->kind = Ending::Kind::signalled;
+    ending_->code = signal;
+  }
+  if (command_.limits && ending_->code == SIGKILL && command_.limits->ran_out_of_memory())
+    ending_->kind = Ending::Kind::out_of_memory;
   const std::int64_t kills = oom_kills();
   if (kills >= 0 && oom_kills_ >= 0) ending_->system_out_of_memory = kills > oom_kills_;
 }
@@ -331,7 +364,8 @@ Ending Process::kill(Ending::Kind why) {
 // their own or orphaned. Those are looked for less often, since it takes a while.
 bool Process::over_memory() {
   if (command_.memory_bytes <= 0 || ending_) return false;
-  Held all = held_by(pid_);
+  const pid_t program = this->program();
+  Held all = held_by(program);
   const auto over = [&] {
     return all.anonymous + std::max<std::int64_t>(0, all.shared - command_.shared_bytes) >
            command_.memory_bytes;
@@ -340,7 +374,7 @@ bool Process::over_memory() {
   looked_at_ns_ = now_ns();
   const auto processes = all_processes();
   for (const auto& [id, entry] : processes) {
-    if (id == pid_ || id == getpid()) continue;
+    if (id == program || id == getpid()) continue;
     const bool orphan =
         entry.parent == getpid() && entry.group != getpgrp() && !is_group(entry.group) && entry.state != 'Z';
     if (entry.group != pid_ && !orphan && !is_below(processes, id, pid_)) continue;
@@ -377,38 +411,55 @@ void Process::pause() {
 }
 
 // On a busy machine each thread waits for its turn to stop. While one has not, nothing is to be compared.
+// Who stops and continues in a cell is not our child: the system tells us of the leader, and its threads are
+// looked at.
 void Process::wait_until_stopped() {
   when_paused_ = {};
+  bool leader = false;
   std::chrono::microseconds nap{10};
-  for (const auto end = Clock::now() + kStopWithin; Clock::now() < end && !ending_ && awake_ < kOftenAwake;
-       nap = std::min(nap * 2, std::chrono::microseconds{1000})) {
+  const auto start = Clock::now();
+  for (auto again = start + kStopAgainAfter;
+       Clock::now() < start + kStopWithin && !ending_ && awake_ < kOftenAwake;) {
     int status = 0;
-    if (waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) != pid_) {
-      std::this_thread::sleep_for(nap);
-      continue;
+    const bool event = waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_;
+    if (event) {
+      take(status);
+      leader = WIFSTOPPED(status);
+      if (WIFCONTINUED(status)) {  // by someone else: once more
+        ++awake_;
+        ::kill(-pid_, SIGSTOP);
+      }
     }
-    take(status);
-    if (WIFSTOPPED(status)) {
-      when_paused_ = conditions_of(pid_);
+    if (leader && (!in_cell() || all_threads_stopped(program()))) {
+      when_paused_ = conditions_of(program());
       return;
     }
-    if (!WIFCONTINUED(status)) continue;
-    ++awake_;  // by someone else: once more
-    ::kill(-pid_, SIGSTOP);
+    if (event) continue;
+    if (leader && Clock::now() > again) {
+      ::kill(-pid_, SIGSTOP);
+      again = Clock::now() + kStopAgainAfter;
+    }
+    std::this_thread::sleep_for(nap);
+    nap = std::min(nap * 2, std::chrono::microseconds{1000});
   }
 }
 
 // That it ran is told by the signal that continued it, not by the processor time that it is charged: a thread
-// that goes to rest may be charged for whatever delays it.
+// that goes to rest may be charged for whatever delays it. In a cell, where that signal is not told to us, by
+// a thread that is not stopped any more, or by one that was put on a processor again and used it.
 std::optional<Process::Disturbance> Process::resume() {
   std::optional<Disturbance> found;
   if (paused_ && !poll()) {
     int status = 0;
-    const bool event = waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_;
-    if (event) take(status);
-    const Conditions now = conditions_of(pid_);
+    bool awake = waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_;
+    if (awake) take(status);
+    const Conditions now = conditions_of(program());
     const bool compared = !when_paused_.threads.empty() && !now.threads.empty() && !ending_;
-    if ((event && compared) || awake_ >= kOftenAwake) {
+    if (in_cell() && compared) {
+      awake = awake || !all_threads_stopped(program()) ||
+              (now.runs > when_paused_.runs && now.cpu_ns - when_paused_.cpu_ns > kNoRestNs);
+    }
+    if ((awake && compared) || awake_ >= kOftenAwake) {
       found = {true, "a signal continued it while it was stopped for the other side's turn, and it used " +
                          std::to_string((now.cpu_ns - when_paused_.cpu_ns) / 1000) + " us of processor time"};
     } else if (const auto changed = difference(when_paused_, now); compared && changed) {
@@ -420,9 +471,9 @@ std::optional<Process::Disturbance> Process::resume() {
   return found;
 }
 
-bool Process::stopped() const {
+bool Process::stopped() {
   if (paused_ || ending_) return false;
-  const char state = process_entry(pid_).state;
+  const char state = process_entry(program()).state;
   return state == 'T' || state == 't';
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,12 +15,14 @@
 
 #include "system/conditions.h"
 #include "system/confinement.h"
+#include "system/limited_group.h"
 
 namespace dent {
 
 struct Command {
   std::vector<std::string> argv{};
   std::vector<std::pair<std::string, std::string>> environment{};  // added to ours
+  bool only_that_environment = false;                              // nothing of ours
   std::filesystem::path directory{};                               // to run in; empty: ours
   std::filesystem::path log{};                                     // gets stdout and stderr
   std::int64_t memory_bytes = 0;  // of it and all that it starts, without files; 0: no limit
@@ -28,6 +31,10 @@ struct Command {
       false;  // also by the kernel's own limit; not with sanitizers or a GPU, which map far more
   std::vector<int> pass{};  // descriptors that become 3, 4, 5, ... in the child; it gets no others
   bool confined = false;    // see confinement.h; where the system can't do it, it runs all the same
+  // Bubblewrap and its arguments, which go in front of argv; see cell/cell.h. Empty: no cell.
+  std::vector<std::string> cell{};
+  std::shared_ptr<LimitedGroup> limits{};  // that it is in from its first instruction
+  std::int64_t most_processes = 0;         // of the user, when it starts another; 0: no limit of ours
 };
 
 struct Ending {
@@ -48,7 +55,9 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  pid_t id() const { return pid_; }
+  pid_t id() const { return pid_; }  // leads the group
+  // The program that was asked for. In a cell it is not id(): bubblewrap stands in front of it, twice.
+  pid_t program();
   static bool is_group(pid_t group);  // whether a live Process leads it
   static std::vector<pid_t> members(pid_t group);
   std::optional<Ending> poll();   // how it ended, or nothing while it runs
@@ -67,7 +76,7 @@ class Process {
   std::optional<Disturbance> resume();
   const Conditions& when_paused() const { return when_paused_; }
   // Stopped by someone else, or by itself.
-  bool stopped() const;
+  bool stopped();
 
   // Answers what the confined process asks for; the first call that was refused, if any.
   std::optional<std::string> trespass();
@@ -77,9 +86,11 @@ class Process {
  private:
   void take(int status);
   void wait_until_stopped();
+  bool in_cell() const { return !command_.cell.empty(); }
 
   Command command_;
   pid_t pid_ = -1;
+  pid_t program_ = -1;             // once it is known
   std::int64_t oom_kills_ = -1;    // of the system, when it was started
   std::int64_t looked_at_ns_ = 0;  // when all of its processes were looked at, for their memory
   bool paused_ = false;

@@ -40,6 +40,45 @@ std::map<pid_t, ProcessEntry> all_processes() {
   return found;
 }
 
+std::vector<pid_t> children_of(pid_t process) {
+  const std::string id = std::to_string(process);
+  std::vector<pid_t> children;
+  if (std::ifstream file("/proc/" + id + "/task/" + id + "/children"); file) {
+    for (pid_t child = 0; file >> child;) children.push_back(child);
+    return children;
+  }
+  for (const auto& [child, entry] : all_processes()) {  // a kernel without that file
+    if (entry.parent == process) children.push_back(child);
+  }
+  return children;
+}
+
+pid_t number_in_cell(pid_t process) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("NSpid:")) continue;
+    std::istringstream numbers(line.substr(6));
+    pid_t number = 0;
+    int depth = 0;
+    while (numbers >> number) ++depth;
+    return depth > 1 ? number : 0;
+  }
+  return 0;
+}
+
+bool all_threads_stopped(pid_t process) {
+  std::error_code gone;
+  bool any = false;
+  const std::string tasks = "/proc/" + std::to_string(process) + "/task/";
+  for (const auto& thread : std::filesystem::directory_iterator(tasks, gone)) {
+    const auto id = static_cast<pid_t>(std::stol(thread.path().filename()));
+    const char state = process_entry(id).state;
+    if (state != 'T' && state != 't' && state != 'Z' && state != 'X' && state != '?') return false;
+    any = any || state == 'T' || state == 't';
+  }
+  return any;
+}
+
 bool is_below(pid_t process, pid_t ancestor) {
   for (int depth = 0; depth < kDeepest && process > 1; ++depth) {
     process = process_entry(process).parent;

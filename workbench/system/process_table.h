@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace dent {
 
@@ -21,6 +22,15 @@ ProcessEntry process_entry(pid_t process);
 std::string name_of(pid_t process);
 
 std::map<pid_t, ProcessEntry> all_processes();
+std::vector<pid_t> children_of(pid_t process);
+
+// Where a process lives in a process namespace below ours, as it does in a cell: its number there. Else 0.
+pid_t number_in_cell(pid_t process);
+// The numbers of the first process of a cell, and of the program that the cell was made for.
+inline constexpr pid_t kFirstInCell = 1, kProgramInCell = 2;
+
+// Whether a process that lives has no thread that runs or waits for its turn.
+bool all_threads_stopped(pid_t process);
 
 // Whether `ancestor` has started it, itself or by others that still live.
 bool is_below(pid_t process, pid_t ancestor);

@@ -21,8 +21,9 @@ namespace dent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kWatchEveryMs = 50;    // how often memory and life are looked at while waiting
-constexpr std::size_t kShown = 200;  // characters of garbage in a message
+constexpr int kWatchEveryMs = 50;  // how often memory and life are looked at while waiting
+constexpr std::int64_t kMemoryBesides = std::int64_t{256} << 20;  // a page table, a log's pages
+constexpr std::size_t kShown = 200;                               // characters of garbage in a message
 
 // How long a process's first thread was ready to run and did not, since its start; 0 where the system does
 // not say.
@@ -64,6 +65,11 @@ Worker::Worker(WorkerSetup setup, const SharedMemory& pool)
                   .hard_memory_limit = setup_.hard_memory_limit,
                   .pass = {down[0], up[1], pool.descriptor(), results_.descriptor()},
                   .confined = setup_.confined};
+  // Beyond what is looked at here: files in memory, and what grows too fast to be seen.
+  CellView view = setup_.view;
+  if (command.memory_bytes > 0)
+    view.limits.memory_bytes = command.memory_bytes + command.shared_bytes + kMemoryBesides;
+  setup_.cell.enclose(command, view);
   try {
     process_.emplace(command);
   } catch (...) {
@@ -100,14 +106,14 @@ void Worker::prepare(const std::vector<protocol::Offsets>& calls, double seconds
 
 protocol::Timed Worker::go(double seconds, double& wall_ns, protocol::Go request) {
   protocol::Timed timed;
-  const double waited_before = waited_for_processor_ns(process_->id()) + waited_for_processor_ns(getpid());
+  const double waited_before = waited_for_processor_ns(process()) + waited_for_processor_ns(getpid());
   const auto start = Clock::now();
   ask(
       protocol::Verb::go, [&](Fields& f) { fields(f, request); }, [&](Fields& f) { fields(f, timed); },
       seconds);
   wall_ns = seconds_since(start) * 1e9;
-  waited_ns_ = std::max(
-      0.0, waited_for_processor_ns(process_->id()) + waited_for_processor_ns(getpid()) - waited_before);
+  waited_ns_ =
+      std::max(0.0, waited_for_processor_ns(process()) + waited_for_processor_ns(getpid()) - waited_before);
   if (!std::isfinite(timed.ns) || timed.ns < 0) fail(FailureKind::garbage, "answered no time");
   return timed;
 }
@@ -282,8 +288,7 @@ std::string Worker::read_line(double seconds) {
     process_->shorten_log();
     if (process_->over_memory()) {
       process_->kill(Ending::Kind::out_of_memory);
-      fail(FailureKind::out_of_memory,
-           "held more memory than its limit of " + std::to_string(setup_.memory_bytes >> 20) + " MiB");
+      fail_over_memory();
     }
     if (seconds_since(start) > seconds) {
       process_->kill(Ending::Kind::timed_out);
@@ -298,9 +303,15 @@ void Worker::fail(FailureKind kind, const std::string& what) {
                       process_->last_words(), setup_.role});
 }
 
+void Worker::fail_over_memory() {
+  fail(FailureKind::out_of_memory,
+       "held more memory than its limit of " + std::to_string(setup_.memory_bytes >> 20) + " MiB");
+}
+
 void Worker::fail_as_it_ended() {
   // Its pipe is closed: it is about to end, or has closed it on purpose.
   const Ending ending = process_->wait(2);
+  if (ending.kind == Ending::Kind::out_of_memory) fail_over_memory();
   const auto kind = ending.kind == Ending::Kind::signalled ? FailureKind::crashed : FailureKind::exited;
   if (ending.code == SIGKILL && ending.system_out_of_memory == false)
     touched_from_outside(kind, describe(ending));

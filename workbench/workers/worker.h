@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cell/cell.h"
 #include "records/failure.h"
 #include "records/json.h"
 #include "system/process.h"
@@ -31,6 +32,8 @@ struct WorkerSetup {
   std::size_t result_bytes = 0;
   double load_seconds = 60;
   bool confined = false;  // see system/confinement.h
+  Cell cell{Sandbox::off};
+  CellView view{};  // what it sees in its cell
   bool candidate_confined =
       false;  // so that what is done to this one from outside is not the candidate's doing
 };
@@ -63,7 +66,8 @@ class Worker {
   // Throws KernelFailed when a file whose code it runs was written to: what is in memory changes with the
   // file. That is the candidate's doing, whosever process it is.
   void check_code() const;
-  pid_t process() const { return process_->id(); }
+  pid_t group() const { return process_->id(); }   // of all its processes
+  pid_t process() { return process_->program(); }  // that runs the kernel
   Role role() const { return setup_.role; }
 
  private:
@@ -75,6 +79,7 @@ class Worker {
   [[noreturn]] void accuse(Role who, Cheat of, const std::string& what);
   [[noreturn]] void touched_from_outside(FailureKind kind, const std::string& what);
   [[noreturn]] void fail(FailureKind kind, const std::string& what);
+  [[noreturn]] void fail_over_memory();
   [[noreturn]] void fail_as_it_ended();
 
   WorkerSetup setup_;

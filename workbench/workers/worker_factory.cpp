@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "build/surroundings.h"
 #include "build/toolchain.h"
 #include "system/capture.h"
 #include "system/confinement.h"
@@ -43,7 +44,19 @@ WorkerFactory::WorkerFactory(const Project& project, Resources resources, Kernel
       python_(find_python(project.directory, project.python)),
       problems_(problems_of(project)),
       pool_(problems_),
-      confined_(confined && why_not_confined().empty()) {}
+      confined_(confined && why_not_confined().empty()),
+      cell_(project.sandbox) {}
+
+std::vector<std::string> WorkerFactory::walls() const {
+  const std::string& unfiltered = why_not_confined();
+  return {"cell: " + cell_.in_words(), "limits of a cell: " + cell_.limits_in_words(),
+          "filter of system calls: " + (unfiltered.empty() ? "seccomp" : "none: " + unfiltered)};
+}
+
+const Interpreter& WorkerFactory::interpreter() {
+  if (!interpreter_) interpreter_ = ask_interpreter(python_, project_.directory);
+  return *interpreter_;
+}
 
 WorkerSetup WorkerFactory::setup(Role role, const fs::path& logs) const {
   WorkerSetup setup;
@@ -55,11 +68,26 @@ WorkerSetup WorkerFactory::setup(Role role, const fs::path& logs) const {
   setup.confined =
       confined_ && (role == Role::candidate || role == Role::baseline || role == Role::incumbent);
   setup.candidate_confined = confined_;
+  setup.cell = cell_;
+  setup.view = surroundings_of(project_);
+  for (const fs::path& file :
+       {resources_.native_worker, resources_.oracle, resources_.python_worker.parent_path()})
+    setup.view.visible.push_back(file);
   for (const Problem& problem : problems_) {
     const Problem asked = role == Role::reference ? reference_problem(project_.op, problem) : problem;
     setup.result_bytes = std::max(setup.result_bytes, result_bytes(asked));
   }
   return setup;
+}
+
+void WorkerFactory::run_in_python(WorkerSetup& how) {
+  how.environment.emplace_back("PYTHONDONTWRITEBYTECODE", "1");  // the user's folder stays as it is
+  std::string python = python_;
+  if (how.cell.stands()) {
+    python = interpreter().program;
+    how.view.visible.insert(how.view.visible.end(), interpreter().needs.begin(), interpreter().needs.end());
+  }
+  how.argv.insert(how.argv.end(), {python, "-u", resources_.python_worker});
 }
 
 std::unique_ptr<Worker> WorkerFactory::start(const Kernel& kernel, Role role, const fs::path& logs) {
@@ -70,6 +98,7 @@ std::unique_ptr<Worker> WorkerFactory::start_profiled(const Kernel& kernel,
                                                       const std::vector<std::string>& prefix,
                                                       const fs::path& logs) {
   WorkerSetup how = setup(Role::profiled, logs);
+  if (!prefix.empty()) how.cell = Cell(Sandbox::off);  // a profiler needs rights that nobody has in there
   how.argv = prefix;
   how.load_seconds *= 4;
   return start_with(std::move(how), kernel, prefix);
@@ -79,10 +108,10 @@ std::unique_ptr<Worker> WorkerFactory::start_with(WorkerSetup how, const Kernel&
                                                   const std::vector<std::string>& prefix) {
   const Role role = how.role;
   if (!kernel.directory.empty()) how.directory = kernel.directory;
+  how.view.add(surroundings_of(project_, kernel));
   if (!kernel.python.empty()) {
     how.environment = kernel.defines;
-    how.environment.emplace_back("PYTHONDONTWRITEBYTECODE", "1");  // the user's folder stays as it is
-    how.argv.insert(how.argv.end(), {python_, "-u", resources_.python_worker});
+    run_in_python(how);
     how.load = {.function = kernel.python, .device = kernel.device, .profile = !prefix.empty()};
   } else {
     const Built& built = builder_.built(kernel);
@@ -92,6 +121,7 @@ std::unique_ptr<Worker> WorkerFactory::start_with(WorkerSetup how, const Kernel&
                           built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0), role});
     }
     how.argv.push_back(resources_.native_worker);
+    how.view.visible.push_back(built.library.parent_path());
     how.hard_memory_limit = kernel.device == DeviceKind::cpu && !sanitized();
     how.load = {.library = built.library.string(),
                 .entry = built.entry,
@@ -107,6 +137,7 @@ std::unique_ptr<Worker> WorkerFactory::start_sanitized(const Kernel& kernel, con
   WorkerSetup how = setup(Role::sanitized, logs);
   std::vector<std::string> flags;
   if (kernel.device == DeviceKind::cuda) {
+    how.cell = Cell(Sandbox::off);  // as for a profiler
     how.argv = {"compute-sanitizer", "--tool", "memcheck",
                 "--error-exitcode",  "86",     resources_.native_worker};
     how.load_seconds *= 4;
@@ -125,6 +156,8 @@ std::unique_ptr<Worker> WorkerFactory::start_sanitized(const Kernel& kernel, con
   if (!built.ok)
     throw KernelFailed({FailureKind::refused, "does not build for the sanitizer: " + built.problem, built.log,
                         Role::sanitized});
+  how.view.add(surroundings_of(project_, kernel));
+  how.view.visible.push_back(built.library.parent_path());
   how.load = {.library = built.library.string(), .entry = built.entry, .device = kernel.device};
   return std::make_unique<Worker>(std::move(how), pool_.memory());
 }
@@ -145,9 +178,8 @@ std::unique_ptr<Worker> WorkerFactory::start_reference(const fs::path& logs) {
       how.load = {.function = reference.entry};
       break;
     case Reference::Kind::python:
-      how.argv = {python_, "-u", resources_.python_worker};
+      run_in_python(how);
       how.load = {.function = reference.entry};
-      how.environment.emplace_back("PYTHONDONTWRITEBYTECODE", "1");
       break;
     case Reference::Kind::library: {
       Kernel kernel;
@@ -158,6 +190,8 @@ std::unique_ptr<Worker> WorkerFactory::start_reference(const fs::path& logs) {
       const Built& built = builder_.build(kernel);
       if (!built.ok) throw Error(ErrorCode::invalid, "the reference does not build: " + built.problem);
       how.argv = {resources_.native_worker};
+      how.view.add(surroundings_of(project_, kernel));
+      how.view.visible.push_back(built.library.parent_path());
       how.load = {.library = built.library.string(), .entry = built.entry};
       break;
     }

@@ -4,12 +4,14 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "build/kernel_builder.h"
 #include "project/project.h"
 #include "workers/input_pool.h"
+#include "workers/interpreter.h"
 #include "workers/resources.h"
 #include "workers/worker.h"
 
@@ -27,6 +29,8 @@ class WorkerFactory {
   InputPool& pool() { return pool_; }
   const std::string& python() const { return python_; }
   const Resources& resources() const { return resources_; }
+  const Cell& cell() const { return cell_; }
+  std::vector<std::string> walls() const;  // for the record: those that stand, and why others don't
 
   // A process with the kernel loaded; what it prints goes to a file in `logs`. Processes that a judged kernel
   // leaves behind become ours. Throws KernelFailed.
@@ -47,6 +51,8 @@ class WorkerFactory {
 
  private:
   WorkerSetup setup(Role role, const std::filesystem::path& logs) const;
+  const Interpreter& interpreter();
+  void run_in_python(WorkerSetup& how);
   std::unique_ptr<Worker> start_with(WorkerSetup how, const Kernel& kernel,
                                      const std::vector<std::string>& prefix);
 
@@ -54,9 +60,11 @@ class WorkerFactory {
   Resources resources_;
   KernelBuilder& builder_;
   std::string python_;
+  std::optional<Interpreter> interpreter_;  // once it was asked
   std::vector<Problem> problems_;
   InputPool pool_;
   bool confined_;
+  Cell cell_;
 };
 
 // The problem as the reference is asked it: outputs in its own type, and for attention with their bounds.

@@ -104,7 +104,7 @@ Measured measure(GateContext& at, const FastestByShape& recorded) {
     if (open.empty()) break;
     if (start > 0) at.sides.restart();
     const Worker& baseline = at.sides.opponent();
-    const Watch watch({baseline.process()});
+    const Watch watch({baseline.group()});
     for (const Problem* problem : open) {
       at.progress(static_cast<double>(start) / kStartsToReproduce, problem->shape);
       const double seconds = kSecondsPerShape * (recorded.contains(problem->shape) ? 1 << start : 1);

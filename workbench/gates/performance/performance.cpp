@@ -113,7 +113,7 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   policy.progress = [&](const SamplingProgress& now) {
     at.progress(now.elapsed_s / now.time_box_s, fmt::format("{}, {} pairs", now.stage, now.pairs));
   };
-  const Watch watch({candidate.process(), opponent.process()});
+  const Watch watch({candidate.group(), opponent.group()});
   // A GPU does its work without a processor's help; who else uses the GPU is preflight's question.
   const bool on_cpu = at.kernel().device == DeviceKind::cpu;
   policy.quiet = [&] { return !on_cpu || !is_busy(watch.so_far(), rules.quiet); };

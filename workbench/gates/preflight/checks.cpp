@@ -106,14 +106,6 @@ std::vector<Check> machine_checks(const Project& project) {
                     busy ? "wait for them to end (top lists them); until then a speed of the CPU is a busy "
                            "machine's, and dent says so"
                          : ""});
-  const std::string& open_to_others = why_not_confined();
-  checks.push_back(
-      {"confinement", open_to_others.empty() ? StepVerdict::pass : StepVerdict::skipped,
-       open_to_others.empty() ? "kernels are kept from other processes" : open_to_others,
-       open_to_others.empty()
-           ? ""
-           : "what a kernel does to other processes is only seen afterwards; Linux 5.5 or newer, "
-             "outside of a sandbox, can refuse it"});
   const double memory = available_memory_gib();
   const double needed = memory_needed_gib(project);
   checks.push_back({"memory", memory >= needed ? StepVerdict::pass : StepVerdict::fail,
@@ -138,6 +130,25 @@ std::vector<Check> machine_checks(const Project& project) {
     checks.push_back({"git", StepVerdict::pass,
                       first_line(*commit) + (changed ? ", with uncommitted changes" : ", clean")});
   }
+  return checks;
+}
+
+std::vector<Check> wall_checks(const Cell& cell) {
+  std::vector<Check> checks;
+  if (cell.stands()) {
+    checks.push_back(
+        {"cell", StepVerdict::pass, "kernels, builds and references run in one (" + cell.in_words() + ")"});
+  } else {
+    checks.push_back({"cell", StepVerdict::skipped, cell.why_not(), cell.remedy()});
+  }
+  const std::string& open_to_others = why_not_confined();
+  checks.push_back(
+      {"confinement", open_to_others.empty() ? StepVerdict::pass : StepVerdict::skipped,
+       open_to_others.empty() ? "kernels are kept from other processes" : open_to_others,
+       open_to_others.empty()
+           ? ""
+           : "what a kernel does to other processes is only seen afterwards; Linux 5.5 or newer, "
+             "outside of a sandbox, can refuse it"});
   return checks;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cell/cell.h"
 #include "project/project.h"
 #include "records/verdict.h"
 
@@ -19,6 +20,7 @@ struct Check {
 
 std::vector<Check> compiler_checks(const Project& project);
 std::vector<Check> machine_checks(const Project& project);  // cores, load, memory, disk, git
+std::vector<Check> wall_checks(const Cell& cell);           // around code that is not trusted
 std::vector<Check> python_checks(const Project& project, const std::string& python);
 std::vector<Check> gpu_checks(const Project& project);  // one "skipped" when the project needs no GPU
 

@@ -41,6 +41,7 @@ GateResult PreflightGate::run(GateContext& at) const {
   add(compiler_checks(project));
   at.progress(0.2, "machine");
   add(machine_checks(project));
+  add(wall_checks(at.workers().cell()));
   at.progress(0.4, "Python");
   add(python_checks(project, at.workers().python()));
   at.progress(0.8, "GPU");
