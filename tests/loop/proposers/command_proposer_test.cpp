@@ -10,6 +10,7 @@
 #include <sstream>
 #include <thread>
 
+#include "cell/bubblewrap.h"
 #include "records/json.h"
 #include "system/capture.h"
 
@@ -77,6 +78,35 @@ class CommandProposerTest : public ::testing::Test {
   Project project_;
   Brief brief_;
 };
+
+// In its cell it can do what it is there for, and nothing of what is found out afterwards without one.
+TEST_F(CommandProposerTest, InACellItReachesTheWorktreeOnly) {
+  if (!bubblewrap().why_not.empty()) GTEST_SKIP() << bubblewrap().why_not;
+  write(top_ / "key", "a secret\n");
+  setenv("SECRET_OF_THE_TEST", "a token", 1);
+  const std::string ledger = (project_.directory / ".dent/sessions/1/ledger.jsonl").string();
+  const std::string command = "test -z \"$SECRET_OF_THE_TEST\" || exit 3; cat '" + (top_ / "key").string() +
+                              "' && exit 4; (echo forged >> '" + ledger + "') && exit 5; (echo x > '" +
+                              (project_.directory / "reference.py").string() +
+                              "') && exit 6; grep -q 'twice as fast' && sed -i s/1/2/ kernel.cpp && " +
+                              echo(std::string(kSays) + R"(,"files":["kernel.cpp"])");
+  EXPECT_NE(refusal(command).find("exited with status 3"), std::string::npos) << refusal(command);
+
+  const auto in_its_cell = [&] {
+    return CommandProposer(command, {.seconds = 20}, project_.directory / ".dent/command", {top_ / "own"},
+                           command_cell(project_))
+        .propose(brief_)
+        .value();
+  };
+  EXPECT_EQ(in_its_cell().refusal, "");
+  EXPECT_EQ(in_worktree("kernel.cpp"), "int tile = 2;\n");
+
+  project_.optimize.command_env = {"SECRET_OF_THE_TEST"};
+  EXPECT_NE(in_its_cell().refusal.find("exited with status 3"), std::string::npos);
+  project_.optimize.command_env.clear();
+  project_.optimize.command_paths = {"../../key"};
+  EXPECT_NE(in_its_cell().refusal.find("exited with status 4"), std::string::npos);
+}
 
 TEST_F(CommandProposerTest, GetsTheBriefEditsAnAllowedFileAndSaysWhatItExpects) {
   const auto proposal = propose(

@@ -10,10 +10,12 @@
 
 #include "base/stopwatch.h"
 #include "base/text.h"
+#include "build/surroundings.h"
 #include "loop/proposers/answer.h"
 #include "system/durable_file.h"
 #include "system/process.h"
 #include "system/strays.h"
+#include "workers/interpreter.h"
 #include "workers/resources.h"
 
 namespace dent {
@@ -57,6 +59,21 @@ std::vector<fs::path> files_of_dent() {
   return {fs::read_symlink("/proc/self/exe"), own.native_worker, own.oracle, own.python_worker, own.include};
 }
 
+CommandCell command_cell(const Project& project) {
+  const OptimizeRules& rules = project.optimize;
+  CommandCell around{Cell(rules.command_sandbox.value_or(project.sandbox)), {}};
+  if (!around.cell.stands()) return around;
+  around.view = surroundings_of(project);
+  const Interpreter python =
+      ask_interpreter(find_python(project.directory, project.python), project.directory);
+  around.view.visible.insert(around.view.visible.end(), python.needs.begin(), python.needs.end());
+  for (const std::string& path : rules.command_paths)
+    around.view.writable.push_back((project.directory / path).lexically_normal());
+  around.view.variables = rules.command_env;
+  around.view.network = rules.command_network;
+  return around;
+}
+
 struct CommandProposer::Ran {
   std::string trouble;  // "" when it ended by itself, with status 0
   std::optional<Answer> answer;
@@ -64,8 +81,12 @@ struct CommandProposer::Ran {
 };
 
 CommandProposer::CommandProposer(std::string command, CommandLimits limits, fs::path scratch,
-                                 std::vector<fs::path> own)
-    : command_(std::move(command)), limits_(limits), scratch_(std::move(scratch)), own_(std::move(own)) {
+                                 std::vector<fs::path> own, CommandCell around)
+    : command_(std::move(command)),
+      limits_(limits),
+      scratch_(std::move(scratch)),
+      own_(std::move(own)),
+      around_(std::move(around)) {
   fs::create_directories(scratch_);
   adopt_orphans();
 }
@@ -107,10 +128,16 @@ CommandProposer::Ran CommandProposer::run(const Brief& brief) {
 
   const auto start = Clock::now();
   Ran ran;
-  Process process({.argv = {"/bin/sh", "-c", "exec <\"$DENT_BRIEF\" >\"$0\"; " + command_, out.string()},
-                   .environment = {{"DENT_BRIEF", asked.string()}, {"DENT_ANSWER", answered.string()}},
-                   .directory = brief.worktree,
-                   .log = log});
+  Command command{.argv = {"/bin/sh", "-c", "exec <\"$DENT_BRIEF\" >\"$0\"; " + command_, out.string()},
+                  .environment = {{"DENT_BRIEF", asked.string()}, {"DENT_ANSWER", answered.string()}},
+                  .directory = brief.worktree,
+                  .log = log};
+  CellView view = around_.view;
+  const fs::path worktree = top_of_worktree(brief.worktree);
+  view.writable.insert(view.writable.end(), {worktree, scratch_});
+  view.visible.push_back(worktree / ".git");
+  around_.cell.enclose(command, view);
+  Process process(command);
   std::optional<Ending> ending;
   while (!(ending = process.poll())) {
     ran.seconds = seconds_since(start);
@@ -141,6 +168,7 @@ CommandProposer::Ran CommandProposer::run(const Brief& brief) {
   if (!ran.trouble.empty()) {
     if (const std::string words = process.last_words(500); !words.empty())
       ran.trouble += "; it said: " + words;
+    if (around_.cell.stands()) ran.trouble += " (it ran in a cell: docs/proposers.md says how to widen it)";
   }
   return ran;
 }

@@ -10,12 +10,14 @@
 //   {"done": true, "reason": "..."}                          no more ideas
 //
 // It says what to try, never whether it helped. Time and output are limited, its process group is killed at
-// the end, and whatever it touched outside the allowed files refuses its proposal.
+// the end, and whatever it touched outside the allowed files refuses its proposal. In a cell it can write to
+// the worktree and to its own folder only.
 #pragma once
 
 #include <filesystem>
 #include <string>
 
+#include "cell/cell.h"
 #include "loop/proposers/proposer.h"
 #include "loop/proposers/protected_files.h"
 
@@ -27,12 +29,19 @@ struct CommandLimits {
   int refused_in_a_row = 3;  // then it has no more ideas
 };
 
+// The cell that it runs in, and what it finds there besides the worktree. By default none.
+struct CommandCell {
+  Cell cell{Sandbox::off};
+  CellView view{};
+};
+CommandCell command_cell(const Project& project);  // as the manifest wants it
+
 class CommandProposer : public Proposer {
  public:
   // `command`: for /bin/sh. `scratch`: a folder for brief, answer and what it prints, outside of the
   // worktree. `own`: files and folders that it may not touch, beside those that the brief leads to.
   CommandProposer(std::string command, CommandLimits limits, std::filesystem::path scratch,
-                  std::vector<std::filesystem::path> own);
+                  std::vector<std::filesystem::path> own, CommandCell around = {});
 
   std::string_view name() const override { return "command"; }
   std::optional<Proposal> propose(const Brief& brief) override;
@@ -46,6 +55,7 @@ class CommandProposer : public Proposer {
   CommandLimits limits_;
   std::filesystem::path scratch_;
   std::vector<std::filesystem::path> own_;
+  CommandCell around_;
   ProtectedFiles protected_;
   std::filesystem::path protected_for_;  // the worktree that it was set up for
 };

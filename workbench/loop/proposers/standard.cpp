@@ -27,7 +27,7 @@ std::unique_ptr<Proposer> standard_proposer(const Project& project) {
   if (wanted("command", !project.optimize.command.empty())) {
     proposers.push_back(std::make_unique<CommandProposer>(
         project.optimize.command, CommandLimits{.seconds = project.optimize.command_seconds},
-        SessionStore(project.directory).folder() / "command", files_of_dent()));
+        SessionStore(project.directory).folder() / "command", files_of_dent(), command_cell(project)));
   }
   // Who has a program with ideas wants them tried first.
   const bool command_last = !named.empty() && named.front() != "command";
