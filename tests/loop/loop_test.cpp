@@ -272,7 +272,8 @@ TEST(Optimize, AnInterruptionLeavesNothingBehind) {
     ::kill(process.id(), signal);
     const Ending ending = process.wait(30);
     EXPECT_EQ(ending.kind, Ending::Kind::exited);
-    EXPECT_EQ(ending.code, signal == SIGTERM ? 14 : 128 + signal) << std::ifstream(project.folder() / "log").rdbuf();
+    EXPECT_EQ(ending.code, signal == SIGTERM ? 14 : 128 + signal)
+        << std::ifstream(project.folder() / "log").rdbuf();
     EXPECT_FALSE(fs::exists(project.folder() / ".dent" / "worktrees"));
     EXPECT_EQ(project.changes_since(before), "");
     EXPECT_NE(project.read("log").find("dent optimize --resume"), std::string::npos);
