@@ -68,7 +68,7 @@ TEST(JobFolder, ASignalFromTheSystemIsExitCode14AndItGoesOn) {
     const Ending ending = process.wait(30);
     EXPECT_EQ(ending.kind, Ending::Kind::exited);
     EXPECT_EQ(ending.code, 14) << job.log();
-    EXPECT_EQ(status_of(job.folder()).state, JobState::preempted);
+    EXPECT_EQ(job.status_at_rest().state, JobState::preempted);
     read_ledger(job.folder() / "ledger.jsonl");  // throws where a record was not dropped whole
     job.let_go();
     EXPECT_EQ(job.dent({}), 0) << job.log();

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "executors/job.h"
+#include "executors/job_folder.h"
 #include "session/dent_program.h"
 #include "session/plan.h"
 
@@ -30,15 +31,23 @@ class ScratchJob {
                         .gates = gates_of_command(gate_named("correctness"))});
   }
 
-  // The kernel is built by a command that waits for a file of this machine's.
+  // The kernel is built by a command that waits for a file of this machine's, which its cell lets it see.
   static void hold(const ScratchProject& project) {
     std::string manifest = project.read("dent.toml");
+    manifest.insert(manifest.find('\n') + 1, "visible = ['" + project.folder().string() + "']\n");
     manifest.replace(manifest.find("[kernel]\n"), 9,
                      "[kernel]\nbuild = \"while [ ! -e '" + (project.folder() / "go").string() +
                          "' ]; do sleep 0.02; done\"\n");
     project.write("dent.toml", manifest);
   }
   void let_go() const { project_.write("go", ""); }
+
+  // What a dent that was killed had just started holds its lock for a moment more.
+  JobStatus status_at_rest() const {
+    for (int i = 0; i < 500 && status_of(folder_).state == JobState::running; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return status_of(folder_);
+  }
 
   const std::filesystem::path& folder() const { return folder_; }
   std::vector<std::string> command(std::vector<std::string> more) const {
