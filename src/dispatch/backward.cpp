@@ -65,6 +65,13 @@ const char* needs_scalar(const ForwardProblem& p, Addressing addressing) {
 void order_tiles(BackwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
   if (plan.deterministic) {
     plan.last_first = true;  // as the kernels' turn_of() needs it
+    // Without a mask all of a head's blocks begin with the same queries, one turn after the other, and so
+    // they end. With as many heads side by side as the GPU holds blocks for, their places go to the next
+    // heads' blocks in the same order, and nobody waits again. Causal blocks begin with queries of their own.
+    if (plan.kernel == BackwardKernel::hopper_backward && p.mask == Mask::none) {
+      const int64_t fit = std::max<int64_t>(1, spec.sms / plan.key_tiles);
+      plan.heads_at_once = static_cast<int>(std::min(fit, p.batch * p.kv_heads));
+    }
     return;
   }
   // A head's tiles side by side share its Q and dO in the L2 cache. Causal ones differ in length: from 2k on

@@ -57,14 +57,20 @@ TEST(BackwardPlan, LongCausalRowsBeginWithTheLongestTilesOfSeveralHeads) {
   EXPECT_LE(plan(problem(4096, 128, Mask::causal)).heads_at_once, 2 * 4);
 }
 
-// What the kernels' turns count on: later keys have lower numbers, and a head's tiles come one after the
-// other.
+// What the kernels' turns count on: later keys have lower numbers.
 TEST(BackwardPlan, DeterministicOrderHasLaterKeysFirst) {
   for (Mask mask : {Mask::none, Mask::causal}) {
-    const BackwardPlan in_order = plan(problem(4096, 128, mask), true);
-    EXPECT_TRUE(in_order.last_first);
-    EXPECT_EQ(in_order.heads_at_once, 1);
+    EXPECT_TRUE(plan(problem(4096, 128, mask), true).last_first);
   }
+}
+
+// Blocks that wait for one another at first leave their places in the order in which the next heads begin.
+TEST(BackwardPlan, DeterministicFullRowsHaveAsManyHeadsSideBySideAsFit) {
+  const int sms = device::find("H200").sms;
+  EXPECT_EQ(plan(problem(4096, 128), true).heads_at_once, sms / 32);
+  EXPECT_EQ(plan(problem(4096, 256), true).heads_at_once, sms / 64);
+  EXPECT_EQ(plan(problem(65536, 128), true).heads_at_once, 1);
+  EXPECT_EQ(plan(problem(4096, 128, Mask::causal), true).heads_at_once, 1);
 }
 
 TEST(BackwardPlan, EveryGpuHasItsKernel) {

@@ -97,6 +97,7 @@ __device__ __forceinline__ void take_shared_step(Keys<Spec>& keys) {
   keys.template issue_dv<kFirst>();
   gpu::wgmma_wait<1>();
   gpu::pin(keys.dQ);
+  keys.wait_for_turn();
   keys.add_dq(0);
   keys.issue_dq(stage, 1);
   keys.template issue_dk<kFirst>();
@@ -106,6 +107,7 @@ __device__ __forceinline__ void take_shared_step(Keys<Spec>& keys) {
   gpu::sync_warp();
   keys.arrive(smem.dout_free[stage]);
   keys.add_dq(1);
+  keys.pass_turn();
   gpu::wgmma_wait<0>();
   gpu::pin(keys.dK);
   gpu::sync_warp();
@@ -181,8 +183,12 @@ __global__ void __launch_bounds__(kThreads, 1) hopper_backward(const __grid_cons
       const int warp = gpu::warp_index() % 4;
       if (warp == 0) {
         if (gpu::lane_index() == 0) load_tiles<Spec>(params, smem, work);
-      } else if (!Spec::shares_keys && warp <= kMathWarpgroups) {
-        reduce_dq<Spec>(params, smem, work, warp - 1);
+      } else if (warp <= kMathWarpgroups) {
+        if constexpr (!Spec::shares_keys) {
+          reduce_dq<Spec>(params, smem, work, warp - 1);
+        } else if (params.problem.in_order) {
+          take_turns<Spec>(params, work, warp - 1);
+        }
       }
     } else {
       gpu::setmaxnreg_inc<kMathRegisters>();

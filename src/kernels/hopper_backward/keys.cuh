@@ -240,25 +240,23 @@ struct Keys {
     float x, y, z, w;
   };
 
-  // A piece of dQ straight to the sums, 16 bytes a thread. In order: all threads behind the turn, and all
-  // before the next one's.
+  // A piece of dQ straight to the sums, 16 bytes a thread.
   __device__ __forceinline__ void add_dq(int piece) {
-    const BackwardParams& p = params.problem;
-    int* counter = p.counters + 1 + dq_piece + piece;
-    if (p.in_order) {
-      if (thread == 0) gpu::wait_for_count(counter, turn_of<Spec>(p, q_tile, work.first_key));
-      gpu::named_barrier_sync(number(Barrier::warpgroup, warpgroup), kWarpgroup);
-    }
-    float* to = p.dq_sums + int64_t{dq_piece + piece} * kDqPieceFloats + 4 * thread;
+    float* to = params.problem.dq_sums + int64_t{dq_piece + piece} * kDqPieceFloats + 4 * thread;
 #pragma unroll
     for (int group = 0; group < 8; ++group) {
       const float four[4] = {dQ[4 * group], dQ[4 * group + 1], dQ[4 * group + 2], dQ[4 * group + 3]};
       gpu::add_global(to + group * 4 * kWarpgroup, four);
     }
-    if (p.in_order) {
-      gpu::named_barrier_sync(number(Barrier::warpgroup, warpgroup), kWarpgroup);
-      if (thread == 0) gpu::increment_release(counter);
-    }
+  }
+  // In order: a step's pieces are all added between these two.
+  __device__ __forceinline__ void wait_for_turn() {
+    if (params.problem.in_order)
+      gpu::named_barrier_sync(number(Barrier::dq_free, warpgroup), kReducingThreads);
+  }
+  __device__ __forceinline__ void pass_turn() {
+    if (params.problem.in_order)
+      gpu::named_barrier_arrive(number(Barrier::dq_full, warpgroup), kReducingThreads);
   }
 
   // dK and dV through the places of K and V. Both warpgroups have read those for the last time.

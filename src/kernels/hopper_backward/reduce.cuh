@@ -13,7 +13,8 @@
 
 namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
 
-// 0 belongs to sync_block. dq_full and dq_free: one per math warpgroup, with its reducing warp.
+// 0 belongs to sync_block. dq_full and dq_free: one per math warpgroup, with the warp that adds its dQ or
+// takes its turns. Free: dQ may be put, or added; full: it has been.
 enum class Barrier { math = 1, dq_full = 2, dq_free = 4, warpgroup = 6 };
 inline constexpr int kReducingThreads = kWarpgroup + 32;
 
@@ -32,6 +33,22 @@ __device__ __forceinline__ int turn_of(const BackwardParams& p, int q_tile, int 
   return last_tile - first_key / Spec::tile_kv;
 }
 
+// The counter of a warpgroup's pieces of dQ in a step's tile, and the value at which it is this block's turn.
+struct Turn {
+  int* counter;
+  int number;
+
+  template <class Spec>
+  static __device__ __forceinline__ Turn of(const Params& params, const Work& work, const Step& step,
+                                            int warpgroup) {
+    const int piece = first_piece<Spec>(params, work, step) + warpgroup * Spec::own_pieces;
+    return {params.problem.counters + 1 + piece, turn_of<Spec>(params.problem, step.q_tile, work.first_key)};
+  }
+  __device__ __forceinline__ bool has_come() const { return gpu::has_count(counter, number); }
+  __device__ __forceinline__ void wait() const { gpu::wait_for_count(counter, number); }
+  __device__ __forceinline__ void pass() const { gpu::increment_release(counter); }
+};
+
 template <class Spec>
 __device__ __forceinline__ void reduce_dq(const Params& params, Smem<Spec>& smem, const Work& work,
                                           int warpgroup) {
@@ -40,17 +57,19 @@ __device__ __forceinline__ void reduce_dq(const Params& params, Smem<Spec>& smem
   const int free = number(Barrier::dq_free, warpgroup);
   if (work.steps > 0) gpu::named_barrier_arrive(free, kReducingThreads);
   const bool leads = gpu::lane_index() == 0;
+  const bool takes_turns = leads && p.in_order;
+  bool has_come = false;  // the turn of the step at hand, seen ahead
   Step step(params, work);
 #pragma unroll 1
   for (int i = 0; i < work.steps; ++i) {
     const int64_t piece = first_piece<Spec>(params, work, step) + warpgroup;
-    int* counter = p.counters + 1 + piece;
+    const Turn turn = Turn::of<Spec>(params, work, step, warpgroup);
+    step.advance(work);
+    if (takes_turns && !has_come) turn.wait();
+    gpu::sync_warp();
     gpu::named_barrier_sync(full, kReducingThreads);
     if (leads) {
-      if (p.in_order) {
-        gpu::wait_for_count(counter, turn_of<Spec>(p, step.q_tile, work.first_key));
-        gpu::fence_proxy_async_global();
-      }
+      if (p.in_order) gpu::fence_proxy_async_global();
       gpu::bulk_reduce_add(p.dq_sums + piece * kDqPieceFloats, gpu::shared_address(smem.dq[warpgroup]),
                            sizeof(smem.dq[warpgroup]));
       gpu::tma_store_commit();
@@ -58,11 +77,30 @@ __device__ __forceinline__ void reduce_dq(const Params& params, Smem<Spec>& smem
     }
     gpu::sync_warp();
     if (i + 1 < work.steps) gpu::named_barrier_arrive(free, kReducingThreads);
-    if (leads && p.in_order) {
+    if (takes_turns) {
+      // While the sums are on their way.
+      if (i + 1 < work.steps) has_come = Turn::of<Spec>(params, work, step, warpgroup).has_come();
       gpu::tma_store_wait<0>();
       gpu::fence_proxy_async_global();
-      gpu::increment_release(counter);
+      turn.pass();
     }
+    gpu::sync_warp();
+  }
+}
+
+// Where the math warpgroups add to the sums themselves: waits for their turns, and passes them on, so that
+// nobody else waits for global memory.
+template <class Spec>
+__device__ __forceinline__ void take_turns(const Params& params, const Work& work, int warpgroup) {
+  Step step(params, work);
+#pragma unroll 1
+  for (int i = 0; i < work.steps; ++i) {
+    const Turn turn = Turn::of<Spec>(params, work, step, warpgroup);
+    if (gpu::lane_index() == 0) turn.wait();
+    gpu::sync_warp();
+    gpu::named_barrier_arrive(number(Barrier::dq_free, warpgroup), kReducingThreads);
+    gpu::named_barrier_sync(number(Barrier::dq_full, warpgroup), kReducingThreads);
+    if (gpu::lane_index() == 0) turn.pass();
     gpu::sync_warp();
     step.advance(work);
   }

@@ -46,6 +46,12 @@ void add_global(float* to, const float (&value)[4], const model::Where& where) {
   for (int i = 0; i < 4; ++i) to[i] += value[i];
 }
 
+bool has_count(const int* counter, int value, const model::Where& where) {
+  model::note("has_count", where);
+  model::check_global(counter, sizeof *counter, false, where);
+  return *counter == value;
+}
+
 void wait_for_count(const int* counter, int value, const model::Where& where) {
   model::note(kWaitsForCount, where);
   model::check_global(counter, sizeof *counter, false, where);

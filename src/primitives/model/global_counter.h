@@ -12,6 +12,7 @@ int fetch_increment(int* counter, const model::Where& where = model::Where::curr
 void increment_release(int* counter, const model::Where& where = model::Where::current());
 void add_global(float* to, float value, const model::Where& where = model::Where::current());
 void add_global(float* to, const float (&value)[4], const model::Where& where = model::Where::current());
+bool has_count(const int* counter, int value, const model::Where& where = model::Where::current());
 void wait_for_count(const int* counter, int value, const model::Where& where = model::Where::current());
 
 inline void fence_proxy_async_global(const model::Where& where = model::Where::current()) {
