@@ -89,7 +89,7 @@ slurm = {{ extra = ["--mem=500"] }}
 
     @staticmethod
     def end_of(process):
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=300)  # twice what Slurm holds a requeued job back
         return process.returncode, out
 
     def queue(self):
