@@ -98,7 +98,9 @@ TEST_F(CellTest, KnowsItsProgramFromWhatStandsInFrontOfIt) {
 }
 
 TEST_F(CellTest, MemoryIsThatOfAllInside) {
-  const std::string holder = "(text=$(head -c 100663296 /dev/zero | tr '\\0' x); echo $$; sleep 1000) & wait";
+  // Something after the sleep: else the shell becomes it, and its memory is gone.
+  const std::string holder =
+      "(text=$(head -c 100663296 /dev/zero | tr '\\0' x); echo $$; sleep 1000; :) & wait";
   Command limited = inside(holder);
   limited.memory_bytes = 64 * kMiB;
   EXPECT_EQ(run(limited, kLong).ending.kind, Ending::Kind::out_of_memory);

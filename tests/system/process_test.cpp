@@ -82,7 +82,8 @@ TEST_F(ProcessTest, WhatItLeavesInItsGroupEndsWithIt) {
 
 TEST_F(ProcessTest, MemoryOfItsChildrenCounts) {
   // The shell itself holds next to nothing; the one below it, 96 MiB of text.
-  const std::string holder = "(text=$(head -c 100663296 /dev/zero | tr '\\0' x); echo $$; sleep 1000) & wait";
+  const std::string holder =
+      "(text=$(head -c 100663296 /dev/zero | tr '\\0' x); echo $$; sleep 1000; :) & wait";
   Command limited = shell(holder);
   limited.memory_bytes = 64 * kMiB;
   EXPECT_EQ(run(limited, kLong).ending.kind, Ending::Kind::out_of_memory);
