@@ -3,15 +3,16 @@
 // no daemon and no lock: what only one may do is to give a folder its name, and rename() lets one of them do
 // it. Whoever is killed leaves folders that are whole, or that nobody looks at. No clock is compared.
 //
-//   jobs/<job>/work/        what to do, as it was put there: job.json and the files it needs
-//   jobs/<job>/tries/<n>/   a copy of that for who does it, with the records that the try before left. A
-//                           process that outlives its slot writes into a try that counts no more
-//           .../by          whose it is
-//           .../end/        how it ended. Made once: who makes it decides
-//   jobs/<job>/given_up     it was lost too often
-//   jobs/<job>/withdrawn    nobody is to do it any more
-//   slots/<slot>/           of the slots' own
-//   preparing/              folders that have no name yet
+//   jobs/<job>/
+//     work/         what to do, as it was put there: job.json and the files it needs
+//     tries/<n>/    a copy of that for who does it, with the records that the try before left. A process that
+//                   outlives its slot writes into a try that counts no more
+//       by          whose it is
+//       end/        how it ended. Made once: who makes it decides
+//     given_up      it was lost too often
+//     withdrawn     nobody is to do it any more
+//   slots/<slot>/   of the slots' own
+//   preparing/      folders that have no name yet
 #pragma once
 
 #include <filesystem>
