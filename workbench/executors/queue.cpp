@@ -144,9 +144,10 @@ std::vector<Try> JobQueue::tries(const std::string& job) const {
   }
 }
 
-bool JobQueue::waits(const std::string& job) const {
+bool JobQueue::waits(const std::string& job) const { return waits(job, tries(job)); }
+
+bool JobQueue::waits(const std::string& job, const std::vector<Try>& all) const {
   if (!has(job) || withdrawn(job) || fs::exists(folder_of(job) / "given_up")) return false;
-  const auto all = tries(job);
   return all.empty() || (all.back().end && !all.back().end->final);
 }
 
@@ -164,8 +165,9 @@ bool JobQueue::is_over(const Try& open) { return fs::exists(open.folder / "end")
 
 std::optional<Try> JobQueue::take(const std::string& slot) const {
   for (const std::string& job : jobs()) {
-    if (!waits(job)) continue;
+    // Read once: a try that another slot opens and ends meanwhile has the number that this one asks for.
     const auto all = tries(job);
+    if (!waits(job, all)) continue;
     Try next{job, static_cast<int>(all.size()) + 1, {}, slot};
     next.folder = folder_of(job) / "tries" / std::to_string(next.number);
     if (open_try(job, all.empty() ? Try{} : all.back(), next)) return next;

@@ -77,6 +77,7 @@ class JobQueue {
   void forget_prepared(const std::string& owner) const;
 
  private:
+  bool waits(const std::string& job, const std::vector<Try>& all) const;
   std::filesystem::path folder_of(const std::string& job) const { return root_ / "jobs" / job; }
   std::filesystem::path prepare(const std::string& owner) const;
   void count_losses(const std::string& job) const;
