@@ -4,6 +4,7 @@
     slurm_test.py <dent> <library of test kernels> [unittest's own arguments]
 """
 
+import datetime
 import json
 import os
 import pathlib
@@ -12,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
@@ -24,6 +24,7 @@ DENT, KERNELS = sys.argv[1:3]
 del sys.argv[1:3]
 INTERRUPTED = 14
 LONG = 40  # shapes: long enough for something to happen meanwhile
+PATIENCE = 600  # seconds that anything may take on a busy machine: no test passes or fails by how long it took
 
 
 def cluster(**options):
@@ -44,15 +45,16 @@ class OnSlurm(unittest.TestCase):
         cls.addClassCleanup(cls.cluster.__exit__)
 
     def setUp(self):
+        self.cluster.wait_for_nodes()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="dent slurm test "))
         self.addCleanup(shutil.rmtree, self.folder)
         self.addCleanup(self.end_of_jobs)
 
     def end_of_jobs(self):
-        self.cluster.run("scancel", "--state=PENDING,RUNNING,SUSPENDED", "-u", self.cluster.folder.owner(), check=False)
-        wait_until(lambda: not self.cluster.run("squeue", "-h", check=False), 60, "jobs are left")
+        self.cluster.run("scancel", "-u", self.cluster.folder.owner())
+        wait_until(lambda: not self.cluster.run("squeue", "-h", check=False), PATIENCE, "jobs are left")
         for node in NODES:
-            wait_until(lambda: not self.cluster.processes(node), 60, f"processes are left on {node}")
+            wait_until(lambda: not self.cluster.processes(node), PATIENCE, f"processes are left on {node}")
 
     def project(self, entry="right", shapes=2, executor=""):
         """y = 2 x, and an executor for it. Each shape is a step of its own, and takes a moment."""
@@ -81,16 +83,20 @@ slurm = {{ extra = ["--mem=500"] }}
         return {**os.environ, **self.cluster.environment, "HOME": str(self.folder)}
 
     def start(self, root, *words):
-        return subprocess.Popen([DENT, *words, "-p", str(root)], env=self.environment(), stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        """dent in the background; what it prints goes to a file, which can be looked at meanwhile."""
+        handle, name = tempfile.mkstemp(prefix="printed-", dir=self.folder)
+        with open(handle, "wb") as out:
+            process = subprocess.Popen([DENT, *words, "-p", str(root)], env=self.environment(), stdin=subprocess.DEVNULL,
+                                       stdout=out, stderr=out)
+        process.printed = pathlib.Path(name)
+        return process
 
     def dent(self, root, *words):
         return self.end_of(self.start(root, *words))
 
     @staticmethod
     def end_of(process):
-        out, _ = process.communicate(timeout=300)  # twice what Slurm holds a requeued job back
-        return process.returncode, out
+        return process.wait(timeout=PATIENCE), process.printed.read_text()
 
     def queue(self):
         return next((self.folder / "shared file system").glob("slurm-cluster-*"), None)
@@ -109,7 +115,7 @@ slurm = {{ extra = ["--mem=500"] }}
             found = [folder for folder in self.tries() if folder.name == str(number)]
             ledger = found[0] / "ledger.jsonl" if found else None
             return ledger and ledger.exists() and ledger.read_bytes().count(b"\n") >= records and found[0]
-        return wait_until(look, 120, f"try {number} has not come so far: {self.tries()}")
+        return wait_until(look, PATIENCE, f"try {number} has not come so far: {self.tries()}")
 
     def records(self, root):
         sessions = sorted((root / ".dent/sessions").iterdir())
@@ -153,10 +159,12 @@ class SlurmTest(OnSlurm):
         root = self.project(shapes=LONG)
         process = self.start(root, "check", "--on", "cluster")
         self.begun()
-        began = time.monotonic()
-        self.cluster.run("scontrol", "requeue", self.slurm_job())
-        self.begun(number=2, records=4)
-        self.assertLess(time.monotonic() - began, 60, "it has waited two minutes for its second start")
+        slot = self.slurm_job()
+        self.cluster.run("scontrol", "requeue", slot)
+        self.begun(number=2)
+        times = self.cluster.job(slot)
+        requeued, eligible = (datetime.datetime.fromisoformat(times[key]) for key in ("SubmitTime", "EligibleTime"))
+        self.assertLess((eligible - requeued).total_seconds(), 120, "Slurm's own delay was left as it is")
         code, out = self.end_of(process)
         self.assertEqual(0, code, out)
         self.assert_whole(root)
@@ -197,25 +205,11 @@ class SlurmTest(OnSlurm):
         root = self.project(shapes=LONG)
         process = self.start(root, "check", "--on", "cluster")
         self.begun()
-        self.cluster.run("scancel", "--signal=KILL", "--full", self.slurm_job())
+        node = self.cluster.job(self.slurm_job())["BatchHost"]
+        for pid in self.cluster.processes(node):  # scancel would tell it to end first
+            if pathlib.Path(f"/proc/{pid}/comm").read_text() == "dent\n":
+                os.kill(pid, signal.SIGKILL)
         code, out = self.end_of(process)
-        self.assertEqual(0, code, out)
-        self.assert_whole(root)
-
-    def test_a_killed_controller_is_waited_for(self):
-        """It may have forgotten the slot, which it saves every few seconds, give its number away and drain the node."""
-        root = self.project(shapes=LONG)
-        process = self.start(root, "check", "--on", "cluster")
-        self.begun()
-        self.cluster.kill("slurmctld")
-        time.sleep(3)
-        self.cluster.start("slurmctld")
-        try:
-            code, out = self.end_of(process)
-        finally:
-            for node in NODES:
-                self.cluster.run("scontrol", "update", f"nodename={node}", "state=resume", check=False)
-            self.cluster.wait_for_nodes()
         self.assertEqual(0, code, out)
         self.assert_whole(root)
 
@@ -236,7 +230,7 @@ class SlurmTest(OnSlurm):
         self.begun()
         self.assertIn("RUNNING", self.dent(root, "jobs")[1])
         self.assertEqual(0, self.dent(root, "cancel", "latest")[0])
-        wait_until(lambda: "CANCELLED" in self.dent(root, "jobs")[1], 60, "it is not cancelled")
+        wait_until(lambda: "CANCELLED" in self.dent(root, "jobs")[1], PATIENCE, "it is not cancelled")
 
     def test_too_little_memory_is_a_recorded_result(self):
         root = self.project(executor='setup = "head -c 900000000 /dev/zero | tail -c 800000000 | sleep 30"')
@@ -260,6 +254,23 @@ class SlurmTest(OnSlurm):
         code, out = self.dent(root, "check", "--on", "cluster")
         self.assertEqual(3, code, out)
         self.assertIn("invalid partition", out.lower())
+
+
+class ControllerTest(OnSlurm):
+    """A cluster of its own: numbers of jobs are given twice after it, and a node that has seen one refuses it and is drained."""
+
+    def test_a_killed_controller_is_waited_for(self):
+        """It may have forgotten the slot, which it saves every few seconds, give its number away and drain the node."""
+        root = self.project(shapes=LONG)
+        process = self.start(root, "check", "--on", "cluster")
+        self.begun()
+        self.cluster.kill("slurmctld")
+        wait_until(lambda: "does not answer" in process.printed.read_text() or process.poll() is not None, PATIENCE,
+                   "dent has not missed it")
+        self.cluster.start("slurmctld")
+        code, out = self.end_of(process)
+        self.assertEqual(0, code, out)
+        self.assert_whole(root)
 
 
 if __name__ == "__main__":

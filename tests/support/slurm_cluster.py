@@ -56,7 +56,7 @@ class SlurmCluster:
                 f"--key-file={self.folder}/munge.key", f"--pid-file={self.folder}/munged.pid",
                 f"--log-file={self.folder}/munged.log", f"--seed-file={self.folder}/munged.seed", "--num-threads=2"],
                 self.folder / "munged.out")
-            wait_until((self.folder / "munge.sock").exists, 10, "munged does not listen")
+            wait_until((self.folder / "munge.sock").exists, 60, "munged does not listen")
             self.start("slurmctld")
             for node in NODES:
                 self.start(node)
@@ -183,7 +183,7 @@ PartitionName=high Nodes={",".join(NODES)} PriorityTier=10 PreemptMode=OFF MaxTi
         def usable():
             return sum(int(line) for line in self.run("sinfo", "-h", "-p", "low", "-t", "idle,mix,alloc", "-o", "%D",
                                                        check=False).split())
-        wait_until(lambda: usable() == len(NODES), 30, f"not all nodes are there: see {self.folder}/slurmctld.log")
+        wait_until(lambda: usable() == len(NODES), 300, f"not all nodes are there: see {self.folder}/slurmctld.log")
 
     def job(self, number):
         """What Slurm knows of a job: field -> value."""
