@@ -46,8 +46,9 @@ class SlotTest : public ::testing::Test {
     ASSERT_TRUE(condition());
   }
   void until_begun(const std::string& job, std::size_t number = 1) {
-    until(
-        [&] { return queue_.tries(job).size() == number && fs::exists(queue_.tries(job).back().ledger()); });
+    until([&] {
+      return queue_.tries(job).size() == number && text_of(queue_.tries(job).back().ledger()) != "";
+    });
   }
 
   test::ScratchFolder scratch_;
@@ -55,7 +56,7 @@ class SlotTest : public ::testing::Test {
   SlotRules rules_;
 };
 
-constexpr const char* kLong = "echo begun >> ledger.jsonl; trap 'kill $!; exit 14' TERM; sleep 100 & wait";
+constexpr const char* kLong = "trap 'kill $!; exit 14' TERM; echo begun >> ledger.jsonl; sleep 100 & wait";
 
 TEST_F(SlotTest, DoesWhatWaitsAndEndsWhenNothingComes) {
   put("1", "exit 0");
@@ -88,7 +89,7 @@ TEST_F(SlotTest, ToldToEndItGivesItsJobBackWithItsRecords) {
 
 TEST_F(SlotTest, AJobThatDoesNotEndIsKilled) {
   rules_.ending_s = 0.2;
-  put("job", "echo begun >> ledger.jsonl; trap '' TERM; while :; do sleep 1; done");
+  put("job", "trap '' TERM; echo begun >> ledger.jsonl; while :; do sleep 1; done");
   const pid_t slot = start("slot");
   until_begun("job");
   ::kill(slot, SIGTERM);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -89,6 +90,22 @@ Held held_by(pid_t process) {
 
 std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
+// Of a file that others append to. Where the file system can take blocks away, nothing that they write
+// meanwhile is lost.
+void drop_beginning(int file, std::int64_t bytes) {
+  struct stat about {};
+  if (fstat(file, &about) != 0) return;
+  const std::int64_t blocks = bytes / about.st_blksize * about.st_blksize;
+  if (fallocate(file, FALLOC_FL_COLLAPSE_RANGE, 0, blocks) == 0) return;
+  std::string end;
+  char piece[1 << 16];
+  for (ssize_t n = 0; (n = pread(file, piece, sizeof piece, bytes + static_cast<off_t>(end.size()))) > 0;)
+    end.append(piece, static_cast<std::size_t>(n));
+  if (ftruncate(file, 0) != 0) return;
+  const FileDescriptor appended(open(("/proc/self/fd/" + std::to_string(file)).c_str(), O_WRONLY | O_APPEND));
+  [[maybe_unused]] const ssize_t written = write(appended.get(), end.data(), end.size());
 }
 
 }  // namespace
@@ -229,14 +246,13 @@ void Process::shorten_log() const {
   if (command_.log.empty()) return;
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(command_.log, none));
   if (none || bytes <= kMostLogBytes) return;
-  const std::string end = last_words(static_cast<std::size_t>(kKeptLogBytes));
-  // Who writes there appends, so that its next line comes behind ours.
-  const FileDescriptor log(open(command_.log.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (!log || ftruncate(log.get(), 0) != 0) return;
-  const std::string kept = "[dent: it printed more than " + std::to_string(kMostLogBytes >> 20) +
+  const FileDescriptor log(open(command_.log.c_str(), O_RDWR | O_CLOEXEC));
+  if (!log) return;
+  const std::string note = "[dent: it printed more than " + std::to_string(kMostLogBytes >> 20) +
                            " MiB; about " + std::to_string((bytes - kKeptLogBytes) >> 20) +
-                           " MiB before this line were dropped]\n" + end;
-  [[maybe_unused]] const ssize_t written = write(log.get(), kept.data(), kept.size());
+                           " MiB before this line were dropped]\n";
+  drop_beginning(log.get(), bytes - kKeptLogBytes);
+  [[maybe_unused]] const ssize_t written = pwrite(log.get(), note.data(), note.size(), 0);
 }
 
 void Process::pause() {
