@@ -151,6 +151,14 @@ HWY_INLINE void dot_products(const float* HWY_RESTRICT q, int64_t q_stride, cons
   with_vectors<R * kKeysAtOnce>(DotProducts<T>{q, q_stride, k, dim, scores, stride});
 }
 
+// Rows of V, kKeysAtOnce at a time.
+template <class T>
+struct Values {
+  const T* first;
+  int64_t stride;  // between those taken at once
+  int64_t next;    // from the first of them to the first of the next ones
+};
+
 // Some rows of O += P V over `keys` keys, a multiple of kKeysAtOnce: kPairs pairs of vectors, or, with kPairs
 // = 0, the last `count` columns. O is the pack, and stays in registers for all keys.
 template <int kPairs, class T>
@@ -159,8 +167,7 @@ struct WeighColumns {
 
   const float* HWY_RESTRICT p;
   int64_t p_stride;
-  const T* v;
-  int64_t v_stride;
+  Values<T> v;
   int64_t keys;
   int64_t count;
   float* HWY_RESTRICT o;
@@ -171,8 +178,8 @@ struct WeighColumns {
     constexpr std::index_sequence_for<V...> kEach;
     constexpr std::make_integer_sequence<int, kKeysAtOnce> kKeys;
     load_rows<kInRow>(kEach, o, o_stride, out...);
-    const T* values = v;
-    for (int64_t key = 0; key < keys; key += kKeysAtOnce, values += kKeysAtOnce * v_stride) {
+    const T* values = v.first;
+    for (int64_t key = 0; key < keys; key += kKeysAtOnce, values += v.next) {
       add_keys(kKeys, kEach, key, values, out...);
     }
     store_rows<kInRow>(kEach, o, o_stride, out...);
@@ -182,7 +189,7 @@ struct WeighColumns {
   template <int... j, class Each, class... V>
   HWY_INLINE void add_keys(std::integer_sequence<int, j...>, Each each, int64_t key, const T* values,
                            V&... out) const {
-    (add_key<j>(each, key, values + j * v_stride, out...), ...);
+    (add_key<j>(each, key, values + j * v.stride, out...), ...);
   }
 
   template <int j, std::size_t... i, class... V>
@@ -206,25 +213,26 @@ struct WeighColumns {
 };
 
 template <int R, int kPairs, class T>
-HWY_INLINE void weigh_columns(const float* HWY_RESTRICT p, int64_t p_stride, const T* v, int64_t v_stride,
-                              int64_t keys, int64_t count, float* HWY_RESTRICT o, int64_t o_stride) {
+HWY_INLINE void weigh_columns(const float* HWY_RESTRICT p, int64_t p_stride, const Values<T>& v,
+                              int64_t column, int64_t keys, int64_t count, float* HWY_RESTRICT o,
+                              int64_t o_stride) {
   using Columns = WeighColumns<kPairs, T>;
-  with_vectors<R * Columns::kInRow>(Columns{p, p_stride, v, v_stride, keys, count, o, o_stride});
+  const Values<T> columns{.first = v.first + column, .stride = v.stride, .next = v.next};
+  with_vectors<R * Columns::kInRow>(Columns{p, p_stride, columns, keys, count, o + column, o_stride});
 }
 
 template <int R, class T>
-HWY_INLINE void weigh_block(const float* HWY_RESTRICT p, int64_t p_stride, const T* v, int64_t v_stride,
-                            int64_t keys, int64_t dim, float* HWY_RESTRICT o, int64_t o_stride) {
+HWY_INLINE void weigh_block(const float* HWY_RESTRICT p, int64_t p_stride, const Values<T>& v, int64_t keys,
+                            int64_t dim, float* HWY_RESTRICT o, int64_t o_stride) {
   const int64_t pair = 2 * lanes();
   int64_t i = 0;
 #if FLASHMOE_HAVE_32_REGISTERS
   for (; i + 2 * pair <= dim; i += 2 * pair) {
-    weigh_columns<R, 2>(p, p_stride, v + i, v_stride, keys, 2 * pair, o + i, o_stride);
+    weigh_columns<R, 2>(p, p_stride, v, i, keys, 2 * pair, o, o_stride);
   }
 #endif
-  for (; i + pair <= dim; i += pair)
-    weigh_columns<R, 1>(p, p_stride, v + i, v_stride, keys, pair, o + i, o_stride);
-  if (i < dim) weigh_columns<R, 0>(p, p_stride, v + i, v_stride, keys, dim - i, o + i, o_stride);
+  for (; i + pair <= dim; i += pair) weigh_columns<R, 1>(p, p_stride, v, i, keys, pair, o, o_stride);
+  if (i < dim) weigh_columns<R, 0>(p, p_stride, v, i, keys, dim - i, o, o_stride);
 }
 
 // One row of O += weight * v.

@@ -33,9 +33,13 @@ inline constexpr int64_t kRowGroup = 4;  // rows that share one pass over a bloc
 template <class T>
 inline constexpr int64_t kRowsBlock = 64 / sizeof(T);
 
+// The same where heads are read together: many, so that streams are long.
+inline constexpr int64_t kTogetherBlock = 64;
+
 // Sums over keys have three levels, so that none has many terms: the keys of a block, the blocks of a
 // stretch, the stretches.
 inline constexpr int64_t kStretch = 512;  // keys
+static_assert(kStretch % kTogetherBlock == 0 && kTogetherBlock >= kRowsBlock<bf16>);
 
 // The softmax of a row so far.
 struct RunningRow {
@@ -84,7 +88,7 @@ struct RowsScratch {
     const int64_t padded_rows = round_up(rows, kRowGroup);
     stride = round_up(dim, 2 * lanes());
     o_stride = 2 * stride;
-    score_stride = round_up(kRowsBlock<bf16>, lanes());
+    score_stride = round_up(kTogetherBlock, lanes());
     Arena arena(base);
     q = arena.take<float>(padded_rows * stride);
     o = arena.take<float>(padded_rows * o_stride);
@@ -121,16 +125,23 @@ struct RowsHeads {
   int64_t count = 0;
 };
 
-// Scores of R rows against kKeysAtOnce keys of a block, from `key` on; V of those keys is fetched meanwhile
-// if that is asked for.
+// Which keys of a block are taken at once: kKeysAtOnce of them. Scores lie in the order in which they are
+// taken.
+struct KeyOrder {
+  int64_t apart = 1;           // from one key to the next that is taken with it
+  int64_t next = kKeysAtOnce;  // from the first of those to the first of the next ones
+};
+
+// Scores of R rows against kKeysAtOnce keys of a block, whose places are from `key` on; V of those keys is
+// fetched meanwhile if that is asked for.
 template <int R, class T>
 HWY_INLINE void score_keys(const Task& task, const RowsScratch& scratch, int64_t first, int64_t begin,
-                           int64_t key, int64_t keys, bool fetch_v) {
+                           int64_t key, int64_t keys, const KeyOrder& order, bool fetch_v) {
   const int64_t dim = task.problem->head_dim;
   const T* from[kKeysAtOnce];
   for (int64_t j = 0; j < kKeysAtOnce; ++j) {
     // Past the end: the last one again, its score is not used.
-    const int64_t at = begin + std::min(key + j, keys - 1);
+    const int64_t at = begin + std::min(key / kKeysAtOnce * order.next + j * order.apart, keys - 1);
     from[j] = static_cast<const T*>(task.k) + at * task.k_row_stride;
     const T* v = static_cast<const T*>(task.v) + at * task.v_row_stride;
     for (int64_t i = 0; fetch_v && i < dim; i += kCacheLine / static_cast<int64_t>(sizeof(T))) {
@@ -141,42 +152,75 @@ HWY_INLINE void score_keys(const Task& task, const RowsScratch& scratch, int64_t
                   scratch.scores + first * scratch.score_stride + key, scratch.score_stride);
 }
 
-// The scores of a block become part of O.
-template <int R, class T>
-HWY_INLINE void weigh_scores(const Task& task, const RowsScratch& scratch, int64_t first, int64_t begin,
-                             int64_t keys, int64_t full) {
-  const int64_t dim = task.problem->head_dim;
-  const T* v = static_cast<const T*>(task.v) + begin * task.v_row_stride;
-  float* scores = scratch.scores + first * scratch.score_stride;
-  float* o = scratch.o + first * scratch.o_stride;
-  for (int64_t r = 0; r < R; ++r) {
-    const int64_t seen = std::clamp<int64_t>(scratch.limits[first + r] - begin, 0, keys);
-    exponentiate_row(scores + r * scratch.score_stride, seen, scratch.running[first + r],
-                     o + r * scratch.o_stride, scratch.o_stride);
+// The scores of a block become weights.
+template <int R>
+HWY_INLINE void exponentiate_rows(const RowsScratch& scratch, int64_t first, int64_t begin, int64_t keys) {
+  for (int64_t r = first; r < first + R; ++r) {
+    const int64_t seen = std::clamp<int64_t>(scratch.limits[r] - begin, 0, keys);
+    exponentiate_row(scratch.scores + r * scratch.score_stride, seen, scratch.running[r],
+                     scratch.o + r * scratch.o_stride, scratch.o_stride);
   }
-  full = full / kKeysAtOnce * kKeysAtOnce;
-  weigh_block<R>(scores, scratch.score_stride, v, task.v_row_stride, full, dim, o, scratch.o_stride);
-  for (int64_t r = 0; r < R; ++r) {
-    const int64_t seen = std::min(scratch.limits[first + r] - begin, keys);
-    for (int64_t key = full; key < seen; ++key) {
-      weigh_one(scores[r * scratch.score_stride + key], v + key * task.v_row_stride, dim,
-                o + r * scratch.o_stride);
+}
+
+// O of R rows += P V over `keys` keys of a block, whose places are from `key` on: a multiple of kKeysAtOnce,
+// and all rows see them.
+template <int R, class T>
+HWY_INLINE void weigh_keys(const Task& task, const RowsScratch& scratch, int64_t first, int64_t begin,
+                           int64_t key, int64_t keys, const KeyOrder& order) {
+  const int64_t at = begin + key / kKeysAtOnce * order.next;
+  weigh_block<R>(scratch.scores + first * scratch.score_stride + key, scratch.score_stride,
+                 Values<T>{.first = static_cast<const T*>(task.v) + at * task.v_row_stride,
+                           .stride = order.apart * task.v_row_stride,
+                           .next = order.next * task.v_row_stride},
+                 keys, task.problem->head_dim, scratch.o + first * scratch.o_stride, scratch.o_stride);
+}
+
+// The same for the keys from `key` on, one by one, each row as far as it sees.
+template <int R, class T>
+HWY_INLINE void weigh_last_keys(const Task& task, const RowsScratch& scratch, int64_t first, int64_t begin,
+                                int64_t key, int64_t keys) {
+  const T* v = static_cast<const T*>(task.v) + begin * task.v_row_stride;
+  for (int64_t r = first; r < first + R; ++r) {
+    const int64_t seen = std::min(scratch.limits[r] - begin, keys);
+    for (int64_t j = key; j < seen; ++j) {
+      weigh_one(scratch.scores[r * scratch.score_stride + j], v + j * task.v_row_stride,
+                task.problem->head_dim, scratch.o + r * scratch.o_stride);
     }
   }
 }
 
 // R rows, from `first` on, meet the keys [begin, begin + keys); every one of them sees the first `full` keys.
-// Heads side by side take turns after every few keys, so that K is read in the order in which it lies in
-// memory: the hardware fetches ahead along a row, not from row to row. Their V would not stay in the first
-// cache until it is used.
 template <int R, class T>
-void meet_block(const RowsHeads& heads, int64_t first, int64_t begin, int64_t keys, int64_t full) {
+void meet_block(const Task& task, const RowsScratch& scratch, int64_t first, int64_t begin, int64_t keys,
+                int64_t full) {
+  for (int64_t key = 0; key < keys; key += kKeysAtOnce)
+    score_keys<R, T>(task, scratch, first, begin, key, keys, KeyOrder{}, true);
+  exponentiate_rows<R>(scratch, first, begin, keys);
+  full = full / kKeysAtOnce * kKeysAtOnce;
+  weigh_keys<R, T>(task, scratch, first, begin, 0, full, KeyOrder{});
+  weigh_last_keys<R, T>(task, scratch, first, begin, full, keys);
+}
+
+// The same for heads side by side. They take turns after every few keys, so that K and V are read along their
+// rows. The keys of a turn are far apart, so that the rows behind them continue theirs: the hardware fetches
+// ahead along a few long streams, not from row to row, and one page holds one stream. That is why V is not
+// fetched here.
+template <int R, class T>
+void meet_block_together(const RowsHeads& heads, int64_t first, int64_t begin, int64_t keys, int64_t full) {
+  const bool even = full == keys && keys % kKeysAtOnce == 0;
+  const KeyOrder order = even ? KeyOrder{.apart = keys / kKeysAtOnce, .next = 1} : KeyOrder{};
   for (int64_t key = 0; key < keys; key += kKeysAtOnce) {
     for (int64_t h = 0; h < heads.count; ++h)
-      score_keys<R, T>(heads.task[h], heads.scratch[h], first, begin, key, keys, heads.count == 1);
+      score_keys<R, T>(heads.task[h], heads.scratch[h], first, begin, key, keys, order, false);
+  }
+  for (int64_t h = 0; h < heads.count; ++h) exponentiate_rows<R>(heads.scratch[h], first, begin, keys);
+  full = full / kKeysAtOnce * kKeysAtOnce;
+  for (int64_t key = 0; key < full; key += kKeysAtOnce) {
+    for (int64_t h = 0; h < heads.count; ++h)
+      weigh_keys<R, T>(heads.task[h], heads.scratch[h], first, begin, key, kKeysAtOnce, order);
   }
   for (int64_t h = 0; h < heads.count; ++h)
-    weigh_scores<R, T>(heads.task[h], heads.scratch[h], first, begin, keys, full);
+    weigh_last_keys<R, T>(heads.task[h], heads.scratch[h], first, begin, full, keys);
 }
 
 template <class T>
@@ -204,9 +248,15 @@ void begin_rows(const Task& task, const RowsScratch& scratch) {
   std::fill_n(scratch.o, round_up(rows, kRowGroup) * scratch.o_stride, 0.0F);
 }
 
-// All rows meet the keys of one block, from `begin` on.
+template <int R, class T>
+void meet(const RowsHeads& heads, int64_t first, int64_t begin, int64_t keys, int64_t full) {
+  if (heads.count == 1) return meet_block<R, T>(heads.task[0], heads.scratch[0], first, begin, keys, full);
+  meet_block_together<R, T>(heads, first, begin, keys, full);
+}
+
+// All rows meet the keys [begin, begin + block).
 template <class T>
-void meet_keys(const RowsHeads& heads, int64_t begin) {
+void meet_keys(const RowsHeads& heads, int64_t begin, int64_t block) {
   const Task& task = heads.task[0];
   const int64_t rows = task.row_end - task.row_begin;
   if ((begin - task.kv_begin) % kStretch == 0) {
@@ -215,15 +265,15 @@ void meet_keys(const RowsHeads& heads, int64_t begin) {
   const int64_t* limits = heads.scratch[0].limits;  // those of every head
   for (int64_t first = 0; first < rows; first += kRowGroup) {
     const int64_t count = std::min(kRowGroup, rows - first);
-    const int64_t keys = std::min(kRowsBlock<T>, limits[first + count - 1] - begin);  // they never fall
+    const int64_t keys = std::min(block, limits[first + count - 1] - begin);  // they never fall
     const int64_t full = std::clamp<int64_t>(limits[first] - begin, 0, keys);
     if (keys <= 0) continue;
     if (count == 1) {
-      meet_block<1, T>(heads, first, begin, keys, full);
+      meet<1, T>(heads, first, begin, keys, full);
     } else if (count == 2) {
-      meet_block<2, T>(heads, first, begin, keys, full);
+      meet<2, T>(heads, first, begin, keys, full);
     } else {
-      meet_block<4, T>(heads, first, begin, keys, full);
+      meet<4, T>(heads, first, begin, keys, full);
     }
   }
 }
@@ -262,11 +312,10 @@ void attend_rows(const Task& task) {
   const int64_t rows = task.row_end - task.row_begin;
   const int64_t bytes = round_up(static_cast<int64_t>(rows_scratch_bytes(p, rows)), kCacheLine);
   const int64_t end = std::min(task.kv_end, p.visible_keys((task.row_end - 1) / p.group()));
-  // Heads that lie inside rows of K are read together. Else one head after the other; so too where several
-  // queries meet short rows, and arithmetic hides the wait.
+  // Heads that lie inside rows of K are read together, else one after the other.
   const bool inside_rows = task.k_row_stride != p.head_dim;
-  const bool waits = rows <= 2 || p.head_dim >= 128;
-  const int64_t together = inside_rows && waits ? task.heads : 1;
+  const int64_t together = inside_rows ? task.heads : 1;
+  const int64_t block = together > 1 ? kTogetherBlock : kRowsBlock<T>;
   for (int64_t first = 0; first < task.heads; first += together) {
     RowsHeads heads;
     heads.count = together;
@@ -275,7 +324,7 @@ void attend_rows(const Task& task) {
       heads.scratch[h] = RowsScratch(heads.task[h].scratch, p.head_dim, rows);
       begin_rows<T>(heads.task[h], heads.scratch[h]);
     }
-    for (int64_t begin = task.kv_begin; begin < end; begin += kRowsBlock<T>) meet_keys<T>(heads, begin);
+    for (int64_t begin = task.kv_begin; begin < end; begin += block) meet_keys<T>(heads, begin, block);
     for (int64_t h = 0; h < together; ++h) end_rows<T>(heads.task[h], heads.scratch[h]);
   }
 }

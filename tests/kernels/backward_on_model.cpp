@@ -50,10 +50,11 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
 }
 
 std::string trouble_with_backward(const Shape& shape, const BackwardOnModel& how) {
-  const reference::BackwardResult expected = BackwardProblem(shape, how.with_dlse).oracle();
+  BackwardProblem problem(shape, how.with_dlse);
+  const reference::BackwardResult expected = problem.oracle();
   for (int seed = 0; seed < how.seeds; ++seed) {
     for (model::CopyTime copies : {model::CopyTime::late, model::CopyTime::early}) {
-      BackwardProblem problem(shape, how.with_dlse);
+      problem.poison_gradients();
       std::string wrong;
       try {
         // Both at the same time on even seeds, one early and one late on odd ones.

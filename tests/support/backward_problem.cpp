@@ -75,6 +75,12 @@ std::string BackwardProblem::disagreement(const reference::BackwardResult& expec
   return std::to_string(comparison.bad) + " wrong values; the first: " + comparison.first.str();
 }
 
+void BackwardProblem::poison_gradients() {
+  poison(dq_, dq.dtype);
+  poison(dk_, dk.dtype);
+  poison(dv_, dv.dtype);
+}
+
 std::vector<std::byte> BackwardProblem::gradient_bytes() const {
   std::vector<std::byte> bytes = dq_;
   bytes.insert(bytes.end(), dk_.begin(), dk_.end());

@@ -31,6 +31,9 @@ class BackwardProblem {
   std::string disagreement() const { return disagreement(oracle()); }
   std::string disagreement(const reference::BackwardResult& expected) const;
 
+  // dq, dk and dv as they were before a run. To make the problem anew would run the oracle's forward again.
+  void poison_gradients();
+
   // Raw bytes of dq, dk and dv, for bitwise comparisons.
   std::vector<std::byte> gradient_bytes() const;
 

@@ -73,13 +73,17 @@ int64_t offset(const Tensor& t, int64_t b, int64_t h, int64_t s, int64_t d) {
   return b * t.strides[0] + h * t.strides[1] + s * t.strides[2] + d;
 }
 
+void poison(std::vector<std::byte>& memory, DType dtype) {
+  const Tensor all{memory.data(), dtype, {}, {}};
+  const auto elements = static_cast<int64_t>(memory.size()) / element_bytes(dtype);
+  for (int64_t i = 0; i < elements; ++i) store(all, i, std::numeric_limits<float>::quiet_NaN());
+}
+
 Tensor allocate(std::vector<std::byte>& memory, std::array<int64_t, 4> sizes, const Shape& shape, Role role) {
   const View view = view_of(sizes, shape.layout, role);
   memory.resize(static_cast<std::size_t>(view.elements * element_bytes(shape.dtype)));
-  Tensor tensor{memory.data(), shape.dtype, sizes, view.strides};
-  for (int64_t i = 0; i < view.elements; ++i) store(tensor, i, std::numeric_limits<float>::quiet_NaN());
-  tensor.data = memory.data() + view.first * element_bytes(shape.dtype);
-  return tensor;
+  poison(memory, shape.dtype);
+  return {memory.data() + view.first * element_bytes(shape.dtype), shape.dtype, sizes, view.strides};
 }
 
 void fill_normal(const Tensor& t, float spread, std::mt19937_64& random) {

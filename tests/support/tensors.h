@@ -17,6 +17,9 @@ enum class Role { q, kv, out };
 // them shows it.
 Tensor allocate(std::vector<std::byte>& memory, std::array<int64_t, 4> sizes, const Shape& shape, Role role);
 
+// Every element of `memory` is NaN.
+void poison(std::vector<std::byte>& memory, DType dtype);
+
 void fill_normal(const Tensor& t, float spread, std::mt19937_64& random);
 
 // The element at an offset from the tensor's first; values are rounded to the dtype.

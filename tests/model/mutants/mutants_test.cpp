@@ -178,11 +178,16 @@ const reference::ForwardResult& expected_of(const Shape& shape) {
   return place->second;
 }
 
-const reference::BackwardResult& expected_gradients_of(const Shape& shape) {
-  static std::map<std::string, reference::BackwardResult> known;
-  const auto [place, is_new] = known.try_emplace(describe(shape));
-  if (is_new) place->second = BackwardProblem(shape).oracle();
-  return place->second;
+struct Gradients {
+  explicit Gradients(const Shape& shape) : problem(shape), expected(problem.oracle()) {}
+
+  BackwardProblem problem;
+  reference::BackwardResult expected;
+};
+
+Gradients& gradients_of(const Shape& shape) {
+  static std::map<std::string, Gradients> known;
+  return known.try_emplace(describe(shape), shape).first->second;
 }
 
 dispatch::BackwardChoice backward_choice(const std::string& kernel, const Shape& shape) {
@@ -195,11 +200,12 @@ dispatch::BackwardChoice backward_choice(const std::string& kernel, const Shape&
 }
 
 std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const model::Settings& settings) {
-  BackwardProblem problem(c.shape);
+  auto& [problem, expected] = gradients_of(c.shape);
+  problem.poison_gradients();
   try {
     run_backward_on_model(problem, c.deterministic, settings, mutant.run_backward,
                           backward_choice(mutant.kernel, c.shape));
-    return problem.disagreement(expected_gradients_of(c.shape));
+    return problem.disagreement(expected);
   } catch (const model::Failure& failure) {
     return failure.what();
   }
