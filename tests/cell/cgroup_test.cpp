@@ -4,6 +4,11 @@
 #include "cell/cgroup.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
 
 #include "base/text.h"
 #include "cell/cell.h"
@@ -105,26 +110,57 @@ TEST_F(CgroupTest, ProcessesAreCounted) {
 TEST_F(CgroupTest, CoresAreSetAndTheGroupGoesWithItsLastHolder) {
   const CgroupPlace* place = place_of("cpu");
   if (place == nullptr) GTEST_SKIP() << cgroups_in_words();
-  const auto groups = [&] {
-    std::vector<fs::path> found;
+  const auto group_of = [&](pid_t process) {
     for (const auto& entry : fs::directory_iterator(place->folder)) {
-      if (entry.path().filename().string().starts_with("dent-" + std::to_string(getpid()) + "-"))
-        found.push_back(entry.path());
+      if (entry.is_directory() && trimmed(text_of(entry.path() / "cgroup.procs")) == std::to_string(process))
+        return entry.path();
     }
-    return found;
+    return fs::path();
   };
+  fs::path group;
   {
     Command command{.argv = {"/bin/sh", "-c", "exec sleep 1000"}};
     command.limits = make_cgroup({.cores = 0.5}, usable_cgroups());
     Process process(command);
     command.limits.reset();
-    ASSERT_EQ(groups().size(), 1U);
-    const fs::path group = groups().front();
+    group = group_of(process.id());
+    ASSERT_TRUE(group.filename().string().starts_with("dent-")) << group;
     EXPECT_EQ(trimmed(text_of(group / (place->version == 1 ? "cpu.cfs_quota_us" : "cpu.max"))).substr(0, 5),
               "50000");
-    EXPECT_EQ(trimmed(text_of(group / "cgroup.procs")), std::to_string(process.id()));
   }
-  EXPECT_TRUE(groups().empty());
+  EXPECT_FALSE(fs::exists(group));
+}
+
+TEST_F(CgroupTest, ThatOfADentThatWasKilledIsClearedAwayAndThatOfALiveOneIsNot) {
+  if (usable_cgroups().empty()) GTEST_SKIP() << cgroups_in_words();
+  CgroupPlace place = usable_cgroups().front();
+  place.folder /= "test-" + std::to_string(getpid());  // dents beside this test make groups of their own
+  ASSERT_TRUE(fs::create_directory(place.folder));
+  if (place.version == 2) {
+    for (const std::string& controller : place.controllers)
+      std::ofstream(place.folder / "cgroup.subtree_control") << "+" << controller;
+  }
+  const CellLimits limits{.memory_bytes = 64 * kMiB, .processes = 64, .cores = 1};
+  const auto groups = [&] {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(place.folder))
+      if (entry.is_directory()) found.push_back(entry.path());
+    return found;
+  };
+  const auto held = make_cgroup(limits, {place});
+  const auto live = groups();
+  EXPECT_EQ(live.size(), 1U);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto left = make_cgroup(limits, {place});
+    kill(getpid(), SIGKILL);
+  }
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(groups().size(), 2U);
+  remove_leftover_cgroups(place.folder);
+  EXPECT_EQ(groups(), live);
+  for (const fs::path& group : groups()) rmdir(group.c_str());
+  rmdir(place.folder.c_str());
 }
 
 TEST_F(CgroupTest, WithoutLimitsThereIsNone) { EXPECT_EQ(make_cgroup({}, usable_cgroups()), nullptr); }

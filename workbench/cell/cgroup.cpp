@@ -3,12 +3,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -16,6 +15,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "base/uuid.h"
 #include "system/file_descriptor.h"
 
 namespace dent {
@@ -78,15 +78,12 @@ bool can_be_used(CgroupPlace& place) {
          access((place.folder / "cgroup.procs").c_str(), W_OK) == 0;
 }
 
-// What a dent that was killed has left: groups without processes.
-void remove_leftovers(const fs::path& folder) {
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none)) {
-    const std::string name = entry.path().filename();
-    if (!name.starts_with(kPrefix)) continue;
-    const pid_t maker = std::atoi(name.c_str() + std::char_traits<char>::length(kPrefix));
-    if (maker > 0 && kill(maker, 0) != 0) rmdir(entry.path().c_str());
-  }
+// Whoever has made a group holds a lock on it, which the system lets go of when they die. A process number
+// would not do: it may be one of another namespace.
+FileDescriptor lock_group(const fs::path& folder) {
+  FileDescriptor lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (lock && flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return FileDescriptor();
+  return lock;
 }
 
 class Cgroup : public LimitedGroup {
@@ -94,6 +91,7 @@ class Cgroup : public LimitedGroup {
   ~Cgroup() override {
     doors_.clear();
     held_.clear();
+    locks_.clear();
     // Its processes are about to end.
     for (const fs::path& folder : folders_) {
       for (int attempt = 0; attempt < 100 && rmdir(folder.c_str()) != 0 && errno == EBUSY; ++attempt)
@@ -102,16 +100,15 @@ class Cgroup : public LimitedGroup {
   }
 
   // Whether the limits hold there.
-  bool enter(const CgroupPlace& place, const std::string& name, const CellLimits& limits) {
+  bool enter(const CgroupPlace& place, const CellLimits& limits) {
     std::vector<CgroupSetting> wanted;
     for (const std::string& controller : place.controllers) {
       for (CgroupSetting& setting : cgroup_settings(controller, place.version, limits))
         wanted.push_back(std::move(setting));
     }
     if (wanted.empty()) return false;
-    const fs::path folder = place.folder / name;
-    if (mkdir(folder.c_str(), 0755) != 0) return false;
-    folders_.push_back(folder);
+    const fs::path folder = make_folder(place.folder);
+    if (folder.empty()) return false;
     for (const CgroupSetting& setting : wanted) {
       // Swap can't be limited on every machine.
       if (!writes(folder / setting.file, setting.value) && setting.file.find("sw") == std::string::npos)
@@ -136,7 +133,22 @@ class Cgroup : public LimitedGroup {
   }
 
  private:
+  // One that is ours: another dent that clears away may have taken it before it was locked.
+  fs::path make_folder(const fs::path& place) {
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const fs::path folder = place / (kPrefix + new_uuid());
+      if (mkdir(folder.c_str(), 0755) != 0) return {};
+      FileDescriptor lock = lock_group(folder);
+      if (!lock || !fs::exists(folder)) continue;
+      locks_.push_back(std::move(lock));
+      folders_.push_back(folder);
+      return folder;
+    }
+    return {};
+  }
+
   std::vector<fs::path> folders_;
+  std::vector<FileDescriptor> locks_;
   std::vector<FileDescriptor> held_;
   std::vector<int> doors_;
   fs::path events_;
@@ -171,6 +183,14 @@ std::vector<CgroupPlace> own_cgroups(const std::string& cgroup, const std::strin
   return places;
 }
 
+void remove_leftover_cgroups(const fs::path& folder) {
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    if (!entry.path().filename().string().starts_with(kPrefix)) continue;
+    if (lock_group(entry.path())) rmdir(entry.path().c_str());  // refused while a process is in it
+  }
+}
+
 const std::vector<CgroupPlace>& usable_cgroups() {
   static const std::vector<CgroupPlace> usable = [] {
     std::vector<CgroupPlace> found;
@@ -178,7 +198,7 @@ const std::vector<CgroupPlace>& usable_cgroups() {
     for (CgroupPlace& place : own_cgroups(text_of("/proc/self/cgroup"), text_of("/proc/self/mountinfo"))) {
       std::erase_if(place.controllers, [&](const std::string& one) { return holds(have, one); });
       if (!can_be_used(place)) continue;
-      remove_leftovers(place.folder);
+      remove_leftover_cgroups(place.folder);
       have.insert(have.end(), place.controllers.begin(), place.controllers.end());
       found.push_back(std::move(place));
     }
@@ -204,11 +224,9 @@ std::vector<CgroupSetting> cgroup_settings(const std::string& controller, int ve
 }
 
 std::shared_ptr<LimitedGroup> make_cgroup(const CellLimits& limits, const std::vector<CgroupPlace>& places) {
-  static std::atomic<int> made = 0;
-  const std::string name = fmt::format("{}{}-{}", kPrefix, getpid(), ++made);
   auto group = std::make_shared<Cgroup>();
   bool any = false;
-  for (const CgroupPlace& place : places) any = group->enter(place, name, limits) || any;
+  for (const CgroupPlace& place : places) any = group->enter(place, limits) || any;
   return any ? group : nullptr;
 }
 

@@ -30,6 +30,8 @@ struct CgroupPlace {
 // What the files cgroup and mountinfo of /proc/self say: where this process is. Version 2: the places from
 // its own group up, of which one may let groups be made in it.
 std::vector<CgroupPlace> own_cgroups(const std::string& cgroup, const std::string& mountinfo);
+// What a dent that was killed has left in there: groups without processes, whose maker is gone.
+void remove_leftover_cgroups(const std::filesystem::path& folder);
 // Those of them that groups can be made in.
 const std::vector<CgroupPlace>& usable_cgroups();
 
