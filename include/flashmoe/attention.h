@@ -29,6 +29,17 @@ enum class Mask : int32_t {
   causal_top_left = 2,  // the first query sees the first key: query i sees keys j <= i
 };
 
+// How far a query row sees from its own position, which is that of the key it ends with under the causal mask
+// of the same alignment: Mask::causal_top_left counts positions from the first key on, the others up to the
+// last one. A row at position p sees the keys p - left to p + right.
+struct Window {
+  static constexpr int64_t kUnlimited = INT64_MAX;
+  int64_t left = kUnlimited;   // keys before its own
+  int64_t right = kUnlimited;  // keys behind it; a causal mask hides them in any case
+
+  bool limits() const { return left != kUnlimited || right != kUnlimited; }
+};
+
 enum class Device : int32_t { cpu = 0, cuda = 1 };
 
 // A four-dimensional view [batch, heads, rows, head_dim]. Every size but head_dim may be 0. Strides count
@@ -65,6 +76,7 @@ struct ForwardArgs {
   Mask mask = Mask::none;
   std::optional<float> scale{};  // 1/sqrt(D) when not given
   Execution execution{};
+  Window window{};  // beside the mask: a key is seen where both let it be
 };
 
 // The gradients of a scalar with respect to q, k and v, from those with respect to out and lse.
@@ -80,6 +92,7 @@ struct BackwardArgs {
   std::optional<float> scale{};  // as for attention_forward
   bool deterministic = false;    // the same arguments give the same bits; dk and dv do in any case
   Execution execution{};
+  Window window{};  // as for attention_forward
 };
 
 inline constexpr std::size_t kWorkspaceAlignment = 64;

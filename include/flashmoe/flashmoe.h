@@ -37,6 +37,15 @@ typedef struct flashmoe_tensor {
   int64_t strides[4];
 } flashmoe_tensor;
 
+/* How far a query row sees from its own position: from `left` keys before it to `right` keys behind it, each
+ * 0 or more. */
+typedef struct flashmoe_window {
+  int64_t left, right;
+} flashmoe_window;
+
+/* A side that is not limited. */
+#define FLASHMOE_UNLIMITED INT64_MAX
+
 typedef struct flashmoe_forward_args {
   size_t struct_size; /* sizeof(flashmoe_forward_args) */
   flashmoe_tensor q, k, v, out;
@@ -48,6 +57,7 @@ typedef struct flashmoe_forward_args {
   int32_t threads;             /* CPU: 0 = every core this process may use */
   int32_t programmatic_launch; /* CUDA: 1 = may start while the kernel before it on the stream still runs; 0 =
                                   not */
+  const flashmoe_window* window; /* beside the mask; NULL = none */
 } flashmoe_forward_args;
 
 FLASHMOE_API flashmoe_status flashmoe_forward_workspace_bytes(const flashmoe_forward_args* args,
@@ -86,6 +96,7 @@ typedef struct flashmoe_backward_args {
   void* stream;          /* CUDA: cudaStream_t */
   int32_t threads;       /* CPU: 0 = every core this process may use */
   int32_t deterministic; /* 1 = the same arguments give the same bits; 0 = dq may differ in its last ones */
+  const flashmoe_window* window; /* as for the forward */
 } flashmoe_backward_args;
 
 FLASHMOE_API flashmoe_status flashmoe_backward_workspace_bytes(const flashmoe_backward_args* args,

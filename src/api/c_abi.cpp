@@ -74,6 +74,10 @@ bool flag(int32_t value, const char* name) {
       "set the whole struct to zero before filling it in");
 }
 
+flashmoe::Window from_c(const flashmoe_window* window) {
+  return window == nullptr ? flashmoe::Window{} : flashmoe::Window{window->left, window->right};
+}
+
 flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
   const flashmoe_forward_args known = known_part(args, "flashmoe_forward_args");
   flashmoe::ForwardArgs converted{.q = from_c(known.q, "q"),
@@ -87,6 +91,7 @@ flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
                          .threads = known.threads,
                          .stream = known.stream,
                          .programmatic = flag(known.programmatic_launch, "programmatic_launch")};
+  converted.window = from_c(known.window);
   return converted;
 }
 
@@ -108,6 +113,7 @@ flashmoe::BackwardArgs from_c(const flashmoe_backward_args* args) {
   converted.execution = {.device = static_cast<flashmoe::Device>(known.device),
                          .threads = known.threads,
                          .stream = known.stream};
+  converted.window = from_c(known.window);
   return converted;
 }
 

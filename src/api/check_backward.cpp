@@ -15,7 +15,7 @@ ForwardProblem check_shapes(const BackwardArgs& args) {
   const NamedTensor dq{"dq", args.dq}, dk{"dk", args.dk}, dv{"dv", args.dv};
   kChecks.tensors({q, k, {"v", args.v}, out, dout, dq, dk, dv});
   const ForwardProblem problem =
-      kChecks.problem(args.q, args.k, args.v, args.mask, args.scale, args.execution);
+      kChecks.problem(args.q, args.k, args.v, args.mask, args.window, args.scale, args.execution);
   for (const NamedTensor& t : {out, dout, dq}) kChecks.same_shape(t, q);
   for (const NamedTensor& t : {dk, dv}) kChecks.same_shape(t, k);
   return problem;

@@ -14,7 +14,7 @@ ForwardProblem check_shapes(const ForwardArgs& args) {
   const NamedTensor q{"q", args.q}, out{"out", args.out};
   kChecks.tensors({q, {"k", args.k}, {"v", args.v}, out});
   const ForwardProblem problem =
-      kChecks.problem(args.q, args.k, args.v, args.mask, args.scale, args.execution);
+      kChecks.problem(args.q, args.k, args.v, args.mask, args.window, args.scale, args.execution);
   kChecks.same_shape(out, q);
   return problem;
 }

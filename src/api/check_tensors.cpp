@@ -75,11 +75,15 @@ void check_heads(const TensorChecks& checks, int64_t q_heads, int64_t kv_heads) 
                 "; the heads of q must be a multiple of those of k");
 }
 
-void check_options(const TensorChecks& checks, Mask mask, std::optional<float> scale,
+void check_options(const TensorChecks& checks, Mask mask, const Window& window, std::optional<float> scale,
                    const Execution& execution) {
   if (const auto value = static_cast<int32_t>(mask); value < 0 || value > 2) {
     checks.refuse("mask is " + std::to_string(value) +
                   "; accepted are 0 (none), 1 (causal), 2 (causal_top_left)");
+  }
+  if (window.left < 0 || window.right < 0) {
+    checks.refuse("window is (" + std::to_string(window.left) + ", " + std::to_string(window.right) +
+                  "); both sides must be 0 or more");
   }
   if (scale && !std::isfinite(*scale)) {
     checks.refuse("scale is " + std::to_string(*scale) + "; it must be finite");
@@ -118,21 +122,24 @@ void TensorChecks::same_shape(const NamedTensor& t, const NamedTensor& as) const
 }
 
 ForwardProblem TensorChecks::problem(const Tensor& q, const Tensor& k, const Tensor& v, Mask mask,
-                                     std::optional<float> scale, const Execution& execution) const {
+                                     const Window& window, std::optional<float> scale,
+                                     const Execution& execution) const {
   check_same(*this, {"k", k}, 0, q.sizes[0], "q");
   check_same(*this, {"k", k}, 3, q.sizes[3], "q");
   same_shape({"v", v}, {"k", k});
   check_heads(*this, q.sizes[1], k.sizes[1]);
-  check_options(*this, mask, scale, execution);
-  return {.batch = q.sizes[0],
-          .q_heads = q.sizes[1],
-          .kv_heads = k.sizes[1],
-          .q_rows = q.sizes[2],
-          .kv_rows = k.sizes[2],
-          .head_dim = q.sizes[3],
-          .dtype = q.dtype,
-          .mask = mask,
-          .scale = scale.value_or(1.0F / std::sqrt(static_cast<float>(q.sizes[3])))};
+  check_options(*this, mask, window, scale, execution);
+  const ForwardProblem asked{.batch = q.sizes[0],
+                             .q_heads = q.sizes[1],
+                             .kv_heads = k.sizes[1],
+                             .q_rows = q.sizes[2],
+                             .kv_rows = k.sizes[2],
+                             .head_dim = q.sizes[3],
+                             .dtype = q.dtype,
+                             .mask = mask,
+                             .scale = scale.value_or(1.0F / std::sqrt(static_cast<float>(q.sizes[3]))),
+                             .window = window};
+  return asked.simplified();
 }
 
 void TensorChecks::pointers(std::initializer_list<NamedTensor> all) const {

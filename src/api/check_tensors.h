@@ -41,7 +41,7 @@ class TensorChecks {
   void tensors(std::initializer_list<NamedTensor> all) const;
   void same_shape(const NamedTensor& t, const NamedTensor& as) const;
   // k and v fit q, and the options are what they can be.
-  ForwardProblem problem(const Tensor& q, const Tensor& k, const Tensor& v, Mask mask,
+  ForwardProblem problem(const Tensor& q, const Tensor& k, const Tensor& v, Mask mask, const Window& window,
                          std::optional<float> scale, const Execution& execution) const;
 
   // Not null, and aligned to their elements.

@@ -61,7 +61,8 @@ class RowsAttention {
         panels_(ceil_div(rows, kPanelRows)),
         depth_(slices(problem_.head_dim)),
         scale_log2e_(std::abs(problem_.scale) * kLog2E),
-        kv_end_(limit_of(rows - 1)),
+        kv_begin_(run_of(0).begin),
+        kv_end_(run_of(rows - 1).end),
         scratch_(task.scratch, problem_, rows) {}
 
   void run() {
@@ -99,17 +100,18 @@ class RowsAttention {
     Visible visible;
   };
 
-  // Keys that a row sees; it never falls from row to row.
-  int64_t limit_of(int64_t row) const {
-    return std::min(task_.kv_end, problem_.visible_keys((row_begin_ + row) / problem_.group()));
+  // What a row sees of the task's keys.
+  Range run_of(int64_t row) const {
+    const Range seen = problem_.visible((row_begin_ + row) / problem_.group());
+    return {std::max(task_.kv_begin, seen.begin), std::min(task_.kv_end, seen.end)};
   }
   int64_t rows_of(int64_t panel) const { return std::min(kPanelRows, rows_ - panel * kPanelRows); }
   bool two_row_tiles(const Item& item) const { return item.visible.rows > kTileRows; }
   int64_t parity(const Item& item) const { return item.number % 2; }
-  int64_t block_parity(const Item& item) const { return (item.key - task_.kv_begin) / kBlockKeys % 2; }
+  int64_t block_parity(const Item& item) const { return (item.key - kv_begin_) / kBlockKeys % 2; }
 
   Item first_item() const {
-    Item before{.exists = true, .panel = -1, .key = task_.kv_begin, .number = -1, .visible = {}};
+    Item before{.exists = true, .panel = -1, .key = kv_begin_, .number = -1, .visible = {}};
     return item_after(before);
   }
 
@@ -125,16 +127,19 @@ class RowsAttention {
       if (item.key >= kv_end_) return {.exists = false, .panel = 0, .key = 0, .number = 0, .visible = {}};
       const int64_t first = item.panel * kPanelRows;
       const int64_t rows = rows_of(item.panel);
-      const int64_t keys = std::min(kBlockKeys, limit_of(first + rows - 1) - item.key);
-      if (keys <= 0) continue;
+      const Range lowest = run_of(first), highest = run_of(first + rows - 1);
+      const int64_t keys = std::min(kBlockKeys, highest.end - item.key);
+      if (keys <= std::max<int64_t>(lowest.begin - item.key, 0)) continue;
       Visible& visible = item.visible;
       visible.rows = rows;
       visible.keys = keys;
-      visible.full_keys = std::clamp<int64_t>(limit_of(first) - item.key, 0, keys);
-      if (visible.full_keys < keys) {
+      visible.full_begin = std::clamp<int64_t>(highest.begin - item.key, 0, keys);
+      visible.full_end = std::clamp<int64_t>(lowest.end - item.key, visible.full_begin, keys);
+      if (visible.cut()) {
         for (int64_t r = 0; r < rows; ++r) {
-          visible.limits[r] =
-              static_cast<int32_t>(std::clamp<int64_t>(limit_of(first + r) - item.key, 0, keys));
+          const Range seen = run_of(first + r);
+          visible.begins[r] = static_cast<int32_t>(std::clamp<int64_t>(seen.begin - item.key, 0, keys));
+          visible.limits[r] = static_cast<int32_t>(std::clamp<int64_t>(seen.end - item.key, 0, keys));
         }
       }
       return item;
@@ -166,6 +171,7 @@ class RowsAttention {
     std::byte* p = scratch_.p[parity(item)];
     PanelState& state = scratch_.state[item.panel];
     bool& fresh = scratch_.fresh[item.panel];
+    hide_first_keys(s, item.visible);
     raise_bases(s, item.visible, scale_log2e_, state, out_of(item.panel), fresh, depth_,
                 [&] { finish(output_); });
 
@@ -186,8 +192,10 @@ class RowsAttention {
       weigh_panel<false>(s, p, item.visible, scale_log2e_, state, between_rows);
     }
 
-    const bool careful = !v_finite_[block_parity(item)] && item.visible.full_keys < item.visible.keys;
-    const int64_t chunks = careful ? item.visible.full_keys / kChunkKeys : item.visible.chunks();
+    const bool careful = !v_finite_[block_parity(item)] && item.visible.cut();
+    // Where first keys are hidden no chunk is taken whole: such blocks are few.
+    const int64_t whole = item.visible.full_begin > 0 ? 0 : item.visible.full_end / kChunkKeys;
+    const int64_t chunks = careful ? whole : item.visible.chunks();
     output_ = {p,    scratch_.v[block_parity(item)], out_of(item.panel), depth_, chunks, two_row_tiles(item),
                fresh};
     if (careful) add_seen_values(item, chunks, p);
@@ -204,7 +212,8 @@ class RowsAttention {
       std::fill_n(o, 4 * depth_ * kTileBytes, std::byte{0});
     }
     for (int64_t r = 0; r < item.visible.rows; ++r) {
-      for (int64_t key = chunks * kChunkKeys; key < item.visible.limits[r]; ++key) {
+      const int64_t first = std::max<int64_t>(chunks * kChunkKeys, item.visible.begins[r]);
+      for (int64_t key = first; key < item.visible.limits[r]; ++key) {
         bf16 weight;
         std::memcpy(&weight, weight_row(p, r) + key / kChunkKeys * kTileBytes + key % kChunkKeys * 2,
                     sizeof weight);
@@ -267,7 +276,7 @@ class RowsAttention {
   const ForwardProblem& problem_;
   const int64_t row_begin_, rows_, panels_, depth_;
   const float scale_log2e_;
-  const int64_t kv_end_;
+  const int64_t kv_begin_, kv_end_;
   const Scratch scratch_;
   bool v_finite_[2] = {true, true};
   ScoreProduct<Tiles> scores_;   // of the item to come

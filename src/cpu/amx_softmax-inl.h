@@ -30,14 +30,16 @@ struct alignas(64) PanelState {
 
 // Which keys of a block the rows of a panel see.
 struct Visible {
-  int64_t rows;                // of the panel that exist
-  int64_t keys;                // no row sees more, at least 1
-  int64_t full_keys;           // every row sees these
-  int32_t limits[kPanelRows];  // keys that each row sees; filled where full_keys < keys
+  int64_t rows;                  // of the panel that exist
+  int64_t keys;                  // no row sees more, at least 1
+  int64_t full_begin, full_end;  // every row sees these
+  int32_t begins[kPanelRows];    // row r sees [begins[r], limits[r]); both are filled where `cut()`
+  int32_t limits[kPanelRows];
 
-  int64_t of_row(int64_t r) const { return full_keys < keys ? limits[r] : keys; }
+  bool cut() const { return full_begin > 0 || full_end < keys; }
+  int64_t of_row(int64_t r) const { return cut() ? limits[r] : keys; }
   int64_t chunks() const { return (keys + kChunkKeys - 1) / kChunkKeys; }
-  bool whole_block() const { return full_keys == kBlockKeys; }
+  bool whole_block() const { return !cut() && keys == kBlockKeys; }
 };
 
 // Row r of a panel in S (16 scores of key tile 0) and in P (32 weights of chunk 0).
@@ -48,6 +50,15 @@ inline std::byte* weight_row(std::byte* p, int64_t r) {
   return p + r / kTileRows * kBlockChunks * kTileBytes + r % kTileRows * 64;
 }
 constexpr int64_t kTileFloats = kTileBytes / 4;
+
+// Keys before those that a row sees get scores of -inf, which weigh nothing.
+inline void hide_first_keys(std::byte* s, const Visible& visible) {
+  if (visible.full_begin == 0) return;
+  for (int64_t r = 0; r < visible.rows; ++r) {
+    for (int64_t key = 0; key < visible.begins[r]; ++key)
+      score_row(s, r)[key / kTileRows * kTileFloats + key % kTileRows] = -kInfinity;
+  }
+}
 
 template <bool kWhole>
 inline Floats largest_score(const float* s, int64_t keys) {

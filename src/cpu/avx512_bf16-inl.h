@@ -97,9 +97,26 @@ inline void multiply_tile(Floats (&sums)[kTile][kVecs], int64_t steps, const std
   }
 }
 
-// S of one tile of keys, and the largest scores so far. Past its limit a row's scores become -inf.
+// The first key of the first tile that some row sees something of.
+inline int64_t first_tile(const PanelStep& step) { return step.first_key / kTile * kTile; }
+
+// Which keys of the block each row of the panel sees: [begin, end).
+struct Limits {
+  alignas(64) float begin[kPanelRows];
+  alignas(64) float end[kPanelRows];
+
+  explicit Limits(const PanelStep& step) {
+    for (int64_t r = 0; r < kPanelRows; ++r) {
+      const Range seen = step.seen_by(r);
+      begin[r] = static_cast<float>(seen.begin);
+      end[r] = static_cast<float>(seen.end);
+    }
+  }
+};
+
+// S of one tile of keys, and the largest scores so far. What a row does not see becomes -inf.
 template <int kVecs>
-void score_tile(const PanelStep& step, int64_t first_key, const float* limits, Floats* largest) {
+void score_tile(const PanelStep& step, int64_t first_key, const Limits& limits, Floats* largest) {
   Floats sums[kTile][kVecs];
 #pragma GCC unroll 8
   for (int j = 0; j < kTile; ++j)
@@ -107,13 +124,16 @@ void score_tile(const PanelStep& step, int64_t first_key, const float* limits, F
   const int64_t row_bytes = k_stride(step.dim) * 2;
   multiply_tile<kVecs>(sums, ceil_div(step.dim, 2), step.q, round_up(step.dim, 32) * 32, 64,
                        step.k + first_key * row_bytes, row_bytes, 4);
-  const bool masked = first_key + kTile > step.full_keys;
+  const bool masked = step.cut(first_key, kTile);
 #pragma GCC unroll 8
   for (int j = 0; j < kTile; ++j) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVecs; ++v) {
       if (masked) {
-        const Lanes seen = greater(load(limits + v * kLanes), splat(static_cast<float>(first_key + j)));
+        const Floats key = splat(static_cast<float>(first_key + j));
+        const Lanes before_end = greater(load(limits.end + v * kLanes), key);
+        const Lanes before_begin = greater(load(limits.begin + v * kLanes), key);
+        const auto seen = static_cast<Lanes>(before_end & ~before_begin);
         sums[j][v] = choose(seen, sums[j][v], splat(-kInfinity));
       }
       largest[v] = max(largest[v], sums[j][v]);
@@ -144,11 +164,12 @@ inline void raise_shifts(const PanelStep& step, int64_t vec, Floats largest) {
 // S becomes P for 16 rows; its sums are added to l.
 inline void weigh(const PanelStep& step, int64_t vec) {
   float* m = step.max + vec * kLanes;
-  float* s = scores_of(step) + vec * kLanes;
-  std::byte* p = pairs_of(step) + vec * 64;
+  const int64_t begin = first_tile(step);
+  float* s = scores_of(step) + begin * kPanelRows + vec * kLanes;
+  std::byte* p = pairs_of(step) + begin / 2 * kPairRow + vec * 64;
   const Floats before = load(m);
   const Floats shift = choose(not_equal(before, splat(-kInfinity)), before, splat(0.0F));
-  const int64_t keys = round_up(step.keys, 2);  // S of the last tile is there as a whole
+  const int64_t keys = round_up(step.keys - begin, 2);  // S of the last tile is there as a whole
   Floats scale = splat(step.scale_log2e);
   if (greater(shift, splat(kLargeScore)) != 0 || greater(splat(-kLargeScore), shift) != 0) {
     for (int64_t j = 0; j < keys; ++j) store(s + j * kPanelRows, multiply(load(s + j * kPanelRows), scale));
@@ -175,8 +196,10 @@ void add_weighted_tile(const PanelStep& step, int64_t d) {
 #pragma GCC unroll 8
   for (int j = 0; j < kTile; ++j)
     for (int v = 0; v < kVecs; ++v) sums[j][v] = load(out + j * kPanelRows + v * kLanes);
-  multiply_tile<kVecs>(sums, ceil_div(step.keys, 2), pairs_of(step), 64, kPairRow, step.v + d * 4, 4,
-                       v_stride(step.dim) * 4);
+  const int64_t begin = first_tile(step);
+  const int64_t v_pair = v_stride(step.dim) * 4;
+  multiply_tile<kVecs>(sums, ceil_div(step.keys - begin, 2), pairs_of(step) + begin / 2 * kPairRow, 64,
+                       kPairRow, step.v + begin / 2 * v_pair + d * 4, 4, v_pair);
 #pragma GCC unroll 8
   for (int j = 0; j < kTile; ++j)
     for (int v = 0; v < kVecs; ++v) store(out + j * kPanelRows + v * kLanes, sums[j][v]);
@@ -189,9 +212,10 @@ inline bf16 word_of(const std::byte* pairs, int64_t pair, int64_t word) {
 }
 
 // O += P V where V holds infinity or NaN: keys that a row does not see must not be multiplied, not even by 0.
-inline void add_weighted_plainly(const PanelStep& step, const float* limits) {
+inline void add_weighted_plainly(const PanelStep& step) {
   for (int64_t r = 0; r < step.rows; ++r) {
-    for (int64_t key = 0; key < static_cast<int64_t>(limits[r]); ++key) {
+    const Range seen = step.seen_by(r);
+    for (int64_t key = seen.begin; key < seen.end; ++key) {
       const float weight = to_float(word_of(pairs_of(step), key / 2 * kPanelRows + r, key % 2));
       for (int64_t d = 0; d < step.dim; ++d) {
         const float value = to_float(word_of(step.v, key / 2 * v_stride(step.dim) + d, key % 2));
@@ -203,18 +227,16 @@ inline void add_weighted_plainly(const PanelStep& step, const float* limits) {
 
 template <int kVecs>
 void absorb_vecs(const PanelStep& step) {
-  alignas(64) float limits[kPanelRows];
-  for (int64_t r = 0; r < kPanelRows; ++r) {
-    limits[r] = static_cast<float>(step.full_keys < step.keys ? step.limits[r] : step.keys);
-  }
+  const Limits limits(step);
+  const int64_t begin = first_tile(step);
   Floats largest[kVecs];
   for (Floats& x : largest) x = splat(-kInfinity);
-  for (int64_t key = 0; key < step.keys; key += kTile) score_tile<kVecs>(step, key, limits, largest);
+  for (int64_t key = begin; key < step.keys; key += kTile) score_tile<kVecs>(step, key, limits, largest);
   for (int v = 0; v < kVecs; ++v) {
     raise_shifts(step, v, largest[v]);
     weigh(step, v);
   }
-  if (!step.v_finite && round_up(step.keys, 2) > step.full_keys) return add_weighted_plainly(step, limits);
+  if (!step.v_finite && step.cut(begin, round_up(step.keys - begin, 2))) return add_weighted_plainly(step);
   for (int64_t d = 0; d < step.dim; d += kTile) add_weighted_tile<kVecs>(step, d);
 }
 

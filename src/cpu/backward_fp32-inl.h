@@ -55,7 +55,7 @@ struct BackwardScratch {
   float *q, *dout;      // [dim tile][rows][unit]
   float *p, *ds;        // [unit of keys][weights_rows()][unit]
   float* ds_t;          // [key][unit], of one unit of rows
-  int32_t* limits;      // keys of the block that each row of the block sees
+  BlockRuns runs;
   std::size_t bytes;
 
   // One more pair of rows than a block has: units of keys then do not meet in the same sets of a cache.
@@ -81,7 +81,8 @@ struct BackwardScratch {
     p = arena.take<float>(keys * weights_rows());
     ds = arena.take<float>(keys * weights_rows());
     ds_t = arena.take<float>(keys * unit());
-    limits = arena.take<int32_t>(backward_block_rows());
+    runs.begins = arena.take<int32_t>(backward_block_rows());
+    runs.limits = arena.take<int32_t>(backward_block_rows());
     bytes = arena.bytes();
   }
 };
@@ -118,15 +119,15 @@ void prepare_rows(const BackwardTask& task, const BackwardScratch& scratch) {
   }
 }
 
-// Some rows of a unit of rows and a unit of keys: S becomes P, dP becomes dS. kMasked: key `first_key` + i is
-// hidden from row r where that is limits[r] or more.
+// Some rows of a unit of rows and a unit of keys: S becomes P, dP becomes dS. kMasked: row r sees
+// `first_key` + i only where that is in [begins[r], limits[r]).
 template <bool kMasked>
 struct WeighRows {
   float* HWY_RESTRICT p;
   float* HWY_RESTRICT ds;
   const float* lse;
   const float* delta;
-  const int32_t* limits;
+  BlockRuns runs;  // of these rows
   int64_t first_key;
 
   template <class... V>
@@ -147,7 +148,9 @@ struct WeighRows {
       const hn::RebindToSigned<Tag> di;
       const int64_t key = first_key + static_cast<int64_t>(i % 2) * lanes();
       const auto index = hn::Iota(di, static_cast<int32_t>(key));
-      x = hn::IfThenElseZero(hn::RebindMask(d, hn::Lt(index, hn::Set(di, limits[row(i)]))), x);
+      const auto sees = hn::AndNot(hn::Lt(index, hn::Set(di, runs.begins[row(i)])),
+                                   hn::Lt(index, hn::Set(di, runs.limits[row(i)])));
+      x = hn::IfThenElseZero(hn::RebindMask(d, sees), x);
     }
     return x;
   }
@@ -167,7 +170,7 @@ struct WeighRows {
 
 // One unit of rows and one unit of keys.
 template <bool kMasked>
-HWY_NOINLINE void weigh_unit(float* p, float* ds, const float* lse, const float* delta, const int32_t* limits,
+HWY_NOINLINE void weigh_unit(float* p, float* ds, const float* lse, const float* delta, const BlockRuns& runs,
                              int64_t first_key) {
   constexpr int64_t kRows = FLASHMOE_HAVE_32_REGISTERS ? 4 : 1;
   for (int64_t r = 0; r < unit(); r += kRows) {
@@ -175,7 +178,7 @@ HWY_NOINLINE void weigh_unit(float* p, float* ds, const float* lse, const float*
                                                .ds = ds + r * unit(),
                                                .lse = lse + r,
                                                .delta = delta + r,
-                                               .limits = limits + r,
+                                               .runs = runs.from(r),
                                                .first_key = first_key});
   }
 }
@@ -209,93 +212,109 @@ struct BackwardBlock {
 
   int64_t columns() const { return padded_dim(dim) / unit(); }
 
-  // S and dP of the rows from `first` on and the first `seen` keys, P and dS in their place, and dq.
+  // S and dP of the rows from `first` on and the keys that they see, P and dS in their place, and dq.
   void rows_against_keys(int64_t first) const {
+    const BlockRuns& runs = scratch.runs;
     const int64_t last = std::min(first + unit(), rows) - 1;
-    const int64_t seen = scratch.limits[last];
-    const int64_t full = scratch.limits[first];
-    if (seen <= 0) return;
+    const Range seen{runs.begins[first], runs.limits[last]};
+    if (seen.begin >= seen.end) return;
+    const int64_t begin = seen.begin / unit() * unit();
     const int64_t step = BackwardScratch::weights_rows() * unit();  // from one unit of keys to the next
-    float* p = scratch.p + first * unit();
-    float* ds = scratch.ds + first * unit();
+    float* p = scratch.p + first * unit() + begin / unit() * step;
+    float* ds = scratch.ds + first * unit() + begin / unit() * step;
     PanelProduct product{.a = scratch.q_t + first * dim,
                          .a_step = unit(),
-                         .b = scratch.k_t,
+                         .b = scratch.k_t + begin * dim,
                          .b_step = unit(),
                          .b_column = unit() * dim,
                          .n = dim,
                          .c = p,
                          .c_row = unit(),
                          .c_column = step,
-                         .column_pairs = ceil_div(seen, unit())};
+                         .column_pairs = ceil_div(seen.end - begin, unit())};
     multiply_panel<Tile::begin, true>(product);
     product.a = scratch.dout_t + first * dim;
-    product.b = scratch.v_t;
+    product.b = scratch.v_t + begin * dim;
     product.c = ds;
     multiply_panel<Tile::begin, true>(product);
 
-    for (int64_t key = 0; key < seen; key += unit(), p += step, ds += step) {
-      (key + unit() > full ? weigh_unit<true> : weigh_unit<false>)(p, ds, scratch.lse + row + first,
-                                                                   scratch.delta + row + first,
-                                                                   scratch.limits + first, key);
+    for (int64_t key = begin; key < seen.end; key += unit(), p += step, ds += step) {
+      (runs.full(first, last, key, unit()) ? weigh_unit<false>
+                                           : weigh_unit<true>)(p, ds, scratch.lse + row + first,
+                                                               scratch.delta + row + first, runs.from(first),
+                                                               key);
       transpose_unit(ds, scratch.ds_t + key * unit());
     }
-    const bool by_tiles = k_finite || full == seen;
-    multiply_panel<Tile::add, true>({.a = scratch.ds_t,
-                                     .a_step = unit(),
-                                     .b = scratch.k,
-                                     .b_step = unit(),
-                                     .b_column = keys * unit(),
-                                     .n = by_tiles ? seen : full,
-                                     .c = dq + first * padded_dim(dim),
-                                     .c_row = padded_dim(dim),
-                                     .c_column = unit(),
-                                     .column_pairs = columns()});
-    if (by_tiles) return;
+    if (k_finite || runs.full(first, last, seen.begin, seen.size())) {
+      add_to_dq(first, {begin, seen.end});
+      return;
+    }
+    const Range full{runs.begins[last], std::max(runs.begins[last], runs.limits[first])};
+    add_to_dq(first, full);
     for (int64_t r = first; r <= last; ++r) {
-      for (int64_t key = full; key < scratch.limits[r]; ++key) {
+      each_key_outside({runs.begins[r], runs.limits[r]}, full, [&](int64_t key) {
         const float weight = scratch.ds_t[key * unit() + r - first];
         for (int64_t d = 0; d < dim; ++d)
           dq[r * padded_dim(dim) + d] += weight * scratch.k[packed_at(key, keys, d)];
-      }
+      });
     }
   }
 
   // dk and dv of the unit of keys from `first` on, from the rows that see any of them.
   void keys_against_rows(int64_t first) const {
-    int64_t begin = 0;  // no row before it sees these keys
-    while (scratch.limits[begin] <= first) ++begin;
+    const BlockRuns& runs = scratch.runs;
+    const int64_t count = std::min(unit(), keys - first);
+    Range by = runs.rows_that_see(rows, first, count);
     if (!rows_finite) {
-      for (; begin < rows && scratch.limits[begin] < std::min(first + unit(), keys); ++begin)
-        add_pairs(first, begin);
+      for (; by.begin < by.end && !runs.full(by.begin, by.begin, first, count); ++by.begin)
+        add_pairs(first, by.begin);
+      for (; by.begin < by.end && !runs.full(by.end - 1, by.end - 1, first, count); --by.end)
+        add_pairs(first, by.end - 1);
     }
-    const int64_t weights = weights_at(first, begin);
+    if (by.begin >= by.end) return;
+    const int64_t weights = weights_at(first, by.begin);
     PanelProduct product{.a = scratch.p + weights,
                          .a_step = unit(),
-                         .b = scratch.dout + begin * unit(),
+                         .b = scratch.dout + by.begin * unit(),
                          .b_step = unit(),
                          .b_column = rows * unit(),
-                         .n = rows - begin,
+                         .n = by.size(),
                          .c = scratch.dv + first * padded_dim(dim),
                          .c_row = padded_dim(dim),
                          .c_column = unit(),
                          .column_pairs = columns()};
     multiply_panel<Tile::add, true>(product);
     product.a = scratch.ds + weights;
-    product.b = scratch.q + begin * unit();
+    product.b = scratch.q + by.begin * unit();
     product.c = scratch.dk + first * padded_dim(dim);
     multiply_panel<Tile::add, true>(product);
   }
 
  private:
+  // dq of the unit of rows from `first` on += dS K over some keys.
+  void add_to_dq(int64_t first, Range over) const {
+    multiply_panel<Tile::add, true>({.a = scratch.ds_t + over.begin * unit(),
+                                     .a_step = unit(),
+                                     .b = scratch.k + over.begin * unit(),
+                                     .b_step = unit(),
+                                     .b_column = keys * unit(),
+                                     .n = over.size(),
+                                     .c = dq + first * padded_dim(dim),
+                                     .c_row = padded_dim(dim),
+                                     .c_column = unit(),
+                                     .column_pairs = columns()});
+  }
+
   // P and dS of row r and the unit of keys from `first` on.
   static int64_t weights_at(int64_t first, int64_t r) {
     return (first / unit() * BackwardScratch::weights_rows() + r) * unit();
   }
 
-  // What row r adds to dk and dv of the keys from `first` on that it sees.
+  // What row r adds to dk and dv of the keys that it sees, of the unit from `first` on.
   void add_pairs(int64_t first, int64_t r) const {
-    for (int64_t key = first; key < scratch.limits[r]; ++key) {
+    const int64_t begin = std::max<int64_t>(first, scratch.runs.begins[r]);
+    const int64_t end = std::min<int64_t>(first + unit(), scratch.runs.limits[r]);
+    for (int64_t key = begin; key < end; ++key) {
       const int64_t weight = weights_at(first, r) + key - first;
       for (int64_t d = 0; d < dim; ++d) {
         scratch.dv[key * padded_dim(dim) + d] += scratch.p[weight] * scratch.dout[packed_at(r, rows, d)];
@@ -350,9 +369,9 @@ void differentiate_fp32(const BackwardTask& task) {
     const bool k_finite = pack_keys<T>(task, scratch, key, keys);
     for (int64_t row = 0; row < all_rows; row += backward_block_rows()) {
       const int64_t rows = std::min(backward_block_rows(), all_rows - row);
-      find_limits(p, row, rows, round_up(rows, unit()), key, keys, scratch.limits);
-      const int64_t seen = scratch.limits[rows - 1];
-      if (seen == 0) continue;
+      scratch.runs.find(p, row, rows, round_up(rows, unit()), key, keys);
+      const Range seen = scratch.runs.seen_by_any(rows);
+      if (seen.begin >= seen.end) continue;
       const bool rows_finite = pack_rows<T>(task, scratch, row, rows);
       const BackwardBlock block{.scratch = scratch,
                                 .dim = dim,
@@ -363,7 +382,7 @@ void differentiate_fp32(const BackwardTask& task) {
                                 .rows_finite = rows_finite,
                                 .dq = task.dq_sums + row * stride};
       for (int64_t i = 0; i < rows; i += unit()) block.rows_against_keys(i);
-      for (int64_t i = 0; i < seen; i += unit()) block.keys_against_rows(i);
+      for (int64_t i = seen.begin / unit() * unit(); i < seen.end; i += unit()) block.keys_against_rows(i);
     }
     for (int64_t i = 0; i < keys; ++i) {
       store_scaled(scratch.dk + i * stride, p.scale, dim, task.dk.as<T>(1)[key + i]);

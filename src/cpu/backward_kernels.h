@@ -38,14 +38,35 @@ inline RowStatistics row_statistics(const BackwardTask& task, int64_t r) {
   return {task.lse[at], task.dlse == nullptr ? 0.0F : task.dlse[at]};
 }
 
-// How many of the keys [key, key + keys) each of the rows [row, row + rows) sees, which never falls from row
-// to row; 0 from there on to `padded` rows.
-inline void find_limits(const ForwardProblem& p, int64_t row, int64_t rows, int64_t padded, int64_t key,
-                        int64_t keys, int32_t* limits) {
-  for (int64_t r = 0; r < padded; ++r) {
-    const int64_t seen = r < rows ? p.visible_keys((row + r) / p.group()) - key : 0;
-    limits[r] = static_cast<int32_t>(std::clamp<int64_t>(seen, 0, keys));
+// What each row of a block sees of a block of keys: [begins[r], limits[r]). Neither ever falls from row to
+// row, but that rows past the end see nothing.
+struct BlockRuns {
+  int32_t* begins;
+  int32_t* limits;
+
+  // The rows [row, row + rows), and from there on to `padded` rows; the keys [key, key + keys).
+  void find(const ForwardProblem& p, int64_t row, int64_t rows, int64_t padded, int64_t key,
+            int64_t keys) const {
+    for (int64_t r = 0; r < padded; ++r) {
+      const Range seen = r < rows ? p.visible((row + r) / p.group()) : Range{};
+      begins[r] = static_cast<int32_t>(std::clamp<int64_t>(seen.begin - key, 0, keys));
+      limits[r] = static_cast<int32_t>(std::clamp<int64_t>(seen.end - key, 0, keys));
+    }
   }
-}
+
+  BlockRuns from(int64_t r) const { return {begins + r, limits + r}; }
+  Range seen_by_any(int64_t rows) const { return {begins[0], limits[rows - 1]}; }
+  // Whether every row of [first, last] sees all of the keys [key, key + count).
+  bool full(int64_t first, int64_t last, int64_t key, int64_t count) const {
+    return begins[last] <= key && key + count <= limits[first];
+  }
+  // Those of the rows [0, rows) that see any of the keys [key, key + count).
+  Range rows_that_see(int64_t rows, int64_t key, int64_t count) const {
+    Range found{0, rows};
+    while (found.begin < rows && limits[found.begin] <= key) ++found.begin;
+    while (found.end > found.begin && begins[found.end - 1] >= key + count) --found.end;
+    return found;
+  }
+};
 
 }  // namespace flashmoe::cpu

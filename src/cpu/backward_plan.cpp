@@ -17,7 +17,7 @@ constexpr double kProducts = 5;        // S, dP, dV, dK, dQ
 double seen_share(const ForwardProblem& p) {
   int64_t seen = 0;
   constexpr int64_t kSamples = 64;
-  for (int64_t i = 0; i < kSamples; ++i) seen += p.visible_keys((2 * i + 1) * p.q_rows / (2 * kSamples));
+  for (int64_t i = 0; i < kSamples; ++i) seen += p.visible((2 * i + 1) * p.q_rows / (2 * kSamples)).size();
   return static_cast<double>(seen) / static_cast<double>(kSamples * p.kv_rows);
 }
 
@@ -32,7 +32,7 @@ double finish_time(const ForwardProblem& p, const BackwardKernel& kernel, int64_
   // Equal tasks go in rounds. Unequal ones, longest first, fill the gaps. Either way the last thread is late
   // by up to half a task: tasks are never quite equal, and cores even less.
   const double late = mean * (1 - 1.0 / threads) / 2;
-  const double rounds = p.mask == Mask::none || splits == 1
+  const double rounds = p.sees_all() || p.hides_first_keys() || splits == 1
                             ? static_cast<double>(ceil_div(tasks, threads)) * mean
                             : std::max(longest, mean * static_cast<double>(tasks) / threads);
   const double combine = splits == 1 ? 0 : rows * kCombineKeys * static_cast<double>(tasks) / threads;

@@ -45,7 +45,8 @@ void differentiate(const BackwardTask& task) {
   for (int64_t r = 0; r < rows; ++r) {
     const RowStatistics row = row_statistics(task, r);
     if (row.weighs_nothing()) continue;
-    const int64_t end = std::min(task.kv_end, p.visible_keys(r / p.group()));
+    const Range seen = p.visible(r / p.group());
+    const int64_t end = std::min(task.kv_end, seen.end);
     const T* out = all_out[r];
     float delta = -row.dlse;
     for (int64_t d = 0; d < dim; ++d) {
@@ -54,7 +55,7 @@ void differentiate(const BackwardTask& task) {
       delta += scratch.dout[d] * to_float(out[d]);
     }
     float* dq = task.dq_sums + r * dim;
-    for (int64_t j = task.kv_begin; j < end; ++j) {
+    for (int64_t j = std::max(task.kv_begin, seen.begin); j < end; ++j) {
       const T* k = all_k[j];
       const T* v = all_v[j];
       float s = 0;

@@ -40,10 +40,11 @@ int64_t v_index(int64_t key, int64_t d, int64_t keys) {
 }
 
 // O += P V where V holds infinity or NaN: keys that a row does not see must not be multiplied, not even by 0.
-void add_weighted_plainly(const PanelStep& step, const Limits& limits) {
+void add_weighted_plainly(const PanelStep& step) {
   const auto* v = reinterpret_cast<const bf16*>(step.v);
   for (int64_t r = 0; r < step.rows; ++r) {
-    for (int64_t key = 0; key < limits.of[r]; ++key) {
+    const Range seen = step.seen_by(r);
+    for (int64_t key = seen.begin; key < seen.end; ++key) {
       const float weight = weight_of(step, r, key);
       for (int64_t d = 0; d < step.dim; ++d) {
         step.out[out_index(r, d)] += weight * to_float(v[v_index(key, d, step.block_keys)]);
@@ -58,19 +59,21 @@ void absorb_pairs(const PanelStep& step) {
   const int64_t k_tile = ceil_div(step.dim, 4) * 32;
   Vec largest[kPairs];
   for (Vec& x : largest) x = vdupq_n_f32(-kInfinity);
-  for (int64_t key = 0; key < step.keys; key += kTile) {
+  const int64_t first = first_tile(step);
+  for (int64_t key = first; key < step.keys; key += kTile) {
     const bfloat16_t* k = as_bf16(step.k) + key / kTile * k_tile;
-    const bool masked = key + kTile > step.full_keys;
-    (masked ? score_tile<kPairs, true> : score_tile<kPairs, false>)(step, k, key, limits, largest);
+    (step.cut(key, kTile) ? score_tile<kPairs, true> : score_tile<kPairs, false>)(step, k, key, limits,
+                                                                                  largest);
   }
   raise_shifts(step, largest, kPairs);
   weigh(step, kPairs);
 
-  const int64_t steps = ceil_div(step.keys, 4);
-  if (!step.v_finite && 4 * steps > step.full_keys) return add_weighted_plainly(step, limits);
+  const int64_t steps = ceil_div(step.keys - first, 4);
+  if (!step.v_finite && step.cut(first, 4 * steps)) return add_weighted_plainly(step);
+  const bfloat16_t* weights = as_bf16(step.weights) + first / 4 * 8 * kMaxPairs;
   for (int64_t t = 0; t < ceil_div(step.dim, kTile); ++t) {
-    add_weighted_tile<kPairs>(as_bf16(step.weights), as_bf16(step.v) + t * v_tile_size(step.block_keys),
-                              steps, step.out + t * kOutTile);
+    const bfloat16_t* v = as_bf16(step.v) + t * v_tile_size(step.block_keys) + first / 4 * 32;
+    add_weighted_tile<kPairs>(weights, v, steps, step.out + t * kOutTile);
   }
 }
 

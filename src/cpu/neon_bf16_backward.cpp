@@ -30,7 +30,8 @@ namespace {
 constexpr int64_t kPanel = 2 * kMaxPairs;  // rows or keys
 constexpr int64_t kStep = 8 * kMaxPairs;   // elements of one step of a packed panel
 constexpr int64_t kBlockRows = 96;
-constexpr int64_t kBlockKeys = 240;  // whole panels and whole tiles
+constexpr int64_t kWhole = 24;  // keys that are whole panels and whole tiles
+constexpr int64_t kBlockKeys = 10 * kWhole;
 
 int64_t sum_stride(int64_t dim) { return round_up(dim, kTile); }
 int64_t panel_sums(int64_t dim) { return kPanel * sum_stride(dim); }
@@ -49,7 +50,7 @@ struct Scratch {
   bfloat16_t* ds;                        // of one panel of rows: [step of 4 keys][pair]
   bfloat16_t *p_t, *ds_t;                // [panel of keys][step of 4 rows][pair]
   float* panel;                          // sums of one panel, row by row
-  int32_t* limits;                       // keys of the block that each row of the block sees
+  BlockRuns runs;
   std::size_t bytes;
 
   Scratch(std::byte* base, const ForwardProblem& problem, int64_t task_keys) {
@@ -75,7 +76,8 @@ struct Scratch {
     p_t = arena.take<bfloat16_t>(keys * rows);
     ds_t = arena.take<bfloat16_t>(keys * rows);
     panel = arena.take<float>(panel_sums(dim));
-    limits = arena.take<int32_t>(rows);
+    runs.begins = arena.take<int32_t>(rows);
+    runs.limits = arena.take<int32_t>(rows);
     bytes = arena.bytes();
   }
 };
@@ -203,10 +205,12 @@ struct Block {
     each_vec<8>([&](int i) { ds[i] = vmulq_f32(p[i], vsubq_f32(vld1q_f32(dp + 4 * i), centre[i / 4])); });
     if (kMasked) {
       each_vec<8>([&](int i) {
-        const int32_t* limit = scratch.limits + first + i / 4 * 2;
+        const int32_t* begin = scratch.runs.begins + first + i / 4 * 2;
+        const int32_t* limit = scratch.runs.limits + first + i / 4 * 2;
         const int32_t key = static_cast<int32_t>(tile * kTile) + i % 4 * 2;
-        const uint32x4_t seen = vcltq_s32(int32x4_t{key, key + 1, key, key + 1},
-                                          int32x4_t{limit[0], limit[0], limit[1], limit[1]});
+        const int32x4_t pair{key, key + 1, key, key + 1};
+        const uint32x4_t seen = vandq_u32(vcgeq_s32(pair, int32x4_t{begin[0], begin[0], begin[1], begin[1]}),
+                                          vcltq_s32(pair, int32x4_t{limit[0], limit[0], limit[1], limit[1]}));
         p[i] = vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(p[i]), seen));
         ds[i] = vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(ds[i]), seen));
       });
@@ -224,19 +228,24 @@ struct Block {
 
   // The panel of rows from `first` on: S, dP, P, dS and dQ.
   void rows_against_keys(int64_t first) const {
-    const int64_t seen = scratch.limits[std::min(first + kPanel, rows) - 1];
-    const int64_t full = first + kPanel <= rows ? scratch.limits[first] : 0;
-    if (seen == 0) return;
-    const int64_t tiles = ceil_div(seen, kTile);
-    for (int64_t tile = 0; tile < tiles; ++tile) {
+    const BlockRuns& runs = scratch.runs;
+    const int64_t last = std::min(first + kPanel, rows) - 1;
+    const bool whole_panel = first + kPanel <= rows;
+    const Range seen{runs.begins[first], runs.limits[last]};
+    if (seen.begin >= seen.end) return;
+    // Whole panels of keys: what lies in them before the first key that is seen becomes 0 by the mask.
+    const int64_t begin = seen.begin / kWhole * kWhole;
+    const int64_t tiles = ceil_div(seen.end, kTile);
+    for (int64_t tile = begin / kTile; tile < tiles; ++tile) {
       const int64_t at = tile * tile_elements(dim);
       const int64_t panel = first / kPanel * panel_elements(dim);
       multiply_tile(scratch.q + panel, scratch.k + at, dim, scratch.s + tile * kOutTile);
       multiply_tile(scratch.dout + panel, scratch.v + at, dim, scratch.dp + tile * kOutTile);
     }
-    for (int64_t tile = 0; tile < tiles; ++tile) {
+    for (int64_t tile = begin / kTile; tile < tiles; ++tile) {
+      const bool full = whole_panel && runs.full(first, last, tile * kTile, kTile);
       for (int64_t part = 0; part < 3; ++part) {
-        if ((tile + 1) * kTile <= full) {
+        if (full) {
           weigh<false>(first + 4 * part, part, tile);
         } else {
           weigh<true>(first + 4 * part, part, tile);
@@ -251,27 +260,38 @@ struct Block {
       }
     }
 
-    const bool by_tiles = k_finite || scratch.limits[first] == seen;
-    const int64_t steps = by_tiles ? ceil_div(seen, 4) : scratch.limits[first] / 4;
-    float* sums = dq + first / kPanel * panel_sums(dim);
-    for (int64_t t = 0; t < ceil_div(dim, kTile); ++t) {
-      add_weighted_tile<kMaxPairs>(scratch.ds, scratch.k_columns + t * column_elements(keys), steps,
-                                   sums + t * kOutTile);
+    if (k_finite || runs.full(first, last, seen.begin, seen.size())) {
+      add_to_dq(first, {begin / 4, ceil_div(seen.end, 4)});
+      return;
     }
-    if (by_tiles) return;
-    for (int64_t r = first; r < std::min(first + kPanel, rows); ++r) {
-      for (int64_t key = 4 * steps; key < scratch.limits[r]; ++key) {
+    const int64_t full_begin = ceil_div(runs.begins[last], 4);
+    const Range steps{full_begin, std::max<int64_t>(full_begin, runs.limits[first] / 4)};
+    add_to_dq(first, steps);
+    float* sums = dq + first / kPanel * panel_sums(dim);
+    for (int64_t r = first; r <= last; ++r) {
+      each_key_outside({runs.begins[r], runs.limits[r]}, {4 * steps.begin, 4 * steps.end}, [&](int64_t key) {
         const auto* weights = reinterpret_cast<const bf16*>(scratch.ds) + key / 4 * kStep;
         const float weight = to_float(weights[(r - first) / 2 * 8 + r % 2 * 4 + key % 4]);
         for (int64_t d = 0; d < dim; ++d)
           sums[out_index(r - first, d)] += weight * column_value(scratch.k_columns, key, keys, d);
-      }
+      });
+    }
+  }
+
+  // dq of the panel of rows from `first` on += dS K over some steps of four keys.
+  void add_to_dq(int64_t first, Range steps) const {
+    float* sums = dq + first / kPanel * panel_sums(dim);
+    for (int64_t t = 0; t < ceil_div(dim, kTile); ++t) {
+      const bfloat16_t* k = scratch.k_columns + t * column_elements(keys) + 32 * steps.begin;
+      add_weighted_tile<kMaxPairs>(scratch.ds + steps.begin * kStep, k, steps.size(), sums + t * kOutTile);
     }
   }
 
   // What row r adds to dk and dv of the panel of keys from `first` on.
   void add_pairs(int64_t first, int64_t r) const {
-    for (int64_t key = first; key < std::min<int64_t>(first + kPanel, scratch.limits[r]); ++key) {
+    const int64_t begin = std::max<int64_t>(first, scratch.runs.begins[r]);
+    const int64_t end = std::min<int64_t>(first + kPanel, scratch.runs.limits[r]);
+    for (int64_t key = begin; key < end; ++key) {
       const int64_t at = transposed_at(key / 2, r / 4) + key % 2 * 4 + r % 4;
       const float p = to_float(reinterpret_cast<const bf16*>(scratch.p_t)[at]);
       const float ds = to_float(reinterpret_cast<const bf16*>(scratch.ds_t)[at]);
@@ -285,17 +305,24 @@ struct Block {
 
   // The panel of keys from `first` on: dV and dK.
   void keys_against_rows(int64_t first) const {
-    int64_t begin = 0;  // no row before it sees these keys
-    while (scratch.limits[begin] <= first) ++begin;
-    begin = begin / 4 * 4;
+    const BlockRuns& runs = scratch.runs;
+    const int64_t count = std::min(kPanel, keys - first);
+    Range by = runs.rows_that_see(rows, first, count);
+    if (by.begin >= by.end) return;
+    // Whole steps: their other rows see none of these keys, or lie past the end.
+    by = {by.begin / 4 * 4, round_up(by.end, 4)};
     if (!rows_finite) {
-      const auto cut = [&](int64_t r) { return scratch.limits[r] < std::min(first + kPanel, keys); };
-      for (; begin < rows && (cut(begin) || begin % 4 != 0); ++begin) add_pairs(first, begin);
+      const auto full_step = [&](int64_t r) { return r + 4 <= rows && runs.full(r, r + 3, first, count); };
+      const auto add_step = [&](int64_t r) {
+        for (int64_t i = r; i < std::min(r + 4, rows); ++i) add_pairs(first, i);
+      };
+      for (; by.begin < by.end && !full_step(by.begin); by.begin += 4) add_step(by.begin);
+      for (; by.begin < by.end && !full_step(by.end - 4); by.end -= 4) add_step(by.end - 4);
     }
-    const int64_t steps = ceil_div(rows - begin, 4);
-    const int64_t weights = transposed_at(first / 2, begin / 4);
+    const int64_t steps = by.size() / 4;
+    const int64_t weights = transposed_at(first / 2, by.begin / 4);
     for (int64_t t = 0; t < ceil_div(dim, kTile); ++t) {
-      const int64_t columns = t * column_elements(rows) + 8 * begin;
+      const int64_t columns = t * column_elements(rows) + 8 * by.begin;
       const int64_t sums = first / kPanel * panel_sums(dim) + t * kOutTile;
       add_weighted_tile<kMaxPairs>(scratch.p_t + weights, scratch.dout_columns + columns, steps,
                                    scratch.dv + sums);
@@ -341,9 +368,9 @@ void differentiate(const BackwardTask& task) {
     const bool k_finite = pack_columns(k, key, keys, dim, scratch.k_columns);
     for (int64_t row = 0; row < all_rows; row += kBlockRows) {
       const int64_t rows = std::min(kBlockRows, all_rows - row);
-      find_limits(p, row, rows, round_up(rows, kPanel), key, keys, scratch.limits);
-      const int64_t seen = scratch.limits[rows - 1];
-      if (seen == 0) continue;
+      scratch.runs.find(p, row, rows, round_up(rows, kPanel), key, keys);
+      const Range seen = scratch.runs.seen_by_any(rows);
+      if (seen.begin >= seen.end) continue;
       pack_pairs(q, row, rows, dim, kMaxPairs, scratch.q);
       pack_pairs(dout, row, rows, dim, kMaxPairs, scratch.dout);
       const bool q_finite = pack_columns(q, row, rows, dim, scratch.q_columns);
@@ -358,7 +385,7 @@ void differentiate(const BackwardTask& task) {
                         .rows_finite = q_finite && dout_finite,
                         .dq = task.dq_sums + row / kPanel * panel_sums(dim)};
       for (int64_t i = 0; i < rows; i += kPanel) block.rows_against_keys(i);
-      for (int64_t i = 0; i < seen; i += kPanel) block.keys_against_rows(i);
+      for (int64_t i = seen.begin / kPanel * kPanel; i < seen.end; i += kPanel) block.keys_against_rows(i);
     }
     store_sums(scratch.dk, keys, dim, p.scale, scratch.panel, task.dk.as<bf16>(1), key);
     store_sums(scratch.dv, keys, dim, 1.0F, scratch.panel, task.dv.as<bf16>(1), key);

@@ -73,29 +73,34 @@ inline int64_t out_index(int64_t row, int64_t d) {
   return d / kTile * kOutTile + row / 2 * 16 + d % kTile / 2 * 4 + row % 2 * 2 + d % 2;
 }
 
-// How many keys of the block each row of the panel sees.
+// Which keys of the block each row of the panel sees: [begin, end).
 struct Limits {
-  int32_t of[2 * kMaxPairs];
+  int32_t begin[2 * kMaxPairs];
+  int32_t end[2 * kMaxPairs];
 
   explicit Limits(const PanelStep& step) {
-    if (step.full_keys < step.keys) {
-      std::copy_n(step.limits, 2 * kMaxPairs, of);
-    } else {
-      std::fill_n(of, 2 * kMaxPairs, static_cast<int32_t>(step.keys));
+    for (int64_t r = 0; r < 2 * kMaxPairs; ++r) {
+      const Range seen = step.seen_by(r);
+      begin[r] = static_cast<int32_t>(seen.begin);
+      end[r] = static_cast<int32_t>(seen.end);
     }
   }
 };
+
+// The first key of the first tile that some row sees something of.
+inline int64_t first_tile(const PanelStep& step) { return step.first_key / kTile * kTile; }
 
 // kColumns pairs of keys; -inf where a row does not see them.
 template <int kPairs, int kColumns>
 void hide_unseen(Vec (&acc)[kPairs][kColumns], int64_t first_key, const Limits& limits) {
   for (int i = 0; i < kPairs; ++i) {
-    const int32_t a = limits.of[2 * i];
-    const int32_t b = limits.of[2 * i + 1];
-    const int32x4_t limit = int32x4_t{a, a, b, b};
+    const int32_t a = limits.begin[2 * i], b = limits.begin[2 * i + 1];
+    const int32_t c = limits.end[2 * i], d = limits.end[2 * i + 1];
+    const int32x4_t begin{a, a, b, b}, end{c, c, d, d};
     for (int j = 0; j < kColumns; ++j) {
       const int32_t key = static_cast<int32_t>(first_key) + 2 * j;
-      const uint32x4_t seen = vcltq_s32(int32x4_t{key, key + 1, key, key + 1}, limit);
+      const int32x4_t keys{key, key + 1, key, key + 1};
+      const uint32x4_t seen = vandq_u32(vcgeq_s32(keys, begin), vcltq_s32(keys, end));
       acc[i][j] = vbslq_f32(seen, acc[i][j], vdupq_n_f32(-kInfinity));
     }
   }
@@ -224,17 +229,18 @@ Vec weigh_pair(const float* scores, int64_t tiles, float scale, Vec shift, bfloa
 
 // P of a panel and its sums.
 inline void weigh(const PanelStep& step, int pairs) {
-  const float* scores = scores_of(step);
+  const int64_t first = first_tile(step);
+  const float* scores = scores_of(step) + first * 2;
   for (int i = 0; i < pairs; ++i, scores += pair_scores(step.block_keys)) {
     float* m = step.max + 2 * i;
     float* l = step.sum + 2 * i;
     const float shift0 = m[0] == -kInfinity ? 0 : m[0];
     const float shift1 = m[1] == -kInfinity ? 0 : m[1];
     const bool large = std::abs(shift0) > kLargeScore || std::abs(shift1) > kLargeScore;
-    const Vec sum =
-        (large ? weigh_pair<true> : weigh_pair<false>)(scores, ceil_div(step.keys, kTile), step.scale_log2e,
-                                                       Vec{shift0, shift0, shift1, shift1},
-                                                       as_bf16(step.weights) + 8 * i);
+    const Vec sum = (large ? weigh_pair<true>
+                           : weigh_pair<false>)(scores, ceil_div(step.keys - first, kTile), step.scale_log2e,
+                                                Vec{shift0, shift0, shift1, shift1},
+                                                as_bf16(step.weights) + first / 4 * 8 * kMaxPairs + 8 * i);
     l[0] += sum[0] + sum[1];
     l[1] += sum[2] + sum[3];
   }

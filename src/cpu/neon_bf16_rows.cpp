@@ -113,7 +113,7 @@ void score_keys(const PanelStep& step, const Rows& k, const Rows& v, int64_t fir
       if constexpr (kSums >= 2) sums[0][i][j] = vaddq_f32(sums[0][i][j], sums[1][i][j]);
     }
   }
-  if (first_key + 4 > step.full_keys) {
+  if (step.cut(first_key, 4)) {
     Vec hidden[kPairs][2];  // a copy: what is taken the address of would live in memory in the loop above too
     std::copy_n(&sums[0][0][0], 2 * kPairs, &hidden[0][0]);
     hide_unseen(hidden, first_key, limits);
@@ -122,12 +122,13 @@ void score_keys(const PanelStep& step, const Rows& k, const Rows& v, int64_t fir
   store_scores(sums[0], scores_of(step) + first_key * 2, pair_scores(step.block_keys), largest);
 }
 
-// O of kDims dims += P V over `steps` steps of four keys. kWhole: no dim lies past the end of the rows.
+// O of kDims dims += P V over the steps [begin, end) of four keys. kWhole: no dim lies past the end of the
+// rows.
 template <int kPairs, int kDims, bool kWhole>
-inline void add_weighted_tile(const PanelStep& step, const Rows& v, int64_t steps, int64_t d) {
+inline void add_weighted_tile(const PanelStep& step, const Rows& v, int64_t begin, int64_t end, int64_t d) {
   constexpr int kTiles = kDims / kTile;
   float* out = step.out + d / kTile * kOutTile;
-  const bfloat16_t* weights = as_bf16(step.weights);
+  const bfloat16_t* weights = as_bf16(step.weights) + begin * 8 * kMaxPairs;
   Vec acc[kTiles][kPairs][4];
 #pragma GCC unroll 4
   for (int t = 0; t < kTiles; ++t) {
@@ -137,7 +138,7 @@ inline void add_weighted_tile(const PanelStep& step, const Rows& v, int64_t step
       for (int j = 0; j < 4; ++j) acc[t][i][j] = vld1q_f32(out + t * kOutTile + 16 * i + 4 * j);
     }
   }
-  for (int64_t s = 0; s < steps; ++s, weights += 8 * kMaxPairs) {
+  for (int64_t s = begin; s < end; ++s, weights += 8 * kMaxPairs) {
 #pragma GCC unroll 4
     for (int t = 0; t < kTiles; ++t) {
       uint16x8_t x[4];
@@ -171,15 +172,15 @@ inline void add_weighted_tile(const PanelStep& step, const Rows& v, int64_t step
   }
 }
 
-// O += P V for the keys from `first_key` on, which not all rows see: one by one, so that what a row does not
+// O += P V for the keys outside `full`, which not all rows see: one by one, so that what a row does not
 // see is not even multiplied by 0.
-void add_weighted_plainly(const PanelStep& step, const Rows& v, int64_t first_key, const Limits& limits) {
+void add_weighted_plainly(const PanelStep& step, const Rows& v, Range full) {
   for (int64_t r = 0; r < step.rows; ++r) {
-    for (int64_t key = first_key; key < limits.of[r]; ++key) {
+    each_key_outside(step.seen_by(r), full, [&](int64_t key) {
       const auto* row = reinterpret_cast<const bf16*>(v[key]);
       const float weight = weight_of(step, r, key);
       for (int64_t d = 0; d < step.dim; ++d) step.out[out_index(r, d)] += weight * to_float(row[d]);
-    }
+    });
   }
 }
 
@@ -192,7 +193,7 @@ void absorb_pairs(const PanelStep& step) {
   Vec largest[kPairs];
   for (Vec& x : largest) x = vdupq_n_f32(-kInfinity);
   // Whole tiles: the softmax takes eight keys at a time.
-  for (int64_t key = 0; key < round_up(step.keys, kTile); key += 4) {
+  for (int64_t key = first_tile(step); key < round_up(step.keys, kTile); key += 4) {
     (step.dim % 32 == 0 ? score_keys<kPairs, true> : score_keys<kPairs, false>)(step, k, v, key, limits,
                                                                                 largest);
   }
@@ -200,11 +201,12 @@ void absorb_pairs(const PanelStep& step) {
   weigh(step, kPairs);
 
   constexpr int kDims = kPairs <= 2 ? 2 * kTile : kTile;  // as many as there are registers for
-  const int64_t steps = step.full_keys / 4;
+  const int64_t begin = ceil_div(step.full_begin, 4);
+  const int64_t end = std::max(begin, step.full_end / 4);
   int64_t d = 0;
-  for (; d + kDims <= step.dim; d += kDims) add_weighted_tile<kPairs, kDims, true>(step, v, steps, d);
-  for (; d < step.dim; d += kTile) add_weighted_tile<kPairs, kTile, false>(step, v, steps, d);
-  if (4 * steps < step.keys) add_weighted_plainly(step, v, 4 * steps, limits);
+  for (; d + kDims <= step.dim; d += kDims) add_weighted_tile<kPairs, kDims, true>(step, v, begin, end, d);
+  for (; d < step.dim; d += kTile) add_weighted_tile<kPairs, kTile, false>(step, v, begin, end, d);
+  if (step.cut() || 4 * end < step.keys) add_weighted_plainly(step, v, {4 * begin, 4 * end});
 }
 
 struct RowsOps : PanelOps {

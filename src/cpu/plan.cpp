@@ -18,31 +18,46 @@ struct Cut {
   double time = 0;  // until the last thread is done, in units of one row against one key
 };
 
+// Sum over row = 0 to rows - 1 of row + shift, cut to [0, most].
+double sum_of_ramp(int64_t rows, int64_t shift, int64_t most) {
+  const int64_t rises = std::clamp<int64_t>(-shift, 0, rows);           // from this row on
+  const int64_t ends = std::clamp<int64_t>(most - shift, rises, rows);  // and no more from this one on
+  const auto count = static_cast<double>(ends - rises);
+  return count * (static_cast<double>(rises + ends - 1) / 2 + static_cast<double>(shift)) +
+         static_cast<double>(rows - ends) * static_cast<double>(most);
+}
+
+bool end_moves(const ForwardProblem& p) { return p.visible(0).end < p.kv_rows; }
+
 // Mean number of keys that a row sees.
 double mean_keys(const ForwardProblem& p) {
-  const auto keys = static_cast<double>(p.kv_rows);
   const auto rows = static_cast<double>(p.q_rows);
-  switch (p.mask) {
-    case Mask::none:
-      return keys;
-    case Mask::causal:
-      return rows <= keys ? keys - (rows - 1) / 2 : keys * (keys + 1) / 2 / rows;
-    case Mask::causal_top_left:
-      return rows <= keys ? (rows + 1) / 2 : keys - keys * (keys - 1) / 2 / rows;
-  }
-  return keys;
+  const int64_t first = p.first_position();
+  const double ends = end_moves(p) ? sum_of_ramp(p.q_rows, first + p.keys_behind() + 1, p.kv_rows)
+                                   : rows * static_cast<double>(p.kv_rows);
+  const double begins = p.hides_first_keys() ? sum_of_ramp(p.q_rows, first - p.window.left, p.kv_rows) : 0;
+  return (ends - begins) / rows;
 }
 
-// Number of keys that the row which sees most sees.
+// Number of keys that the row which sees most sees: the first or the last, or the one whose run begins to
+// move or ends to.
 double most_keys(const ForwardProblem& p) {
-  return static_cast<double>(p.mask == Mask::causal_top_left ? std::min(p.q_rows, p.kv_rows) : p.kv_rows);
+  int64_t most = 0;
+  const int64_t first = p.first_position();
+  const int64_t begins = p.hides_first_keys() ? p.window.left - first : 0;
+  const int64_t ends = end_moves(p) ? p.kv_rows - 1 - p.keys_behind() - first : 0;
+  for (const int64_t row : {int64_t{0}, begins, ends, p.q_rows - 1})
+    most = std::max(most, p.visible(std::clamp<int64_t>(row, 0, p.q_rows - 1)).size());
+  return static_cast<double>(most);
 }
 
-// Mean number of keys that the last of `rows` packed rows sees: all of them are worked on as far as that one.
-double mean_keys_of_last(const ForwardProblem& p, int64_t rows) {
-  if (p.mask == Mask::none) return most_keys(p);
+// Mean number of keys that any of `rows` packed rows sees: all of them are worked on.
+double mean_keys_of_any(const ForwardProblem& p, int64_t rows) {
+  if (p.sees_all()) return most_keys(p);
   const double ahead = static_cast<double>(rows) / static_cast<double>(p.group()) / 2;
-  return std::min(most_keys(p), mean_keys(p) + ahead);
+  const int moving = (end_moves(p) ? 1 : 0) + (p.hides_first_keys() ? 1 : 0);
+  const auto all = static_cast<double>(p.visible_to_any().size());
+  return std::min(moving == 2 ? all : most_keys(p), mean_keys(p) + ahead * moving);
 }
 
 // Equal tasks go in rounds. Unequal ones, longest first, fill the gaps, and no task is longer than the one of
@@ -54,12 +69,13 @@ double finish_time(const ForwardProblem& p, const Kernel& kernel, int64_t heads,
   const int64_t tasks = heads * row_blocks * cut.splits;
   const auto splits = static_cast<double>(cut.splits);
   const auto padded = static_cast<double>(round_up(cut.rows_per_task, kernel.panel_rows));
-  const double mean = (padded * mean_keys_of_last(p, kernel.panel_rows) +
-                       kernel.packing_rows * mean_keys_of_last(p, cut.rows_per_task)) /
+  const double mean = (padded * mean_keys_of_any(p, kernel.panel_rows) +
+                       kernel.packing_rows * mean_keys_of_any(p, cut.rows_per_task)) /
                       splits;
   const double late = mean * (1 - 1.0 / threads) / 2;
   double time = 0;
-  if (p.mask == Mask::none || row_blocks == 1) {
+  // Under a window of keys on both sides tasks are about equal.
+  if (!end_moves(p) || p.hides_first_keys() || row_blocks == 1) {
     time = static_cast<double>(ceil_div(tasks, threads)) * mean + late;
   } else {
     time = (padded + kernel.packing_rows) * most_keys(p) / splits;  // of the longest
@@ -85,6 +101,7 @@ int64_t heads_together(const ForwardProblem& p, const Kernel& kernel, int64_t he
 Plan make_plan(const ForwardProblem& p, const Kernel& kernel, int threads) {
   const int64_t heads = p.batch * p.kv_heads;
   const int64_t rows = p.group() * p.q_rows;
+  const int64_t keys = p.visible_to_any().size();
   const int64_t panel = kernel.panel_rows;
 
   Cut best;
@@ -104,7 +121,7 @@ Plan make_plan(const ForwardProblem& p, const Kernel& kernel, int threads) {
   const double ideal = finish_time(p, kernel, heads, rows, {best.rows_per_task, 1}, 1) / threads;
   if (ideal < kUsefulSplit * best.time) {
     const Cut whole = best;
-    for (int64_t splits = 2; splits <= std::min<int64_t>(2 * threads, p.kv_rows / kLeastKeys); ++splits) {
+    for (int64_t splits = 2; splits <= std::min<int64_t>(2 * threads, keys / kLeastKeys); ++splits) {
       consider_rows(splits);
     }
     if (best.time > kUsefulSplit * whole.time) best = whole;
@@ -116,15 +133,15 @@ Plan make_plan(const ForwardProblem& p, const Kernel& kernel, int threads) {
   plan.rows = rows;
   plan.rows_per_task = std::min(best.rows_per_task, rows);
   plan.row_blocks = ceil_div(rows, plan.rows_per_task);
-  plan.keys_per_split = best.splits == 1 ? p.kv_rows : round_up(ceil_div(p.kv_rows, best.splits), 64);
-  plan.splits = ceil_div(p.kv_rows, plan.keys_per_split);
+  plan.keys_per_split = best.splits == 1 ? keys : round_up(ceil_div(keys, best.splits), 64);
+  plan.splits = ceil_div(keys, plan.keys_per_split);
   const bool whole = plan.row_blocks == 1 && plan.splits == 1;
   plan.heads_per_task = whole ? heads_together(p, kernel, heads, threads) : 1;
   plan.threads = static_cast<int>(std::min<int64_t>(threads, plan.tasks()));
   // Arithmetic, and packing q, k, v and the output, which is most of it where rows and keys are few.
   constexpr double kElementsPerUs = 3000;
   plan.core_us = 4 * mean_keys(p) * static_cast<double>(heads * rows * p.head_dim) / kernel.core_flop_per_us +
-                 static_cast<double>(2 * heads * (rows + p.kv_rows) * p.head_dim) / kElementsPerUs;
+                 static_cast<double>(2 * heads * (rows + keys) * p.head_dim) / kElementsPerUs;
 
   plan.scratch_bytes = static_cast<std::size_t>(
       plan.heads_per_task *
@@ -149,8 +166,9 @@ TaskPlace place_of(const Plan& plan, const ForwardProblem& p, int64_t task) {
   place.row_block = plan.row_blocks - 1 - task / plan.splits / head_groups;
   place.row_begin = place.row_block * plan.rows_per_task;
   place.row_end = std::min(plan.rows, place.row_begin + plan.rows_per_task);
-  place.kv_begin = place.split * plan.keys_per_split;
-  place.kv_end = std::min(p.kv_rows, place.kv_begin + plan.keys_per_split);
+  const Range keys = p.visible_to_any();
+  place.kv_begin = keys.begin + place.split * plan.keys_per_split;
+  place.kv_end = std::min(keys.end, place.kv_begin + plan.keys_per_split);
   return place;
 }
 

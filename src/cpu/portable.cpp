@@ -31,8 +31,9 @@ void attend(const Task& task) {
     for (int64_t d = 0; d < dim; ++d) q[d] = to_float(q_row[d]) * scale_log2e;
     std::fill_n(sum, dim, 0.0F);
     RowState state;
-    const int64_t kv_end = std::min(task.kv_end, p.visible_keys(position));
-    for (int64_t begin = task.kv_begin; begin < kv_end; begin += kBlock) {
+    const Range seen = p.visible(position);
+    const int64_t kv_end = std::min(task.kv_end, seen.end);
+    for (int64_t begin = std::max(task.kv_begin, seen.begin); begin < kv_end; begin += kBlock) {
       const int64_t count = std::min(kBlock, kv_end - begin);
       float largest = state.max;
       for (int64_t j = 0; j < count; ++j) {

@@ -47,13 +47,15 @@ struct RunningRow {
   float stretch = 0;  // sum of this stretch
 };
 
-// One row meets a block: s[0, keys) becomes exp2(s - m), the rest up to a whole vector 0; `outputs` floats of
-// O are rescaled if m rose.
-inline void exponentiate_row(float* HWY_RESTRICT s, int64_t keys, RunningRow& row, float* HWY_RESTRICT o,
+// One row meets a block: s of the keys that it sees becomes exp2(s - m), what lies before them and behind
+// them up to a whole vector 0; `outputs` floats of O are rescaled if m rose.
+inline void exponentiate_row(float* HWY_RESTRICT s, Range seen, RunningRow& row, float* HWY_RESTRICT o,
                              int64_t outputs) {
   RowState& state = row.before;
   const Tag d;
   const int64_t n = lanes();
+  const int64_t keys = seen.end;
+  for (int64_t j = 0; j < seen.begin; ++j) s[j] = -std::numeric_limits<float>::infinity();
   for (int64_t j = keys; j < round_up(keys, n); ++j) s[j] = -std::numeric_limits<float>::infinity();
   auto largest = hn::Set(d, state.max);
   for (int64_t j = 0; j < keys; j += n) largest = hn::Max(largest, hn::Load(d, s + j));
@@ -78,7 +80,7 @@ inline void exponentiate_row(float* HWY_RESTRICT s, int64_t keys, RunningRow& ro
 struct RowsScratch {
   float *q, *o, *scores, *row;
   RunningRow* running;
-  int64_t* limits;
+  Range* runs;  // what each row sees of the task's keys
   // Of q; of o, whose rows have this stretch's O and then that of the stretches before; of scores.
   int64_t stride, o_stride, score_stride;
   std::size_t bytes;
@@ -95,8 +97,14 @@ struct RowsScratch {
     scores = arena.take<float>(padded_rows * score_stride);
     row = arena.take<float>(stride);
     running = arena.take<RunningRow>(padded_rows);
-    limits = arena.take<int64_t>(padded_rows);
+    runs = arena.take<Range>(padded_rows);
     bytes = arena.bytes();
+  }
+
+  // What row r sees of a block of keys.
+  Range seen_by(int64_t r, int64_t begin, int64_t keys) const {
+    return {std::clamp<int64_t>(runs[r].begin - begin, 0, keys),
+            std::clamp<int64_t>(runs[r].end - begin, 0, keys)};
   }
 
   void end_stretch(int64_t rows) const {
@@ -156,9 +164,8 @@ HWY_INLINE void score_keys(const Task& task, const RowsScratch& scratch, int64_t
 template <int R>
 HWY_INLINE void exponentiate_rows(const RowsScratch& scratch, int64_t first, int64_t begin, int64_t keys) {
   for (int64_t r = first; r < first + R; ++r) {
-    const int64_t seen = std::clamp<int64_t>(scratch.limits[r] - begin, 0, keys);
-    exponentiate_row(scratch.scores + r * scratch.score_stride, seen, scratch.running[r],
-                     scratch.o + r * scratch.o_stride, scratch.o_stride);
+    exponentiate_row(scratch.scores + r * scratch.score_stride, scratch.seen_by(r, begin, keys),
+                     scratch.running[r], scratch.o + r * scratch.o_stride, scratch.o_stride);
   }
 }
 
@@ -175,30 +182,35 @@ HWY_INLINE void weigh_keys(const Task& task, const RowsScratch& scratch, int64_t
                  keys, task.problem->head_dim, scratch.o + first * scratch.o_stride, scratch.o_stride);
 }
 
-// The same for the keys from `key` on, one by one, each row as far as it sees.
+// The same for the keys outside `full`, one by one, each row those that it sees.
 template <int R, class T>
-HWY_INLINE void weigh_last_keys(const Task& task, const RowsScratch& scratch, int64_t first, int64_t begin,
-                                int64_t key, int64_t keys) {
+HWY_INLINE void weigh_other_keys(const Task& task, const RowsScratch& scratch, int64_t first, int64_t begin,
+                                 int64_t keys, Range full) {
   const T* v = static_cast<const T*>(task.v) + begin * task.v_row_stride;
   for (int64_t r = first; r < first + R; ++r) {
-    const int64_t seen = std::min(scratch.limits[r] - begin, keys);
-    for (int64_t j = key; j < seen; ++j) {
+    each_key_outside(scratch.seen_by(r, begin, keys), full, [&](int64_t j) {
       weigh_one(scratch.scores[r * scratch.score_stride + j], v + j * task.v_row_stride,
                 task.problem->head_dim, scratch.o + r * scratch.o_stride);
-    }
+    });
   }
 }
 
-// R rows, from `first` on, meet the keys [begin, begin + keys); every one of them sees the first `full` keys.
+// Those that are taken kKeysAtOnce at a time, and begin with a multiple of that.
+inline Range whole_turns(Range full) {
+  const int64_t begin = round_up(full.begin, kKeysAtOnce);
+  return {begin, std::max(begin, full.end / kKeysAtOnce * kKeysAtOnce)};
+}
+
+// R rows, from `first` on, meet the keys [begin, begin + keys); every one of them sees `full` of these.
 template <int R, class T>
 void meet_block(const Task& task, const RowsScratch& scratch, int64_t first, int64_t begin, int64_t keys,
-                int64_t full) {
+                Range full) {
   for (int64_t key = 0; key < keys; key += kKeysAtOnce)
     score_keys<R, T>(task, scratch, first, begin, key, keys, KeyOrder{}, true);
   exponentiate_rows<R>(scratch, first, begin, keys);
-  full = full / kKeysAtOnce * kKeysAtOnce;
-  weigh_keys<R, T>(task, scratch, first, begin, 0, full, KeyOrder{});
-  weigh_last_keys<R, T>(task, scratch, first, begin, full, keys);
+  full = whole_turns(full);
+  weigh_keys<R, T>(task, scratch, first, begin, full.begin, full.size(), KeyOrder{});
+  weigh_other_keys<R, T>(task, scratch, first, begin, keys, full);
 }
 
 // The same for heads side by side. They take turns after every few keys, so that K and V are read along their
@@ -206,21 +218,21 @@ void meet_block(const Task& task, const RowsScratch& scratch, int64_t first, int
 // ahead along a few long streams, not from row to row, and one page holds one stream. That is why V is not
 // fetched here.
 template <int R, class T>
-void meet_block_together(const RowsHeads& heads, int64_t first, int64_t begin, int64_t keys, int64_t full) {
-  const bool even = full == keys && keys % kKeysAtOnce == 0;
+void meet_block_together(const RowsHeads& heads, int64_t first, int64_t begin, int64_t keys, Range full) {
+  const bool even = full.size() == keys && keys % kKeysAtOnce == 0;
   const KeyOrder order = even ? KeyOrder{.apart = keys / kKeysAtOnce, .next = 1} : KeyOrder{};
   for (int64_t key = 0; key < keys; key += kKeysAtOnce) {
     for (int64_t h = 0; h < heads.count; ++h)
       score_keys<R, T>(heads.task[h], heads.scratch[h], first, begin, key, keys, order, false);
   }
   for (int64_t h = 0; h < heads.count; ++h) exponentiate_rows<R>(heads.scratch[h], first, begin, keys);
-  full = full / kKeysAtOnce * kKeysAtOnce;
-  for (int64_t key = 0; key < full; key += kKeysAtOnce) {
+  full = whole_turns(full);
+  for (int64_t key = full.begin; key < full.end; key += kKeysAtOnce) {
     for (int64_t h = 0; h < heads.count; ++h)
       weigh_keys<R, T>(heads.task[h], heads.scratch[h], first, begin, key, kKeysAtOnce, order);
   }
   for (int64_t h = 0; h < heads.count; ++h)
-    weigh_last_keys<R, T>(heads.task[h], heads.scratch[h], first, begin, full, keys);
+    weigh_other_keys<R, T>(heads.task[h], heads.scratch[h], first, begin, keys, full);
 }
 
 template <class T>
@@ -242,32 +254,35 @@ void begin_rows(const Task& task, const RowsScratch& scratch) {
       hn::Store(hn::Mul(q0, scale), d, to + i);
       hn::Store(hn::Mul(q1, scale), d, to + i + n);
     }
-    scratch.limits[r] = std::min(task.kv_end, p.visible_keys(position));
+    const Range seen = p.visible(position);
+    scratch.runs[r] = {std::max(task.kv_begin, seen.begin), std::min(task.kv_end, seen.end)};
     scratch.running[r] = RunningRow{};
   }
   std::fill_n(scratch.o, round_up(rows, kRowGroup) * scratch.o_stride, 0.0F);
 }
 
 template <int R, class T>
-void meet(const RowsHeads& heads, int64_t first, int64_t begin, int64_t keys, int64_t full) {
+void meet(const RowsHeads& heads, int64_t first, int64_t begin, int64_t keys, Range full) {
   if (heads.count == 1) return meet_block<R, T>(heads.task[0], heads.scratch[0], first, begin, keys, full);
   meet_block_together<R, T>(heads, first, begin, keys, full);
 }
 
-// All rows meet the keys [begin, begin + block).
+// All rows meet the keys [begin, begin + block); `first_key` is the first that any of them sees.
 template <class T>
-void meet_keys(const RowsHeads& heads, int64_t begin, int64_t block) {
+void meet_keys(const RowsHeads& heads, int64_t first_key, int64_t begin, int64_t block) {
   const Task& task = heads.task[0];
   const int64_t rows = task.row_end - task.row_begin;
-  if ((begin - task.kv_begin) % kStretch == 0) {
+  if ((begin - first_key) % kStretch == 0) {
     for (int64_t h = 0; h < heads.count; ++h) heads.scratch[h].end_stretch(rows);
   }
-  const int64_t* limits = heads.scratch[0].limits;  // those of every head
+  const Range* runs = heads.scratch[0].runs;  // those of every head
   for (int64_t first = 0; first < rows; first += kRowGroup) {
     const int64_t count = std::min(kRowGroup, rows - first);
-    const int64_t keys = std::min(block, limits[first + count - 1] - begin);  // they never fall
-    const int64_t full = std::clamp<int64_t>(limits[first] - begin, 0, keys);
-    if (keys <= 0) continue;
+    const Range lowest = runs[first], highest = runs[first + count - 1];
+    const int64_t keys = std::min(block, highest.end - begin);
+    if (keys <= 0 || lowest.begin >= begin + keys) continue;
+    const int64_t full_begin = std::clamp<int64_t>(highest.begin - begin, 0, keys);
+    const Range full{full_begin, std::clamp<int64_t>(lowest.end - begin, full_begin, keys)};
     if (count == 1) {
       meet<1, T>(heads, first, begin, keys, full);
     } else if (count == 2) {
@@ -311,7 +326,8 @@ void attend_rows(const Task& task) {
   const ForwardProblem& p = *task.problem;
   const int64_t rows = task.row_end - task.row_begin;
   const int64_t bytes = round_up(static_cast<int64_t>(rows_scratch_bytes(p, rows)), kCacheLine);
-  const int64_t end = std::min(task.kv_end, p.visible_keys((task.row_end - 1) / p.group()));
+  const int64_t begin = std::max(task.kv_begin, p.visible(task.row_begin / p.group()).begin);
+  const int64_t end = std::min(task.kv_end, p.visible((task.row_end - 1) / p.group()).end);
   // Heads that lie inside rows of K are read together, else one after the other.
   const bool inside_rows = task.k_row_stride != p.head_dim;
   const int64_t together = inside_rows ? task.heads : 1;
@@ -324,7 +340,7 @@ void attend_rows(const Task& task) {
       heads.scratch[h] = RowsScratch(heads.task[h].scratch, p.head_dim, rows);
       begin_rows<T>(heads.task[h], heads.scratch[h]);
     }
-    for (int64_t begin = task.kv_begin; begin < end; begin += block) meet_keys<T>(heads, begin, block);
+    for (int64_t key = begin; key < end; key += block) meet_keys<T>(heads, begin, key, block);
     for (int64_t h = 0; h < together; ++h) end_rows<T>(heads.task[h], heads.scratch[h]);
   }
 }

@@ -2,6 +2,7 @@
 // One piece of CPU work, for one thread: some query rows against some keys of one K/V head, or of several.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -53,6 +54,13 @@ struct Task {
   int64_t heads = 1;
   int64_t q_heads_stride = 0, k_heads_stride = 0, v_heads_stride = 0, out_heads_stride = 0;
 };
+
+// visit(key) for the keys of `seen` that lie outside `full`.
+template <class Visit>
+void each_key_outside(Range seen, Range full, const Visit& visit) {
+  for (int64_t key = seen.begin; key < std::min(full.begin, seen.end); ++key) visit(key);
+  for (int64_t key = std::max(full.end, seen.begin); key < seen.end; ++key) visit(key);
+}
 
 // One way to compute a task. Which one, is decided once per process and per dtype.
 struct Kernel {

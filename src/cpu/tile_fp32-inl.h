@@ -82,6 +82,28 @@ HWY_INLINE void raise_max(std::index_sequence<i...>, Vector& max0, Vector& max1,
   (((i % 2 == 0 ? max0 : max1) = hn::Max(i % 2 == 0 ? max0 : max1, c)), ...);
 }
 
+// Scores of a tile become -inf where a row does not see the key, or it lies past the end. A function of its
+// own: the tiles that need it are few, and what it computes with would take registers from the product.
+HWY_NOINLINE void hide_unseen(const PanelStep& step, int64_t key, float* HWY_RESTRICT s) {
+  const Tag d;
+  const hn::RebindToSigned<Tag> di;
+  const int64_t n = lanes();
+  const auto whole = hn::Set(di, static_cast<int32_t>(step.keys));
+  const bool per_row = step.cut();
+  const auto begin0 = per_row ? hn::LoadU(di, step.begins) : hn::Zero(di);
+  const auto begin1 = per_row ? hn::LoadU(di, step.begins + n) : hn::Zero(di);
+  const auto limit0 = per_row ? hn::LoadU(di, step.limits) : whole;
+  const auto limit1 = per_row ? hn::LoadU(di, step.limits + n) : whole;
+  const auto hidden = hn::Set(d, -kInfinity);
+  for (int r = 0; r < kTileRows; ++r, s += 2 * n) {
+    const auto index = hn::Set(di, static_cast<int32_t>(key + r));
+    const auto seen0 = hn::AndNot(hn::Lt(index, begin0), hn::Lt(index, limit0));
+    const auto seen1 = hn::AndNot(hn::Lt(index, begin1), hn::Lt(index, limit1));
+    hn::Store(hn::IfThenElse(hn::RebindMask(d, seen0), hn::Load(d, s), hidden), d, s);
+    hn::Store(hn::IfThenElse(hn::RebindMask(d, seen1), hn::Load(d, s + n), hidden), d, s + n);
+  }
+}
+
 // S^T of one panel and one tile of keys, to s; raises the row maxima.
 template <bool kInPlace>
 struct ScoreTile {
@@ -101,28 +123,19 @@ struct ScoreTile {
     const int64_t n = lanes();
     outer_product<Layout{.packed_a = !kInPlace, .packed_b = true}>(k, k_stride, q, 0, step.dim, c...);
     store_rows<2>(kEach, s, 2 * n, c...);
-    if (key + kTileRows <= step.full_keys) return raise_max(kEach, max0, max1, c...);
-    // Some row sees not all of these keys, or they lie past the end.
-    const hn::RebindToSigned<Tag> di;
-    const auto whole = hn::Set(di, static_cast<int32_t>(step.keys));
-    const bool per_row = step.full_keys < step.keys;
-    const auto limit0 = per_row ? hn::LoadU(di, step.limits) : whole;
-    const auto limit1 = per_row ? hn::LoadU(di, step.limits + n) : whole;
-    const auto hidden = hn::Set(d, -kInfinity);
-    float* row = s;
-    for (int r = 0; r < kTileRows; ++r, row += 2 * n) {
-      const auto index = hn::Set(di, static_cast<int32_t>(key + r));
-      const auto s0 = hn::IfThenElse(hn::RebindMask(d, hn::Lt(index, limit0)), hn::Load(d, row), hidden);
-      const auto s1 = hn::IfThenElse(hn::RebindMask(d, hn::Lt(index, limit1)), hn::Load(d, row + n), hidden);
-      hn::Store(s0, d, row);
-      hn::Store(s1, d, row + n);
-      max0 = hn::Max(max0, s0);
-      max1 = hn::Max(max1, s1);
+    if (!step.cut(key, kTileRows)) return raise_max(kEach, max0, max1, c...);
+    hide_unseen(step, key, s);
+    for (const float* row = s; row < s + 2 * n * kTileRows; row += 2 * n) {
+      max0 = hn::Max(max0, hn::Load(d, row));
+      max1 = hn::Max(max1, hn::Load(d, row + n));
     }
   }
 };
 
-// S^T of one panel and the first `keys` keys, to s; raises the row maxima.
+// The first key of the first tile that some row sees something of.
+inline int64_t first_tile(const PanelStep& step) { return step.first_key / kTileRows * kTileRows; }
+
+// S^T of one panel and its keys, to s, key by key from the first of the block on; raises the row maxima.
 template <bool kInPlace>
 HWY_NOINLINE void multiply_scores(const PanelStep& step, float* HWY_RESTRICT s) {
   const Tag d;
@@ -131,8 +144,10 @@ HWY_NOINLINE void multiply_scores(const PanelStep& step, float* HWY_RESTRICT s) 
   auto max1 = hn::Load(d, step.max + n);
   const auto* q = reinterpret_cast<const float*>(step.q);
   const Block<kInPlace> block(step);
-  const float* k = block.k;
-  for (int64_t key = 0; key < step.keys; key += kTileRows, k += block.k_tile, s += 2 * n * kTileRows) {
+  const int64_t first = first_tile(step);
+  const float* k = block.k + first / kTileRows * block.k_tile;
+  s += 2 * n * first;
+  for (int64_t key = first; key < step.keys; key += kTileRows, k += block.k_tile, s += 2 * n * kTileRows) {
     with_vectors<2 * kTileRows>(ScoreTile<kInPlace>{step, q, k, block.k_stride, key, s, max0, max1});
   }
   hn::Store(max0, d, step.max);
@@ -188,16 +203,16 @@ HWY_NOINLINE void exponentiate(float* HWY_RESTRICT s, int64_t keys, const float*
   hn::Store(sum1, d, sums + n);
 }
 
-// O += P V over the first `keys` keys.
+// O += P V over the keys [begin, end).
 template <bool kInPlace>
-void weigh_values(const PanelStep& step, const float* p, int64_t keys) {
+void weigh_values(const PanelStep& step, const float* p, int64_t begin, int64_t end) {
   const Block<kInPlace> block(step);
-  multiply_panel<Tile::add, !kInPlace>({.a = p,
+  multiply_panel<Tile::add, !kInPlace>({.a = p + begin * 2 * lanes(),
                                         .a_step = 2 * lanes(),
-                                        .b = block.v,
+                                        .b = block.v + begin * block.v_key,
                                         .b_step = block.v_key,
                                         .b_column = block.v_column,
-                                        .n = keys,
+                                        .n = end - begin,
                                         .c = step.out,
                                         .c_row = padded_dim(step.dim),
                                         .c_column = 2 * lanes(),
@@ -212,12 +227,12 @@ inline void weigh_values_seen(const PanelStep& step, const float* p) {
   const int64_t stride = padded_dim(step.dim);
   const Block<kInPlace> block(step);
   for (int64_t r = 0; r < 2 * n; ++r) {
-    for (int64_t key = step.full_keys; key < step.limits[r]; ++key) {
+    each_key_outside(step.seen_by(r), {step.full_begin, step.full_end}, [&](int64_t key) {
       for (int64_t column = 0; column < step.dim; ++column) {
         const int64_t at = column / (2 * n) * block.v_column + key * block.v_key + column % (2 * n);
         step.out[r * stride + column] += p[key * 2 * n + r] * block.v[at];
       }
-    }
+    });
   }
 }
 
@@ -252,17 +267,18 @@ void absorb_fp32(const PanelStep& step) {
     rose = rose || !hn::AllTrue(d, hn::Eq(old, max));
   }
   if (rose) rescale_rows(step.out, padded_dim(step.dim), factors);
-  exponentiate(s, step.keys, base, sums);
+  const int64_t first = first_tile(step);
+  exponentiate(s + 2 * n * first, step.keys - first, base, sums);
   for (int64_t i = 0; i < 2 * n; i += n) {
     auto total = hn::Load(d, step.sum + i);
     if (rose) total = hn::Mul(total, hn::Load(d, factors + i));
     hn::Store(hn::Add(total, hn::Load(d, sums + i)), d, step.sum + i);
   }
 
-  if (step.v_finite || step.full_keys == step.keys) {
-    weigh_values<kInPlace>(step, s, step.keys);
+  if (step.v_finite || !step.cut()) {
+    weigh_values<kInPlace>(step, s, first, step.keys);
   } else {
-    weigh_values<kInPlace>(step, s, step.full_keys);
+    weigh_values<kInPlace>(step, s, step.full_begin, step.full_end);
     weigh_values_seen<kInPlace>(step, s);
   }
 }
@@ -295,8 +311,7 @@ struct TileFp32 {
       const PackedRows<const T> all{static_cast<const T*>(task.v), 0, task.v_row_stride, 1};
       return pack_columns(all, key, keys, task.problem->head_dim, reinterpret_cast<float*>(v));
     }
-    return task.problem->mask == Mask::none ||
-           finite_values<T>(task, key, keys);  // asked for where keys are hidden
+    return task.problem->sees_all() || finite_values<T>(task, key, keys);  // asked for where keys are hidden
   }
   static void absorb(const PanelStep& step) {
     if constexpr (HWY_ARCH_X86 && std::is_same_v<T, float>) {

@@ -49,22 +49,30 @@ struct PanelStep {
   bool v_finite;      // what pack_v said
   float scale_log2e;  // for kernels that do not fold it into Q
   int64_t dim;
-  int64_t rows;           // of the panel that exist; the others may be left as they are
-  int64_t block_keys;     // keys that were packed
-  int64_t keys;           // only the first of them, at least 1: no row of the panel sees more
-  int64_t full_keys;      // every row sees the first so many (<= keys)
-  const int32_t* limits;  // row r sees the first limits[r] (<= keys); filled only where full_keys < keys
-  std::byte* weights;     // for P
-  float* out;             // O, in the layout of Ops
-  float* max;             // m and l of the panel's rows, in their order
+  int64_t rows;        // of the panel that exist; the others may be left as they are
+  int64_t block_keys;  // keys that were packed
+  // No row of the panel sees a key before first_key or from `keys` on; every row sees [full_begin, full_end).
+  // 0 <= first_key <= full_begin <= full_end <= keys, and first_key < keys.
+  int64_t first_key, keys;
+  int64_t full_begin, full_end;
+  const int32_t* begins;  // row r sees [begins[r], limits[r]); both are filled only where `cut()`
+  const int32_t* limits;
+  std::byte* weights;  // for P
+  float* out;          // O, in the layout of Ops
+  float* max;          // m and l of the panel's rows, in their order
   float* sum;
+
+  // Some row sees not all of the first `keys` keys.
+  bool cut() const { return full_begin > 0 || full_end < keys; }
+  bool cut(int64_t begin, int64_t count) const { return begin < full_begin || begin + count > full_end; }
+  Range seen_by(int64_t r) const { return cut() ? Range{begins[r], limits[r]} : Range{first_key, keys}; }
 };
 
 template <class Ops>
 struct TiledScratch {
   std::byte *q, *k, *v, *weights;
   float *out, *max, *sum, *row;
-  int32_t* limits;
+  int32_t *begins, *limits;
   std::size_t bytes;
 
   TiledScratch(std::byte* base, const ForwardProblem& problem, int64_t rows) {
@@ -75,6 +83,7 @@ struct TiledScratch {
     k = arena.take<std::byte>(Ops::k_block_bytes(dim, keys));
     v = arena.take<std::byte>(Ops::v_block_bytes(dim, keys));
     weights = arena.take<std::byte>(Ops::weights_bytes(keys));
+    begins = arena.take<int32_t>(Ops::panel_rows());
     limits = arena.take<int32_t>(Ops::panel_rows());
     row = arena.take<float>(round_up(dim, 64));
     q = arena.take<std::byte>(panels * Ops::q_panel_bytes(dim));
@@ -134,23 +143,30 @@ void attend_tiled(const Task& task) {
                 scratch.q + i * Ops::q_panel_bytes(dim));
   }
 
-  // Keys that panel row i sees; it never falls from row to row. Rows past the end see what the last one sees.
-  const auto limit_of = [&](int64_t i) {
-    return std::min(task.kv_end, p.visible_keys((task.row_begin + std::min(i, rows - 1)) / p.group()));
+  // What panel row i sees of the task's keys. Rows past the end see what the last one sees.
+  const auto run_of = [&](int64_t i) {
+    const Range seen = p.visible((task.row_begin + std::min(i, rows - 1)) / p.group());
+    return Range{std::max(task.kv_begin, seen.begin), std::min(task.kv_end, seen.end)};
   };
-  const int64_t kv_end = limit_of(rows - 1);
-  for (int64_t begin = task.kv_begin; begin < kv_end; begin += Ops::block_keys()) {
+  const int64_t kv_end = run_of(rows - 1).end;
+  for (int64_t begin = run_of(0).begin; begin < kv_end; begin += Ops::block_keys()) {
     const int64_t block_keys = std::min(Ops::block_keys(), kv_end - begin);
     Ops::pack_k(task, begin, block_keys, scratch.k);
     const bool v_finite = Ops::pack_v(task, begin, block_keys, scratch.v);
     for (int64_t i = 0; i < panels; ++i) {
       const int64_t first = i * panel_rows;
-      const int64_t keys = std::min(block_keys, limit_of(first + panel_rows - 1) - begin);
-      if (keys <= 0) continue;
-      const int64_t full_keys = std::clamp<int64_t>(limit_of(first) - begin, 0, keys);
-      if (full_keys < keys) {
+      const Range lowest = run_of(first), highest = run_of(first + panel_rows - 1);
+      const int64_t keys = std::min(block_keys, highest.end - begin);
+      const int64_t first_key = std::max<int64_t>(lowest.begin - begin, 0);
+      if (keys <= first_key) continue;
+      int64_t full_begin = std::clamp<int64_t>(highest.begin - begin, 0, keys);
+      int64_t full_end = std::clamp<int64_t>(lowest.end - begin, 0, keys);
+      if (full_end <= full_begin) full_begin = full_end = keys;  // there are none
+      if (full_begin > 0 || full_end < keys) {
         for (int64_t r = 0; r < panel_rows; ++r) {
-          scratch.limits[r] = static_cast<int32_t>(std::clamp<int64_t>(limit_of(first + r) - begin, 0, keys));
+          const Range seen = run_of(first + r);
+          scratch.begins[r] = static_cast<int32_t>(std::clamp<int64_t>(seen.begin - begin, 0, keys));
+          scratch.limits[r] = static_cast<int32_t>(std::clamp<int64_t>(seen.end - begin, 0, keys));
         }
       }
       Ops::absorb(PanelStep{.task = &task,
@@ -163,8 +179,11 @@ void attend_tiled(const Task& task) {
                             .dim = dim,
                             .rows = std::min(panel_rows, rows - first),
                             .block_keys = block_keys,
+                            .first_key = first_key,
                             .keys = keys,
-                            .full_keys = full_keys,
+                            .full_begin = full_begin,
+                            .full_end = full_end,
+                            .begins = scratch.begins,
                             .limits = scratch.limits,
                             .weights = scratch.weights,
                             .out = scratch.out + i * Ops::out_floats(dim),

@@ -38,6 +38,10 @@ void check_limits(const ForwardProblem& p, const device::Spec& spec) {
                std::to_string(spec.arch % 10) + "; kernels exist from 8.0 on",
            "compute on the CPU: device = cpu");
   }
+  if (p.window.limits()) {
+    refuse("the keys that a row sees are limited by a window, which no GPU kernel takes",
+           "compute on the CPU: device = cpu");
+  }
   if (p.head_dim > kMaxHeadDim) {
     refuse("head_dim is " + std::to_string(p.head_dim) + "; accepted are 1 to " +
            std::to_string(kMaxHeadDim));

@@ -54,7 +54,7 @@ double evenness(const ForwardPlan& plan, const ForwardProblem& p, int64_t heads,
     for (int64_t tile = q_tiles - 1; tile >= 0; --tile) {
       const int64_t last_row = std::min((tile + 1) * plan.tile_q / plan.pack, p.q_rows) - 1;
       const double cost =
-          static_cast<double>(ceil_div(p.visible_keys(last_row), int64_t{plan.tile_kv})) + kTileCost;
+          static_cast<double>(ceil_div(p.visible(last_row).end, int64_t{plan.tile_kv})) + kTileCost;
       sum += cost * static_cast<double>(group);
       for (int64_t left = group; left > 0;) {
         const int64_t count = std::min(left, blocks - at);

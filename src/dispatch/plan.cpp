@@ -36,6 +36,10 @@ void check_limits(const ForwardProblem& p, const device::Spec& spec) {
                std::to_string(spec.arch % 10) + "; kernels exist from 8.0 on",
            "compute on the CPU: device = cpu");
   }
+  if (p.window.limits()) {
+    refuse("the keys that a row sees are limited by a window, which no GPU kernel takes",
+           "compute on the CPU: device = cpu");
+  }
   if (p.head_dim > kMaxHeadDim) {
     // No remedy: the CPU backend takes no more.
     refuse("head_dim is " + std::to_string(p.head_dim) + "; accepted are 1 to " +

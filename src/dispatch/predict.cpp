@@ -26,7 +26,7 @@ KeyTiles key_tiles(const ForwardPlan& plan, const ForwardProblem& p) {
   if (p.mask == Mask::none) return {static_cast<double>(count * in_row), static_cast<double>(in_row)};
   for (int64_t tile = 0; tile < count; ++tile) {
     const int64_t last = std::min(rows, (tile + 1) * plan.tile_q) - 1;
-    const auto seen = static_cast<double>(ceil_div(p.visible_keys(last / plan.pack), plan.tile_kv));
+    const auto seen = static_cast<double>(ceil_div(p.visible(last / plan.pack).end, plan.tile_kv));
     tiles.sum += seen;
     tiles.most = std::max(tiles.most, seen);
   }

@@ -26,12 +26,13 @@ struct Head {
   }
 };
 
-// logit[j] = scale * q . k_j, and size[j] = |scale| * sum_i |q_i k_ij|, for the keys that the row sees.
-void logits_of(const ForwardProblem& p, const std::vector<double>& q, const Head& head,
+// logit[j] = scale * q . k_j, and size[j] = |scale| * sum_i |q_i k_ij|, for the keys from `first` on that the
+// row sees.
+void logits_of(const ForwardProblem& p, const std::vector<double>& q, const Head& head, int64_t first,
                std::vector<double>& logit, std::vector<double>& size) {
   const std::size_t keys = logit.size();
   for (int64_t d = 0; d < p.head_dim; ++d) {
-    const double* k = head.k.data() + d * p.kv_rows;
+    const double* k = head.k.data() + d * p.kv_rows + first;
     for (std::size_t j = 0; j < keys; ++j) {
       logit[j] += q[d] * k[j];
       size[j] += std::abs(q[d] * k[j]);
@@ -41,12 +42,14 @@ void logits_of(const ForwardProblem& p, const std::vector<double>& q, const Head
   for (double& x : size) x *= std::abs(p.scale);
 }
 
-void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Head& head, int64_t keys,
+void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Head& head, Range seen,
                 int64_t row, ForwardResult& result) {
   const int64_t dim = p.head_dim;
+  const int64_t keys = seen.size();
+  const double* values = head.v.data() + seen.begin * dim;
   std::vector<double> weight(static_cast<std::size_t>(keys), 0.0);  // logits first
   std::vector<double> error(static_cast<std::size_t>(keys), 0.0);   // sizes of logits first
-  logits_of(p, q, head, weight, error);
+  logits_of(p, q, head, seen.begin, weight, error);
 
   double largest = -kInfinity;
   bool sees_something = false;  // NaN is something
@@ -65,7 +68,7 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
     weight[j] = std::exp(-gap);
     sum += weight[j];
     if (weight[j] < unit.weights_smallest) {
-      for (int64_t d = 0; d < dim; ++d) subnormal[d] += head.v[j * dim + d] * head.v[j * dim + d];
+      for (int64_t d = 0; d < dim; ++d) subnormal[d] += values[j * dim + d] * values[j * dim + d];
     }
     // A key without weight has no error to pass on; its logit may be -inf.
     error[j] = weight[j] == 0 ? 0 : logit_error(dim, p.dtype, error[j], gap);
@@ -77,7 +80,7 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
   double* abs_v = result.weighted_abs_v.data() + row * dim;
   for (int64_t j = 0; j < keys; ++j) {
     weight[j] /= sum;
-    const double* v = head.v.data() + j * dim;
+    const double* v = values + j * dim;
     for (int64_t d = 0; d < dim; ++d) {
       out[d] += weight[j] * v[d];
       abs_v[d] += weight[j] * std::abs(v[d]);
@@ -94,7 +97,7 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
   for (int64_t j = 0; j < keys; ++j) {
     const double by = weight[j] * error[j] * higher_orders;
     result.logit_error[row] += by;
-    const double* v = head.v.data() + j * dim;
+    const double* v = values + j * dim;
     for (int64_t d = 0; d < dim; ++d) {
       const double distance = std::abs(v[d] - out[d]);
       moved[d] += (by + kSmallestWeight) * distance;
@@ -126,7 +129,7 @@ ForwardResult attention_forward(const ForwardProblem& p, const ForwardArgs& args
       for (int64_t h = kv_head * p.group(); h < (kv_head + 1) * p.group(); ++h) {
         for (int64_t i = 0; i < p.q_rows; ++i) {
           for (int64_t d = 0; d < p.head_dim; ++d) q[d] = value(args.q, b, h, i, d);
-          attend_row(p, q, head, p.visible_keys(i), (b * p.q_heads + h) * p.q_rows + i, result);
+          attend_row(p, q, head, p.visible(i), (b * p.q_heads + h) * p.q_rows + i, result);
         }
       }
     }

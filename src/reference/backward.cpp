@@ -121,7 +121,8 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv) const {
   // The stored LSE, and its product with log2(e).
   const double lse_error = forward.lse_error[row] + 2 * kUnit * std::abs(lse);
 
-  for (int64_t j = 0; j < p.visible_keys(i); ++j) {
+  const Range seen = p.visible(i);
+  for (int64_t j = seen.begin; j < seen.end; ++j) {
     double size = 0;
     const double logit = p.scale * dot(q_row, k.data() + j * dim, dim, size);
     const double w = std::exp(logit - lse);

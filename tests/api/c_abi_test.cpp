@@ -146,12 +146,32 @@ TEST_F(CAbi, NullArguments) {
 }
 
 TEST_F(CAbi, StructSizeThatIsTooSmallOrNeverSet) {
-  for (size_t size : {size_t{0}, size_t{8}, sizeof(args) - 1, size_t{1} << 20, ~size_t{0}}) {
+  for (size_t size :
+       {size_t{0}, size_t{8}, offsetof(flashmoe_forward_args, window) - 1, size_t{1} << 20, ~size_t{0}}) {
     args.struct_size = size;
     EXPECT_EQ(run(&args), FLASHMOE_INVALID_ARGUMENT) << size;
     EXPECT_TRUE(last_error_has("struct_size is " + std::to_string(size))) << flashmoe_last_error();
     EXPECT_EQ(problem.output_bytes(), untouched);
   }
+}
+
+TEST_F(CAbi, AProgramBuiltBeforeThereWereWindowsWorks) {
+  const flashmoe_window narrow{0, 0};
+  args.window = &narrow;
+  args.struct_size = offsetof(flashmoe_forward_args, window);
+  ASSERT_EQ(run(&args), FLASHMOE_OK) << flashmoe_last_error();
+  EXPECT_AGREES_WITH_ORACLE(problem, good_shape());
+}
+
+TEST_F(CAbi, AWindowLimitsWhatARowSees) {
+  Shape shape = good_shape();
+  shape.window = {2, 1};
+  Problem limited(shape);
+  args = to_c(limited.args);
+  const flashmoe_window window{2, 1};
+  args.window = &window;
+  ASSERT_EQ(run(&args), FLASHMOE_OK) << flashmoe_last_error();
+  EXPECT_AGREES_WITH_ORACLE(limited, shape);
 }
 
 // A program built against a later header, whose struct has more fields.

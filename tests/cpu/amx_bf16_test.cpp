@@ -158,6 +158,22 @@ TEST(AmxBf16, AgreesUnderCausalMasks) {
   }
 }
 
+TEST(AmxBf16, AgreesUnderWindows) {
+  for (const Window window : {Window{0, 0}, Window{5, 3}, Window{100, 0}, Window{130, 70},
+                              Window{40, Window::kUnlimited}, Window{Window::kUnlimited, 9}}) {
+    for (const int64_t rows : {1, 37, 300}) {
+      for (const int64_t keys : {1, 37, 129, 500}) {
+        for (const Mask mask : {Mask::none, Mask::causal_top_left}) {
+          const Shape shape{
+              .q_heads = 2, .q_rows = rows, .kv_rows = keys, .head_dim = 32, .mask = mask, .window = window};
+          expect_right(shape);
+          expect_right(shape, {.rows = 100, .keys = 150});
+        }
+      }
+    }
+  }
+}
+
 TEST(AmxBf16, AgreesOnManyRowsOfOneTask) {
   expect_right({.q_rows = 1100, .kv_rows = 150, .head_dim = 32});
   expect_right({.q_rows = 600, .kv_rows = 600, .head_dim = 64, .mask = Mask::causal});
@@ -247,8 +263,10 @@ TEST(AmxBf16, ValuesThatAreNotFiniteReachOnlyRowsThatSeeThem) {
   for (const float value : {kNaN, kInfinity}) {
     for (const int64_t key : {0, 50, 140, 199}) {
       for (const Mask mask : {Mask::none, Mask::causal}) {
-        expect_right_with({.q_rows = 200, .kv_rows = 200, .head_dim = 64, .mask = mask},
-                          [&](Problem& data) { data.set(data.args.v, 0, 0, key, 37, value); });
+        for (const Window window : {Window{}, Window{60, 9}}) {
+          expect_right_with({.q_rows = 200, .kv_rows = 200, .head_dim = 64, .mask = mask, .window = window},
+                            [&](Problem& data) { data.set(data.args.v, 0, 0, key, 37, value); });
+        }
       }
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A seeded random sweep of gradients over shapes, layouts, masks, scales and thread counts.
+// A seeded random sweep of gradients over shapes, layouts, masks, windows, scales and thread counts.
 //   FLASHMOE_SWEEP=100   so many seeds per dtype instead of 250
 //   FLASHMOE_SEED=1234   that seed alone
 #include <gtest/gtest.h>
@@ -38,6 +38,7 @@ Shape shape_of(uint64_t seed, DType dtype) {
       (shape.q_rows > shape.kv_rows ? shape.q_rows : shape.kv_rows) /= 2;
     }
   }
+  shape.window = dice.window(shape.kv_rows);
   return shape;
 }
 

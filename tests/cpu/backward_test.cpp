@@ -141,6 +141,54 @@ TEST_P(BackwardOfType, WhatIsHiddenDoesNoHarm) {
   }
 }
 
+TEST_P(BackwardOfType, WhatIsOutsideAWindowDoesNoHarm) {
+  const auto sees = [](int64_t row, int64_t key) { return row - 30 <= key && key <= row + 12; };
+  for (int64_t at : {0, 5, 70, 98, 99}) {
+    const Shape shape{.q_rows = 100, .kv_rows = 100, .head_dim = 20, .dtype = GetParam(), .window = {30, 12}};
+    const reference::BackwardResult expected = BackwardProblem(shape).oracle();
+    for (const cpu::BackwardKernel* kernel : kernels_for(BackwardProblem(shape))) {
+      BackwardProblem rows(shape);
+      Problem::set_row(rows.forward.args.q, 0, 0, at, kNaN);
+      Problem::set_row(rows.dout, 0, 0, at, kInf);
+      run_backward(rows, *kernel, 1);
+      expect_rows("dq", rows.dq, expected.dq, [&](int64_t s) { return s != at; });
+      expect_rows("dk", rows.dk, expected.dk, [&](int64_t s) { return !sees(at, s); });
+      expect_rows("dv", rows.dv, expected.dv, [&](int64_t s) { return !sees(at, s); });
+
+      BackwardProblem keys(shape);
+      Problem::set_row(keys.forward.args.k, 0, 0, at, kNaN);
+      run_backward(keys, *kernel, 1);
+      expect_rows("dq", keys.dq, expected.dq, [&](int64_t s) { return !sees(s, at); });
+      expect_rows("dv", keys.dv, expected.dv, [&](int64_t s) { return s != at; });
+    }
+  }
+}
+
+TEST_P(BackwardOfType, Windows) {
+  for (const Window window :
+       {Window{0, 0}, Window{7, 3}, Window{100, 0}, Window{250, 90}, Window{40, Window::kUnlimited}}) {
+    for (const Mask mask : {Mask::none, Mask::causal_top_left}) {
+      for (const int64_t rows : {1, 100, 400}) {
+        for (const int64_t keys : {1, 130, 700}) {
+          const Shape shape{.q_heads = 2,
+                            .q_rows = rows,
+                            .kv_rows = keys,
+                            .head_dim = 24,
+                            .dtype = GetParam(),
+                            .mask = mask,
+                            .window = window};
+          const BackwardProblem problem(shape);
+          const reference::BackwardResult expected = problem.oracle();
+          for (const cpu::BackwardKernel* kernel : kernels_for(problem)) {
+            run_backward(problem, *kernel, 3);
+            EXPECT_EQ(problem.disagreement(expected), "") << describe(shape) << " " << kernel->name;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(BackwardOfType, KeysThatNoRowSeesHaveNoGradient) {
   const Shape shape{.q_rows = 20, .kv_rows = 300, .dtype = GetParam(), .mask = Mask::causal_top_left};
   const BackwardProblem problem(shape);

@@ -83,8 +83,11 @@ class Avx512Bf16Steps : public testing::TestWithParam<int64_t> {
             .dim = dim(),
             .rows = kRows,
             .block_keys = kKeys,
+            .first_key = 0,
             .keys = kKeys,
-            .full_keys = kFullKeys,
+            .full_begin = 0,
+            .full_end = kFullKeys,
+            .begins = begins_,
             .limits = limits_,
             .weights = weights_.data,
             .out = reinterpret_cast<float*>(out_.data),
@@ -110,6 +113,7 @@ class Avx512Bf16Steps : public testing::TestWithParam<int64_t> {
   Aligned packed_q_{Ops::q_panel_bytes(dim())}, packed_k_{Ops::k_block_bytes(dim(), kKeys)},
       packed_v_{Ops::v_block_bytes(dim(), kKeys)}, weights_{Ops::weights_bytes(kKeys)},
       out_{Ops::out_floats(dim()) * 4};
+  int32_t begins_[kPanelRows] = {};
   int32_t limits_[kPanelRows];
   alignas(64) float max_[kPanelRows];
   alignas(64) float sum_[kPanelRows];

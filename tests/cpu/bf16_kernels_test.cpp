@@ -99,6 +99,41 @@ TEST_P(Bf16Kernel, AgreesForGroupsStridesAndSplits) {
   }
 }
 
+TEST_P(Bf16Kernel, AgreesUnderWindows) {
+  std::mt19937 random(11);
+  const auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int i = 0; i < 200; ++i) {
+    const int64_t left = pick(0, 5) == 0 ? Window::kUnlimited : pick(0, i % 2 == 0 ? 20 : 400);
+    const int64_t right = pick(0, 5) == 0 ? Window::kUnlimited : pick(0, i % 3 == 0 ? 5 : 300);
+    const Shape shape{.q_heads = pick(1, 3),
+                      .q_rows = pick(1, 200),
+                      .kv_rows = pick(1, 600),
+                      .head_dim = pick(1, 100),
+                      .dtype = DType::bf16,
+                      .mask = static_cast<Mask>(pick(0, 2)),
+                      .window = {left, right},
+                      .seed = static_cast<uint64_t>(i)};
+    expect_agrees(shape, {.rows = pick(1, 200), .keys = pick(0, 1) == 0 ? 1 << 30 : pick(1, 400)});
+  }
+}
+
+TEST_P(Bf16Kernel, KeysOutsideAWindowDoNotTouchARowWhateverTheyHold) {
+  for (const int64_t key : {3, 33, 49}) {
+    const Shape shape{.q_heads = 2, .q_rows = 50, .kv_rows = 50, .dtype = DType::bf16, .window = {7, 4}};
+    Problem problem(shape);
+    for (int64_t d = 0; d < shape.head_dim; ++d) {
+      problem.set(problem.args.k, 0, 0, key, d, kNaN);
+      problem.set(problem.args.v, 0, 0, key, d, d % 2 == 0 ? kNaN : kInfinity);
+    }
+    run_kernel(kernel(), problem);
+    EXPECT_AGREES_WITH_ORACLE(problem, shape) << "key " << key;
+    for (int64_t row = 0; row < 50; ++row)
+      EXPECT_EQ(std::isnan(problem.out(0, 0, row, 0)), row - 7 <= key && key <= row + 4) << row;
+  }
+}
+
 TEST_P(Bf16Kernel, AgreesForHugeLogits) {
   for (float spread : {30.0F, 100.0F, 3000.0F, 1e6F}) {
     expect_agrees({.q_rows = 40, .kv_rows = 300, .dtype = DType::bf16, .spread = spread});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A seeded random sweep over shapes, layouts, masks, scales and thread counts. Each seed is one problem.
+// A seeded random sweep over shapes, layouts, masks, windows, scales and thread counts. Each seed is one
+// problem.
 //   FLASHMOE_SWEEP=100   so many seeds per dtype instead of 500
 //   FLASHMOE_SEED=1234   that seed alone
 #include <gtest/gtest.h>
@@ -47,6 +48,7 @@ Shape shape_of(uint64_t seed, DType dtype) {
       (shape.q_rows > shape.kv_rows ? shape.q_rows : shape.kv_rows) /= 2;
     }
   }
+  shape.window = dice.window(shape.kv_rows);
   return shape;
 }
 

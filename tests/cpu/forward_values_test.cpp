@@ -177,7 +177,7 @@ TEST_P(ValuesOfType, ANaNInKSpoilsTheRowsThatSeeItAndNoOther) {
         problem.run();
         EXPECT_AGREES_WITH_ORACLE(problem, shape(lengths, mask)) << " key " << key;
         for (int64_t s = 0; s < lengths.q_rows; ++s) {
-          ASSERT_EQ(row_is_nan(problem, 1, s), key < problem.problem.visible_keys(s))
+          ASSERT_EQ(row_is_nan(problem, 1, s), key < problem.problem.visible(s).end)
               << describe(shape(lengths, mask)) << " key " << key << " row " << s;
         }
       }

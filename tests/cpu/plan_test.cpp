@@ -53,7 +53,7 @@ TEST(Plan, CoversEveryRowAndKeyExactlyOnce) {
           }
           ASSERT_EQ(rows_of.size(), static_cast<std::size_t>(p.batch * p.kv_heads));
           for (const auto& [head, rows] : rows_of) ASSERT_EQ(rows, group * q_rows);
-          for (const auto& [block, keys] : keys_of) ASSERT_EQ(keys, kv_rows);
+          for (const auto& [block, keys] : keys_of) ASSERT_EQ(keys, p.visible_to_any().end);
         }
       }
     }
@@ -101,7 +101,7 @@ TEST(Plan, LongestTasksComeFirstUnderACausalMask) {
   ASSERT_GT(plan.row_blocks, 1);
   int64_t before = p.kv_rows;
   for (int64_t task = 0; task < plan.tasks(); ++task) {
-    const int64_t keys = p.visible_keys(place_of(plan, p, task).row_end - 1);
+    const int64_t keys = p.visible(place_of(plan, p, task).row_end - 1).end;
     EXPECT_LE(keys, before);
     before = keys;
   }

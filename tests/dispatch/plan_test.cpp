@@ -215,7 +215,7 @@ double evenness(const ForwardPlan& plan, const ForwardProblem& p, int sms) {
   for (unsigned number = 0; number < plan.tiles; ++number) {
     const unsigned round = number / plan.blocks, place = number % plan.blocks;
     const int64_t end = std::min<int64_t>((order.tile(number).q_tile + 1) * plan.tile_q, p.q_rows);
-    const double blocks_of_keys = std::ceil(static_cast<double>(p.visible_keys(end - 1)) / plan.tile_kv);
+    const double blocks_of_keys = std::ceil(static_cast<double>(p.visible(end - 1).end) / plan.tile_kv);
     work[round % 2 == 0 ? place : plan.blocks - 1 - place] += blocks_of_keys + 1.5;  // what any tile costs
   }
   const double sum = std::accumulate(work.begin(), work.end(), 0.0);

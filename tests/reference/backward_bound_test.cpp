@@ -59,7 +59,7 @@ void compute(BackwardProblem& problem, const Variant& variant) {
         if (!variant.has_delta) delta = 0;
         if (variant.has_dlse && problem.dlse() != nullptr) delta -= problem.dlse()[h * p.q_rows + i];
         std::vector<float> dq(static_cast<std::size_t>(dim), 0);
-        const int64_t keys = std::clamp<int64_t>(p.visible_keys(i) + variant.keys_more, 0, p.kv_rows);
+        const int64_t keys = std::clamp<int64_t>(p.visible(i).end + variant.keys_more, 0, p.kv_rows);
         for (int64_t j = 0; j < keys && !std::isinf(lse); ++j) {
           float s = 0, dp = 0;
           for (int64_t d = 0; d < dim; ++d) {

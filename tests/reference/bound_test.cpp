@@ -56,7 +56,7 @@ void compute(Problem& problem, const Variant& variant) {
     const std::vector<float> k = rows_of(args.k, 0, kv_head);
     const std::vector<float> v = rows_of(args.v, 0, kv_head);
     for (int64_t i = 0; i < p.q_rows; ++i) {
-      const int64_t keys = std::clamp<int64_t>(p.visible_keys(i) + variant.keys_more, 0, p.kv_rows);
+      const int64_t keys = std::clamp<int64_t>(p.visible(i).end + variant.keys_more, 0, p.kv_rows);
       float max = -std::numeric_limits<float>::infinity();
       float sum = 0;
       std::fill(sum_pv.begin(), sum_pv.end(), 0.0F);

@@ -26,7 +26,8 @@ inline BackwardArgs arguments_of(const BackwardProblem& problem, bool determinis
           .mask = forward.mask,
           .scale = forward.scale,
           .deterministic = deterministic,
-          .execution = forward.execution};
+          .execution = forward.execution,
+          .window = forward.window};
 }
 
 // With a fresh workspace of exactly the size that is asked for, so that sanitizers see the first byte past

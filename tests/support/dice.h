@@ -9,6 +9,8 @@
 #include <random>
 #include <string>
 
+#include "flashmoe/attention.h"
+
 namespace flashmoe::test {
 
 class Dice {
@@ -27,6 +29,24 @@ class Dice {
     if (between(0, 2) == 0)
       return std::clamp<int64_t>((int64_t{1} << between(0, 11)) + between(-1, 1), 1, most);
     return between(1, most >> between(0, 5) | 1);
+  }
+  // Half of them limit nothing; sides are short, about as long as there are keys, or not limited.
+  Window window(int64_t keys) {
+    if (between(0, 1) == 0) return {};
+    const auto side = [&] {
+      switch (between(0, 3)) {
+        case 0:
+          return Window::kUnlimited;
+        case 1:
+          return between(0, 3);
+        case 2:
+          return between(std::max<int64_t>(keys - 2, 0), keys + 2);
+        default:
+          return between(0, keys);
+      }
+    };
+    const int64_t left = side();
+    return {left, side()};
   }
 
  private:

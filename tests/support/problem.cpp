@@ -13,12 +13,18 @@
 namespace flashmoe::test {
 static constexpr const char* kLayoutNames[] = {"bhsd", "bshd", "padded", "reversed", "broadcast"};
 
+static std::string in_words(const Window& window) {
+  if (!window.limits()) return {};
+  const auto side = [](int64_t keys) { return keys == Window::kUnlimited ? "all" : std::to_string(keys); };
+  return " window=(" + side(window.left) + ", " + side(window.right) + ")";
+}
+
 std::string describe(const Shape& s) {
   std::ostringstream text;
   text << "B=" << s.batch << " Hq=" << s.q_heads << " Hkv=" << s.kv_heads << " Sq=" << s.q_rows
        << " Skv=" << s.kv_rows << " D=" << s.head_dim << " " << name_of(s.dtype)
-       << " mask=" << name_of(s.mask) << " layout=" << kLayoutNames[static_cast<int>(s.layout)]
-       << " spread=" << s.spread;
+       << " mask=" << name_of(s.mask) << in_words(s.window)
+       << " layout=" << kLayoutNames[static_cast<int>(s.layout)] << " spread=" << s.spread;
   if (s.scale) text << " scale=" << *s.scale;
   text << " threads=" << s.threads << " seed=" << s.seed;
   return text.str();
@@ -33,6 +39,7 @@ Problem::Problem(const Shape& shape) : shape_(shape) {
               std::numeric_limits<float>::quiet_NaN());
   args.lse = lse_.data();
   args.mask = shape.mask;
+  args.window = shape.window;
   args.scale = shape.scale;
   args.execution.threads = shape.threads;
   std::mt19937_64 random(shape.seed);

@@ -44,6 +44,7 @@ struct Shape {
   int64_t head_dim = 64;
   DType dtype = DType::fp32;
   Mask mask = Mask::none;
+  Window window{};
   Layout layout = Layout::bhsd;
   float spread = 1;  // standard deviation of q and k; 100 gives logits of +-1e4 and beyond, 1e18 of +-1e37
   std::optional<float> scale{};
