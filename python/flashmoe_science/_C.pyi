@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-from typing import Any, Literal, Optional, Tuple, TypeVar, Union, overload
+from typing import Any, Literal, Optional, Sequence, Tuple, TypeVar, Union, overload
 
 # numpy.ndarray, torch.Tensor, or anything with __dlpack__ or the buffer protocol.
 _Tensor = TypeVar("_Tensor")
 _Causal = Union[bool, Literal["bottom_right", "top_left"]]
+_Window = Optional[Sequence[Optional[int]]]  # (left, right); None or -1: no limit on that side
 
 __version__: str
 library_version: str  # with the backends of this build, for example "0.1.0 (cpu: NEON_BF16)"
@@ -21,6 +22,7 @@ def attention(
     threads: int = 0,
     programmatic: bool = False,
     deterministic: Optional[bool] = None,
+    window: _Window = None,
 ) -> _Tensor: ...
 @overload
 def attention(
@@ -35,6 +37,7 @@ def attention(
     threads: int = 0,
     programmatic: bool = False,
     deterministic: Optional[bool] = None,
+    window: _Window = None,
 ) -> Tuple[_Tensor, _Tensor]: ...  # out [B, Hq, Sq, D], lse [B, Hq, Sq] in float32
 @overload
 def attention(
@@ -49,6 +52,7 @@ def attention(
     threads: int = 0,
     programmatic: bool = False,
     deterministic: Optional[bool] = None,
+    window: _Window = None,
 ) -> Tuple[_Tensor, _Tensor]: ...
 def compute_attention(
     *args: Any, **options: Any
@@ -69,6 +73,7 @@ def attention_backward(
     dq: Optional[_Tensor] = None,
     dk: Optional[_Tensor] = None,
     dv: Optional[_Tensor] = None,
+    window: _Window = None,
 ) -> Tuple[_Tensor, _Tensor, _Tensor]: ...  # dq, dk, dv
 def explain(
     q: Any,
@@ -81,6 +86,7 @@ def explain(
     programmatic: bool = False,
     deterministic: bool = False,
     backward: bool = False,
+    window: _Window = None,
 ) -> str: ...
 def set_num_threads(count: int, /) -> None: ...
 def get_num_threads() -> int: ...

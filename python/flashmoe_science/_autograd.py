@@ -31,23 +31,25 @@ class _Recorded(torch.autograd.Function):
     """attention(), with lse."""
 
     @staticmethod
-    def forward(q, k, v, causal, scale, threads, programmatic, deterministic):
-        return _C.compute_attention(q, k, v, causal, scale, True, threads=threads, programmatic=programmatic)
+    def forward(q, k, v, causal, scale, threads, programmatic, deterministic, window):
+        return _C.compute_attention(
+            q, k, v, causal, scale, True, threads=threads, programmatic=programmatic, window=window
+        )
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        q, k, v, causal, scale, threads, _, deterministic = inputs
+        q, k, v, causal, scale, threads, _, deterministic, window = inputs
         ctx.save_for_backward(q, k, v, *output)
         ctx.set_materialize_grads(False)
-        ctx.options = causal, scale, threads, deterministic
+        ctx.options = causal, scale, threads, deterministic, window
 
     @staticmethod
     def backward(ctx, dout, dlse):
         if dout is None and dlse is None:
-            return (None,) * 8
+            return (None,) * 9
         compute = _Gradients.apply if torch.is_grad_enabled() else gradients
         results = compute(dout, dlse, *ctx.saved_tensors, *ctx.options)
-        return (*results, None, None, None, None, None)
+        return (*results, None, None, None, None, None, None)
 
     @staticmethod
     def jvp(ctx, *tangents):
@@ -62,7 +64,9 @@ class _Recorded(torch.autograd.Function):
 _record = super(torch.autograd.Function, _Recorded).apply
 
 
-def recorded_attention(q, k, v, causal, scale, return_lse, out, *, threads, programmatic, deterministic):
+def recorded_attention(
+    q, k, v, causal, scale, return_lse, out, *, threads, programmatic, deterministic, window
+):
     """What flashmoe_science.attention comes to when a gradient is wanted. Its arguments have been read before."""
     if out is not None:
         raise NotImplementedError(
@@ -76,5 +80,5 @@ def recorded_attention(q, k, v, causal, scale, return_lse, out, *, threads, prog
                 f"  try: torch.as_tensor({name}), or call under torch.no_grad()"
             )
     record = _Recorded.apply if torch._C._are_functorch_transforms_active() else _record
-    result = record(q, k, v, causal, scale, threads, programmatic, deterministic)
+    result = record(q, k, v, causal, scale, threads, programmatic, deterministic, window)
     return result if return_lse else result[0]

@@ -14,11 +14,12 @@ if not hasattr(torch.library, "register_autograd"):
 
 _FORWARD = (
     'Tensor q, Tensor k, Tensor v, str mask="none", float? scale=None, *, int threads=0, bool programmatic=False, '
-    "bool? deterministic=None"
+    "bool? deterministic=None, int[]? window=None"
 )
 _BACKWARD = (
     "Tensor? dout, Tensor? dlse, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, "
-    'str mask="none", float? scale=None, *, int threads=0, bool? deterministic=None'
+    'str mask="none", float? scale=None, *, int threads=0, bool? deterministic=None, '
+    "int[]? window=None"
 )
 _CAUSAL = {"none": False, "bottom_right": True, "top_left": "top_left"}  # by the name of the mask
 _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
@@ -34,20 +35,18 @@ def _causal(mask):
 # ---- what the operators compute
 
 
-def _compute(q, k, v, mask="none", scale=None, *, threads=0, programmatic=False, deterministic=None):
-    return _C.compute_attention(q, k, v, _causal(mask), scale, threads=threads, programmatic=programmatic)
+def _compute(q, k, v, mask="none", scale=None, *, deterministic=None, **options):
+    return _C.compute_attention(q, k, v, _causal(mask), scale, **options)
 
 
-def _compute_with_lse(q, k, v, mask="none", scale=None, *, threads=0, programmatic=False, deterministic=None):
-    return _C.compute_attention(
-        q, k, v, _causal(mask), scale, True, threads=threads, programmatic=programmatic
-    )
+def _compute_with_lse(q, k, v, mask="none", scale=None, *, deterministic=None, **options):
+    return _C.compute_attention(q, k, v, _causal(mask), scale, True, **options)
 
 
 def _compute_backward(
-    dout, dlse, q, k, v, out, lse, mask="none", scale=None, *, threads=0, deterministic=None
+    dout, dlse, q, k, v, out, lse, mask="none", scale=None, *, threads=0, deterministic=None, window=None
 ):
-    return gradients(dout, dlse, q, k, v, out, lse, _causal(mask), scale, threads, deterministic)
+    return gradients(dout, dlse, q, k, v, out, lse, _causal(mask), scale, threads, deterministic, window)
 
 
 # ---- the same without data: as much as is known while a program is being traced
@@ -110,6 +109,7 @@ def _keep_for_backward(ctx, inputs, keyword_only_inputs, output):
     q, k, v, ctx.mask, ctx.scale = inputs
     ctx.threads = keyword_only_inputs["threads"]
     ctx.deterministic = keyword_only_inputs["deterministic"]
+    ctx.window = keyword_only_inputs["window"]
     ctx.save_for_backward(q, k, v, *output)
     ctx.set_materialize_grads(False)
 
@@ -125,6 +125,7 @@ def _backward(ctx, dout, dlse):
         ctx.scale,
         threads=ctx.threads,
         deterministic=ctx.deterministic,
+        window=ctx.window,
     )
     return (*results, None, None)
 

@@ -16,7 +16,7 @@ NOT_FORWARD_MODE = (
 )
 
 
-def gradients(dout, dlse, q, k, v, out, lse, causal, scale, threads, deterministic):
+def gradients(dout, dlse, q, k, v, out, lse, causal, scale, threads, deterministic, window):
     """(dq, dk, dv). dout or dlse is None where nothing depends on that result."""
     if dout is None:
         dout = torch.zeros_like(out)
@@ -38,6 +38,7 @@ def gradients(dout, dlse, q, k, v, out, lse, causal, scale, threads, determinist
         scale=scale,
         threads=threads,
         deterministic=deterministic,
+        window=window,
     )
 
 

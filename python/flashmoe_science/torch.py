@@ -6,7 +6,7 @@ by itself where PyTorch has to see the call (gradients, autocast, tracers, torch
 need to import this module but to use the operators by name.
 """
 
-from typing import Optional, Tuple, Union
+from typing import Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -20,9 +20,11 @@ __all__ = ["attention"]
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
-def lowered_attention(q, k, v, causal, scale, return_lse, out, *, threads, programmatic, deterministic):
+def lowered_attention(
+    q, k, v, causal, scale, return_lse, out, *, threads, programmatic, deterministic, window
+):
     """What flashmoe_science.attention comes to under torch.autocast: plain tensors need no dispatcher for it."""
-    options = {"threads": threads, "programmatic": programmatic}
+    options = {"threads": threads, "programmatic": programmatic, "window": window}
     if not all(type(t) in _PLAIN for t in (q, k, v)) or torch._C._are_functorch_transforms_active():
         return attention(q, k, v, causal, scale, return_lse, out, **options, deterministic=deterministic)
     q, k, v = lowered(q, k, v)
@@ -67,6 +69,7 @@ def attention(
     threads: int = 0,
     programmatic: bool = False,
     deterministic: Optional[bool] = None,
+    window: Optional[Sequence[Optional[int]]] = None,
 ) -> Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
     """flashmoe_science.attention, through the operators. For PyTorch tensors alone; shapes as there.
 
@@ -85,11 +88,14 @@ def attention(
                 threads=threads,
                 programmatic=programmatic,
                 deterministic=deterministic,
+                window=window,
             )
         if any(map(_has_tangent, (q, k, v))):
             raise NotImplementedError(NOT_FORWARD_MODE)
     operator = attention_with_lse_operator if return_lse else attention_operator
     mask = causal if isinstance(causal, str) else "bottom_right" if causal else "none"
+    if window is not None:  # as the operators have it
+        window = [-1 if side is None else side for side in window]
     result = operator(
         q,
         k,
@@ -99,6 +105,7 @@ def attention(
         threads=threads,
         programmatic=programmatic,
         deterministic=deterministic,
+        window=window,
     )
     if out is None:
         return result

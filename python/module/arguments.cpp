@@ -56,6 +56,33 @@ bool read_scale(PyObject* object, const char* name, float& value, bool& given) {
   return true;
 }
 
+bool read_window(PyObject* object, flashmoe_window& window, bool& given) {
+  given = object != nullptr && object != Py_None;
+  if (!given) return true;
+  const auto refuse = [&] {
+    PyErr_Clear();
+    return fail(PyExc_TypeError,
+                "attention: window is %R; accepted are None and (left, right): integers, or None or -1 for a "
+                "side without a limit",
+                object);
+  };
+  const Ref sides(PySequence_Check(object) && !PyUnicode_Check(object) ? PySequence_Tuple(object) : nullptr);
+  if (!sides || PyTuple_GET_SIZE(sides.get()) != 2) return refuse();
+  int64_t* const values[] = {&window.left, &window.right};
+  for (int i = 0; i < 2; ++i) {
+    PyObject* side = PyTuple_GET_ITEM(sides.get(), i);
+    if (side == Py_None) {
+      *values[i] = FLASHMOE_UNLIMITED;
+      continue;
+    }
+    if (!PyIndex_Check(side)) return refuse();
+    *values[i] = PyLong_AsLongLong(side);
+    if (PyErr_Occurred()) return refuse();
+    if (*values[i] == -1) *values[i] = FLASHMOE_UNLIMITED;
+  }
+  return true;  // the library refuses what is negative
+}
+
 bool read_mask(PyObject* object, int32_t& mask) {
   if (object != nullptr && PyUnicode_Check(object)) {
     if (PyUnicode_CompareWithASCIIString(object, "bottom_right") == 0) {

@@ -13,13 +13,15 @@ struct Call {
   TensorView q, k, v, out, lse, dout, dlse, dq, dk, dv;
   CudaDeviceScope device;
   float scale = 0;
+  flashmoe_window window{};
   flashmoe_backward_args args{};
 };
 
 bool read_options(const BackwardRequest& request, Call& call) {
   bool has_scale = false;
+  bool has_window = false;
   bool deterministic = false;
-  if (!read_mask(request.causal, call.args.mask) ||
+  if (!read_mask(request.causal, call.args.mask) || !read_window(request.window, call.window, has_window) ||
       !read_scale(request.scale, "scale", call.scale, has_scale) ||
       !read_flag(request.deterministic, "deterministic", deterministic) ||
       !read_threads(request.threads, call.args.threads)) {
@@ -27,6 +29,7 @@ bool read_options(const BackwardRequest& request, Call& call) {
   }
   call.args.deterministic = deterministic ? 1 : 0;
   call.args.scale = has_scale ? &call.scale : nullptr;
+  call.args.window = has_window ? &call.window : nullptr;
   return true;
 }
 

@@ -20,6 +20,7 @@ struct BackwardRequest {
   PyObject* dv = nullptr;
   PyObject* causal = nullptr;
   PyObject* scale = nullptr;
+  PyObject* window = nullptr;
   PyObject* deterministic = nullptr;
   PyObject* threads = nullptr;
 };

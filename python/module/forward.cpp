@@ -16,14 +16,16 @@ struct Call {
   TensorView q, k, v, out, lse;
   CudaDeviceScope device;
   float scale = 0;
+  flashmoe_window window{};
   bool return_lse = false;
   flashmoe_forward_args args{};
 };
 
 bool read_options(const ForwardRequest& request, Call& call) {
   bool has_scale = false;
+  bool has_window = false;
   bool programmatic = false;
-  if (!read_mask(request.causal, call.args.mask) ||
+  if (!read_mask(request.causal, call.args.mask) || !read_window(request.window, call.window, has_window) ||
       !read_scale(request.scale, request.scale_name, call.scale, has_scale) ||
       !read_flag(request.return_lse, "return_lse", call.return_lse) ||
       !read_threads(request.threads, call.args.threads) ||
@@ -32,6 +34,7 @@ bool read_options(const ForwardRequest& request, Call& call) {
   }
   call.args.programmatic_launch = programmatic ? 1 : 0;
   call.args.scale = has_scale ? &call.scale : nullptr;
+  call.args.window = has_window ? &call.window : nullptr;
   return true;
 }
 
@@ -112,7 +115,8 @@ struct PythonFunction {
 
 PyObject* call_python(PythonFunction& function, const ForwardRequest& request) {
   if (!function.find()) return nullptr;
-  static PyObject* const keywords = Py_BuildValue("(sss)", "threads", "programmatic", "deterministic");
+  static PyObject* const keywords =
+      Py_BuildValue("(ssss)", "threads", "programmatic", "deterministic", "window");
   const auto or_else = [](PyObject* object, PyObject* otherwise) { return object ? object : otherwise; };
   static PyObject* const zero = PyLong_FromLong(0);
   PyObject* args[] = {request.q,
@@ -124,7 +128,8 @@ PyObject* call_python(PythonFunction& function, const ForwardRequest& request) {
                       or_else(request.out, Py_None),
                       given(request.threads) ? request.threads : zero,
                       given(request.programmatic) ? request.programmatic : Py_False,
-                      or_else(request.deterministic, Py_None)};
+                      or_else(request.deterministic, Py_None),
+                      or_else(request.window, Py_None)};
   return PyObject_Vectorcall(function.callable, args, 7, keywords);
 }
 
@@ -199,6 +204,7 @@ flashmoe_backward_args backward_of(const Call& call, bool deterministic) {
   args.v = args.dv = call.args.v;
   args.mask = call.args.mask;
   args.scale = call.args.scale;
+  args.window = call.args.window;
   args.device = call.args.device;
   args.stream = call.args.stream;
   args.threads = call.args.threads;

@@ -16,6 +16,7 @@ struct ForwardRequest {
   PyObject* return_lse = nullptr;  // makes an lse, and returns (out, lse)
   PyObject* causal = nullptr;
   PyObject* scale = nullptr;
+  PyObject* window = nullptr;
   PyObject* threads = nullptr;
   PyObject* programmatic = nullptr;
   PyObject* deterministic = nullptr;  // of the backward pass, if there is to be one

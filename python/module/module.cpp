@@ -12,7 +12,7 @@ namespace {
 
 // What comes before "--" is what inspect.signature shows.
 constexpr char kAttentionDoc[] =
-    R"(attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, threads=0, programmatic=False, deterministic=None)
+    R"(attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, threads=0, programmatic=False, deterministic=None, window=None)
 --
 
 Exact attention: softmax(scale * q k^T + mask) v, computed tile by tile.
@@ -31,6 +31,9 @@ programmatic: on a GPU, lets the kernel start while the one before it on the str
     one's end before it reads or writes memory. Kernels that can't do this start as ever: see explain().
 deterministic: whether the backward pass of PyTorch tensors gives the same bits every time; None follows
     torch.are_deterministic_algorithms_enabled(). The forward pass does in any case.
+window: (left, right): a query sees at most so many keys before its own position and behind it, which is that of the
+    last key it sees under `causal`; None or -1 for a side without a limit. (1023, 0) is a sliding window of 1024 keys.
+    On the CPU; a GPU refuses windows that hide keys which `causal` does not.
 
 Returns out [B, Hq, Sq, D], a new tensor of q's library laid out in memory as q is, or (out, lse) with return_lse:
 lse [B, Hq, Sq] in float32 is the natural log of the sum of exp over the keys of each row.
@@ -40,19 +43,19 @@ PyTorch tensors that require grad give results that can be differentiated once, 
 Raises ValueError, TypeError or NotImplementedError before anything is written.)";
 
 constexpr char kExplainDoc[] =
-    R"(explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False, deterministic=False, backward=False)
+    R"(explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False, deterministic=False, backward=False, window=None)
 --
 
 What attention() would do for these arguments, and why, in a few lines; or, with backward, what its backward pass
 would do. Shapes as for attention().)";
 
 constexpr char kAttentionBackwardDoc[] =
-    R"(attention_backward($module, /, q, k, v, out, lse, dout, *, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None)
+    R"(attention_backward($module, /, q, k, v, out, lse, dout, *, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None)
 --
 
 The gradients of attention(): (dq, dk, dv), from its inputs, its results and the gradients of its results.
 
-q, k, v, causal, scale, threads: as given to attention(q, k, v, ..., return_lse=True).
+q, k, v, causal, scale, window, threads: as given to attention(q, k, v, ..., return_lse=True).
 out, lse: what it returned: [B, Hq, Sq, D], and [B, Hq, Sq] in float32.
 dout: [B, Hq, Sq, D], the dtype of q: the gradient of out.
 dlse: [B, Hq, Sq] in float32, contiguous: the gradient of lse; None counts as 0.
@@ -96,11 +99,13 @@ constexpr Parameter<Request> kInputs[] = {{"q", &Request::q},
 constexpr Parameter<Request> kResults[] = {{"return_lse", &Request::return_lse}, {"out", &Request::out}};
 constexpr Parameter<Request> kOptions[] = {{"threads", &Request::threads},
                                            {"programmatic", &Request::programmatic},
-                                           {"deterministic", &Request::deterministic}};
+                                           {"deterministic", &Request::deterministic},
+                                           {"window", &Request::window}};
 constexpr Parameter<Request> kExplainOptions[] = {{"threads", &Request::threads},
                                                   {"programmatic", &Request::programmatic},
                                                   {"deterministic", &Request::deterministic},
-                                                  {"backward", &Request::backward}};
+                                                  {"backward", &Request::backward},
+                                                  {"window", &Request::window}};
 
 const Signature<Request>& attention_signature() {
   static const Signature<Request> signature("attention", 3, {kInputs, kResults}, kOptions);
@@ -132,7 +137,8 @@ PyObject* attention_backward(PyObject*, PyObject* const* args, Py_ssize_t nargs,
       {"dlse", &Gradients::dlse},       {"causal", &Gradients::causal},
       {"scale", &Gradients::scale},     {"deterministic", &Gradients::deterministic},
       {"threads", &Gradients::threads}, {"dq", &Gradients::dq},
-      {"dk", &Gradients::dk},           {"dv", &Gradients::dv}};
+      {"dk", &Gradients::dk},           {"dv", &Gradients::dv},
+      {"window", &Gradients::window}};
   static const Signature<Gradients> signature("attention_backward", 6, {kTensors}, kByName);
   Gradients request;
   return signature.parse(args, nargs, kwnames, request) ? run_backward(request) : nullptr;

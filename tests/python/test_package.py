@@ -68,9 +68,9 @@ def test_only_the_system_is_linked():
 
 def test_signatures_can_be_asked_for():
     parameters = inspect.signature(fm.attention).parameters
-    assert " ".join(parameters) == "q k v causal scale return_lse out threads programmatic deterministic"
+    assert " ".join(parameters) == "q k v causal scale return_lse out threads programmatic deterministic window"
     backward = inspect.signature(fm.attention_backward).parameters
-    assert " ".join(backward) == "q k v out lse dout dlse causal scale deterministic threads dq dk dv"
+    assert " ".join(backward) == "q k v out lse dout dlse causal scale deterministic threads dq dk dv window"
     assert parameters["causal"].default is False and parameters["scale"].default is None
     for shape in ("[B, Hq, Sq, D]", "[B, Hkv, Skv, D]", "[B, Hq, Sq]"):
         assert shape in fm.attention.__doc__ and shape in _C.flash_attention_forward.__doc__
