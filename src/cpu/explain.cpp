@@ -18,12 +18,20 @@ std::string size(std::size_t bytes) {
   return std::to_string(bytes / 1024 / 1024) + " MiB";
 }
 
+std::string window_of(const ForwardProblem& p) {
+  if (!p.window.limits()) return {};
+  const auto side = [](int64_t keys) { return keys == Window::kUnlimited ? "all" : std::to_string(keys); };
+  return "  window: a row sees " + side(p.window.left) + " keys before its position and " +
+         (p.mask == Mask::none ? side(p.window.right) : "none") + " behind it\n";
+}
+
 }  // namespace
 
 std::string describe(const Plan& plan, const ForwardProblem& p) {
   std::string text = std::string("cpu: ") + plan.kernel->name + ", " + plan.kernel->reason + "\n";
   text += "  rows: " + count(plan.rows, "row") + " a K/V head (" + count(p.group(), "query head") + " of " +
-          count(p.q_rows, "position") + "), in panels of " + std::to_string(plan.kernel->panel_rows) + "\n";
+          count(p.q_rows, "position") + "), in panels of " + std::to_string(plan.kernel->panel_rows) + "\n" +
+          window_of(p);
   const std::string heads = plan.heads_per_task == 1 ? count(plan.heads, "K/V head")
                                                      : count(plan.heads / plan.heads_per_task, "group") +
                                                            " of " + count(plan.heads_per_task, "K/V head");
@@ -41,7 +49,7 @@ std::string describe(const Plan& plan, const ForwardProblem& p) {
 std::string describe(const BackwardPlan& plan, const ForwardProblem& p) {
   std::string text = std::string("cpu: ") + plan.kernel->name + ", " + plan.kernel->reason + "\n";
   text += "  rows: " + count(plan.rows, "row") + " a K/V head (" + count(p.group(), "query head") + " of " +
-          count(p.q_rows, "position") + ")\n";
+          count(p.q_rows, "position") + ")\n" + window_of(p);
   text += "  tasks: " + std::to_string(plan.tasks()) + " = " + count(plan.heads, "K/V head") + " x " +
           count(plan.splits, "key split") + " of " + std::to_string(plan.keys_per_split) + "\n";
   text += "  threads: " + std::to_string(plan.threads);

@@ -318,6 +318,11 @@ TEST(Plan, AdvisesTheCpuOnlyForWhatTheCpuTakes) {
   EXPECT_EQ(too_wide.find("try:"), std::string::npos) << too_wide;
   device::Spec old = device::find("H200");
   old.arch = 75;
+  ForwardProblem windowed = problem(1, 1, 100, 100, 64);
+  windowed.window.left = 10;
+  const std::string with_window = refusal(windowed, device::find("H200"));
+  EXPECT_NE(with_window.find("limited by a window"), std::string::npos) << with_window;
+  EXPECT_NE(with_window.find("compute on the CPU"), std::string::npos) << with_window;
   const std::string too_old = refusal(problem(1, 1, 1, 1, 64), old);
   EXPECT_NE(too_old.find("device = cpu"), std::string::npos) << too_old;
 }

@@ -55,7 +55,14 @@ def test_what_a_window_may_be():
             fm.attention(q, q, q, window=window)
     with pytest.raises(ValueError, match="both sides must be 0 or more"):
         fm.attention(q, q, q, window=(-2, 0))
-    assert "tasks: 1" in fm.explain(q, q, q, window=(1, 0), threads=1)
+
+
+def test_explain_names_it():
+    q = np.zeros((1, 1, 40, 8), np.float32)
+    for backward in (False, True):
+        said = fm.explain(q, q, q, window=(7, 2), backward=backward)
+        assert "a row sees 7 keys before its position and 2 behind it" in said
+    assert "window" not in fm.explain(q, q, q, window=(40, 0))
 
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
