@@ -97,6 +97,10 @@ void fields(Fields& f, Refusal& refusal) {
   if (refusal.code != FailureKind::refused) code = refusal.code;
   f("code", code, "which failure; left out for a refusal");
   refusal.code = code.value_or(FailureKind::refused);
+  std::optional<bool> internal;
+  if (refusal.internal) internal = true;
+  f("internal", internal, "the worker program itself is at fault; left out otherwise");
+  refusal.internal = internal.value_or(false);
 }
 
 }  // namespace dent::protocol

@@ -104,6 +104,7 @@ struct Launches {
 struct Refusal {
   std::string error;
   FailureKind code = FailureKind::refused;
+  bool internal = false;  // the worker program itself is at fault, not the kernel
 };
 
 void fields(Fields& f, Load& load);

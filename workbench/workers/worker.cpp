@@ -180,6 +180,7 @@ void Worker::ask(protocol::Verb verb, const Pass& request, const Pass& answer, d
   }
   if (refusal && refusal->code == FailureKind::cheated)
     accuse(setup_.role, Cheat::late_write, refusal->error);
+  if (refusal && refusal->internal) fail_internally(refusal->error);
   if (refusal) fail(refusal->code, refusal->error);
 }
 
@@ -301,6 +302,17 @@ void Worker::fail(FailureKind kind, const std::string& what) {
   process_->kill(Ending::Kind::signalled);
   throw KernelFailed({kind, fmt::format("{} ({}): {}", name(setup_.role), name(doing_), what),
                       process_->last_words(), setup_.role});
+}
+
+// Only where the candidate's code does not run: it could make our worker stumble, and end the session with
+// that.
+void Worker::fail_internally(const std::string& what) {
+  const std::string fault = "dent's own worker failed: " + what;
+  if (setup_.role != Role::baseline && setup_.role != Role::reference) fail(FailureKind::refused, fault);
+  process_->kill(Ending::Kind::signalled);
+  throw Error(ErrorCode::internal,
+              fmt::format("{}, as it served the {} ({})", fault, name(setup_.role), name(doing_)),
+              "tell the authors of dent, with " + setup_.log.string());
 }
 
 void Worker::fail_over_memory() {

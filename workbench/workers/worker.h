@@ -79,6 +79,7 @@ class Worker {
   [[noreturn]] void accuse(Role who, Cheat of, const std::string& what);
   [[noreturn]] void touched_from_outside(FailureKind kind, const std::string& what);
   [[noreturn]] void fail(FailureKind kind, const std::string& what);
+  [[noreturn]] void fail_internally(const std::string& what);
   [[noreturn]] void fail_over_memory();
   [[noreturn]] void fail_as_it_ended();
 

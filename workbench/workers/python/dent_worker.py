@@ -36,7 +36,14 @@ class _Cheated(Exception):
     """Goes to dent as a failure of that kind."""
 
 
+# What a mistake in this file looks like. Others may come from where its statements reach: the disk, memory, a GPU
+# on which the kernel failed a while ago.
+_MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
+
+
 class Worker:
+    theirs = True  # the kernel's code may run: what is raised is its own
+
     def load(self, request):
         if request["protocol"] != _PROTOCOL:
             raise RuntimeError("this worker speaks another version of the protocol; install it with its dent")
@@ -80,6 +87,7 @@ class Worker:
         return {"kind": "python", "device": self.device, "versions": versions, "code": _executed_files()}
 
     def problem(self, request):
+        self.theirs = False
         self.inputs, self.flush = request["inputs"], request["flush"]
         self.outputs = [place for place in request["outputs"] if not place["scratch"]]  # a function has its own memory
         taken = self.keywords[len(self.inputs) :]
@@ -135,6 +143,7 @@ class Worker:
         self.watched = calls - 1 if lot == 0 or self.device == "cuda" else (lot >> 8) % calls
         if self.device != "cuda":
             return self._go_cpu()
+        self.theirs = True  # from here on: what it launches may fail at any statement
         if not request.get("in_graph"):
             return self._go_cuda()
         if self.graphs is None:
@@ -145,9 +154,11 @@ class Worker:
         total = slowest = 0
         function, numbers = self.function, self.numbers
         for i, call in enumerate(self.calls):
+            self.theirs = True
             start = _now()
             output = function(*call, **numbers)
             ns = _now() - start
+            self.theirs = False
             self.kept[i] = output
             total += ns
             slowest = max(slowest, ns)
@@ -362,6 +373,8 @@ def main():
             reply = {"error": f"{type(problem).__name__}: {problem}"}
             if isinstance(problem, _Cheated):
                 reply = {"error": str(problem), "code": "cheated"}
+            elif not worker.theirs and isinstance(problem, _MISTAKES):
+                reply["internal"] = True
         reply["id"] = request["id"]
         data = (json.dumps(reply) + "\n").encode()
         while data:
