@@ -74,7 +74,7 @@ dent_test(dent_loop_test dent_loop
   repository/repository_test.cpp loop/loop_test.cpp loop/proposers/answer_test.cpp
   loop/proposers/command_proposer_test.cpp loop/state/brief_test.cpp loop/search/search_test.cpp
   loop/state/loop_state_test.cpp loop/state/stage_test.cpp mcp/server_test.cpp)
-dent_test(dent_cli_test dent_parser cli/parser_test.cpp cli/sessions_test.cpp cli/terminal_test.cpp cli/usage_test.cpp)
+dent_test(dent_cli_test dent_parser cell/ordinary_user_test.cpp cli/parser_test.cpp cli/sessions_test.cpp cli/terminal_test.cpp cli/usage_test.cpp)
 target_link_libraries(dent_cli_test PRIVATE dent_gates)
 foreach(program dent_gates_test dent_executors_test dent_loop_test dent_cli_test)
   add_dependencies(${program} dent dent_test_kernels)

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -19,6 +20,7 @@
 #include "cell/bubblewrap.h"
 #include "cell/variables.h"
 #include "ledger/in_child.h"
+#include "system/exit_watch.h"
 #include "system/process_table.h"
 #include "system/strays.h"
 
@@ -28,6 +30,19 @@ namespace {
 namespace fs = std::filesystem;
 constexpr double kLong = 120;  // seconds: far more than anything here takes
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+
+// Whether the system tells how a process ended that is not the asker's child.
+bool tells_exits() {
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  const ExitWatch watch(child);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  return watch.status().has_value();
+}
 
 class CellTest : public testing::Test {
  protected:
@@ -87,6 +102,16 @@ TEST_F(CellTest, TellsHowItsProgramEnded) {
     EXPECT_EQ(killed.kind, Ending::Kind::signalled) << describe(killed);
     EXPECT_EQ(killed.code, signal);
   }
+}
+
+// 139 is what a shell and bubblewrap say for SIGSEGV.
+TEST_F(CellTest, TellsANumberThatStandsForASignalFromTheSignal) {
+  if (!tells_exits()) GTEST_SKIP() << "this system does not tell how another's child ended (Linux 6.15 does)";
+  Process process(inside("while [ ! -e go ]; do sleep 0.01; done; exit 139"));
+  ASSERT_TRUE(becomes_true([&] { return process.program() != process.id(); }));
+  std::ofstream(project_ / "go") << "\n";
+  const Ending ending = process.wait(kLong);
+  EXPECT_EQ(describe(ending), "exited with status 139");
 }
 
 TEST_F(CellTest, KnowsItsProgramFromWhatStandsInFrontOfIt) {

@@ -11,12 +11,13 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "base/error.h"
 #include "base/stopwatch.h"
+#include "system/exit_watch.h"
 #include "system/process_table.h"
 #include "system/spawn.h"
 
@@ -33,7 +34,8 @@ constexpr std::int64_t kNoRestNs = 50'000;  // more than a thread is charged for
 constexpr int kSignals = 64;
 
 std::mutex groups_mutex;
-std::set<pid_t> groups;  // of live Processes
+// Of live Processes. In a cell, who waits for the program is not us: it is watched once it is there.
+std::map<pid_t, ExitWatch> groups;
 
 std::string signal_name(int number) {
   switch (number) {
@@ -130,7 +132,7 @@ Process::Process(const Command& command) : command_(command), oom_kills_(oom_kil
   pid_ = spawned.process;
   if (spawned.listener) supervisor_.emplace(std::move(spawned.listener), pid_);
   const std::lock_guard lock(groups_mutex);
-  groups.insert(pid_);
+  groups.emplace(pid_, ExitWatch());
 }
 
 Process::~Process() {
@@ -164,11 +166,16 @@ pid_t Process::program() {
       if (number_in_cell(child) == kProgramInCell) program_ = child;
     }
   }
+  if (program_ > 0) {
+    const std::lock_guard lock(groups_mutex);
+    groups[pid_] = ExitWatch(program_);
+  }
   return program_ > 0 ? program_ : pid_;  // not there yet
 }
 
 std::optional<Ending> Process::poll() {
   if (ending_) return ending_;
+  program();  // to be watched
   int status = 0;
   if (waitpid(pid_, &status, WNOHANG) == pid_) take(status);
   return ending_;
@@ -180,9 +187,15 @@ void Process::take(int status) {
   shorten_log();
   ending_ = WIFSIGNALED(status) ? Ending{Ending::Kind::signalled, WTERMSIG(status), {}}
                                 : Ending{Ending::Kind::exited, WEXITSTATUS(status), {}};
-  // Bubblewrap tells a signal as a shell does: 128 and its number.
+  // Bubblewrap tells a signal as a shell does: 128 and its number. Where the system tells more, a program
+  // that ended with such a number is known from one that died.
   const int signal = ending_->code - 128;
-  if (in_cell() && WIFEXITED(status) && signal > 0 && signal <= kSignals) {
+  const auto its_own = [&] {
+    const std::lock_guard lock(groups_mutex);
+    return groups[pid_].status();
+  };
+  if (in_cell() && WIFEXITED(status) && signal > 0 && signal <= kSignals &&
+      !WIFEXITED(its_own().value_or(signal))) {
     ending_->kind = Ending::Kind::signalled;
     ending_->code = signal;
   }
