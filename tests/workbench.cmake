@@ -66,7 +66,8 @@ dent_test(dent_gates_test dent_gates
   gates/gates_test.cpp gates/gpu_clock_test.cpp gates/speed_test.cpp gates/registry_test.cpp gates/result_test.cpp session/die_at_every_record_test.cpp session/session_test.cpp)
 dent_test(dent_executors_test dent_executors
   executors/command_test.cpp executors/job_folder_test.cpp executors/machine_test.cpp executors/on_test.cpp executors/queue_test.cpp
-  executors/record_stream_test.cpp executors/slot_test.cpp executors/slurm_client_test.cpp executors/ssh_test.cpp)
+  executors/record_stream_test.cpp executors/slot_test.cpp executors/slurm_client_test.cpp executors/ssh_test.cpp
+  executors/uptime_book_test.cpp)
 target_link_libraries(dent_executors_test PRIVATE dent_test_fixture)
 target_compile_definitions(dent_executors_test PRIVATE DENT_EXECUTORS_PAGE="${PROJECT_SOURCE_DIR}/docs/executors.md"
                            DENT_LAUNCHERS="${CMAKE_CURRENT_SOURCE_DIR}/executors/launchers")

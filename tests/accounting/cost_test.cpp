@@ -64,6 +64,18 @@ TEST(Cost, CountsStepsProposersAndWhatLayBetween) {
   EXPECT_DOUBLE_EQ(cost.reported_usd, 0.5);
 }
 
+TEST(Cost, AMachineThatIsPaidForCostsItsUptimeAndEachStretchOnce) {
+  record::Uptime uptime{.executor = "l4", .from = "a", .to = "b", .seconds = 1800, .usd_per_hour = 2};
+  record::Uptime again = uptime;  // of who was killed before it had noted the first
+  again.seconds = 3600;
+  record::Uptime later = uptime;
+  later.from = "c";
+  const std::vector records{ended("correctness/tiny", 60), at("", uptime), at("", again), at("", later)};
+  const Cost cost = cost_of(records);
+  EXPECT_DOUBLE_EQ(cost.machine_s, 5400);
+  EXPECT_DOUBLE_EQ(money_of(cost, {.device_usd_per_hour = 100}).device, 3);  // and its gates nothing besides
+}
+
 TEST(Cost, RatesAreThoseThatHeldWhenItWasRecorded) {
   record::Session session;
   session.manifest = R"({"project": "p", "rates": {"device_usd_per_hour": 3.5}})";

@@ -17,10 +17,11 @@ using test::ScratchProject;
 using test::wait_for_records;
 
 constexpr double kIdleSeconds = 0.6;
+const std::string kHere = "kind = \"local\"\nusd_per_hour = 3600\n";  // a second costs a dollar
 
 class MachineProject : public ScratchProject {
  public:
-  explicit MachineProject(const std::string& executor = "kind = \"local\"\n") {
+  explicit MachineProject(const std::string& executor = kHere) {
     const std::string in = "cd '" + folder().string() + "'; ";
     write_scale_manifest(
         "right", kInstant + "[executor.it]\n" + executor + "[executor.it.machine]\nidle_minutes = " +
@@ -31,6 +32,18 @@ class MachineProject : public ScratchProject {
   }
   std::string before() const { return "XDG_CACHE_HOME='" + folder().string() + "/cache'"; }
   std::string calls() const { return read("calls"); }
+  std::vector<record::Uptime> uptimes() const {
+    std::vector<record::Uptime> found;
+    for (const Record& record : read_ledger(SessionStore(folder()).find("latest").ledger()).records)
+      if (const auto* uptime = record.as<record::Uptime>()) found.push_back(*uptime);
+    return found;
+  }
+  // It was stopped, and the idle time before that is on record too.
+  bool is_paid_for() const {
+    for (int i = 0; i < 3000 && (uptimes().empty() || uptimes().back().end != UptimeTo::stopped); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    return uptimes().back().end == UptimeTo::stopped;
+  }
   bool stops() const {
     for (int i = 0; i < 1000 && calls().find("stop") == std::string::npos; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -51,7 +64,34 @@ TEST(Machine, IsStartedForWorkKeptMeanwhileAndStoppedWhenIdle) {
   EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
   expect_nothing_lost_nothing_twice(project);
   EXPECT_TRUE(project.stops());
+  ASSERT_TRUE(project.is_paid_for());
+  const auto uptimes = project.uptimes();
+  EXPECT_EQ(uptimes.front().begin, UptimeFrom::started);
+  double seconds = 0;
+  for (std::size_t i = 0; i < uptimes.size(); ++i) {  // no gap, and nothing twice
+    seconds += uptimes[i].seconds;
+    if (i > 0) {
+      EXPECT_EQ(uptimes[i].from, uptimes[i - 1].to);
+    }
+  }
+  EXPECT_GT(seconds, 3 * kIdleSeconds + kIdleSeconds);  // while it was held, and while it was idle
+  const auto cost = project.dent({"cost", "--json"}, 60, project.before()).json().at("sessions")[0];
+  EXPECT_NEAR(cost.at("machine_s").get<double>(), seconds, 0.001);
+  EXPECT_NEAR(cost.at("usd").at("device").get<double>(), seconds, 0.001);
   EXPECT_EQ(project.dent({"machine", "it"}, 60, project.before()).out, "TERMINATED\n");
+}
+
+TEST(Machine, FoundRunningIsPaidForFromThenOnAndTheReportSaysSo) {
+  const MachineProject project;
+  project.write("state", "RUNNING\n");
+  const auto ran = project.dent({"check", "--on", "it"}, 120, project.before());
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("was found running; its time counts from now on"), std::string::npos) << ran.err;
+  ASSERT_TRUE(project.is_paid_for());
+  EXPECT_EQ(project.uptimes().front().begin, UptimeFrom::found_running);
+  EXPECT_EQ(project.calls(), "stop\n");
+  const auto report = text_of(SessionStore(project.folder()).find("latest").folder / "report.md");
+  EXPECT_NE(report.find("how long it had run before is not known"), std::string::npos) << report;
 }
 
 TEST(Machine, ThatDoesNotComeUpIsAnErrorWithWhatItSaid) {
@@ -91,6 +131,12 @@ TEST(Machine, TakenAwayInMidRunIsStartedAgainAndTheReportSaysSo) {
   const auto report = text_of(SessionStore(project.folder()).find("latest").folder / "report.md");
   EXPECT_NE(report.find("the machine was taken away"), std::string::npos) << report;
   EXPECT_TRUE(project.stops());
+  ASSERT_TRUE(project.is_paid_for());
+  const auto uptimes = project.uptimes();
+  EXPECT_EQ(uptimes.front().end, UptimeTo::taken_away);
+  ASSERT_GT(uptimes.size(), 1U);
+  EXPECT_EQ(uptimes[1].begin, UptimeFrom::started);
+  EXPECT_LE(uptimes[0].to, uptimes[1].from);  // UTC sorts as text
 }
 
 }  // namespace

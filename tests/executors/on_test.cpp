@@ -67,10 +67,14 @@ TEST(On, DetachedThenListedAttachedAndCancelled) {
   ASSERT_EQ(jobs.size(), 1U);
   EXPECT_EQ(jobs[0].at("job"), id);
   EXPECT_EQ(jobs[0].at("state"), "RUNNING");
+  const auto logged = project.dent({"log", "--json"}).json().at("sessions")[0];
+  EXPECT_EQ(logged.at("verdict"), "RUNNING");
+  EXPECT_EQ(logged.at("reason"), "on local (job " + id.substr(0, 8) + ")");
   EXPECT_EQ(project.dent({"cancel", id.substr(0, 8)}).code, 0);
   const auto cancelled = project.dent({"attach", id, "--json"});
   EXPECT_EQ(cancelled.code, 14) << cancelled.out << cancelled.err;
   EXPECT_EQ(project.dent({"jobs", "--json"}).json().at("jobs")[0].at("state"), "CANCELLED");
+  EXPECT_EQ(project.dent({"log", "--json"}).json().at("sessions")[0].at("verdict"), "INTERRUPTED");
 
   project.write("go", "");
   const auto second = project.dent({"check", "--on", "local", "--detach", "--json"});

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "accounting/cost.h"
 
+#include <map>
+#include <utility>
+
 #include "accounting/step_name.h"
 #include "base/error.h"
 #include "records/json.h"
 
 namespace dent {
 namespace {
+
+constexpr double kHour = 3600;
 
 void count(Cost& cost, const record::Gate& gate) {
   cost.wall_s += gate.elapsed_s;
@@ -29,6 +34,22 @@ void count(Cost& cost, const Proposal& proposal) {
   cost.output_tokens += proposal.spend.output_tokens;
 }
 
+// One that was killed between the record and its own note of it books a stretch again, longer: the longest
+// counts.
+void count_uptime(Cost& cost, std::span<const Record> records) {
+  std::map<std::pair<std::string, std::string>, const record::Uptime*> longest;
+  for (const Record& record : records) {
+    const auto* uptime = record.as<record::Uptime>();
+    if (uptime == nullptr) continue;
+    const record::Uptime*& known = longest[{uptime->executor, uptime->from}];
+    if (known == nullptr || known->seconds < uptime->seconds) known = uptime;
+  }
+  for (const auto& [stretch, uptime] : longest) {
+    cost.machine_s += uptime->seconds;
+    cost.machine_usd += uptime->seconds / kHour * uptime->usd_per_hour;
+  }
+}
+
 }  // namespace
 
 // As the manifest in effect has them. Not in the unnamed namespace: Fields looks for it here.
@@ -48,6 +69,8 @@ Cost& Cost::operator+=(const Cost& other) {
   input_tokens += other.input_tokens;
   output_tokens += other.output_tokens;
   reported_usd += other.reported_usd;
+  machine_s += other.machine_s;
+  machine_usd += other.machine_usd;
   return *this;
 }
 
@@ -65,13 +88,13 @@ Cost cost_of(std::span<const Record> records) {
     if (const auto* outcome = record.as<record::Outcome>()) count(cost, *outcome);
     if (const auto* iteration = record.as<record::Iteration>()) count(cost, iteration->proposal);
   }
+  count_uptime(cost, records);
   return cost;
 }
 
 Money money_of(const Cost& cost, const Rates& rates) {
-  constexpr double kHour = 3600;
   Money money;
-  money.device = cost.device_s / kHour * rates.device_usd_per_hour;
+  money.device = cost.machine_usd > 0 ? cost.machine_usd : cost.device_s / kHour * rates.device_usd_per_hour;
   money.agent = cost.reported_usd > 0 ? cost.reported_usd : cost.agent_s / kHour * rates.agent_usd_per_hour;
   money.engineer = cost.wall_s / kHour * rates.engineer_usd_per_hour;
   return money;
@@ -97,6 +120,7 @@ void fields(Fields& f, Cost& cost) {
   f("kept", cost.kept, "of them");
   f("input_tokens", cost.input_tokens, "that proposers say they read");
   f("output_tokens", cost.output_tokens, "that proposers say they wrote");
+  f.may("machine_s", cost.machine_s, "that a machine was up which is paid for");
 }
 
 void fields(Fields& f, Money& money) {

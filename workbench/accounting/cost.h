@@ -20,6 +20,8 @@ struct Cost {
   int kept = 0;
   std::int64_t input_tokens = 0, output_tokens = 0;
   double reported_usd = 0;  // by proposers
+  double machine_s = 0;     // that a machine was up which costs money, at work or not,
+  double machine_usd = 0;   // and what that was
 
   Cost& operator+=(const Cost& other);
 };
@@ -31,7 +33,8 @@ struct Money {
   double total() const { return device + agent + engineer; }
   Money& operator+=(const Money& other);
 };
-// An agent costs what it reported; where it reported nothing, its time at its rate.
+// A machine that is paid for by its uptime costs that, and its gates nothing besides. An agent costs what it
+// reported; where it reported nothing, its time at its rate.
 Money money_of(const Cost& cost, const Rates& rates);
 
 // Those that held when the session was recorded.

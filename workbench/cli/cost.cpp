@@ -21,8 +21,9 @@ struct CostArguments {
 };
 
 std::string row(const std::string& id, const Cost& cost, const Money& money) {
-  return fmt::format("{:<20} {:>12} {:>12} {:>12} {:>9} {:>8.2f} {:>8.2f} {:>8.2f} {:>8.2f}\n", id,
+  return fmt::format("{:<20} {:>12} {:>12} {:>12} {:>12} {:>9} {:>8.2f} {:>8.2f} {:>8.2f} {:>8.2f}\n", id,
                      show_seconds(cost.wall_s), show_seconds(cost.build_s), show_seconds(cost.device_s),
+                     cost.machine_s > 0 ? show_seconds(cost.machine_s) : "-",
                      cost.iterations > 0 ? fmt::format("{} of {}", cost.kept, cost.iterations) : "-",
                      money.device, money.agent, money.engineer, money.total());
 }
@@ -33,8 +34,8 @@ ExitCode cost(const CostArguments& arguments) {
   const auto sessions = arguments.session.empty() ? store.list() : std::vector{store.find(arguments.session)};
   JsonList list;
   std::string text =
-      fmt::format("{:<20} {:>12} {:>12} {:>12} {:>9} {:>8} {:>8} {:>8} {:>8}\n", "session", "time",
-                  "building", "on device", "kept", "device", "agent", "engineer", "all USD");
+      fmt::format("{:<20} {:>12} {:>12} {:>12} {:>12} {:>9} {:>8} {:>8} {:>8} {:>8}\n", "session", "time",
+                  "building", "on device", "machine up", "kept", "device", "agent", "engineer", "all USD");
   Cost all;
   Money sum;
   for (const SessionFolder& session : sessions) {

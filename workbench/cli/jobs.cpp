@@ -40,18 +40,6 @@ ExitCode list_executors(const Common& common) {
   return ExitCode::ok;
 }
 
-// As it is now, where that can be asked.
-void refresh(SentJob& sent, const Project& project) {
-  if (has_ended(sent.status().state)) return;
-  try {
-    sent.remember(make_executor(find_executor(project, sent.job().executor), project)->state(sent));
-  } catch (const std::exception& problem) {
-    JobStatus status = sent.status();
-    status.why = "as last known: " + in_one_line(problem);
-    sent.remember(status);
-  }
-}
-
 ExitCode list_jobs(const Common& common) {
   const Project project = read_project(common.project);
   JsonList list;

@@ -57,6 +57,7 @@ ExitCode see_through(const char* command, const Project& project, SessionStore& 
   if (machine)
     rules.bring_up = [&] { return machine->bring_up([&](const std::string& text) { session.say(text); }); };
   const JobStatus status = conduct(executor, sent, session, plan, rules);
+  if (machine) machine->book(project, session);
   Conclusion end = without_verdict(sent, status, common);
   if (const auto& verdict = session.facts().verdict()) {
     end.verdict = verdict->verdict;
@@ -107,7 +108,7 @@ ExitCode run_session_on(const char* command, const Project& project, const PlanR
                               .executor = rules.name,
                               .session = folder.id});
   auto machine = machine_of(rules, project);
-  if (machine) machine->expect(project.directory, sent.job().id);
+  if (machine) machine->expect(project.directory, sent.job());
   send(*executor, sent);
   if (!on.detach) return see_through(command, project, store, *executor, sent, machine, common);
   sent.remember(executor->state(sent));
@@ -134,6 +135,17 @@ std::optional<std::string> job_of_session(const Project& project, const std::str
   return std::nullopt;
 }
 
+void refresh(SentJob& sent, const Project& project) {
+  if (has_ended(sent.status().state)) return;
+  try {
+    sent.remember(make_executor(find_executor(project, sent.job().executor), project)->state(sent));
+  } catch (const std::exception& problem) {
+    JobStatus status = sent.status();
+    status.why = kLastKnown + in_one_line(problem);
+    sent.remember(status);
+  }
+}
+
 ExitCode attach(const Project& project, const std::string& job, const Common& common) {
   SessionStore store(project.directory);
   SentJob sent = JobTable(store.folder()).find(job);
@@ -141,6 +153,7 @@ ExitCode attach(const Project& project, const std::string& job, const Common& co
   const auto executor = make_executor(rules, project);
   run_supervised(in_project("dent attach " + sent.job().id, common));
   auto machine = machine_of(rules, project);
+  if (machine) machine->expect(project.directory, sent.job());
   // Twice is once: one that runs or has come to its end is left alone. One that was cancelled stays so.
   if (sent.noted("cancelled").empty()) send(*executor, sent);
   return see_through("attach", project, store, *executor, sent, machine, common);

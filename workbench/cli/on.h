@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/options.h"
+#include "executors/job_table.h"
 #include "project/project.h"
 #include "session/plan.h"
 
@@ -22,6 +23,9 @@ ExitCode run_session_on(const char* command, const Project& project, const PlanR
 
 // The id of the job that does this session; nothing where it is done here.
 std::optional<std::string> job_of_session(const Project& project, const std::string& session);
+// Its state as it is now, where that can be asked; else why it can't, after these words.
+void refresh(SentJob& sent, const Project& project);
+inline constexpr const char* kLastKnown = "as last known: ";
 // Follows a job to its end. One that was interrupted goes on.
 ExitCode attach(const Project& project, const std::string& job, const Common& common);
 

@@ -2,7 +2,7 @@
 // A machine that is started when work needs it, kept while somebody works with it, and stopped when it has
 // been idle for long enough: [executor.NAME.machine]. What stops it is a watcher of its own, which outlives
 // dent. A failure stops nothing: a machine is idle only when nobody holds it and every job that was sent to
-// it has ended.
+// it has ended. Its uptime is booked to the session that used it last.
 #pragma once
 
 #include <filesystem>
@@ -10,6 +10,8 @@
 #include <string>
 
 #include "executors/executor.h"
+#include "executors/uptime_book.h"
+#include "session/session.h"
 #include "system/file_descriptor.h"
 
 namespace dent {
@@ -27,8 +29,12 @@ class Machine {
 
   // From now on, for as long as this object lives.
   void hold();
-  // A job that may run on when we are gone. `project`: whose it is.
-  void expect(const std::filesystem::path& project, const std::string& job) const;
+  // A job that may run on when we are gone. `project`: whose it is. Its session pays for the machine from now
+  // on, until another does.
+  void expect(const std::filesystem::path& project, const Job& job) const;
+  // Its uptime goes on record, as far as nobody has paid for it. Nothing happens to a session without
+  // records.
+  void book(const Project& project, Session& session) const;
 
   // For the watcher: until it has stopped the machine, or another does the same.
   void watch();
@@ -39,11 +45,15 @@ class Machine {
 
  private:
   bool is_up() const { return status() == rules_.machine->running; }
-  bool in_use() const;
+  enum class Use { idle, busy, out_of_reach };
+  Use use() const;
+  void book_to_the_last() const;
 
   ExecutorRules rules_;
   std::filesystem::path folder_;
+  UptimeBook uptime_;
   FileDescriptor held_;
+  bool was_up_ = false;  // when we looked last
 };
 
 }  // namespace dent

@@ -14,6 +14,7 @@
 #include "records/job.h"
 #include "records/loop.h"
 #include "records/session.h"
+#include "records/uptime.h"
 
 namespace dent {
 
@@ -32,7 +33,8 @@ using RecordKinds =
                  record::Build, record::Prediction, record::Correctness, record::Samples, record::Comparison,
                  record::Summary, record::Roofline, record::Diagnosis, record::Cheated, record::Gate,
                  record::Loop, record::Iteration, record::Outcome, record::PatternTried, record::Standing,
-                 record::BudgetMark, record::LoopEnd, record::Job, record::Verdict, record::Unknown>;
+                 record::BudgetMark, record::LoopEnd, record::Job, record::Uptime, record::Verdict,
+                 record::Unknown>;
 
 // One of them. To copy or to destroy it is a switch over all kinds: written once, in any_record.cpp, instead
 // of in every file that has a record.

@@ -114,11 +114,12 @@ ParsedLine parse_line(std::string_view text, std::string& chain) {
   return parsed;
 }
 
-std::string utc_now() {
-  const auto now = std::chrono::system_clock::now();
+std::string utc_now() { return utc_text(std::chrono::system_clock::now()); }
+
+std::string utc_text(std::chrono::system_clock::time_point time) {
   const auto ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03d}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
+      std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count() % 1000;
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03d}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(time)),
                      ms);
 }
 

@@ -7,6 +7,7 @@
 // that was changed, dropped, swapped or added later does not fit.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,5 +32,6 @@ struct ParsedLine {
 ParsedLine parse_line(std::string_view line, std::string& chain);
 
 std::string utc_now();
+std::string utc_text(std::chrono::system_clock::time_point time);
 
 }  // namespace dent

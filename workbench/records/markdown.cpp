@@ -64,6 +64,9 @@ constexpr std::string_view about(const record::LoopEnd&) { return "Ends the iter
 constexpr std::string_view about(const record::Job&) {
   return "Where the work was done, when that was not here; one each time its state changes.";
 }
+constexpr std::string_view about(const record::Uptime&) {
+  return "A machine that costs money was up, and this session pays for it: docs/executors.md.";
+}
 constexpr std::string_view about(const record::Verdict&) {
   return "The last record. A session without one was interrupted.";
 }

@@ -107,6 +107,7 @@ JsonObject json_report(const SessionView& s, std::span<const HistoryEntry> histo
   object.add("comparisons", s.comparisons).add("cheats", s.cheats).add("roofline", s.roofline);
   if (!s.diagnoses.empty()) object.add("diagnoses", s.diagnoses);
   if (s.climb.loop) object.add("climb", climb_json(s.climb));
+  if (!s.uptimes.empty()) object.add("uptimes", s.uptimes);
   object.add("cost", cost_json(s.cost, s.money)).add("notes", s.notes);
   return object.add("history", list(history, history_json));
 }

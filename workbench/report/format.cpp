@@ -70,6 +70,16 @@ std::string show_first_bad(const record::Correctness& c) {
                      c.first_bad->expected.value);
 }
 
+std::string show_uptime(const record::Uptime& uptime) {
+  const char* before =
+      uptime.begin == UptimeFrom::found_running ? "; how long it had run before is not known" : "";
+  const std::string price =
+      uptime.usd_per_hour > 0 ? fmt::format(", {} USD an hour", uptime.usd_per_hour) : "";
+  return fmt::format("The machine of {} was up for {}: from {} ({}) to {} ({}){}{}.", uptime.executor,
+                     show_seconds(uptime.seconds), uptime.from, name(uptime.begin), uptime.to,
+                     name(uptime.end), price, before);
+}
+
 std::string escape_html(std::string_view text) {
   std::string safe;
   for (const char c : text) {

@@ -8,6 +8,7 @@
 
 #include "measure/ratio.h"
 #include "records/correctness.h"
+#include "records/uptime.h"
 
 namespace dent {
 
@@ -19,6 +20,7 @@ std::string show_bytes(double bytes);        // "40.0 KiB"
 std::string show_number(double value);       // "0.0123", "1.50e-07"
 std::string show_first_bad(
     const record::Correctness& correctness);  // "out[2, 7]: 0.31 instead of 0.02", or ""
+std::string show_uptime(const record::Uptime& uptime);
 
 std::string escape_html(std::string_view text);
 std::string escape_markdown_cell(std::string_view text);  // in one line, without a cell's border

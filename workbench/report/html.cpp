@@ -152,6 +152,7 @@ void cost(HtmlPage& page, const SessionView& s, std::span<const HistoryEntry> hi
     if (entry.unreadable.empty()) cost_row(page, entry.id, entry.cost, entry.money);
   }
   page.end_table();
+  for (const record::Uptime& uptime : s.uptimes) page.paragraph(show_uptime(uptime), "soft");
 }
 
 void samples(HtmlPage& page, const SessionView& s) {

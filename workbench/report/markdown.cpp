@@ -97,6 +97,7 @@ void cost(Page& page, const SessionView& s, std::span<const HistoryEntry> histor
   for (const auto& entry : history) {
     if (entry.unreadable.empty()) row(entry.id, entry.cost, entry.money);
   }
+  for (const record::Uptime& uptime : s.uptimes) page.line("\n" + escape_markdown_cell(show_uptime(uptime)));
 }
 
 void gates(Page& page, const SessionView& s) {

@@ -58,6 +58,7 @@ class Sorter {
     step.time_box_s = gate.time_box_s;
     step.gate = gate;
   }
+  void operator()(const record::Uptime& uptime) { view_.uptimes.push_back(uptime); }
   void operator()(const record::Verdict& verdict) { view_.end = verdict; }
 
   // Of a loop, for climb.h.

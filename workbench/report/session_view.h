@@ -49,7 +49,8 @@ struct SessionView {
   std::string reason, next;
   std::optional<record::Verdict> end;  // nothing while it is interrupted
   std::size_t records = 0;
-  ClimbView climb;  // of an optimisation loop
+  ClimbView climb;                      // of an optimisation loop
+  std::vector<record::Uptime> uptimes;  // of a machine that was paid for
   Cost cost;
   Money money;
 
