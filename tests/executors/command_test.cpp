@@ -4,8 +4,10 @@
 #include "executors/command.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "executors/scratch_job.h"
 #include "executors/sent_session.h"
@@ -86,6 +88,49 @@ TEST(Launcher, ThatIsKilledGoesOnByAttach) {
   EXPECT_EQ(project.dent({"jobs", "--json"}).json().at("jobs")[0].at("state"), "CANCELLED");
 }
 
+// A launcher that only submits. Its job is in a session of its own, and prints into a file.
+std::string submitting(const ScratchProject& project) {
+  const std::string in = "cd '" + project.folder().string() + "'; ";
+  return executor("start = \"" + in +
+                  "echo submit >> calls; echo job-7; rm -f begun; "
+                  "setsid sh -c 'touch begun; exec sh -c \\\"$0\\\"' {command} > out 2>&1 & "
+                  "while [ ! -e begun ]; do sleep 0.01; done\"\n" +
+                  "follow = \"" + in + "echo {id} >> ids; cat out\"\n" + "state = \"" + in +
+                  "grep -q '^{.state' out && echo done || echo running\"\n");
+}
+
+TEST(Launcher, ThatOnlySubmitsIsFollowedUntilTheJobHasEnded) {
+  const ScratchProject project;
+  project.write_scale_manifest("right", kInstant + submitting(project));
+  ScratchJob::hold(project);
+  ASSERT_EQ(project.dent({"check", "--on", "it", "--detach"}).code, 0) << project.read("stderr");
+  EXPECT_EQ(project.dent({"jobs", "--json"}).json().at("jobs")[0].at("state"), "RUNNING");
+  Process attached({.argv = project.command({"attach"}), .log = project.folder() / "log"});
+  test::wait_for_records(project, 3);  // while it runs
+  project.write("go", "");
+  EXPECT_EQ(attached.wait(120).code, 0) << project.read("log");
+  expect_nothing_lost_nothing_twice(project);
+  EXPECT_EQ(project.read("calls"), "submit\n");
+  EXPECT_EQ(project.read("ids").substr(0, 6), "job-7\n");
+}
+
+TEST(Launcher, ThatOnlySubmitsSubmitsAnInterruptedJobAgain) {
+  const ScratchProject project;
+  project.write_scale_manifest("right", kInstant + submitting(project));
+  ScratchJob::hold(project);
+  ASSERT_EQ(project.dent({"check", "--on", "it", "--detach"}).code, 0) << project.read("stderr");
+  const fs::path job = JobTable(project.folder() / ".dent").list().front().folder();
+  for (int i = 0; i < 3000 && !fs::exists(job / "process.json"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ::kill(nlohmann::json::parse(text_of(job / "process.json")).at("process"), SIGTERM);
+  EXPECT_EQ(project.dent({"attach"}).code, 14) << project.read("stderr");
+  project.write("go", "");
+  const auto second = project.dent({"attach"});
+  EXPECT_EQ(second.code, 0) << second.out << second.err;
+  EXPECT_EQ(project.read("calls"), "submit\nsubmit\n");
+  expect_nothing_lost_nothing_twice(project);
+}
+
 // The TOML blocks of the page, each with its launcher's stand-in.
 class OfThePage : public testing::TestWithParam<const char*> {};
 
@@ -106,8 +151,13 @@ TEST_P(OfThePage, Works) {
   ASSERT_EQ(ran.code, 0) << ran.out << ran.err << block;
   expect_nothing_lost_nothing_twice(project);
 }
-INSTANTIATE_TEST_SUITE_P(Executors, OfThePage, testing::Values("gcloud", "sky", "docker", "kubectl"),
-                         [](const auto& of) { return std::string(of.param); });
+INSTANTIATE_TEST_SUITE_P(Executors, OfThePage,
+                         testing::Values("gcloud", "sky", "docker", "kubectl", "kube-job"),
+                         [](const auto& of) {
+                           std::string name = of.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace dent

@@ -4,6 +4,8 @@
     slurm_test.py <dent> <library of test kernels> [unittest's own arguments]
 """
 
+import contextlib
+import ctypes
 import datetime
 import json
 import os
@@ -24,6 +26,7 @@ DENT, KERNELS = sys.argv[1:3]
 del sys.argv[1:3]
 INTERRUPTED = 14
 LONG = 40  # shapes: long enough for something to happen meanwhile
+CLONE_NEWNS = 0x00020000
 PATIENCE = 600  # seconds that anything may take on a busy machine: no test passes or fails by how long it took
 
 
@@ -38,6 +41,7 @@ class OnSlurm(unittest.TestCase):
     """A cluster for the class, a project for each test."""
 
     options = {}
+    idle_seconds = 30
 
     @classmethod
     def setUpClass(cls):
@@ -73,8 +77,9 @@ outputs.y = {{ shape = ["n"] }}
 reference = {{ library = "{KERNELS}", entry = "reference" }}
 [executor.cluster]
 kind = "slurm"
-workdir = "{self.folder}/shared file system"
+workdir = "{self.shared()}"
 slurm = {{ extra = ["--mem=500"] }}
+idle_seconds = {self.idle_seconds}
 {executor}
 """)
         return root
@@ -89,7 +94,14 @@ slurm = {{ extra = ["--mem=500"] }}
             process = subprocess.Popen([DENT, *words, "-p", str(root)], env=self.environment(), stdin=subprocess.DEVNULL,
                                        stdout=out, stderr=out)
         process.printed = pathlib.Path(name)
+        self.addCleanup(self.end, process)
         return process
+
+    @staticmethod
+    def end(process):
+        """Of a test that failed, or of one that was not asked for."""
+        process.terminate()  # dent is two processes, one of which looks after the other
+        process.wait(timeout=PATIENCE)
 
     def dent(self, root, *words):
         return self.end_of(self.start(root, *words))
@@ -98,8 +110,15 @@ slurm = {{ extra = ["--mem=500"] }}
     def end_of(process):
         return process.wait(timeout=PATIENCE), process.printed.read_text()
 
+    def shared(self):
+        """The file system that all nodes see."""
+        return self.folder / "shared file system"
+
     def queue(self):
-        return next((self.folder / "shared file system").glob("slurm-cluster-*"), None)
+        return next(self.shared().glob("slurm-cluster-*"), None)
+
+    def slot_log(self):
+        return "".join(log.read_text() for log in self.queue().glob("slots/*/log"))
 
     def tries(self):
         """Folders of all tries of all jobs that are in the queue."""
@@ -155,6 +174,44 @@ class SlurmTest(OnSlurm):
         self.assertEqual(0, self.dent(root, "check", "--on", "cluster")[0])
         self.assertEqual(first, self.slurm_job())
 
+    def test_a_slot_that_has_been_idle_for_long_enough_ends(self):
+        self.idle_seconds = 1
+        self.assertEqual(0, self.dent(self.project(), "check", "--on", "cluster")[0])
+        wait_until(lambda: not self.cluster.run("squeue", "-h"), PATIENCE, "it has not ended")
+        self.assertIn("JobState=COMPLETED", (self.cluster.folder / "jobcomp.txt").read_text().splitlines()[-1])
+
+    def test_there_are_no_more_slots_than_wanted(self):
+        root = self.project(shapes=LONG, executor="slots = 1")
+        jobs = [self.start(root, "check", "--on", "cluster") for _ in range(3)]
+        wait_until(lambda: self.queue() and len(list(self.queue().glob("jobs/*"))) == 3, PATIENCE, "not all are in the queue")
+        self.begun()
+        self.assertEqual(1, len(self.cluster.run("squeue", "-h", "-o", "%i").split()))
+        for job in jobs:
+            code, out = self.end_of(job)
+            self.assertEqual(0, code, out)
+        self.assertEqual(1, len(list(self.queue().glob("slots/*"))))
+
+    def test_a_slot_has_the_device_that_it_asked_for(self):
+        seen = self.folder / "seen"
+        root = self.project(executor=f'setup = "echo $CUDA_VISIBLE_DEVICES > \'{seen}\'"')
+        manifest = root / "dent.toml"
+        manifest.write_text(manifest.read_text().replace("slurm = { ", 'slurm = { gres = "gpu:1", '))
+        code, out = self.dent(root, "check", "--on", "cluster")
+        self.assertEqual(0, code, out)
+        self.assertIn(seen.read_text().strip(), ("0", "1"))
+        self.assertIn("gpu:1", self.cluster.job(self.slurm_job())["TresPerNode"])
+
+    def test_sbatch_by_a_template(self):
+        """The executor `batch` of the page."""
+        page = (pathlib.Path(__file__).parent.parent.parent / "docs/executors.md").read_text()
+        block = page[page.index("[executor.batch]"):]
+        root = self.project(shapes=LONG, executor=block[:block.index("```")] + f'dent = "{DENT}"\n')
+        process = self.start(root, "check", "--on", "batch")
+        code, out = self.end_of(process)
+        self.assertEqual(0, code, out)
+        self.assertTrue(list(self.folder.glob("dent-*.out")))
+        self.assertEqual(1, sum(record["kind"] == "verdict" for record in self.records(root)))
+
     def test_a_requeued_slot_resumes_by_itself(self):
         root = self.project(shapes=LONG)
         process = self.start(root, "check", "--on", "cluster")
@@ -207,8 +264,9 @@ class SlurmTest(OnSlurm):
         self.begun()
         node = self.cluster.job(self.slurm_job())["BatchHost"]
         for pid in self.cluster.processes(node):  # scancel would tell it to end first
-            if pathlib.Path(f"/proc/{pid}/comm").read_text() == "dent\n":
-                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(OSError):
+                if pathlib.Path(f"/proc/{pid}/comm").read_text() == "dent\n":
+                    os.kill(pid, signal.SIGKILL)
         code, out = self.end_of(process)
         self.assertEqual(0, code, out)
         self.assert_whole(root)
@@ -259,6 +317,8 @@ class SlurmTest(OnSlurm):
 class ControllerTest(OnSlurm):
     """A cluster of its own: numbers of jobs are given twice after it, and a node that has seen one refuses it and is drained."""
 
+    idle_seconds = 2  # scancel does not reach a slot that the controller has forgotten
+
     def test_a_killed_controller_is_waited_for(self):
         """It may have forgotten the slot, which it saves every few seconds, give its number away and drain the node."""
         root = self.project(shapes=LONG)
@@ -271,6 +331,97 @@ class ControllerTest(OnSlurm):
         code, out = self.end_of(process)
         self.assertEqual(0, code, out)
         self.assert_whole(root)
+
+
+class FullDiskTest(OnSlurm):
+    """A shared file system that is full. It is mounted where only this process and what it starts see it, and goes with them."""
+
+    @classmethod
+    def setUpClass(cls):
+        if os.geteuid() != 0:
+            raise unittest.SkipTest("a file system for a test needs root")
+        if ctypes.CDLL(None).unshare(CLONE_NEWNS) != 0:
+            raise unittest.SkipTest("there can't be a namespace of mounts here")
+        cls.disk = pathlib.Path(tempfile.mkdtemp(prefix="dent slurm disk "))
+        cls.addClassCleanup(shutil.rmtree, cls.disk, ignore_errors=True)
+        subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", cls.disk], check=True)
+        cls.addClassCleanup(subprocess.run, ["umount", "--lazy", cls.disk], check=True)
+        super().setUpClass()
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.make_room)
+
+    def shared(self):
+        return self.disk
+
+    def fill(self):
+        with open(self.disk / "filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):
+            while True:
+                filler.write(bytes(4096))
+
+    def make_room(self):
+        (self.disk / "filler").unlink(missing_ok=True)
+
+    def test_a_job_that_can_not_be_put_there_says_why(self):
+        root = self.project(executor=f'dent = "{DENT}"')
+        self.fill()
+        code, out = self.dent(root, "check", "--on", "cluster")
+        self.assertEqual(3, code, out)
+        self.assertIn("No space left", out)
+        self.make_room()
+        code, out = self.dent(root, "attach")
+        self.assertEqual(0, code, out)
+
+    def test_a_job_that_runs_out_of_it_ends_with_the_cause(self):
+        """Its slot waits for room to say so."""
+        root = self.project(shapes=LONG, executor=f'dent = "{DENT}"')
+        process = self.start(root, "check", "--on", "cluster")
+        job = self.begun()
+        self.fill()
+        wait_until(lambda: "No space left" in (job / "log").read_text() or "No space left" in self.slot_log(), PATIENCE,
+                   "nobody has missed it")
+        self.make_room()
+        code, out = self.end_of(process)
+        self.assertEqual(3, code, out)
+        self.assertIn("No space left", out)
+
+
+class TimeLimitTest(OnSlurm):
+    """Slurm counts in minutes, so that this begins before the first test and ends behind the last. On a cluster of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        pass
+
+    @classmethod
+    def begin(cls):
+        cls.cluster = cluster()
+        unittest.addModuleCleanup(cls.cluster.__exit__)
+        cls.first = OnSlurm()
+        cls.first.cluster = cls.cluster
+        cls.first.setUp()
+        unittest.addModuleCleanup(cls.first.doCleanups)
+        met = cls.first.folder / "met its limit"
+        # The first try ends only when it is killed: the slot can't say any more what has become of it.
+        cls.root = cls.first.project(executor=f"""setup = "[ -e '{met}' ] || {{ touch '{met}'; trap '' TERM; while :; do sleep 1; done; }}" """)
+        manifest = cls.root / "dent.toml"
+        manifest.write_text(manifest.read_text().replace('"--mem=500"', '"--mem=500", "--time=1", "--signal=B:CONT@1"'))
+        cls.process = cls.first.start(cls.root, "check", "--on", "cluster")
+
+    def setUp(self):
+        pass  # begin() has done it
+
+    def test_a_job_that_meets_its_time_limit_is_tried_again(self):
+        code, out = self.end_of(self.process)
+        self.assertEqual(0, code, out)
+        self.first.assert_whole(self.root)
+        self.assertIn("JobState=TIMEOUT", (self.cluster.folder / "jobcomp.txt").read_text())
+
+
+def setUpModule():
+    TimeLimitTest.begin()
 
 
 if __name__ == "__main__":

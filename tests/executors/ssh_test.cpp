@@ -204,6 +204,24 @@ TEST(Ssh, ALostMachineIsExitCode14AndAttachGoesOn) {
   expect_nothing_lost_nothing_twice(project);
 }
 
+TEST(Ssh, AMachineThatComesBackWithoutItsDiskGetsTheJobAgainWithItsRecords) {
+  Fixture server("ssh_server.py");
+  NEED(server);
+  const SshProject project(server);
+  ScratchJob::hold(project);
+  Process dent({.argv = project.command({"check", "--on", "box"}), .log = project.folder() / "log"});
+  wait_for_records(project, 3);
+  server.tell("lose");
+  fs::remove_all(project.work());
+  server.tell("back");
+  EXPECT_EQ(dent.wait(120).code, 14) << project.read("log");
+  EXPECT_NE(project.read("log").find("has lost its disk"), std::string::npos) << project.read("log");
+  project.write("go", "");
+  const auto attached = project.dent({"attach", "--json"});
+  EXPECT_EQ(attached.code, 0) << attached.out << attached.err;
+  expect_nothing_lost_nothing_twice(project);
+}
+
 TEST(Ssh, AFullDiskThereIsAClearError) {
   Fixture server("ssh_server.py", {"--disk", "2"});
   NEED(server);

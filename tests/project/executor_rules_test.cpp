@@ -32,7 +32,7 @@ TEST(ExecutorRules, AllKindsWithTheirKeys) {
       "envs = { A = \"b c\", N = 3 }\naccelerators = \"L4:1\"\nuse_spot = true\nusd_per_hour = 0.7\n"
       "[executor.l4-dev.machine]\nstatus = \"status\"\nstart = \"start\"\nstop = \"stop\"\nidle_minutes = 5\n"
       "[executor.cluster]\nkind = \"slurm\"\nslurm = { partition = \"gpu\", gres = \"gpu:1\", time = \"30\", "
-      "extra = [\"--nice\"] }\n"
+      "extra = [\"--nice\"] }\nslots = 4\nidle_seconds = 2.5\n"
       "[executor.sky]\nkind = \"command\"\nstart = \"sky exec c1 -- {command}\"\n"
       "[executor.here]\nkind = \"local\"\n");
   ASSERT_EQ(all.size(), 4U);
@@ -49,6 +49,8 @@ TEST(ExecutorRules, AllKindsWithTheirKeys) {
     if (rules.name == "cluster") {
       EXPECT_EQ(rules.slurm.partition, "gpu");
       EXPECT_EQ(rules.slurm.extra, std::vector<std::string>{"--nice"});
+      EXPECT_EQ(rules.slurm.slots, 4);
+      EXPECT_EQ(rules.slurm.idle_seconds, 2.5);
     }
   }
 }
@@ -64,6 +66,11 @@ TEST(ExecutorRules, MistakesAreNamedWithLineAndRemedy) {
       {"[executor.a]\nkind = \"local\"\nhost = \"x\"\n", "executor.a.host: no such key"},
       {"[executor.a]\nkind = \"ssh\"\nhost = \"x\"\nworkdri = \"y\"\n", "did you mean \"workdir\"?"},
       {"[executor.a]\nkind = \"command\"\nstart = \"sky exec\"\n", "has no {command} in it"},
+      {"[executor.a]\nkind = \"command\"\nstart = \"{command}\"\nfollow = \"x\"\n", "no `state` beside it"},
+      {"[executor.a]\nkind = \"slurm\"\nslots = 0\n", "slots"},
+      {"[executor.a]\nkind = \"slurm\"\nslots = 1.5\n", "must be a whole number"},
+      {"[executor.a]\nkind = \"slurm\"\nidle_seconds = -1\n", "idle_seconds"},
+      {"[executor.a]\nkind = \"ssh\"\nhost = \"x\"\nslots = 2\n", "executor.a.slots: no such key"},
       {"[executor.'a b']\nkind = \"local\"\n", "letters, digits"},
       {"[executor]\na = 3\n", "must be a table"},
       {"[executor.a]\nkind = \"local\"\nenvs = { 'A-B' = \"c\" }\n", "is no name of an environment variable"},

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <chrono>
+#include <thread>
 
 #include "base/text.h"
 #include "executors/job_folder.h"
@@ -26,7 +28,8 @@ namespace dent {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr double kCopySeconds = 3600, kAskSeconds = 60;
+constexpr double kCopySeconds = 3600, kSubmitSeconds = 600, kAskSeconds = 60;
+constexpr auto kLookAgain = std::chrono::seconds(1);
 using Values = std::vector<std::pair<std::string, std::string>>;
 
 class CommandExecutor : public Executor {
@@ -45,37 +48,36 @@ class CommandExecutor : public Executor {
             "copy");
   }
 
-  // The launcher lives on without us. It holds a lock, by which it is seen to live.
   void start(SentJob& sent) override {
-    if (is_locked(launcher(sent)) || ended(sent)) return;
+    if (is_locked(launcher(sent))) return;
+    const auto before = ended(sent);
+    const bool goes_on = before && before->exit_code == static_cast<int>(ExitCode::interrupted);
+    if (before && !goes_on) return;
     fs::create_directories(launcher(sent));
     std::error_code ignored;
     fs::remove(sent.folder() / "cancelled", ignored);
-    const FileDescriptor lock = open_file(launcher(sent) / "lock", O_RDWR | O_CREAT, "can't open");
-    if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;
-    const std::string script =
-        fmt::format("( {} ) >out 2>err; echo $? >code", filled_in(rules_.start, values(sent)));
-    start_detached({"/bin/sh", "-c", script}, launcher(sent), "/dev/null", lock.get());
+    if (only_submits())
+      submit(sent, goes_on);
+    else
+      launch(sent);
   }
 
   void follow(SentJob& sent, const TakeLine& take) override {
     const auto take_record = [&](std::string_view line) {
       // Launchers put their own words in front of a line: "(task, pid=7) {...}".
-      if (const std::size_t at = line.find("{\"schema\":"); at != std::string_view::npos)
-        take(line.substr(at));
+      if (const std::size_t at = line.find(kRecord); at != std::string_view::npos) take(line.substr(at));
     };
+    if (only_submits()) return follow_submitted(sent, take_record);
     follow_ledger(launcher(sent) / "out", take_record, [&] { return !is_locked(launcher(sent)); });
   }
 
   JobStatus state(SentJob& sent) override {
     if (const auto status = ended(sent)) return *status;
     const bool cancelled = fs::exists(sent.folder() / "cancelled");
+    if (only_submits() && sent.noted(kId).empty())
+      return {.state = JobState::pending, .word = "not submitted"};
     if (!rules_.state.empty()) {
-      const CommandAnswer answer =
-          ask({.argv = {"/bin/sh", "-c", filled_in(rules_.state, values(sent))}}, kAskSeconds);
-      const std::string word = trimmed(first_line(answer.out));
-      if (!answer.ending.clean() || word.empty())
-        throw Unreachable(fmt::format("state {}: {}", describe(answer.ending), trimmed(answer.err)));
+      const std::string word = state_word(sent);
       JobStatus status{.state = state_of_word(word), .word = word};
       if (cancelled && has_ended(status.state)) status.state = JobState::cancelled;
       if (has_ended(status.state)) status.exit_code = static_cast<int>(ExitCode::interrupted);
@@ -118,6 +120,63 @@ class CommandExecutor : public Executor {
   }
 
  private:
+  static constexpr const char* kId = "id";  // the launcher's own, of a job that was submitted
+  static constexpr std::string_view kRecord = "{\"schema\":", kState = "{\"state\":";
+
+  // `start` returns at once, and `follow` shows what the job has printed.
+  bool only_submits() const { return !rules_.follow.empty(); }
+
+  // The launcher lives on without us. It holds a lock, by which it is seen to live.
+  void launch(const SentJob& sent) const {
+    const FileDescriptor lock = open_file(launcher(sent) / "lock", O_RDWR | O_CREAT, "can't open");
+    if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;
+    const std::string script =
+        fmt::format("( {} ) >out 2>err; echo $? >code", filled_in(rules_.start, values(sent)));
+    start_detached({"/bin/sh", "-c", script}, launcher(sent), "/dev/null", lock.get());
+  }
+
+  // What it says first is its own id for the job. Submitted twice, by who was killed in between, the job is
+  // done once: the second finds its folder locked, or the job done.
+  void submit(SentJob& sent, bool again) const {
+    if (!sent.noted(kId).empty() && !again) return;
+    std::error_code ignored;
+    fs::remove(launcher(sent) / "out", ignored);
+    const CommandAnswer answer =
+        ask({.argv = {"/bin/sh", "-c", filled_in(rules_.start, values(sent))}}, kSubmitSeconds);
+    require(answer, "start");
+    const std::string id = trimmed(first_line(trimmed(answer.out)));
+    sent.note(kId, id.empty() ? sent.job().id : id);
+  }
+
+  // `follow` may wait for more or show what there is and end. It is called until the job has ended, and shows
+  // everything from the first line on each time.
+  void follow_submitted(const SentJob& sent, const TakeLine& take) const {
+    std::size_t taken = 0;
+    for (;; std::this_thread::sleep_for(kLookAgain)) {
+      const bool over = has_ended(state_of_word(state_word(sent)));  // first: then all of it is shown below
+      std::size_t shown = 0;
+      std::string out;
+      const CommandAnswer answer = dent::follow(
+          {.argv = {"/bin/sh", "-c", filled_in(rules_.follow, values(sent))}}, [&](std::string_view line) {
+            out.append(line).append("\n");
+            if (line.find(kRecord) == std::string_view::npos || ++shown <= taken) return;
+            take(line);
+            ++taken;
+          });
+      if (answer.ending.clean()) write_durably(launcher(sent) / "out", out);
+      if (over || out.find(kState) != std::string::npos) return;
+    }
+  }
+
+  std::string state_word(const SentJob& sent) const {
+    const CommandAnswer answer =
+        ask({.argv = {"/bin/sh", "-c", filled_in(rules_.state, values(sent))}}, kAskSeconds);
+    const std::string word = trimmed(first_line(answer.out));
+    if (!answer.ending.clean() || word.empty())
+      throw Unreachable(fmt::format("state {}: {}", describe(answer.ending), trimmed(answer.err)));
+    return word;
+  }
+
   static fs::path launcher(const SentJob& sent) { return sent.folder() / "launcher"; }
   static std::string last_of(const std::string& text) {
     constexpr std::size_t kMost = 1000;
@@ -135,7 +194,7 @@ class CommandExecutor : public Executor {
   // The job's own last line.
   std::optional<JobStatus> ended(const SentJob& sent) const {
     const std::string out = text_of(launcher(sent) / "out");
-    const std::size_t at = out.rfind("{\"state\":");
+    const std::size_t at = out.rfind(kState);
     if (at == std::string::npos || is_locked(launcher(sent))) return std::nullopt;
     JobStatus status = from_json_text<JobStatus>(first_line(std::string_view(out).substr(at)));
     if (status.state == JobState::preempted && fs::exists(sent.folder() / "cancelled"))
@@ -164,6 +223,7 @@ class CommandExecutor : public Executor {
   Values values(const SentJob& sent) const {
     return {{"command", command(sent)},
             {"job", sent.job().id},
+            {"id", sent.noted(kId)},
             {"tree", tree_.root.string()},
             {"files", (sent.folder() / "files").string()},
             {"program", (sent.folder() / "program.tar").string()},

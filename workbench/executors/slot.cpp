@@ -27,6 +27,7 @@ constexpr auto kLook = std::chrono::milliseconds(20);
 constexpr auto kLongestLook = std::chrono::milliseconds(500);  // a file server has others to serve as well
 
 constexpr auto kAfterAnError = std::chrono::seconds(1);
+constexpr std::size_t kLastWords = 1000;
 constexpr int kKilled = 128;  // exit codes from here on: a signal of somebody else's
 
 volatile sig_atomic_t told_to_end = 0;
@@ -132,7 +133,9 @@ class Slot {
       }
       std::this_thread::sleep_for(kLook);
     }
-    settle(taken, end_of(taken, *ending, queue_, told));
+    TryEnd end = end_of(taken, *ending, queue_, told);
+    if (end.status.state == JobState::failed) end.status.why = process.last_words(kLastWords);
+    settle(taken, end);
   }
 
   // A file system that is full for a while loses no result.

@@ -33,8 +33,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kLook = std::chrono::milliseconds(50);
 constexpr double kTendEveryS = 2;
 constexpr std::size_t kLastWords = 1000;
-constexpr std::size_t kMostSlots = 16;
-constexpr double kIdleSeconds = 30;  // that a slot keeps its GPU for the next job
 
 fs::path workdir(const ExecutorRules& rules) {
   const char* home = std::getenv("HOME");
@@ -186,14 +184,14 @@ class SlurmExecutor : public Executor {
     }
     take_back_from_the_gone();
     forget_old_slots();
-    const auto wanted = std::min(unfinished, kMostSlots);
+    const auto wanted = std::min(unfinished, static_cast<std::size_t>(rules_.slurm.slots));
     for (; alive < wanted; ++alive) submit();
   }
 
   void submit() const {
     const std::string slot = new_uuid();
     const fs::path folder = queue_.slot_folder(slot);
-    SlotRules rules{.program = program(), .idle_s = kIdleSeconds};
+    SlotRules rules{.program = program(), .idle_s = rules_.slurm.idle_seconds};
     for (const auto& [name, value] : rules_.envs) rules.envs.push_back(name + "=" + value);
     fs::create_directory(folder);
     fs::permissions(folder, fs::perms::owner_all);  // variables may be secrets

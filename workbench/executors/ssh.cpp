@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
 #include <sstream>
 
 #include "base/sha256.h"
@@ -69,28 +71,29 @@ class SshExecutor : public Executor {
     sent.note("folder", there.work + "/jobs/" + sent.job().id);
   }
 
-  // The job and its variables go over stdin: the command line is for everybody there to see.
+  // A machine that has lost its disk gets everything again, and the records that the job had written: begun
+  // anew, they would bear the numbers of those that were taken in before.
   void start(SentJob& sent) override {
-    Job job = sent.job();
-    job.project = sent.noted("tree");
-    const std::string envs = rules_.envs.empty() ? "" : envs_text(rules_.envs);
-    // Begun anew in an empty folder, its records would bear the numbers of those that were taken in before.
-    const bool first = sent.noted("started").empty();
-    const auto answer = shell_.run(
-        fmt::format("{} && cd {} || exit 44\nIFS= read -r job && printf '%s\\n' \"$job\" > job.json.new && "
-                    "mv job.json.new job.json && (umask 077; cat > envs; [ -s envs ] || rm -f envs) && {}",
-                    (first ? "mkdir -p " : "test -e ") + dent::quoted(sent.noted("folder")),
-                    dent::quoted(sent.noted("folder")), job_command(sent, "--start")),
-        to_json_text(job) + "\n" + envs);
-    if (answer.code == 44 && !first) return;  // state() says what has become of it
-    require(answer, "can't start the job");
+    if (sent.noted("started").empty() || !is_gone(sent)) return start_there(sent);
+    copy_there(sent);
+    require(shell_.run(fmt::format("mkdir -p {0} && cd {0} && cat > ledger.jsonl",
+                                   dent::quoted(sent.noted("folder"))),
+                       text_of(seen(sent)), kCopySeconds),
+            "can't bring the job's records");
+    start_there(sent);
   }
 
   void follow(SentJob& sent, const TakeLine& take) override {
     last_word_.clear();
+    const std::string known = text_of(seen(sent));
+    const auto old = std::count(known.begin(), known.end(), '\n');
+    std::ofstream more(seen(sent), std::ios::app | std::ios::binary);
+    std::ptrdiff_t number = 0;
     shell_.follow(job_command(sent, "--follow"), [&](std::string_view line) {
-      if (line.starts_with("{\"schema\":")) take(line);
       if (line.starts_with("{\"state\":")) last_word_ = line;
+      if (!line.starts_with("{\"schema\":")) return;
+      if (++number > old) more << line << '\n' << std::flush;
+      take(line);
     });
   }
 
@@ -99,14 +102,13 @@ class SshExecutor : public Executor {
     // What it said when it was followed to its end saves a round trip, once.
     if (const std::string said = std::exchange(last_word_, ""); !said.empty())
       return from_json_text<JobStatus>(said);
-    const auto answer =
-        shell_.run(fmt::format("[ -e {}/job.json ] || exit 44\n{}", dent::quoted(sent.noted("folder")),
-                               job_command(sent, "--state")));
-    if (answer.code == 44) {
+    if (is_gone(sent)) {
       return {.state = JobState::preempted,
               .word = "gone",
+              .exit_code = static_cast<int>(ExitCode::interrupted),
               .why = "its folder is not there any more: the machine has lost its disk"};
     }
+    const auto answer = shell_.run(job_command(sent, "--state"));
     require(answer, "can't ask for the job's state");
     return from_json_text<JobStatus>(answer.out);
   }
@@ -130,6 +132,27 @@ class SshExecutor : public Executor {
   }
 
  private:
+  // Every record of the job that has come, as it was written there.
+  static fs::path seen(const SentJob& sent) { return sent.folder() / "seen.jsonl"; }
+
+  bool is_gone(const SentJob& sent) {
+    return shell_.run(fmt::format("[ -e {}/job.json ]", dent::quoted(sent.noted("folder")))).code != 0;
+  }
+
+  // The job and its variables go over stdin: the command line is for everybody there to see.
+  void start_there(const SentJob& sent) {
+    Job job = sent.job();
+    job.project = sent.noted("tree");
+    const std::string envs = rules_.envs.empty() ? "" : envs_text(rules_.envs);
+    require(shell_.run(
+                fmt::format(
+                    "mkdir -p {0} && cd {0} && IFS= read -r job && printf '%s\\n' \"$job\" > job.json.new && "
+                    "mv job.json.new job.json && (umask 077; cat > envs; [ -s envs ] || rm -f envs) && {1}",
+                    dent::quoted(sent.noted("folder")), job_command(sent, "--start")),
+                to_json_text(job) + "\n" + envs),
+            "can't start the job");
+  }
+
   void require(const SshShell::Answer& answer, const std::string& what) const {
     if (answer.code == 0) return;
     const std::string said = trimmed(answer.err.empty() ? answer.out : answer.err);

@@ -25,6 +25,10 @@ constexpr std::span<const Word<ExecutorKind>> words(ExecutorKind) { return kExec
 struct SlurmRules {
   std::string partition{}, account{}, qos{}, gres{}, constraint{}, time{};
   std::vector<std::string> extra{};  // more options of sbatch, word by word
+  // Of ours: at most so many of Slurm's jobs at a time, and how long each keeps its GPU for the next job of
+  // dent's.
+  int slots = 16;
+  double idle_seconds = 30;
 };
 
 // A machine that is started when it is needed and stopped when it is idle. Shell commands, run here.
@@ -52,7 +56,7 @@ struct ExecutorRules {
   bool use_spot = false;
   double usd_per_hour = 0;
 
-  std::string start{}, copy{}, cancel{}, state{}, bring_back{};  // command: templates
+  std::string start{}, copy{}, follow{}, cancel{}, state{}, bring_back{};  // command: templates
 
   SlurmRules slurm{};
   std::optional<MachineRules> machine{};

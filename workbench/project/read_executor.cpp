@@ -72,15 +72,21 @@ void read_keys_of_kind(StrictTable& table, ExecutorRules& rules) {
       read_text(table, "host", rules.host);
       read_text(table, "ssh_config", rules.ssh_config);
       if (auto slurm = table.table("slurm")) rules.slurm = read_slurm(std::move(*slurm));
+      rules.slurm.slots = read_count(table, "slots", rules.slurm.slots);
+      read_positive(table, "idle_seconds", rules.slurm.idle_seconds);
       break;
     case ExecutorKind::command:
       rules.start = table.required_text("start");
       read_text(table, "copy", rules.copy);
+      read_text(table, "follow", rules.follow);
       read_text(table, "cancel", rules.cancel);
       read_text(table, "state", rules.state);
       read_text(table, "bring_back", rules.bring_back);
       if (rules.start.find("{command}") == std::string::npos)
         table.fail("start", "has no {command} in it", "start = \"sky exec my-cluster -- {command}\"");
+      if (!rules.follow.empty() && rules.state.empty())
+        table.fail("follow", "has no `state` beside it, which says when the job has ended",
+                   "state = \"kubectl get job/my-job ...\"");
       break;
   }
   if (rules.kind == ExecutorKind::local) return;

@@ -28,14 +28,6 @@ std::string read_phase(StrictTable& table) {
   return phase;
 }
 
-int read_count(StrictTable& table, const char* key, int otherwise) {
-  double value = otherwise;
-  read_positive(table, key, value);
-  if (value != std::floor(value) || value > 1e9)
-    table.fail(key, fmt::format("is {}; it must be a whole number", value));
-  return static_cast<int>(value);
-}
-
 // from, to, and step (added) or times (multiplied).
 std::vector<std::string> read_range(StrictTable& table) {
   const double from = table.number("from").value_or(NAN), to = table.number("to").value_or(NAN);
@@ -133,6 +125,14 @@ void read_loop_rules(StrictTable& table, Project& project) {
 }
 
 }  // namespace
+
+int read_count(StrictTable& table, const char* key, int otherwise) {
+  double value = otherwise;
+  read_positive(table, key, value);
+  if (value != std::floor(value) || value > 1e9)
+    table.fail(key, fmt::format("is {}; it must be a whole number", value));
+  return static_cast<int>(value);
+}
 
 void read_optimize(StrictTable& root, Project& project) {
   if (auto table = root.table("tunables")) {

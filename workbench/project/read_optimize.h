@@ -13,6 +13,7 @@ void read_optimize(StrictTable& root, Project& project);
 Kernel read_kernel(StrictTable& table, Kernel kernel);  // keys that are not given stay as they are
 std::vector<Shape> read_shapes(StrictTable& table, const char* key);
 void read_positive(StrictTable& table, const char* key, double& value);
+int read_count(StrictTable& table, const char* key, int otherwise);  // from 1 on
 std::optional<Sandbox> read_sandbox(StrictTable& table, const char* key);
 
 }  // namespace dent
