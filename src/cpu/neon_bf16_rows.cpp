@@ -21,6 +21,7 @@ constexpr int64_t kBlockKeys = 32;  // V of a block is fetched into the first-le
 struct Rows {
   const bfloat16_t* first;
   int64_t stride;
+  int64_t next = 0;  // Task::k_next
 
   const bfloat16_t* operator[](int64_t key) const { return first + key * stride; }
 };
@@ -102,6 +103,10 @@ void score_keys(const PanelStep& step, const Rows& k, const Rows& v, int64_t fir
     }
 #pragma GCC unroll 4
     for (int j = 0; j < 4; ++j) __builtin_prefetch(values[j] + d);
+    if (k.next != 0) {
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) __builtin_prefetch(rows[j] + d + k.next);
+    }
   }
   if constexpr (!kWhole) multiply_rest(sums, q, rows, d, step.dim);
 #pragma GCC unroll 6
@@ -215,7 +220,8 @@ struct RowsOps : PanelOps {
   static int64_t v_block_bytes(int64_t, int64_t) { return sizeof(Rows); }
 
   static void pack_k(const Task& task, int64_t key, int64_t, std::byte* k) {
-    const Rows rows{static_cast<const bfloat16_t*>(task.k) + key * task.k_row_stride, task.k_row_stride};
+    const Rows rows{static_cast<const bfloat16_t*>(task.k) + key * task.k_row_stride, task.k_row_stride,
+                    task.k_next};
     std::memcpy(k, &rows, sizeof rows);
   }
 
@@ -240,10 +246,11 @@ struct RowsOps : PanelOps {
 const Kernel& neon_bf16_rows_kernel() {
   static constexpr Kernel kernel{.name = "few rows bf16, BFMMLA",
                                  .reason = "so few rows that packed K and V would be used once",
-                                 .attend = attend_tiled<neon_bf16::RowsOps>,
+                                 .attend = attend_tiled_heads<neon_bf16::RowsOps>,
                                  .scratch_bytes = tiled_scratch_bytes<neon_bf16::RowsOps>,
                                  .panel_rows = 2 * neon_bf16::kMaxPairs,
                                  .packing_rows = 0,
+                                 .takes_heads = true,
                                  .core_flop_per_us = 40e3};
   return kernel;
 }

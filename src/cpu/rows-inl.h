@@ -17,6 +17,7 @@
 
 #include "cpu/arena.h"
 #include "cpu/exp2-inl.h"
+#include "cpu/heads.h"
 #include "cpu/row_products-inl.h"
 #include "cpu/store_row.h"
 #include "cpu/target-inl.h"
@@ -307,20 +308,6 @@ void end_rows(const Task& task, const RowsScratch& scratch) {
   }
 }
 
-// One of a task's heads.
-template <class T>
-Task head_of(const Task& task, int64_t head, int64_t scratch_bytes) {
-  Task one = task;
-  one.q = static_cast<const T*>(task.q) + head * task.q_heads_stride;
-  one.k = static_cast<const T*>(task.k) + head * task.k_heads_stride;
-  one.v = static_cast<const T*>(task.v) + head * task.v_heads_stride;
-  one.out = static_cast<T*>(task.out) + head * task.out_heads_stride;
-  if (task.lse != nullptr) one.lse = task.lse + head * task.problem->group() * task.problem->q_rows;
-  one.scratch = task.scratch + head * scratch_bytes;
-  one.heads = 1;
-  return one;
-}
-
 template <class T>
 void attend_rows(const Task& task) {
   const ForwardProblem& p = *task.problem;
@@ -328,9 +315,7 @@ void attend_rows(const Task& task) {
   const int64_t bytes = round_up(static_cast<int64_t>(rows_scratch_bytes(p, rows)), kCacheLine);
   const int64_t begin = std::max(task.kv_begin, p.visible(task.row_begin / p.group()).begin);
   const int64_t end = std::min(task.kv_end, p.visible((task.row_end - 1) / p.group()).end);
-  // Heads that lie inside rows of K are read together, else one after the other.
-  const bool inside_rows = task.k_row_stride != p.head_dim;
-  const int64_t together = inside_rows ? task.heads : 1;
+  const int64_t together = are_inside_rows(task) ? task.heads : 1;
   const int64_t block = together > 1 ? kTogetherBlock : kRowsBlock<T>;
   for (int64_t first = 0; first < task.heads; first += together) {
     RowsHeads heads;

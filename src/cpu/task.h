@@ -53,6 +53,10 @@ struct Task {
   // then of all rows and keys. Elements from one to the next:
   int64_t heads = 1;
   int64_t q_heads_stride = 0, k_heads_stride = 0, v_heads_stride = 0, out_heads_stride = 0;
+
+  // Elements from a block of K to the one that is read next, where a kernel had better fetch that; 0 where
+  // the hardware does.
+  int64_t k_next = 0;
 };
 
 // visit(key) for the keys of `seen` that lie outside `full`.

@@ -31,6 +31,7 @@
 #include <limits>
 
 #include "cpu/arena.h"
+#include "cpu/heads.h"
 #include "cpu/store_row.h"
 #include "cpu/task.h"
 
@@ -75,6 +76,7 @@ struct TiledScratch {
   int32_t *begins, *limits;
   std::size_t bytes;
 
+  TiledScratch() = default;
   TiledScratch(std::byte* base, const ForwardProblem& problem, int64_t rows) {
     const int64_t dim = problem.head_dim;
     const int64_t keys = std::min(Ops::block_keys(), problem.kv_rows);  // of the largest block
@@ -99,25 +101,113 @@ std::size_t tiled_scratch_bytes(const ForwardProblem& problem, int64_t rows) {
   return TiledScratch<Ops>(nullptr, problem, rows).bytes;
 }
 
+// A task of one head on its way.
 template <class Ops>
-void finish_rows(const Task& task, const TiledScratch<Ops>& scratch) {
-  using T = typename Ops::Element;
-  const ForwardProblem& p = *task.problem;
+class TiledTask {
+ public:
+  TiledTask() = default;
+  explicit TiledTask(const Task& task)
+      : task_(task), rows_(task.row_end - task.row_begin), scratch_(task.scratch, *task.problem, rows_) {
+    const int64_t dim = task.problem->head_dim;
+    const int64_t panel_rows = Ops::panel_rows();
+    std::fill_n(scratch_.out, panels() * Ops::out_floats(dim), 0.0F);
+    std::fill_n(scratch_.max, panels() * panel_rows, -std::numeric_limits<float>::infinity());
+    std::fill_n(scratch_.sum, panels() * panel_rows, 0.0F);
+    for (int64_t i = 0; i < panels(); ++i) {
+      Ops::pack_q(task, task.row_begin + i * panel_rows, std::min(panel_rows, rows_ - i * panel_rows),
+                  scratch_.q + i * Ops::q_panel_bytes(dim));
+    }
+  }
+
+  // What the rows see, each a part of it.
+  Range keys() const { return {run_of(0).begin, run_of(rows_ - 1).end}; }
+
+  // All rows meet the block of keys from `begin` on.
+  void meet(int64_t begin) const;
+
+  void finish() const;
+
+ private:
+  int64_t panels() const { return ceil_div(rows_, Ops::panel_rows()); }
+
+  // What panel row i sees of the task's keys. Rows past the end see what the last one sees.
+  Range run_of(int64_t i) const {
+    const ForwardProblem& p = *task_.problem;
+    const Range seen = p.visible((task_.row_begin + std::min(i, rows_ - 1)) / p.group());
+    return {std::max(task_.kv_begin, seen.begin), std::min(task_.kv_end, seen.end)};
+  }
+
+  Task task_{};
+  int64_t rows_ = 0;
+  TiledScratch<Ops> scratch_;
+};
+
+template <class Ops>
+void TiledTask<Ops>::meet(int64_t begin) const {
+  const ForwardProblem& p = *task_.problem;
+  const int64_t dim = p.head_dim;
   const int64_t panel_rows = Ops::panel_rows();
-  int64_t position = task.row_begin / p.group();
-  int64_t head = task.row_begin % p.group();
-  for (int64_t i = 0; i < task.row_end - task.row_begin; ++i) {
-    const float* panel_out = scratch.out + i / panel_rows * Ops::out_floats(p.head_dim);
-    const float* weighted = Ops::out_row(panel_out, i % panel_rows, p.head_dim, scratch.row);
-    const RowState state{scratch.max[i], scratch.sum[i]};
-    if (task.partial_out != nullptr) {
-      std::copy_n(weighted, p.head_dim, task.partial_out + i * p.head_dim);
-      task.partial_max[i] = state.max;
-      task.partial_sum[i] = state.sum;
+  const int64_t block_keys = std::min(Ops::block_keys(), keys().end - begin);
+  Ops::pack_k(task_, begin, block_keys, scratch_.k);
+  const bool v_finite = Ops::pack_v(task_, begin, block_keys, scratch_.v);
+  for (int64_t i = 0; i < panels(); ++i) {
+    const int64_t first = i * panel_rows;
+    const Range lowest = run_of(first), highest = run_of(first + panel_rows - 1);
+    const int64_t keys = std::min(block_keys, highest.end - begin);
+    const int64_t first_key = std::max<int64_t>(lowest.begin - begin, 0);
+    if (keys <= first_key) continue;
+    int64_t full_begin = std::clamp<int64_t>(highest.begin - begin, 0, keys);
+    int64_t full_end = std::clamp<int64_t>(lowest.end - begin, 0, keys);
+    if (full_end <= full_begin) full_begin = full_end = keys;  // there are none
+    if (full_begin > 0 || full_end < keys) {
+      for (int64_t r = 0; r < panel_rows; ++r) {
+        const Range seen = run_of(first + r);
+        scratch_.begins[r] = static_cast<int32_t>(std::clamp<int64_t>(seen.begin - begin, 0, keys));
+        scratch_.limits[r] = static_cast<int32_t>(std::clamp<int64_t>(seen.end - begin, 0, keys));
+      }
+    }
+    Ops::absorb(PanelStep{.task = &task_,
+                          .key = begin,
+                          .q = scratch_.q + i * Ops::q_panel_bytes(dim),
+                          .k = scratch_.k,
+                          .v = scratch_.v,
+                          .v_finite = v_finite,
+                          .scale_log2e = p.scale * kLog2E,
+                          .dim = dim,
+                          .rows = std::min(panel_rows, rows_ - first),
+                          .block_keys = block_keys,
+                          .first_key = first_key,
+                          .keys = keys,
+                          .full_begin = full_begin,
+                          .full_end = full_end,
+                          .begins = scratch_.begins,
+                          .limits = scratch_.limits,
+                          .weights = scratch_.weights,
+                          .out = scratch_.out + i * Ops::out_floats(dim),
+                          .max = scratch_.max + first,
+                          .sum = scratch_.sum + first});
+  }
+}
+
+template <class Ops>
+void TiledTask<Ops>::finish() const {
+  using T = typename Ops::Element;
+  const ForwardProblem& p = *task_.problem;
+  const int64_t panel_rows = Ops::panel_rows();
+  int64_t position = task_.row_begin / p.group();
+  int64_t head = task_.row_begin % p.group();
+  for (int64_t i = 0; i < rows_; ++i) {
+    const float* panel_out = scratch_.out + i / panel_rows * Ops::out_floats(p.head_dim);
+    const float* weighted = Ops::out_row(panel_out, i % panel_rows, p.head_dim, scratch_.row);
+    const RowState state{scratch_.max[i], scratch_.sum[i]};
+    if (task_.partial_out != nullptr) {
+      std::copy_n(weighted, p.head_dim, task_.partial_out + i * p.head_dim);
+      task_.partial_max[i] = state.max;
+      task_.partial_sum[i] = state.sum;
     } else {
-      T* out = static_cast<T*>(task.out) + head * task.out_head_stride + position * task.out_row_stride;
+      T* out = static_cast<T*>(task_.out) + head * task_.out_head_stride + position * task_.out_row_stride;
       Ops::store(weighted, state.sum == 0 ? 0.0F : 1.0F / state.sum, p.head_dim, out);
-      if (task.lse != nullptr) task.lse[head * p.q_rows + position] = log_sum_exp(state);
+      if (task_.lse != nullptr) task_.lse[head * p.q_rows + position] = log_sum_exp(state);
     }
     if (++head == p.group()) {
       head = 0;
@@ -128,70 +218,40 @@ void finish_rows(const Task& task, const TiledScratch<Ops>& scratch) {
 
 template <class Ops>
 void attend_tiled(const Task& task) {
-  const ForwardProblem& p = *task.problem;
-  const int64_t dim = p.head_dim;
+  const TiledTask<Ops> tiled(task);
+  const Range keys = tiled.keys();
+  for (int64_t begin = keys.begin; begin < keys.end; begin += Ops::block_keys()) tiled.meet(begin);
+  tiled.finish();
+}
+
+// The same for kernels that read K and V in place and take several heads. Where those lie side by side, they
+// take turns after every block: else each would fetch rows of which it uses a small part.
+template <class Ops>
+void attend_tiled_heads(const Task& task) {
   const int64_t rows = task.row_end - task.row_begin;
-  const int64_t panel_rows = Ops::panel_rows();
-  const int64_t panels = ceil_div(rows, panel_rows);
-  const TiledScratch<Ops> scratch(task.scratch, p, rows);
-
-  std::fill_n(scratch.out, panels * Ops::out_floats(dim), 0.0F);
-  std::fill_n(scratch.max, panels * panel_rows, -std::numeric_limits<float>::infinity());
-  std::fill_n(scratch.sum, panels * panel_rows, 0.0F);
-  for (int64_t i = 0; i < panels; ++i) {
-    Ops::pack_q(task, task.row_begin + i * panel_rows, std::min(panel_rows, rows - i * panel_rows),
-                scratch.q + i * Ops::q_panel_bytes(dim));
+  const int64_t bytes =
+      round_up(static_cast<int64_t>(tiled_scratch_bytes<Ops>(*task.problem, rows)), kCacheLine);
+  const auto head = [&](int64_t h) { return head_of<typename Ops::Element>(task, h, bytes); };
+  if (!are_inside_rows(task)) {
+    for (int64_t h = 0; h < task.heads; ++h) attend_tiled<Ops>(head(h));
+    return;
   }
-
-  // What panel row i sees of the task's keys. Rows past the end see what the last one sees.
-  const auto run_of = [&](int64_t i) {
-    const Range seen = p.visible((task.row_begin + std::min(i, rows - 1)) / p.group());
-    return Range{std::max(task.kv_begin, seen.begin), std::min(task.kv_end, seen.end)};
-  };
-  const int64_t kv_end = run_of(rows - 1).end;
-  for (int64_t begin = run_of(0).begin; begin < kv_end; begin += Ops::block_keys()) {
-    const int64_t block_keys = std::min(Ops::block_keys(), kv_end - begin);
-    Ops::pack_k(task, begin, block_keys, scratch.k);
-    const bool v_finite = Ops::pack_v(task, begin, block_keys, scratch.v);
-    for (int64_t i = 0; i < panels; ++i) {
-      const int64_t first = i * panel_rows;
-      const Range lowest = run_of(first), highest = run_of(first + panel_rows - 1);
-      const int64_t keys = std::min(block_keys, highest.end - begin);
-      const int64_t first_key = std::max<int64_t>(lowest.begin - begin, 0);
-      if (keys <= first_key) continue;
-      int64_t full_begin = std::clamp<int64_t>(highest.begin - begin, 0, keys);
-      int64_t full_end = std::clamp<int64_t>(lowest.end - begin, 0, keys);
-      if (full_end <= full_begin) full_begin = full_end = keys;  // there are none
-      if (full_begin > 0 || full_end < keys) {
-        for (int64_t r = 0; r < panel_rows; ++r) {
-          const Range seen = run_of(first + r);
-          scratch.begins[r] = static_cast<int32_t>(std::clamp<int64_t>(seen.begin - begin, 0, keys));
-          scratch.limits[r] = static_cast<int32_t>(std::clamp<int64_t>(seen.end - begin, 0, keys));
-        }
-      }
-      Ops::absorb(PanelStep{.task = &task,
-                            .key = begin,
-                            .q = scratch.q + i * Ops::q_panel_bytes(dim),
-                            .k = scratch.k,
-                            .v = scratch.v,
-                            .v_finite = v_finite,
-                            .scale_log2e = p.scale * kLog2E,
-                            .dim = dim,
-                            .rows = std::min(panel_rows, rows - first),
-                            .block_keys = block_keys,
-                            .first_key = first_key,
-                            .keys = keys,
-                            .full_begin = full_begin,
-                            .full_end = full_end,
-                            .begins = scratch.begins,
-                            .limits = scratch.limits,
-                            .weights = scratch.weights,
-                            .out = scratch.out + i * Ops::out_floats(dim),
-                            .max = scratch.max + first,
-                            .sum = scratch.sum + first});
+  // A few lines of a row end before the hardware begins to fetch ahead.
+  const bool are_short = task.problem->head_dim * sizeof(typename Ops::Element) <= 2 * kCacheLine;
+  TiledTask<Ops> tiled[kMostHeads];
+  for (int64_t h = 0; h < task.heads; ++h) {
+    Task one = head(h);
+    if (are_short) {
+      one.k_next = h + 1 < task.heads ? task.k_heads_stride
+                                      : Ops::block_keys() * task.k_row_stride - h * task.k_heads_stride;
     }
+    tiled[h] = TiledTask<Ops>(one);
   }
-  finish_rows<Ops>(task, scratch);
+  const Range keys = tiled[0].keys();
+  for (int64_t begin = keys.begin; begin < keys.end; begin += Ops::block_keys()) {
+    for (int64_t h = 0; h < task.heads; ++h) tiled[h].meet(begin);
+  }
+  for (int64_t h = 0; h < task.heads; ++h) tiled[h].finish();
 }
 
 }  // namespace flashmoe::cpu

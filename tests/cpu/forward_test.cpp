@@ -251,6 +251,28 @@ TEST(Forward, BothAlignmentsAreTheSameForSquareShapesAndDifferOtherwise) {
   }
 }
 
+// Keys that are multiplied together are far apart where a block is whole and every row sees all of it.
+TEST(Decode, TakesAnyNumberOfKeysInsideRows) {
+  for (DType dtype : kDTypes) {
+    for (int64_t q_rows : {1, 3}) {
+      for (int64_t keys : {3, 33, 63, 64, 65, 66, 68, 127, 130, 513}) {
+        const Shape shape{.q_heads = 6,
+                          .kv_heads = 3,
+                          .q_rows = q_rows,
+                          .kv_rows = keys,
+                          .head_dim = 64,
+                          .dtype = dtype,
+                          .mask = Mask::causal,
+                          .layout = Layout::bshd,
+                          .threads = 1};
+        Problem problem(shape);
+        problem.run();
+        EXPECT_AGREES_WITH_ORACLE(problem, shape);
+      }
+    }
+  }
+}
+
 // Heads inside rows are read together, those of a thread in turns; the last turn is short.
 TEST(Decode, TakesManyHeadsInsideRows) {
   for (int64_t head_dim : {40, 128}) {
