@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: MIT
 """What Slurm costs and what faults cost, on the cluster of the tests (tests/support/slurm_cluster.py).
 
-    executors_slurm.py <dent> <library of test kernels> [--jobs 64] [--faulty 200] [--failures 10] [--kills 50] [--json FILE]
+    executors_slurm.py <dent> <library of test kernels> [--jobs 64] [--faulty 200] [--failures 10] [--kills 50]
+        [--only PART...] [--json FILE]
 
-One check of a small kernel here and there; many of them over one slot and over two; many with slots that are requeued, killed
-and lost with their node meanwhile; one whose coordinator is killed again and again. Exits 1 when a result is lost or there twice.
+One check of a small kernel here and there; many of them over one slot and over two; many whose workers, jobs, slots,
+nodes and coordinator are killed meanwhile; one whose coordinator is killed again and again. Exits 1 when a result is lost or there twice.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
+import platform
 import random
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests/support"))
@@ -79,13 +84,16 @@ slurm = {{ extra = {json.dumps(["--mem=500", *extra])} }}
         return jobs
 
     def collect(self, root, jobs):
-        """Attaches to each; how many have exactly one verdict."""
+        """Attaches to each; how many have one verdict and each step once."""
         whole = 0
         for job in jobs:
-            self.dent(root, "attach", job)
+            code, out = self.dent(root, "attach", job)
+            if code != 0:
+                print(f"attach {job}: exit code {code}: {out[-1000:]}", file=sys.stderr)
         for ledger in (root / ".dent/sessions").glob("*/ledger.jsonl"):
-            kinds = [json.loads(line)["kind"] for line in ledger.read_text().splitlines()]
-            whole += kinds.count("verdict") == 1
+            records = [json.loads(line) for line in ledger.read_text().splitlines()]
+            steps = [record["step"] for record in records if record["kind"] == "gate"]
+            whole += sum(record["kind"] == "verdict" for record in records) == 1 and len(steps) == len(set(steps))
         return whole
 
     def overhead(self, times=5):
@@ -110,32 +118,80 @@ slurm = {{ extra = {json.dumps(["--mem=500", *extra])} }}
         return {"jobs": jobs, "one_slot_s": seconds[1], "two_slots_s": seconds[2], "share": seconds[2] / seconds[1]}
 
     def faults(self, jobs, failures):
+        """Spread over the run: the next one comes when so many tries more have ended. Each kind in turn."""
         root = self.project("faults")
-        sent = self.send(root, jobs)
-        dice = random.Random(7)
-        attached = self.start(root, "attach", sent[-1])
-        injected = 0
-        while injected < failures:
-            running = self.cluster.run("squeue", "-h", "-t", "running", "-o", "%i", check=False).split()
-            if running:
-                job = dice.choice(running)
-                kind = injected % 3
-                if kind == 0:
-                    self.cluster.run("scontrol", "requeue", job, check=False)
-                elif kind == 1:
-                    self.cluster.run("scancel", "--signal=KILL", "--full", job, check=False)
-                else:
-                    node = dice.choice(NODES)
-                    self.cluster.lose(node)
-                    self.cluster.back(node)
-                injected += 1
-            elif attached.poll() is not None:
-                break
-            time.sleep(1)
-        attached.communicate()
+        dice, sent = random.Random(7), []
+        sender = threading.Thread(target=lambda: [sent.extend(self.send(root, 1)) for _ in range(jobs)])
+        sender.start()
+        wait_until(lambda: sent, 600, "nothing is sent")
+        self.attached = self.start(root, "attach", sent[0])
+        kinds = [self.kill_a_worker, self.kill_a_job, self.requeue_a_slot, self.kill_a_slot, self.lose_a_node,
+                 self.kill_the_coordinator]
+        injected = []
+        while len(injected) < failures:
+            ended = len(list(self.folder.glob("shared of faults/*/jobs/*/tries/*/end")))
+            if ended >= jobs:
+                raise RuntimeError(f"all is done after {len(injected)} failures")
+            kind = kinds[len(injected) % len(kinds)]
+            if ended >= len(injected) * jobs // (2 * failures) and kind(dice, root, sent):
+                injected.append(kind.__name__)
+            time.sleep(0.02)
+        sender.join()
+        self.attached.communicate()
         whole = self.collect(root, sent)
         self.end_of_slots()
-        return {"jobs": jobs, "failures": injected, "results": whole}
+        return {"jobs": jobs, "failures": len(injected), "kinds": {kind: injected.count(kind) for kind in injected},
+                "results": whole}
+
+    # Each returns whether there was something to do it to.
+    def kill_one(self, dice, name, word):
+        """A process of a node, by its name and by the first word behind that."""
+        found = []
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError, IndexError):
+                words = (entry / "cmdline").read_text().split("\0")
+                if pathlib.Path(words[0]).name == name and words[1] == word and self.is_on_a_node(int(entry.name)):
+                    found.append(int(entry.name))
+        with contextlib.suppress(OSError):
+            if found:
+                os.kill(dice.choice(found), signal.SIGKILL)
+                return True
+        return False
+
+    def is_on_a_node(self, pid):
+        """Also within a cell, which is a namespace of its own."""
+        nodes = {self.cluster.machines[node].pid for node in NODES}
+        while pid > 1 and pid not in nodes:
+            pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        return pid in nodes
+
+    def kill_a_worker(self, dice, root, sent):
+        return self.kill_one(dice, "dent-worker", "")
+
+    def kill_a_job(self, dice, root, sent):
+        return self.kill_one(dice, "dent", "job")
+
+    def kill_a_slot(self, dice, root, sent):
+        return self.kill_one(dice, "dent", "slot")
+
+    def requeue_a_slot(self, dice, root, sent):
+        running = self.cluster.run("squeue", "-h", "-t", "running", "-o", "%i", check=False).split()
+        return bool(running) and not self.cluster.run("scontrol", "requeue", dice.choice(running), check=False)
+
+    def lose_a_node(self, dice, root, sent):
+        node = dice.choice(NODES)
+        if not self.cluster.processes(node):
+            return False
+        self.cluster.lose(node)
+        self.cluster.back(node)
+        return True
+
+    def kill_the_coordinator(self, dice, root, sent):
+        """The connection between who waits and what runs."""
+        self.attached.kill()
+        self.attached.communicate()
+        self.attached = self.start(root, "attach", dice.choice(sent))
+        return True
 
     def kills(self, kills):
         root = self.project("kills", shapes=10 * kills)
@@ -146,7 +202,8 @@ slurm = {{ extra = {json.dumps(["--mem=500", *extra])} }}
             process.kill()
             process.communicate()
             killed += 1
-            process = self.start(root, "attach", "latest")
+            sent = any((root / ".dent/jobs").glob("*/job.json"))  # else it was killed before there was a job
+            process = self.start(root, *(("attach", "latest") if sent else ("check", "--on", "cluster")))
         process.communicate()
         whole = self.collect(root, ["latest"])
         self.end_of_slots()
@@ -162,24 +219,29 @@ def main():
     parser.add_argument("--faulty", type=int, default=200)
     parser.add_argument("--failures", type=int, default=10)
     parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--only", nargs="+", choices=("overhead", "slots", "kills", "faults"), metavar="PART",
+                        default=["overhead", "slots", "kills", "faults"])
     parser.add_argument("--json", type=pathlib.Path)
     given = parser.parse_args()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="dent-slurm-bench-"))
-    results = {}
+    results = {"machine": platform.machine(), "cores": os.cpu_count(), "load": os.getloadavg()[0]}
     try:
         with SlurmCluster() as cluster:
             bench = Bench(cluster, os.path.abspath(given.dent), os.path.abspath(given.kernels), folder)
             for name, part in (("overhead", bench.overhead), ("slots", lambda: bench.slots(given.jobs)),
                                ("kills", lambda: bench.kills(given.kills)),
                                ("faults", lambda: bench.faults(given.faulty, given.failures))):
+                if name not in given.only:
+                    continue
                 results[name] = part()
                 print(name, json.dumps(results[name]), flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if given.json:
         given.json.write_text(json.dumps(results, indent=1) + "\n")
-    lost = results["faults"]["results"] != given.faulty or results["kills"]["results"] != 1
-    sys.exit(1 if lost or results["kills"]["processes_left"] else 0)
+    lost = results.get("faults", {}).get("results", given.faulty) != given.faulty
+    lost = lost or results.get("kills", {}).get("results", 1) != 1
+    sys.exit(1 if lost or results.get("kills", {}).get("processes_left") else 0)
 
 
 if __name__ == "__main__":

@@ -109,3 +109,20 @@ def sass_section(document):
         f"Machine code with and without the model in the tree, nvcc {document['nvcc']}, commit {document['commit']}: "
         f"{same} of {len(document['cubins'])} cubins identical byte for byte."
     )
+
+
+def executors_faults_section(document):
+    faults, kills = document["faults"], document["kills"]
+    kinds = ", ".join(f"{count} x {kind.replace('_', ' ')}" for kind, count in faults["kinds"].items())
+    yield from table(
+        ["work", "failures", "results"],
+        [
+            [f"{faults['jobs']} candidates, each a session", f"{faults['failures']}: {kinds}", str(faults["results"])],
+            ["one session", f"{kills['kills']} x kill the coordinator", str(kills["results"])],
+        ],
+    )
+    yield ""
+    yield (
+        f"{document['cores']} cores, {document['machine']}, load {document['load']:.0f}. A result counts where the session has exactly one verdict and each step of it has ended once. "
+        f"Processes left on the nodes at the end: {kills['processes_left']}."
+    )
