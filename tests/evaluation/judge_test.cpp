@@ -13,7 +13,7 @@ const std::vector<std::string> kShapes{"tiny", "large"};
 
 GateResult built(const std::string& hash) {
   GateResult result = passed("built");
-  result.records.emplace_back(record::Build{"source", hash, "build.log", 1, {}});
+  result.records.emplace_back(record::Build{"source", hash, "build.log", 1, {}, "incumbent's hash"});
   return result;
 }
 
@@ -39,7 +39,7 @@ Seen through(const std::function<GateResult(const Trial&)>& answer, EvaluationRu
   Seen seen;
   std::vector<GateResult> ended;
   for (;;) {
-    const auto next = judge(ended, rules, kShapes, "incumbent's hash");
+    const auto next = judge(ended, rules, kShapes);
     if (const auto* outcome = std::get_if<Outcome>(&next)) {
       seen.outcome = *outcome;
       return seen;

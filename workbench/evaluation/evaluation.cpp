@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "evaluation/evaluation.h"
 
-#include <chrono>
-
-#include "base/stopwatch.h"
+#include "base/error.h"
 #include "gates/registry.h"
 
 namespace dent {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr double kStartShare = 0.4;  // of the time box, for each start of the confirmation
 constexpr int kTimeBoxes = 5;
@@ -45,35 +41,66 @@ Step step_for(const Trial& trial, const std::string& name, const Project& projec
   return step;
 }
 
+// Reads its trials back, one after the other.
+class Reader {
+ public:
+  Reader(const SessionFacts& facts, const Project& project, const EvaluationRules& rules, std::string prefix)
+      : facts_(facts), rules_(rules), prefix_(std::move(prefix)) {
+    for (const Shape& shape : project.shapes) shapes_.push_back(shape.name);
+  }
+
+  std::variant<Trial, Outcome> next() {
+    for (;;) {
+      auto next = judge(ended_, rules_, shapes_);
+      if (auto* outcome = std::get_if<Outcome>(&next)) {
+        outcome->build_s = build_s_;
+        outcome->kernel_s = kernel_s_;
+        outcome->elapsed_s = build_s_ + kernel_s_;
+        return next;
+      }
+      const Trial& trial = std::get<Trial>(next);
+      const std::string step = name_of(trial);
+      const record::Gate* gate = facts_.finished(step);
+      if (gate == nullptr) return next;
+      GateResult result = result_of(*gate);
+      result.records = facts_.records_of(step);
+      (trial.stage == TrialStage::build ? build_s_ : kernel_s_) += gate->elapsed_s;
+      ended_.push_back(std::move(result));
+    }
+  }
+
+  std::string name_of(const Trial& trial) const { return prefix_ + "/" + dent::name_of(trial, shapes_); }
+
+ private:
+  const SessionFacts& facts_;
+  EvaluationRules rules_;
+  std::string prefix_;
+  std::vector<std::string> shapes_;
+  std::vector<GateResult> ended_;
+  double build_s_ = 0, kernel_s_ = 0;
+};
+
 }  // namespace
 
 Outcome evaluate(Session& session, Sides& sides, const EvaluationRules& rules, const std::string& prefix) {
-  const auto start = Clock::now();
   const Project& project = sides.workers().project();
-  std::vector<std::string> shapes;
-  for (const Shape& shape : project.shapes) shapes.push_back(shape.name);
-  const Kernel& incumbent = sides.opponent_kernel();
-  const std::string incumbent_binary =
-      incumbent.python.empty() ? sides.workers().builder().built(incumbent).binary_hash : "";
-  std::vector<GateResult> ended;
-  double build_s = 0, kernel_s = 0;
+  Reader reader(session.facts(), project, rules, prefix);
   for (;;) {
-    const auto next = judge(ended, rules, shapes, incumbent_binary);
-    if (const auto* outcome = std::get_if<Outcome>(&next)) {
-      Outcome timed = *outcome;
-      timed.build_s = build_s;
-      timed.kernel_s = kernel_s;
-      timed.elapsed_s = seconds_since(start);
-      return timed;
-    }
+    const auto next = reader.next();
+    if (const auto* outcome = std::get_if<Outcome>(&next)) return *outcome;
     const auto& trial = std::get<Trial>(next);
     if (trial.stage == TrialStage::confirmation && trial.shape == 0) sides.restart();
-    const std::string name = name_of(trial, shapes);
-    const auto begun = Clock::now();
-    session.progress()(0, name);
-    ended.push_back(session.perform(step_for(trial, prefix + "/" + name, project, rules), sides));
-    (trial.stage == TrialStage::build ? build_s : kernel_s) += seconds_since(begun);
+    session.perform(step_for(trial, reader.name_of(trial), project, rules), sides);
   }
+}
+
+std::variant<std::string, Outcome> evaluation_on_record(const SessionFacts& facts, const Project& project,
+                                                        const EvaluationRules& rules,
+                                                        const std::string& prefix) {
+  Reader reader(facts, project, rules, prefix);
+  auto next = reader.next();
+  if (auto* outcome = std::get_if<Outcome>(&next)) return std::move(*outcome);
+  return reader.name_of(std::get<Trial>(next));
 }
 
 MeasureRules side_by_side(const Project& project, double alpha, double share) {

@@ -11,8 +11,13 @@
 namespace dent {
 
 // Both sides' kernels have names and folders of their own. Steps are called `prefix`/<trial>; those that are
-// on record are read back. Times in the outcome are those of this call.
+// on record are read back. Times in the outcome are those of the steps.
 Outcome evaluate(Session& session, Sides& sides, const EvaluationRules& rules, const std::string& prefix);
+
+// What is on record of one, wherever it was done: the step that comes next, or the outcome.
+std::variant<std::string, Outcome> evaluation_on_record(const SessionFacts& facts, const Project& project,
+                                                        const EvaluationRules& rules,
+                                                        const std::string& prefix);
 
 // How a candidate is measured beside another kernel: no ratio stops it, and a busy machine gets more time.
 // `share`: of the manifest's time box.

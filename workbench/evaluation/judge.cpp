@@ -24,11 +24,11 @@ class Judge {
   Judge(std::span<const GateResult> ended, const EvaluationRules& rules, std::span<const std::string> shapes)
       : ended_(ended), rules_(rules), shapes_(shapes) {}
 
-  Next next(const std::string& incumbent_binary) {
+  Next next() {
     if (auto next = must_pass({TrialStage::build})) return *next;
     // A macro that nothing reads: there is nothing to measure.
     const auto* built = ended_[at_ - 1].last<record::Build>();
-    if (built != nullptr && !built->binary_hash.empty() && built->binary_hash == incumbent_binary)
+    if (built != nullptr && !built->binary_hash.empty() && built->binary_hash == built->incumbent_hash)
       return dropped(TrialStage::build, "the same program as the incumbent, to the bit");
     for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
       if (auto next = must_pass({TrialStage::correctness, shape})) return *next;
@@ -161,8 +161,8 @@ std::string name_of(const Trial& trial, std::span<const std::string> shapes) {
 }
 
 std::variant<Trial, Outcome> judge(std::span<const GateResult> ended, const EvaluationRules& rules,
-                                   std::span<const std::string> shapes, const std::string& incumbent_binary) {
-  return Judge(ended, rules, shapes).next(incumbent_binary);
+                                   std::span<const std::string> shapes) {
+  return Judge(ended, rules, shapes).next();
 }
 
 std::optional<ShapeGain> gain_of(const GateResult& measured) {

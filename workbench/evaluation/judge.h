@@ -33,10 +33,10 @@ struct Trial {
 // "build", "correctness/tiny", "sanitize", "screening/tiny", "confirmation/2/tiny"
 std::string name_of(const Trial& trial, std::span<const std::string> shapes);
 
-// `ended`: the trials so far, in the order in which this function has asked for them. `incumbent_binary`: the
-// hash of the incumbent's library; "" where it has none. Times in the outcome are left at 0.
+// `ended`: the trials so far, in the order in which this function has asked for them. Times in the outcome
+// are left at 0.
 std::variant<Trial, Outcome> judge(std::span<const GateResult> ended, const EvaluationRules& rules,
-                                   std::span<const std::string> shapes, const std::string& incumbent_binary);
+                                   std::span<const std::string> shapes);
 
 // What a performance trial says; nothing when it has no interval.
 std::optional<ShapeGain> gain_of(const GateResult& measured);

@@ -22,6 +22,8 @@ void fields(Fields& f, Build& build) {
   f.may("log", build.log, "artifact: what the compiler printed");
   f.may("seconds", build.seconds, "that it took");
   f("kernels", build.kernels, "what each GPU kernel uses");
+  f.may("incumbent_hash", build.incumbent_hash,
+        "SHA-256 of the library that a loop compares it with; left out elsewhere");
 }
 
 void fields(Fields& f, ForeseenOccupancy& occupancy) {

@@ -30,6 +30,7 @@ struct Build {
   std::string source_hash, binary_hash, log;
   double seconds = 0;
   std::vector<KernelResources> kernels;
+  std::string incumbent_hash{};  // of a candidate in a loop: the library that it is compared with
   bool operator==(const Build&) const = default;
 };
 

@@ -67,6 +67,12 @@ GateResult load(GateResult built, Sides& sides) {
   return built;
 }
 
+// Of what a candidate in a loop is compared with: the same program again is nothing to measure.
+std::string incumbent_hash(GateContext& at) {
+  if (at.sides.against() != Against::incumbent || !at.sides.opponent_kernel().python.empty()) return {};
+  return at.builder().built(at.sides.opponent_kernel()).binary_hash;
+}
+
 class BuildGate : public Gate {
   const GateInfo& info() const override {
     static const GateInfo kInfo{
@@ -120,8 +126,10 @@ GateResult BuildGate::build(GateContext& at) {
   LaunchForecast foreseen;
   if (built.ok) foreseen = foresee(kernel, at.workers().problems(), kernels);
   GateResult result = judge(built, kernels, foreseen, log);
-  result.records.emplace_back(record::Build{built.source_hash, built.ok ? built.binary_hash : "", "build.log",
-                                            built.seconds, kernels});
+  record::Build record{built.source_hash, built.ok ? built.binary_hash : "", "build.log", built.seconds,
+                       kernels};
+  if (built.ok) record.incumbent_hash = incumbent_hash(at);
+  result.records.emplace_back(std::move(record));
   for (record::Prediction& prediction : foreseen.predictions)
     result.records.emplace_back(std::move(prediction));
   return result;
