@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "system/strays.h"
 
 namespace dent {
 namespace {
@@ -40,6 +41,7 @@ void start_detached(const std::vector<std::string>& argv, const std::filesystem:
   std::vector<char*> words;
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
+  const OrphansLetGo not_ours;  // what has no parent then would be taken for what a kernel has left behind
   const pid_t child = fork();
   if (child < 0)
     throw Error(ErrorCode::environment, std::string("can't start a process: ") + std::strerror(errno));
