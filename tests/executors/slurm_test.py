@@ -305,6 +305,43 @@ class SlurmTest(OnSlurm):
         self.assertEqual(0, code, out)
         self.assert_whole(root)
 
+    def test_a_loop_over_two_slots(self):
+        """Start, diagnosis, candidates and winner: all of it is measured there."""
+        root = self.folder / "a loop"
+        root.mkdir()
+        (root / "kernel.cpp").write_text("void scale(const float* x, float* y, int n) {\n"
+                                         "  volatile float work = 0;\n"
+                                         "  for (int i = 0; i < SPIN * 500; ++i) work = work + 1;\n"
+                                         "  for (int i = 0; i < n; ++i) y[i] = 2 * x[i];\n}\n")
+        entry = 'sources = ["kernel.cpp"], entry = "void scale(const float* x, float* y, int n)"'
+        (root / "dent.toml").write_text(f"""version = 1
+shapes = [{{ name = "small", n = 64 }}]
+kernel = {{ {entry} }}
+baseline.slow = {{ {entry}, flags = ["-DSPIN=64"] }}
+tunables = {{ SPIN = [64, 16, 1], UNREAD = [0, 1] }}
+performance = {{ seconds = 0.2, precision = 0.5, baseline_within = 50 }}
+correctness = {{ seeds = 1 }}
+[operator]
+name = "scale"
+inputs.x = {{ shape = ["n"] }}
+outputs.y = {{ shape = ["n"] }}
+reference = {{ library = "{KERNELS}", entry = "reference" }}
+[executor.cluster]
+kind = "slurm"
+workdir = "{self.folder}/shared file system"
+slurm = {{ extra = ["--mem=1000"] }}
+""")
+        code, out = self.dent(root, "optimize", "-n", "3", "--on", "cluster", "--parallel", "2")
+        self.assertIn(code, (0, 8), out)  # 8: too busy to tell
+        records = self.records(root)
+        gates = [record for record in records if record["kind"] == "gate"]
+        self.assertEqual([], [gate["data"]["step"] for gate in gates if "job" not in gate])
+        steps = [gate["data"]["step"] for gate in gates]
+        self.assertEqual(len(steps), len(set(steps)), steps)
+        if code == 0:
+            self.assertEqual(3, sum(record["kind"] == "outcome" for record in records))
+        self.assertEqual([], list(self.queue().glob("jobs/*")))
+
     def test_what_slurm_refuses_is_an_error_with_its_words(self):
         root = self.project()
         manifest = root / "dent.toml"

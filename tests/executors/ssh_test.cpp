@@ -66,6 +66,29 @@ TEST(Ssh, TheSameSessionAsHereAndDentIsBroughtOnce) {
             0U);
 }
 
+TEST(Ssh, ALoopIsMeasuredThereTwoCandidatesAtATime) {
+  Fixture server("ssh_server.py");
+  NEED(server);
+  const SshProject project(server,
+                           "[[variants]]\nname = \"other\"\nphase = \"compute\"\nentry = \"right\"\n"
+                           "[[variants]]\nname = \"bad\"\nphase = \"compute\"\nentry = \"wrong\"\n");
+  const auto ran = project.dent({"optimize", "-n", "2", "--on", "box", "--parallel", "2", "--json"}, 400);
+  ASSERT_TRUE(ran.code == 0 || ran.code == 8) << ran.out << ran.err;  // 8: too busy to tell
+  int outcomes = 0;
+  for (const Record& record : read_ledger(SessionStore(project.folder()).find("latest").ledger()).records) {
+    const auto* gate = record.as<record::Gate>();
+    if (gate != nullptr) {
+      EXPECT_FALSE(record.job.empty()) << gate->step;
+    }
+    outcomes += record.as<record::Outcome>() != nullptr ? 1 : 0;
+  }
+  EXPECT_TRUE(outcomes == 2 || ran.code == 8) << ran.out << ran.err;
+  const auto jobs = project.dent({"jobs", "--json"}).json().at("jobs");
+  for (const auto& job : jobs) EXPECT_EQ(job.at("state"), "SUCCEEDED") << job;
+  const auto trees = fs::directory_iterator(project.work() / "projects");
+  EXPECT_EQ(std::distance(begin(trees), end(trees)), 1);
+}
+
 TEST(Ssh, TheExitCodePassesThrough) {
   Fixture server("ssh_server.py");
   NEED(server);

@@ -9,8 +9,10 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/on.h"
 #include "cli/terminal.h"
 #include "ledger/facts.h"
+#include "ledger/ledger.h"
 #include "ledger/project_lock.h"
 #include "loop/loop.h"
 #include "loop/proposers/answer.h"
@@ -27,7 +29,7 @@ constexpr const char* kCommand = "evaluate";  // as the session record has it
 
 struct EvaluateArguments {
   Common common;
-  std::string proposal, session;
+  std::string proposal, session, executor;
 };
 
 std::string content_of(const std::string& file) {
@@ -83,7 +85,8 @@ ExitCode exit_code_of(const Outcome& outcome) {
 }
 
 ExitCode evaluate(const EvaluateArguments& arguments) {
-  const Project project = read_project(arguments.common.project);
+  Project project = read_project(arguments.common.project);
+  take_price(project, arguments.executor);
   Given given(read_proposal(arguments.proposal));
   run_supervised("dent evaluate --session latest ...", [&] { remove_worktrees(project.directory); });
   SessionStore store(project.directory);
@@ -91,8 +94,10 @@ ExitCode evaluate(const EvaluateArguments& arguments) {
   const SessionFolder folder = arguments.session.empty()
                                    ? store.create()
                                    : session_to_resume(store, project, arguments.session, kCommand);
+  if (!arguments.session.empty())
+    take_price(project, state_of(read_ledger(folder.ledger()).records).executor);
   Audience audience(arguments.common);
-  Loop loop(project, store, folder, {.command = kCommand}, audience);
+  Loop loop(project, store, folder, {.executor = arguments.executor, .command = kCommand}, audience);
   const auto tried = loop.try_one(given);
   JsonObject document{
       {"session", folder.id}, {"folder", folder.folder.string()}, {"branch", loop.state().branch}};
@@ -139,6 +144,7 @@ void add_evaluate(Command& dent) {
               "JSON: hypothesis (bottleneck, change, expected), and patch, variant, or tunable and value")
       .required();
   command.option("--session", arguments->session, "Go on from what this session has kept");
+  add_executor(command, arguments->executor);
   command.examples(
       "  dent evaluate --proposal change.json\n  dent evaluate --proposal next.json --session latest");
   command.run([arguments] { return evaluate(*arguments); });

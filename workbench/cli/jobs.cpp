@@ -40,6 +40,14 @@ ExitCode list_executors(const Common& common) {
   return ExitCode::ok;
 }
 
+// What it is at; else the system's own word.
+std::string how_it_is(const SentJob& sent) {
+  const JobStatus& status = sent.status();
+  const std::string part = sent.job().part ? sent.job().part->name + "  " : "";
+  if (status.state != JobState::running || status.doing.empty()) return part + status.word;
+  return fmt::format("{}{}  {}", part, status.where, status.doing);
+}
+
 ExitCode list_jobs(const Common& common) {
   const Project project = read_project(common.project);
   JsonList list;
@@ -53,10 +61,11 @@ ExitCode list_jobs(const Common& common) {
                      {"executor", job.executor},
                      {"command", job.command},
                      {"created", job.created}};
+    if (job.part) entry.add("part", job.part->name);
     entry.add(JsonObject(sent->status()));
     list.add(entry);
     text += fmt::format("{}  {:<12} {:<9} {:<10} {}  {}\n", job.id.substr(0, 8), job.executor, job.command,
-                        name(sent->status().state), job.session, sent->status().word);
+                        name(sent->status().state), job.session, how_it_is(*sent));
   }
   if (common.json)
     print_json("jobs", {{"jobs", list}});

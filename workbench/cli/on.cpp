@@ -82,8 +82,12 @@ ExitCode see_through(const char* command, const Project& project, SessionStore& 
 
 }  // namespace
 
+void add_executor(Command& command, std::string& executor) {
+  command.option("--on", executor, "Where to do it: an executor of dent.toml or of your own config");
+}
+
 void add_on(Command& command, On& on) {
-  command.option("--on", on.executor, "Where to do it: an executor of dent.toml or of your own config");
+  add_executor(command, on.executor);
   command.flag("--detach", on.detach, "With --on: print the job's id and leave it alone");
 }
 
@@ -124,13 +128,19 @@ ExitCode run_session_on(const char* command, const Project& project, const PlanR
   return ExitCode::ok;
 }
 
+void take_price(Project& project, const std::string& executor) {
+  if (executor.empty()) return;
+  const ExecutorRules rules = find_executor(project, executor);
+  if (rules.usd_per_hour > 0) project.rates.device_usd_per_hour = rules.usd_per_hour;
+}
+
 std::optional<std::string> job_of_session(const Project& project, const std::string& session) {
   const SessionStore store(project.directory);
   const auto sessions = store.list();
   if (sessions.empty()) return std::nullopt;
   const std::string id = store.find(session).id;
   for (const SentJob& sent : JobTable(store.folder()).list()) {
-    if (sent.job().session == id) return sent.job().id;
+    if (sent.job().session == id && !sent.job().part) return sent.job().id;
   }
   return std::nullopt;
 }
@@ -149,6 +159,11 @@ void refresh(SentJob& sent, const Project& project) {
 ExitCode attach(const Project& project, const std::string& job, const Common& common) {
   SessionStore store(project.directory);
   SentJob sent = JobTable(store.folder()).find(job);
+  if (sent.job().part) {
+    throw Error(ErrorCode::invalid,
+                fmt::format("job {} is a part of the loop {}", sent.job().id, sent.job().session),
+                in_project("dent resume " + sent.job().session, common));
+  }
   const ExecutorRules rules = find_executor(project, sent.job().executor);
   const auto executor = make_executor(rules, project);
   run_supervised(in_project("dent attach " + sent.job().id, common));

@@ -16,12 +16,17 @@ struct On {
   std::string executor;  // empty: here, in this process
   bool detach = false;
 };
-void add_on(Command& command, On& on);  // --on, --detach
+void add_on(Command& command, On& on);                       // --on, --detach
+void add_executor(Command& command, std::string& executor);  // --on alone
 
 ExitCode run_session_on(const char* command, const Project& project, const PlanRequest& wanted, const On& on,
                         const Common& common);
 
-// The id of the job that does this session; nothing where it is done here.
+// The price of the executor's machine, in the place of the manifest's. Throws Error where there is none of
+// that name.
+void take_price(Project& project, const std::string& executor);
+
+// The id of the job that does all of this session; nothing where there is none.
 std::optional<std::string> job_of_session(const Project& project, const std::string& session);
 // Its state as it is now, where that can be asked; else why it can't, after these words.
 void refresh(SentJob& sent, const Project& project);

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/on.h"
+#include "cli/optimize.h"
 #include "cli/terminal.h"
 #include "ledger/facts.h"
 #include "ledger/ledger.h"
@@ -23,9 +25,11 @@ namespace {
 
 constexpr const char* kCommand = "optimize";  // as the session record has it
 
+constexpr int kMostParallel = 64;
+
 struct OptimizeArguments {
-  Common common;
-  LoopOptions loop;
+  Common common{};
+  LoopOptions loop{};
   bool plan = false;
   bool resume = false;
   std::string session = "latest";
@@ -80,9 +84,14 @@ std::string history_text(const LoopState& state) {
   return text;
 }
 
-ExitCode optimize(const OptimizeArguments& arguments) {
-  const Project project = read_project(arguments.common.project);
+ExitCode optimize(OptimizeArguments arguments) {
+  if (arguments.loop.parallel < 1 || arguments.loop.parallel > kMostParallel)
+    throw UsageError(fmt::format("--parallel {}\n  try: 1 to {}", arguments.loop.parallel, kMostParallel));
+  if (arguments.loop.parallel > 1 && arguments.loop.executor.empty() && !arguments.resume)
+    arguments.loop.executor = "local";
+  Project project = read_project(arguments.common.project);
   if (arguments.plan) return show_plan(project, arguments);
+  take_price(project, arguments.loop.executor);
   const auto proposer = standard_proposer(project);
   run_supervised("dent optimize --resume", [&] { remove_worktrees(project.directory); });
   SessionStore store(project.directory);
@@ -90,6 +99,7 @@ ExitCode optimize(const OptimizeArguments& arguments) {
   // What a loop has tuned so far may have been taken over meanwhile; what it started with is on record.
   const SessionFolder folder =
       arguments.resume ? session_to_resume(store, project, arguments.session, kCommand) : store.create();
+  if (arguments.resume) take_price(project, state_of(read_ledger(folder.ledger()).records).executor);
   Audience audience(arguments.common);
   Loop loop(project, store, folder, arguments.loop, audience);
   const Conclusion end = loop.run(*proposer);
@@ -120,6 +130,10 @@ ExitCode optimize(const OptimizeArguments& arguments) {
 
 }  // namespace
 
+ExitCode resume_loop(const std::string& session, const Common& common) {
+  return optimize({.common = common, .resume = true, .session = session});
+}
+
 void add_optimize(Command& dent) {
   auto arguments = std::make_shared<OptimizeArguments>();
   Command& command = dent.command(
@@ -130,6 +144,9 @@ void add_optimize(Command& dent) {
   command.option("-t,--target", arguments->loop.target, "Stop at this many times the baseline's speed");
   command.option("-n,--iterations", arguments->loop.iterations, "How many changes to try at most");
   command.option("--minutes", arguments->loop.minutes, "Time budget, resumed ones included");
+  add_executor(command, arguments->loop.executor);
+  command.option("--parallel", arguments->loop.parallel,
+                 "So many candidates at a time; here, by --on local, unless --on says where");
   const Option resume = command
                             .option("--resume", arguments->session,
                                     "Go on with a loop that was interrupted: its id, or the last")
@@ -141,6 +158,7 @@ void add_optimize(Command& dent) {
   command.examples(
       "  dent optimize --target 1.5\n"
       "  dent optimize -n 10 --minutes 5 --json | jq .speedup\n"
+      "  dent optimize --on cluster --parallel 16\n"
       "  dent optimize --resume");
   command.run([arguments, resume] {
     arguments->resume = resume.given();

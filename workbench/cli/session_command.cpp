@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cli/optimize.h"
 #include "cli/terminal.h"
 #include "ledger/facts.h"
 #include "ledger/project_lock.h"
@@ -120,6 +121,15 @@ ExitCode carry_through(const char* command, const Project& project, SessionStore
   return finish(command, run_plan(project, store, folder, request, audience), folder, common);
 }
 
+bool is_of_optimize(const Project& project, const std::string& id) {
+  const SessionStore store(project.directory);
+  if (store.list().empty()) return false;
+  const SessionFolder folder = store.find(id);
+  if (!std::filesystem::exists(folder.ledger())) return false;
+  const SessionFacts facts(read_ledger(folder.ledger()).records);
+  return !facts.empty() && facts.session().command == "optimize";
+}
+
 }  // namespace
 
 ExitCode finish(const char* command, const Conclusion& end, const SessionFolder& folder,
@@ -164,6 +174,7 @@ ExitCode run_session(const char* command, const Project& project, const PlanRequ
 
 ExitCode resume_session(const Project& project, const std::string& id, const Common& common) {
   if (const auto job = job_of_session(project, id)) return attach(project, *job, common);
+  if (is_of_optimize(project, id)) return resume_loop(id, common);
   run_supervised(how_to_go_on(common));
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());

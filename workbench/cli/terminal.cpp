@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 namespace dent::cli {
 namespace {
@@ -26,6 +27,11 @@ double usual_seconds(const Step& step) {
 }
 
 void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
+std::string row_of(const Running& each) {
+  return fmt::format("  {:<28} {:<10} {:<20} {:>5.0f} s  {}", each.what, each.executor, each.where,
+                     each.seconds, each.doing);
+}
 
 }  // namespace
 
@@ -112,9 +118,33 @@ void Terminal::draw() {
           ? fmt::format("{} {:.0f} % {:.0f} s  {}", heading_, 100 * share, elapsed, doing_)
           : fmt::format("{} {}{} {:.0f} s, then at most {:.0f} s  {}", heading_, std::string(full, '#'),
                         std::string(bar - full, '.'), elapsed, left_s_, doing_);
-  say("\r\x1b[K" + cut_to(line, width - 1));
+  erase();
+  for (const Running& each : running_) say(cut_to(row_of(each), width - 1) + "\n");
+  rows_shown_ = running_.size();
+  say(cut_to(line, width - 1));
   std::fflush(stderr);
   bar_shown_ = true;
+}
+
+void Terminal::erase() {
+  if (bar_shown_) say("\r\x1b[K");
+  for (; rows_shown_ > 0; --rows_shown_) say("\x1b[A\x1b[K");
+  bar_shown_ = false;
+}
+
+// On a terminal it is redrawn with the bar; elsewhere a line for what is new, and all of them now and then.
+void Terminal::running(const std::vector<Running>& all) {
+  const std::lock_guard lock(mutex_);
+  const std::vector<Running> before = std::exchange(running_, all);
+  if (quiet_ || live_) return;
+  const auto known = [&](const Running& each) {
+    return std::any_of(before.begin(), before.end(),
+                       [&](const Running& old) { return old.what == each.what && old.where == each.where; });
+  };
+  const bool all_of_them = Clock::now() - told_ > kSilence;
+  for (const Running& each : all)
+    if (all_of_them || !known(each)) say(row_of(each) + "\n");
+  if (all_of_them) told_ = drawn_ = Clock::now();
 }
 
 void Terminal::plan(const std::vector<Step>& plan, std::size_t done_already) {
@@ -149,8 +179,7 @@ void Terminal::progress(double share, const std::string& doing) {
 void Terminal::note(const std::string& text) {
   const std::lock_guard lock(mutex_);
   if (quiet_) return;
-  if (bar_shown_) say("\r\x1b[K");
-  bar_shown_ = false;
+  erase();
   say(text + "\n");
 }
 
@@ -158,8 +187,7 @@ void Terminal::end(const Step&, const GateResult& result, double seconds) {
   const std::lock_guard lock(mutex_);
   in_step_ = false;
   if (quiet_) return;
-  if (bar_shown_) say("\r\x1b[K");
-  bar_shown_ = false;
+  erase();
   const StepVerdict verdict = result.verdict();
   say(fmt::format("{} {} {:>5.1f} s  {}\n", heading_,
                   painted(fmt::format("{:<7}", name(verdict)), colour_of(verdict), colour_), seconds,

@@ -39,13 +39,17 @@ class Terminal : public Observer {
   ~Terminal() override;
   void plan(const std::vector<Step>& plan, std::size_t done_already) override;
   void begin(const Step& step, std::size_t number, std::size_t of) override;
+  void begin_part(const Step& step) override { progress(0, step.name); }
   void progress(double share, const std::string& doing) override;
   void note(const std::string& text) override;
   void end(const Step& step, const GateResult& result, double seconds) override;
+  void running(const std::vector<Running>& all) override;
 
  private:
   using Clock = std::chrono::steady_clock;
-  void draw();  // with mutex_ held
+  // With mutex_ held:
+  void draw();
+  void erase();
   void beat();  // draws now and then while a gate is busy with something that tells nothing, a compiler for
                 // example
 
@@ -58,6 +62,9 @@ class Terminal : public Observer {
   bool over_ = false;
   bool in_step_ = false;
   bool bar_shown_ = false;
+  std::vector<Running> running_;
+  std::size_t rows_shown_ = 0;  // of them, above the bar
+  Clock::time_point told_;      // in lines
   std::string heading_;
   std::string doing_;
   double share_ = 0;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "accounting/step_name.h"
 #include "base/stopwatch.h"
 #include "executors/record_stream.h"
 #include "session/exit_code.h"
@@ -23,12 +24,17 @@ class Intake {
   Intake(Session& session, const SentJob& sent, const std::vector<Step>& plan)
       : session_(session), sent_(sent), plan_(plan) {}
 
-  void begin_anew() { stream_ = {}; }
+  void begin_anew() {
+    stream_ = {};
+    in_steps_ = false;
+  }
 
   void take(std::string_view line) {
     const Record record = stream_.take(line);
+    if (sent_.job().part && opens_a_session(record)) return;
     if (!session_.take_in(record, sent_.job().id)) return;
     ++taken_;
+    if (sent_.job().part) return tell_of_part(record);
     if (const auto* begin = record.as<record::Begin>()) {
       if (const Step* step = planned(begin->step)) session_.begin(*step);
     } else if (const auto* gate = record.as<record::Gate>()) {
@@ -40,6 +46,32 @@ class Intake {
   std::size_t taken() const { return taken_; }
 
  private:
+  // A part of a loop goes into the loop's own session, which has begun.
+  bool opens_a_session(const Record& record) {
+    if (const auto* theirs = record.as<record::Session>()) {
+      session_.learn(*theirs);
+      return true;
+    }
+    in_steps_ = in_steps_ || record.as<record::Begin>() != nullptr;
+    return !in_steps_ && session_.facts().environment().has_value() &&
+           sent_.job().part->kind != PartKind::start;
+  }
+
+  // Trials of a candidate are parts of one line for people.
+  void tell_of_part(const Record& record) {
+    if (const auto* begin = record.as<record::Begin>()) {
+      if (!iteration_of(begin->step)) session_.begin({.name = begin->step});
+    } else if (const auto* gate = record.as<record::Gate>()) {
+      if (iteration_of(gate->step)) {
+        session_.progress()(0, gate->step);
+      } else {
+        session_.end({.name = gate->step}, result_of(*gate), gate->elapsed_s);
+      }
+    } else if (const auto* note = record.as<record::Note>()) {
+      session_.say(note->text);
+    }
+  }
+
   const Step* planned(const std::string& name) const {
     const auto found =
         std::find_if(plan_.begin(), plan_.end(), [&](const Step& step) { return step.name == name; });
@@ -51,6 +83,7 @@ class Intake {
   const std::vector<Step>& plan_;
   RecordStream stream_;
   std::size_t taken_ = 0;
+  bool in_steps_ = false;  // the stream's last record is of a step, or behind one
 };
 
 record::Job record_of(const SentJob& sent, const JobStatus& status) {

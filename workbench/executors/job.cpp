@@ -16,6 +16,7 @@ void fields(Fields& f, Job& job) {
   f("command", job.command, "as the session record has it");
   f("project", job.project, "the folder with the manifest, where the job is done");
   f("gates", job.gates, "names of the gates that are asked");
+  f("part", job.part, "of a loop, which is done instead");
   f.may("shapes", job.shapes, "names of the shapes; left out for all");
   f.may("clean", job.options.clean, "build from scratch");
   f.may("rebaseline", job.options.rebaseline, "forget the recorded baseline");
@@ -32,6 +33,8 @@ void fields(Fields& f, JobStatus& status) {
   f.may("word", status.word, "the system's own word for the state");
   f("exit_code", status.exit_code, "of dent job, once it has ended");
   f.may("why", status.why, "more, for people");
+  f.may("where", status.where, "while it runs: machine and device, as far as they are known");
+  f.may("doing", status.doing, "while it runs: the step that it is at");
 }
 
 Job read_job(const std::filesystem::path& folder) {

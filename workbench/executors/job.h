@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "evaluation/part.h"
 #include "gates/gate.h"
 #include "records/job.h"
 #include "records/session.h"
@@ -22,6 +23,7 @@ struct Job {
       project{};  // the folder with the manifest, where the job is done; relative: to the job's folder
   std::vector<std::string> gates{}, shapes{};  // as in PlanRequest
   GateOptions options{};
+  std::optional<LoopPart> part{};    // of a loop; then it is done instead of a plan
   std::string setup{};               // a shell command before it begins or goes on, in the project's folder
   double usd_per_hour = 0;           // of the machine; 0: as the manifest says
   std::optional<record::Git> git{};  // of the tree, which is copied without its repository
@@ -44,6 +46,8 @@ struct JobStatus {
   std::string word{};              // the system's own for the state
   std::optional<int> exit_code{};  // of `dent job`, once it has ended
   std::string why{};               // for people, where there is more to say
+  std::string where{};             // while it runs: machine and device, as far as they are known
+  std::string doing{};             // and the step that it is at
   bool operator==(const JobStatus&) const = default;
 };
 void fields(Fields& f, JobStatus& status);

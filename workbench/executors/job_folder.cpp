@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "executors/doing.h"
 #include "ledger/project_lock.h"
 #include "records/json.h"
 #include "session/exit_code.h"
@@ -70,7 +71,11 @@ std::optional<int> noted_exit(const fs::path& folder) {
 
 JobStatus status_of(const fs::path& folder) {
   const bool cancelled = fs::exists(folder / "cancelled");
-  if (is_locked(folder)) return {.state = JobState::running, .word = "at work"};
+  if (is_locked(folder)) {
+    JobStatus status{.state = JobState::running, .word = "at work"};
+    add_doing(status, folder);
+    return status;
+  }
   if (const auto code = noted_exit(folder)) {
     JobStatus status = status_of_exit(*code, cancelled);
     if (status.state == JobState::failed) status.why = end_of_log(folder);

@@ -7,6 +7,7 @@
 //   lock            held while a dent does it
 //   ledger.jsonl    its records; artifacts/ and log beside
 //   process.json    who does it, since which boot of the machine
+//   doing.json      what it is at, and on which device
 //   exit_code       of `dent job`, once it has ended; 14: it can go on
 //   cancelled       somebody wants it to end
 //   envs            variables for it, read and removed when it begins: they may be secrets

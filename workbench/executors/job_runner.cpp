@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "executors/part_runner.h"
 #include "ledger/project_lock.h"
 #include "project/manifest.h"
 #include "session/plan.h"
@@ -33,10 +34,14 @@ Conclusion do_job(const std::filesystem::path& folder, Observer& observer) {
   const Job job = read_job(folder);
   Project project = read_project(folder / job.project);  // an absolute path stays as it is
   if (job.usd_per_hour > 0) project.rates.device_usd_per_hour = job.usd_per_hour;
-  SessionStore store(project.directory);
-  const ProjectLock lock(store.prepare());
   const SessionFolder session_folder{job.id, folder};
   std::filesystem::create_directories(session_folder.artifacts());
+  if (job.part) {
+    set_up(job, project, folder);
+    return do_part(job, project, folder, observer);
+  }
+  SessionStore store(project.directory);
+  const ProjectLock lock(store.prepare());
   set_up(job, project, folder);
   const SessionRequest request{.command = job.command,
                                .plan = make_plan(project, {job.gates, job.shapes, job.options}),

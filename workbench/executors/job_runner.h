@@ -10,7 +10,7 @@
 
 namespace dent {
 
-// The caller holds the job's lock. Takes the project's.
+// The caller holds the job's lock. Takes the project's, but for parts of a loop.
 Conclusion do_job(const std::filesystem::path& folder, Observer& observer);
 
 }  // namespace dent

@@ -51,8 +51,37 @@ std::string ProjectTree::list() const {
   return text;
 }
 
+std::optional<fs::path> laid_out_root(const fs::path& project) {
+  for (fs::path at = fs::canonical(project); at != at.root_path(); at = at.parent_path()) {
+    if (fs::exists(at / kTreeMarker)) return at;
+  }
+  return std::nullopt;
+}
+
+void copy_plain_tree(const fs::path& from, const fs::path& to) {
+  fs::create_directories(to);
+  for (const auto& entry : fs::directory_iterator(from)) {
+    const std::string name = entry.path().filename();
+    if (name == ".git" || name == ".dent" || name == kChangesFolder || name == kTreeMarker) continue;
+    if (entry.is_directory() && !entry.is_symlink()) {
+      copy_plain_tree(entry.path(), to / name);
+    } else if (is_file(entry.path())) {
+      fs::copy(entry.path(), to / name, fs::copy_options::copy_symlinks);
+    }
+  }
+}
+
 ProjectTree tree_of(const fs::path& project, const std::string& manifest) {
-  ProjectTree tree{.root = fs::canonical(project), .prefix = {}, .files = {}};
+  ProjectTree tree{.root = fs::canonical(project), .prefix = {}, .files = {}, .identity = {}};
+  tree.identity = tree.root.string();
+  if (const auto root = laid_out_root(project)) {
+    tree.prefix = tree.root == *root ? fs::path() : tree.root.lexically_relative(*root);
+    tree.root = *root;
+    tree.files = everything_in(tree.root);
+    tree.identity = text_of(tree.root / kTreeMarker);
+    std::sort(tree.files.begin(), tree.files.end());
+    return tree;
+  }
   const auto top = git(project, {"rev-parse", "--show-toplevel"});
   if (top) {
     const fs::path root = fs::canonical(trimmed(*top, "\n"));
@@ -66,7 +95,7 @@ ProjectTree tree_of(const fs::path& project, const std::string& manifest) {
     std::sort(tree.files.begin(), tree.files.end());
     if (std::binary_search(tree.files.begin(), tree.files.end(),
                            (prefix / manifest).lexically_normal().string()))
-      return {root, prefix, std::move(tree.files)};
+      return {root, prefix, std::move(tree.files), root.string()};
   }
   tree.files = everything_in(tree.root);
   std::sort(tree.files.begin(), tree.files.end());

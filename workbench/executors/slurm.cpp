@@ -13,6 +13,7 @@
 #include "base/stopwatch.h"
 #include "base/text.h"
 #include "base/uuid.h"
+#include "executors/doing.h"
 #include "executors/program_bundle.h"
 #include "executors/project_tree.h"
 #include "executors/queue.h"
@@ -103,7 +104,9 @@ class SlurmExecutor : public Executor {
     const auto all = queue_.tries(job);
     if (all.empty() || all.back().end) return {.state = JobState::pending, .word = what_slots_wait_for()};
     const std::string place = trimmed(text_of(queue_.slot_folder(all.back().slot) / "place"));
-    return {.state = JobState::running, .word = "RUNNING", .why = "on " + place};
+    JobStatus status{.state = JobState::running, .word = "RUNNING", .why = "on " + place};
+    add_doing(status, all.back().folder);
+    return status;
   }
 
   void cancel(SentJob& sent) override {

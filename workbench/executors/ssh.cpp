@@ -193,8 +193,10 @@ class SshExecutor : public Executor {
   // Its files would change under the first one.
   void refuse_a_second_job(const SentJob& sent) {
     for (SentJob& other : JobTable(sent.folder().parent_path().parent_path()).list()) {
-      if (other.job().id == sent.job().id || other.job().executor != rules_.name ||
-          has_ended(other.status().state) || other.noted("started").empty())
+      // Parts of one loop share its tree, which stays as it is.
+      if (other.job().id == sent.job().id || other.job().session == sent.job().session ||
+          other.job().executor != rules_.name || has_ended(other.status().state) ||
+          other.noted("started").empty())
         continue;
       if (const JobStatus now = state(other); !has_ended(now.state)) {
         throw Error(ErrorCode::busy,
@@ -251,8 +253,7 @@ class SshExecutor : public Executor {
   // Brings the files there up to date, and removes those that were there from before and are none any more.
   // The project's folder in it.
   std::string copy_tree(const ProjectTree& tree, const There& there) {
-    const std::string key =
-        sha256(there.machine + fs::canonical(tree.root).string() + host_name()).substr(0, 16);
+    const std::string key = sha256(there.machine + tree.identity + host_name()).substr(0, 16);
     const std::string folder = there.work + "/projects/" + key, to = folder + "/tree";
     require(
         shell_.run(

@@ -5,8 +5,6 @@
 #include <algorithm>
 
 #include "evaluation/held_out.h"
-#include "evaluation/standing.h"
-#include "evaluation/validation.h"
 #include "loop/loop.h"
 #include "operators/fill.h"
 #include "system/durable_file.h"
@@ -36,27 +34,37 @@ void Loop::end(LoopEnding ending, const std::string& reason) {
 void Loop::validate_winner() {
   candidate_.reset();
   incumbent_.reset();
-  against_baseline_.restart();
   write_durably(artifacts() / "winner.patch", repository_.difference(state_.base, state_.incumbent_commit()));
+  LoopPart wanted = part(PartKind::validation, fmt::format("winner/{:03}", state_.last_kept()->number));
+  wanted.candidate.name = kernel_name("winner");
+  wanted.opponent = PartKernel{.name = kernel_name("start"), .choice = state_.start};
+  wanted.held_out = state_.ended->held_out;
+  if (elsewhere_) return measure_incumbent(std::move(wanted));
+  here_->against_baseline.restart();
   const Worktree clean(repository_, worktrees() / "winner", state_.incumbent_commit());
   const Worktree before(repository_, worktrees() / "start", state_.base);
-  const Finalists finalists{.winner = kernel_in(clean, state_.incumbent(), "winner"),
-                            .start = kernel_in(before, state_.start, "start"),
-                            .held_out = state_.ended->held_out};
-  const std::string prefix = fmt::format("winner/{:03}", state_.last_kept()->number);
-  if (validate(session_, workers_, oracle_, finalists, prefix)) return;
-  against_baseline_.set_candidate(finalists.winner);
-  measure_standing(session_, against_baseline_, StandingOf::winner, prefix + "/performance");
+  const PartKernels kernels{kernel_in(clean, wanted.candidate), kernel_in(before, *wanted.opponent)};
+  here_->against_baseline.set_candidate(kernels.candidate);
+  perform(wanted, kernels, session_, here_->against_baseline);
 }
 
 Conclusion Loop::finish() {
   candidate_.reset();
   incumbent_.reset();
-  against_baseline_.restart();
+  if (here_) here_->against_baseline.restart();
   remove_builds(store_.folder(), session_.folder().id);
   const Conclusion end = session_.conclude(conclusion());
   repository_.remove_worktrees(worktrees());
+  if (elsewhere_) elsewhere_->forget_tree();
   return end;
+}
+
+Conclusion Loop::interrupted(const Interrupted& how) const {
+  return {.id = session_.folder().id,
+          .verdict = Verdict::interrupted,
+          .reason = how.what(),
+          .next = "dent resume " + session_.folder().id,
+          .code = ExitCode::interrupted};
 }
 
 // Uncommitted work that the loop started from is in its branch: git would not merge that over itself.

@@ -10,8 +10,6 @@
 #include "base/error.h"
 #include "base/stopwatch.h"
 #include "base/text.h"
-#include "evaluation/standing.h"
-#include "gates/registry.h"
 #include "loop/loop.h"
 #include "loop/proposers/harness.h"
 #include "loop/proposers/proposal.h"
@@ -22,7 +20,6 @@ namespace dent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr double kDiagnosisSeconds = 120;
 
 std::string what_is_tried(const Proposal& proposal) {
   if (proposal.assignment) return proposal.assignment->tunable + "=" + proposal.assignment->value;
@@ -45,6 +42,11 @@ std::string commit_message(const Iteration& iteration, const Outcome& outcome) {
       outcome.reason, iteration.number, iteration.proposal.proposer);
 }
 
+// Name of the folder.
+std::string changes_of(int iteration, bool again) {
+  return fmt::format("{:03}{}", iteration, again ? "-again" : "");
+}
+
 }  // namespace
 
 std::filesystem::path Loop::patch_file(int iteration) const {
@@ -62,14 +64,14 @@ Brief Loop::brief() {
       session_.facts().session().baseline,
       state_.target > 0 ? fmt::format(" by {}x{}", state_.target, where_the_target_counts(state_)) : "");
   brief.left = left_of(budget(), cost(), project_.rates);
-  brief.left.iterations = state_.most_iterations - state_.done();
+  brief.left.iterations = state_.most_iterations - static_cast<int>(state_.iterations.size());
   brief.incumbent = state_.incumbent();
   brief.first = state_.start;
   brief.shapes = state_.shapes(project_.shapes);
   for (const Iteration& iteration : state_.iterations) {
-    if (iteration.outcome) {
-      brief.history.push_back({iteration.number, iteration.proposal, *iteration.outcome, iteration.choice});
-    }
+    (iteration.outcome ? brief.history : brief.pending)
+        .push_back(
+            {iteration.number, iteration.proposal, iteration.outcome.value_or(Outcome{}), iteration.choice});
   }
   brief.diagnosis = state_.diagnosis;
   if (brief.diagnosis) brief.phase = phase_of(brief.diagnosis->finding);
@@ -91,6 +93,8 @@ void Loop::propose(Proposer& proposer) {
     return end(LoopEnding::budget_spent, fmt::format("the budget is spent: {}", name(*part)));
   const auto start = Clock::now();
   auto proposal = proposer.propose(brief());
+  dry_ = !proposal;
+  if (dry_ && state_.in_flight() > 0) return;  // what is being tried may give one
   if (!proposal) return end(LoopEnding::no_ideas, "no more ideas");
   if (proposal->spend.seconds == 0) proposal->spend.seconds = seconds_since(start);
   // What it did to the worktree is its change, whatever it says about that.
@@ -110,6 +114,30 @@ void Loop::open_iteration(const Proposal& proposal) {
                            .choice = applied(proposal, state_.incumbent()),
                            .parent = state_.incumbent_commit(),
                            .patch = fmt::format("patches/{:03}.patch", number)});
+  if (elsewhere_) send(state_.iterations.back());
+}
+
+void Loop::send(const Iteration& iteration) {
+  std::string tree;
+  if (prepare(iteration, tree).empty()) elsewhere_->send(evaluation_of(iteration));
+}
+
+void Loop::send_all() {
+  for (const Iteration& iteration : state_.iterations)
+    if (!iteration.outcome) send(iteration);
+}
+
+// It was proved better than an incumbent that has lost its place meanwhile. Now the same change to the new
+// one has to be better than that.
+void Loop::begin_again(const Iteration& iteration) {
+  record::Iteration again{.iteration = iteration.number,
+                          .proposal = iteration.proposal,
+                          .choice = applied(iteration.proposal, state_.incumbent()),
+                          .parent = state_.incumbent_commit(),
+                          .patch = iteration.patch,
+                          .again = true};
+  again.proposal.spend = {};  // it was proposed once
+  append(std::move(again));
 }
 
 void Loop::evaluate() {
@@ -120,7 +148,7 @@ void Loop::evaluate() {
                 "put them back and go on: dent optimize --resume; or start a new loop");
   }
   const auto start = Clock::now();
-  const Iteration iteration = state_.iterations.back();
+  const Iteration iteration = *state_.next();
   const Step step{
       .name = fmt::format("{} {}", iteration.proposal.proposer, what_is_tried(iteration.proposal)),
       .time_box_s = static_cast<double>(project_.shapes.size()) *
@@ -129,6 +157,12 @@ void Loop::evaluate() {
   std::string tree;
   const Outcome outcome = attempt(iteration, tree);
   const double elapsed = seconds_since(start);
+  dry_ = false;
+  if (outcome.kept && iteration.parent != state_.incumbent_commit()) {
+    begin_again(iteration);
+    return session_.end(step, passed("better than an incumbent that is none any more; compared again"),
+                        elapsed);
+  }
   conclude(iteration, outcome, tree, elapsed);
   session_.end(step,
                outcome.kept ? passed("kept: " + outcome.reason)
@@ -137,44 +171,71 @@ void Loop::evaluate() {
   warn_of_budget();
 }
 
-Outcome Loop::attempt(const Iteration& iteration, std::string& tree) {
-  const auto refused = [](std::string why) {
-    Outcome outcome;
-    outcome.stage = TrialStage::refused;
-    outcome.reason = std::move(why);
-    return outcome;
-  };
+std::string Loop::prepare(const Iteration& iteration, std::string& tree) {
   Proposal proposal = iteration.proposal;
   const auto patch = patch_file(iteration.number);
   if (proposal.source) proposal.source->patch = text_of(patch);
-  if (const std::string wrong = what_is_wrong(proposal, project_, state_.incumbent()); !wrong.empty())
-    return refused(wrong);
+  if (std::string wrong = what_is_wrong(proposal, project_, kernel_at(iteration.parent).choice);
+      !wrong.empty())
+    return wrong;
   candidate_->reset(iteration.parent);
   if (proposal.source) {
     if (const std::string why = candidate_->apply(patch); !why.empty())
-      return refused("the patch does not apply: " + why);
+      return "the patch does not apply: " + why;
   } else {
     std::ofstream(candidate_->project() / kTunedName) << tuned_text(iteration.choice);
   }
   const Worktree::Change change = candidate_->change();
   tree = change.tree;
-  if (proposal.source) {
-    if (const std::string why = refusal(change, proposal.source->files, project_); !why.empty())
-      return refused(why);
-  } else {
-    write_durably(patch, change.patch);
+  if (proposal.source) return refusal(change, proposal.source->files, project_);
+  write_durably(patch, change.patch);
+  return {};
+}
+
+// The candidate lies in its worktree.
+LoopPart Loop::evaluation_of(const Iteration& iteration) {
+  LoopPart wanted = part(PartKind::evaluation, fmt::format("{:03}", iteration.number));
+  if (iteration.again) wanted.name += "/again";
+  wanted.opponent = kernel_at(iteration.parent);
+  wanted.candidate = {.name = kernel_name(fmt::format("{:03}", iteration.number)),
+                      .choice = iteration.choice};
+  wanted.rules = {.keep = {project_.optimize.min_gain, project_.optimize.shape_loss},
+                  .screening_alpha = project_.performance.alpha,
+                  .confirmation_alpha = state_.confirmation_alpha,
+                  .sanitize = project_.optimize.sanitize_every > 0 &&
+                              iteration.number % project_.optimize.sanitize_every == 0};
+  if (elsewhere_) {
+    elsewhere_->add_changes(*candidate_, changes_of(iteration.number, iteration.again), wanted.candidate);
+    elsewhere_->add_changes(iteration.parent, *wanted.opponent);
   }
-  const std::string number = fmt::format("{:03}", iteration.number);
-  const auto logs = artifacts() / "logs" / number;
-  std::filesystem::create_directories(logs);
-  const EvaluationRules rules{.keep = {project_.optimize.min_gain, project_.optimize.shape_loss},
-                              .screening_alpha = project_.performance.alpha,
-                              .confirmation_alpha = state_.confirmation_alpha,
-                              .sanitize = project_.optimize.sanitize_every > 0 &&
-                                          iteration.number % project_.optimize.sanitize_every == 0};
-  Sides sides(workers_, oracle_, kernel_in(*candidate_, iteration.choice, number), incumbent_kernel_,
-              Against::incumbent, logs);
-  return dent::evaluate(session_, sides, rules, number);
+  return wanted;
+}
+
+Outcome Loop::attempt(const Iteration& iteration, std::string& tree) {
+  if (std::string why = prepare(iteration, tree); !why.empty()) {
+    Outcome outcome;
+    outcome.stage = TrialStage::refused;
+    outcome.reason = std::move(why);
+    return outcome;
+  }
+  const LoopPart wanted = evaluation_of(iteration);
+  const auto on_record = [&] {
+    return evaluation_on_record(session_.facts(), project_, wanted.rules, wanted.name);
+  };
+  if (here_) {
+    perform(wanted, {kernel_in(*candidate_, wanted.candidate), incumbent_kernel_}, session_,
+            here_->against_baseline);
+  } else {
+    elsewhere_->see_through(wanted, [&](const std::string& why) {
+      const auto at = on_record();
+      if (const auto* step = std::get_if<std::string>(&at))
+        session_.settle({.name = *step, .shown = false}, failed(Cause::environment, why, "dent jobs"));
+    });
+  }
+  const auto end = on_record();
+  if (const auto* step = std::get_if<std::string>(&end))
+    throw Error(ErrorCode::internal, "the evaluation has ended before " + *step);
+  return std::get<Outcome>(end);
 }
 
 void Loop::conclude(const Iteration& iteration, const Outcome& outcome, const std::string& tree,
@@ -189,6 +250,9 @@ void Loop::conclude(const Iteration& iteration, const Outcome& outcome, const st
   }
   const std::string commit = ended.commit;
   append(std::move(ended));
+  if (elsewhere_) {
+    for (const bool again : {false, true}) elsewhere_->forget_changes(changes_of(iteration.number, again));
+  }
   book_pattern(iteration, outcome);
   if (outcome.kept) {
     keep(iteration, commit);
@@ -204,9 +268,10 @@ void Loop::conclude(const Iteration& iteration, const Outcome& outcome, const st
 
 void Loop::keep(const Iteration& iteration, const std::string& commit) {
   repository_.move_branch(state_.branch, iteration.parent, commit);
+  if (elsewhere_) return;
   incumbent_->reset(commit);
-  incumbent_kernel_ = kernel_in(*incumbent_, state_.incumbent(), fmt::format("{:03}", iteration.number));
-  against_baseline_.set_candidate(incumbent_kernel_);
+  incumbent_kernel_ = kernel_in(*incumbent_, part(PartKind::standing, "").candidate);
+  here_->against_baseline.set_candidate(incumbent_kernel_);
 }
 
 // The shape that stands worst against the baseline shows what holds the kernel back.
@@ -221,10 +286,9 @@ void Loop::diagnose() {
       worst = i;
     }
   }
-  Step step = step_of(profile_gate(), project_, diagnosis_step(state_), worst);
-  step.time_box_s = kDiagnosisSeconds;
-  step.may_fail = true;
-  session_.perform(step, against_baseline_);
+  LoopPart wanted = part(PartKind::diagnosis, diagnosis_step(state_));
+  wanted.shape = static_cast<std::int64_t>(worst);
+  measure_incumbent(std::move(wanted));
 }
 
 // What became of it where it was tried, for the library of patterns.
@@ -240,8 +304,7 @@ void Loop::book_pattern(const Iteration& iteration, const Outcome& outcome) {
 
 // The product of many gains may say that the target is reached; only a measurement says that it is.
 void Loop::check_target() {
-  measure_standing(session_, against_baseline_, StandingOf::incumbent,
-                   fmt::format("standing/{:03}", state_.iterations.back().number));
+  measure_incumbent(part(PartKind::standing, fmt::format("standing/{:03}", state_.last_done()->number)));
 }
 
 void Loop::warn_of_budget() {

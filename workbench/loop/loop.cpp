@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "loop/loop.h"
 
+#include <fmt/format.h>
+
 #include "accounting/budget.h"
 #include "project/choice.h"
 #include "project/manifest.h"
@@ -19,6 +21,12 @@ int most_iterations(const Project& project, const LoopOptions& options) {
                                                                    : kUsualIterations);
 }
 
+Loop::Here::Here(const Project& project, const SessionStore& store, const std::filesystem::path& artifacts)
+    : builder(project, store.folder(), find_resources().include),
+      workers(project, find_resources(), builder),
+      oracle(workers, artifacts),
+      against_baseline(workers, oracle, project.kernel, artifacts) {}
+
 Loop::Loop(const Project& project, SessionStore& store, SessionFolder folder, LoopOptions options,
            Observer& observer)
     : project_(project),
@@ -26,14 +34,10 @@ Loop::Loop(const Project& project, SessionStore& store, SessionFolder folder, Lo
       options_(std::move(options)),
       session_(project, store, std::move(folder), observer),
       state_(state_of(session_.records())),
-      builder_(project, store.folder(), find_resources().include),
-      workers_(project, find_resources(), builder_),
-      oracle_(workers_, session_.folder().artifacts()),
-      against_baseline_(workers_, oracle_, project.kernel, session_.folder().artifacts()),
       repository_(project.directory, store.folder(), kManifestName) {
   session_.expect_steps(planned_steps(project, options_));
   repository_.remove_worktrees(worktrees());  // those of a loop that was killed
-  session_.open({.command = options_.command}, against_baseline_);
+  settle_where();
   refresh();
   if (stage() == LoopStage::opening) open();
   put_in_place();
@@ -44,11 +48,20 @@ void Loop::append(AnyRecord record) {
   refresh();
 }
 
-Kernel Loop::kernel_in(const Worktree& worktree, const Choice& choice, const std::string& tag) const {
-  Kernel kernel = kernel_of(project_, choice);
+Kernel Loop::kernel_in(const Worktree& worktree, const PartKernel& wanted) const {
+  Kernel kernel = kernel_of(project_, wanted.choice);
   kernel.directory = worktree.project();
-  kernel.name = session_.folder().id + "-" + tag;
+  kernel.name = wanted.name;
   return kernel;
+}
+
+// Of the loop: what it began with, or what it has kept.
+PartKernel Loop::kernel_at(const std::string& commit) const {
+  for (const Iteration& iteration : state_.iterations) {
+    if (!iteration.commit.empty() && iteration.commit == commit)
+      return {.name = kernel_name(fmt::format("{:03}", iteration.number)), .choice = iteration.choice};
+  }
+  return {.name = kernel_name("start"), .choice = state_.start};
 }
 
 std::optional<BudgetPart> Loop::spent() const {
@@ -56,7 +69,7 @@ std::optional<BudgetPart> Loop::spent() const {
   return most && most->share >= 1 ? std::optional(most->part) : std::nullopt;
 }
 
-LoopStage Loop::stage() const { return next_stage(state_, session_.facts(), spent().has_value()); }
+LoopStage Loop::stage() const { return next_stage(state_, session_.facts(), spent().has_value(), dry_); }
 
 void Loop::advance(Proposer& proposer) {
   switch (stage()) {
@@ -88,19 +101,27 @@ void Loop::advance(Proposer& proposer) {
 }
 
 Conclusion Loop::run(Proposer& proposer) {
-  while (stage() != LoopStage::concluding) advance(proposer);
+  try {
+    while (stage() != LoopStage::concluding) advance(proposer);
+  } catch (const Interrupted& how) {
+    return interrupted(how);
+  }
   return finish();
 }
 
 std::variant<Outcome, Conclusion> Loop::try_one(Proposer& proposer) {
   const int before = state_.done();
-  while (state_.done() == before) {
-    if (stage() == LoopStage::concluding) return finish();
-    advance(proposer);
+  try {
+    while (state_.done() == before) {
+      if (stage() == LoopStage::concluding) return finish();
+      advance(proposer);
+    }
+    // What follows from the outcome belongs to it.
+    while (stage() == LoopStage::checking_target || stage() == LoopStage::diagnosing) advance(proposer);
+  } catch (const Interrupted& how) {
+    return interrupted(how);
   }
-  // What follows from the outcome belongs to it.
-  while (stage() == LoopStage::checking_target || stage() == LoopStage::diagnosing) advance(proposer);
-  return *state_.iterations.back().outcome;
+  return *state_.last_done()->outcome;
 }
 
 }  // namespace dent

@@ -14,6 +14,7 @@
 
 #include "accounting/cost.h"
 #include "evaluation/evaluation.h"
+#include "loop/elsewhere.h"
 #include "loop/proposers/proposer.h"
 #include "loop/state/loop_state.h"
 #include "loop/state/stage.h"
@@ -29,6 +30,8 @@ struct LoopOptions {
   std::optional<int> iterations{};
   std::optional<double> minutes{};
   bool rebaseline = false;
+  std::string executor{};            // that measures; empty: this process, or as the loop began
+  int parallel = 1;                  // candidates at a time; more than one needs an executor
   std::string command = "optimize";  // as given, for the record
 };
 // How many changes are tried at most.
@@ -41,7 +44,9 @@ class Loop {
   Loop(const Project& project, SessionStore& store, SessionFolder folder, LoopOptions options,
        Observer& observer);
 
-  Conclusion run(Proposer& proposer);  // to the verdict
+  // To the verdict, or to where its work was stopped from outside: then there is none on record, and it can
+  // be resumed.
+  Conclusion run(Proposer& proposer);
   // One change: the one that a killed loop had begun, else the proposer's. The outcome, or the end of the
   // loop where there was nothing to try any more.
   std::variant<Outcome, Conclusion> try_one(Proposer& proposer);
@@ -50,21 +55,40 @@ class Loop {
   Cost cost() const { return cost_of(session_.records()); }
 
  private:
+  // What measures in this process.
+  struct Here {
+    Here(const Project& project, const SessionStore& store, const std::filesystem::path& artifacts);
+    KernelBuilder builder;
+    WorkerFactory workers;
+    Oracle oracle;
+    Sides against_baseline;
+  };
+
   LoopStage stage() const;
   void advance(Proposer& proposer);  // by one stage
 
   // opening.cpp
+  void settle_where();  // here or elsewhere
   void open();
   void put_in_place();  // branch and worktrees, where the records say
   void start();
+  LoopPart part(PartKind kind, std::string name) const;  // with the incumbent
+  void measure_incumbent(LoopPart part);                 // against the baseline
   Budget budget() const;  // the manifest's with what the command line says over it
 
   // iteration.cpp
   void propose(Proposer& proposer);
   Brief brief();
   void open_iteration(const Proposal& proposal);
+  void send(const Iteration& iteration);  // its evaluation is on its way, unless it is refused
+  void send_all();                        // of those without an outcome
+  void begin_again(const Iteration& iteration);
+  PartKernel kernel_at(const std::string& commit) const;
   void evaluate();  // the iteration that has no outcome
   Outcome attempt(const Iteration& iteration, std::string& tree);
+  // The candidate in its worktree; "" or why it is refused.
+  std::string prepare(const Iteration& iteration, std::string& tree);
+  LoopPart evaluation_of(const Iteration& iteration);  // once it is prepared
   void conclude(const Iteration& iteration, const Outcome& outcome, const std::string& tree,
                 double elapsed_s);
   void keep(const Iteration& iteration, const std::string& commit);
@@ -79,12 +103,14 @@ class Loop {
   void validate_winner();
   Conclusion finish();
   Conclusion conclusion();
+  Conclusion interrupted(const Interrupted& how) const;
   std::string how_to_take_it_over() const;
 
   std::optional<BudgetPart> spent() const;  // the part of the budget that has nothing left
   void append(AnyRecord record);            // and brings the state up to date
   void refresh() { state_ = state_of(session_.records()); }
-  Kernel kernel_in(const Worktree& worktree, const Choice& choice, const std::string& tag) const;
+  Kernel kernel_in(const Worktree& worktree, const PartKernel& kernel) const;
+  std::string kernel_name(const std::string& tag) const { return session_.folder().id + "-" + tag; }
   std::filesystem::path artifacts() const { return session_.folder().artifacts(); }
   std::filesystem::path worktrees() const { return store_.folder() / "worktrees"; }
 
@@ -93,11 +119,10 @@ class Loop {
   LoopOptions options_;
   Session session_;
   LoopState state_;
-  KernelBuilder builder_;
-  WorkerFactory workers_;
-  Oracle oracle_;
-  Sides against_baseline_;
   Repository repository_;
+  std::optional<Here> here_;  // one of them
+  std::optional<Elsewhere> elsewhere_;
+  bool dry_ = false;  // nobody had an idea since the last outcome
   std::optional<Worktree> candidate_, incumbent_;
   Kernel incumbent_kernel_;
 };

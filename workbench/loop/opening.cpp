@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "evaluation/standing.h"
-#include "gates/registry.h"
 #include "loop/loop.h"
 #include "loop/proposers/harness.h"
 
@@ -17,20 +15,48 @@ Budget Loop::budget() const {
   return budget;
 }
 
+void Loop::settle_where() {
+  const bool begun = state_.opened;
+  if (!begun && options_.executor.empty() && !session_.facts().empty() &&
+      session_.facts().session().baseline.empty()) {
+    throw Error(
+        ErrorCode::invalid,
+        fmt::format("session {} ended before anything was sent to its executor", session_.folder().id),
+        fmt::format("start a new one: dent {} --on NAME", options_.command));
+  }
+  const std::string executor = begun ? state_.executor : options_.executor;
+  if (begun && !options_.executor.empty() && options_.executor != state_.executor) {
+    throw Error(ErrorCode::invalid,
+                fmt::format("session {} measures {}, not on {}", session_.folder().id,
+                            executor.empty() ? "in this process" : "on " + executor, options_.executor),
+                "leave --on out to go on with it, or start a new one");
+  }
+  if (executor.empty()) {
+    here_.emplace(project_, store_, artifacts());
+    session_.open({.command = options_.command}, here_->against_baseline);
+  } else {
+    elsewhere_.emplace(project_, store_, session_, repository_, executor);
+  }
+}
+
 void Loop::open() {
   const int iterations = most_iterations(project_, options_);
   const double target = options_.target.value_or(project_.optimize.target);
   const std::string& id = session_.folder().id;
-  append(record::Loop{.base = repository_.snapshot("dent: the tree as it was when session " + id + " began"),
-                      .branch = "dent/" + id,
-                      .harness = harness_hash(project_),
-                      .target_shape = project_.optimize.target_shape,
-                      .private_repository = repository_.is_private(),
-                      .iterations = iterations,
-                      .confirmation_alpha = confirmation_alpha(project_.optimize.false_keep, iterations),
-                      .target = target > 0 ? std::optional(target) : std::nullopt,
-                      .minutes = options_.minutes,  // the manifest's may be raised before a resume
-                      .choice = project_.choice});
+  record::Loop loop{.base = repository_.snapshot("dent: the tree as it was when session " + id + " began"),
+                    .branch = "dent/" + id,
+                    .harness = harness_hash(project_),
+                    .target_shape = project_.optimize.target_shape,
+                    .private_repository = repository_.is_private(),
+                    .iterations = iterations,
+                    .confirmation_alpha = confirmation_alpha(project_.optimize.false_keep, iterations),
+                    .target = target > 0 ? std::optional(target) : std::nullopt,
+                    .minutes = options_.minutes,  // the manifest's may be raised before a resume
+                    .choice = project_.choice,
+                    .executor = elsewhere_ ? elsewhere_->rules().name : "",
+                    .parallel = options_.parallel > 1 ? options_.parallel : 0};
+  if (elsewhere_) session_.open_elsewhere({.command = options_.command});
+  append(std::move(loop));
 }
 
 // Done twice is done once: whatever a killed loop had left, the records say where things belong.
@@ -47,6 +73,8 @@ void Loop::put_in_place() {
   } else {
     repository_.move_branch(state_.branch, std::nullopt, state_.base);
   }
+  if (elsewhere_) elsewhere_->lay_out(state_.base);
+  if (elsewhere_ && state_.parallel > 1) elsewhere_->watch();
   const LoopStage next = stage();
   if (next == LoopStage::validating || next == LoopStage::concluding) return;
   const double each_s = static_cast<double>(project_.shapes.size()) *
@@ -57,25 +85,34 @@ void Loop::put_in_place() {
                                                            where_the_target_counts(state_))
                                              : "",
                            each_s, state_.branch, repository_.is_private() ? " in .dent/repository" : ""));
-  incumbent_.emplace(repository_, worktrees() / "incumbent", state_.incumbent_commit());
   candidate_.emplace(repository_, worktrees() / "candidate", state_.incumbent_commit());
-  incumbent_kernel_ = kernel_in(*incumbent_, state_.incumbent(),
-                                kept != nullptr ? fmt::format("{:03}", kept->number) : "start");
-  against_baseline_.set_candidate(incumbent_kernel_);
+  if (elsewhere_) return send_all();
+  incumbent_.emplace(repository_, worktrees() / "incumbent", state_.incumbent_commit());
+  incumbent_kernel_ = kernel_in(*incumbent_, part(PartKind::standing, "").candidate);
+  here_->against_baseline.set_candidate(incumbent_kernel_);
+}
+
+LoopPart Loop::part(PartKind kind, std::string name) const {
+  return {.kind = kind,
+          .name = std::move(name),
+          .candidate = kernel_at(state_.incumbent_commit()),
+          .baseline = session_.facts().session().baseline};
+}
+
+void Loop::measure_incumbent(LoopPart part) {
+  if (here_) return perform(part, {incumbent_kernel_}, session_, here_->against_baseline);
+  elsewhere_->add_changes(state_.incumbent_commit(), part.candidate);
+  elsewhere_->see_through(part, [&](const std::string& why) {
+    const bool may_fail = part.kind == PartKind::diagnosis;
+    session_.settle({.name = part.name},
+                    may_fail ? skipped(why) : failed(Cause::environment, why, "dent jobs"));
+  });
 }
 
 void Loop::start() {
-  for (const Gate* gate : {&preflight_gate(), &build_gate(), &baseline_gate()}) {
-    Step step = step_of(*gate, project_, std::string(gate->info().name));
-    step.options.rebaseline = options_.rebaseline;
-    if (session_.perform(step, against_baseline_).failed() != nullptr) return;
-  }
-  for (std::size_t shape = 0; shape < project_.shapes.size(); ++shape) {
-    const Step step =
-        step_of(correctness_gate(), project_, "correctness/" + project_.shapes[shape].name, shape);
-    if (session_.perform(step, against_baseline_).failed() != nullptr) return;
-  }
-  measure_standing(session_, against_baseline_, StandingOf::start, "performance");
+  LoopPart first = part(PartKind::start, "start");
+  first.rebaseline = options_.rebaseline;
+  measure_incumbent(std::move(first));
 }
 
 }  // namespace dent

@@ -61,7 +61,8 @@ class Progress {
   static double seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
   void take(const Event& event) {
-    if (event.event == EventKind::note || event.event == EventKind::plan) return;
+    if (event.event == EventKind::note || event.event == EventKind::plan || event.event == EventKind::running)
+      return;
     of_ = static_cast<double>(event.of);
     doing_ = event.step + (event.text.empty() ? "" : ": " + event.text);
     if (event.event == EventKind::progress) return;

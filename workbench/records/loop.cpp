@@ -28,6 +28,8 @@ void fields(Fields& f, Loop& loop) {
   f.may("target_shape", loop.target_shape, "where the target counts; left out for the mean");
   f("minutes", loop.minutes, "budget of the command line");
   f("choice", loop.choice, "variant and tunables that it starts from");
+  f.may("executor", loop.executor, "that measures; left out: the dent that wrote this");
+  f.may("parallel", loop.parallel, "candidates at a time; left out: one");
 }
 
 void fields(Fields& f, Iteration& iteration) {
@@ -36,6 +38,8 @@ void fields(Fields& f, Iteration& iteration) {
   f("choice", iteration.choice, "variant and tunables that are tried");
   f("parent", iteration.parent, "commit of the incumbent that it starts from");
   f.may("patch", iteration.patch, "artifact");
+  f.may("again", iteration.again,
+        "it has begun before, and was proved better than an incumbent that is none any more");
 }
 
 void fields(Fields& f, Outcome& outcome) {

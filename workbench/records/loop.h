@@ -56,6 +56,8 @@ struct Loop {
   double confirmation_alpha = 0;
   std::optional<double> target{}, minutes{};
   Choice choice;
+  std::string executor{};  // empty: this process measures
+  int parallel = 0;        // candidates at a time; 0: one
   bool operator==(const Loop&) const = default;
 };
 
@@ -65,6 +67,7 @@ struct Iteration {
   Proposal proposal;  // its fields lie flat beside the others
   Choice choice;
   std::string parent, patch;
+  bool again = false;  // it has begun before: better than an incumbent that is none any more
   bool operator==(const Iteration&) const = default;
 };
 

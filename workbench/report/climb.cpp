@@ -1,21 +1,42 @@
 // SPDX-License-Identifier: MIT
 #include "report/climb.h"
 
+#include <algorithm>
+
 #include "report/last_word.h"
 
 namespace dent {
 namespace {
 
+// Outcomes come in the order of the iterations.
+ClimbStep* last_done(ClimbView& climb) {
+  const auto last = std::find_if(climb.steps.rbegin(), climb.steps.rend(),
+                                 [](const ClimbStep& step) { return step.outcome.has_value(); });
+  return last == climb.steps.rend() ? nullptr : &*last;
+}
+
+double speedup(ClimbView& climb) {
+  const ClimbStep* last = last_done(climb);
+  return last != nullptr ? last->speedup : climb.start ? climb.start->centre : 0;
+}
+
 void take(ClimbView& climb, const record::Iteration& iteration) {
-  const double before =
-      climb.steps.empty() ? (climb.start ? climb.start->centre : 0) : climb.steps.back().speedup;
-  climb.steps.push_back({.iteration = iteration, .speedup = before});
+  const auto begun = std::find_if(climb.steps.begin(), climb.steps.end(), [&](const ClimbStep& step) {
+    return step.iteration.iteration == iteration.iteration;
+  });
+  if (begun != climb.steps.end()) {
+    begun->iteration = iteration;  // again, with another incumbent
+  } else {
+    climb.steps.push_back({.iteration = iteration, .speedup = speedup(climb)});
+  }
 }
 
 void take(ClimbView& climb, const record::Outcome& outcome) {
+  const double before = speedup(climb);
   for (ClimbStep& step : climb.steps) {
     if (step.iteration.iteration != outcome.iteration) continue;
     step.outcome = outcome;
+    step.speedup = before;
     if (step.kept() && step.gain()) step.speedup *= step.gain()->centre;
   }
 }
@@ -26,7 +47,7 @@ void take(ClimbView& climb, const record::Standing& standing) {
       climb.start = standing.ratio;
       break;
     case StandingOf::incumbent:
-      if (!climb.steps.empty()) climb.steps.back().speedup = standing.ratio.centre;
+      if (ClimbStep* last = last_done(climb)) last->speedup = standing.ratio.centre;
       break;
     case StandingOf::winner:
       climb.winner = standing.ratio;

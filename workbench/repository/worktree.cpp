@@ -124,6 +124,13 @@ Worktree::Change Worktree::change() const {
   return change;
 }
 
+std::vector<std::string> Worktree::differing_from(const std::string& commit) const {
+  tie_to_repository();
+  git({"add", "-A", "--", "."});
+  return split(git({"diff", "--cached", "--no-ext-diff", "--no-renames", "--name-only", "-z", commit}).out,
+               '\0');
+}
+
 std::string Worktree::apply(const fs::path& patch) {
   const auto answer =
       repository_.try_git({"apply", "--whitespace=nowarn", patch.string()}, project(), environment());

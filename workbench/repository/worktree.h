@@ -38,6 +38,9 @@ class Worktree {
     bool links = false;              // makes a symbolic link or a submodule
   };
   Change change() const;
+  // Files that are not as in that commit, or only on one side, relative to the top; ignored ones are left
+  // out.
+  std::vector<std::string> differing_from(const std::string& commit) const;
   std::string apply(const std::filesystem::path& patch);  // a file; "" or why it does not apply
 
  private:

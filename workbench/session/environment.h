@@ -17,4 +17,8 @@ record::Environment environment_snapshot(const std::filesystem::path& project);
 // The processor's name, or the first GPU's for a kernel that runs there.
 std::string device_name(const record::Environment& environment, DeviceKind device);
 
+// The device that such a kernel runs on, as one name on this machine: a GPU's UUID, "cpu <host>". GPUs that
+// can't be told apart are one.
+std::string device_id(DeviceKind device);
+
 }  // namespace dent

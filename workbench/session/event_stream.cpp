@@ -13,6 +13,14 @@
 
 namespace dent {
 
+void fields(Fields& f, Running& running) {
+  f("what", running.what, "for people");
+  f("executor", running.executor, "that does it");
+  f.may("where", running.where, "machine and device, as far as they are known");
+  f.may("doing", running.doing, "the step that it is at, or the state that it is in");
+  f("seconds", running.seconds, "since it was sent");
+}
+
 void fields(Fields& f, Event& event) {
   f("event", event.event, "what happened");
   f.may("number", event.number, "of the step, counted from 1");
@@ -22,6 +30,7 @@ void fields(Fields& f, Event& event) {
   f.may("text", event.text, "what it does, how it ended, or a note");
   f("verdict", event.verdict, "how it ended");
   f.may("seconds", event.seconds, "that it took");
+  f.may("running", event.running, "what is done at the moment");
 }
 
 EventStream::EventStream(int descriptor) : descriptor_(descriptor) {
@@ -66,7 +75,12 @@ void EventStream::end(const Step& step, const GateResult& result, double seconds
         .seconds = seconds});
 }
 
-void EventStream::tell(Event event) {
+void EventStream::running(const std::vector<Running>& all) {
+  tell({.event = EventKind::running, .running = all});
+}
+
+void EventStream::tell(const Event& event) {
+  const std::lock_guard lock(telling_);
   pollfd ready{descriptor_, POLLOUT, 0};
   if (descriptor_ < 0 || poll(&ready, 1, 0) != 1) return;  // full: nobody has read for long
   const std::string line = to_json_text(event) + "\n";

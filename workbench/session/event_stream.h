@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "records/fields.h"
@@ -10,12 +11,10 @@
 
 namespace dent {
 
-enum class EventKind { plan, begin, progress, note, end };
-inline constexpr Word<EventKind> kEventKindWords[] = {{EventKind::plan, "plan"},
-                                                      {EventKind::begin, "begin"},
-                                                      {EventKind::progress, "progress"},
-                                                      {EventKind::note, "note"},
-                                                      {EventKind::end, "end"}};
+enum class EventKind { plan, begin, progress, note, end, running };
+inline constexpr Word<EventKind> kEventKindWords[] = {
+    {EventKind::plan, "plan"}, {EventKind::begin, "begin"}, {EventKind::progress, "progress"},
+    {EventKind::note, "note"}, {EventKind::end, "end"},     {EventKind::running, "running"}};
 constexpr std::span<const Word<EventKind>> words(EventKind) { return kEventKindWords; }
 
 struct Event {
@@ -26,7 +25,9 @@ struct Event {
   std::string text{};  // what it does; how it ended; the note
   std::optional<StepVerdict> verdict{};
   double seconds = 0;
+  std::vector<Running> running{};  // where several things are done at a time
 };
+void fields(Fields& f, Running& running);
 void fields(Fields& f, Event& event);
 
 // Whoever does not read loses events, not the session: a pipe that is full or closed is given up.
@@ -35,13 +36,16 @@ class EventStream : public Observer {
   explicit EventStream(int descriptor);
   void plan(const std::vector<Step>& plan, std::size_t done_already) override;
   void begin(const Step& step, std::size_t number, std::size_t of) override;
+  void begin_part(const Step& step) override { progress(0, step.name); }
   void progress(double share, const std::string& doing) override;
   void note(const std::string& text) override;
   void end(const Step& step, const GateResult& result, double seconds) override;
+  void running(const std::vector<Running>& all) override;
 
  private:
-  void tell(Event event);
+  void tell(const Event& event);
 
+  std::mutex telling_;
   int descriptor_;
   std::int64_t number_ = 0, of_ = 0;
   std::string step_;
@@ -57,6 +61,9 @@ class Observers : public Observer {
   void begin(const Step& step, std::size_t number, std::size_t of) override {
     for (Observer* each : all_) each->begin(step, number, of);
   }
+  void begin_part(const Step& step) override {
+    for (Observer* each : all_) each->begin_part(step);
+  }
   void progress(double share, const std::string& doing) override {
     for (Observer* each : all_) each->progress(share, doing);
   }
@@ -65,6 +72,9 @@ class Observers : public Observer {
   }
   void end(const Step& step, const GateResult& result, double seconds) override {
     for (Observer* each : all_) each->end(step, result, seconds);
+  }
+  void running(const std::vector<Running>& all) override {
+    for (Observer* each : all_) each->running(all);
   }
 
  private:

@@ -26,6 +26,11 @@ bool compares(const std::vector<Step>& plan) {
          });
 }
 
+// A profiler's run is a run as well.
+bool runs_kernels(const Step& step) {
+  return step.gate != nullptr && (step.gate->info().uses == Uses::device || step.gate == &profile_gate());
+}
+
 bool is_a_loop(const std::string& command) { return command == "optimize" || command == "evaluate"; }
 
 // dent resume goes on with whatever follows a plan.
@@ -55,6 +60,21 @@ Session::Session(const Project& project, SessionStore& store, SessionFolder fold
   }
 }
 
+record::Session Session::first_record(const SessionRequest& request) const {
+  return {.dent_version = kDentVersion,
+          .project = project_.name,
+          .op = project_.op.name,
+          .candidate = project_.kernel.name,
+          .baseline = {},
+          .device_name = {},
+          .manifest = effective_config(project_),
+          .command = request.command,
+          .device = project_.kernel.device,
+          .plan = plan_record(request.plan),
+          .gates = request.gates,
+          .shapes = request.shapes};
+}
+
 void Session::open(const SessionRequest& request, Sides& sides) {
   if (!facts_.empty()) {
     sides.keep_baseline(facts_.session().baseline);
@@ -64,24 +84,28 @@ void Session::open(const SessionRequest& request, Sides& sides) {
   record::Environment environment = environment_snapshot(project_.directory);
   if (request.git) environment.git = request.git;
   environment.walls = sides.workers().walls();
-  append(record::Session{.dent_version = kDentVersion,
-                         .project = project_.name,
-                         .op = project_.op.name,
-                         .candidate = project_.kernel.name,
-                         .baseline = against.name,
-                         .device_name = device_name(environment, project_.kernel.device),
-                         .manifest = effective_config(project_),
-                         .command = request.command,
-                         .device = project_.kernel.device,
-                         .plan = plan_record(request.plan),
-                         .gates = request.gates,
-                         .shapes = request.shapes});
+  record::Session first = first_record(request);
+  first.baseline = against.name;
+  first.device_name = device_name(environment, project_.kernel.device);
+  append(std::move(first));
   append(std::move(environment));
   for (const std::string& note : sides.notes()) append(record::Note{note});
   if (const std::string& why = sides.workers().cell().why_not();
       !why.empty() && project_.sandbox == Sandbox::automatic) {
     append(record::Note{"without a cell, what is measured can read your files and use the network: " + why});
   }
+}
+
+void Session::open_elsewhere(const SessionRequest& request) {
+  if (facts_.empty()) append(first_record(request));
+}
+
+void Session::learn(const record::Session& of_the_job) {
+  record::Session known = facts_.session();
+  if (!known.baseline.empty()) return;
+  known.baseline = of_the_job.baseline;
+  known.device_name = of_the_job.device_name;
+  append(std::move(known));
 }
 
 void Session::append(AnyRecord record) {
@@ -155,7 +179,12 @@ GateResult Session::carry_out(const Step& step, const std::function<Performed()>
     begin(step);
     append(std::move(records), step.name);
     records.clear();
+  } else {
+    observer_.begin_part(step);
   }
+  DeviceLock::Held alone;
+  if (device_ != nullptr && runs_kernels(step))
+    alone = device_->hold([&] { observer_.progress(0, step.name + ": waits for the device"); });
   Performed performed = work();
   const GateResult& result = performed.result;
   records.insert(records.end(), result.records.begin(), result.records.end());

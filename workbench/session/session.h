@@ -22,6 +22,7 @@
 #include "session/conclude.h"
 #include "session/observer.h"
 #include "session/step_runner.h"
+#include "system/device_lock.h"
 
 namespace dent {
 
@@ -41,6 +42,14 @@ class Session {
   // The first records of a new session: what it is, on which machine, against which baseline. One that goes
   // on keeps its baseline.
   void open(const SessionRequest& request, Sides& sides);
+  // The same for a session that is done elsewhere: machine and baseline are known when its first job has
+  // begun, from that job's own first records.
+  void open_elsewhere(const SessionRequest& request);
+  void learn(const record::Session& of_the_job);
+
+  // From now on, steps that run kernels have the device to themselves among all who ask for it this way,
+  // until what they found is on record.
+  void share(const DeviceLock& device) { device_ = &device; }
 
   // Asks the step's gate, unless the answer is on record.
   GateResult perform(const Step& step, Sides& sides);
@@ -65,9 +74,11 @@ class Session {
   void begin(const Step& step);
   void end(const Step& step, const GateResult& result, double seconds);
   void say(const std::string& text) { observer_.note(text); }
+  void say(const std::vector<Running>& running) { observer_.running(running); }
   Progress progress() const;
 
  private:
+  record::Session first_record(const SessionRequest& request) const;
   GateResult carry_out(const Step& step, const std::function<Performed()>& work);
   void append(std::vector<AnyRecord> records, const std::string& step);
 
@@ -77,6 +88,7 @@ class Session {
   Observer& observer_;
   Ledger ledger_;
   SessionFacts facts_;
+  const DeviceLock* device_ = nullptr;
   std::map<std::string, std::int64_t> taken_;  // of each job: the number of its last record
   std::size_t number_ = 0, of_ = 0;            // steps that people have seen, of how many
 };

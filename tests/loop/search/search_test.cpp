@@ -115,6 +115,30 @@ TEST(Search, TriesNothingThatBreaksAConstraintOrCantRun) {
   });
 }
 
+// Several at a time: what is being tried is not proposed again, and who is asked twice answers the same.
+TEST(Search, ProposesSomethingElseThanWhatIsBeingTried) {
+  const Project project = project_with("[tunables]\nA = [1, 2, 3]\nB = [1, 2]\n" + kLadder);
+  SearchProposer search;
+  VariantsProposer variants;
+  for (Proposer* proposer : {static_cast<Proposer*>(&search), static_cast<Proposer*>(&variants)}) {
+    Brief brief;
+    brief.project = &project;
+    brief.phase = proposer->name() == "search" ? Phase::tuning : Phase::parallelism;
+    std::vector<Choice> proposed;
+    for (;;) {
+      const auto proposal = proposer->propose(brief);
+      if (!proposal) break;
+      const Choice choice = applied(*proposal, brief.incumbent);
+      EXPECT_EQ(applied(*proposer->propose(brief), brief.incumbent), choice);
+      EXPECT_EQ(std::count(proposed.begin(), proposed.end(), choice), 0) << describe(choice);
+      proposed.push_back(choice);
+      brief.pending.push_back({static_cast<int>(proposed.size()), *proposal, {}, choice});
+      ASSERT_LT(proposed.size(), 10U);
+    }
+    EXPECT_EQ(proposed.size(), proposer->name() == "search" ? 3U : 2U);
+  }
+}
+
 TEST(Search, EndsWhenEverythingWasTried) {
   const Project project = project_with("[tunables]\nA = [1, 2, 3]\n");
   SearchProposer search;

@@ -72,6 +72,21 @@ TEST(Brief, SaysAllThatAProposerMayKnow) {
   EXPECT_EQ(document.at("worktree"), "/there");
 }
 
+TEST(Brief, NamesWhatIsBeingTried) {
+  Brief brief;
+  EXPECT_FALSE(parse_json(brief_document(brief)).contains("pending"));
+  PastIteration tried;
+  tried.number = 7;
+  tried.proposal.variant = "split";
+  brief.pending = {tried};
+  const json document = parse_json(brief_document(brief));
+  ASSERT_EQ(document.at("pending").size(), 1U);
+  EXPECT_EQ(document.at("pending")[0].at("iteration"), 7);
+  EXPECT_EQ(document.at("pending")[0].at("variant"), "split");
+  EXPECT_TRUE(brief.was_tried("split"));
+  EXPECT_FALSE(brief.was_tried("wide"));
+}
+
 TEST(Brief, LeavesOutWhatThereIsNot) {
   const json document = require_json(brief_document({}));
   for (const char* absent : {"target", "diagnosis", "patterns", "tunables", "variants"})

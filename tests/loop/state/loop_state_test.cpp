@@ -74,6 +74,35 @@ class Records {
   std::vector<Record> list_;
 };
 
+// Two at a time: the second began before the first was kept, and is compared again with what that has become.
+TEST(LoopState, AnIterationThatBeganBesideAnotherCountsFromWhatWasKeptMeanwhile) {
+  Records records;
+  records.open();
+  records.standing(StandingOf::start, 0.5);
+  records.begin(1, "1");
+  records.begin(2, "2");
+  EXPECT_EQ(state_of(records.all()).in_flight(), 2);
+  EXPECT_EQ(state_of(records.all()).next()->number, 1);
+  EXPECT_DOUBLE_EQ(state_of(records.all()).speedup(), 0.5);
+  records.end(1, true, 2);
+  EXPECT_DOUBLE_EQ(state_of(records.all()).speedup(), 1);
+  record::Iteration again{.iteration = 2,
+                          .proposal = state_of(records.all()).iterations[1].proposal,
+                          .choice = {"", {{"TILE", "1+2"}}},
+                          .parent = "c1",
+                          .patch = {},
+                          .again = true};
+  records.add(again);
+  const LoopState compared_again = state_of(records.all());
+  ASSERT_EQ(compared_again.iterations.size(), 2U);
+  EXPECT_TRUE(compared_again.iterations[1].again);
+  EXPECT_EQ(compared_again.iterations[1].parent, "c1");
+  records.end(2, true, 3);
+  EXPECT_DOUBLE_EQ(state_of(records.all()).speedup(), 3);
+  EXPECT_EQ(state_of(records.all()).incumbent().tunables.at("TILE"), "1+2");
+  EXPECT_EQ(state_of(records.all()).in_flight(), 0);
+}
+
 TEST(LoopState, GainsMultiplyUntilTheBaselineIsMeasuredAgain) {
   Records records;
   records.open(1.5);

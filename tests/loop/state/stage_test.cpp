@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ledger/ledger.h"
 
 namespace dent {
@@ -64,6 +66,25 @@ TEST(Stage, AFailedTrialIsNotTheEnd) {
   }
   EXPECT_GT(failures, 0);
   EXPECT_EQ(stopped_by(SessionFacts(records), state_of(records), false), nullptr);
+}
+
+// So many at a time; and what is being tried comes to its end before the loop does.
+TEST(Stage, AsksForMoreIdeasWhileThereIsRoomBesideWhatIsTried) {
+  auto records = read_ledger(std::filesystem::path(DENT_GOLDEN) / "optimize.jsonl").records;
+  const auto first = std::find_if(records.begin(), records.end(), [](const Record& record) {
+    return record.as<record::Iteration>() != nullptr;
+  });
+  ASSERT_NE(first, records.end());
+  records.erase(first + 1, records.end());
+  const SessionFacts facts(records);
+  LoopState state = state_of(records);
+  EXPECT_EQ(next_stage(state, facts, false), LoopStage::evaluating);
+  state.parallel = 2;
+  EXPECT_EQ(next_stage(state, facts, false), LoopStage::proposing);
+  EXPECT_EQ(next_stage(state, facts, false, true), LoopStage::evaluating);  // nobody has an idea
+  EXPECT_EQ(next_stage(state, facts, true), LoopStage::evaluating);         // the budget is spent
+  state.most_iterations = 1;
+  EXPECT_EQ(next_stage(state, facts, false), LoopStage::evaluating);
 }
 
 }  // namespace

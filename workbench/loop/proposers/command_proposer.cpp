@@ -108,8 +108,10 @@ void CommandProposer::protect(const Brief& brief) {
            std::none_of(forbidden.begin(), forbidden.end(), fits);
   });
   if (brief.project != nullptr) {
-    protected_.protect(brief.project->directory, [worktree, scratch = scratch_](const fs::path& path) {
-      return path == worktree || path == scratch || path.filename() == "__pycache__";
+    // Jobs that run meanwhile write into folders of their own.
+    const fs::path jobs = scratch_.parent_path() / "jobs";
+    protected_.protect(brief.project->directory, [worktree, scratch = scratch_, jobs](const fs::path& path) {
+      return path == worktree || path == scratch || path == jobs || path.filename() == "__pycache__";
     });
   }
   if (const fs::path repository = repository_of(worktree); !repository.empty()) {
@@ -180,6 +182,8 @@ std::optional<Proposal> CommandProposer::propose(const Brief& brief) {
     if (past.proposal.done) return std::nullopt;
     in_a_row = past.outcome.stage == TrialStage::refused ? in_a_row + 1 : 0;
   }
+  for (const PastIteration& tried : brief.pending)
+    if (tried.proposal.proposer == name() && tried.proposal.done) return std::nullopt;
   if (in_a_row >= limits_.refused_in_a_row) return std::nullopt;
 
   protect(brief);

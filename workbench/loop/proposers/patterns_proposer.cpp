@@ -16,9 +16,11 @@ bool named(const std::vector<std::string>& names, const std::string& name) {
 }
 
 bool was_tried(const Brief& brief, const Choice& choice) {
-  return std::any_of(brief.history.begin(), brief.history.end(), [&](const PastIteration& past) {
+  const auto is_it = [&](const PastIteration& past) {
     return past.choice == choice && !past.proposal.source;
-  });
+  };
+  return std::any_of(brief.history.begin(), brief.history.end(), is_it) ||
+         std::any_of(brief.pending.begin(), brief.pending.end(), is_it);
 }
 
 // A variant that is the pattern's fix, above the incumbent's rung and not tried yet.
@@ -27,10 +29,7 @@ std::optional<std::string> variant_for(const Brief& brief, const std::vector<std
   const auto now = std::find_if(variants.begin(), variants.end(),
                                 [&](const Variant& v) { return v.name == brief.incumbent.variant; });
   for (auto rung = now == variants.end() ? variants.begin() : now + 1; rung != variants.end(); ++rung) {
-    const bool tried =
-        std::any_of(brief.history.begin(), brief.history.end(),
-                    [&](const PastIteration& past) { return past.proposal.variant == rung->name; });
-    if (!tried && named(names, rung->name)) return rung->name;
+    if (!brief.was_tried(rung->name) && named(names, rung->name)) return rung->name;
   }
   return std::nullopt;
 }

@@ -14,10 +14,7 @@ std::optional<Proposal> VariantsProposer::propose(const Brief& brief) {
   const auto now = std::find_if(variants.begin(), variants.end(),
                                 [&](const Variant& v) { return v.name == brief.incumbent.variant; });
   for (auto rung = now == variants.end() ? variants.begin() : now + 1; rung != variants.end(); ++rung) {
-    const bool tried =
-        std::any_of(brief.history.begin(), brief.history.end(),
-                    [&](const PastIteration& past) { return past.proposal.variant == rung->name; });
-    if (tried || parse_phase(rung->phase) != brief.phase) continue;
+    if (brief.was_tried(rung->name) || parse_phase(rung->phase) != brief.phase) continue;
     Proposal proposal;
     proposal.proposer = name();
     proposal.phase = brief.phase;

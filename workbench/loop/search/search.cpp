@@ -52,6 +52,11 @@ class Model {
         tried_.clear();
       }
     }
+    // What is being tried is taken to be as good as the incumbent, so that the next idea is another one.
+    for (const PastIteration& pending : brief.pending) {
+      tried_.push_back(complete(*brief.project, pending.choice));
+      if (!pending.proposal.source) learn(pending.choice, incumbent_);
+    }
   }
 
   double incumbent() const { return incumbent_; }

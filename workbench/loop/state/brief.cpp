@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "loop/state/brief.h"
 
+#include <algorithm>
+
 #include "project/choice.h"
 #include "records/json.h"
 #include "records/loop.h"
@@ -15,6 +17,9 @@ struct ShapeEntry {
   ShapeNow of;
 };
 struct HistoryEntry {
+  PastIteration of;
+};
+struct PendingEntry {
   PastIteration of;
 };
 struct TunableEntry {
@@ -36,6 +41,11 @@ void fields(Fields& f, HistoryEntry& entry) {
   f("iteration", entry.of.number, "its number");
   dent::fields(f, entry.of.proposal);
   f("outcome", entry.of.outcome, "what became of it");
+}
+
+void fields(Fields& f, PendingEntry& entry) {
+  f("iteration", entry.of.number, "its number");
+  dent::fields(f, entry.of.proposal);
 }
 
 void fields(Fields& f, TunableEntry& entry) {
@@ -79,6 +89,7 @@ void write(Fields& f, Brief brief) {
   int schema = kBriefSchema;
   auto shapes = entries<ShapeEntry>(brief.shapes);
   auto history = entries<HistoryEntry>(brief.history);
+  auto pending = entries<PendingEntry>(brief.pending);
   std::string worktree = brief.worktree.string();
   Choice incumbent = brief.incumbent;
   if (incumbent.variant.empty()) incumbent.variant = kFirstRung;
@@ -104,6 +115,7 @@ void write(Fields& f, Brief brief) {
   }
   f("shapes", shapes, "with the times of baseline and best version");
   f("history", history, "every proposal and what became of it");
+  if (!pending.empty()) f("pending", pending, "proposals that are being tried: another one is asked for");
   f("allowed_files", brief.allowed_files, "patterns of what may be edited");
   f("protected_files", brief.protected_files, "what may not");
   f("patch_lines", brief.patch_lines, "that a change may have at most");
@@ -111,6 +123,12 @@ void write(Fields& f, Brief brief) {
 }
 
 }  // namespace
+
+bool Brief::was_tried(const std::string& variant) const {
+  const auto is_it = [&](const PastIteration& past) { return past.proposal.variant == variant; };
+  return std::any_of(history.begin(), history.end(), is_it) ||
+         std::any_of(pending.begin(), pending.end(), is_it);
+}
 
 std::string brief_document(const Brief& brief) {
   return indented(write_json([&brief](Fields& f) { write(f, brief); })) + "\n";

@@ -40,12 +40,15 @@ struct Brief {
   Choice first;  // that the loop started from
   std::vector<ShapeNow> shapes;
   std::vector<PastIteration> history;
+  std::vector<PastIteration> pending;      // that are being tried; their outcomes say nothing
   std::vector<std::string> allowed_files;  // patterns, relative to the project's folder
   std::vector<std::string> protected_files;
   int patch_lines = 0;  // that a change may have at most
   // The project's folder in a worktree that holds the incumbent. A proposer that edits sources does it there;
   // the loop takes the difference and puts the worktree back.
   std::filesystem::path worktree;
+
+  bool was_tried(const std::string& variant) const;  // or is being tried
 };
 
 // The JSON document for programs: docs/proposers.md has its fields.

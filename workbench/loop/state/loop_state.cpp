@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace dent {
@@ -29,11 +31,21 @@ class Reader {
     state_.minutes = loop.minutes.value_or(0);
     state_.confirmation_alpha = loop.confirmation_alpha;
     state_.start = loop.choice;
+    state_.executor = loop.executor;
+    state_.parallel = std::max(1, loop.parallel);
   }
 
   void take(const record::Iteration& begun) {
     state_.ended.reset();  // it goes on, with a larger budget
     state_.winner.reset();
+    if (begun.again) {
+      Iteration& iteration = find(begun.iteration);
+      iteration.time = time_;
+      iteration.choice = begun.choice;
+      iteration.parent = begun.parent;
+      iteration.again = true;
+      return;
+    }
     state_.iterations.push_back({.number = begun.iteration,
                                  .time = time_,
                                  .proposal = begun.proposal,
@@ -45,18 +57,17 @@ class Reader {
   }
 
   void take(const record::Outcome& ended) {
-    for (Iteration& iteration : state_.iterations) {
-      if (iteration.number != ended.iteration) continue;
-      iteration.outcome = ended.outcome;
-      iteration.commit = ended.commit;
-      if (iteration.outcome->kept && iteration.outcome->gain) {
-        iteration.speedup *= iteration.outcome->gain->centre;
-        iteration.measured = false;
-      }
-      return;
+    const double before = state_.speedup();
+    const bool measured = state_.measured();
+    Iteration& iteration = find(ended.iteration);
+    iteration.outcome = ended.outcome;
+    iteration.commit = ended.commit;
+    iteration.speedup = before;
+    iteration.measured = measured;
+    if (iteration.outcome->kept && iteration.outcome->gain) {
+      iteration.speedup *= iteration.outcome->gain->centre;
+      iteration.measured = false;
     }
-    throw Error(ErrorCode::invalid,
-                fmt::format("an outcome of iteration {}, which was never begun", ended.iteration));
   }
 
   // Measured again: what was multiplied together so far gives way to it.
@@ -68,9 +79,10 @@ class Reader {
     state_.latest = standing;
     if (!state_.first) {
       state_.first = standing;
-    } else if (!state_.iterations.empty()) {
-      state_.iterations.back().speedup = standing.ratio.centre;
-      state_.iterations.back().measured = true;
+    } else if (const Iteration* last = state_.last_done()) {
+      Iteration& iteration = find(last->number);
+      iteration.speedup = standing.ratio.centre;
+      iteration.measured = true;
     }
   }
 
@@ -79,6 +91,13 @@ class Reader {
   void take(const record::LoopEnd& end) { state_.ended = end; }
   template <class Other>
   void take(const Other&) {}
+
+  Iteration& find(int number) {
+    for (Iteration& iteration : state_.iterations) {
+      if (iteration.number == number) return iteration;
+    }
+    throw Error(ErrorCode::invalid, fmt::format("an outcome of iteration {}, which was never begun", number));
+  }
 
   LoopState& state_;
   std::string time_;  // of the record
@@ -89,6 +108,20 @@ class Reader {
 const Iteration* LoopState::last_kept() const {
   for (auto i = iterations.rbegin(); i != iterations.rend(); ++i) {
     if (i->outcome && i->outcome->kept) return &*i;
+  }
+  return nullptr;
+}
+
+const Iteration* LoopState::last_done() const {
+  for (auto i = iterations.rbegin(); i != iterations.rend(); ++i) {
+    if (i->outcome) return &*i;
+  }
+  return nullptr;
+}
+
+const Iteration* LoopState::next() const {
+  for (const Iteration& iteration : iterations) {
+    if (!iteration.outcome) return &iteration;
   }
   return nullptr;
 }
@@ -105,7 +138,7 @@ Choice LoopState::incumbent() const {
 
 double LoopState::speedup() const {
   if (winner) return winner->ratio.centre;
-  if (!iterations.empty()) return iterations.back().speedup;
+  if (const Iteration* last = last_done()) return last->speedup;
   return first ? first->ratio.centre : 0;
 }
 
@@ -125,7 +158,8 @@ double LoopState::towards_target() const {
 }
 
 bool LoopState::measured() const {
-  return iterations.empty() ? first.has_value() : iterations.back().measured;
+  const Iteration* last = last_done();
+  return last == nullptr ? first.has_value() : last->measured;
 }
 
 bool LoopState::reached() const { return target > 0 && measured() && towards_target() >= target; }
@@ -156,6 +190,8 @@ int LoopState::done() const {
   for (const Iteration& iteration : iterations) count += iteration.outcome ? 1 : 0;
   return count;
 }
+
+int LoopState::in_flight() const { return static_cast<int>(iterations.size()) - done(); }
 
 std::string where_the_target_counts(const LoopState& state) {
   return state.target_shape.empty() ? "" : " at " + state.target_shape;

@@ -20,8 +20,9 @@ struct Iteration {
   Choice choice;                     // that is tried
   std::string parent;                // commit of the incumbent that it started from
   std::string patch;                 // artifact
-  std::optional<Outcome> outcome{};  // nothing: it was interrupted
+  std::optional<Outcome> outcome{};  // nothing: it is being tried, or was interrupted
   std::string commit{};              // when it was kept
+  bool again = false;                // it is compared with an incumbent that was kept while it was tried
   double speedup = 0;                // of the incumbent after it, over the baseline: gains multiplied,
   bool measured = false;             // or measured against it
 };
@@ -37,6 +38,8 @@ struct LoopState {
   double minutes = 0;
   double confirmation_alpha = 0;
   Choice start;
+  std::string executor;                      // that measures; empty: this process
+  int parallel = 1;                          // candidates at a time
   std::optional<record::Standing> first{};   // at the start
   std::optional<record::Standing> latest{};  // before the end
   std::optional<record::Standing> winner{};  // at the end, of what had won
@@ -46,6 +49,8 @@ struct LoopState {
   std::optional<record::LoopEnd> ended{};        // why iterations ended; nothing while they go on
 
   const Iteration* last_kept() const;
+  const Iteration* last_done() const;  // outcomes come in the order of the iterations
+  const Iteration* next() const;       // the first without an outcome
   std::string incumbent_commit() const;
   Choice incumbent() const;
   double speedup() const;         // of the incumbent, over the baseline
@@ -53,7 +58,8 @@ struct LoopState {
   bool measured() const;          // against the baseline itself, rather than step by step
   bool reached() const;           // there is a target, and a measurement says so
   std::vector<ShapeNow> shapes(const std::vector<Shape>& all) const;
-  int done() const;  // iterations with an outcome
+  int done() const;       // iterations with an outcome
+  int in_flight() const;  // those without
 };
 
 // " at <shape>", or "" where the target is one for the mean.

@@ -30,17 +30,18 @@ std::string diagnosis_step(const LoopState& state) {
   return fmt::format("diagnosis/{:03}", kept != nullptr ? kept->number : 0);
 }
 
-LoopStage next_stage(const LoopState& state, const SessionFacts& facts, bool spent) {
+LoopStage next_stage(const LoopState& state, const SessionFacts& facts, bool spent, bool dry) {
   if (!state.opened) return LoopStage::opening;
   if (stopped_by(facts, state, spent) != nullptr) return LoopStage::concluding;
   if (has_ended(state, spent)) {
     return state.last_kept() != nullptr && !state.winner ? LoopStage::validating : LoopStage::concluding;
   }
   if (!state.first) return LoopStage::starting;
-  if (!state.iterations.empty() && !state.iterations.back().outcome) return LoopStage::evaluating;
+  const bool over = state.reached() || state.done() + state.in_flight() >= state.most_iterations || spent;
+  if (state.in_flight() > 0 && (over || dry || state.in_flight() >= state.parallel))
+    return LoopStage::evaluating;
   if (state.target > 0 && !state.measured() && state.towards_target() >= state.target)
     return LoopStage::checking_target;
-  const bool over = state.reached() || state.done() >= state.most_iterations || spent;
   if (!over && facts.finished(diagnosis_step(state)) == nullptr) return LoopStage::diagnosing;
   return LoopStage::proposing;
 }
