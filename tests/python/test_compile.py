@@ -102,17 +102,16 @@ def test_out_is_written(device):
         compiled(lambda q, k, v, out: fm.attention(q, k, v, out=out))(q, k, v, out[..., :8])
 
 
-def test_threads_and_programmatic_are_passed_on():
+def test_options_are_passed_on():
     from torch._dynamo.testing import EagerAndRecordGraphs
 
     record = EagerAndRecordGraphs()
     tensors = qkv()
-    compiled(lambda *qkv: fm.attention(*qkv, threads=1, programmatic=True, deterministic=True), record)(
-        *tensors
-    )
+    options = {"threads": 1, "programmatic": True, "deterministic": True}
+    compiled(lambda *qkv: fm.attention(*qkv, **options, window=(5, None)), record)(*tensors)
     (call,) = [node for node in record.graphs[0].graph.nodes if node.op == "call_function"]
     assert call.target is torch.ops.flashmoe_science.attention.default
-    assert dict(call.kwargs) == {"threads": 1, "programmatic": True, "deterministic": True}
+    assert dict(call.kwargs) == options | {"window": [5, -1]}
 
 
 def test_numpy_arrays_inside_a_compiled_function_still_work():
