@@ -102,6 +102,23 @@ TEST(Sampler, KeepsToTheTimeBoxAndSaysSo) {
   EXPECT_FALSE(sampling.pairs.empty());
 }
 
+TEST(Sampler, FewPairsGetAsMuchTimeAgain) {
+  Bench slow(1.5, {.sigma = 0.002, .spikes = 0}, 2, 20e6);
+  slow.policy.time_box_s = 1;
+  const Sampling sampling =
+      slow.go();  // a pair takes 33 ms, and a fifth of the time went by before the first
+  EXPECT_EQ(sampling.pairs.size(), 32u);
+  EXPECT_EQ(sampling.comparison.verdict, SpeedVerdict::faster);
+  EXPECT_GT(sampling.elapsed_s, 1);
+
+  Bench slower(1.5, {.sigma = 0.002, .spikes = 0}, 2, 200e6);
+  slower.policy.time_box_s = 1;
+  const Sampling cut = slower.go();
+  EXPECT_EQ(cut.stop, StopReason::time_box);
+  EXPECT_GT(cut.elapsed_s, 2);
+  EXPECT_LT(cut.elapsed_s, 2.4);
+}
+
 TEST(Sampler, KeepsToTheCap) {
   Bench noisy(1.0, {.sigma = 0.5}, 3);
   noisy.policy.stop.max_pairs = 100;

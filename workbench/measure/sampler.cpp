@@ -42,6 +42,12 @@ class Sampler {
  private:
   double elapsed_s() const { return now_s_() - started_s_; }
   bool time_is_up() const { return elapsed_s() >= policy_.time_box_s; }
+  // Few pairs have no interval, and were taken for nothing: where each takes long, they get as much time
+  // again.
+  bool pairs_are_late() const {
+    const bool few = static_cast<int>(done_.pairs.size()) < policy_.stop.min_pairs;
+    return elapsed_s() >= (few ? 2 : 1) * policy_.time_box_s;
+  }
 
   Sample sample(Side side, int calls) {
     const Timing timing = (side == Side::baseline ? baseline_ : candidate_)(calls);
@@ -102,7 +108,7 @@ class Sampler {
     bool looked = false;
     for (const int look : look_at) {
       while (static_cast<int>(done_.pairs.size()) < look) {
-        if (time_is_up()) {
+        if (pairs_are_late()) {
           done_.stop = StopReason::time_box;
           done_.comparison = compare(done_.pairs, rule);
           return;

@@ -34,8 +34,9 @@ struct SamplingProgress {
 struct SamplingPolicy {
   StopRule stop;
   ComparisonRule compare;
-  double time_box_s = 10;            // for everything: finding the batch, warming up, sampling
-  double warm_up_share = 0.2;        // of the time box, at most
+  double time_box_s = 10;      // for everything: finding the batch, warming up, sampling; up to twice as long
+                               // until there are stop.min_pairs
+  double warm_up_share = 0.2;  // of the time box, at most
   double warm_up_at_least_s = 0.05;  // clocks take a while to rise, and look steady until they do
   int warm_up_window = 5;            // steady: the medians of two windows in a row ...
   double steady_within = 0.02;       // ... differ by no more than this, on both sides
