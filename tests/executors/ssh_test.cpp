@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "executors/scratch_job.h"
@@ -87,6 +88,33 @@ TEST(Ssh, ALoopIsMeasuredThereTwoCandidatesAtATime) {
   for (const auto& job : jobs) EXPECT_EQ(job.at("state"), "SUCCEEDED") << job;
   const auto trees = fs::directory_iterator(project.work() / "projects");
   EXPECT_EQ(std::distance(begin(trees), end(trees)), 1);
+}
+
+TEST(Ssh, WhereItDoesNotRunItIsBuilt) {
+  if (std::getenv("DENT_SLOW_TESTS") == nullptr)
+    GTEST_SKIP() << "builds dent, which takes minutes: DENT_SLOW_TESTS=1 asks for it";
+  Fixture server("ssh_server.py", {"--foreign"});
+  NEED(server);
+  const SshProject project(server);
+  for (const bool first : {true, false}) {
+    const auto ran = project.dent({"check", "--on", "box", "--json"}, 3600);
+    ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
+    EXPECT_EQ(ran.err.find("it is built there, once") != std::string::npos, first) << ran.err;
+    expect_nothing_lost_nothing_twice(project);
+  }
+}
+
+TEST(Ssh, ABuildThereThatFailsShowsItsLastWordsAndItsLog) {
+  Fixture server("ssh_server.py", {"--foreign"});
+  NEED(server);
+  const fs::path cmake = fs::path(server.fact("far_bin")) / "cmake";
+  std::ofstream(cmake) << "#!/bin/sh\necho 'No CMAKE_CXX_COMPILER could be found.'\nexit 1\n";
+  fs::permissions(cmake, fs::perms::owner_exec, fs::perm_options::add);
+  const SshProject project(server);
+  const auto ran = project.dent({"check", "--on", "box"});
+  EXPECT_EQ(ran.code, 3) << ran.out << ran.err;
+  EXPECT_NE(ran.err.find("can't build dent on box: No CMAKE_CXX_COMPILER"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("build.log"), std::string::npos) << ran.err;
 }
 
 TEST(Ssh, TheExitCodePassesThrough) {

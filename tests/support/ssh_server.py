@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """An sshd on loopback with keys and configuration of its own, on a machine that can be lost.
 
-    ssh_server.py [--network] [--disk MIB] [--clock SECONDS]
+    ssh_server.py [--network] [--disk MIB] [--clock SECONDS] [--foreign]
 
 As a program it speaks fixture.py's language. `--network`: both ends have a network of their own with no route out of it, and the
 link between them can be cut; clients then run by the prefix that the fact `near` gives. `--disk`: the far side's folder
 FOLDER/disk is a file system of that size. `--clock`: commands there see a clock that is wrong by so much.
+`--foreign`: the far side says that its instruction set is another one; only cmake, which builds for it, learns the truth.
 """
 
 import argparse
@@ -32,7 +33,7 @@ def free_port():
 
 
 class SshServer:
-    def __init__(self, network=False, disk=0, clock=0):
+    def __init__(self, network=False, disk=0, clock=0, foreign=False):
         require("sshd", "ssh", "ssh-keygen")
         if clock:
             require("faketime")
@@ -44,7 +45,7 @@ class SshServer:
         self.folder.chmod(0o755)
         self.near = None
         try:
-            self.write(clock)
+            self.write(clock, self.foreign_path() if foreign else "")
             for name in ("disk", "home"):  # of the far side; the account's own home is nobody's to write to
                 (self.folder / name).mkdir()
             self.machine = Machine(network=network, mounts=[(str(self.folder / "disk"), disk)] if disk else [])
@@ -56,7 +57,7 @@ class SshServer:
             self.__exit__()
             raise
 
-    def write(self, clock):
+    def write(self, clock, path):
         at = self.folder
         self.new_host_key()
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at / "id"], check=True)
@@ -73,7 +74,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 PermitRootLogin yes
 LogLevel VERBOSE
-SetEnv HOME={at}/home
+SetEnv HOME={at}/home{path}
 Subsystem sftp internal-sftp
 """ + (f"""ForceCommand exec faketime -f {clock:+d} /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n""" if clock else ""))
         (at / "ssh_config").write_text(f"""Host box
@@ -97,6 +98,16 @@ Subsystem sftp internal-sftp
         (at / "bin").mkdir()
         (at / "bin/ssh").write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {at}/ssh_config "$@"\n')
         (at / "bin/ssh").chmod(0o755)
+
+    def foreign_path(self):
+        far_bin = self.folder / "far-bin"
+        far_bin.mkdir()
+        (far_bin / "uname").write_text("""#!/bin/sh
+[ "$*" != -m ] || [ "$(cat /proc/$PPID/comm)" = cmake ] && exec /usr/bin/uname "$@"
+echo alpha
+""")
+        (far_bin / "uname").chmod(0o755)
+        return f" PATH={far_bin}:/usr/local/bin:/usr/bin:/bin"
 
     def new_host_key(self):
         """What a machine that was installed anew has. sshd takes it when it starts."""
@@ -192,7 +203,7 @@ Subsystem sftp internal-sftp
 
     def facts(self):
         return {"folder": self.folder, "host": "box", "config": self.folder / "ssh_config", "path": self.folder / "bin",
-                "disk": self.folder / "disk", "home": self.folder / "home", "port": self.port,
+                "disk": self.folder / "disk", "home": self.folder / "home", "far_bin": self.folder / "far-bin", "port": self.port,
                 "log": self.folder / "sshd.log",
                 "near": f"nsenter -t {self.near.pid} -n --" if self.near else "env"}
 
@@ -215,6 +226,7 @@ if __name__ == "__main__":
     parser.add_argument("--network", action="store_true")
     parser.add_argument("--disk", type=int, default=0, metavar="MIB")
     parser.add_argument("--clock", type=int, default=0, metavar="SECONDS")
+    parser.add_argument("--foreign", action="store_true")
     given = parser.parse_args()
-    serve(lambda: SshServer(given.network, given.disk, given.clock),
+    serve(lambda: SshServer(given.network, given.disk, given.clock, given.foreign),
           ("start", "kill", "drop", "cut", "heal", "lose", "back", "new_host_key", "trust", "distrust"))

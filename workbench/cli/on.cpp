@@ -33,12 +33,14 @@ Conclusion without_verdict(const SentJob& sent, const JobStatus& status, const C
       .code = status.exit_code ? static_cast<ExitCode>(*status.exit_code) : ExitCode::interrupted};
 }
 
+void say_line(const std::string& text) { std::fputs((text + "\n").c_str(), stderr); }
+
 // The machine behind an executor, where there is one to start and stop: up, and ours for as long as we live.
 std::optional<Machine> machine_of(const ExecutorRules& rules, const Project& project) {
   if (!rules.machine) return std::nullopt;
   std::optional<Machine> machine(rules);
   machine->hold();
-  machine->bring_up([](const std::string& text) { std::fputs((text + "\n").c_str(), stderr); });
+  machine->bring_up(say_line);
   machine->start_watcher(project.directory);
   return machine;
 }
@@ -95,7 +97,7 @@ ExitCode run_session_on(const char* command, const Project& project, const PlanR
                         const Common& common) {
   make_plan(project, wanted);  // a mistake in it is no session
   const ExecutorRules rules = find_executor(project, on.executor);
-  const auto executor = make_executor(rules, project);
+  const auto executor = make_executor(rules, project, say_line);
   SessionStore store(project.directory);
   store.prepare();
   if (!on.detach) run_supervised(in_project("dent attach", common));
@@ -165,7 +167,7 @@ ExitCode attach(const Project& project, const std::string& job, const Common& co
                 in_project("dent resume " + sent.job().session, common));
   }
   const ExecutorRules rules = find_executor(project, sent.job().executor);
-  const auto executor = make_executor(rules, project);
+  const auto executor = make_executor(rules, project, say_line);
   run_supervised(in_project("dent attach " + sent.job().id, common));
   auto machine = machine_of(rules, project);
   if (machine) machine->expect(project.directory, sent.job());

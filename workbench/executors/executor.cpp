@@ -45,12 +45,12 @@ ExecutorRules find_executor(const Project& project, const std::string& name) {
           : near);
 }
 
-std::unique_ptr<Executor> make_executor(const ExecutorRules& rules, const Project& project) {
+std::unique_ptr<Executor> make_executor(const ExecutorRules& rules, const Project& project, Say say) {
   switch (rules.kind) {
     case ExecutorKind::local:
       return local_executor(rules);
     case ExecutorKind::ssh:
-      return ssh_executor(rules, project);
+      return ssh_executor(rules, project, std::move(say));
     case ExecutorKind::slurm:
       return slurm_executor(rules, project);
     case ExecutorKind::command:

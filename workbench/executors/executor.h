@@ -28,6 +28,7 @@ class Unreachable : public Error {
 
 // One line of a job's ledger, without its line end.
 using TakeLine = std::function<void(std::string_view line)>;
+using Say = std::function<void(const std::string& text)>;  // to who waits
 
 class Executor {
  public:
@@ -55,6 +56,8 @@ class Executor {
 std::vector<ExecutorRules> known_executors(const Project& project);
 // Throws Error naming those that there are.
 ExecutorRules find_executor(const Project& project, const std::string& name);
-std::unique_ptr<Executor> make_executor(const ExecutorRules& rules, const Project& project);
+// `say` is told what takes minutes.
+std::unique_ptr<Executor> make_executor(
+    const ExecutorRules& rules, const Project& project, Say say = [](const std::string&) {});
 
 }  // namespace dent

@@ -69,7 +69,7 @@ std::string Machine::status() const {
   return trimmed(first_line(answer.out));
 }
 
-bool Machine::bring_up(const std::function<void(const std::string&)>& say) {
+bool Machine::bring_up(const Say& say) {
   if (is_up()) {
     was_up_ = true;
     if (uptime_.found_up(Calendar::now()))

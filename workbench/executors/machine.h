@@ -25,7 +25,7 @@ class Machine {
 
   // Started where it does not run; up when this returns. True when it had to be started. Throws Error with
   // what the commands said.
-  bool bring_up(const std::function<void(const std::string&)>& say);
+  bool bring_up(const Say& say);
 
   // From now on, for as long as this object lives.
   void hold();

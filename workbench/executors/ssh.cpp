@@ -49,8 +49,11 @@ std::string words_for_rsync(const std::vector<std::string>& words) {
 
 class SshExecutor : public Executor {
  public:
-  SshExecutor(ExecutorRules rules, const Project& project)
-      : rules_(std::move(rules)), project_(project.directory), shell_(rules_.host, rules_.ssh_config) {}
+  SshExecutor(ExecutorRules rules, const Project& project, Say say)
+      : rules_(std::move(rules)),
+        project_(project.directory),
+        shell_(rules_.host, rules_.ssh_config),
+        say_(std::move(say)) {}
 
   std::string look() override {
     const auto answer = shell_.run(
@@ -239,14 +242,24 @@ class SshExecutor : public Executor {
           fmt::format("install dent {} there and say where: dent = \"/path/to/dent\" in [executor.{}]",
                       kDentVersion, rules_.name));
     }
+    say_(fmt::format("{} ({}) can't run this dent: it is built there, once; this takes minutes", rules_.host,
+                     there.machine));
     const std::string tree = copy_tree(tree_of(source, "CMakeLists.txt"), there);
-    require(shell_.run(
-                fmt::format("cmake -S {0} -B {1}/build -DCMAKE_BUILD_TYPE=Release -DFLASHMOE_CUDA=OFF >&2 && "
-                            "cmake --build {1}/build --target dent -j \"$(nproc)\" >&2 && "
-                            "ln -sfn build/workbench {1}/ready && {1}/ready/dent --version",
-                            dent::quoted(tree), dent::quoted(folder)),
-                "", kBuildSeconds),
-            "can't build dent");
+    // Another coordinator may do the same: the second waits, and finds it built.
+    require(
+        shell_.run(
+            fmt::format(
+                "mkdir -p {1} && cd {1} && exec 9>lock && {{ ! command -v flock >/dev/null || flock 9; }} && "
+                "{{ [ -x ready/dent ] || {{ "
+                "cmake -S {0} -B build -DCMAKE_BUILD_TYPE=Release -DFLASHMOE_CUDA=OFF "
+                "-DFLASHMOE_HIGHWAY=AUTO -DBUILD_TESTING=OFF -DFLASHMOE_BENCHES=OFF "
+                "-DFLASHMOE_EXAMPLES=OFF && "
+                "cmake --build build --target dent -j \"$(nproc)\" && build/workbench/dent --version && "
+                "ln -sfn build/workbench ready; }} >build.log 2>&1; }} || "
+                "{{ tail -n 20 build.log >&2; echo \"all of it: $(pwd -P)/build.log\" >&2; exit 1; }}",
+                dent::quoted(tree), dent::quoted(folder)),
+            "", kBuildSeconds),
+        "can't build dent");
     return folder + "/ready/dent";
   }
 
@@ -309,13 +322,14 @@ class SshExecutor : public Executor {
   ExecutorRules rules_;
   fs::path project_;
   SshShell shell_;
+  Say say_;
   std::string last_word_;  // of a job that was followed to its end
 };
 
 }  // namespace
 
-std::unique_ptr<Executor> ssh_executor(const ExecutorRules& rules, const Project& project) {
-  return std::make_unique<SshExecutor>(rules, project);
+std::unique_ptr<Executor> ssh_executor(const ExecutorRules& rules, const Project& project, Say say) {
+  return std::make_unique<SshExecutor>(rules, project, std::move(say));
 }
 
 }  // namespace dent

@@ -12,6 +12,6 @@
 
 namespace dent {
 
-std::unique_ptr<Executor> ssh_executor(const ExecutorRules& rules, const Project& project);
+std::unique_ptr<Executor> ssh_executor(const ExecutorRules& rules, const Project& project, Say say);
 
 }  // namespace dent

@@ -165,25 +165,29 @@ SentJob Elsewhere::sent(const LoopPart& part) {
   return created;
 }
 
+std::unique_ptr<Executor> Elsewhere::executor() {
+  return make_executor(rules_, there_, [this](const std::string& text) { session_.say(text); });
+}
+
 void Elsewhere::send(const LoopPart& part) {
   SentJob job = sent(part);
   if (taken_in(job)) return;
-  dent::send(*make_executor(rules_, there_), job);
+  dent::send(*executor(), job);
   sent_.insert(job.job().id);
 }
 
 void Elsewhere::see_through(const LoopPart& part, const std::function<void(const std::string&)>& lost) {
   SentJob job = sent(part);
   if (taken_in(job)) return;
-  const auto executor = make_executor(rules_, there_);
+  const auto to = executor();
   ConductRules rules;
   if (machine_)
     rules.bring_up = [&] { return machine_->bring_up([&](const std::string& text) { session_.say(text); }); };
   JobStatus status;
   for (int attempt = 0; attempt < 2; ++attempt) {
     // One that was interrupted since it was sent is not started again behind anybody's back.
-    if (attempt > 0 || sent_.insert(job.job().id).second) dent::send(*executor, job);
-    status = conduct(*executor, job, session_, {}, rules);
+    if (attempt > 0 || sent_.insert(job.job().id).second) dent::send(*to, job);
+    status = conduct(*to, job, session_, {}, rules);
     if (machine_) machine_->book(project_, session_);
     if (status.state == JobState::succeeded) return;
     if (!can_go_on(status)) {

@@ -59,6 +59,7 @@ class Elsewhere {
   }
 
  private:
+  std::unique_ptr<Executor> executor();
   std::filesystem::path changes() const;
   std::optional<SentJob> find(const LoopPart& part) const;
   SentJob sent(const LoopPart& part);
