@@ -15,7 +15,7 @@ def dent_aa_section(document):
             [what, *(str(counts[verdict]) for verdict in ("FASTER", "SLOWER", "SAME", "AMBIGUOUS"))]
             + [f"{min(counts['centres']):.4f} to {max(counts['centres']):.4f}"]
         )
-    yield f"{document['comparisons']} comparisons each, Neoverse-V1, 2 cores; date not recorded."
+    yield f"{document['comparisons']} comparisons each, Neoverse-V1, 2 cores; {document['date']}."
     yield ""
     yield from table(
         ["a program against", "FASTER", "SLOWER", "SAME", "AMBIGUOUS", "centres of the intervals"], rows
@@ -109,6 +109,46 @@ def sass_section(document):
         f"Machine code with and without the model in the tree, nvcc {document['nvcc']}, commit {document['commit']}: "
         f"{same} of {len(document['cubins'])} cubins identical byte for byte."
     )
+
+
+def executors_speed_section(document):
+    overhead, slots = document["overhead"], document["slots"]
+    yield from table(
+        ["`dent check` of a small kernel", "first", "later, median of 5", "longer than here"],
+        [["here", "-", f"{overhead['here_s']:.2f} s", "-"]]
+        + [
+            [
+                what,
+                f"{overhead[f'{name}_first_s']:.2f} s",
+                f"{overhead[f'{name}_s']:.2f} s",
+                f"{overhead[f'{name}_s'] - overhead['here_s']:.2f} s",
+            ]
+            for name, what in (("ssh", "over ssh on loopback"), ("slurm", "over Slurm"))
+        ],
+    )
+    yield ""
+    yield (
+        f"A loop over {slots['candidates']} candidates, `--parallel 4`, from the first proposal to the last outcome: {slots['one_slot_s']:.0f} s over one slot, "
+        f"{slots['two_slots_s']:.0f} s over two: {slots['share']:.2f} of it. {document['cores']} cores, {document['machine']}, load {document['load']:.1f}; {document['date']}."
+    )
+
+
+def executors_cell_section(document):
+    start = document["start"]
+    yield (
+        f"A process starts in {start['outside_ms']:.1f} ms, in a cell in {start['inside_ms']:.1f} ms: {start['added_ms']:.1f} ms more, "
+        f"{start['added_max_ms']:.1f} ms at most of {start['starts']}."
+    )
+    yield ""
+    yield from table(
+        ["a call", "without", "in a cell", "ratio"],
+        [
+            [name, f"{call['off_ns'] / 1e3:.3f} us", f"{call['required_ns'] / 1e3:.3f} us", f"{call['ratio']:.3f}"]
+            for name, call in document["calls"].items()
+        ],
+    )
+    yield ""
+    yield f"{document['cores']} cores, {document['machine']}, load {document['load_average']:.1f}; {document['date']}."
 
 
 def executors_faults_section(document):

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""What Slurm costs and what faults cost, on the cluster of the tests (tests/support/slurm_cluster.py).
+"""What ssh and Slurm cost and what faults cost, on the machines of the tests (tests/support/ssh_server.py, slurm_cluster.py).
 
-    executors_slurm.py <dent> <library of test kernels> [--jobs 64] [--faulty 200] [--failures 10] [--kills 50]
+    executors.py <dent> <library of test kernels> [--candidates 64] [--faulty 200] [--failures 10] [--kills 50]
         [--only PART...] [--json FILE]
 
-One check of a small kernel here and there; many of them over one slot and over two; many whose workers, jobs, slots,
+One check of a small kernel here and there; a loop over one slot and over two; many checks whose workers, jobs, slots,
 nodes and coordinator are killed meanwhile; one whose coordinator is killed again and again. Exits 1 when a result is lost or there twice.
 """
 
 import argparse
 import contextlib
+import datetime
 import json
 import os
 import pathlib
@@ -27,6 +28,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests/support"))
 from machine import wait_until
 from slurm_cluster import NODES, SlurmCluster
+from ssh_server import SshServer
 
 
 class Bench:
@@ -97,25 +99,53 @@ slurm = {{ extra = {json.dumps(["--mem=500", *extra])} }}
         return whole
 
     def overhead(self, times=5):
+        """Of the whole command; the first one there also brings dent, or waits for a slot."""
         root = self.project("overhead")
-        here = [self.timed(root, "check") for _ in range(times)]
-        first = self.timed(root, "check", "--on", "cluster")
-        there = [self.timed(root, "check", "--on", "cluster") for _ in range(times)]
+        results = {"here_s": statistics.median(self.timed(root, "check") for _ in range(times))}
+        with SshServer() as server:
+            with (root / "dent.toml").open("a") as manifest:
+                manifest.write(f'[executor.box]\nkind = "ssh"\nhost = "box"\nssh_config = "{server.folder}/ssh_config"\n'
+                               f'workdir = "{server.folder}/disk"\n')
+            for name, executor in (("ssh", "box"), ("slurm", "cluster")):
+                results[f"{name}_first_s"] = self.timed(root, "check", "--on", executor)
+                results[f"{name}_s"] = statistics.median(self.timed(root, "check", "--on", executor) for _ in range(times))
         self.end_of_slots()
-        return {"here_s": statistics.median(here), "slurm_s": statistics.median(there), "slurm_first_s": first}
+        return results
 
-    def slots(self, jobs):
-        """Two processors a slot: one fits on a node."""
-        seconds = {}
+    def loop(self, name, candidates, extra):
+        """Candidates that differ in their bytes alone: each is built, checked and measured, and none is kept."""
+        root = self.project(name, extra)
+        (root / "kernel.cpp").write_text("""void scale(const float* x, float* y, int n) {
+  volatile float work = RUNG;
+  for (int i = 0; i < 2000; ++i) work = work + 1;
+  for (int i = 0; i < n; ++i) y[i] = 2 * x[i];
+}
+""")
+        kernel = 'kernel = { sources = ["kernel.cpp"], entry = "void scale(const float* x, float* y, int n)", flags = ["-DRUNG=-1"] }'
+        manifest = (root / "dent.toml").read_text().replace(f'kernel = {{ library = "{self.kernels}", entry = "right" }}', kernel)
+        rungs = "".join(f'[[variants]]\nname = "v{n}"\nphase = "compute"\nflags = ["-DRUNG={n}"]\n' for n in range(candidates))
+        (root / "dent.toml").write_text(manifest + "[performance]\nseconds = 1\nbaseline_within = 50\n"
+                                        "[optimize]\nproposers = [\"variants\"]\nsanitize_every = 1000\nmin_gain = 0.5\n" + rungs)
+        return root
+
+    def slots(self, candidates):
+        """Two processors a slot: one fits on a node. More candidates at a time than slots, so that none waits for work. From the
+        first proposal to the last outcome: start and end of a loop are one job after the other."""
+        seconds, outcomes = {}, {}
         for slots, extra in ((1, ["--cpus-per-task=2", "--exclude=n2"]), (2, ["--cpus-per-task=2"])):
-            root = self.project(f"slots {slots}", extra, shapes=20)  # longer than it takes to send it
-            sent = self.send(root, jobs)
-            start = min(file.stat().st_mtime for file in self.folder.glob(f"shared of slots {slots}/*/jobs/*/tries/1/by"))
-            self.collect(root, sent)
-            ends = [file.stat().st_mtime for file in (root / ".dent/sessions").glob("*/ledger.jsonl")]
-            seconds[slots] = max(ends) - start
+            root = self.loop(f"slots {slots}", candidates, extra)
+            code, out = self.dent(root, "optimize", "-q", "-n", str(candidates), "--on", "cluster", "--parallel", "4")
+            records = [json.loads(line) for ledger in (root / ".dent/sessions").glob("*/ledger.jsonl")
+                       for line in ledger.read_text().splitlines()]
+            times = {kind: [datetime.datetime.fromisoformat(record["time"].replace("Z", "+00:00")) for record in records
+                            if record["kind"] == kind] for kind in ("iteration", "outcome")}
+            if len(times["outcome"]) != candidates:
+                raise RuntimeError(f"{len(times['outcome'])} outcomes of {candidates}, exit code {code}: {out}")
+            outcomes[slots] = len({record["data"]["iteration"] for record in records if record["kind"] == "outcome"})
+            seconds[slots] = (max(times["outcome"]) - min(times["iteration"])).total_seconds()
             self.end_of_slots()
-        return {"jobs": jobs, "one_slot_s": seconds[1], "two_slots_s": seconds[2], "share": seconds[2] / seconds[1]}
+        return {"candidates": candidates, "one_slot_s": seconds[1], "two_slots_s": seconds[2], "share": seconds[2] / seconds[1],
+                "outcomes": outcomes}
 
     def faults(self, jobs, failures):
         """Spread over the run: the next one comes when so many tries more have ended. Each kind in turn."""
@@ -215,7 +245,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dent")
     parser.add_argument("kernels")
-    parser.add_argument("--jobs", type=int, default=64)
+    parser.add_argument("--candidates", type=int, default=64)
     parser.add_argument("--faulty", type=int, default=200)
     parser.add_argument("--failures", type=int, default=10)
     parser.add_argument("--kills", type=int, default=50)
@@ -228,7 +258,7 @@ def main():
     try:
         with SlurmCluster() as cluster:
             bench = Bench(cluster, os.path.abspath(given.dent), os.path.abspath(given.kernels), folder)
-            for name, part in (("overhead", bench.overhead), ("slots", lambda: bench.slots(given.jobs)),
+            for name, part in (("overhead", bench.overhead), ("slots", lambda: bench.slots(given.candidates)),
                                ("kills", lambda: bench.kills(given.kills)),
                                ("faults", lambda: bench.faults(given.faulty, given.failures))):
                 if name not in given.only:
