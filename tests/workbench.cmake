@@ -72,7 +72,7 @@ target_link_libraries(dent_executors_test PRIVATE dent_test_fixture)
 target_compile_definitions(dent_executors_test PRIVATE DENT_EXECUTORS_PAGE="${PROJECT_SOURCE_DIR}/docs/executors.md"
                            DENT_LAUNCHERS="${CMAKE_CURRENT_SOURCE_DIR}/executors/launchers")
 dent_test(dent_loop_test dent_loop
-  repository/repository_test.cpp loop/elsewhere_test.cpp loop/loop_test.cpp loop/parallel_test.cpp loop/proposers/answer_test.cpp
+  commits/commits_test.cpp repository/repository_test.cpp loop/elsewhere_test.cpp loop/loop_test.cpp loop/parallel_test.cpp loop/proposers/answer_test.cpp
   loop/proposers/command_proposer_test.cpp loop/state/brief_test.cpp loop/search/search_test.cpp
   loop/state/loop_state_test.cpp loop/state/stage_test.cpp mcp/server_test.cpp)
 dent_test(dent_cli_test dent_parser cell/ordinary_user_test.cpp cli/parser_test.cpp cli/sessions_test.cpp cli/terminal_test.cpp cli/usage_test.cpp)

@@ -13,6 +13,8 @@ void add_cost(Command& dent);
 void add_log(Command& dent);
 void add_show(Command& dent);
 void add_compare(Command& dent);
+void add_ci(Command& dent);
+void add_bisect(Command& dent);
 void add_report(Command& dent);
 void add_init(Command& dent);
 void add_devices(Command& dent);

@@ -34,7 +34,11 @@ bool runs_kernels(const Step& step) {
 bool is_a_loop(const std::string& command) { return command == "optimize" || command == "evaluate"; }
 
 // dent resume goes on with whatever follows a plan.
+// Of two commits, whose trees are gone with the command.
+bool starts_anew(const std::string& command) { return command == "ci" || command == "bisect"; }
+
 bool resumes(const std::string& command, const std::string& of_session) {
+  if (starts_anew(of_session)) return false;
   return is_a_loop(command) ? command == of_session : !is_a_loop(of_session);
 }
 
@@ -242,7 +246,8 @@ SessionFolder session_to_resume(const SessionStore& store, const Project& projec
   const std::string& theirs = facts.session().command;
   if (!resumes(command, theirs)) {
     throw Error(ErrorCode::invalid, fmt::format("session {} is one of dent {}", folder->id, theirs),
-                fmt::format("go on with it: {} {}", how_to_resume(theirs), folder->id));
+                starts_anew(theirs) ? fmt::format("start it anew: dent {}", theirs)
+                                    : fmt::format("go on with it: {} {}", how_to_resume(theirs), folder->id));
   }
   if (!same_project(facts.session().manifest, project)) {
     throw Error(ErrorCode::invalid, "dent.toml has changed since session " + folder->id + " began",

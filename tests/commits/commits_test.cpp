@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// Commits against each other: dent ci, dent bisect, and the search itself.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "commits/bisect.h"
+#include "commits/committed_project.h"
+#include "project/manifest.h"
+#include "session/dent_program.h"
+#include "system/capture.h"
+
+namespace dent {
+namespace {
+
+using test::ScratchProject;
+
+const std::string kQuick =
+    "[performance]\nseconds = 0.2\nsame_within = 0.5\nprecision = 0.9\nbaseline_within = 50\n"
+    "[correctness]\nseeds = 1\n";
+
+// A project in a repository of its own.
+class Committed : public ScratchProject {
+ public:
+  Committed() {
+    git({"init", "-q", "-b", "main"});
+    write(".gitignore", ".dent\nstdout\nstderr\n*.md\n");
+  }
+  std::string git(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {"git", "-c", "user.name=t", "-c", "user.email=t@t"});
+    auto said = capture(arguments, 30, folder());
+    EXPECT_TRUE(said) << arguments[5];
+    while (said && !said->empty() && said->back() == '\n') said->pop_back();
+    return said.value_or("");
+  }
+  std::string commit(const std::string& subject) const {
+    git({"add", "-A"});
+    git({"commit", "-q", "--allow-empty", "-m", subject});
+    return git({"rev-parse", "HEAD"});
+  }
+  std::string commit_kernel(const std::string& entry, const std::string& subject) const {
+    write_scale_manifest(entry, kQuick);
+    return commit(subject);
+  }
+  Repository repository() const {
+    std::filesystem::create_directories(folder() / ".dent");
+    return {folder(), folder() / ".dent", kManifestName};
+  }
+};
+
+bool measured(int code) { return code == 6 || code == 8 || code == 15; }  // slower, or a busy machine
+
+TEST(Bisect, FindsTheFirstBadCommitInAsManyQuestionsAsItsLogarithm) {
+  const Committed project;
+  std::vector<std::string> commits;
+  for (int i = 0; i < 33; ++i) commits.push_back(project.commit(std::to_string(i)));
+  const Repository repository = project.repository();
+  EXPECT_EQ(halvings(repository, commits.front(), commits.back()), 5);
+  for (const int first : {1, 2, 16, 17, 31, 32}) {
+    int asked = 0;
+    const auto found = bisect(repository, commits.front(), commits.back(), [&](const std::string& commit) {
+      ++asked;
+      const auto at = std::find(commits.begin(), commits.end(), commit) - commits.begin();
+      return at >= first ? Standing::as_bad : Standing::as_good;
+    });
+    EXPECT_EQ(found, std::vector{commits[static_cast<std::size_t>(first)]});
+    EXPECT_LE(asked, 5);
+  }
+}
+
+TEST(Bisect, CommitsThatCanNotBeMeasuredAreStepsAroundOrAllThatIsLeft) {
+  const Committed project;
+  std::vector<std::string> commits;
+  for (int i = 0; i < 9; ++i) commits.push_back(project.commit(std::to_string(i)));
+  const Repository repository = project.repository();
+  std::map<std::string, int> asked;
+  const auto judge = [&](int first, std::vector<int> unknown) {
+    return [&, first, unknown](const std::string& commit) {
+      ++asked[commit];
+      const auto at = static_cast<int>(std::find(commits.begin(), commits.end(), commit) - commits.begin());
+      if (std::find(unknown.begin(), unknown.end(), at) != unknown.end()) return Standing::unknown;
+      return at >= first ? Standing::as_bad : Standing::as_good;
+    };
+  };
+  EXPECT_EQ(bisect(repository, commits[0], commits[8], judge(6, {4})), std::vector{commits[6]});
+  auto left = bisect(repository, commits[0], commits[8], judge(5, {3, 4}));
+  std::sort(left.begin(), left.end());
+  std::vector<std::string> expected{commits[3], commits[4], commits[5]};
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(left, expected);
+  for (const auto& [commit, times] : asked) EXPECT_LE(times, 2) << "once in each search";
+}
+
+TEST(Bisect, FollowsMerges) {
+  const Committed project;
+  const std::string start = project.commit("start");
+  project.git({"checkout", "-q", "-b", "side"});
+  project.commit("side 1");
+  const std::string slow = project.commit("side 2");
+  project.commit("side 3");
+  project.git({"checkout", "-q", "main"});
+  project.commit("main 1");
+  project.git({"merge", "-q", "--no-ff", "-m", "merge", "side"});
+  const std::string end = project.git({"rev-parse", "HEAD"});
+  const Repository repository = project.repository();
+  const auto found = bisect(repository, start, end, [&](const std::string& commit) {
+    return repository.try_git({"merge-base", "--is-ancestor", slow, commit}).ok() ? Standing::as_bad
+                                                                                  : Standing::as_good;
+  });
+  EXPECT_EQ(found, std::vector{slow});
+}
+
+TEST(Bisect, GoodIsAnAncestorOfBad) {
+  const Committed project;
+  const std::string first = project.commit("first"), second = project.commit("second");
+  EXPECT_THROW(
+      bisect(project.repository(), second, first, [](const std::string&) { return Standing::unknown; }),
+      Error);
+}
+
+TEST(Ci, MeasuresBothCommitsAndWritesTheComment) {
+  const Committed project;
+  const std::string base = project.commit_kernel("right", "a fast kernel");
+  project.commit_kernel("slow", "a slow | kernel");
+  const std::string comment = (project.folder() / "comment.md").string();
+  const auto ran = project.dent(
+      {"ci", "--base", "HEAD~1", "--comment", comment, "--link", "https://x/report.html", "--json"});
+  EXPECT_TRUE(measured(ran.code)) << ran.code << ran.out << ran.err;
+  const std::string text = project.read("comment.md");
+  EXPECT_EQ(text.rfind("<!-- dent ci: scale -->\n", 0), 0U) << text;
+  for (const char* part : {"| tiny |", "| small |", "Right on 2 of 2 shapes", "a fast kernel",
+                           "a slow \\| kernel", "[Report](https://x/report.html)"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
+  EXPECT_EQ(ran.json().at("report").at("session").at("baseline"), base.substr(0, 12));
+  EXPECT_EQ(project.git({"status", "--porcelain"}), "") << "the tree is as it was";
+  EXPECT_EQ(project.git({"worktree", "list"}).find('\n'), std::string::npos) << "no worktree is left";
+  const auto resumed = project.dent({"resume"});
+  EXPECT_NE(resumed.err.find("dent ci"), std::string::npos) << resumed.err;
+}
+
+TEST(Ci, AWrongKernelIsWrongWhateverWasBefore) {
+  const Committed project;
+  project.commit_kernel("right", "right");
+  project.commit_kernel("wrong", "wrong");
+  EXPECT_EQ(project.dent({"ci", "--base", "HEAD~1"}).code, 5);
+}
+
+TEST(Ci, AChangeThatMendsAWrongKernelPassesWithoutAComparison) {
+  const Committed project;
+  project.commit_kernel("wrong", "wrong");
+  project.commit_kernel("right", "right");
+  const auto ran = project.dent({"ci", "--base", "HEAD~1", "--comment", "-"});
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_NE(ran.out.find("scale: PASS"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("not compared"), std::string::npos) << ran.out;
+}
+
+TEST(Ci, WhatCanNotBeComparedIsSaid) {
+  const Committed project;
+  project.commit("nothing yet");
+  project.commit_kernel("right", "right");
+  const auto no_project = project.dent({"ci", "--base", "HEAD~1"});
+  EXPECT_NE(no_project.code, 0);
+  EXPECT_NE(no_project.err.find("nothing yet has no such project"), std::string::npos) << no_project.err;
+  const auto no_commit = project.dent({"ci", "--base", "origin/main"});
+  EXPECT_NE(no_commit.code, 0);
+  EXPECT_NE(no_commit.err.find("git knows no commit"), std::string::npos) << no_commit.err;
+  EXPECT_NE(no_commit.err.find("fetch-depth"), std::string::npos) << no_commit.err;
+}
+
+TEST(BisectCommand, SkipsWhatDoesNotBuildAndRefusesWhereNothingGotSlower) {
+  const Committed project;
+  project.commit_kernel("right", "fast");
+  project.commit_kernel("no such entry", "does not load");
+  project.commit_kernel("slow", "slow");
+  const auto ran = project.dent({"bisect", "HEAD~2", "HEAD", "--json"}, 300);
+  if (ran.code == 8) {  // a busy machine may tell no more than that
+    const auto judged = ran.json().at("judged");
+    ASSERT_EQ(judged.size(), 2U) << ran.out;
+    EXPECT_EQ(judged[1].at("standing"), "skipped");
+    EXPECT_EQ(ran.json().at("first").size(), 2U);
+  } else {
+    EXPECT_NE(ran.err.find("is not slower"), std::string::npos) << ran.code << ran.out << ran.err;
+  }
+  const auto same = project.dent({"bisect", "HEAD~2", "HEAD~2"});
+  EXPECT_NE(same.code, 0);
+  EXPECT_NE(same.err.find("is not slower"), std::string::npos) << same.err;
+}
+
+}  // namespace
+}  // namespace dent

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+// dent bisect: which commit made the kernel slow?
+#include "commits/bisect.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "commits/committed_project.h"
+#include "ledger/project_lock.h"
+#include "project/manifest.h"
+#include "report/format.h"
+#include "report/session_view.h"
+#include "session/run.h"
+#include "session/supervise.h"
+
+namespace dent::cli {
+namespace {
+
+constexpr int kLonger =
+    3;  // times that a commit is measured, each twice as long, before it counts as unknown
+
+struct BisectArguments {
+  Common common;
+  std::string good, bad;
+  std::vector<std::string> shapes;
+};
+
+struct Judged {
+  std::string commit, words;
+  Standing standing = Standing::unknown;
+  std::optional<Ratio> ratio{};
+  std::string why{};  // unknown
+};
+
+class Bisection {
+ public:
+  Bisection(const BisectArguments& arguments, const Project& project, SessionStore& store,
+            const Repository& repository)
+      : arguments_(arguments),
+        project_(project),
+        store_(store),
+        repository_(repository),
+        good_(commit_named(repository, arguments.good)),
+        bad_(commit_named(repository, arguments.bad)),
+        reference_(repository, store.folder() / "worktrees" / "good", good_) {}
+
+  // Throws Error where there is nothing to look for.
+  std::vector<std::string> run() {
+    say(fmt::format("{} against {}: is it slower?", in_short(repository_, bad_),
+                    in_short(repository_, good_)));
+    const Measured whole = measure(bad_, project_.performance.seconds);
+    if (whole.end.verdict != Verdict::slower) {
+      throw Error(ErrorCode::invalid,
+                  fmt::format("{:.12} is not slower than {:.12}: {}: {}", bad_, good_,
+                              name(whole.end.verdict), whole.end.reason),
+                  "name two commits that differ, on the machine where they did");
+    }
+    // Half way between the two, where all of it came at once.
+    halfway_ = std::sqrt(whole.ratio.value().centre);
+    say(fmt::format("yes: {}; about {} commits are measured", show_ratio(*whole.ratio),
+                    halvings(repository_, good_, bad_)));
+    judged_.push_back({.commit = bad_,
+                       .words = in_short(repository_, bad_),
+                       .standing = Standing::as_bad,
+                       .ratio = whole.ratio});
+    return bisect(repository_, good_, bad_, [&](const std::string& commit) { return judge(commit); });
+  }
+
+  const std::vector<Judged>& judged() const { return judged_; }
+
+ private:
+  struct Measured {
+    Conclusion end;
+    std::optional<Ratio> ratio;
+  };
+
+  Measured measure(const std::string& commit, double seconds) {
+    const CommittedProject there(repository_, store_.folder() / "worktrees" / "commit", commit);
+    Project project = against(project_, reference_.kernel(), fmt::format("{:.12}", good_));
+    project.kernel = there.kernel();
+    project.performance.seconds = seconds;
+    const auto gates = gates_of_run({}, {"profile"});
+    const SessionRequest request{"bisect", make_plan(project, {gates, arguments_.shapes, {}}), gates,
+                                 arguments_.shapes};
+    const SessionFolder folder = store_.create();
+    Audience audience(arguments_.common);
+    const Conclusion end = run_plan(project, store_, folder, request, audience);
+    return {end, load_session(folder).mean()};
+  }
+
+  Standing judge(const std::string& commit) {
+    Judged found{.commit = commit, .words = in_short(repository_, commit)};
+    double seconds = project_.performance.seconds;
+    for (int time = 0; time < kLonger; ++time, seconds *= 2) {
+      try {
+        const Measured measured = measure(commit, seconds);
+        found.ratio = measured.ratio;
+        found.why = measured.ratio ? "can't be told from noise" : measured.end.reason;
+        if (!measured.ratio) break;
+      } catch (const Error& problem) {
+        found.why = problem.in_one_line();
+        break;
+      }
+      if (found.ratio->interval.low > halfway_) found.standing = Standing::as_good;
+      if (found.ratio->interval.high < halfway_) found.standing = Standing::as_bad;
+      if (found.standing != Standing::unknown) break;
+    }
+    say(in_words(found));
+    judged_.push_back(found);
+    return found.standing;
+  }
+
+  static std::string in_words(const Judged& judged) {
+    switch (judged.standing) {
+      case Standing::as_good:
+        return fmt::format("good     {}  {}", show_ratio(*judged.ratio), judged.words);
+      case Standing::as_bad:
+        return fmt::format("slower   {}  {}", show_ratio(*judged.ratio), judged.words);
+      case Standing::unknown:
+        break;
+    }
+    return fmt::format("skipped  {}: {}", judged.words, judged.why);
+  }
+
+  void say(const std::string& text) const {
+    if (!arguments_.common.quiet) std::fputs((text + "\n").c_str(), stderr);
+  }
+
+  const BisectArguments& arguments_;
+  const Project& project_;
+  SessionStore& store_;
+  const Repository& repository_;
+  std::string good_, bad_;
+  CommittedProject reference_;
+  double halfway_ = 1;
+  std::vector<Judged> judged_;
+};
+
+const char* word(Standing standing) {
+  switch (standing) {
+    case Standing::as_good:
+      return "good";
+    case Standing::as_bad:
+      return "slower";
+    case Standing::unknown:
+      break;
+  }
+  return "skipped";
+}
+
+ExitCode run(const BisectArguments& arguments) {
+  const Project project = read_project(arguments.common.project);
+  run_supervised("dent bisect starts anew", [&] { remove_worktrees(project.directory); });
+  SessionStore store(project.directory);
+  const ProjectLock lock(store.prepare());
+  const Repository repository(project.directory, store.folder(), kManifestName);
+  Bisection bisection(arguments, project, store, repository);
+  const auto first = bisection.run();
+  const ExitCode code = first.size() == 1 ? ExitCode::ok : ExitCode::ambiguous;
+  if (arguments.common.json) {
+    JsonList judged;
+    for (const Judged& one : bisection.judged()) {
+      judged.add(JsonObject{{"commit", one.commit},
+                            {"subject", one.words},
+                            {"standing", word(one.standing)},
+                            {"ratio", one.ratio},
+                            {"why", one.standing == Standing::unknown ? one.why : ""}});
+    }
+    print_json("bisect", {{"first", first}, {"judged", judged}, {"exit_code", static_cast<int>(code)}});
+    return code;
+  }
+  if (code == ExitCode::ok) {
+    std::puts(fmt::format("the first slower commit: {}", in_short(repository, first.front())).c_str());
+  } else {
+    std::puts("the first slower commit is one of these; the others could not be measured:");
+    for (const std::string& commit : first) std::puts(in_short(repository, commit).c_str());
+  }
+  return code;
+}
+
+}  // namespace
+
+void add_bisect(Command& dent) {
+  auto arguments = std::make_shared<BisectArguments>();
+  Command& command = dent.command("bisect", "Find the commit that made the kernel slow");
+  add_common(command, arguments->common);
+  command.option("good", arguments->good, "A commit that was fast, as git names it").required();
+  command.option("bad", arguments->bad, "A later one that is slow").required();
+  command.option("-s,--shape", arguments->shapes, "Only this shape (may be given several times)");
+  command.examples("  dent bisect v1.2 HEAD\n  dent bisect v1.2 HEAD --shape large");
+  command.run([arguments] { return run(*arguments); });
+}
+
+}  // namespace dent::cli
