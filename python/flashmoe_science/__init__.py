@@ -9,6 +9,9 @@
 Neither NumPy nor PyTorch is imported here; whichever the caller uses is used. PyTorch tensors that require grad are
 differentiated; inside torch.compile, attention() is the operator torch.ops.flashmoe_science.attention (see
 flashmoe_science.torch).
+
+For programs that call PyTorch's attention already: sdpa() is scaled_dot_product_attention by another name, and
+activate() takes over the one that is there; why_not() tells what is left to PyTorch.
 """
 
 try:
@@ -31,10 +34,36 @@ except ImportError as error:
 
 from ._compile import teach_compiler as _teach_compiler
 from ._flops import teach_counters as _teach_counters
+from ._offer import offer_implementation as _offer_implementation
 from ._when_loaded import when_loaded as _when_loaded
 
 _when_loaded("torch._dynamo", lambda: _teach_compiler(attention))
 _when_loaded("torch.utils.flop_counter", _teach_counters)
+_when_loaded("torch.nn.attention", _offer_implementation)
+
+_OF_PYTORCH = {
+    "sdpa": "_sdpa",
+    "why_not": "_sdpa",
+    "activate": "_activate",
+    "deactivate": "_activate",
+}
+
+
+def __getattr__(name):
+    """What needs PyTorch is loaded when it is asked for."""
+    if name in _OF_PYTORCH:
+        from importlib import import_module
+
+        module = import_module(f".{_OF_PYTORCH[name]}", __name__)
+        value = getattr(module, name, module)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_OF_PYTORCH})
+
 
 __all__ = [
     "attention",

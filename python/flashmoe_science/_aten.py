@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: MIT
+"""The operators that scaled_dot_product_attention comes to inside PyTorch, computed by our kernels.
+
+Each function has the arguments and results of the aten operator of its name, down to the strides, which compiled
+programs rely on (torch/_meta_registrations.py has them). It returns None where the kernel before it has to compute.
+Log-sum-exps are natural logarithms in PyTorch's kernels too, so a forward pass of one side and a backward pass of
+the other go together: nothing breaks when activate() or deactivate() come between them.
+"""
+
+import torch
+
+from . import _C
+from ._support import log_once, why_not_attention, why_not_window
+
+
+listeners = []  # called with each forward pass: None if it is computed here, else why not
+
+
+def _record(reason):
+    if reason is not None:
+        log_once("scaled_dot_product_attention", reason)
+    for listener in tuple(listeners):
+        listener(reason)
+
+
+def _why_not(query, key, value, dropout_p, scale, mask=None):
+    if mask is not None:
+        return "attn_mask is given"
+    if dropout_p != 0:
+        return f"dropout_p is {dropout_p}"
+    return why_not_attention(query, key, value, scale)
+
+
+def _takes(*arguments):
+    reason = _why_not(*arguments)
+    _record(reason)
+    return reason is None
+
+
+def _forward(query, key, value, causal, scale, window=None):
+    return _C.compute_attention(query, key, value, causal, scale, True, window=window)
+
+
+def _backward(grad_out, query, key, value, out, lse, causal, scale, window=None, results=(None, None, None)):
+    if grad_out.shape[3] > 1 and grad_out.stride(3) != 1:  # of a sum, say: expanded
+        grad_out = grad_out.contiguous()
+    return _C.attention_backward(
+        query,
+        key,
+        value,
+        out,
+        lse.reshape(query.shape[:3]).contiguous(),  # cuDNN's has a last dimension of 1
+        grad_out,
+        causal=causal,
+        scale=scale,
+        window=window,
+        deterministic=torch.are_deterministic_algorithms_enabled(),
+        dq=results[0],
+        dk=results[1],
+        dv=results[2],
+    )
+
+
+# ---- CPU: is_causal is aligned top-left
+
+
+def _scaled_dot_product_flash_attention_for_cpu(
+    query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None
+):
+    if not _takes(query, key, value, dropout_p, scale, attn_mask):
+        return None
+    out, lse = _forward(query, key, value, "top_left" if is_causal else False, scale)
+    return out, lse.transpose(1, 2).contiguous().transpose(1, 2)  # heads innermost
+
+
+def _scaled_dot_product_flash_attention_for_cpu_backward(
+    grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask=None, scale=None
+):
+    if _why_not(query, key, value, dropout_p, scale, attn_mask) is not None:
+        return None
+    results = [
+        torch.empty_permuted(t.shape, (0, 2, 1, 3), dtype=t.dtype, device=t.device)
+        for t in (query, key, value)
+    ]
+    causal = "top_left" if is_causal else False
+    return _backward(grad_out, query, key, value, out, logsumexp, causal, scale, results=results)
+
+
+# ---- CUDA: FlashAttention's is_causal is aligned bottom-right, cuDNN's top-left
+
+
+def _no_dropout(query):
+    """What PyTorch keeps of its random numbers for the backward pass; nothing reads it where none were drawn."""
+    return (
+        torch.empty(2, dtype=torch.uint64, device=query.device),
+        torch.empty((), dtype=torch.uint64, device=query.device),
+    )
+
+
+def _scaled_dot_product_flash_attention(
+    query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None
+):
+    if return_debug_mask or not _takes(query, key, value, dropout_p, scale):
+        return None
+    out, lse = _forward(query, key, value, is_causal, scale)
+    no_mask = torch.empty(0, dtype=query.dtype, device=query.device)
+    return (out, lse, None, None, query.shape[2], key.shape[2], *_no_dropout(query), no_mask)
+
+
+def _scaled_dot_product_flash_attention_backward(
+    grad_out,
+    query,
+    key,
+    value,
+    out,
+    logsumexp,
+    cum_seq_q,
+    cum_seq_k,
+    max_q,
+    max_k,
+    dropout_p,
+    is_causal,
+    philox_seed,
+    philox_offset,
+    *,
+    scale=None,
+):
+    if cum_seq_q is not None or _why_not(query, key, value, dropout_p, scale) is not None:
+        return None
+    return _backward(grad_out, query, key, value, out, logsumexp, is_causal, scale)
+
+
+def _scaled_dot_product_cudnn_attention(
+    query,
+    key,
+    value,
+    attn_bias,
+    compute_log_sumexp,
+    dropout_p=0.0,
+    is_causal=False,
+    return_debug_mask=False,
+    *,
+    scale=None,
+):
+    if return_debug_mask or not _takes(query, key, value, dropout_p, scale, attn_bias):
+        return None
+    out, lse = _forward(query, key, value, "top_left" if is_causal else False, scale)
+    seed, offset = (torch.empty((), dtype=torch.int64, device=query.device) for _ in range(2))
+    return out, lse.unsqueeze(3), None, None, query.shape[2], key.shape[2], seed, offset, None
+
+
+def _scaled_dot_product_cudnn_attention_backward(
+    grad_out,
+    query,
+    key,
+    value,
+    out,
+    logsumexp,
+    philox_seed,
+    philox_offset,
+    attn_bias,
+    cum_seq_q,
+    cum_seq_k,
+    max_q,
+    max_k,
+    dropout_p,
+    is_causal,
+    *,
+    scale=None,
+):
+    if cum_seq_q is not None or _why_not(query, key, value, dropout_p, scale, attn_bias) is not None:
+        return None
+    causal = "top_left" if is_causal else False
+    return _backward(grad_out, query, key, value, out, logsumexp, causal, scale)
+
+
+# [B, S, H, D], or [tokens, H, D] with the sequences' offsets. The operator below scaled_dot_product_flash_attention,
+# and what torch.nn.attention.varlen calls.
+
+
+def _window(query, left, right):
+    """((left, right) or None, why not)."""
+    sides = tuple(-1 if side is None or side < 0 else side for side in (left, right))
+    if sides == (-1, -1):
+        return None, None
+    return sides, why_not_window(query.device)
+
+
+def _flash_attention_forward(
+    query,
+    key,
+    value,
+    cum_seq_q,
+    cum_seq_k,
+    max_q,
+    max_k,
+    dropout_p,
+    is_causal,
+    return_debug_mask,
+    *,
+    scale=None,
+    window_size_left=None,
+    window_size_right=None,
+    **others,
+):
+    if cum_seq_q is not None:
+        _record("packed sequences on a GPU")
+        return None
+    if return_debug_mask or any(other is not None for other in others.values()):
+        return None
+    window, reason = _window(query, window_size_left, window_size_right)
+    heads_first = [t.transpose(1, 2) for t in (query, key, value)]
+    if reason is not None or _why_not(*heads_first, dropout_p, scale) is not None:
+        return None
+    _record(None)
+    out, lse = _forward(*heads_first, is_causal, scale, window)
+    no_mask = torch.empty(0, dtype=query.dtype, device=query.device)
+    return (out.transpose(1, 2), lse, *_no_dropout(query), no_mask)
+
+
+def _flash_attention_backward(
+    grad_out,
+    query,
+    key,
+    value,
+    out,
+    logsumexp,
+    cum_seq_q,
+    cum_seq_k,
+    max_q,
+    max_k,
+    dropout_p,
+    is_causal,
+    rng_state,
+    unused,
+    *,
+    scale=None,
+    window_size_left=None,
+    window_size_right=None,
+):
+    if cum_seq_q is not None:
+        return None
+    window, reason = _window(query, window_size_left, window_size_right)
+    grad_out, query, key, value, out = (t.transpose(1, 2) for t in (grad_out, query, key, value, out))
+    if reason is not None or _why_not(query, key, value, dropout_p, scale) is not None:
+        return None
+    results = _backward(grad_out, query, key, value, out, logsumexp, is_causal, scale, window)
+    return tuple(result.transpose(1, 2) for result in results)
+
+
+# ---- what PyTorch's FLOP counter does not know: the operators of a CPU. Pairs that a mask hides count, as on a GPU.
+
+
+def _product(query, key):
+    batch, heads, rows, dim = query.shape
+    return 2 * batch * heads * rows * key.shape[2] * dim
+
+
+FLOPS = {
+    "_scaled_dot_product_flash_attention_for_cpu": lambda query, key, *_, **__: 2 * _product(query, key),
+    "_scaled_dot_product_flash_attention_for_cpu_backward": lambda _, query, key, *__, **___: (
+        5 * _product(query, key)
+    ),
+}
+
+OPERATORS = {
+    "CPU": (
+        _scaled_dot_product_flash_attention_for_cpu,
+        _scaled_dot_product_flash_attention_for_cpu_backward,
+    ),
+    "CUDA": (
+        _scaled_dot_product_flash_attention,
+        _scaled_dot_product_flash_attention_backward,
+        _scaled_dot_product_cudnn_attention,
+        _scaled_dot_product_cudnn_attention_backward,
+        _flash_attention_forward,
+        _flash_attention_backward,
+    ),
+}

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""Which calls the doors may hand to the kernels: scaled_dot_product_attention, flash_attn, transformers.
+
+The one place that knows what the kernels can't do yet. What they learn is one line less here.
+"""
+
+import functools
+import logging
+
+import torch
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+from . import _C
+
+DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+MAX_HEAD_DIM = 256
+WINDOW_DEVICES = ("cpu",)  # where attention(window=) may hide keys that the mask shows
+
+_HAS_CUDA = "cuda" in _C.library_version
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_logger = logging.getLogger("flashmoe_science")
+_logged = set()
+
+
+@functools.lru_cache(maxsize=None)
+def _old_gpu(index):
+    """The compute capability of a GPU that is too old; "" of one that is not."""
+    major, minor = torch.cuda.get_device_capability(index)
+    return f"{major}.{minor}" if major < 8 else ""
+
+
+def _why_not_on(device, dtype, head_dim, scale):
+    if device.type == "cpu":
+        return None
+    if device.type != "cuda":
+        return f"the tensors are on {device.type}; there are kernels for cpu and cuda"
+    if not _HAS_CUDA:
+        return "this build of flashmoe_science has no CUDA backend"
+    if torch.cuda.is_available() and _old_gpu(device.index):
+        return f"the GPU has compute capability {_old_gpu(device.index)}; there are kernels from 8.0 on"
+    if dtype == torch.float32:
+        return "float32 on a GPU: there is no fast kernel for it"
+    if head_dim % 8 != 0:
+        return f"head_dim is {head_dim}; on a GPU multiples of 8 are fast"
+    if scale is not None and scale <= 0:
+        return f"scale is {scale}; on a GPU positive ones are fast"
+    return None
+
+
+def _why_not_tensor(tensor):
+    if type(tensor) not in _PLAIN:
+        if not isinstance(tensor, torch.Tensor):
+            return f"a {type(tensor).__name__} is no tensor"
+        if torch.overrides.has_torch_function_unary(tensor) or is_traceable_wrapper_subclass(tensor):
+            return f"a {type(tensor).__name__} is a tensor of another kind"
+    if tensor.is_nested or tensor.layout != torch.strided:
+        return "a tensor is not dense"
+    if tensor.dim() != 4:
+        return f"a tensor has {tensor.dim()} dimensions; there are kernels for 4"
+    if tensor.stride(3) != 1 and tensor.shape[3] != 1:
+        return "the elements of a row do not lie side by side"
+    return None
+
+
+def why_not_attention(q, k, v, scale=None):
+    """Why attention(q, k, v) of [B, H, S, D] is left to others; None where it is not."""
+    reason = _why_not_tensor(q) or _why_not_tensor(k) or _why_not_tensor(v)
+    if reason is not None:
+        return reason
+    dtype, head_dim = q.dtype, q.shape[3]
+    if dtype not in DTYPES:
+        return f"the tensors are {dtype}; there are kernels for float32, float16 and bfloat16"
+    if k.dtype != dtype or v.dtype != dtype:
+        return "the tensors have several types"
+    if k.device != q.device or v.device != q.device:
+        return "the tensors are on several devices"
+    if k.shape != v.shape:
+        return f"key has shape {tuple(k.shape)} and value {tuple(v.shape)}"
+    if k.shape[0] != q.shape[0] or k.shape[3] != head_dim:
+        return f"query has shape {tuple(q.shape)} and key {tuple(k.shape)}"
+    if 0 in q.shape or 0 in k.shape:
+        return "a size is 0"
+    if q.shape[1] % k.shape[1] != 0:
+        return f"query has {q.shape[1]} heads and key {k.shape[1]}"
+    if head_dim > MAX_HEAD_DIM:
+        return f"head_dim is {head_dim}; there are kernels up to {MAX_HEAD_DIM}"
+    if torch.autograd.forward_ad._current_level >= 0:
+        return "forward-mode derivatives"
+    return _why_not_on(q.device, dtype, head_dim, scale)
+
+
+def why_not_window(device):
+    if device.type not in WINDOW_DEVICES:
+        return f"there is no kernel for windows on {device.type} yet"
+    return None
+
+
+def log_once(door, reason):
+    """Says once for each reason what goes elsewhere, to those who listen to the logger "flashmoe_science"."""
+    if (door, reason) not in _logged:
+        _logged.add((door, reason))
+        _logger.info("%s goes on to the implementation before: %s", door, reason)
