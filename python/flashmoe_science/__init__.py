@@ -11,7 +11,8 @@ differentiated; inside torch.compile, attention() is the operator torch.ops.flas
 flashmoe_science.torch).
 
 For programs that call PyTorch's attention already: sdpa() is scaled_dot_product_attention by another name, and
-activate() takes over the one that is there; why_not() tells what is left to PyTorch.
+activate() takes over the one that is there; why_not() tells what is left to PyTorch. For programs that are written for
+it: flashmoe_science.flash_attn.
 """
 
 try:
@@ -46,6 +47,7 @@ _OF_PYTORCH = {
     "why_not": "_sdpa",
     "activate": "_activate",
     "deactivate": "_activate",
+    "flash_attn": "flash_attn",
 }
 
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""attention() of tensors as flash_attn lays them out: heads inside rows. Masks are aligned bottom-right."""
+
+import torch
+
+from .._C import attention
+
+
+def _rows_side_by_side(tensor):
+    return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] == 1 else tensor.contiguous()
+
+
+def window_of(window_size):
+    """flash_attn's (left, right), where -1 and None are no limit, as attention() has it: None if there is none."""
+    left, right = (-1 if side is None or side < 0 else int(side) for side in window_size)
+    return None if (left, right) == (-1, -1) else (left, right)
+
+
+def attend(q, k, v, *, causal, scale, window, deterministic=False):
+    """q: [B, Sq, Hq, D]; k, v: [B, Sk, Hkv, D]. Gives out [B, Sq, Hq, D] and lse [B, Hq, Sq]."""
+    q, k, v = (_rows_side_by_side(t).transpose(1, 2) for t in (q, k, v))
+    # Without being asked, torch.use_deterministic_algorithms decides.
+    out, lse = attention(
+        q, k, v, bool(causal), scale, True, window=window, deterministic=True if deterministic else None
+    )
+    return out.transpose(1, 2), lse
+
+
+def attend_packed(q, k, v, cu_seqlens_q, cu_seqlens_k, used_q=None, used_k=None, **options):
+    """q: [tokens, Hq, D]; k, v: [tokens, Hkv, D]; sequence i lies between cu_seqlens[i] and [i + 1], or is as long as
+    used[i] says. Gives out [tokens, Hq, D] and lse [Hq, tokens]; what no sequence has is 0 and -inf.
+    """
+    begins_q, begins_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
+    lengths_q, lengths_k = (
+        [end - begin for begin, end in zip(begins, begins[1:])] if used is None else used.tolist()
+        for begins, used in ((begins_q, used_q), (begins_k, used_k))
+    )
+    outs, lses, done = [], [], 0
+
+    def pass_over(begin):  # rows of no sequence
+        outs.append(q.new_zeros((begin - done, *q.shape[1:])))
+        lses.append(q.new_full((q.shape[1], begin - done), -torch.inf, dtype=torch.float32))
+
+    for begin_q, rows, begin_k, keys in zip(begins_q, lengths_q, begins_k, lengths_k):
+        if rows == 0:
+            continue
+        if begin_q > done:
+            pass_over(begin_q)
+        out, lse = attend(
+            q[None, begin_q : begin_q + rows],
+            k[None, begin_k : begin_k + keys],
+            v[None, begin_k : begin_k + keys],
+            **options,
+        )
+        outs.append(out[0])
+        lses.append(lse[0])
+        done = begin_q + rows
+    if done < q.shape[0]:
+        pass_over(q.shape[0])
+    if not outs:
+        pass_over(0)
+    return torch.cat(outs), torch.cat(lses, 1)
+
+
+def attend_parts(q, k, v, begins, ends, **options):
+    """attend(), where entry b of the batch has the keys from begins[b] to ends[b] of k and v. No gradients."""
+    parts = {}
+    for entry, part in enumerate(zip(begins, ends)):
+        parts.setdefault(part, []).append(entry)
+    out = q.new_empty(q.shape)
+    lse = q.new_empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32)
+    for (begin, end), entries in parts.items():
+        if len(entries) == q.shape[0]:
+            return attend(q, k[:, begin:end], v[:, begin:end], **options)
+        out[entries], lse[entries] = attend(
+            q[entries], k[entries, begin:end], v[entries, begin:end], **options
+        )
+    return out, lse

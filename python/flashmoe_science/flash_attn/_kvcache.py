@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""flash_attn_with_kvcache: new keys and values into a cache, in place, and attention over what it then holds."""
+
+import torch
+
+from ._attend import attend_parts, window_of
+from ._options import refuse
+
+
+def _rotated(x, cos, sin, positions, interleaved):
+    """x: [B, S, H, D], of which the first 2 * cos.shape[1] elements turn by the angles of positions [B, S]."""
+    cos, sin = (t[positions].unsqueeze(2).float() for t in (cos, sin))
+    width = 2 * cos.shape[-1]
+    turning = x[..., :width].float()
+    a, b = (turning[..., 0::2], turning[..., 1::2]) if interleaved else turning.chunk(2, -1)
+    turned = (a * cos - b * sin, b * cos + a * sin)
+    turned = torch.stack(turned, -1).flatten(-2) if interleaved else torch.cat(turned, -1)
+    return torch.cat((turned.to(x.dtype), x[..., width:]), -1)
+
+
+def _check(function, k_cache, k, v, rotary_cos, cache_seqlens, cache_batch_idx, page_table):
+    if (k is None) != (v is None):
+        raise ValueError(f"{function}: k and v are given together or not at all")
+    if k is not None and cache_seqlens is None:
+        raise ValueError(f"{function}: k and v are given without cache_seqlens: where do they go?")
+    if rotary_cos is not None and k is None:
+        raise ValueError(f"{function}: rotary_cos and rotary_sin are given without k and v, which they turn")
+    if cache_batch_idx is not None and page_table is not None:
+        raise ValueError(f"{function}: cache_batch_idx and a page table are given; either finds the keys")
+
+
+@torch.no_grad()
+def flash_attn_with_kvcache(
+    q,
+    k_cache,
+    v_cache,
+    k=None,
+    v=None,
+    rotary_cos=None,
+    rotary_sin=None,
+    cache_seqlens=None,
+    cache_batch_idx=None,
+    cache_leftpad=None,
+    block_table=None,
+    softmax_scale=None,
+    causal=False,
+    window_size=(-1, -1),
+    softcap=0.0,
+    rotary_interleaved=True,
+    alibi_slopes=None,
+    num_splits=0,
+    return_softmax_lse=False,
+    *,
+    page_table=None,
+    rotary_seqlens=None,
+    cu_seqlens_q=None,
+    **of_other_versions,
+):
+    """q: [B, Sq, Hq, D]; k, v: [B, Snew, Hkv, D]; k_cache, v_cache: [B or more, S, Hkv, D], or [pages, page size, Hkv, D] with
+    block_table (page_table) [B, pages of an entry]. cache_seqlens: an int, or [B]: how many keys the cache holds before
+    this call. Gives out [B, Sq, Hq, D], or (out, lse [B, Hq, Sq]).
+
+    k and v are written into the cache. Entries of several lengths are computed one length after the other, and the lengths
+    are read by the host. Pages, and entries chosen by cache_batch_idx, are gathered for the call.
+    """
+    function = "flash_attn_with_kvcache"
+    if cu_seqlens_q is not None:
+        raise NotImplementedError(f"{function}: cu_seqlens_q is not supported yet")
+    refuse(function, {"softcap": softcap, "alibi_slopes": alibi_slopes, **of_other_versions})
+    page_table = block_table if page_table is None else page_table
+    _check(function, k_cache, k, v, rotary_cos, cache_seqlens, cache_batch_idx, page_table)
+    batch, rows, device = q.shape[0], q.shape[1], q.device
+    window = window_of(window_size)
+
+    if page_table is not None:
+        page_table = page_table.clamp(min=0)  # unused places hold -1, say
+    capacity = k_cache.shape[1] * (1 if page_table is None else page_table.shape[1])
+    if isinstance(cache_seqlens, torch.Tensor):
+        held = cache_seqlens.to(device, torch.int64)
+    else:
+        held = torch.full((batch,), capacity if cache_seqlens is None else cache_seqlens, device=device)
+    ends = held.tolist() if cache_seqlens is not None else [capacity] * batch
+
+    if rotary_cos is not None:
+        start = (held if rotary_seqlens is None else rotary_seqlens.to(device, torch.int64))[:, None]
+        steps = torch.arange(max(rows, k.shape[1]), device=device)[None]
+        of_q = start + steps[:, :rows] if causal or window is not None else start.expand(batch, rows)
+        q = _rotated(q, rotary_cos, rotary_sin, of_q, rotary_interleaved)
+        k = _rotated(k, rotary_cos, rotary_sin, start + steps[:, : k.shape[1]], rotary_interleaved)
+
+    entries = torch.arange(batch, device=device) if cache_batch_idx is None else cache_batch_idx.long()
+    if k is not None:
+        ends = [end + k.shape[1] for end in ends]
+        if max(ends) > capacity:
+            raise ValueError(
+                f"{function}: the cache has room for {capacity} keys; an entry would have {max(ends)}"
+            )
+        places = held[:, None] + torch.arange(k.shape[1], device=device)[None]
+        if page_table is None:
+            at = (entries[:, None], places)
+        else:
+            page_size = k_cache.shape[1]
+            at = (page_table.long().gather(1, places // page_size), places % page_size)
+        k_cache[at], v_cache[at] = k.to(k_cache.dtype), v.to(v_cache.dtype)
+
+    if page_table is not None:
+        k_cache, v_cache = (t[page_table.long()].flatten(1, 2) for t in (k_cache, v_cache))
+    elif cache_batch_idx is not None:
+        k_cache, v_cache = k_cache[entries], v_cache[entries]
+    else:
+        k_cache, v_cache = k_cache[:batch], v_cache[:batch]
+    begins = [0] * batch if cache_leftpad is None else cache_leftpad.tolist()
+    out, lse = attend_parts(
+        q, k_cache, v_cache, begins, ends, causal=causal, scale=softmax_scale, window=window
+    )
+    return (out, lse) if return_softmax_lse else out
