@@ -12,7 +12,7 @@ flashmoe_science.torch).
 
 For programs that call PyTorch's attention already: sdpa() is scaled_dot_product_attention by another name, and
 activate() takes over the one that is there; why_not() tells what is left to PyTorch. For programs that are written for
-it: flashmoe_science.flash_attn.
+them: flashmoe_science.flash_attn and flashmoe_science.transformers.
 """
 
 try:
@@ -48,6 +48,7 @@ _OF_PYTORCH = {
     "activate": "_activate",
     "deactivate": "_activate",
     "flash_attn": "flash_attn",
+    "transformers": "transformers",
 }
 
 

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""The attention function of transformers' models. What our kernels can't do, transformers' own functions do."""
+
+import inspect
+import sys
+
+import torch
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+from .._C import attention
+from .._support import log_once, why_not_attention, why_not_window
+from ._mask import blocks_of
+
+# What models pass on that changes the scores; an implementation that does not name it would leave it out silently.
+_OF_SCORES = ("softcap", "s_aux", "position_bias")
+_SDPA_TAKES = inspect.signature(sdpa_attention_forward).parameters
+
+
+def _why_not(query, key, value, dropout, scaling, kwargs):
+    for name in _OF_SCORES:
+        if kwargs.get(name) is not None:
+            return f"{name} is given"
+    if dropout:
+        return f"dropout is {dropout}"
+    return why_not_attention(query, key, value, scaling)
+
+
+def _eager(module, query, key, value, attention_mask, dropout, scaling, is_causal, kwargs):
+    """The model's own formula, with a mask that is added to the scores."""
+    eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
+    if eager is None:
+        given = ", ".join(name for name in _OF_SCORES if kwargs.get(name) is not None)
+        raise NotImplementedError(
+            f"{type(module).__name__}: {given} is not supported yet, and the model has no eager_attention_forward"
+        )
+    rows, keys = query.shape[2], key.shape[2]
+    if attention_mask is None and is_causal and rows > 1:  # as for sdpa: aligned top-left
+        attention_mask = torch.ones(rows, keys, dtype=torch.bool, device=query.device).tril()[None, None]
+    if attention_mask is not None and attention_mask.dtype == torch.bool:
+        nothing = torch.zeros((), dtype=query.dtype, device=query.device)
+        attention_mask = torch.where(attention_mask, nothing, torch.finfo(query.dtype).min)
+    return eager(module, query, key, value, attention_mask, scaling=scaling, dropout=dropout, **kwargs)
+
+
+def _of_blocks(query, key, value, blocks, scaling):
+    parts = {}
+    for entries, rows, keys, causal in blocks.blocks:
+        q = query[entries[0] : entries[1], :, rows[0] : rows[1]]
+        k, v = (t[entries[0] : entries[1], :, keys[0] : keys[1]] for t in (key, value))
+        out = attention(q, k, v, causal, scaling, window=blocks.window)
+        parts.setdefault(entries, []).append(out.transpose(1, 2))
+    parts = [outs[0] if len(outs) == 1 else torch.cat(outs, 1) for outs in parts.values()]
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def attention_forward(
+    module, query, key, value, attention_mask, dropout=0.0, scaling=None, is_causal=None, **kwargs
+):
+    """query: [B, Hq, Sq, D]; key, value: [B, Hkv, Skv, D]. Gives (out [B, Sq, Hq, D], None)."""
+    causal = is_causal if is_causal is not None else getattr(module, "is_causal", True)
+    reason = _why_not(query, key, value, dropout, scaling, kwargs)
+    if reason is None and attention_mask is None:
+        rows = query.shape[2]
+        if causal and rows > 1:  # an empty static cache has keys that nobody sees yet
+            out = attention(query, key[:, :, :rows], value[:, :, :rows], "top_left", scaling)
+        else:
+            out = attention(query, key, value, False, scaling)
+        return out.transpose(1, 2).contiguous(), None
+    if reason is None:
+        blocks = None if torch.compiler.is_compiling() else blocks_of(attention_mask, query, key)
+        if blocks is None:
+            reason = "a mask that is no window, padding or packing known here"
+        elif blocks.window is not None:
+            reason = why_not_window(query.device)
+        if reason is None:
+            return _of_blocks(query, key, value, blocks, scaling).contiguous(), None
+    if not torch.compiler.is_compiling():
+        log_once("transformers", reason)
+    if any(kwargs.get(name) is not None and name not in _SDPA_TAKES for name in _OF_SCORES):
+        return _eager(module, query, key, value, attention_mask, dropout, scaling, causal, kwargs)
+    return sdpa_attention_forward(
+        module,
+        query,
+        key,
+        value,
+        attention_mask,
+        dropout=dropout,
+        scaling=scaling,
+        is_causal=is_causal,
+        **kwargs,
+    )

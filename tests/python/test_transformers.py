@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: MIT
+"""Models of transformers, built small from their configurations: ours against `eager` in float64."""
+
+import copy
+import inspect
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
+transformers = pytest.importorskip(
+    "transformers",
+    minversion="5.0",
+    reason="transformers is not installed; scripts/python-env can install it",
+)
+if not hasattr(torch.library, "register_autograd"):
+    pytest.skip("gradients need PyTorch 2.4 or newer", allow_module_level=True)
+from flashmoe_science.transformers import NAME, _attention, _mask, register
+
+SMALL = {"vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
+GROUPED = {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 256}
+SIZES = {**SMALL, **GROUPED, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": None}
+
+DECODERS = {
+    "llama": lambda: transformers.LlamaConfig(**SIZES),
+    "mistral": lambda: transformers.MistralConfig(**SIZES, sliding_window=6),
+    "qwen3": lambda: transformers.Qwen3Config(**SIZES, head_dim=16),
+    "gpt2": lambda: transformers.GPT2Config(
+        vocab_size=97, n_embd=32, n_layer=2, n_head=4, n_positions=256, bos_token_id=1, eos_token_id=None
+    ),
+}
+# Their scores are changed in ways that no kernel here knows yet: the model's own formula computes them.
+FORMULAS = {
+    "gemma2": lambda: transformers.Gemma2Config(
+        **SIZES, head_dim=8, sliding_window=6, attn_logit_softcapping=5.0, query_pre_attn_scalar=8
+    ),
+    "gpt_oss": lambda: transformers.GptOssConfig(
+        **SIZES, head_dim=8, sliding_window=6, num_local_experts=4, num_experts_per_tok=2
+    ),
+}
+
+
+@pytest.fixture
+def account(monkeypatch):
+    """How often our attention was called, and why others were called instead."""
+
+    class Account:
+        ours, reasons = 0, []
+
+    result = Account()
+    result.reasons = []
+
+    def counted(*args, **options):
+        result.ours += 1
+        return attention(*args, **options)
+
+    attention = _attention.attention
+    monkeypatch.setattr(_attention, "attention", counted)
+    monkeypatch.setattr(_attention, "log_once", lambda door, reason: result.reasons.append(reason))
+    return result
+
+
+def built(config, kind=None):
+    """(a model with our attention, the same with eager in float64)"""
+    torch.manual_seed(0)
+    auto = kind or transformers.AutoModelForCausalLM
+    model = auto.from_config(config, attn_implementation="eager", experts_implementation="eager").eval()
+    for parameter in model.parameters():  # large enough that wrong attention is seen
+        torch.nn.init.normal_(parameter, std=0.2) if parameter.dim() > 1 else None
+    exact = copy.deepcopy(model).double()
+    model.set_attn_implementation(register())
+    assert model.config._attn_implementation == NAME
+    return model, exact
+
+
+def prompts(padding="left", lengths=(11, 4, 8)):
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(2, 97, (len(lengths), max(lengths)), generator=generator)
+    mask = torch.zeros_like(ids)
+    for entry, length in enumerate(lengths):
+        mask[entry, -length:] = 1 if padding == "left" else 0
+        mask[entry, :length] = 1 if padding == "right" else mask[entry, :length]
+    return {"input_ids": ids * mask, "attention_mask": mask}
+
+
+def places(batch):
+    """Positions that count from the first token that is no padding."""
+    return (batch["attention_mask"].cumsum(1) - 1).clamp(min=0)
+
+
+def one_by_one(batch):
+    """The prompts without their padding: what eager makes of rows that see nothing in float64 is NaN, for all to see."""
+    for ids, mask in zip(batch["input_ids"], batch["attention_mask"]):
+        yield ids[mask.bool()][None]
+
+
+def exact_logits(exact, batch):
+    return torch.cat([exact(input_ids=ids).logits[0] for ids in one_by_one(batch)])
+
+
+def exact_tokens(exact, batch, **options):
+    """What follows each prompt."""
+    return torch.cat([exact.generate(ids, **options)[:, ids.shape[1] :] for ids in one_by_one(batch)])
+
+
+def close(ours, expected, tolerance=2e-4):
+    torch.testing.assert_close(ours.double(), expected.double(), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+@pytest.mark.parametrize("padding", ["none", "left", "right"])
+@torch.no_grad()
+def test_logits(name, padding, account):
+    model, exact = built(DECODERS[name]())
+    batch = prompts(padding, (11, 4, 8) if padding != "none" else (11, 11, 11))
+    if padding == "none":
+        batch["attention_mask"][:] = 1
+    real = batch["attention_mask"].bool()
+    close(model(**batch, position_ids=places(batch)).logits[real], exact_logits(exact, batch))
+    assert account.reasons == []
+    entries = 1 if padding == "none" else 3  # each length is a call of its own
+    assert account.ours == 2 * entries
+
+
+@pytest.mark.parametrize("name", DECODERS)
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_greedy_tokens(name, cache, account):
+    model, exact = built(DECODERS[name]())
+    options = {"max_new_tokens": 64, "do_sample": False, "pad_token_id": 0}
+    expected = exact_tokens(exact, prompts(), **options)
+    ours = model.generate(
+        **prompts(), **options, **({"cache_implementation": "static"} if cache == "static" else {})
+    )
+    assert torch.equal(ours[:, 11:], expected)
+    assert account.reasons == [] and account.ours > 0
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_a_training_step(name, account):
+    model, exact = built(DECODERS[name]())
+    batch = prompts("right")
+    labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
+    for each in (model, exact):
+        each.train()
+        for module in each.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+            for attribute in ("attention_dropout", "attn_dropout"):
+                if isinstance(getattr(module, attribute, None), float):
+                    setattr(module, attribute, 0.0)
+    loss = model(**batch, labels=labels).loss
+    loss.backward()
+    parts = [exact(input_ids=ids, labels=ids).loss * (ids.shape[1] - 1) for ids in one_by_one(batch)]
+    expected = sum(parts) / sum(ids.shape[1] - 1 for ids in one_by_one(batch))
+    expected.backward()
+    close(loss.detach(), expected.detach())
+    for (parameter, p), (_, e) in zip(model.named_parameters(), exact.named_parameters()):
+        assert p.grad is not None, parameter
+        torch.testing.assert_close(
+            p.grad.double(), e.grad, rtol=1e-3, atol=1e-4, msg=lambda m: f"{parameter}: {m}"
+        )
+    assert account.reasons == [] and account.ours > 0
+
+
+@pytest.mark.parametrize("name", ["llama", "mistral"])
+@torch.no_grad()
+def test_packed_sequences(name, account):
+    model, exact = built(DECODERS[name]())
+    lengths = [9, 1, 14]
+    ids = prompts("right", (sum(lengths),))["input_ids"]
+    positions = torch.cat([torch.arange(length) for length in lengths])[None]
+    logits = model(input_ids=ids, position_ids=positions, use_cache=False).logits
+    assert account.reasons == [] and account.ours == 2 * len(lengths)
+    at = 0
+    for length in lengths:
+        close(logits[:, at : at + length], exact(input_ids=ids[:, at : at + length]).logits)
+        at += length
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_models_whose_scores_are_their_own(name, account):
+    model, exact = built(FORMULAS[name]())
+    batch = prompts()
+    real = batch["attention_mask"].bool()
+    with torch.no_grad():
+        close(model(**batch, position_ids=places(batch)).logits[real], exact_logits(exact, batch))
+        unpadded = {"input_ids": prompts(lengths=(11,))["input_ids"]}
+        close(model(**unpadded).logits, exact(**unpadded).logits)
+    options = {"max_new_tokens": 16, "do_sample": False, "pad_token_id": 0}
+    assert torch.equal(model.generate(**batch, **options)[:, 11:], exact_tokens(exact, batch, **options))
+    given = {"gemma2": "softcap is given", "gpt_oss": "s_aux is given"}[name]
+    assert account.ours == 0 and set(account.reasons) == {given}
+
+
+@torch.no_grad()
+def test_bert_with_padding(account):
+    config = transformers.BertConfig(**SMALL, num_attention_heads=4, max_position_embeddings=64)
+    model, exact = built(config, transformers.AutoModel)
+    for padding in ("right", "left"):
+        batch = prompts(padding)
+        real = batch["attention_mask"].bool()
+        close(model(**batch).last_hidden_state[real], exact(**batch).last_hidden_state[real])
+    assert account.ours == 2 * 2 * 3 and account.reasons == []
+
+
+@torch.no_grad()
+def test_vit(account):
+    config = transformers.ViTConfig(
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        image_size=16,
+        patch_size=4,
+    )
+    model, exact = built(config, transformers.AutoModel)
+    pixels = torch.randn(2, 3, 16, 16)
+    close(model(pixels).last_hidden_state, exact(pixels.double()).last_hidden_state)
+    assert account.ours == 2 and account.reasons == []
+
+
+def test_t5(account):
+    config = transformers.T5Config(
+        vocab_size=97,
+        d_model=32,
+        d_kv=8,
+        d_ff=48,
+        num_layers=2,
+        num_heads=4,
+        pad_token_id=0,
+        decoder_start_token_id=0,
+    )
+    model, exact = built(config, transformers.AutoModelForSeq2SeqLM)
+    batch = prompts("right")
+    options = {"max_new_tokens": 12, "do_sample": False}
+    with torch.no_grad():
+        ours = model(**batch, decoder_input_ids=batch["input_ids"][:, :5]).logits
+        close(ours, exact(**batch, decoder_input_ids=batch["input_ids"][:, :5]).logits)
+    assert torch.equal(model.generate(**batch, **options), exact.generate(**batch, **options))
+    assert set(account.reasons) <= {"position_bias is given"}
+
+
+def test_whisper(account):
+    config = transformers.WhisperConfig(
+        vocab_size=97,
+        d_model=32,
+        encoder_layers=2,
+        decoder_layers=2,
+        encoder_attention_heads=4,
+        decoder_attention_heads=4,
+        encoder_ffn_dim=48,
+        decoder_ffn_dim=48,
+        max_source_positions=20,
+        max_target_positions=32,
+        num_mel_bins=8,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=1,
+        begin_suppress_tokens=None,
+    )
+    model, exact = built(config, transformers.AutoModelForSpeechSeq2Seq)
+    features = torch.randn(2, 8, 40)
+    ids = prompts("right", (7, 7))["input_ids"]
+    with torch.no_grad():
+        ours = model(input_features=features, decoder_input_ids=ids).logits
+        close(ours, exact(input_features=features.double(), decoder_input_ids=ids).logits)
+    assert account.ours == 6 and account.reasons == []
+
+
+def test_a_mask_that_was_computed_with_counts_as_it_is(account):
+    model, exact = built(DECODERS["llama"]())
+    ids = prompts("right", (9,))["input_ids"]
+    mask = torch.ones(9, 9, dtype=torch.bool).tril()
+    mask[4, 2] = mask[6, 1] = False
+    additive = torch.where(mask, 0.0, torch.finfo(torch.float32).min)[None, None]
+    with torch.no_grad():
+        close(
+            model(ids, attention_mask=mask[None, None]).logits,
+            exact(ids, attention_mask=additive.double()).logits,
+        )
+    assert (
+        account.ours == 0
+        and account.reasons == ["a mask that is no window, padding or packing known here"] * 2
+    )
+
+
+def test_a_mask_that_was_written_to_is_not_trusted():
+    attention_mask = torch.tensor([[0, 1, 1, 1]], dtype=torch.bool)
+    mask = _mask.attention_mask(1, 4, 4, attention_mask=attention_mask)
+    q = torch.zeros(1, 1, 4, 8)
+    assert _mask.blocks_of(mask, q, q).blocks == [((0, 1), (0, 4), (1, 4), True)]
+    assert _mask.blocks_of(mask[..., :3], q, q[:, :, :3]) is None
+    assert _mask.blocks_of(mask, q[:, :, 1:], q) is None
+    mask[0, 0, 3, 1] = False
+    assert _mask.blocks_of(mask, q, q) is None
+
+
+def mask_of(blocks):
+    """The mask as a tensor again, from the definition of attention()'s arguments."""
+    entries, rows, keys = blocks.shape
+    mask = torch.zeros(entries, rows, keys, dtype=torch.bool)
+    left, right = (10**6 if side is None else side for side in blocks.window or (None, None))
+    for block in blocks.blocks:
+        (q0, q1), (k0, k1) = block.rows, block.keys
+        shift = 0 if block.causal == "top_left" else (k1 - k0) - (q1 - q0)
+        position = torch.arange(q1 - q0)[:, None] + shift
+        key = torch.arange(k1 - k0)[None]
+        seen = (key >= position - left) & (key <= position + right)
+        if block.causal:
+            seen &= key <= position
+        mask[block.entries[0] : block.entries[1], q0:q1, k0:k1] = seen
+    return mask[:, None]
+
+
+def masks():
+    from transformers import masking_utils as mu
+
+    padding = torch.tensor([[0, 0, 1, 1, 1, 1, 1, 1], [1] * 8, [1] * 8], dtype=torch.bool)
+    packed = torch.tensor([[0, 0, 0, 1, 1, 2, 2, 2]] * 3)
+    window = mu.sliding_window_causal_mask_function(3)
+    yield "left padding", {"attention_mask": padding}
+    yield "right padding", {"attention_mask": padding.flip(1)}
+    yield "window", {"mask_function": window, "local_size": 3}
+    yield "window, left padding", {"mask_function": window, "attention_mask": padding, "local_size": 3}
+    yield (
+        "window, right padding",
+        {"mask_function": window, "attention_mask": padding.flip(1), "local_size": 3},
+    )
+    yield "a step", {"q_length": 1, "q_offset": 7, "attention_mask": padding}
+    yield "some steps", {"q_length": 3, "q_offset": 5, "attention_mask": padding}
+    yield "steps of a window", {"q_length": 3, "q_offset": 5, "mask_function": window, "local_size": 3}
+    yield "a static cache", {"q_length": 2, "q_offset": torch.tensor(3), "attention_mask": padding[:, :5]}
+    yield (
+        "a cache that slides",
+        {
+            "q_length": 2,
+            "q_offset": 16,
+            "kv_offset": 10,
+            "mask_function": mu.sliding_window_causal_mask_function(7),
+            "local_size": 7,
+        },
+    )
+    yield "full, padding", {"mask_function": mu.bidirectional_mask_function, "attention_mask": padding}
+    yield (
+        "cross attention",
+        {"q_length": 3, "mask_function": mu.bidirectional_mask_function, "attention_mask": padding},
+    )
+    if hasattr(mu, "sliding_window_bidirectional_mask_function"):
+        both = mu.sliding_window_bidirectional_mask_function(2)
+        yield "full window", {"mask_function": both}
+    sequences = mu.packed_sequence_mask_function(packed)
+    yield "packed", {"mask_function": mu.and_masks(mu.causal_mask_function, sequences)}
+    yield "packed windows", {"mask_function": mu.and_masks(window, sequences)}
+
+
+@pytest.mark.parametrize("what, options", [pytest.param(*m, id=m[0]) for m in masks()])
+def test_blocks_say_what_the_mask_says(what, options):
+    options = {"q_length": 8, "kv_length": 8, "allow_is_causal_skip": False, **options}
+    mask = _mask.attention_mask(3, **options)
+    blocks = _mask.blocks_of(mask, torch.zeros(3, 1, options["q_length"], 8), torch.zeros(3, 1, 8, 8))
+    assert blocks is not None
+    assert torch.equal(mask_of(blocks), mask.expand(3, -1, -1, -1))
+
+
+def test_masks_that_are_not_known_have_no_blocks():
+    from transformers import masking_utils as mu
+
+    q = torch.zeros(1, 1, 8, 8)
+    holes = torch.tensor([[1, 1, 0, 1, 1, 1, 1, 1]], dtype=torch.bool)
+    nothing = torch.zeros(1, 8, dtype=torch.bool)
+    images = mu.or_masks(mu.causal_mask_function, lambda b, h, q, k: k < 3)
+    chunks = mu.chunked_causal_mask_function(4, torch.zeros(1, dtype=torch.int64))
+    for options in (
+        {"attention_mask": holes},
+        {"attention_mask": nothing},
+        {"mask_function": images, "use_vmap": True},
+        {"mask_function": chunks},
+    ):
+        mask = _mask.attention_mask(1, 8, 8, **options, allow_is_causal_skip=False)
+        assert _mask.blocks_of(mask, q, q) is None
+
+
+def test_the_name_is_one_that_transformers_leaves_alone():
+    assert not any(word in NAME for word in ("flash", "sdpa", "flex_attention", "/", "|"))
+    assert list(inspect.signature(register).parameters) == []
+
+
+@pytest.mark.skipif(not hasattr(torch.compiler, "substitute_in_graph"), reason="PyTorch is older than 2.5")
+@torch.no_grad()
+def test_a_compiled_model():
+    torch._dynamo.reset()
+    model, exact = built(DECODERS["llama"]())
+    ids = prompts("right", (9,))["input_ids"]
+    compiled = torch.compile(model, backend="aot_eager")
+    close(compiled(input_ids=ids, use_cache=False).logits, exact(input_ids=ids).logits)
+    batch = prompts()
+    real = batch["attention_mask"].bool()
+    padded = compiled(**batch, position_ids=places(batch), use_cache=False).logits
+    close(padded[real], exact_logits(exact, batch))
+    torch._dynamo.reset()
+
+
+def test_the_example_learns(root, monkeypatch, account, capsys):
+    monkeypatch.syspath_prepend(str(root / "examples" / "fine-tune"))
+    import fine_tune
+
+    torch.manual_seed(1)
+    model = transformers.AutoModelForCausalLM.from_config(fine_tune.SMALL, attn_implementation=register())
+    losses = fine_tune.fine_tune(model, lambda text: list(text.encode()), 30, 64, "cpu")
+    assert losses[-1] < losses[0] - 1.5
+    assert account.ours > 0 and account.reasons == []
+    assert capsys.readouterr().out.startswith("step 0: loss ")
