@@ -60,7 +60,7 @@ dent_test(dent_gates_test dent_gates
   diagnose/diagnosis_test.cpp diagnose/tree_test.cpp diagnose/cpu_test.cpp patterns/pattern_test.cpp patterns/operators_test.cpp
   predict/predict_test.cpp predict/launch_forecast_test.cpp predict/cli_test.cpp predict/agreement_test.cpp
   predict/agreement.cpp predict/plain_agreement.cpp report/session_view_test.cpp report/format_test.cpp report/golden_test.cpp report/pictures/svg_test.cpp
-  report/html_test.cpp report/markdown_test.cpp report/write_reports_test.cpp report/diagnosis_test.cpp
+  report/html_test.cpp report/markdown_test.cpp report/metrics_test.cpp report/write_reports_test.cpp report/diagnosis_test.cpp
   report/example_session.cpp session/conclude_test.cpp session/environment_test.cpp session/run_test.cpp session/resume_test.cpp
   session/profile_test.cpp session/tutorial_test.cpp evaluation/judge_test.cpp evaluation/keep_rule_test.cpp
   gates/gates_test.cpp gates/gpu_clock_test.cpp gates/speed_test.cpp gates/registry_test.cpp gates/result_test.cpp session/die_at_every_record_test.cpp session/session_test.cpp)

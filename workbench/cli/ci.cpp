@@ -69,12 +69,17 @@ ExitCode ci(const CiArguments& arguments) {
     folder = store.create();
     end = measure(project, store, folder, gates_of_command(gate_named("correctness")), arguments);
   }
+  if (end.verdict == Verdict::slower) {
+    end.verdict = Verdict::regressed;
+    end.code = exit_code(end.verdict);
+  }
   if (!arguments.comment.empty()) {
     const bool clean = repository.git({"status", "--porcelain", "--untracked-files=no"}).out.empty();
     write_comment(arguments.comment,
                   comment_on(load_session(folder),
                              {.before = about_before,
                               .after = in_short(repository, "HEAD") + (clean ? "" : ", with changes"),
+                              .verdict = end.verdict,
                               .link = arguments.link}));
     if (arguments.comment == "-") return end.code;
   }

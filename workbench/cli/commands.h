@@ -15,6 +15,7 @@ void add_show(Command& dent);
 void add_compare(Command& dent);
 void add_ci(Command& dent);
 void add_bisect(Command& dent);
+void add_export(Command& dent);
 void add_report(Command& dent);
 void add_init(Command& dent);
 void add_devices(Command& dent);

@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
   cli::add_compare(commands);
   cli::add_ci(commands);
   cli::add_bisect(commands);
+  cli::add_export(commands);
   cli::add_report(commands);
   cli::add_init(commands);
   cli::add_devices(commands);

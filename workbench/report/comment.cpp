@@ -35,7 +35,7 @@ std::string checked(const SessionView& session) {
 std::string comment_on(const SessionView& session, const CommentWords& words) {
   const std::string project = escape_markdown_cell(session.session.project);
   std::string text = fmt::format("<!-- dent ci: {} -->\n### {}: {}\n\n{}\n\n", project, project,
-                                 name(session.verdict), escape_markdown_cell(session.reason));
+                                 name(words.verdict), escape_markdown_cell(session.reason));
   if (!session.comparisons.empty()) text += speed_table(session);
   if (session.comparisons.empty() && !session.next.empty())
     text += fmt::format("Next: {}\n\n", escape_markdown_cell(session.next));

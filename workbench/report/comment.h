@@ -10,6 +10,7 @@ namespace dent {
 
 struct CommentWords {
   std::string before, after;  // the commits
+  Verdict verdict;            // on the change
   std::string link{};         // to the report; empty: none
 };
 
