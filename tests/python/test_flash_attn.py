@@ -313,8 +313,62 @@ def test_kvcache_refuses_what_makes_no_sense():
         call(q, cache, cache, kv, cache_seqlens=1)
     with pytest.raises(ValueError, match="without k and v"):
         call(q, cache, cache, rotary_cos=normal(12, 4), rotary_sin=normal(12, 4))
-    with pytest.raises(NotImplementedError, match="cu_seqlens_q is not supported yet"):
-        version3.flash_attn_with_kvcache(q, cache, cache, cu_seqlens_q=torch.tensor([0, 6]))
+    with pytest.raises(NotImplementedError, match="float8_e4m3fn is not supported yet"):
+        eight = cache.to(torch.float8_e4m3fn)
+        call(q.to(torch.float8_e4m3fn), eight, eight)
+
+
+@pytest.mark.parametrize("where", ["cache", "some entries", "pages"])
+def test_kvcache_with_packed_queries(where):
+    """Each entry has rows and new keys of its own number; the same as one call for each."""
+    rows, news, held = [2, 0, 3], [1, 2, 0], torch.tensor([4, 6, 9], dtype=torch.int32)
+    (q, cu_q), (k, cu_k) = packed(rows, 4, 0), packed(news, 2, 1)
+    v = normal(*k.shape, seed=2)
+    angles = normal(20, 4, seed=5)
+    shape = (9, 4, 2, 16) if where == "pages" else (5, 12, 2, 16)
+    caches = normal(*shape, seed=3), normal(*shape, seed=4)
+    expected = [cache.clone() for cache in caches]
+    options = {
+        "rotary_cos": angles.cos(),
+        "rotary_sin": angles.sin(),
+        "causal": True,
+        "return_softmax_lse": True,
+    }
+    chosen = {}
+    if where != "cache":
+        chosen["cache_batch_idx"] = torch.tensor([2, 0, 1], dtype=torch.int32)
+    if where == "pages":
+        chosen["page_table"] = torch.tensor([[8, 1, 4], [0, 2, 3], [7, 6, 5]], dtype=torch.int32)
+    out, lse = version3.flash_attn_with_kvcache(
+        q, *caches, k, v, cache_seqlens=held, cu_seqlens_q=cu_q, cu_seqlens_k_new=cu_k, **chosen, **options
+    )
+    assert out.shape == q.shape and lse.shape == (4, 5)
+    for b in range(3):
+        of_q, of_k = slice(cu_q[b], cu_q[b + 1]), slice(cu_k[b], cu_k[b + 1])
+        index = chosen.get("cache_batch_idx", torch.arange(3))[b : b + 1]
+        own = {"cache_batch_idx": index.int(), "cache_seqlens": held[b : b + 1], **options}
+        if where == "pages":
+            own["page_table"] = chosen["page_table"]
+        one, one_lse = version3.flash_attn_with_kvcache(
+            q[None, of_q], *expected, k[None, of_k], v[None, of_k], **own
+        )
+        close(out[of_q], one[0])
+        close(lse[:, of_q], one_lse[0])
+    assert all(map(torch.equal, caches, expected))
+
+
+def test_varlen_with_pages():
+    pages, values = normal(7, 4, 2, 16), normal(7, 4, 2, 16, seed=1)
+    table = torch.tensor([[6, 2, -1], [0, 3, 5]], dtype=torch.int32)
+    (q, cu_q), cu_k = packed([2, 3], 4, 2), torch.tensor([0, 7, 17], dtype=torch.int32)
+    out = fa.flash_attn_varlen_func(q, pages, values, cu_q, cu_k, 3, 10, causal=True, block_table=table)
+    first = reference(
+        q[None, :2], *(t[[6, 2]].flatten(0, 1)[None, :7] for t in (pages, values)), causal=True
+    )[0]
+    second = reference(
+        q[None, 2:], *(t[[0, 3, 5]].flatten(0, 1)[None, :10] for t in (pages, values)), causal=True
+    )[0]
+    close(out, torch.cat((first[0], second[0])))
 
 
 # ---- names and orders of arguments

@@ -4,6 +4,7 @@
 import torch
 
 from .._C import attention
+from .._support import DTYPES
 
 
 def _rows_side_by_side(tensor):
@@ -18,6 +19,8 @@ def window_of(window_size):
 
 def attend(q, k, v, *, causal, scale, window, deterministic=False):
     """q: [B, Sq, Hq, D]; k, v: [B, Sk, Hkv, D]. Gives out [B, Sq, Hq, D] and lse [B, Hq, Sq]."""
+    if q.dtype not in DTYPES:
+        raise NotImplementedError(f"flash_attn: {str(q.dtype).split('.')[-1]} is not supported yet")
     q, k, v = (_rows_side_by_side(t).transpose(1, 2) for t in (q, k, v))
     # Without being asked, torch.use_deterministic_algorithms decides.
     out, lse = attention(
@@ -60,6 +63,13 @@ def attend_packed(q, k, v, cu_seqlens_q, cu_seqlens_k, used_q=None, used_k=None,
     if not outs:
         pass_over(0)
     return torch.cat(outs), torch.cat(lses, 1)
+
+
+def gathered(cache, page_table, cu_seqlens):
+    """The keys of each sequence, [tokens, Hkv, D], from pages [pages, page size, Hkv, D] that page_table [B, n] names."""
+    lengths = cu_seqlens.diff().tolist()
+    pages = page_table.clamp(min=0).long()  # unused places hold -1, say
+    return torch.cat([cache[of_one].flatten(0, 1)[:length] for of_one, length in zip(pages, lengths)])
 
 
 def attend_parts(q, k, v, begins, ends, **options):

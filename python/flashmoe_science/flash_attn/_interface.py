@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """flash_attn_func and its kin, as version 2 has them."""
 
-from ._attend import attend, attend_packed, window_of
+from ._attend import attend, attend_packed, gathered, window_of
 from ._options import refuse
 
 _NO_WINDOW = (-1, -1)
@@ -77,13 +77,14 @@ def flash_attn_varlen_func(
 ):
     """Sequences one behind the other: q [tokens, Hq, D], k and v [tokens, Hkv, D], sequence i from cu_seqlens[i] to
     cu_seqlens[i + 1]. Gives out [tokens, Hq, D], or (out, lse [Hq, tokens], nothing). max_seqlen_q and _k change nothing.
+    With block_table [B, pages of a sequence], k and v are [pages, page size, Hkv, D], and gathered.
     """
-    if block_table is not None:
-        raise NotImplementedError("flash_attn_varlen_func: block_table is not supported yet")
     refuse(
         "flash_attn_varlen_func",
         {"dropout_p": dropout_p, "softcap": softcap, "alibi_slopes": alibi_slopes, **of_other_versions},
     )
+    if block_table is not None:
+        k, v = (gathered(cache, block_table, cu_seqlens_k) for cache in (k, v))
     out, lse = attend_packed(
         q,
         k,

@@ -18,15 +18,34 @@ def _rotated(x, cos, sin, positions, interleaved):
     return torch.cat((turned.to(x.dtype), x[..., width:]), -1)
 
 
-def _check(function, k_cache, k, v, rotary_cos, cache_seqlens, cache_batch_idx, page_table):
+def _check(function, k, v, rotary_cos, cache_seqlens):
     if (k is None) != (v is None):
         raise ValueError(f"{function}: k and v are given together or not at all")
     if k is not None and cache_seqlens is None:
         raise ValueError(f"{function}: k and v are given without cache_seqlens: where do they go?")
     if rotary_cos is not None and k is None:
         raise ValueError(f"{function}: rotary_cos and rotary_sin are given without k and v, which they turn")
-    if cache_batch_idx is not None and page_table is not None:
-        raise ValueError(f"{function}: cache_batch_idx and a page table are given; either finds the keys")
+
+
+def _one_by_one(q, k_cache, v_cache, k, v, cu_seqlens_q, cu_seqlens_k_new, chosen, of_entries, **options):
+    """Queries one behind the other, q [tokens, Hq, D], and new keys so too where they have offsets: entry by entry.
+
+    of_entries: what is [B, ...] by name. Gives out [tokens, Hq, D], lse [Hq, tokens].
+    """
+    begins = cu_seqlens_q.tolist()
+    new_begins = None if cu_seqlens_k_new is None else cu_seqlens_k_new.tolist()
+    out = torch.zeros_like(q)
+    lse = q.new_full((q.shape[1], q.shape[0]), -torch.inf, dtype=torch.float32)
+    for b, (begin, end) in enumerate(zip(begins, begins[1:])):
+        new = slice(b, b + 1) if new_begins is None else slice(new_begins[b], new_begins[b + 1])
+        news = [t if t is None else t[new] if new_begins is None else t[None, new] for t in (k, v)]
+        caches = [t if chosen is None else t[chosen[b] : chosen[b] + 1] for t in (k_cache, v_cache)]
+        own = {name: value[b : b + 1] for name, value in of_entries.items() if value is not None}
+        of_entry = flash_attn_with_kvcache(
+            q[None, begin:end], *caches, *news, **own, **options, return_softmax_lse=True
+        )
+        out[begin:end], lse[:, begin:end] = of_entry[0][0], of_entry[1][0]
+    return out, lse
 
 
 @torch.no_grad()
@@ -54,21 +73,53 @@ def flash_attn_with_kvcache(
     page_table=None,
     rotary_seqlens=None,
     cu_seqlens_q=None,
+    cu_seqlens_k_new=None,
     **of_other_versions,
 ):
     """q: [B, Sq, Hq, D]; k, v: [B, Snew, Hkv, D]; k_cache, v_cache: [B or more, S, Hkv, D], or [pages, page size, Hkv, D] with
     block_table (page_table) [B, pages of an entry]. cache_seqlens: an int, or [B]: how many keys the cache holds before
-    this call. Gives out [B, Sq, Hq, D], or (out, lse [B, Hq, Sq]).
+    this call. Gives out [B, Sq, Hq, D], or (out, lse [B, Hq, Sq]). With cu_seqlens_q [B + 1], q is [tokens, Hq, D], out too, and
+    lse [Hq, tokens]; with cu_seqlens_k_new, k and v are [tokens, Hkv, D].
 
     k and v are written into the cache. Entries of several lengths are computed one length after the other, and the lengths
     are read by the host. Pages, and entries chosen by cache_batch_idx, are gathered for the call.
     """
     function = "flash_attn_with_kvcache"
-    if cu_seqlens_q is not None:
-        raise NotImplementedError(f"{function}: cu_seqlens_q is not supported yet")
     refuse(function, {"softcap": softcap, "alibi_slopes": alibi_slopes, **of_other_versions})
     page_table = block_table if page_table is None else page_table
-    _check(function, k_cache, k, v, rotary_cos, cache_seqlens, cache_batch_idx, page_table)
+    _check(function, k, v, rotary_cos, cache_seqlens)
+    if page_table is not None and cache_batch_idx is not None:
+        page_table, cache_batch_idx = page_table[cache_batch_idx.long()], None
+    if cu_seqlens_q is not None:
+        entries = cu_seqlens_q.shape[0] - 1
+        chosen = None
+        if page_table is None:
+            chosen = range(entries) if cache_batch_idx is None else cache_batch_idx.tolist()
+        if isinstance(cache_seqlens, int):
+            cache_seqlens = torch.full((entries,), cache_seqlens)
+        result = _one_by_one(
+            q,
+            k_cache,
+            v_cache,
+            k,
+            v,
+            cu_seqlens_q,
+            cu_seqlens_k_new,
+            chosen,
+            {
+                "cache_seqlens": cache_seqlens,
+                "cache_leftpad": cache_leftpad,
+                "page_table": page_table,
+                "rotary_seqlens": rotary_seqlens,
+            },
+            rotary_cos=rotary_cos,
+            rotary_sin=rotary_sin,
+            rotary_interleaved=rotary_interleaved,
+            softmax_scale=softmax_scale,
+            causal=causal,
+            window_size=window_size,
+        )
+        return result if return_softmax_lse else result[0]
     batch, rows, device = q.shape[0], q.shape[1], q.device
     window = window_of(window_size)
 

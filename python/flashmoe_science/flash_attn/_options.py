@@ -11,7 +11,6 @@ _UNSUPPORTED = {
     "k_descale": None,
     "v_descale": None,
     "attention_chunk": 0,
-    "cu_seqlens_k_new": None,
     "learnable_sink": None,
     "s_aux": None,
     "gather_kv_indices": None,
