@@ -22,6 +22,10 @@ def blocks(monkeypatch):
 
 
 def cannot_run(block):
+    if "import transformers" in block.text:
+        pytest.importorskip(
+            "transformers", reason="transformers is not installed; scripts/python-env can install it"
+        )
     if "import torch" in block.text or block.needs_gpu:
         torch = pytest.importorskip(
             "torch", reason="PyTorch is not installed; scripts/python-env can install it"
@@ -33,7 +37,7 @@ def cannot_run(block):
     return ""
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/flashmoe.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/flashmoe.md", "docs/guides/switch-to-flashmoe.md"])
 def test_the_python_on_the_page_runs(blocks, page):
     names, printed, ran, left_out = {}, None, 0, []
     for block in blocks.blocks_of(ROOT / page):
