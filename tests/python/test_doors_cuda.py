@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: MIT
+"""The doors on a GPU: PyTorch's attention taken over, flash_attn's functions, a model of transformers."""
+
+import contextlib
+
+import oracle
+import pytest
+
+import flashmoe_science as fm
+from flashmoe_science import _C
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
+if not torch.cuda.is_available() or "cuda" not in _C.library_version:
+    pytest.skip("no CUDA device, or a module without CUDA", allow_module_level=True)
+if not hasattr(torch.library, "get_kernel"):
+    pytest.skip("activate() needs PyTorch 2.10 or newer", allow_module_level=True)
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+sdpa = torch.nn.functional.scaled_dot_product_attention
+BACKENDS = {
+    "default": contextlib.nullcontext,
+    "flash": lambda: sdpa_kernel(SDPBackend.FLASH_ATTENTION),
+    "cudnn": lambda: sdpa_kernel(SDPBackend.CUDNN_ATTENTION),
+}
+
+
+@pytest.fixture(autouse=True)
+def inactive():
+    yield
+    fm.deactivate()
+
+
+def normal(*shape, dtype=torch.bfloat16, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def qkv(q_shape=(2, 4, 130, 64), kv_shape=None, dtype=torch.bfloat16, rows_first=False):
+    shapes = (q_shape, kv_shape or q_shape, kv_shape or q_shape)
+    tensors = [normal(*shape, dtype=dtype, seed=i) for i, shape in enumerate(shapes)]
+    return [t.transpose(1, 2).contiguous().transpose(1, 2) for t in tensors] if rows_first else tensors
+
+
+def gradients(function, cpu, seed=9):
+    leaves = [t.cuda().requires_grad_() for t in cpu]
+    out = function(*leaves)
+    dout = normal(*out.shape, dtype=out.dtype, seed=seed).cuda()
+    return [out.detach(), *torch.autograd.grad(out, leaves, dout)]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.2, "enable_gqa": True}])
+@pytest.mark.parametrize("rows_first", [False, True])
+@pytest.mark.parametrize("head_dim", [64, 128])
+def test_results_and_gradients(backend, dtype, options, rows_first, head_dim):
+    heads = 2 if options.get("enable_gqa") else 4
+    cpu = qkv((2, 4, 130, head_dim), (2, heads, 130, head_dim), dtype, rows_first)
+    with BACKENDS[backend](), fm.activate() as account:
+        out, *grads = (t.cpu() for t in gradients(lambda *t: sdpa(*t, **options), cpu))
+    assert account.ours == 1 and not account.theirs, str(account)
+    causal = bool(options.get("is_causal"))
+    oracle.check(out, None, *cpu, causal, options.get("scale"))
+    dout = normal(*out.shape, dtype=dtype, seed=9)
+    oracle.check_gradients(grads, *cpu, dout, None, causal, options.get("scale"))
+
+
+@pytest.mark.parametrize("rows", [(60, 130), (130, 60)])
+def test_the_corner_of_a_causal_mask_that_is_not_square(rows):
+    cpu = qkv((1, 4, rows[0], 64), (1, 4, rows[1], 64))
+    with fm.activate():
+        oracle.check(sdpa(*(t.cuda() for t in cpu), is_causal=True).cpu(), None, *cpu, "top_left")
+    oracle.check(fm.sdpa(*(t.cuda() for t in cpu), is_causal=True).cpu(), None, *cpu, "top_left")
+
+
+@pytest.mark.parametrize("backend", ["flash", "cudnn"])
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+def test_a_backward_pass_of_the_other_side(backend, first):
+    cpu = qkv()
+    leaves = [t.cuda().requires_grad_() for t in cpu]
+    with BACKENDS[backend]():
+        if first == "ours":
+            fm.activate()
+        out = sdpa(*leaves, is_causal=True)
+        fm.deactivate() if first == "ours" else fm.activate()
+        dout = normal(*out.shape, seed=9)
+        grads = torch.autograd.grad(out, leaves, dout.cuda())
+    oracle.check_gradients([g.cpu() for g in grads], *cpu, dout, None, True)
+
+
+def test_what_can_not_be_done_here_goes_on():
+    q, k, v = (t.cuda() for t in qkv())
+    mask = torch.ones(130, 130, dtype=torch.bool, device="cuda").tril(3)
+    calls = [
+        lambda: sdpa(q, k, v, mask),
+        lambda: sdpa(q, k, v, dropout_p=0.3),
+        lambda: sdpa(q.float(), k.float(), v.float()),
+        lambda: sdpa(q[..., :60], k[..., :60], v[..., :60]),
+    ]
+    for call in calls:
+        torch.manual_seed(0)
+        expected = call()
+        with fm.activate():
+            torch.manual_seed(0)
+            ours = call()
+        torch.testing.assert_close(ours, expected, rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+@pytest.mark.parametrize("backend", ["flash", "cudnn"])
+def test_compiled_programs(mode, backend):
+    torch._dynamo.reset()
+    cpu = qkv(rows_first=True)
+
+    def block(q, k, v):
+        return sdpa(q * 2, k, v, is_causal=True).transpose(1, 2).flatten(2) * 2
+
+    with BACKENDS[backend]():
+        expected = gradients(block, cpu)
+        compiled = torch.compile(block, fullgraph=True, mode=mode)
+        with fm.activate() as account:
+            for _ in range(3):
+                torch.compiler.cudagraph_mark_step_begin()
+                ours = [t.clone() for t in gradients(compiled, cpu)]
+    assert account.ours > 0 and not account.theirs
+    for a, b in zip(ours, expected):
+        torch.testing.assert_close(a.float(), b.float(), rtol=5e-2, atol=5e-2)
+    torch._dynamo.reset()
+
+
+def test_a_call_can_be_captured():
+    q, k, v = (t.cuda() for t in qkv())
+    with fm.activate() as account:
+        sdpa(q, k, v)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            out = sdpa(q, k, v)
+        q.mul_(0.5)
+        graph.replay()
+        torch.cuda.synchronize()
+    assert account.ours == 2
+    assert torch.equal(out, fm.attention(q, k, v))
+
+
+def test_the_layers_of_pytorch():
+    layer = (
+        torch.nn.TransformerEncoderLayer(256, 4, 256, batch_first=True, dropout=0.0).cuda().bfloat16().eval()
+    )
+    x = normal(2, 70, 256).cuda()
+    with torch.no_grad():
+        expected = layer(x)
+        with fm.activate() as account:
+            ours = layer(x)
+    assert account.ours == 1 and not account.theirs
+    torch.testing.assert_close(ours.float(), expected.float(), rtol=5e-2, atol=5e-2)
+
+
+def test_packed_sequences_of_pytorch_still_work():
+    varlen = pytest.importorskip("torch.nn.attention.varlen")
+    q = normal(40, 4, 64).cuda()
+    cu = torch.tensor([0, 15, 40], dtype=torch.int32, device="cuda")
+    expected = varlen.varlen_attn(q, q, q, cu, cu, 25, 25)
+    with fm.activate():
+        ours = varlen.varlen_attn(q, q, q, cu, cu, 25, 25)
+    torch.testing.assert_close(ours, expected)
+
+
+def test_pytorchs_list_of_implementations():
+    attention = torch.nn.attention
+    if not hasattr(attention, "restore_flash_attention_impl"):
+        pytest.skip("this release of PyTorch can't take an implementation back")
+    q, k, v = (t.cuda() for t in qkv())
+    attention.activate_flash_attention_impl("flashmoe")
+    assert torch.equal(sdpa(q, k, v), fm.attention(q, k, v))
+    attention.restore_flash_attention_impl()
+    for _ in range(3):
+        with fm.activate():
+            assert attention.current_flash_attention_impl() == "flashmoe"
+            assert torch.equal(sdpa(q, k, v), fm.attention(q, k, v))
+    assert attention.current_flash_attention_impl() is None
+
+
+def test_flash_attn():
+    from flashmoe_science import flash_attn as fa
+
+    q, k, v = (t.transpose(1, 2) for t in qkv((2, 4, 70, 64), (2, 2, 130, 64)))
+    cpu = [t.transpose(1, 2) for t in (q, k, v)]
+    gpu = [t.cuda() for t in (q, k, v)]
+    out, lse, _ = fa.flash_attn_func(*gpu, causal=True, return_attn_probs=True)
+    oracle.check(out.transpose(1, 2).cpu(), lse.cpu(), *cpu, True)
+    cu_q = torch.tensor([0, 70, 140], dtype=torch.int32, device="cuda")
+    cu_k = torch.tensor([0, 130, 260], dtype=torch.int32, device="cuda")
+    packed = fa.flash_attn_varlen_func(*(t.flatten(0, 1) for t in gpu), cu_q, cu_k, 70, 130, causal=True)
+    oracle.check(packed.unflatten(0, (2, 70)).transpose(1, 2).cpu(), None, *cpu, True)
+    caches = [torch.zeros(2, 200, 2, 64, dtype=torch.bfloat16, device="cuda") for _ in range(2)]
+    held = torch.tensor([0, 0], dtype=torch.int32, device="cuda")
+    out = fa.flash_attn_with_kvcache(gpu[0], *caches, gpu[1], gpu[2], cache_seqlens=held, causal=True)
+    oracle.check(out.transpose(1, 2).cpu(), None, *cpu, True)
+    assert torch.equal(caches[0][:, :130], gpu[1])
+
+
+def test_a_model_of_transformers():
+    transformers = pytest.importorskip("transformers", minversion="5.0")
+    from flashmoe_science.transformers import register
+
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=97,
+        hidden_size=256,
+        intermediate_size=256,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        pad_token_id=0,
+        eos_token_id=None,
+    )
+    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
+    model = model.cuda().bfloat16().eval()
+    ids = torch.randint(2, 97, (3, 20), generator=torch.Generator().manual_seed(1)).cuda()
+    mask = torch.ones_like(ids)
+    mask[1, :7] = 0
+    real = mask.bool()
+    with torch.no_grad():
+        expected = model(ids, attention_mask=mask).logits[real]
+        model.set_attn_implementation(register())
+        ours = model(ids, attention_mask=mask).logits[real]
+    torch.testing.assert_close(ours.float(), expected.float(), rtol=5e-2, atol=5e-2)
+    for cache in ({}, {"cache_implementation": "static"}):
+        out = model.generate(ids, attention_mask=mask, max_new_tokens=8, do_sample=False, **cache)
+        assert out.shape == (3, 28)
+    loss = model(ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100)).loss
+    loss.backward()
+    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in model.parameters())
