@@ -10,7 +10,7 @@ the other go together: nothing breaks when activate() or deactivate() come betwe
 import torch
 
 from . import _C
-from ._support import log_once, why_not_attention, why_not_window
+from ._support import log_once, why_not_dense, why_not_window
 
 
 listeners = []  # called with each forward pass: None if it is computed here, else why not
@@ -28,7 +28,7 @@ def _why_not(query, key, value, dropout_p, scale, mask=None):
         return "attn_mask is given"
     if dropout_p != 0:
         return f"dropout_p is {dropout_p}"
-    return why_not_attention(query, key, value, scale)
+    return why_not_dense(query, key, value, scale)
 
 
 def _takes(*arguments):

@@ -47,46 +47,50 @@ def _why_not_on(device, dtype, head_dim, scale):
     return None
 
 
-def _why_not_tensor(tensor):
+def _why_not_kind(tensor):
     if type(tensor) not in _PLAIN:
         if not isinstance(tensor, torch.Tensor):
             return f"a {type(tensor).__name__} is no tensor"
         if torch.overrides.has_torch_function_unary(tensor) or is_traceable_wrapper_subclass(tensor):
             return f"a {type(tensor).__name__} is a tensor of another kind"
-    if tensor.is_nested or tensor.layout != torch.strided:
+    if tensor.layout != torch.strided or tensor.is_nested:
         return "a tensor is not dense"
-    if tensor.dim() != 4:
-        return f"a tensor has {tensor.dim()} dimensions; there are kernels for 4"
-    if tensor.stride(3) != 1 and tensor.shape[3] != 1:
-        return "the elements of a row do not lie side by side"
     return None
 
 
-def why_not_attention(q, k, v, scale=None):
-    """Why attention(q, k, v) of [B, H, S, D] is left to others; None where it is not."""
-    reason = _why_not_tensor(q) or _why_not_tensor(k) or _why_not_tensor(v)
-    if reason is not None:
-        return reason
-    dtype, head_dim = q.dtype, q.shape[3]
+def why_not_dense(q, k, v, scale=None):
+    """why_not_attention() of tensors that are known to be plain, as those that PyTorch's kernels get."""
+    of_q, of_k, of_v = q.shape, k.shape, v.shape
+    for shape in (of_q, of_k, of_v):
+        if len(shape) != 4:
+            return f"a tensor has {len(shape)} dimensions; there are kernels for 4"
+    dtype, device, head_dim = q.dtype, q.device, of_q[3]
     if dtype not in DTYPES:
         return f"the tensors are {dtype}; there are kernels for float32, float16 and bfloat16"
     if k.dtype != dtype or v.dtype != dtype:
         return "the tensors have several types"
-    if k.device != q.device or v.device != q.device:
+    if k.device != device or v.device != device:
         return "the tensors are on several devices"
-    if k.shape != v.shape:
-        return f"key has shape {tuple(k.shape)} and value {tuple(v.shape)}"
-    if k.shape[0] != q.shape[0] or k.shape[3] != head_dim:
-        return f"query has shape {tuple(q.shape)} and key {tuple(k.shape)}"
-    if 0 in q.shape or 0 in k.shape:
+    if of_k != of_v:
+        return f"key has shape {tuple(of_k)} and value {tuple(of_v)}"
+    if of_k[0] != of_q[0] or of_k[3] != head_dim:
+        return f"query has shape {tuple(of_q)} and key {tuple(of_k)}"
+    if 0 in of_q or 0 in of_k:
         return "a size is 0"
-    if q.shape[1] % k.shape[1] != 0:
-        return f"query has {q.shape[1]} heads and key {k.shape[1]}"
+    if of_q[1] % of_k[1] != 0:
+        return f"query has {of_q[1]} heads and key {of_k[1]}"
     if head_dim > MAX_HEAD_DIM:
         return f"head_dim is {head_dim}; there are kernels up to {MAX_HEAD_DIM}"
+    if head_dim != 1 and not (q.stride(3) == k.stride(3) == v.stride(3) == 1):
+        return "the elements of a row do not lie side by side"
     if torch.autograd.forward_ad._current_level >= 0:
         return "forward-mode derivatives"
-    return _why_not_on(q.device, dtype, head_dim, scale)
+    return _why_not_on(device, dtype, head_dim, scale)
+
+
+def why_not_attention(q, k, v, scale=None):
+    """Why attention(q, k, v) of [B, H, S, D] is left to others; None where it is not."""
+    return _why_not_kind(q) or _why_not_kind(k) or _why_not_kind(v) or why_not_dense(q, k, v, scale)
 
 
 def why_not_window(device):

@@ -263,6 +263,30 @@ def test_compiled_programs(backend):
     torch._dynamo.reset()
 
 
+def test_torch_func_export_and_trace():
+    q = normal(3, 2, 4, 9, 16)
+
+    def loss(q):
+        return sdpa(q, q, q, is_causal=True).square().sum()
+
+    def everything():
+        return torch.func.vmap(lambda q: sdpa(q, q, q))(q), torch.func.grad(loss)(q[0])
+
+    class Block(torch.nn.Module):
+        def forward(self, q):
+            return sdpa(q, q, q)
+
+    expected = everything()
+    with fm.activate() as account:
+        ours = everything()
+        exported = torch.export.export(Block(), (q[0],)).module()
+        traced = torch.jit.trace(Block(), (q[0],))
+        for program in (exported, traced):
+            assert torch.equal(program(q[1]), fm.attention(q[1], q[1], q[1]))
+    assert not account.theirs
+    close(ours, expected, 1e-4)
+
+
 def test_flops_are_counted():
     from torch.utils.flop_counter import FlopCounterMode, flop_registry
 

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""scripts/run-public-tests: a checkout's tests run on our functions, and what is refused by name is counted apart."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
+
+# As flash-attention's tests are written: for a GPU, by the package's own names.
+THEIRS = """
+import pytest
+import torch
+from flash_attn import flash_attn_func
+from flash_attn.bert_padding import pad_input, unpad_input
+from flash_attn.flash_attn_interface import _get_block_size_n
+from flash_attn.layers.rotary import apply_rotary_emb
+
+assert torch.cuda.get_device_capability("cuda")[0] >= 8
+
+
+@pytest.mark.parametrize("softcap", [0.0, 30.0])
+@pytest.mark.parametrize("seqlen", [8, 4096])
+def test_flash_attn_output(seqlen, softcap):
+    q = torch.randn(1, seqlen, 2, 16, device="cuda", dtype=torch.bfloat16)
+    assert flash_attn_func(q, q, q, softcap=softcap).device.type == "cuda"
+
+
+def test_that_fails():
+    assert False
+"""
+
+
+def run(root, *arguments):
+    return subprocess.run(
+        [sys.executable, root / "scripts" / "run-public-tests", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_what_passed_failed_and_was_refused_is_counted(root, tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_flash_attn.py").write_text(THEIRS)
+    done = run(root, "flash-attention", tmp_path, "--rows", "512")
+    assert done.returncode == 1
+    counts = "passed 1, failed 1, refused 1 (softcap 1), skipped by the tests themselves 0"
+    assert counts in done.stdout, done.stdout + done.stderr
+    assert sorted(p.name for p in tmp_path.rglob("*")) == [
+        "test_flash_attn.py",
+        "tests",
+    ]  # nothing is left behind
+
+
+def test_what_is_missing_is_named(root, tmp_path):
+    assert f"{tmp_path} has no test/test_transformers.py" in run(root, "pytorch", tmp_path).stderr
+    assert (
+        "expected one of flash-attention, flash-attention-3, pytorch"
+        in run(root, "xformers", tmp_path).stderr
+    )
