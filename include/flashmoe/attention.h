@@ -40,6 +40,26 @@ struct Window {
   bool limits() const { return left != kUnlimited || right != kUnlimited; }
 };
 
+// Sequences of different lengths in one call. One side (q, or k and v) is *packed* where its starts are
+// given: its tensors are [1, H, total, D], and sequence b is the rows from starts[b] to starts[b + 1].
+// Otherwise it is *padded*: its tensors are [sequences, H, S, D], and sequence b is entry b. In either case
+// only the first used[b] rows of a sequence count, where that is given. Mask and window count within each
+// sequence. Rows that belong to no sequence, or don't count, have outputs and gradients of 0 and an LSE of
+// -inf, and nothing in them reaches others. The arrays lie in the memory of the device that computes.
+struct Lengths {
+  const int32_t* q_starts = nullptr;  // [sequences + 1], never falling, from 0 to total at most
+  const int32_t* k_starts = nullptr;
+  const int32_t* q_used = nullptr;  // [sequences], from 0 to the rows of the sequence
+  const int32_t* k_used = nullptr;
+  int64_t sequences = 0;
+  int64_t longest_q = 0;  // hints: no result depends on them; 0 = not known
+  int64_t longest_k = 0;
+
+  bool given() const {
+    return q_starts != nullptr || k_starts != nullptr || q_used != nullptr || k_used != nullptr;
+  }
+};
+
 enum class Device : int32_t { cpu = 0, cuda = 1 };
 
 // A four-dimensional view [batch, heads, rows, head_dim]. Every size but head_dim may be 0. Strides count
@@ -76,7 +96,8 @@ struct ForwardArgs {
   Mask mask = Mask::none;
   std::optional<float> scale{};  // 1/sqrt(D) when not given
   Execution execution{};
-  Window window{};  // beside the mask: a key is seen where both let it be
+  Window window{};    // beside the mask: a key is seen where both let it be
+  Lengths lengths{};  // sequences of different lengths: on the CPU
 };
 
 // The gradients of a scalar with respect to q, k and v, from those with respect to out and lse.
@@ -92,7 +113,8 @@ struct BackwardArgs {
   std::optional<float> scale{};  // as for attention_forward
   bool deterministic = false;    // the same arguments give the same bits; dk and dv do in any case
   Execution execution{};
-  Window window{};  // as for attention_forward
+  Window window{};    // as for attention_forward
+  Lengths lengths{};  // as for attention_forward
 };
 
 inline constexpr std::size_t kWorkspaceAlignment = 64;
@@ -118,11 +140,12 @@ struct WorkspaceSource {
   void* context = nullptr;
 };
 
-// Bytes of workspace that attention_forward needs for these arguments. Data pointers are not looked at.
+// Bytes of workspace that attention_forward needs for these arguments. Data pointers are not looked at;
+// lengths are read where they lie in host memory.
 FLASHMOE_API std::size_t forward_workspace_bytes(const ForwardArgs& args);
 
 // Rows that see no key give output 0 and LSE -inf. The same arguments with the same `threads` give the same
-// bits.
+// bits; a sequence of a call with lengths gives those of a call of its own.
 FLASHMOE_API void attention_forward(const ForwardArgs& args, Workspace workspace);
 
 // The same, planned once: asking for the size first and then calling plans twice.
@@ -131,7 +154,7 @@ FLASHMOE_API void attention_forward_with(const ForwardArgs& args, WorkspaceSourc
 // What attention_forward would do for these arguments, and why, in a few lines for a person.
 FLASHMOE_API std::string explain_forward(const ForwardArgs& args);
 
-// Bytes of workspace that attention_backward needs for these arguments. Data pointers are not looked at.
+// Bytes of workspace that attention_backward needs for these arguments, as forward_workspace_bytes.
 FLASHMOE_API std::size_t backward_workspace_bytes(const BackwardArgs& args);
 
 // Rows that see no key, and keys that no row sees, have gradient 0.

@@ -46,6 +46,18 @@ typedef struct flashmoe_window {
 /* A side that is not limited. */
 #define FLASHMOE_UNLIMITED INT64_MAX
 
+/* Sequences of different lengths in one call, in the memory of the device that computes. A side (q, or k and
+ * v) is packed where its starts are given: its tensors are [1, H, total, D], and sequence b is the rows from
+ * starts[b] to starts[b + 1]. Otherwise its tensors are [sequences, H, S, D], and sequence b is entry b. Only
+ * the first used[b] rows of a sequence count, where that is given. Mask and window count within each
+ * sequence. Rows that belong to no sequence, or don't count: outputs and gradients 0, lse -inf. */
+typedef struct flashmoe_lengths {
+  const int32_t *q_starts, *k_starts; /* [sequences + 1], never falling; or NULL */
+  const int32_t *q_used, *k_used;     /* [sequences]; or NULL */
+  int64_t sequences;
+  int64_t longest_q, longest_k; /* hints: no result depends on them; 0 = not known */
+} flashmoe_lengths;
+
 typedef struct flashmoe_forward_args {
   size_t struct_size; /* sizeof(flashmoe_forward_args) */
   flashmoe_tensor q, k, v, out;
@@ -57,7 +69,8 @@ typedef struct flashmoe_forward_args {
   int32_t threads;             /* CPU: 0 = every core this process may use */
   int32_t programmatic_launch; /* CUDA: 1 = may start while the kernel before it on the stream still runs; 0 =
                                   not */
-  const flashmoe_window* window; /* beside the mask; NULL = none */
+  const flashmoe_window* window;   /* beside the mask; NULL = none */
+  const flashmoe_lengths* lengths; /* NULL = none: all rows of all batch entries count */
 } flashmoe_forward_args;
 
 FLASHMOE_API flashmoe_status flashmoe_forward_workspace_bytes(const flashmoe_forward_args* args,
@@ -96,7 +109,8 @@ typedef struct flashmoe_backward_args {
   void* stream;          /* CUDA: cudaStream_t */
   int32_t threads;       /* CPU: 0 = every core this process may use */
   int32_t deterministic; /* 1 = the same arguments give the same bits; 0 = dq may differ in its last ones */
-  const flashmoe_window* window; /* as for the forward */
+  const flashmoe_window* window;   /* as for the forward */
+  const flashmoe_lengths* lengths; /* as for the forward */
 } flashmoe_backward_args;
 
 FLASHMOE_API flashmoe_status flashmoe_backward_workspace_bytes(const flashmoe_backward_args* args,

@@ -5,6 +5,8 @@
 #include "api/check_backward.h"
 #include "api/empty_problem.h"
 #include "api/workspace.h"
+#include "cpu/backward_sequences.h"
+#include "cpu/fill_rows.h"
 #include "cuda/backward.h"
 #include "flashmoe/attention.h"
 
@@ -27,7 +29,7 @@ void store_zeros(const BackwardArgs& args) {
     if (on_gpu(args.execution))
       cuda::fill_zero(*gradient, args.execution.stream);
     else
-      fill_zero(*gradient);
+      cpu::fill_zero(*gradient);
   }
 }
 
@@ -40,6 +42,10 @@ void run(const BackwardArgs& args, WorkspaceOf workspace_of) {
   if (on_gpu(args.execution)) {
     const auto plan = cuda::plan_backward(problem, args);
     cuda::backward(plan, problem, args, workspace_of(problem, plan.workspace_bytes));
+  } else if (args.lengths.given()) {
+    const Sequences sequences(args.lengths, problem);
+    const auto plan = cpu::plan_backward(sequences, args.execution);
+    cpu::backward(plan, sequences, args, workspace_of(problem, plan.workspace_bytes));
   } else {
     const auto plan = cpu::plan_backward(problem, args.execution);
     cpu::backward(plan, problem, args, workspace_of(problem, plan.workspace_bytes));
@@ -52,6 +58,8 @@ std::size_t backward_workspace_bytes(const BackwardArgs& args) {
   const ForwardProblem problem = check_shapes(args);
   check_head_dim(problem);
   if (is_empty(problem)) return 0;
+  if (args.lengths.given())
+    return cpu::plan_backward(Sequences(args.lengths, problem), args.execution).workspace_bytes;
   return on_gpu(args.execution) ? cuda::backward_workspace_bytes(problem, args.deterministic)
                                 : cpu::plan_backward(problem, args.execution).workspace_bytes;
 }
@@ -74,6 +82,7 @@ std::string explain_backward(const BackwardArgs& args) {
   const ForwardProblem problem = check_shapes(args);
   check_head_dim(problem);
   if (is_empty(problem)) return explain_empty();
+  if (args.lengths.given()) return cpu::explain_backward(Sequences(args.lengths, problem), args.execution);
   return on_gpu(args.execution) ? cuda::explain_backward(problem, args)
                                 : cpu::explain_backward(problem, args.execution);
 }

@@ -78,6 +78,17 @@ flashmoe::Window from_c(const flashmoe_window* window) {
   return window == nullptr ? flashmoe::Window{} : flashmoe::Window{window->left, window->right};
 }
 
+flashmoe::Lengths from_c(const flashmoe_lengths* lengths) {
+  if (lengths == nullptr) return {};
+  return {.q_starts = lengths->q_starts,
+          .k_starts = lengths->k_starts,
+          .q_used = lengths->q_used,
+          .k_used = lengths->k_used,
+          .sequences = lengths->sequences,
+          .longest_q = lengths->longest_q,
+          .longest_k = lengths->longest_k};
+}
+
 flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
   const flashmoe_forward_args known = known_part(args, "flashmoe_forward_args");
   flashmoe::ForwardArgs converted{.q = from_c(known.q, "q"),
@@ -92,6 +103,7 @@ flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
                          .stream = known.stream,
                          .programmatic = flag(known.programmatic_launch, "programmatic_launch")};
   converted.window = from_c(known.window);
+  converted.lengths = from_c(known.lengths);
   return converted;
 }
 
@@ -114,6 +126,7 @@ flashmoe::BackwardArgs from_c(const flashmoe_backward_args* args) {
                          .threads = known.threads,
                          .stream = known.stream};
   converted.window = from_c(known.window);
+  converted.lengths = from_c(known.lengths);
   return converted;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "api/check_backward.h"
 
+#include "api/check_lengths.h"
 #include "api/check_tensors.h"
 
 namespace flashmoe {
@@ -14,8 +15,8 @@ ForwardProblem check_shapes(const BackwardArgs& args) {
   const NamedTensor q{"q", args.q}, k{"k", args.k}, out{"out", args.out}, dout{"dout", args.dout};
   const NamedTensor dq{"dq", args.dq}, dk{"dk", args.dk}, dv{"dv", args.dv};
   kChecks.tensors({q, k, {"v", args.v}, out, dout, dq, dk, dv});
-  const ForwardProblem problem =
-      kChecks.problem(args.q, args.k, args.v, args.mask, args.window, args.scale, args.execution);
+  const ForwardProblem problem = kChecks.problem(args.q, args.k, args.v, args.mask, args.window, args.scale,
+                                                 args.execution, args.lengths);
   for (const NamedTensor& t : {out, dout, dq}) kChecks.same_shape(t, q);
   for (const NamedTensor& t : {dk, dv}) kChecks.same_shape(t, k);
   return problem;
@@ -46,6 +47,10 @@ ForwardProblem check_backward(const BackwardArgs& args) {
   }
   kChecks.apart(gradients[1], {&gradients[0]});
   kChecks.apart(gradients[2], {&gradients[0], &gradients[1]});
+  if (!args.lengths.given()) return problem;
+  const LengthsBytes lengths(args.lengths);
+  for (const NamedBytes& gradient : gradients)
+    kChecks.apart(gradient, {&lengths.q_starts, &lengths.k_starts, &lengths.q_used, &lengths.k_used});
   return problem;
 }
 
@@ -64,7 +69,9 @@ void check_workspace_apart(const BackwardArgs& args, const ForwardProblem& probl
   }
   const NamedBytes lse = NamedBytes::of("lse", args.lse, rows_of(problem));
   const NamedBytes dlse = NamedBytes::of("dlse", args.dlse, rows_of(problem));
-  kChecks.apart(workspace, {&lse, &dlse});
+  const LengthsBytes lengths(args.lengths);
+  kChecks.apart(workspace,
+                {&lse, &dlse, &lengths.q_starts, &lengths.k_starts, &lengths.q_used, &lengths.k_used});
 }
 
 }  // namespace flashmoe

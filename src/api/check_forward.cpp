@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "api/check_forward.h"
 
+#include "api/check_lengths.h"
 #include "api/check_tensors.h"
 
 namespace flashmoe {
@@ -13,8 +14,8 @@ constexpr TensorChecks kChecks("attention_forward");
 ForwardProblem check_shapes(const ForwardArgs& args) {
   const NamedTensor q{"q", args.q}, out{"out", args.out};
   kChecks.tensors({q, {"k", args.k}, {"v", args.v}, out});
-  const ForwardProblem problem =
-      kChecks.problem(args.q, args.k, args.v, args.mask, args.window, args.scale, args.execution);
+  const ForwardProblem problem = kChecks.problem(args.q, args.k, args.v, args.mask, args.window, args.scale,
+                                                 args.execution, args.lengths);
   kChecks.same_shape(out, q);
   return problem;
 }
@@ -28,9 +29,12 @@ ForwardProblem check_forward(const ForwardArgs& args) {
   const NamedBytes out_bytes = NamedBytes::of(out);
   kChecks.nests(out, out_bytes);
   kChecks.apart(out_bytes, {&q_bytes, &k_bytes, &v_bytes});
-  if (args.lse == nullptr) return problem;
-  kChecks.apart(NamedBytes::of("lse", args.lse, rows_of(problem)),
-                {&q_bytes, &k_bytes, &v_bytes, &out_bytes});
+  const NamedBytes lse = NamedBytes::of("lse", args.lse, rows_of(problem));
+  kChecks.apart(lse, {&q_bytes, &k_bytes, &v_bytes, &out_bytes});
+  if (!args.lengths.given()) return problem;
+  const LengthsBytes lengths(args.lengths);
+  for (const NamedBytes* written : {&out_bytes, &lse})
+    kChecks.apart(*written, {&lengths.q_starts, &lengths.k_starts, &lengths.q_used, &lengths.k_used});
   return problem;
 }
 
@@ -41,7 +45,8 @@ void check_workspace_apart(const ForwardArgs& args, const ForwardProblem& proble
     kChecks.apart(workspace, {&bytes});
   }
   const NamedBytes lse = NamedBytes::of("lse", args.lse, rows_of(problem));
-  kChecks.apart(workspace, {&lse});
+  const LengthsBytes lengths(args.lengths);
+  kChecks.apart(workspace, {&lse, &lengths.q_starts, &lengths.k_starts, &lengths.q_used, &lengths.k_used});
 }
 
 }  // namespace flashmoe

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api/check_lengths.h"
+
 namespace flashmoe {
 namespace {
 
@@ -103,13 +105,17 @@ NamedBytes NamedBytes::of(const NamedTensor& t) {
   return {t.name, is_empty(t.tensor) ? Footprint{} : Footprint::of(t.tensor)};
 }
 
-NamedBytes NamedBytes::of(const char* name, const float* data, int64_t rows) {
-  const auto bytes = static_cast<std::size_t>(rows) * sizeof(float);
+NamedBytes NamedBytes::of(const char* name, const void* data, int64_t count) {
+  const auto bytes = static_cast<std::size_t>(count) * 4;
   return {name, Footprint::of(data, data == nullptr ? 0 : bytes)};
 }
 
 void TensorChecks::refuse(const std::string& what, const std::string& remedy, Where where) const {
   throw Error(ErrorCode::invalid_argument, std::string(call_) + ": " + what, remedy, where);
+}
+
+void TensorChecks::unsupported(const std::string& what, const std::string& remedy, Where where) const {
+  throw Error(ErrorCode::unsupported, std::string(call_) + ": " + what, remedy, where);
 }
 
 void TensorChecks::tensors(std::initializer_list<NamedTensor> all) const {
@@ -123,12 +129,13 @@ void TensorChecks::same_shape(const NamedTensor& t, const NamedTensor& as) const
 
 ForwardProblem TensorChecks::problem(const Tensor& q, const Tensor& k, const Tensor& v, Mask mask,
                                      const Window& window, std::optional<float> scale,
-                                     const Execution& execution) const {
-  check_same(*this, {"k", k}, 0, q.sizes[0], "q");
+                                     const Execution& execution, const Lengths& lengths) const {
+  if (!lengths.given()) check_same(*this, {"k", k}, 0, q.sizes[0], "q");
   check_same(*this, {"k", k}, 3, q.sizes[3], "q");
   same_shape({"v", v}, {"k", k});
   check_heads(*this, q.sizes[1], k.sizes[1]);
   check_options(*this, mask, window, scale, execution);
+  if (lengths.given()) check_lengths(*this, lengths, q, k, execution);
   const ForwardProblem asked{.batch = q.sizes[0],
                              .q_heads = q.sizes[1],
                              .kv_heads = k.sizes[1],
@@ -156,11 +163,11 @@ void TensorChecks::pointers(std::initializer_list<NamedTensor> all) const {
   }
 }
 
-void TensorChecks::pointer(const char* name, const float* data) const {
-  const auto past = reinterpret_cast<std::uintptr_t>(data) % alignof(float);
+void TensorChecks::pointer(const char* name, const void* data) const {
+  const auto past = reinterpret_cast<std::uintptr_t>(data) % 4;
   if (past == 0) return;
   refuse(std::string(name) + " starts " + std::to_string(past) +
-         " bytes past a multiple of 4; data must be aligned to its floats");
+         " bytes past a multiple of 4; data must be aligned to its elements");
 }
 
 void TensorChecks::nests(const NamedTensor& written, const NamedBytes& bytes) const {

@@ -24,8 +24,8 @@ struct NamedBytes {
   Footprint bytes;
 
   static NamedBytes of(const NamedTensor& t);
-  // Of `rows` floats; none for a null pointer.
-  static NamedBytes of(const char* name, const float* data, int64_t rows);
+  // Of an array of 4-byte elements; none for a null pointer.
+  static NamedBytes of(const char* name, const void* data, int64_t count);
 };
 
 class TensorChecks {
@@ -36,17 +36,21 @@ class TensorChecks {
 
   [[noreturn]] void refuse(const std::string& what, const std::string& remedy = {},
                            Where where = Where::current()) const;
+  // A valid problem that can't be run.
+  [[noreturn]] void unsupported(const std::string& what, const std::string& remedy,
+                                Where where = Where::current()) const;
 
   // One dtype for all, that of the first; sizes and strides that can be right.
   void tensors(std::initializer_list<NamedTensor> all) const;
   void same_shape(const NamedTensor& t, const NamedTensor& as) const;
-  // k and v fit q, and the options are what they can be.
+  // k and v fit q, the options are what they can be, and lengths fit both.
   ForwardProblem problem(const Tensor& q, const Tensor& k, const Tensor& v, Mask mask, const Window& window,
-                         std::optional<float> scale, const Execution& execution) const;
+                         std::optional<float> scale, const Execution& execution,
+                         const Lengths& lengths) const;
 
   // Not null, and aligned to their elements.
   void pointers(std::initializer_list<NamedTensor> all) const;
-  void pointer(const char* name, const float* data) const;  // aligned
+  void pointer(const char* name, const void* data) const;  // of 4-byte elements: aligned
 
   // No two elements share a byte. `bytes` are the tensor's.
   void nests(const NamedTensor& written, const NamedBytes& bytes) const;

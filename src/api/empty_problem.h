@@ -5,7 +5,6 @@
 
 #include <string>
 
-#include "flashmoe/attention.h"
 #include "problem/forward_problem.h"
 
 namespace flashmoe {
@@ -13,9 +12,6 @@ namespace flashmoe {
 inline bool has_rows(const ForwardProblem& p) { return p.batch > 0 && p.q_heads > 0 && p.q_rows > 0; }
 inline bool has_keys(const ForwardProblem& p) { return p.batch > 0 && p.kv_heads > 0 && p.kv_rows > 0; }
 inline bool is_empty(const ForwardProblem& p) { return !has_rows(p) || !has_keys(p); }
-
-// In host memory.
-void fill_zero(const Tensor& t);
 
 std::string explain_empty();
 

@@ -9,6 +9,8 @@
 #include "api/check_tensors.h"
 #include "api/empty_problem.h"
 #include "api/workspace.h"
+#include "cpu/fill_rows.h"
+#include "cpu/forward_sequences.h"
 #include "cuda/forward.h"
 #include "flashmoe/attention.h"
 
@@ -28,7 +30,7 @@ void check_head_dim(const ForwardProblem& problem) {
 
 // Rows without keys, in host memory.
 void store_nothing_seen(const ForwardProblem& problem, const ForwardArgs& args) {
-  fill_zero(args.out);
+  cpu::fill_zero(args.out);
   if (args.lse != nullptr) std::fill_n(args.lse, rows_of(problem), -std::numeric_limits<float>::infinity());
 }
 
@@ -41,6 +43,10 @@ void run(const ForwardArgs& args, WorkspaceOf workspace_of) {
   if (on_gpu(args.execution)) {
     const auto plan = cuda::plan_forward(problem, args);
     cuda::forward(plan, problem, args, workspace_of(problem, plan.workspace_bytes));
+  } else if (args.lengths.given()) {
+    const Sequences sequences(args.lengths, problem);
+    const auto plan = cpu::plan_forward(sequences, args.execution);
+    cpu::forward(plan, sequences, args, workspace_of(problem, plan.workspace_bytes));
   } else if (!has_keys(problem)) {
     store_nothing_seen(problem, args);
   } else {
@@ -55,6 +61,8 @@ std::size_t forward_workspace_bytes(const ForwardArgs& args) {
   const ForwardProblem problem = check_shapes(args);
   check_head_dim(problem);
   if (is_empty(problem)) return 0;
+  if (args.lengths.given())
+    return cpu::plan_forward(Sequences(args.lengths, problem), args.execution).workspace_bytes;
   return on_gpu(args.execution) ? cuda::forward_workspace_bytes(problem)
                                 : cpu::plan_forward(problem, args.execution).workspace_bytes;
 }
@@ -77,6 +85,7 @@ std::string explain_forward(const ForwardArgs& args) {
   const ForwardProblem problem = check_shapes(args);
   check_head_dim(problem);
   if (is_empty(problem)) return explain_empty();
+  if (args.lengths.given()) return cpu::explain_forward(Sequences(args.lengths, problem), args.execution);
   return on_gpu(args.execution) ? cuda::explain_forward(problem, args)
                                 : cpu::explain_forward(problem, args.execution);
 }

@@ -269,7 +269,7 @@ class RowsAttention {
     const int64_t position = row / problem_.group();
     const int64_t head = row % problem_.group();
     columns(static_cast<bf16*>(task_.out) + head * task_.out_head_stride + position * task_.out_row_stride);
-    if (task_.lse != nullptr) task_.lse[head * problem_.q_rows + position] = log_sum_exp(state);
+    if (task_.lse != nullptr) task_.lse[head * task_.lse_head_stride + position] = log_sum_exp(state);
   }
 
   const Task& task_;

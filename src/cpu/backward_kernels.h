@@ -34,7 +34,7 @@ struct RowStatistics {
 // Of packed row r.
 inline RowStatistics row_statistics(const BackwardTask& task, int64_t r) {
   const int64_t group = task.problem->group();
-  const int64_t at = r % group * task.problem->q_rows + r / group;
+  const int64_t at = r % group * task.lse_head_stride + r / group;
   return {task.lse[at], task.dlse == nullptr ? 0.0F : task.dlse[at]};
 }
 

@@ -13,13 +13,16 @@ constexpr double kUsefulSplit = 0.85;  // split only where that leaves at most t
 constexpr double kCombineKeys = 2;     // adding one share of dq, in keys of arithmetic
 constexpr double kProducts = 5;        // S, dP, dV, dK, dQ
 
-// Mean share of the rows that see a key.
-double seen_share(const ForwardProblem& p) {
+// Mean share of the rows that see a key, of `keys`.
+double seen_share(const ForwardProblem& p, Range keys, int64_t samples = 64) {
   int64_t seen = 0;
-  constexpr int64_t kSamples = 64;
-  for (int64_t i = 0; i < kSamples; ++i) seen += p.visible((2 * i + 1) * p.q_rows / (2 * kSamples)).size();
-  return static_cast<double>(seen) / static_cast<double>(kSamples * p.kv_rows);
+  for (int64_t i = 0; i < samples; ++i) {
+    const Range by_row = p.visible((2 * i + 1) * p.q_rows / (2 * samples));
+    seen += std::max<int64_t>(std::min(by_row.end, keys.end) - std::max(by_row.begin, keys.begin), 0);
+  }
+  return static_cast<double>(seen) / static_cast<double>(samples * keys.size());
 }
+double seen_share(const ForwardProblem& p) { return seen_share(p, {0, p.kv_rows}); }
 
 // Until the last thread is done, in units of one row against one key.
 double finish_time(const ForwardProblem& p, const BackwardKernel& kernel, int64_t heads, int64_t splits,
@@ -82,6 +85,13 @@ BackwardPlace place_of(const BackwardPlan& plan, const ForwardProblem& p, int64_
   place.kv_begin = place.split * plan.keys_per_split;
   place.kv_end = std::min(p.kv_rows, place.kv_begin + plan.keys_per_split);
   return place;
+}
+
+double task_us(const BackwardPlan& plan, const ForwardProblem& p, const BackwardPlace& place) {
+  const Range keys{place.kv_begin, place.kv_end};
+  const double rows = static_cast<double>(plan.rows) * seen_share(p, keys, 16);
+  return 2 * kProducts * rows * (static_cast<double>(keys.size()) + plan.kernel->packing_keys) *
+         static_cast<double>(p.head_dim) / plan.kernel->core_flop_per_us;
 }
 
 }  // namespace flashmoe::cpu

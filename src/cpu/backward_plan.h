@@ -40,6 +40,9 @@ struct BackwardPlace {
 };
 BackwardPlace place_of(const BackwardPlan& plan, const ForwardProblem& problem, int64_t task);
 
+// What one core needs for it, roughly: to tell long tasks from short ones.
+double task_us(const BackwardPlan& plan, const ForwardProblem& problem, const BackwardPlace& place);
+
 std::string describe(const BackwardPlan& plan, const ForwardProblem& problem);
 
 }  // namespace flashmoe::cpu

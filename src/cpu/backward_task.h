@@ -27,8 +27,9 @@ struct BackwardTask {
   Rows<const void> q, out, dout;  // from the first query head of the group on
   Rows<const void> k, v;          // of the K/V head
   Rows<void> dq, dk, dv;
-  const float* lse;   // [head of the group][Sq], dense
+  const float* lse;   // of the first query head of the group
   const float* dlse;  // the same, or null
+  int64_t lse_head_stride;
 
   int64_t kv_begin, kv_end;  // keys: the task computes dk and dv of these, and their share of dq
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A plan in words.
+#include <algorithm>
 #include <string>
 
 #include "cpu/backward_plan.h"
 #include "cpu/plan.h"
+#include "cpu/sequences_plan.h"
 
 namespace flashmoe::cpu {
 namespace {
@@ -57,6 +59,55 @@ std::string describe(const BackwardPlan& plan, const ForwardProblem& p) {
   text += "\n  workspace: " + size(plan.workspace_bytes) + " = " + count(plan.threads, "thread") + " x " +
           size(plan.scratch_bytes) + " of scratch + " + count(plan.sums(), "sum") + " of dq x " +
           size(static_cast<std::size_t>(plan.dq_sums) * sizeof(float));
+  return text + "\n";
+}
+
+namespace {
+
+// "3 to 40 rows, 75 in all"
+class Spread {
+ public:
+  void add(int64_t length) {
+    least_ = most_ < 0 ? length : std::min(least_, length);
+    most_ = std::max(most_, length);
+    total_ += length;
+  }
+  std::string of(const char* what) const {
+    return std::to_string(least_) + " to " + count(std::max<int64_t>(most_, 0), what) + ", " +
+           std::to_string(total_) + " in all";
+  }
+
+ private:
+  int64_t least_ = 0, most_ = -1, total_ = 0;
+};
+
+}  // namespace
+
+std::string describe(const SequencesPlan& plan, const Sequences& sequences, const KernelUses& uses) {
+  std::string text =
+      "cpu: " + count(sequences.count(), "sequence") + ", each computed as in a call of its own\n";
+  Spread rows, keys;
+  for (int64_t i = 0; i < sequences.count(); ++i) {
+    rows.add(sequences[i].q.rows.size());
+    keys.add(sequences[i].k.rows.size());
+  }
+  text += "  lengths: " + rows.of("row") + "; " + keys.of("key") + "\n" + window_of(sequences.whole());
+  text += "  kernels:";
+  const char* before = " ";
+  for (const auto& [kernel, number] : uses.sequences) {
+    text += before + kernel + " for " + count(number, "sequence");
+    before = ", ";
+  }
+  if (plan.computed < sequences.count())
+    text += before + std::string("none for ") + count(sequences.count() - plan.computed, "sequence") +
+            " without rows or keys";
+  text += "\n  tasks: " + std::to_string(plan.tasks) + ", longest first";
+  if (plan.clear_tasks > 0) text += "; rows that don't count are set to 0";
+  text += "\n  threads: " + std::to_string(plan.threads);
+  text += "\n  workspace: " + size(plan.workspace_bytes) + " = " + count(plan.threads, "thread") + " x " +
+          size(plan.scratch_bytes + static_cast<std::size_t>(plan.sums) * sizeof(float)) + " of scratch + " +
+          size(plan.list_bytes) + " of plans";
+  if (plan.shared_bytes > 0) text += " + " + size(plan.shared_bytes) + " of partial results";
   return text + "\n";
 }
 

@@ -23,7 +23,7 @@ Task head_of(const Task& task, int64_t head, int64_t scratch_bytes) {
   one.k = static_cast<const T*>(task.k) + head * task.k_heads_stride;
   one.v = static_cast<const T*>(task.v) + head * task.v_heads_stride;
   one.out = static_cast<T*>(task.out) + head * task.out_heads_stride;
-  if (task.lse != nullptr) one.lse = task.lse + head * task.problem->group() * task.problem->q_rows;
+  if (task.lse != nullptr) one.lse = task.lse + head * task.problem->group() * task.lse_head_stride;
   one.scratch = task.scratch + head * scratch_bytes;
   one.heads = 1;
   return one;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cpu/arena.h"
+#include "cpu/partials.h"
 
 namespace flashmoe::cpu {
 namespace {
@@ -146,14 +147,9 @@ Plan make_plan(const ForwardProblem& p, const Kernel& kernel, int threads) {
   plan.scratch_bytes = static_cast<std::size_t>(
       plan.heads_per_task *
       round_up(static_cast<int64_t>(kernel.scratch_bytes(p, plan.rows_per_task)), kCacheLine));
-  if (plan.splits > 1) {
-    Arena partials(nullptr);
-    partials.take<int32_t>(plan.heads * plan.row_blocks);  // finished splits
-    partials.take<float>(plan.tasks() * plan.rows_per_task * p.head_dim);
-    partials.take<float>(plan.tasks() * plan.rows_per_task);
-    partials.take<float>(plan.tasks() * plan.rows_per_task);
-    plan.partial_bytes = partials.bytes();
-  }
+  Arena arena(nullptr);
+  const Partials partials(arena, plan, p.head_dim);
+  plan.partial_bytes = arena.bytes();
   plan.workspace_bytes = plan.partial_bytes + static_cast<std::size_t>(plan.threads) * plan.scratch_bytes;
   return plan;
 }
@@ -170,6 +166,17 @@ TaskPlace place_of(const Plan& plan, const ForwardProblem& p, int64_t task) {
   place.kv_begin = keys.begin + place.split * plan.keys_per_split;
   place.kv_end = std::min(keys.end, place.kv_begin + plan.keys_per_split);
   return place;
+}
+
+double task_us(const Plan& plan, const ForwardProblem& p, const TaskPlace& place) {
+  const Range first = p.visible(place.row_begin / p.group());
+  const Range last = p.visible((place.row_end - 1) / p.group());
+  const int64_t keys = std::min(last.end, place.kv_end) - std::max(first.begin, place.kv_begin);
+  const double rows =
+      static_cast<double>(round_up(place.row_end - place.row_begin, plan.kernel->panel_rows)) +
+      plan.kernel->packing_rows;
+  return 4 * rows * static_cast<double>(std::max<int64_t>(keys, 0) * p.head_dim * plan.heads_per_task) /
+         plan.kernel->core_flop_per_us;
 }
 
 }  // namespace flashmoe::cpu

@@ -40,6 +40,9 @@ struct TaskPlace {
 };
 TaskPlace place_of(const Plan& plan, const ForwardProblem& problem, int64_t task);
 
+// What one core needs for it, roughly: to tell long tasks from short ones.
+double task_us(const Plan& plan, const ForwardProblem& problem, const TaskPlace& place);
+
 std::string describe(const Plan& plan, const ForwardProblem& problem);
 
 }  // namespace flashmoe::cpu

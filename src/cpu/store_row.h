@@ -39,7 +39,7 @@ void store_row(const Task& task, int64_t row, const float* weighted, RowState st
   T* out = static_cast<T*>(task.out) + head * task.out_head_stride + position * task.out_row_stride;
   const float normalise = state.sum == 0 ? 0.0F : 1.0F / state.sum;
   for (int64_t d = 0; d < dim; ++d) out[d] = from_float<T>(weighted[d] * normalise);
-  if (task.lse != nullptr) task.lse[head * task.problem->q_rows + position] = log_sum_exp(state);
+  if (task.lse != nullptr) task.lse[head * task.lse_head_stride + position] = log_sum_exp(state);
 }
 
 }  // namespace flashmoe::cpu

@@ -36,7 +36,8 @@ struct Task {
   int64_t v_row_stride;
   void* out;
   int64_t out_head_stride, out_row_stride;
-  float* lse;  // may be null; [head of the group][Sq], dense
+  float* lse;  // may be null; of the first query head of the group
+  int64_t lse_head_stride;
 
   int64_t row_begin, row_end;  // packed rows
   int64_t kv_begin, kv_end;    // keys; the mask narrows them further

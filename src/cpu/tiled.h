@@ -207,7 +207,7 @@ void TiledTask<Ops>::finish() const {
     } else {
       T* out = static_cast<T*>(task_.out) + head * task_.out_head_stride + position * task_.out_row_stride;
       Ops::store(weighted, state.sum == 0 ? 0.0F : 1.0F / state.sum, p.head_dim, out);
-      if (task_.lse != nullptr) task_.lse[head * p.q_rows + position] = log_sum_exp(state);
+      if (task_.lse != nullptr) task_.lse[head * task_.lse_head_stride + position] = log_sum_exp(state);
     }
     if (++head == p.group()) {
       head = 0;

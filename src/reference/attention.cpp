@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "problem/sequences.h"
 #include "reference/bound.h"
 #include "reference/values.h"
 
@@ -112,16 +113,52 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
   }
 }
 
+// Rows that see nothing.
+ForwardResult nothing_seen(const ForwardProblem& p) {
+  const auto rows = static_cast<std::size_t>(p.batch * p.q_heads * p.q_rows);
+  const std::vector<double> zeros(rows * static_cast<std::size_t>(p.head_dim), 0.0);
+  return {.out = zeros,
+          .lse = std::vector<double>(rows, -kInfinity),
+          .weighted_abs_v = zeros,
+          .weight_error = zeros,
+          .logit_error = std::vector<double>(rows, 0.0),
+          .keys = std::vector<int64_t>(rows, p.kv_rows)};
+}
+
+ForwardResult attend_sequences(const Sequences& sequences, const ForwardArgs& args) {
+  const ForwardProblem& p = sequences.whole();
+  ForwardResult result = nothing_seen(p);
+  for (int64_t i = 0; i < sequences.count(); ++i) {
+    const Sequence sequence = sequences[i];
+    ForwardArgs alone = args;
+    alone.lengths = {};
+    alone.q = part_of(args.q, sequence.q);
+    alone.k = part_of(args.k, sequence.k);
+    alone.v = part_of(args.v, sequence.k);
+    const ForwardResult one = attention_forward(sequences.problem_of(sequence), alone);
+    for (int64_t h = 0; h < p.q_heads; ++h) {
+      const int64_t rows = sequence.q.rows.size();
+      const int64_t from = h * rows;
+      const int64_t to = (sequence.q.batch * p.q_heads + h) * p.q_rows + sequence.q.rows.begin;
+      const auto copy = [&](const auto& all, auto& into, int64_t row) {
+        std::copy_n(all.begin() + from * row, rows * row, into.begin() + to * row);
+      };
+      copy(one.out, result.out, p.head_dim);
+      copy(one.lse, result.lse, 1);
+      copy(one.weighted_abs_v, result.weighted_abs_v, p.head_dim);
+      copy(one.weight_error, result.weight_error, p.head_dim);
+      copy(one.logit_error, result.logit_error, 1);
+      copy(one.keys, result.keys, 1);
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 ForwardResult attention_forward(const ForwardProblem& p, const ForwardArgs& args) {
-  const auto rows = static_cast<std::size_t>(p.batch * p.q_heads * p.q_rows);
-  const std::vector<double> zeros(rows * static_cast<std::size_t>(p.head_dim), 0.0);
-  ForwardResult result{.out = zeros,
-                       .lse = std::vector<double>(rows, -kInfinity),
-                       .weighted_abs_v = zeros,
-                       .weight_error = zeros,
-                       .logit_error = std::vector<double>(rows, 0.0)};
+  if (args.lengths.given()) return attend_sequences(Sequences(args.lengths, p), args);
+  ForwardResult result = nothing_seen(p);
   std::vector<double> q(static_cast<std::size_t>(p.head_dim));
   for (int64_t b = 0; b < p.batch; ++b) {
     for (int64_t kv_head = 0; kv_head < p.kv_heads; ++kv_head) {
@@ -140,19 +177,21 @@ ForwardResult attention_forward(const ForwardProblem& p, const ForwardArgs& args
 double output_bound(const ForwardProblem& p, const ForwardResult& expected, std::size_t i) {
   const Precision unit = Precision::of(p.dtype);
   // P V in fp32 with P rounded; the sum of P and the division by it (three roundings); the stored result.
-  const double sums = kUnit * sum_roundings(p.kv_rows);
+  const int64_t keys = expected.keys[i / static_cast<std::size_t>(p.head_dim)];
+  const double sums = kUnit * sum_roundings(keys);
   const double out = std::abs(expected.out[i]);
   const double exact = expected.weight_error[i] + (sums + unit.weights) * expected.weighted_abs_v[i] +
                        (sums + 3 * kUnit) * out;
-  const double underflow = sum_roundings(p.kv_rows) * 0x1p-149;  // products P V below the smallest fp32
+  const double underflow = sum_roundings(keys) * 0x1p-149;  // products P V below the smallest fp32
   return exact + unit.output * (out + exact) + unit.output_smallest + underflow;
 }
 
-double lse_bound(const ForwardProblem& p, const ForwardResult& expected, std::size_t row) {
+double lse_bound(const ForwardResult& expected, std::size_t row) {
   // max + log2(sum), times ln 2: three roundings of values no larger than |lse| + log(Skv), and those of the
   // sum.
-  const double magnitude = std::abs(expected.lse[row]) + std::log(static_cast<double>(p.kv_rows));
-  return expected.logit_error[row] + kUnit * (sum_roundings(p.kv_rows) + 4 + 4 * magnitude);
+  const int64_t keys = std::max<int64_t>(expected.keys[row], 1);
+  const double magnitude = std::abs(expected.lse[row]) + std::log(static_cast<double>(keys));
+  return expected.logit_error[row] + kUnit * (sum_roundings(keys) + 4 + 4 * magnitude);
 }
 
 }  // namespace flashmoe::reference

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "problem/sequences.h"
 #include "reference/attention.h"
 #include "reference/bound.h"
 #include "reference/values.h"
@@ -59,7 +60,7 @@ Forward computed(const ForwardProblem& p, const BackwardInputs& inputs) {
   const ForwardResult result = attention_forward(p, args);
   Forward forward{.out = result.out, .out_error = {}, .lse = result.lse, .lse_error = {}};
   for (std::size_t i = 0; i < result.out.size(); ++i) forward.out_error.push_back(output_bound(p, result, i));
-  for (std::size_t i = 0; i < result.lse.size(); ++i) forward.lse_error.push_back(lse_bound(p, result, i));
+  for (std::size_t i = 0; i < result.lse.size(); ++i) forward.lse_error.push_back(lse_bound(result, i));
   return forward;
 }
 
@@ -149,9 +150,61 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv) const {
   }
 }
 
+// The rows of one sequence, all heads: [Hq, rows] dense.
+std::vector<float> rows_of(const float* all, const ForwardProblem& p, const BatchRows& part) {
+  std::vector<float> rows;
+  for (int64_t h = 0; h < p.q_heads; ++h) {
+    const float* head = all + (part.batch * p.q_heads + h) * p.q_rows;
+    rows.insert(rows.end(), head + part.rows.begin, head + part.rows.end);
+  }
+  return rows;
+}
+
+Gradient zeros_like(const Tensor& t) {
+  const auto elements = static_cast<std::size_t>(t.sizes[0] * t.sizes[1] * t.sizes[2] * t.sizes[3]);
+  return {std::vector<double>(elements, 0.0), std::vector<double>(elements, 0.0)};
+}
+
+// Puts the gradient of some rows of t where it belongs in that of t.
+void put(const Gradient& of_part, const BatchRows& part, const Tensor& t, Gradient& all) {
+  const int64_t count = part.rows.size() * t.sizes[3];
+  for (int64_t h = 0; h < t.sizes[1]; ++h) {
+    const int64_t to = ((part.batch * t.sizes[1] + h) * t.sizes[2] + part.rows.begin) * t.sizes[3];
+    std::copy_n(of_part.value.begin() + h * count, count, all.value.begin() + to);
+    std::copy_n(of_part.bound.begin() + h * count, count, all.bound.begin() + to);
+  }
+}
+
+BackwardResult differentiate_sequences(const Sequences& sequences, const BackwardInputs& inputs) {
+  const ForwardProblem& p = sequences.whole();
+  BackwardResult result{zeros_like(inputs.q), zeros_like(inputs.k), zeros_like(inputs.v)};
+  for (int64_t i = 0; i < sequences.count(); ++i) {
+    const Sequence sequence = sequences[i];
+    if (sequence.is_empty()) continue;
+    BackwardInputs alone = inputs;
+    alone.lengths = {};
+    alone.q = part_of(inputs.q, sequence.q);
+    alone.k = part_of(inputs.k, sequence.k);
+    alone.v = part_of(inputs.v, sequence.k);
+    alone.dout = part_of(inputs.dout, sequence.q);
+    std::vector<float> dlse, lse;
+    if (inputs.dlse != nullptr) alone.dlse = (dlse = rows_of(inputs.dlse, p, sequence.q)).data();
+    if (inputs.out) {
+      alone.out = part_of(*inputs.out, sequence.q);
+      alone.lse = (lse = rows_of(inputs.lse, p, sequence.q)).data();
+    }
+    const BackwardResult one = attention_backward(sequences.problem_of(sequence), alone);
+    put(one.dq, sequence.q, inputs.q, result.dq);
+    put(one.dk, sequence.k, inputs.k, result.dk);
+    put(one.dv, sequence.k, inputs.v, result.dv);
+  }
+  return result;
+}
+
 }  // namespace
 
 BackwardResult attention_backward(const ForwardProblem& p, const BackwardInputs& inputs) {
+  if (inputs.lengths.given()) return differentiate_sequences(Sequences(inputs.lengths, p), inputs);
   const Forward forward = inputs.out ? given(p, inputs) : computed(p, inputs);
   const auto q_rows = static_cast<std::size_t>(p.q_rows);
   const auto kv_rows = static_cast<std::size_t>(p.kv_rows);

@@ -20,6 +20,7 @@ struct BackwardInputs {
   // made them. Without, the forward is computed here, and the bounds allow for a backend's own.
   std::optional<Tensor> out{};
   const float* lse = nullptr;
+  Lengths lengths{};  // as for attention_forward
 };
 
 // A gradient, and how far from it a backend may be; both dense in the shape of their tensor.

@@ -174,6 +174,32 @@ TEST_F(CAbi, AWindowLimitsWhatARowSees) {
   EXPECT_AGREES_WITH_ORACLE(limited, shape);
 }
 
+TEST_F(CAbi, SequencesHaveLengths) {
+  Shape shape = good_shape();
+  shape.batch = 2;
+  shape.q_starts = {0, static_cast<int32_t>(shape.q_rows / 2), static_cast<int32_t>(shape.q_rows)};
+  shape.k_starts = {0, static_cast<int32_t>(shape.kv_rows / 3), static_cast<int32_t>(shape.kv_rows)};
+  shape.k_used = {1, 2};
+  Problem of_lengths(shape);
+  args = to_c(of_lengths.args);
+  flashmoe_lengths lengths{};
+  lengths.q_starts = shape.q_starts.data();
+  lengths.k_starts = shape.k_starts.data();
+  lengths.k_used = shape.k_used.data();
+  lengths.sequences = 2;
+  args.lengths = &lengths;
+  ASSERT_EQ(run(&args), FLASHMOE_OK) << flashmoe_last_error();
+  EXPECT_AGREES_WITH_ORACLE(of_lengths, shape);
+}
+
+TEST_F(CAbi, AProgramBuiltBeforeThereWereLengthsWorks) {
+  const flashmoe_lengths wrong{};
+  args.lengths = &wrong;
+  args.struct_size = offsetof(flashmoe_forward_args, lengths);
+  ASSERT_EQ(run(&args), FLASHMOE_OK) << flashmoe_last_error();
+  EXPECT_AGREES_WITH_ORACLE(problem, good_shape());
+}
+
 // A program built against a later header, whose struct has more fields.
 struct Later {
   flashmoe_forward_args known;

@@ -90,6 +90,7 @@ void run_kernel(const cpu::Kernel& kernel, Problem& data, Cut cut = {}) {
         task.out_head_stride = data.args.out.strides[1];
         task.out_row_stride = data.args.out.strides[2];
         if (data.args.lse != nullptr) task.lse = data.args.lse + (b * p.q_heads + q_head) * p.q_rows;
+        task.lse_head_stride = p.q_rows;
         task.row_begin = row;
         task.row_end = std::min(rows, row + cut.rows);
         task.kv_end = p.kv_rows;

@@ -45,6 +45,7 @@ inline void run_kernel(const cpu::Kernel& kernel, Problem& problem, Split split 
                        .out_head_stride = args.out.strides[1],
                        .out_row_stride = args.out.strides[2],
                        .lse = args.lse ? args.lse + (b * p.q_heads + h * p.group()) * p.q_rows : nullptr,
+                       .lse_head_stride = p.q_rows,
                        .row_begin = row,
                        .row_end = row + rows,
                        .kv_begin = 0,

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "support/problem.h"
+#include "support/sequences.h"
 
 static std::atomic<long> allocations{0};
 
@@ -65,6 +65,8 @@ TEST(ForwardAllocation, ForwardAllocatesNothing) {
                            .mask = mask,
                            .threads = threads};
         EXPECT_EQ(allocations_of_second_call(decode), 0) << describe(decode);
+        const Shape sequences = packed(tiled, {40, 0, 90, 3, 1}, {40, 9, 100, 2000, 0}, 2);
+        EXPECT_EQ(allocations_of_second_call(sequences), 0) << describe(sequences);
       }
     }
   }

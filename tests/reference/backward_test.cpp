@@ -78,6 +78,32 @@ TEST(ReferenceBackward, AgreesWithFiniteDifferences) {
   }
 }
 
+TEST(ReferenceBackward, SequencesAgreeWithFiniteDifferences) {
+  // Packed, with an empty sequence, one that is used in part, and rows that are nobody's; and a padded batch.
+  for (const Shape& shape : {Shape{.batch = 3,
+                            .q_heads = 2,
+                            .q_rows = 6,
+                            .kv_rows = 8,
+                            .head_dim = 4,
+                            .mask = Mask::causal,
+                            .q_starts = {0, 2, 2, 5},
+                            .k_starts = {0, 3, 4, 8},
+                            .k_used = {3, 1, 3}},
+                             Shape{.batch = 2,
+                             .q_heads = 2,
+                             .q_rows = 3,
+                             .kv_rows = 4,
+                             .head_dim = 4,
+                             .q_used = {3, 1},
+                             .k_used = {2, 4}}}) {
+    BackwardProblem problem(shape, true);
+    const reference::BackwardResult result = problem.oracle();
+    expect_differences(problem, "q", problem.forward.args.q, result.dq);
+    expect_differences(problem, "k", problem.forward.args.k, result.dk);
+    expect_differences(problem, "v", problem.forward.args.v, result.dv);
+  }
+}
+
 TEST(ReferenceBackward, OneKeyPassesTheGradientOnToItsValueAlone) {
   BackwardProblem problem({.q_rows = 1, .kv_rows = 1, .head_dim = 2});
   const reference::BackwardResult result = problem.oracle();

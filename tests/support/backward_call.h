@@ -27,7 +27,8 @@ inline BackwardArgs arguments_of(const BackwardProblem& problem, bool determinis
           .scale = forward.scale,
           .deterministic = deterministic,
           .execution = forward.execution,
-          .window = forward.window};
+          .window = forward.window,
+          .lengths = forward.lengths};
 }
 
 // With a fresh workspace of exactly the size that is asked for, so that sanitizers see the first byte past

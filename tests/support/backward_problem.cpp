@@ -41,14 +41,15 @@ BackwardProblem::BackwardProblem(const Shape& shape, bool with_dlse) : forward(s
   dv = allocate(dv_, args.v.sizes, shape, Role::out);
   std::mt19937_64 random(shape.seed + 1'000'000);
   fill_normal(dout, 1.0F, random);
-  const auto rows = static_cast<std::size_t>(shape.batch * shape.q_heads * shape.q_rows);
+  const int64_t batch = args.q.sizes[0];
+  const auto rows = static_cast<std::size_t>(batch * shape.q_heads * shape.q_rows);
   if (with_dlse) {
     std::normal_distribution<float> normal;
     for (std::size_t i = 0; i < rows; ++i) dlse_.push_back(normal(random));
   }
   const reference::ForwardResult exact = forward.oracle();
   std::size_t i = 0;
-  for (int64_t b = 0; b < shape.batch; ++b)
+  for (int64_t b = 0; b < batch; ++b)
     for (int64_t h = 0; h < shape.q_heads; ++h)
       for (int64_t s = 0; s < shape.q_rows; ++s)
         for (int64_t d = 0; d < shape.head_dim; ++d)
@@ -58,8 +59,9 @@ BackwardProblem::BackwardProblem(const Shape& shape, bool with_dlse) : forward(s
 
 reference::BackwardResult BackwardProblem::oracle() const {
   const ForwardArgs& args = forward.args;
-  return reference::attention_backward(forward.problem,
-                                       {.q = args.q, .k = args.k, .v = args.v, .dout = dout, .dlse = dlse()});
+  return reference::attention_backward(
+      forward.problem,
+      {.q = args.q, .k = args.k, .v = args.v, .dout = dout, .dlse = dlse(), .lengths = args.lengths});
 }
 
 std::string BackwardProblem::disagreement(const reference::BackwardResult& expected) const {

@@ -19,6 +19,22 @@ static std::string in_words(const Window& window) {
   return " window=(" + side(window.left) + ", " + side(window.right) + ")";
 }
 
+static std::string in_words(const char* name, const std::vector<int32_t>& lengths) {
+  if (lengths.empty()) return {};
+  std::string text = std::string(" ") + name + "=";
+  for (const int32_t length : lengths) text += (text.back() == '=' ? "" : ",") + std::to_string(length);
+  return text;
+}
+
+static Lengths lengths_of(const Shape& s) {
+  const auto array = [](const std::vector<int32_t>& v) { return v.empty() ? nullptr : v.data(); };
+  return {.q_starts = array(s.q_starts),
+          .k_starts = array(s.k_starts),
+          .q_used = array(s.q_used),
+          .k_used = array(s.k_used),
+          .sequences = s.batch};
+}
+
 std::string describe(const Shape& s) {
   std::ostringstream text;
   text << "B=" << s.batch << " Hq=" << s.q_heads << " Hkv=" << s.kv_heads << " Sq=" << s.q_rows
@@ -26,20 +42,24 @@ std::string describe(const Shape& s) {
        << " mask=" << name_of(s.mask) << in_words(s.window)
        << " layout=" << kLayoutNames[static_cast<int>(s.layout)] << " spread=" << s.spread;
   if (s.scale) text << " scale=" << *s.scale;
-  text << " threads=" << s.threads << " seed=" << s.seed;
+  text << " threads=" << s.threads << " seed=" << s.seed << in_words("q_starts", s.q_starts)
+       << in_words("k_starts", s.k_starts) << in_words("q_used", s.q_used) << in_words("k_used", s.k_used);
   return text.str();
 }
 
 Problem::Problem(const Shape& shape) : shape_(shape) {
-  args.q = allocate(q_, {shape.batch, shape.q_heads, shape.q_rows, shape.head_dim}, shape, Role::q);
-  args.k = allocate(k_, {shape.batch, shape.kv_heads, shape.kv_rows, shape.head_dim}, shape, Role::kv);
-  args.v = allocate(v_, {shape.batch, shape.kv_heads, shape.kv_rows, shape.head_dim}, shape, Role::kv);
+  const int64_t q_batch = shape.q_starts.empty() ? shape.batch : 1;
+  const int64_t kv_batch = shape.k_starts.empty() ? shape.batch : 1;
+  args.q = allocate(q_, {q_batch, shape.q_heads, shape.q_rows, shape.head_dim}, shape, Role::q);
+  args.k = allocate(k_, {kv_batch, shape.kv_heads, shape.kv_rows, shape.head_dim}, shape, Role::kv);
+  args.v = allocate(v_, {kv_batch, shape.kv_heads, shape.kv_rows, shape.head_dim}, shape, Role::kv);
   args.out = allocate(out_, args.q.sizes, shape, Role::out);
-  lse_.assign(static_cast<std::size_t>(shape.batch * shape.q_heads * shape.q_rows),
+  lse_.assign(static_cast<std::size_t>(q_batch * shape.q_heads * shape.q_rows),
               std::numeric_limits<float>::quiet_NaN());
   args.lse = lse_.data();
   args.mask = shape.mask;
   args.window = shape.window;
+  args.lengths = lengths_of(shape_);
   args.scale = shape.scale;
   args.execution.threads = shape.threads;
   std::mt19937_64 random(shape.seed);
@@ -95,7 +115,7 @@ std::string Problem::disagreement(const reference::ForwardResult& expected) cons
   std::size_t bad = 0;
   std::size_t i = 0;
   std::size_t row = 0;
-  for (int64_t b = 0; b < shape_.batch; ++b) {
+  for (int64_t b = 0; b < args.out.sizes[0]; ++b) {
     for (int64_t h = 0; h < shape_.q_heads; ++h) {
       for (int64_t s = 0; s < shape_.q_rows; ++s, ++row) {
         for (int64_t d = 0; d < shape_.head_dim; ++d, ++i) {
@@ -107,7 +127,7 @@ std::string Problem::disagreement(const reference::ForwardResult& expected) cons
           }
         }
         if (args.lse == nullptr) continue;
-        const double bound = reference::lse_bound(now, expected, row);
+        const double bound = reference::lse_bound(expected, row);
         if (agrees(lse(b, h, s), expected.lse[row], bound)) continue;
         if (bad++ == 0) {
           text << "lse[" << b << ", " << h << ", " << s << "] is " << lse(b, h, s) << ", expected "

@@ -50,6 +50,8 @@ struct Shape {
   std::optional<float> scale{};
   int threads = 0;
   uint64_t seed = 1;
+  // As Lengths has them; empty: not given. `batch` is the number of sequences then.
+  std::vector<int32_t> q_starts{}, k_starts{}, q_used{}, k_used{};
 };
 
 std::string describe(const Shape& shape);

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Test problems with sequences of different lengths.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "support/dice.h"
+#include "support/problem.h"
+
+namespace flashmoe::test {
+
+// Where sequences of these lengths start, and where the last one ends.
+inline std::vector<int32_t> starts_of(const std::vector<int32_t>& lengths, int32_t first = 0) {
+  std::vector<int32_t> starts{first};
+  for (const int32_t length : lengths) starts.push_back(starts.back() + length);
+  return starts;
+}
+
+// `shape` with packed sequences of these lengths, and `extra` rows behind them that are nobody's.
+inline Shape packed(Shape shape, const std::vector<int32_t>& q, const std::vector<int32_t>& k,
+                    int32_t extra = 0) {
+  shape.batch = static_cast<int64_t>(q.size());
+  shape.q_starts = starts_of(q);
+  shape.k_starts = starts_of(k);
+  shape.q_rows = shape.q_starts.back() + extra;
+  shape.kv_rows = shape.k_starts.back() + extra;
+  return shape;
+}
+
+// The same as a padded batch.
+inline Shape padded(Shape shape, const std::vector<int32_t>& q, const std::vector<int32_t>& k) {
+  shape.batch = static_cast<int64_t>(q.size());
+  shape.q_used = q;
+  shape.k_used = k;
+  return shape;
+}
+
+// Random lengths that sum to at most `rows` and `keys`; either side packed or padded, all rows used or not.
+inline void throw_lengths(Dice& dice, int64_t rows, int64_t keys, Shape& shape) {
+  shape.batch = dice.one_of({1, 2, 3, 5, 9});
+  const auto throw_side = [&](int64_t total, int64_t& tensor_rows, std::vector<int32_t>& starts,
+                              std::vector<int32_t>& used) {
+    const int64_t share = total / shape.batch;
+    std::vector<int32_t> lengths;
+    for (int64_t i = 0; i < shape.batch; ++i) {
+      // A quarter are empty or a single row.
+      const int64_t most = dice.between(0, 3) == 0 ? std::min<int64_t>(share, 1) : share;
+      lengths.push_back(static_cast<int32_t>(dice.between(0, most)));
+    }
+    if (dice.between(0, 1) == 0) {
+      starts = starts_of(lengths, static_cast<int32_t>(dice.one_of({0, 0, 0, 3})));
+      tensor_rows = starts.back() + dice.one_of({0, 0, 5});
+      if (dice.between(0, 2) > 0) return;
+    } else {
+      tensor_rows = share;
+    }
+    used = lengths;
+    if (!starts.empty())
+      for (int32_t& length : used) length = static_cast<int32_t>(dice.between(0, length));
+  };
+  throw_side(rows, shape.q_rows, shape.q_starts, shape.q_used);
+  throw_side(keys, shape.kv_rows, shape.k_starts, shape.k_used);
+}
+
+}  // namespace flashmoe::test
