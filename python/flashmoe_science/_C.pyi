@@ -23,6 +23,8 @@ def attention(
     programmatic: bool = False,
     deterministic: Optional[bool] = None,
     window: _Window = None,
+    q_lengths: Optional[Any] = None,  # int32 [B]
+    kv_lengths: Optional[Any] = None,  # int32 [B]
 ) -> _Tensor: ...
 @overload
 def attention(
@@ -38,6 +40,8 @@ def attention(
     programmatic: bool = False,
     deterministic: Optional[bool] = None,
     window: _Window = None,
+    q_lengths: Optional[Any] = None,
+    kv_lengths: Optional[Any] = None,
 ) -> Tuple[_Tensor, _Tensor]: ...  # out [B, Hq, Sq, D], lse [B, Hq, Sq] in float32
 @overload
 def attention(
@@ -53,7 +57,51 @@ def attention(
     programmatic: bool = False,
     deterministic: Optional[bool] = None,
     window: _Window = None,
+    q_lengths: Optional[Any] = None,
+    kv_lengths: Optional[Any] = None,
 ) -> Tuple[_Tensor, _Tensor]: ...
+@overload
+def attention_varlen(
+    q: _Tensor,  # [total_q, Hq, D]
+    k: Any,  # [total_k, Hkv, D]
+    v: Any,  # [total_k, Hkv, D]
+    cu_seqlens_q: Any,  # int32 [sequences + 1]
+    cu_seqlens_k: Any,  # int32 [sequences + 1]
+    max_seqlen_q: Optional[int] = None,
+    max_seqlen_k: Optional[int] = None,
+    *,
+    seqused_q: Optional[Any] = None,  # int32 [sequences]
+    seqused_k: Optional[Any] = None,  # int32 [sequences]
+    causal: _Causal = False,
+    scale: Optional[float] = None,
+    return_lse: Literal[False] = False,
+    out: Optional[_Tensor] = None,  # [total_q, Hq, D]
+    threads: int = 0,
+    programmatic: bool = False,
+    deterministic: Optional[bool] = None,
+    window: _Window = None,
+) -> _Tensor: ...
+@overload
+def attention_varlen(
+    q: _Tensor,
+    k: Any,
+    v: Any,
+    cu_seqlens_q: Any,
+    cu_seqlens_k: Any,
+    max_seqlen_q: Optional[int] = None,
+    max_seqlen_k: Optional[int] = None,
+    *,
+    seqused_q: Optional[Any] = None,
+    seqused_k: Optional[Any] = None,
+    causal: _Causal = False,
+    scale: Optional[float] = None,
+    return_lse: Literal[True],
+    out: Optional[_Tensor] = None,
+    threads: int = 0,
+    programmatic: bool = False,
+    deterministic: Optional[bool] = None,
+    window: _Window = None,
+) -> Tuple[_Tensor, _Tensor]: ...  # out [total_q, Hq, D], lse [Hq, total_q] in float32
 def compute_attention(
     *args: Any, **options: Any
 ) -> Any: ...  # what the operators of flashmoe_science.torch call
@@ -66,6 +114,32 @@ def attention_backward(
     dout: Any,  # [B, Hq, Sq, D]
     *,
     dlse: Optional[Any] = None,  # [B, Hq, Sq] in float32
+    causal: _Causal = False,
+    scale: Optional[float] = None,
+    deterministic: bool = False,
+    threads: int = 0,
+    dq: Optional[_Tensor] = None,
+    dk: Optional[_Tensor] = None,
+    dv: Optional[_Tensor] = None,
+    window: _Window = None,
+    q_lengths: Optional[Any] = None,  # int32 [B]
+    kv_lengths: Optional[Any] = None,  # int32 [B]
+) -> Tuple[_Tensor, _Tensor, _Tensor]: ...  # dq, dk, dv
+def attention_varlen_backward(
+    q: _Tensor,  # [total_q, Hq, D]
+    k: _Tensor,  # [total_k, Hkv, D]
+    v: _Tensor,  # [total_k, Hkv, D]
+    out: Any,  # [total_q, Hq, D]
+    lse: Any,  # [Hq, total_q] in float32
+    dout: Any,  # [total_q, Hq, D]
+    cu_seqlens_q: Any,  # int32 [sequences + 1]
+    cu_seqlens_k: Any,  # int32 [sequences + 1]
+    max_seqlen_q: Optional[int] = None,
+    max_seqlen_k: Optional[int] = None,
+    *,
+    seqused_q: Optional[Any] = None,  # int32 [sequences]
+    seqused_k: Optional[Any] = None,  # int32 [sequences]
+    dlse: Optional[Any] = None,  # [Hq, total_q] in float32
     causal: _Causal = False,
     scale: Optional[float] = None,
     deterministic: bool = False,
@@ -87,6 +161,10 @@ def explain(
     deterministic: bool = False,
     backward: bool = False,
     window: _Window = None,
+    q_lengths: Optional[Any] = None,
+    kv_lengths: Optional[Any] = None,
+    cu_seqlens_q: Optional[Any] = None,
+    cu_seqlens_k: Optional[Any] = None,
 ) -> str: ...
 def set_num_threads(count: int, /) -> None: ...
 def get_num_threads() -> int: ...

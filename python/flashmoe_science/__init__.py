@@ -20,6 +20,8 @@ try:
         __version__,
         attention,
         attention_backward,
+        attention_varlen,
+        attention_varlen_backward,
         explain,
         get_num_threads,
         set_num_threads,
@@ -38,7 +40,7 @@ from ._flops import teach_counters as _teach_counters
 from ._offer import offer_implementation as _offer_implementation
 from ._when_loaded import when_loaded as _when_loaded
 
-_when_loaded("torch._dynamo", lambda: _teach_compiler(attention))
+_when_loaded("torch._dynamo", lambda: _teach_compiler(attention, attention_varlen))
 _when_loaded("torch.utils.flop_counter", _teach_counters)
 _when_loaded("torch.nn.attention", _offer_implementation)
 
@@ -71,6 +73,8 @@ def __dir__():
 __all__ = [
     "attention",
     "attention_backward",
+    "attention_varlen",
+    "attention_varlen_backward",
     "explain",
     "get_num_threads",
     "set_num_threads",

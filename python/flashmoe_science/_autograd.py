@@ -3,8 +3,7 @@
 
 import torch
 
-from . import _C
-from ._rules import NOT_FORWARD_MODE, NOT_TWICE, gradients, vmap_rule
+from ._rules import NOT_FORWARD_MODE, NOT_TWICE, compute, flat_lengths, gradients, vmap_rule
 
 
 class _Gradients(torch.autograd.Function):
@@ -24,32 +23,34 @@ class _Gradients(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        return vmap_rule(_Gradients.apply, 7)(info, in_dims, *args)
+        return vmap_rule(_Gradients.apply, 2)(info, in_dims, *args)
 
 
 class _Recorded(torch.autograd.Function):
     """attention(), with lse."""
 
     @staticmethod
-    def forward(q, k, v, causal, scale, threads, programmatic, deterministic, window):
-        return _C.compute_attention(
-            q, k, v, causal, scale, True, threads=threads, programmatic=programmatic, window=window
+    def forward(q, k, v, causal, scale, threads, programmatic, deterministic, window, *lengths):
+        return compute(
+            q, k, v, causal, scale, True, lengths, threads=threads, programmatic=programmatic, window=window
         )
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        q, k, v, causal, scale, threads, _, deterministic, window = inputs
-        ctx.save_for_backward(q, k, v, *output)
+        q, k, v, causal, scale, threads, _, deterministic, window, *arrays, max_q, max_k = inputs
+        ctx.save_for_backward(q, k, v, *output, *arrays)
         ctx.set_materialize_grads(False)
         ctx.options = causal, scale, threads, deterministic, window
+        ctx.longest = max_q, max_k
 
     @staticmethod
     def backward(ctx, dout, dlse):
         if dout is None and dlse is None:
-            return (None,) * 9
-        compute = _Gradients.apply if torch.is_grad_enabled() else gradients
-        results = compute(dout, dlse, *ctx.saved_tensors, *ctx.options)
-        return (*results, None, None, None, None, None, None)
+            return (None,) * 15
+        differentiate = _Gradients.apply if torch.is_grad_enabled() else gradients
+        q, k, v, out, lse, *arrays = ctx.saved_tensors
+        results = differentiate(dout, dlse, q, k, v, out, lse, *ctx.options, *arrays, *ctx.longest)
+        return (*results, *(None,) * 12)
 
     @staticmethod
     def jvp(ctx, *tangents):
@@ -57,7 +58,7 @@ class _Recorded(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        return vmap_rule(_Recorded.apply, 3)(info, in_dims, *args)
+        return vmap_rule(_Recorded.apply, 0)(info, in_dims, *args)
 
 
 # Function.apply without what is for torch.func: it would inspect the signature of forward() in every call.
@@ -65,7 +66,7 @@ _record = super(torch.autograd.Function, _Recorded).apply
 
 
 def recorded_attention(
-    q, k, v, causal, scale, return_lse, out, *, threads, programmatic, deterministic, window
+    q, k, v, causal, scale, return_lse, out, *, threads, programmatic, deterministic, window, lengths=None
 ):
     """What flashmoe_science.attention comes to when a gradient is wanted. Its arguments have been read before."""
     if out is not None:
@@ -80,5 +81,7 @@ def recorded_attention(
                 f"  try: torch.as_tensor({name}), or call under torch.no_grad()"
             )
     record = _Recorded.apply if torch._C._are_functorch_transforms_active() else _record
-    result = record(q, k, v, causal, scale, threads, programmatic, deterministic, window)
+    result = record(
+        q, k, v, causal, scale, threads, programmatic, deterministic, window, *flat_lengths(lengths)
+    )
     return result if return_lse else result[0]

@@ -3,8 +3,7 @@
 
 import torch
 
-from . import _C
-from ._rules import NOT_TWICE, gradients, lowered, vmap_rule
+from ._rules import NOT_TWICE, compute, gradients, lowered, vmap_rule
 
 if not hasattr(torch.library, "register_autograd"):
     raise ImportError(
@@ -12,14 +11,18 @@ if not hasattr(torch.library, "register_autograd"):
         f"  try: call attention() under torch.no_grad(), which every release can"
     )
 
+# q, k and v are packed where cu_seqlens are given, [rows, heads, head_dim], and else a batch. Tensors come before the
+# star: register_autograd takes none behind it.
+_LENGTHS = "Tensor? cu_seqlens_q=None, Tensor? cu_seqlens_k=None, Tensor? used_q=None, Tensor? used_k=None"
+_LONGEST = "SymInt max_seqlen_q=0, SymInt max_seqlen_k=0"
 _FORWARD = (
-    'Tensor q, Tensor k, Tensor v, str mask="none", float? scale=None, *, int threads=0, bool programmatic=False, '
-    "bool? deterministic=None, int[]? window=None"
+    f'Tensor q, Tensor k, Tensor v, str mask="none", float? scale=None, {_LENGTHS}, *, int threads=0, '
+    f"bool programmatic=False, bool? deterministic=None, int[]? window=None, {_LONGEST}"
 )
 _BACKWARD = (
     "Tensor? dout, Tensor? dlse, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, "
-    'str mask="none", float? scale=None, *, int threads=0, bool? deterministic=None, '
-    "int[]? window=None"
+    f'str mask="none", float? scale=None, {_LENGTHS}, *, int threads=0, bool? deterministic=None, '
+    f"int[]? window=None, {_LONGEST}"
 )
 _CAUSAL = {"none": False, "bottom_right": True, "top_left": "top_left"}  # by the name of the mask
 _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
@@ -35,31 +38,62 @@ def _causal(mask):
 # ---- what the operators compute
 
 
-def _compute(q, k, v, mask="none", scale=None, *, deterministic=None, **options):
-    return _C.compute_attention(q, k, v, _causal(mask), scale, **options)
+def _computes(return_lse):
+    def kernel(
+        q,
+        k,
+        v,
+        mask="none",
+        scale=None,
+        *arrays,
+        deterministic=None,
+        max_seqlen_q=0,
+        max_seqlen_k=0,
+        **options,
+    ):
+        lengths = (*_filled(arrays), max_seqlen_q, max_seqlen_k)
+        return compute(q, k, v, _causal(mask), scale, return_lse, lengths, **options)
+
+    return kernel
 
 
-def _compute_with_lse(q, k, v, mask="none", scale=None, *, deterministic=None, **options):
-    return _C.compute_attention(q, k, v, _causal(mask), scale, True, **options)
+def _filled(arrays):
+    """cu_seqlens_q, cu_seqlens_k, used_q, used_k: PyTorch leaves out what comes last and is not given."""
+    return (*arrays, *(None,) * (4 - len(arrays)))
 
 
 def _compute_backward(
-    dout, dlse, q, k, v, out, lse, mask="none", scale=None, *, threads=0, deterministic=None, window=None
+    dout,
+    dlse,
+    q,
+    k,
+    v,
+    out,
+    lse,
+    mask="none",
+    scale=None,
+    *arrays,
+    threads=0,
+    deterministic=None,
+    window=None,
+    max_seqlen_q=0,
+    max_seqlen_k=0,
 ):
-    return gradients(dout, dlse, q, k, v, out, lse, _causal(mask), scale, threads, deterministic, window)
+    options = _causal(mask), scale, threads, deterministic, window
+    lengths = (*_filled(arrays), max_seqlen_q, max_seqlen_k)
+    return gradients(dout, dlse, q, k, v, out, lse, *options, *lengths)
 
 
 # ---- the same without data: as much as is known while a program is being traced
 
 
-def _check_shapes(q, k, v, mask):
+def _check_shapes(q, k, v, mask, packed):
     _causal(mask)
+    form = "3: [rows, heads, head_dim]" if packed else "4: [batch, heads, rows, head_dim]"
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         torch._check(
-            tensor.dim() == 4,
-            lambda: (
-                f"attention: {name} has {tensor.dim()} dimensions; it must have 4: [batch, heads, rows, head_dim]"
-            ),
+            tensor.dim() == (3 if packed else 4),
+            lambda: f"attention: {name} has {tensor.dim()} dimensions; it must have {form}",
         )
         torch._check(
             tensor.dtype == q.dtype and q.dtype in (torch.float32, torch.float16, torch.bfloat16),
@@ -68,13 +102,20 @@ def _check_shapes(q, k, v, mask):
                 f"one for all"
             ),
         )
+    if not packed:
+        torch._check(
+            k.shape[0] == q.shape[0],
+            lambda: (
+                f"attention: k has shape {list(k.shape)} and q {list(q.shape)}; dimension 0 must be the same"
+            ),
+        )
     torch._check(
-        k.shape[0] == q.shape[0] and k.shape[3] == q.shape[3],
+        k.shape[-1] == q.shape[-1],
         lambda: (
-            f"attention: k has shape {list(k.shape)} and q {list(q.shape)}; dimensions 0 and 3 must be the same"
+            f"attention: k has shape {list(k.shape)} and q {list(q.shape)}; the last dimension must be the same"
         ),
     )
-    for i in range(4):
+    for i in range(q.dim()):
         torch._check(
             v.shape[i] == k.shape[i],
             lambda: f"attention: v has shape {list(v.shape)} and k {list(k.shape)}; they must be the same",
@@ -88,17 +129,20 @@ def _check_shapes(q, k, v, mask):
     )
 
 
-def _fake(q, k, v, mask="none", scale=None, **options):
-    _check_shapes(q, k, v, mask)
+def _fake(q, k, v, mask="none", scale=None, cu_seqlens_q=None, *arrays, **options):
+    _check_shapes(q, k, v, mask, cu_seqlens_q is not None)
     return torch.empty_like(q)
 
 
-def _fake_with_lse(q, k, v, mask="none", scale=None, **options):
-    return _fake(q, k, v, mask), q.new_empty(q.shape[:3], dtype=torch.float32)
+def _fake_with_lse(q, k, v, mask="none", scale=None, cu_seqlens_q=None, *arrays, **options):
+    rows = q.shape[:3] if cu_seqlens_q is None else (q.shape[1], q.shape[0])
+    return _fake(q, k, v, mask, scale, cu_seqlens_q), q.new_empty(rows, dtype=torch.float32)
 
 
-def _fake_backward(dout, dlse, q, k, v, out, lse, mask="none", scale=None, **options):
-    _check_shapes(q, k, v, mask)
+def _fake_backward(
+    dout, dlse, q, k, v, out, lse, mask="none", scale=None, cu_seqlens_q=None, *arrays, **options
+):
+    _check_shapes(q, k, v, mask, cu_seqlens_q is not None)
     return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
 
 
@@ -106,40 +150,35 @@ def _fake_backward(dout, dlse, q, k, v, out, lse, mask="none", scale=None, **opt
 
 
 def _keep_for_backward(ctx, inputs, keyword_only_inputs, output):
-    q, k, v, ctx.mask, ctx.scale = inputs
-    ctx.threads = keyword_only_inputs["threads"]
-    ctx.deterministic = keyword_only_inputs["deterministic"]
-    ctx.window = keyword_only_inputs["window"]
-    ctx.save_for_backward(q, k, v, *output)
+    q, k, v, ctx.mask, ctx.scale, *arrays = inputs
+    ctx.options = {
+        name: keyword_only_inputs[name]
+        for name in ("threads", "deterministic", "window", "max_seqlen_q", "max_seqlen_k")
+    }
+    ctx.save_for_backward(q, k, v, *output, *arrays)
     ctx.set_materialize_grads(False)
 
 
 def _backward(ctx, dout, dlse):
     if dout is None and dlse is None:
-        return None, None, None, None, None
+        return (None,) * 9
+    q, k, v, out, lse, *arrays = ctx.saved_tensors
     results = torch.ops.flashmoe_science.attention_backward(
-        dout,
-        dlse,
-        *ctx.saved_tensors,
-        ctx.mask,
-        ctx.scale,
-        threads=ctx.threads,
-        deterministic=ctx.deterministic,
-        window=ctx.window,
+        dout, dlse, q, k, v, out, lse, ctx.mask, ctx.scale, *arrays, **ctx.options
     )
-    return (*results, None, None)
+    return (*results, *(None,) * 6)
 
 
 def _no_second_backward(ctx, *_):
     raise NotImplementedError(NOT_TWICE)
 
 
-def _recorded(q, k, v, mask="none", scale=None, **options):
+def _recorded(q, k, v, *rest, **options):
     """The Autograd rule of `attention`, whose backward pass needs the log-sum-exp."""
     if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
-        return attention_with_lse_operator(q, k, v, mask, scale, **options)[0]
+        return attention_with_lse_operator(q, k, v, *rest, **options)[0]
     with torch._C._AutoDispatchBelowAutograd():
-        return attention_operator(q, k, v, mask, scale, **options)
+        return attention_operator(q, k, v, *rest, **options)
 
 
 # ---- torch.autocast
@@ -168,9 +207,9 @@ def _register(schema, compute, fake):
     return getattr(torch.ops.flashmoe_science, name).default
 
 
-attention_operator = _register(f"attention({_FORWARD}) -> Tensor", _compute, _fake)
+attention_operator = _register(f"attention({_FORWARD}) -> Tensor", _computes(False), _fake)
 attention_with_lse_operator = _register(
-    f"attention_with_lse({_FORWARD}) -> (Tensor, Tensor)", _compute_with_lse, _fake_with_lse
+    f"attention_with_lse({_FORWARD}) -> (Tensor, Tensor)", _computes(True), _fake_with_lse
 )
 _backward_operator = _register(
     f"attention_backward({_BACKWARD}) -> (Tensor, Tensor, Tensor)", _compute_backward, _fake_backward
@@ -188,8 +227,8 @@ for _operator, _name in (
     for _device in ("CPU", "CUDA"):
         _library.impl(_name, _autocast(_operator, _device), f"Autocast{_device}")
 if hasattr(torch.library, "register_vmap"):  # from PyTorch 2.5 on
-    torch.library.register_vmap(attention_operator, vmap_rule(attention_operator, 3), lib=_library)
+    torch.library.register_vmap(attention_operator, vmap_rule(attention_operator, 0), lib=_library)
     torch.library.register_vmap(
-        attention_with_lse_operator, vmap_rule(attention_with_lse_operator, 3), lib=_library
+        attention_with_lse_operator, vmap_rule(attention_with_lse_operator, 0), lib=_library
     )
-    torch.library.register_vmap(_backward_operator, vmap_rule(_backward_operator, 7), lib=_library)
+    torch.library.register_vmap(_backward_operator, vmap_rule(_backward_operator, 2), lib=_library)

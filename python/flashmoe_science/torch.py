@@ -10,29 +10,27 @@ from typing import Optional, Sequence, Tuple, Union
 
 import torch
 
-from . import _C
 from ._autograd import recorded_attention
 from ._operators import attention_operator, attention_with_lse_operator
-from ._rules import NOT_FORWARD_MODE, lowered
+from ._rules import NOT_FORWARD_MODE, compute, flat_lengths, lowered
 
-__all__ = ["attention"]
+__all__ = ["attention", "attention_varlen"]
 
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 def lowered_attention(
-    q, k, v, causal, scale, return_lse, out, *, threads, programmatic, deterministic, window
+    q, k, v, causal, scale, return_lse, out, *, threads, programmatic, deterministic, window, lengths=None
 ):
     """What flashmoe_science.attention comes to under torch.autocast: plain tensors need no dispatcher for it."""
     options = {"threads": threads, "programmatic": programmatic, "window": window}
+    recorded = {"deterministic": deterministic, "lengths": lengths}
     if not all(type(t) in _PLAIN for t in (q, k, v)) or torch._C._are_functorch_transforms_active():
-        return attention(q, k, v, causal, scale, return_lse, out, **options, deterministic=deterministic)
+        return operated_attention(q, k, v, causal, scale, return_lse, out, **options, **recorded)
     q, k, v = lowered(q, k, v)
     if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
-        return recorded_attention(
-            q, k, v, causal, scale, return_lse, out, **options, deterministic=deterministic
-        )
-    return _C.compute_attention(q, k, v, causal, scale, return_lse, **options)
+        return recorded_attention(q, k, v, causal, scale, return_lse, out, **options, **recorded)
+    return compute(q, k, v, causal, scale, return_lse, flat_lengths(lengths), **options)
 
 
 def _check_supported(name, tensor):
@@ -57,24 +55,22 @@ def _has_tangent(tensor):
     return torch.autograd.forward_ad.unpack_dual(tensor).tangent is not None
 
 
-def attention(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    causal: Union[bool, str] = False,
-    scale: Optional[float] = None,
-    return_lse: bool = False,
-    out: Optional[torch.Tensor] = None,
+def operated_attention(
+    q,
+    k,
+    v,
+    causal,
+    scale,
+    return_lse,
+    out,
     *,
-    threads: int = 0,
-    programmatic: bool = False,
-    deterministic: Optional[bool] = None,
-    window: Optional[Sequence[Optional[int]]] = None,
-) -> Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
-    """flashmoe_science.attention, through the operators. For PyTorch tensors alone; shapes as there.
-
-    q, out: [B, Hq, Sq, D]; k, v: [B, Hkv, Skv, D]. Returns out, or (out, lse) with lse [B, Hq, Sq] in float32.
-    """
+    threads,
+    programmatic,
+    deterministic,
+    window,
+    lengths=None,
+):
+    """attention() and attention_varlen() through the operators."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
         _check_supported(name, tensor)
     if not torch.compiler.is_compiling():
@@ -89,6 +85,7 @@ def attention(
                 programmatic=programmatic,
                 deterministic=deterministic,
                 window=window,
+                lengths=lengths,
             )
         if any(map(_has_tangent, (q, k, v))):
             raise NotImplementedError(NOT_FORWARD_MODE)
@@ -96,16 +93,22 @@ def attention(
     mask = causal if isinstance(causal, str) else "bottom_right" if causal else "none"
     if window is not None:  # as the operators have it
         window = [-1 if side is None else side for side in window]
+    arrays, longest = (), {}
+    if lengths is not None:
+        *arrays, max_q, max_k = flat_lengths(lengths)
+        longest = {"max_seqlen_q": max_q, "max_seqlen_k": max_k}
     result = operator(
         q,
         k,
         v,
         mask,
         scale,
+        *arrays,
         threads=threads,
         programmatic=programmatic,
         deterministic=deterministic,
         window=window,
+        **longest,
     )
     if out is None:
         return result
@@ -117,3 +120,82 @@ def attention(
     if not return_lse:
         return out.copy_(result)
     return out.copy_(result[0]), result[1]
+
+
+def attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    causal: Union[bool, str] = False,
+    scale: Optional[float] = None,
+    return_lse: bool = False,
+    out: Optional[torch.Tensor] = None,
+    *,
+    threads: int = 0,
+    programmatic: bool = False,
+    deterministic: Optional[bool] = None,
+    window: Optional[Sequence[Optional[int]]] = None,
+    q_lengths: Optional[torch.Tensor] = None,
+    kv_lengths: Optional[torch.Tensor] = None,
+) -> Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
+    """flashmoe_science.attention, through the operators. For PyTorch tensors alone; shapes as there.
+
+    q, out: [B, Hq, Sq, D]; k, v: [B, Hkv, Skv, D]; q_lengths, kv_lengths: int32 [B].
+    Returns out, or (out, lse) with lse [B, Hq, Sq] in float32.
+    """
+    plain = q_lengths is None and kv_lengths is None
+    return operated_attention(
+        q,
+        k,
+        v,
+        causal,
+        scale,
+        return_lse,
+        out,
+        threads=threads,
+        programmatic=programmatic,
+        deterministic=deterministic,
+        window=window,
+        lengths=None if plain else (None, None, q_lengths, kv_lengths, None, None),
+    )
+
+
+def attention_varlen(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    cu_seqlens_q: torch.Tensor,
+    cu_seqlens_k: torch.Tensor,
+    max_seqlen_q: Optional[int] = None,
+    max_seqlen_k: Optional[int] = None,
+    *,
+    seqused_q: Optional[torch.Tensor] = None,
+    seqused_k: Optional[torch.Tensor] = None,
+    causal: Union[bool, str] = False,
+    scale: Optional[float] = None,
+    return_lse: bool = False,
+    out: Optional[torch.Tensor] = None,
+    threads: int = 0,
+    programmatic: bool = False,
+    deterministic: Optional[bool] = None,
+    window: Optional[Sequence[Optional[int]]] = None,
+) -> Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
+    """flashmoe_science.attention_varlen, through the operators. For PyTorch tensors alone; shapes as there.
+
+    q, out: [total_q, Hq, D]; k, v: [total_k, Hkv, D]; cu_seqlens_q, cu_seqlens_k: int32 [sequences + 1].
+    Returns out, or (out, lse) with lse [Hq, total_q] in float32.
+    """
+    return operated_attention(
+        q,
+        k,
+        v,
+        causal,
+        scale,
+        return_lse,
+        out,
+        threads=threads,
+        programmatic=programmatic,
+        deterministic=deterministic,
+        window=window,
+        lengths=(cu_seqlens_q, cu_seqlens_k, seqused_q, seqused_k, max_seqlen_q, max_seqlen_k),
+    )

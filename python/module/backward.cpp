@@ -14,6 +14,7 @@ struct Call {
   CudaDeviceScope device;
   float scale = 0;
   flashmoe_window window{};
+  std::optional<LengthsViews> lengths;
   flashmoe_backward_args args{};
 };
 
@@ -33,16 +34,17 @@ bool read_options(const BackwardRequest& request, Call& call) {
   return true;
 }
 
-bool read_input(PyObject* object, const char* name, const TensorView& q, TensorView& view,
+bool read_input(PyObject* object, const char* name, const Form& form, const TensorView& q, TensorView& view,
                 flashmoe_tensor& tensor) {
-  if (!read_tensor(object, name, 4, view) || !check_same_device(view, q)) return false;
-  tensor = view.tensor;
+  if (!read_tensor(object, name, form, view) || !check_same_device(view, q)) return false;
+  tensor = view.of_batch();
   return true;
 }
 
 bool read_rows(PyObject* object, const char* name, const TensorView& q, TensorView& view,
                const float*& data) {
-  if (!read_tensor(object, name, 3, view) || !check_same_device(view, q) || !check_rows(view, q))
+  if (!read_tensor(object, name, form_of_rows(q), view) || !check_same_device(view, q) ||
+      !check_rows(view, q))
     return false;
   data = static_cast<const float*>(view.tensor.data);
   return true;
@@ -50,13 +52,15 @@ bool read_rows(PyObject* object, const char* name, const TensorView& q, TensorVi
 
 bool read_inputs(const BackwardRequest& request, Call& call) {
   auto& args = call.args;
+  const Form& form = request.packed ? kPacked : kBatch;
   args.struct_size = sizeof args;
-  return read_options(request, call) && read_input(request.q, "q", call.q, call.q, args.q) &&
-         read_input(request.k, "k", call.q, call.k, args.k) &&
-         read_input(request.v, "v", call.q, call.v, args.v) &&
-         read_input(request.out, "out", call.q, call.out, args.out) &&
+  return read_options(request, call) && read_input(request.q, "q", form, call.q, call.q, args.q) &&
+         read_input(request.k, "k", form, call.q, call.k, args.k) &&
+         read_input(request.v, "v", form, call.q, call.v, args.v) &&
+         read_lengths(request, call.q, call.lengths, args.lengths) &&
+         read_input(request.out, "out", form, call.q, call.out, args.out) &&
          read_rows(request.lse, "lse", call.q, call.lse, args.lse) &&
-         read_input(request.dout, "dout", call.q, call.dout, args.dout) &&
+         read_input(request.dout, "dout", form, call.q, call.dout, args.dout) &&
          (!given(request.dlse) || read_rows(request.dlse, "dlse", call.q, call.dlse, args.dlse)) &&
          (args.device = call.q.device, enter_device(call.q, call.device, args.stream));
 }
@@ -65,8 +69,8 @@ bool read_inputs(const BackwardRequest& request, Call& call) {
 Ref read_gradient(PyObject* wanted, const char* name, const TensorView& like, TensorView& view,
                   flashmoe_tensor& tensor) {
   Ref gradient = given(wanted) ? Ref::borrow(wanted) : new_like(like, name);
-  if (!gradient || !read_target(gradient.get(), name, 4, !given(wanted), like, view)) return {};
-  tensor = view.tensor;
+  if (!gradient || !read_target(gradient.get(), name, like.form, !given(wanted), like, view)) return {};
+  tensor = view.of_batch();
   return gradient;
 }
 

@@ -2,12 +2,13 @@
 // One backward call: tensors in, pointers to the C ABI, gradients out.
 #pragma once
 
+#include "lengths.h"
 #include "object.h"
 
 namespace flashmoe_python {
 
 // What the caller gave: borrowed references, null or None where that was nothing.
-struct BackwardRequest {
+struct BackwardRequest : LengthsRequest {
   PyObject* q = nullptr;
   PyObject* k = nullptr;
   PyObject* v = nullptr;

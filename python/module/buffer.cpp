@@ -14,6 +14,7 @@ bool export_buffer(PyObject* object, TensorView& view) {
 bool fill_dtype(TensorView& view) {
   const char* format = view.buffer.format == nullptr ? "B" : view.buffer.format;
   if (*format == '@' || *format == '=' || *format == (PY_LITTLE_ENDIAN ? '<' : '>')) ++format;
+  if (view.form.int32) return std::strcmp(format, "i") == 0;
   if (std::strcmp(format, "f") == 0)
     view.tensor.dtype = FLASHMOE_FP32;
   else if (std::strcmp(format, "e") == 0)
@@ -23,13 +24,13 @@ bool fill_dtype(TensorView& view) {
   return true;
 }
 
-bool fill_layout(int rank, TensorView& view) {
+bool fill_layout(TensorView& view) {
   const Py_buffer& buffer = view.buffer;
-  if (!check_rank(view, buffer.ndim, rank)) return false;
+  if (!check_rank(view, buffer.ndim)) return false;
   view.writable = buffer.readonly == 0;
   view.tensor.data = buffer.buf;
   Py_ssize_t dense_bytes = buffer.itemsize;  // ctypes leaves the strides of its arrays out
-  for (int i = rank - 1; i >= 0; --i) {
+  for (int i = view.form.rank - 1; i >= 0; --i) {
     const Py_ssize_t bytes = buffer.strides == nullptr ? dense_bytes : buffer.strides[i];
     if (bytes % buffer.itemsize != 0 && buffer.shape[i] > 1) {
       return fail(PyExc_ValueError,
@@ -44,10 +45,10 @@ bool fill_layout(int rank, TensorView& view) {
   return true;
 }
 
-bool read_buffer(int rank, TensorView& view) {
+bool read_buffer(TensorView& view) {
   view.library = Library::buffer;
   if (!export_buffer(view.object, view)) return false;
-  if (fill_dtype(view)) return fill_layout(rank, view);
+  if (fill_dtype(view)) return fill_layout(view);
   const char* format = view.buffer.format == nullptr ? "B" : view.buffer.format;
   const Ref text(PyUnicode_FromFormat("a buffer of format '%s'", format));
   return text && refuse_dtype(view, text.get());

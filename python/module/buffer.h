@@ -7,11 +7,11 @@
 namespace flashmoe_python {
 
 bool has_buffer(PyObject* object);
-bool read_buffer(int rank, TensorView& view);
+bool read_buffer(TensorView& view);
 
 // The steps of it, for a reader that knows more of its objects.
 bool export_buffer(PyObject* object, TensorView& view);  // into view.buffer
 bool fill_dtype(TensorView& view);  // false, and no exception, for types that we can't use
-bool fill_layout(int rank, TensorView& view);
+bool fill_layout(TensorView& view);
 
 }  // namespace flashmoe_python

@@ -37,6 +37,7 @@ const dlpack::Tensor* open_capsule(TensorView& view) {
 
 bool fill_dtype(const dlpack::Tensor& from, TensorView& view) {
   if (from.lanes != 1) return false;
+  if (view.form.int32) return from.code == dlpack::kCodeInt && from.bits == 32;
   if (from.code == dlpack::kCodeFloat && from.bits == 32)
     view.tensor.dtype = FLASHMOE_FP32;
   else if (from.code == dlpack::kCodeFloat && from.bits == 16)
@@ -58,7 +59,7 @@ bool fill_device(const dlpack::Tensor& from, TensorView& view) {
 }
 
 // What kept fill_from from it, as an exception.
-bool refuse(const dlpack::Tensor& from, int rank, TensorView& view) {
+bool refuse(const dlpack::Tensor& from, TensorView& view) {
   if (!fill_device(from, view)) {
     return fail(
         PyExc_NotImplementedError,
@@ -70,14 +71,15 @@ bool refuse(const dlpack::Tensor& from, int rank, TensorView& view) {
                                         from.lanes));
     return text && refuse_dtype(view, text.get());
   }
-  return check_rank(view, from.ndim, rank);
+  return check_rank(view, from.ndim);
 }
 
 }  // namespace
 
 bool has_dlpack(PyObject* object) { return PyObject_HasAttrString(object, "__dlpack__") == 1; }
 
-bool fill_from(const dlpack::Tensor& from, int rank, TensorView& view) {
+bool fill_from(const dlpack::Tensor& from, TensorView& view) {
+  const int rank = view.form.rank;
   if (from.ndim != rank || !fill_device(from, view) || !fill_dtype(from, view)) return false;
   view.tensor.data = static_cast<char*>(from.data) + from.byte_offset;
   std::copy_n(from.shape, rank, view.tensor.sizes);
@@ -93,13 +95,13 @@ bool fill_from(const dlpack::Tensor& from, int rank, TensorView& view) {
   return true;
 }
 
-bool read_dlpack(int rank, TensorView& view) {
+bool read_dlpack(TensorView& view) {
   view.library = Library::dlpack;
   view.keep = export_capsule(view);
   if (!view.keep) return false;
   const dlpack::Tensor* from = open_capsule(view);
   if (from == nullptr) return false;
-  return fill_from(*from, rank, view) || refuse(*from, rank, view);
+  return fill_from(*from, view) || refuse(*from, view);
 }
 
 }  // namespace flashmoe_python

@@ -8,11 +8,11 @@
 namespace flashmoe_python {
 
 bool has_dlpack(PyObject* object);
-bool read_dlpack(int rank, TensorView& view);
+bool read_dlpack(TensorView& view);
 
 // Copies what `from` says into the view if it is a tensor that the library could use: its number of
-// dimensions is `rank`, its type and its device are accepted ones. False otherwise, and no exception: the
-// caller says it better.
-bool fill_from(const dlpack::Tensor& from, int rank, TensorView& view);
+// dimensions is that of the view's form, its type and its device are accepted ones. False otherwise, and no
+// exception: the caller says it better.
+bool fill_from(const dlpack::Tensor& from, TensorView& view);
 
 }  // namespace flashmoe_python

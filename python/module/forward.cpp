@@ -17,6 +17,7 @@ struct Call {
   CudaDeviceScope device;
   float scale = 0;
   flashmoe_window window{};
+  std::optional<LengthsViews> lengths;
   bool return_lse = false;
   flashmoe_forward_args args{};
 };
@@ -40,14 +41,16 @@ bool read_options(const ForwardRequest& request, Call& call) {
 
 bool read_inputs(const ForwardRequest& request, Call& call) {
   call.args.struct_size = sizeof call.args;
-  if (!read_options(request, call) || !read_tensor(request.q, "q", 4, call.q) ||
-      !read_tensor(request.k, "k", 4, call.k) || !read_tensor(request.v, "v", 4, call.v)) {
+  const Form& form = request.packed ? kPacked : kBatch;
+  if (!read_options(request, call) || !read_tensor(request.q, "q", form, call.q) ||
+      !read_tensor(request.k, "k", form, call.k) || !read_tensor(request.v, "v", form, call.v)) {
     return false;
   }
   if (!check_same_device(call.k, call.q) || !check_same_device(call.v, call.q)) return false;
-  call.args.q = call.q.tensor;
-  call.args.k = call.k.tensor;
-  call.args.v = call.v.tensor;
+  if (!read_lengths(request, call.q, call.lengths, call.args.lengths)) return false;
+  call.args.q = call.q.of_batch();
+  call.args.k = call.k.of_batch();
+  call.args.v = call.v.of_batch();
   call.args.device = call.q.device;
   return enter_device(call.q, call.device, call.args.stream);
 }
@@ -75,13 +78,16 @@ Ref output(PyObject* wanted, Call& call) {
 }
 
 bool read_output(PyObject* object, bool is_new, Call& call) {
-  if (!read_target(object, "out", 4, is_new, call.q, call.out)) return false;
-  call.args.out = call.out.tensor;
+  if (!read_target(object, "out", call.q.form, is_new, call.q, call.out)) return false;
+  call.args.out = call.out.of_batch();
   return true;
 }
 
 bool read_lse(PyObject* object, bool is_new, Call& call) {
-  if (!read_target(object, "lse", 3, is_new, call.q, call.lse) || !check_rows(call.lse, call.q)) return false;
+  if (!read_target(object, "lse", form_of_rows(call.q), is_new, call.q, call.lse) ||
+      !check_rows(call.lse, call.q)) {
+    return false;
+  }
   call.args.lse = static_cast<float*>(call.lse.tensor.data);
   return true;
 }
@@ -100,7 +106,8 @@ PyObject* compute(const ForwardRequest& request, Call& call) {
   return call.return_lse ? PyTuple_Pack(2, out.get(), lse.get()) : out.release();
 }
 
-// A function of flashmoe_science.torch, found when it is first called. It takes what attention() takes.
+// A function of flashmoe_science.torch, found when it is first called. It takes what attention() takes, and
+// lengths as LengthsRequest::as_tuple has them.
 struct PythonFunction {
   const char* name;
   PyObject* callable = nullptr;
@@ -116,7 +123,9 @@ struct PythonFunction {
 PyObject* call_python(PythonFunction& function, const ForwardRequest& request) {
   if (!function.find()) return nullptr;
   static PyObject* const keywords =
-      Py_BuildValue("(ssss)", "threads", "programmatic", "deterministic", "window");
+      Py_BuildValue("(sssss)", "threads", "programmatic", "deterministic", "window", "lengths");
+  const Ref lengths = request.has_lengths() ? request.as_tuple() : Ref::borrow(Py_None);
+  if (!lengths) return nullptr;
   const auto or_else = [](PyObject* object, PyObject* otherwise) { return object ? object : otherwise; };
   static PyObject* const zero = PyLong_FromLong(0);
   PyObject* args[] = {request.q,
@@ -129,12 +138,13 @@ PyObject* call_python(PythonFunction& function, const ForwardRequest& request) {
                       given(request.threads) ? request.threads : zero,
                       given(request.programmatic) ? request.programmatic : Py_False,
                       or_else(request.deterministic, Py_None),
-                      or_else(request.window, Py_None)};
+                      or_else(request.window, Py_None),
+                      lengths.get()};
   return PyObject_Vectorcall(function.callable, args, 7, keywords);
 }
 
 PyObject* through_operators(const ForwardRequest& request) {
-  static PythonFunction function{"attention"};
+  static PythonFunction function{"operated_attention"};
   return call_python(function, request);
 }
 
@@ -205,6 +215,7 @@ flashmoe_backward_args backward_of(const Call& call, bool deterministic) {
   args.mask = call.args.mask;
   args.scale = call.args.scale;
   args.window = call.args.window;
+  args.lengths = call.args.lengths;
   args.device = call.args.device;
   args.stream = call.args.stream;
   args.threads = call.args.threads;

@@ -5,6 +5,7 @@
 #include "flashmoe/flashmoe.h"
 #include "forward.h"
 #include "num_threads.h"
+#include "results.h"
 #include "signature.h"
 
 namespace flashmoe_python {
@@ -12,7 +13,7 @@ namespace {
 
 // What comes before "--" is what inspect.signature shows.
 constexpr char kAttentionDoc[] =
-    R"(attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, threads=0, programmatic=False, deterministic=None, window=None)
+    R"(attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, threads=0, programmatic=False, deterministic=None, window=None, q_lengths=None, kv_lengths=None)
 --
 
 Exact attention: softmax(scale * q k^T + mask) v, computed tile by tile.
@@ -34,6 +35,9 @@ deterministic: whether the backward pass of PyTorch tensors gives the same bits 
 window: (left, right): a query sees at most so many keys before its own position and behind it, which is that of the
     last key it sees under `causal`; None or -1 for a side without a limit. (1023, 0) is a sliding window of 1024 keys.
     On the CPU; a GPU refuses windows that hide keys which `causal` does not.
+q_lengths, kv_lengths: int32 [B], for a padded batch: only the first so many rows of q, or of k and v, count. `causal` and
+    `window` count within them. Rows behind them give 0 and an lse of -inf, and what they hold reaches nothing. On the
+    CPU; a GPU refuses them. attention_varlen() is for sequences that are packed.
 
 Returns out [B, Hq, Sq, D], a new tensor of q's library laid out in memory as q is, or (out, lse) with return_lse:
 lse [B, Hq, Sq] in float32 is the natural log of the sum of exp over the keys of each row.
@@ -42,20 +46,47 @@ PyTorch tensors that require grad give results that can be differentiated once, 
 
 Raises ValueError, TypeError or NotImplementedError before anything is written.)";
 
+constexpr char kVarlenDoc[] =
+    R"(attention_varlen($module, /, q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, causal=False, scale=None, return_lse=False, out=None, threads=0, programmatic=False, deterministic=None, window=None)
+--
+
+attention() of sequences of different lengths that are packed one behind the other.
+
+q: [total_q, Hq, D]; k, v: [total_k, Hkv, D], as attention() takes them.
+cu_seqlens_q, cu_seqlens_k: int32 [sequences + 1], never falling: sequence b is the rows cu_seqlens[b] to
+    cu_seqlens[b + 1]. A sequence may be empty.
+max_seqlen_q, max_seqlen_k: the longest, where it is known. No result depends on it.
+seqused_q, seqused_k: int32 [sequences]: only the first so many rows of a sequence count.
+causal, window: within each sequence: its last query sees its last key.
+scale, return_lse, out, threads, programmatic, deterministic: as for attention(); out is [total_q, Hq, D].
+
+Returns out [total_q, Hq, D], or (out, lse) with lse [Hq, total_q] in float32. Each sequence gives what attention()
+gives for it alone, bit for bit. Rows that belong to no sequence, or don't count, give 0 and an lse of -inf.
+On the CPU; a GPU refuses it. Differentiable as attention() is.)";
+
+constexpr char kVarlenBackwardDoc[] =
+    R"(attention_varlen_backward($module, /, q, k, v, out, lse, dout, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None)
+--
+
+The gradients of attention_varlen(): (dq, dk, dv), as attention_backward() gives those of attention().
+
+q, out, dout, dq: [total_q, Hq, D]; k, v, dk, dv: [total_k, Hkv, D]; lse, dlse: [Hq, total_q] in float32.
+Rows that belong to no sequence, or don't count, have gradient 0.)";
+
 constexpr char kExplainDoc[] =
-    R"(explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False, deterministic=False, backward=False, window=None)
+    R"(explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False, deterministic=False, backward=False, window=None, q_lengths=None, kv_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None)
 --
 
 What attention() would do for these arguments, and why, in a few lines; or, with backward, what its backward pass
-would do. Shapes as for attention().)";
+would do. Shapes as for attention(), or with cu_seqlens_q and cu_seqlens_k as for attention_varlen().)";
 
 constexpr char kAttentionBackwardDoc[] =
-    R"(attention_backward($module, /, q, k, v, out, lse, dout, *, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None)
+    R"(attention_backward($module, /, q, k, v, out, lse, dout, *, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None, q_lengths=None, kv_lengths=None)
 --
 
 The gradients of attention(): (dq, dk, dv), from its inputs, its results and the gradients of its results.
 
-q, k, v, causal, scale, window, threads: as given to attention(q, k, v, ..., return_lse=True).
+q, k, v, causal, scale, window, q_lengths, kv_lengths, threads: as given to attention(q, k, v, ..., return_lse=True).
 out, lse: what it returned: [B, Hq, Sq, D], and [B, Hq, Sq] in float32.
 dout: [B, Hq, Sq, D], the dtype of q: the gradient of out.
 dlse: [B, Hq, Sq] in float32, contiguous: the gradient of lse; None counts as 0.
@@ -100,47 +131,122 @@ constexpr Parameter<Request> kResults[] = {{"return_lse", &Request::return_lse},
 constexpr Parameter<Request> kOptions[] = {{"threads", &Request::threads},
                                            {"programmatic", &Request::programmatic},
                                            {"deterministic", &Request::deterministic},
-                                           {"window", &Request::window}};
+                                           {"window", &Request::window},
+                                           {"q_lengths", &Request::used_q},
+                                           {"kv_lengths", &Request::used_k}};
+constexpr Parameter<Request> kComputeOptions[] = {{"threads", &Request::threads},
+                                                  {"programmatic", &Request::programmatic},
+                                                  {"deterministic", &Request::deterministic},
+                                                  {"window", &Request::window},
+                                                  {"cu_seqlens_q", &Request::cu_seqlens_q},
+                                                  {"cu_seqlens_k", &Request::cu_seqlens_k},
+                                                  {"used_q", &Request::used_q},
+                                                  {"used_k", &Request::used_k},
+                                                  {"max_seqlen_q", &Request::max_seqlen_q},
+                                                  {"max_seqlen_k", &Request::max_seqlen_k}};
+constexpr Parameter<Request> kVarlenInputs[] = {{"q", &Request::q},
+                                                {"k", &Request::k},
+                                                {"v", &Request::v},
+                                                {"cu_seqlens_q", &Request::cu_seqlens_q},
+                                                {"cu_seqlens_k", &Request::cu_seqlens_k},
+                                                {"max_seqlen_q", &Request::max_seqlen_q},
+                                                {"max_seqlen_k", &Request::max_seqlen_k}};
+constexpr Parameter<Request> kVarlenOptions[] = {{"seqused_q", &Request::used_q},
+                                                 {"seqused_k", &Request::used_k},
+                                                 {"causal", &Request::causal},
+                                                 {"scale", &Request::scale},
+                                                 {"return_lse", &Request::return_lse},
+                                                 {"out", &Request::out},
+                                                 {"threads", &Request::threads},
+                                                 {"programmatic", &Request::programmatic},
+                                                 {"deterministic", &Request::deterministic},
+                                                 {"window", &Request::window}};
 constexpr Parameter<Request> kExplainOptions[] = {{"threads", &Request::threads},
                                                   {"programmatic", &Request::programmatic},
                                                   {"deterministic", &Request::deterministic},
                                                   {"backward", &Request::backward},
-                                                  {"window", &Request::window}};
+                                                  {"window", &Request::window},
+                                                  {"q_lengths", &Request::used_q},
+                                                  {"kv_lengths", &Request::used_k},
+                                                  {"cu_seqlens_q", &Request::cu_seqlens_q},
+                                                  {"cu_seqlens_k", &Request::cu_seqlens_k}};
 
-const Signature<Request>& attention_signature() {
-  static const Signature<Request> signature("attention", 3, {kInputs, kResults}, kOptions);
-  return signature;
+bool has_starts(const LengthsRequest& request) {
+  return given(request.cu_seqlens_q) || given(request.cu_seqlens_k);
 }
 
 PyObject* attention(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  static const Signature<Request> signature("attention", 3, {kInputs, kResults}, kOptions);
   Request request;
-  return attention_signature().parse(args, nargs, kwnames, request) ? run_forward(request) : nullptr;
+  return signature.parse(args, nargs, kwnames, request) ? run_forward(request) : nullptr;
+}
+
+PyObject* attention_varlen(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  static const Signature<Request> signature("attention_varlen", 5, {kVarlenInputs}, kVarlenOptions);
+  Request request;
+  request.packed = true;
+  return signature.parse(args, nargs, kwnames, request) ? run_forward(request) : nullptr;
 }
 
 PyObject* compute_attention(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  static const Signature<Request> signature("attention", 3, {kInputs, kResults}, kComputeOptions);
   Request request;
-  return attention_signature().parse(args, nargs, kwnames, request) ? compute_forward(request) : nullptr;
+  if (!signature.parse(args, nargs, kwnames, request)) return nullptr;
+  request.packed = has_starts(request);
+  return compute_forward(request);
 }
 
 PyObject* explain(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   static const Signature<Request> signature("explain", 3, {kInputs}, kExplainOptions);
   Request request;
-  return signature.parse(args, nargs, kwnames, request) ? explain_call(request) : nullptr;
+  if (!signature.parse(args, nargs, kwnames, request)) return nullptr;
+  request.packed = has_starts(request);
+  return explain_call(request);
 }
 
+using Gradients = BackwardRequest;
+
+constexpr Parameter<Gradients> kGradientTensors[] = {{"q", &Gradients::q},     {"k", &Gradients::k},
+                                                     {"v", &Gradients::v},     {"out", &Gradients::out},
+                                                     {"lse", &Gradients::lse}, {"dout", &Gradients::dout}};
+
 PyObject* attention_backward(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  using Gradients = BackwardRequest;
-  static constexpr Parameter<Gradients> kTensors[] = {{"q", &Gradients::q},     {"k", &Gradients::k},
-                                                      {"v", &Gradients::v},     {"out", &Gradients::out},
-                                                      {"lse", &Gradients::lse}, {"dout", &Gradients::dout}};
-  static constexpr Parameter<Gradients> kByName[] = {
-      {"dlse", &Gradients::dlse},       {"causal", &Gradients::causal},
-      {"scale", &Gradients::scale},     {"deterministic", &Gradients::deterministic},
-      {"threads", &Gradients::threads}, {"dq", &Gradients::dq},
-      {"dk", &Gradients::dk},           {"dv", &Gradients::dv},
-      {"window", &Gradients::window}};
-  static const Signature<Gradients> signature("attention_backward", 6, {kTensors}, kByName);
+  static constexpr Parameter<Gradients> kByName[] = {{"dlse", &Gradients::dlse},
+                                                     {"causal", &Gradients::causal},
+                                                     {"scale", &Gradients::scale},
+                                                     {"deterministic", &Gradients::deterministic},
+                                                     {"threads", &Gradients::threads},
+                                                     {"dq", &Gradients::dq},
+                                                     {"dk", &Gradients::dk},
+                                                     {"dv", &Gradients::dv},
+                                                     {"window", &Gradients::window},
+                                                     {"q_lengths", &Gradients::used_q},
+                                                     {"kv_lengths", &Gradients::used_k}};
+  static const Signature<Gradients> signature("attention_backward", 6, {kGradientTensors}, kByName);
   Gradients request;
+  return signature.parse(args, nargs, kwnames, request) ? run_backward(request) : nullptr;
+}
+
+PyObject* attention_varlen_backward(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+  static constexpr Parameter<Gradients> kStarts[] = {{"cu_seqlens_q", &Gradients::cu_seqlens_q},
+                                                     {"cu_seqlens_k", &Gradients::cu_seqlens_k},
+                                                     {"max_seqlen_q", &Gradients::max_seqlen_q},
+                                                     {"max_seqlen_k", &Gradients::max_seqlen_k}};
+  static constexpr Parameter<Gradients> kByName[] = {{"seqused_q", &Gradients::used_q},
+                                                     {"seqused_k", &Gradients::used_k},
+                                                     {"dlse", &Gradients::dlse},
+                                                     {"causal", &Gradients::causal},
+                                                     {"scale", &Gradients::scale},
+                                                     {"deterministic", &Gradients::deterministic},
+                                                     {"threads", &Gradients::threads},
+                                                     {"dq", &Gradients::dq},
+                                                     {"dk", &Gradients::dk},
+                                                     {"dv", &Gradients::dv},
+                                                     {"window", &Gradients::window}};
+  static const Signature<Gradients> signature("attention_varlen_backward", 8, {kGradientTensors, kStarts},
+                                              kByName);
+  Gradients request;
+  request.packed = true;
   return signature.parse(args, nargs, kwnames, request) ? run_backward(request) : nullptr;
 }
 
@@ -154,7 +260,8 @@ PyObject* flash_attention_forward(PyObject*, PyObject* const* args, Py_ssize_t n
   static const Signature<Request> with_lse(kName, 3, {kTensors, kLse, kRest});
   static const Signature<Request> without_lse(kName, 3, {kTensors, kRest});
   const auto& signature = nargs > 3 && is_flag(args[3]) ? without_lse : with_lse;
-  Request request{.scale_name = "softmax_scale"};
+  Request request;
+  request.scale_name = "softmax_scale";
   return signature.parse(args, nargs, kwnames, request) ? run_forward(request) : nullptr;
 }
 
@@ -186,8 +293,11 @@ PyMODINIT_FUNC PyInit__C(void) {
   static PyMethodDef methods[] = {
       method("attention", attention, kAttentionDoc),
       method("attention_backward", attention_backward, kAttentionBackwardDoc),
+      method("attention_varlen", attention_varlen, kVarlenDoc),
+      method("attention_varlen_backward", attention_varlen_backward, kVarlenBackwardDoc),
       method("compute_attention", compute_attention,
-             "attention(), whatever PyTorch records or watches: what its operators call."),
+             "attention() and attention_varlen(), whatever PyTorch records or watches: what its operators "
+             "call."),
       method("explain", explain, kExplainDoc),
       method("flash_attention_forward", flash_attention_forward, kFlashAttentionForwardDoc),
       {"set_num_threads", set_threads, METH_O, kSetNumThreadsDoc},

@@ -60,7 +60,7 @@ bool is_numpy_array(PyObject* object) {
   return np != nullptr && PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(np->ndarray));
 }
 
-bool read_numpy(int rank, TensorView& view) {
+bool read_numpy(TensorView& view) {
   const auto* type = reinterpret_cast<PyObject*>(Py_TYPE(view.object));
   if (type != numpy()->ndarray && type != numpy()->memmap) {
     return fail(
@@ -70,30 +70,27 @@ bool read_numpy(int rank, TensorView& view) {
         view.name, Py_TYPE(view.object)->tp_name, view.name);
   }
   view.library = Library::numpy;
-  return read_elements(view) && fill_layout(rank, view);
+  return read_elements(view) && fill_layout(view);
 }
 
 Ref numpy_output(const TensorView& q) {
   bool repeats = false;  // empty_like would put a dimension of stride 0 innermost
-  for (int i = 0; i < 4; ++i) repeats |= q.tensor.strides[i] == 0 && q.tensor.sizes[i] > 1;
+  for (int i = 0; i < q.form.rank; ++i) repeats |= q.tensor.strides[i] == 0 && q.tensor.sizes[i] > 1;
   if (!repeats) {
     static PyObject* const keywords = Py_BuildValue("(s)", "subok");
     PyObject* args[] = {q.object, Py_False};
     return Ref(PyObject_Vectorcall(numpy()->empty_like, args, 1, keywords));
   }
-  const int64_t* size = q.tensor.sizes;
+  const Ref shape = tuple_of({q.tensor.sizes, static_cast<std::size_t>(q.form.rank)});
   const Ref dtype(PyObject_GetAttrString(q.object, "dtype"));
-  if (!dtype) return {};
-  return Ref(PyObject_CallFunction(numpy()->empty, "(LLLL)O", static_cast<long long>(size[0]),
-                                   static_cast<long long>(size[1]), static_cast<long long>(size[2]),
-                                   static_cast<long long>(size[3]), dtype.get()));
+  if (!shape || !dtype) return {};
+  return Ref(PyObject_CallFunctionObjArgs(numpy()->empty, shape.get(), dtype.get(), nullptr));
 }
 
-Ref numpy_lse(const TensorView& q) {
-  const int64_t* size = q.tensor.sizes;
-  return Ref(PyObject_CallFunction(numpy()->empty, "(LLL)O", static_cast<long long>(size[0]),
-                                   static_cast<long long>(size[1]), static_cast<long long>(size[2]),
-                                   numpy()->float32));
+Ref numpy_rows(const TensorView&, std::span<const int64_t> sizes) {
+  const Ref shape = tuple_of(sizes);
+  if (!shape) return {};
+  return Ref(PyObject_CallFunctionObjArgs(numpy()->empty, shape.get(), numpy()->float32, nullptr));
 }
 
 }  // namespace flashmoe_python

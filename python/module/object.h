@@ -5,6 +5,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <cstdint>
+#include <span>
 #include <utility>
 
 namespace flashmoe_python {
@@ -45,6 +47,17 @@ inline Ref call_method(PyObject* object, PyObject* name) {
 // A module that the program has imported already, or nothing: we never import one behind the caller's back.
 inline Ref imported_module(const char* name) {
   return Ref::borrow(PyDict_GetItemString(PyImport_GetModuleDict(), name));
+}
+
+// A tuple of integers.
+inline Ref tuple_of(std::span<const int64_t> values) {
+  Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+  for (std::size_t i = 0; tuple && i < values.size(); ++i) {
+    PyObject* number = PyLong_FromLongLong(values[i]);
+    if (number == nullptr) return {};
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), number);
+  }
+  return tuple;
 }
 
 // Sets an exception, with the format of PyErr_Format; `return fail(...)` reads as what it is.

@@ -2,6 +2,9 @@
 #include "results.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
+#include <string>
 
 #include "numpy_array.h"
 #include "torch_output.h"
@@ -23,6 +26,30 @@ bool check_writable(const TensorView& view) {
               view.name);
 }
 
+// The sizes of a log-sum-exp.
+struct RowSizes {
+  explicit RowSizes(const TensorView& q) {
+    const int64_t* size = q.tensor.sizes;
+    if (q.form.rank == kPacked.rank) {
+      values = {size[1], size[0]};
+      count = 2;
+    } else {
+      values = {size[0], size[1], size[2]};
+      count = 3;
+    }
+  }
+  std::span<const int64_t> span() const { return {values.data(), count}; }
+
+  std::array<int64_t, 3> values{};
+  std::size_t count;
+};
+
+std::string in_words(std::span<const int64_t> sizes) {
+  std::string text = "[";
+  for (const int64_t size : sizes) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  return text + "]";
+}
+
 template <class FromNumpy, class FromTorch>
 Ref allocate(const TensorView& like, FromNumpy from_numpy, FromTorch from_torch, const char* name) {
   if (like.library == Library::numpy) return from_numpy(like);
@@ -42,7 +69,16 @@ Ref new_like(const TensorView& like, const char* name) {
   return allocate(like, numpy_output, torch_output, name);
 }
 
-Ref new_lse(const TensorView& q) { return allocate(q, numpy_lse, torch_lse, "lse"); }
+Ref new_lse(const TensorView& q) {
+  const RowSizes sizes(q);
+  return allocate(
+      q, [&](const TensorView& like) { return numpy_rows(like, sizes.span()); },
+      [&](const TensorView& like) { return torch_rows(like, sizes.span()); }, "lse");
+}
+
+const Form& form_of_rows(const TensorView& q) {
+  return q.form.rank == kPacked.rank ? kPackedRows : kBatchRows;
+}
 
 bool check_same_device(const TensorView& view, const TensorView& q) {
   if (view.device == q.device && view.device_index == q.device_index) return true;
@@ -51,13 +87,13 @@ bool check_same_device(const TensorView& view, const TensorView& q) {
               name_of_device(view.device), view.device_index, name_of_device(q.device), q.device_index);
 }
 
-bool read_target(PyObject* object, const char* name, int rank, bool is_new, const TensorView& like,
+bool read_target(PyObject* object, const char* name, const Form& form, bool is_new, const TensorView& like,
                  TensorView& view) {
   if (is_new) {
-    return like.library == Library::torch ? read_new_torch(object, name, rank, view)
-                                          : read_tensor(object, name, rank, view);
+    return like.library == Library::torch ? read_new_torch(object, name, form, view)
+                                          : read_tensor(object, name, form, view);
   }
-  return read_tensor(object, name, rank, view) && check_same_device(view, like) && check_writable(view) &&
+  return read_tensor(object, name, form, view) && check_same_device(view, like) && check_writable(view) &&
          check_no_grad(view);
 }
 
@@ -65,16 +101,13 @@ bool check_rows(const TensorView& view, const TensorView& q) {
   if (view.tensor.dtype != FLASHMOE_FP32)
     return fail(PyExc_TypeError, "attention: %s must be float32", view.name);
   const int64_t* size = view.tensor.sizes;
-  const int64_t* expected = q.tensor.sizes;
-  if (!std::equal(size, size + 3, expected)) {
-    return fail(PyExc_ValueError,
-                "attention: %s has shape [%lld, %lld, %lld]; it must be [%lld, %lld, %lld], as q", view.name,
-                static_cast<long long>(size[0]), static_cast<long long>(size[1]),
-                static_cast<long long>(size[2]), static_cast<long long>(expected[0]),
-                static_cast<long long>(expected[1]), static_cast<long long>(expected[2]));
+  const RowSizes expected(q);
+  if (!std::ranges::equal(std::span(size, expected.count), expected.span())) {
+    return fail(PyExc_ValueError, "attention: %s has shape %s; it must be %s, as q", view.name,
+                in_words({size, expected.count}).c_str(), in_words(expected.span()).c_str());
   }
   int64_t dense_stride = 1;
-  for (int i = 2; i >= 0; --i) {
+  for (int i = static_cast<int>(expected.count) - 1; i >= 0; --i) {
     if (size[i] > 1 && view.tensor.strides[i] != dense_stride && dense_stride != 0) {
       return fail(PyExc_ValueError,
                   "attention: %s has stride %lld in dimension %d; it must be contiguous (%lld)", view.name,

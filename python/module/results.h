@@ -10,15 +10,16 @@ bool given(PyObject* object);  // neither null nor None
 
 // New, of the library that `like` is of; `name` is the argument that stands in where that library is unknown.
 Ref new_like(const TensorView& like, const char* name);
-Ref new_lse(const TensorView& q);  // float32 [B, Hq, Sq]
+Ref new_lse(const TensorView& q);  // float32 [B, Hq, Sq], or [Hq, rows] where q is packed
 
 bool check_same_device(const TensorView& view, const TensorView& q);
 
 // A tensor to be written to; `is_new` if it was made here, like `like`.
-bool read_target(PyObject* object, const char* name, int rank, bool is_new, const TensorView& like,
+bool read_target(PyObject* object, const char* name, const Form& form, bool is_new, const TensorView& like,
                  TensorView& view);
 
-// A value for each row of q: float32 [B, Hq, Sq], contiguous.
+// A value for each row of q: float32 as new_lse makes it, contiguous.
+const Form& form_of_rows(const TensorView& q);
 bool check_rows(const TensorView& view, const TensorView& q);
 
 }  // namespace flashmoe_python

@@ -11,12 +11,24 @@ namespace flashmoe_python {
 
 enum class Library { numpy, torch, dlpack, buffer };  // the last two: of any library
 
+// What a tensor must look like.
+struct Form {
+  int rank;
+  const char* dimensions;
+  bool int32 = false;  // its elements; else float32, float16 or bfloat16
+};
+inline constexpr Form kBatch{4, "[batch, heads, rows, head_dim]"};
+inline constexpr Form kBatchRows{3, "[batch, heads, rows]"};
+inline constexpr Form kPacked{3, "[rows, heads, head_dim]"};
+inline constexpr Form kPackedRows{2, "[heads, rows]"};
+inline constexpr Form kLengths{1, "[sequences]", true};
+
 struct TensorView {
   PyObject* object = nullptr;  // borrowed: the caller holds the arguments for the length of the call
   const char* name = nullptr;  // "q", for messages
   Library library = Library::numpy;
-  int rank = 0;
-  flashmoe_tensor tensor{};  // the first `rank` sizes and strides are set
+  Form form{};
+  flashmoe_tensor tensor{};  // as many sizes and strides are set as there are dimensions
   int32_t device = FLASHMOE_DEVICE_CPU;
   int32_t device_index = 0;
   bool writable = true;
@@ -28,14 +40,17 @@ struct TensorView {
   TensorView(const TensorView&) = delete;
   TensorView& operator=(const TensorView&) = delete;
   ~TensorView() { PyBuffer_Release(&buffer); }  // does nothing if there is none
+
+  // As the library has it: packed rows are those of one batch entry.
+  flashmoe_tensor of_batch() const;
 };
 
-// Reads `object` into `view`. False with a Python exception set if it is no tensor of `rank` dimensions that
-// the library could use; the library itself judges sizes and strides.
-bool read_tensor(PyObject* object, const char* name, int rank, TensorView& view);
+// Reads `object` into `view`. False with a Python exception set if it is no tensor of this form that the
+// library could use; the library itself judges sizes and strides.
+bool read_tensor(PyObject* object, const char* name, const Form& form, TensorView& view);
 
 // Helpers of the readers.
-bool check_rank(const TensorView& view, Py_ssize_t dimensions, int rank);
+bool check_rank(const TensorView& view, Py_ssize_t dimensions);
 bool refuse_dtype(const TensorView& view, PyObject* dtype);
 
 }  // namespace flashmoe_python

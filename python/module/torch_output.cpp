@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "torch_output.h"
 
-#include <span>
-
 #include "torch_api.h"
 
 namespace flashmoe_python {
 namespace {
 
 using Sizes = std::span<const int64_t>;
-
-Ref tuple_of(Sizes values) {
-  Ref tuple(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
-  for (std::size_t i = 0; tuple && i < values.size(); ++i) {
-    PyObject* number = PyLong_FromLongLong(values[i]);
-    if (number == nullptr) return {};
-    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), number);
-  }
-  return tuple;
-}
 
 // Nothing, and no exception, where the shortcut does not lead to a tensor. q's device is the current one.
 Ref empty_strided(const TensorView& q, Sizes sizes, Sizes strides, PyObject* dtype) {
@@ -47,10 +35,11 @@ Ref empty(const TensorView& q, Sizes sizes, PyObject* dtype) {
 
 // Whether the elements fill their memory without gaps or repeats, whatever the order of the dimensions: then
 // a tensor like it has the same strides.
-bool is_dense(const flashmoe_tensor& t) {
+bool is_dense(const TensorView& view) {
+  const flashmoe_tensor& t = view.tensor;
   int64_t expected = 1;
   bool placed[4];
-  for (int i = 0; i < 4; ++i) placed[i] = t.sizes[i] == 1;
+  for (int i = 0; i < 4; ++i) placed[i] = i >= view.form.rank || t.sizes[i] == 1;
   for (int round = 0; round < 4; ++round) {
     for (int i = 0; i < 4; ++i) {
       if (placed[i] || t.strides[i] != expected) continue;
@@ -65,20 +54,21 @@ bool is_dense(const flashmoe_tensor& t) {
 }  // namespace
 
 Ref torch_output(const TensorView& q) {
-  if (is_dense(q.tensor)) {
+  if (is_dense(q)) {
+    const auto rank = static_cast<std::size_t>(q.form.rank);
     PyObject* dtype = torch()->dtypes[static_cast<std::size_t>(q.tensor.dtype)];
-    Ref out = empty_strided(q, q.tensor.sizes, q.tensor.strides, dtype);
+    Ref out = empty_strided(q, {q.tensor.sizes, rank}, {q.tensor.strides, rank}, dtype);
     if (out) return out;
   }
   return Ref(PyObject_CallOneArg(torch()->empty_like, q.object));
 }
 
-Ref torch_lse(const TensorView& q) {
-  const int64_t* size = q.tensor.sizes;
-  const int64_t strides[] = {size[1] * size[2], size[2], 1};
+Ref torch_rows(const TensorView& q, Sizes sizes) {
+  int64_t strides[3] = {1, 1, 1};
+  for (std::size_t i = sizes.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * sizes[i];
   PyObject* dtype = torch()->dtypes[FLASHMOE_FP32];
-  Ref lse = empty_strided(q, Sizes(size, 3), strides, dtype);
-  return lse ? std::move(lse) : empty(q, Sizes(size, 3), dtype);
+  Ref rows = empty_strided(q, sizes, Sizes(strides, sizes.size()), dtype);
+  return rows ? std::move(rows) : empty(q, sizes, dtype);
 }
 
 Ref torch_scratch(const TensorView& q, std::size_t bytes) {

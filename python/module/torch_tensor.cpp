@@ -13,6 +13,7 @@ bool read_dtype(TensorView& view) {
   static PyObject* const name = interned("dtype");
   const Ref dtype = attribute(view.object, name);
   if (!dtype) return false;
+  if (view.form.int32) return dtype.get() == torch()->int32 || refuse_dtype(view, dtype.get());
   const auto& known = torch()->dtypes;
   const auto at = std::ranges::find(known, dtype.get());
   if (at == known.end()) return refuse_dtype(view, dtype.get());
@@ -48,7 +49,7 @@ bool copy_integers(PyObject* tuple, int count, int64_t* to) {
 bool read_strides(TensorView& view) {
   static PyObject* const name = interned("stride");
   const Ref strides = call_method(view.object, name);  // raises for sparse and other layouts
-  return strides && copy_integers(strides.get(), view.rank, view.tensor.strides);
+  return strides && copy_integers(strides.get(), view.form.rank, view.tensor.strides);
 }
 
 bool is_true(PyObject* object, const char* name) {
@@ -74,22 +75,22 @@ bool check_strided(const TensorView& view) {
 }
 
 // Everything by its own attribute: what every release has, and what says best why a tensor is refused.
-bool read_attributes(int rank, TensorView& view) {
+bool read_attributes(TensorView& view) {
   static PyObject* const shape_name = interned("shape");
   if (!check_strided(view) || !read_device(view) || !read_dtype(view)) return false;
   const Ref shape = attribute(view.object, shape_name);
   if (!shape || !PyTuple_Check(shape.get())) return shape && fail(PyExc_TypeError, "attention: no shape");
-  return check_rank(view, PyTuple_GET_SIZE(shape.get()), rank) &&
-         copy_integers(shape.get(), rank, view.tensor.sizes) && read_strides(view) &&
+  return check_rank(view, PyTuple_GET_SIZE(shape.get())) &&
+         copy_integers(shape.get(), view.form.rank, view.tensor.sizes) && read_strides(view) &&
          torch_data_pointer(view.object, view.tensor.data);
 }
 
 // Everything by one call, at a tenth of the cost. False, and no exception, where this can't be done.
-bool read_exchange(int rank, TensorView& view) {
+bool read_exchange(TensorView& view) {
   const dlpack::ExchangeApi* exchange = torch()->exchange;
   if (exchange == nullptr) return false;
   dlpack::Tensor tensor;
-  if (exchange->read(view.object, &tensor) == 0) return fill_from(tensor, rank, view);
+  if (exchange->read(view.object, &tensor) == 0) return fill_from(tensor, view);
   PyErr_Clear();
   return false;
 }
@@ -109,7 +110,7 @@ bool is_torch_tensor(PyObject* object) {
   return api != nullptr && PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(api->tensor));
 }
 
-bool read_torch(int rank, TensorView& view) {
+bool read_torch(TensorView& view) {
   const auto* type = reinterpret_cast<PyObject*>(Py_TYPE(view.object));
   if (type != torch()->tensor && type != torch()->parameter) {
     return check_strided(view) && fail(PyExc_TypeError,
@@ -119,15 +120,15 @@ bool read_torch(int rank, TensorView& view) {
                                        view.name, Py_TYPE(view.object)->tp_name, view.name);
   }
   view.library = Library::torch;
-  return (read_exchange(rank, view) || read_attributes(rank, view)) && check_plain(view);
+  return (read_exchange(view) || read_attributes(view)) && check_plain(view);
 }
 
-bool read_new_torch(PyObject* tensor, const char* name, int rank, TensorView& view) {
+bool read_new_torch(PyObject* tensor, const char* name, const Form& form, TensorView& view) {
   view.object = tensor;
   view.name = name;
-  view.rank = rank;
+  view.form = form;
   view.library = Library::torch;
-  return read_exchange(rank, view) || read_attributes(rank, view);
+  return read_exchange(view) || read_attributes(view);
 }
 
 bool torch_data_pointer(PyObject* tensor, void*& pointer) {

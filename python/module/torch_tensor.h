@@ -7,9 +7,9 @@
 namespace flashmoe_python {
 
 bool is_torch_tensor(PyObject* object);  // torch.Tensor or a subclass of it
-bool read_torch(int rank, TensorView& view);
+bool read_torch(TensorView& view);
 // A tensor that PyTorch has just made for us, of which nothing but its memory can be news.
-bool read_new_torch(PyObject* tensor, const char* name, int rank, TensorView& view);
+bool read_new_torch(PyObject* tensor, const char* name, const Form& form, TensorView& view);
 bool torch_data_pointer(PyObject* tensor, void*& pointer);
 
 // Whether PyTorch would want a gradient of it. -1 with an exception.

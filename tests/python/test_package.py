@@ -68,9 +68,18 @@ def test_only_the_system_is_linked():
 
 def test_signatures_can_be_asked_for():
     parameters = inspect.signature(fm.attention).parameters
-    assert " ".join(parameters) == "q k v causal scale return_lse out threads programmatic deterministic window"
+    assert " ".join(parameters) == (
+        "q k v causal scale return_lse out threads programmatic deterministic window q_lengths kv_lengths"
+    )
     backward = inspect.signature(fm.attention_backward).parameters
-    assert " ".join(backward) == "q k v out lse dout dlse causal scale deterministic threads dq dk dv window"
+    assert " ".join(backward) == (
+        "q k v out lse dout dlse causal scale deterministic threads dq dk dv window q_lengths kv_lengths"
+    )
+    varlen = inspect.signature(fm.attention_varlen).parameters
+    assert " ".join(varlen) == (
+        "q k v cu_seqlens_q cu_seqlens_k max_seqlen_q max_seqlen_k seqused_q seqused_k causal scale return_lse out threads "
+        "programmatic deterministic window"
+    )
     assert parameters["causal"].default is False and parameters["scale"].default is None
     for shape in ("[B, Hq, Sq, D]", "[B, Hkv, Skv, D]", "[B, Hq, Sq]"):
         assert shape in fm.attention.__doc__ and shape in _C.flash_attention_forward.__doc__
