@@ -44,6 +44,10 @@ class Cell:
             pairs = sum(i + 1 + self.kv_rows - self.q_rows for i in range(self.q_rows))
         return 4e-9 * self.q_heads * pairs * self.head_dim
 
+    def comparable(self, result):
+        """What of a result both sides have."""
+        return result
+
     def __str__(self):
         rows = f"S={self.q_rows}" if self.q_rows == self.kv_rows else f"Sq={self.q_rows} Skv={self.kv_rows}"
         heads = f"H={self.q_heads}" if self.q_heads == self.kv_heads else f"H={self.q_heads}/{self.kv_heads}"
@@ -98,7 +102,7 @@ def measure(cell, calls, gflop, budget_s, peak):
     rivals = [name for name in calls if name != "flashmoe"]
     rival = min(rivals, key=lambda name: harness.median(samples[name]))
     difference = max(
-        float((ours.double() - theirs.double()).abs().max())
+        float((cell.comparable(ours).double() - cell.comparable(theirs).double()).abs().max())
         for result in (first["flashmoe"], calls["flashmoe"]())
         for ours, theirs in zip(tensors(result), tensors(first[rival]))
     )
@@ -138,7 +142,7 @@ def ratios_against_fp32(results):
     """PyTorch's bf16 is slower than its fp32 on many CPUs; what its user would switch from is the faster one."""
 
     def key(result):
-        return [result[name] for name in FIELDS if name != "dtype"]
+        return [result.get(name) for name in (*FIELDS, "lengths", "layout") if name != "dtype"]
 
     theirs = [result for result in results if result["dtype"] == "float32"]
     ours = [result for result in results if result["dtype"] == "bfloat16" and result["correct"]]

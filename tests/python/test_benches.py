@@ -153,6 +153,18 @@ def test_gradients_cpu(root, torch, tmp_path, clean_environment):
     assert "## CPU: gradients against PyTorch" in page.read_text()
 
 
+def test_lengths_cpu(root, torch, tmp_path, clean_environment):
+    results = tmp_path / "lengths_cpu.json"
+    bench = ["benches/lengths_cpu.py", "--quick", "--seconds", "0.05", "--only", "causal"]
+    done = run(root, *bench, "--json", str(results), env=clean_environment)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(results.read_text())
+    assert [cell["layout"] for cell in document["cells"]] == ["packed", "padded"] * 2
+    for cell in document["cells"]:
+        assert cell["correct"] and cell["ratio"] > 0 and cell["gflops"] > 0 and sum(cell["lengths"]) == 512
+        assert set(cell["samples_us"]) == {"flashmoe", "torch, by sequence", "torch, mask"}
+
+
 def test_attention_cpu_says_what_it_needs(root, tmp_path, clean_environment):
     done = run(root, "benches/attention_cpu.py", "--quick", env=without_torch(clean_environment, tmp_path))
     assert done.returncode != 0
