@@ -83,6 +83,7 @@ Tensor allocate(std::vector<std::byte>& memory, std::array<int64_t, 4> sizes, co
   const View view = view_of(sizes, shape.layout, role);
   memory.resize(static_cast<std::size_t>(view.elements * element_bytes(shape.dtype)));
   poison(memory, shape.dtype);
+  if (memory.empty()) return {memory.data(), shape.dtype, sizes, view.strides};
   return {memory.data() + view.first * element_bytes(shape.dtype), shape.dtype, sizes, view.strides};
 }
 
