@@ -15,6 +15,9 @@ from . import _C
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 MAX_HEAD_DIM = 256
 WINDOW_DEVICES = ("cpu",)  # where attention(window=) may hide keys that the mask shows
+LENGTH_DEVICES = (
+    "cpu",
+)  # where one call takes sequences of several lengths; elsewhere each length is a call
 
 _HAS_CUDA = "cuda" in _C.library_version
 _PLAIN = (torch.Tensor, torch.nn.Parameter)

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/p
 if not hasattr(torch.library, "register_autograd"):
     pytest.skip("gradients need PyTorch 2.4 or newer", allow_module_level=True)
 from flashmoe_science import flash_attn as fa
-from flashmoe_science.flash_attn import bert_padding, version3
+from flashmoe_science.flash_attn import _attend, bert_padding, version3
 
 
 def normal(*shape, seed=0, dtype=torch.float32):
@@ -38,6 +38,13 @@ def reference(q, k, v, causal=False, window_size=(-1, -1), scale=None):
 
 def close(a, b, tolerance=2e-5):
     torch.testing.assert_close(a.double(), b.double(), rtol=tolerance, atol=tolerance)
+
+
+@pytest.fixture(params=["one call for all lengths", "a call for each length"])
+def lengths(request, monkeypatch):
+    """As on the CPU, and as on a GPU today."""
+    if request.param == "a call for each length":
+        monkeypatch.setattr(_attend, "LENGTH_DEVICES", ())
 
 
 MASKS = [
@@ -154,7 +161,7 @@ def packed(lengths, heads, seed):
 
 
 @pytest.mark.parametrize("mask", MASKS)
-def test_varlen(mask):
+def test_varlen(mask, lengths):
     lengths_q, lengths_k = [3, 0, 7, 1, 2], [5, 4, 7, 0, 9]
     (q, cu_q), (k, cu_k) = packed(lengths_q, 4, 0), packed(lengths_k, 2, 1)
     v = normal(*k.shape, seed=2)
@@ -169,7 +176,7 @@ def test_varlen(mask):
     assert len(again) == 2 and all(map(torch.equal, again, (out, lse)))
 
 
-def test_varlen_gradients():
+def test_varlen_gradients(lengths):
     (q, cu_q), (k, cu_k) = packed([3, 6], 4, 0), packed([5, 6], 2, 1)
     v = normal(*k.shape, seed=2)
 
@@ -182,7 +189,7 @@ def test_varlen_gradients():
         close(a, b)
 
 
-def test_rows_of_no_sequence_are_zero():
+def test_rows_of_no_sequence_are_zero(lengths):
     q = normal(10, 2, 16)
     cu = torch.tensor([1, 4, 8], dtype=torch.int32)
     used = torch.tensor([2, 4], dtype=torch.int32)
@@ -231,7 +238,7 @@ def turned(x, angles, positions, interleaved):
 @pytest.mark.parametrize("rotary", [None, "interleaved", "halves"])
 @pytest.mark.parametrize("where", ["cache", "some entries", "pages"])
 @pytest.mark.parametrize("version", [2, 3])
-def test_kvcache(mask, rotary, where, version):
+def test_kvcache(mask, rotary, where, version, lengths):
     held, rows = [6, 0, 11], 3
     q, k, v = normal(3, rows, 4, 16), normal(3, rows, 2, 16, seed=1), normal(3, rows, 2, 16, seed=2)
     options = {"cache_seqlens": torch.tensor(held, dtype=torch.int32), **mask}
@@ -278,7 +285,7 @@ def test_kvcache(mask, rotary, where, version):
     assert all(int(c.sum()) == 3 * rows for c in changed)  # nothing but the new keys and values
 
 
-def test_kvcache_without_new_keys():
+def test_kvcache_without_new_keys(lengths):
     q, cache = normal(2, 1, 4, 16), normal(2, 12, 2, 16, seed=1)
     values = normal(2, 12, 2, 16, seed=2)
     close(fa.flash_attn_with_kvcache(q, cache, values), reference(q, cache, values)[0])

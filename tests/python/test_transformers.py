@@ -49,14 +49,26 @@ def account(monkeypatch):
     result = Account()
     result.reasons = []
 
-    def counted(*args, **options):
-        result.ours += 1
-        return attention(*args, **options)
+    def counted(function):
+        def call(*args, **options):
+            result.ours += 1
+            return function(*args, **options)
 
-    attention = _attention.attention
-    monkeypatch.setattr(_attention, "attention", counted)
+        return call
+
+    for name in ("attention", "attention_varlen"):
+        monkeypatch.setattr(_attention, name, counted(getattr(_attention, name)))
     monkeypatch.setattr(_attention, "log_once", lambda door, reason: result.reasons.append(reason))
     return result
+
+
+@pytest.fixture(params=["one call for all lengths", "a call for each length"])
+def calls(request, monkeypatch):
+    """How often attention is called for so many lengths: on a GPU once for each, today."""
+    if request.param == "one call for all lengths":
+        return lambda lengths: 1
+    monkeypatch.setattr(_attention, "LENGTH_DEVICES", ())
+    return lambda lengths: lengths
 
 
 def built(config, kind=None):
@@ -109,7 +121,7 @@ def close(ours, expected, tolerance=2e-4):
 @pytest.mark.parametrize("name", DECODERS)
 @pytest.mark.parametrize("padding", ["none", "left", "right"])
 @torch.no_grad()
-def test_logits(name, padding, account):
+def test_logits(name, padding, account, calls):
     model, exact = built(DECODERS[name]())
     batch = prompts(padding, (11, 4, 8) if padding != "none" else (11, 11, 11))
     if padding == "none":
@@ -117,8 +129,7 @@ def test_logits(name, padding, account):
     real = batch["attention_mask"].bool()
     close(model(**batch, position_ids=places(batch)).logits[real], exact_logits(exact, batch))
     assert account.reasons == []
-    entries = 1 if padding == "none" else 3  # each length is a call of its own
-    assert account.ours == 2 * entries
+    assert account.ours == 2 * {"none": 1, "left": 3, "right": calls(3)}[padding]
 
 
 @pytest.mark.parametrize("name", DECODERS)
@@ -135,7 +146,7 @@ def test_greedy_tokens(name, cache, account):
 
 
 @pytest.mark.parametrize("name", DECODERS)
-def test_a_training_step(name, account):
+def test_a_training_step(name, account, calls):
     model, exact = built(DECODERS[name]())
     batch = prompts("right")
     labels = batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)
@@ -163,13 +174,13 @@ def test_a_training_step(name, account):
 
 @pytest.mark.parametrize("name", ["llama", "mistral"])
 @torch.no_grad()
-def test_packed_sequences(name, account):
+def test_packed_sequences(name, account, calls):
     model, exact = built(DECODERS[name]())
     lengths = [9, 1, 14]
     ids = prompts("right", (sum(lengths),))["input_ids"]
     positions = torch.cat([torch.arange(length) for length in lengths])[None]
     logits = model(input_ids=ids, position_ids=positions, use_cache=False).logits
-    assert account.reasons == [] and account.ours == 2 * len(lengths)
+    assert account.reasons == [] and account.ours == 2 * calls(len(lengths))
     at = 0
     for length in lengths:
         close(logits[:, at : at + length], exact(input_ids=ids[:, at : at + length]).logits)
@@ -192,14 +203,14 @@ def test_models_whose_scores_are_their_own(name, account):
 
 
 @torch.no_grad()
-def test_bert_with_padding(account):
+def test_bert_with_padding(account, calls):
     config = transformers.BertConfig(**SMALL, num_attention_heads=4, max_position_embeddings=64)
     model, exact = built(config, transformers.AutoModel)
     for padding in ("right", "left"):
         batch = prompts(padding)
         real = batch["attention_mask"].bool()
         close(model(**batch).last_hidden_state[real], exact(**batch).last_hidden_state[real])
-    assert account.ours == 2 * 2 * 3 and account.reasons == []
+    assert account.ours == 2 * (calls(3) + 3) and account.reasons == []
 
 
 @torch.no_grad()

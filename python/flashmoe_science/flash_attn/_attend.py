@@ -3,8 +3,8 @@
 
 import torch
 
-from .._C import attention
-from .._support import DTYPES
+from .._C import attention, attention_varlen
+from .._support import DTYPES, LENGTH_DEVICES
 
 
 def _rows_side_by_side(tensor):
@@ -17,15 +17,28 @@ def window_of(window_size):
     return None if (left, right) == (-1, -1) else (left, right)
 
 
-def attend(q, k, v, *, causal, scale, window, deterministic=False):
+def _readable(*tensors):
+    if tensors[0].dtype not in DTYPES:
+        raise NotImplementedError(f"flash_attn: {str(tensors[0].dtype).split('.')[-1]} is not supported yet")
+    return map(_rows_side_by_side, tensors)
+
+
+def _options(causal, scale, window, deterministic):
+    # Where it is not asked for, torch.use_deterministic_algorithms decides.
+    asked = True if deterministic else None
+    return {
+        "causal": bool(causal),
+        "scale": scale,
+        "window": window,
+        "deterministic": asked,
+        "return_lse": True,
+    }
+
+
+def attend(q, k, v, *, causal, scale, window, deterministic=False, **lengths):
     """q: [B, Sq, Hq, D]; k, v: [B, Sk, Hkv, D]. Gives out [B, Sq, Hq, D] and lse [B, Hq, Sq]."""
-    if q.dtype not in DTYPES:
-        raise NotImplementedError(f"flash_attn: {str(q.dtype).split('.')[-1]} is not supported yet")
-    q, k, v = (_rows_side_by_side(t).transpose(1, 2) for t in (q, k, v))
-    # Without being asked, torch.use_deterministic_algorithms decides.
-    out, lse = attention(
-        q, k, v, bool(causal), scale, True, window=window, deterministic=True if deterministic else None
-    )
+    q, k, v = (t.transpose(1, 2) for t in _readable(q, k, v))
+    out, lse = attention(q, k, v, **_options(causal, scale, window, deterministic), **lengths)
     return out.transpose(1, 2), lse
 
 
@@ -33,6 +46,15 @@ def attend_packed(q, k, v, cu_seqlens_q, cu_seqlens_k, used_q=None, used_k=None,
     """q: [tokens, Hq, D]; k, v: [tokens, Hkv, D]; sequence i lies between cu_seqlens[i] and [i + 1], or is as long as
     used[i] says. Gives out [tokens, Hq, D] and lse [Hq, tokens]; what no sequence has is 0 and -inf.
     """
+    if q.device.type in LENGTH_DEVICES:
+        return attention_varlen(
+            *_readable(q, k, v),
+            cu_seqlens_q,
+            cu_seqlens_k,
+            seqused_q=used_q,
+            seqused_k=used_k,
+            **_options(**{"deterministic": False, **options}),
+        )
     begins_q, begins_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
     lengths_q, lengths_k = (
         [end - begin for begin, end in zip(begins, begins[1:])] if used is None else used.tolist()
@@ -74,6 +96,8 @@ def gathered(cache, page_table, cu_seqlens):
 
 def attend_parts(q, k, v, begins, ends, **options):
     """attend(), where entry b of the batch has the keys from begins[b] to ends[b] of k and v. No gradients."""
+    if q.device.type in LENGTH_DEVICES and not any(begins):
+        return attend(q, k, v, **options, kv_lengths=torch.tensor(ends, dtype=torch.int32))
     parts = {}
     for entry, part in enumerate(zip(begins, ends)):
         parts.setdefault(part, []).append(entry)

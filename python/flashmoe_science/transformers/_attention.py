@@ -7,8 +7,8 @@ import sys
 import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from .._C import attention
-from .._support import log_once, why_not_attention, why_not_window
+from .._C import attention, attention_varlen
+from .._support import LENGTH_DEVICES, log_once, why_not_attention, why_not_window
 from ._mask import blocks_of
 
 # What models pass on that changes the scores; an implementation that does not name it would leave it out silently.
@@ -43,6 +43,17 @@ def _eager(module, query, key, value, attention_mask, dropout, scaling, is_causa
 
 
 def _of_blocks(query, key, value, blocks, scaling):
+    if len(blocks.blocks) > 1 and query.device.type in LENGTH_DEVICES:
+        causal = any(block.causal for block in blocks.blocks)
+        if blocks.lengths is not None:
+            out = attention(query, key, value, causal, scaling, window=blocks.window, **blocks.lengths)
+            return out.transpose(1, 2)
+        if blocks.starts is not None:
+            packed = (t[0].transpose(0, 1) for t in (query, key, value))
+            starts = (blocks.starts, blocks.starts)
+            return attention_varlen(*packed, *starts, causal=causal, scale=scaling, window=blocks.window)[
+                None
+            ]
     parts = {}
     for entries, rows, keys, causal in blocks.blocks:
         q = query[entries[0] : entries[1], :, rows[0] : rows[1]]

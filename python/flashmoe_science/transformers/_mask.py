@@ -6,6 +6,7 @@ packed sequences, each row sees one run of keys, and a call is a few calls of at
 blocks. They travel as an attribute of the mask, which is lost as soon as a model computes with it; then the tensor counts.
 """
 
+import functools
 from dataclasses import dataclass
 from itertools import groupby
 from typing import List, NamedTuple, Optional, Tuple, Union
@@ -34,6 +35,33 @@ class Blocks:
     window: Optional[Tuple[int, int]]
     shape: Tuple[int, int, int]  # entries, rows, keys
     version: int = 0  # of the mask: a later one was written to
+
+    @functools.cached_property
+    def lengths(self):
+        """q_lengths and kv_lengths by which attention() computes all in one call; None if there are none such."""
+        rows = self.shape[1]
+        causal = any(block.causal for block in self.blocks)
+        if not causal and self.window is not None:
+            return None
+        lengths = []
+        for block in self.blocks:
+            begin, end = block.keys
+            if (
+                begin != 0
+                or block.rows != (0, rows)
+                or (causal and block.causal != "top_left" and end != rows)
+            ):
+                return None
+            lengths += [end] * (block.entries[1] - block.entries[0])
+        lengths = torch.tensor(lengths, dtype=torch.int32)
+        return {"q_lengths": lengths if causal else None, "kv_lengths": lengths}
+
+    @functools.cached_property
+    def starts(self):
+        """Of the packed sequences of an only entry, for attention_varlen(); None if it is something else."""
+        if self.shape[0] != 1 or any(block.rows != block.keys for block in self.blocks):
+            return None
+        return torch.tensor([0, *(block.rows[1] for block in self.blocks)], dtype=torch.int32)
 
 
 @dataclass
