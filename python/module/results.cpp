@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <span>
 #include <string>
 
@@ -44,9 +45,14 @@ struct RowSizes {
   std::size_t count;
 };
 
+// Not by std::to_string, whose table of digits would be a symbol that the module exports.
 std::string in_words(std::span<const int64_t> sizes) {
   std::string text = "[";
-  for (const int64_t size : sizes) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  for (const int64_t size : sizes) {
+    char digits[24];
+    std::snprintf(digits, sizeof digits, "%s%lld", text.size() > 1 ? ", " : "", static_cast<long long>(size));
+    text += digits;
+  }
   return text + "]";
 }
 
