@@ -4,12 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
 namespace dent {
 namespace {
 
-const std::vector<std::string> kShapes{"tiny", "large"};
+const std::vector<Shape> kShapes{{"tiny", {}}, {"large", {}}};
 
 GateResult built(const std::string& hash) {
   GateResult result = passed("built");
@@ -17,10 +18,11 @@ GateResult built(const std::string& hash) {
   return result;
 }
 
-GateResult measured(const std::string& shape, double ratio, double within = 0.001) {
+GateResult measured(const Shape& shape, double ratio, double within = 0.001) {
   GateResult result = passed("measured");
   record::Comparison comparison;
-  comparison.shape = shape;
+  comparison.shape = shape.name;
+  comparison.weight = shape.weight;
   comparison.against = Against::incumbent;
   comparison.ratio = Ratio{ratio, {ratio / (1 + within), ratio * (1 + within)}};
   comparison.baseline_ns = 1000 * ratio;
@@ -35,17 +37,18 @@ struct Seen {
 };
 
 // Asks for one trial after the other, and has each answered.
-Seen through(const std::function<GateResult(const Trial&)>& answer, EvaluationRules rules = {}) {
+Seen through(const std::function<GateResult(const Trial&)>& answer, EvaluationRules rules = {},
+             const std::vector<Shape>& shapes = kShapes) {
   Seen seen;
   std::vector<GateResult> ended;
   for (;;) {
-    const auto next = judge(ended, rules, kShapes);
+    const auto next = judge(ended, rules, shapes);
     if (const auto* outcome = std::get_if<Outcome>(&next)) {
       seen.outcome = *outcome;
       return seen;
     }
     const auto& trial = std::get<Trial>(next);
-    seen.trials.push_back(name_of(trial, kShapes));
+    seen.trials.push_back(name_of(trial, shapes));
     ended.push_back(answer(trial));
     if (ended.size() > 100) throw std::runtime_error("no end");
   }
@@ -139,6 +142,37 @@ TEST(Judge, StartsThatAgreeDoNotConfirmWhatIsDoubtfulAtEach) {
   EXPECT_FALSE(seen.outcome.kept) << seen.outcome.reason;
   EXPECT_EQ(seen.outcome.stage, TrialStage::confirmation);
   EXPECT_LT(seen.outcome.gain->interval.low, 1);
+}
+
+TEST(Judge, AShapeOfNoWeightIsCheckedAndNotTimed) {
+  const std::vector<Shape> shapes{{"corner", {}, 0}, {"large", {}}};
+  const Seen seen = through(
+      [&](const Trial& trial) {
+        if (trial.stage == TrialStage::build) return built("another hash");
+        return trial.stage == TrialStage::correctness ? passed("well")
+                                                      : measured(shapes[trial.shape], 2 + 1e-4 * trial.start);
+      },
+      {}, shapes);
+  EXPECT_EQ(seen.trials, (std::vector<std::string>{"build", "correctness/corner", "correctness/large",
+                                                   "screening/large", "confirmation/1/large",
+                                                   "confirmation/2/large", "confirmation/3/large"}));
+  EXPECT_TRUE(seen.outcome.kept);
+}
+
+// 9 parts of a gain and one of a loss within what is allowed.
+TEST(Judge, GainsAreMeansWithTheShapesWeights) {
+  const std::vector<Shape> shapes{{"often", {}, 9}, {"rare", {}, 1}};
+  const Seen seen = through(
+      [&](const Trial& trial) {
+        if (trial.stage == TrialStage::build) return built("another hash");
+        return trial.stage == TrialStage::correctness
+                   ? passed("well")
+                   : measured(shapes[trial.shape], (trial.shape == 0 ? 2 : 0.99) + 1e-4 * trial.start);
+      },
+      {}, shapes);
+  ASSERT_TRUE(seen.outcome.kept) << seen.outcome.reason;
+  EXPECT_NEAR(seen.outcome.gain->centre, std::pow(2, 0.9) * std::pow(0.99, 0.1), 1e-3);
+  EXPECT_EQ(seen.outcome.shapes.at(0).weight, 9);
 }
 
 TEST(Judge, AnUnclearConfirmationGetsSevenStarts) {

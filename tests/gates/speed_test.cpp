@@ -2,6 +2,8 @@
 // What becomes of speeds: over all shapes, on a busy machine, and against what was recorded.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "gates/baseline/book.h"
 #include "gates/bench.h"
 #include "gates/performance/loop_cost.h"
@@ -38,6 +40,20 @@ TEST(Summary, TheWholeIsNotFasterUnlessAShapeIs) {
   EXPECT_EQ(summarize(shapes, {}).last<record::Summary>()->verdict, SpeedVerdict::ambiguous);
   EXPECT_EQ(summarize({shapes[0], shape_of(1.04, 1.05, 1.1)}, {}).last<record::Summary>()->verdict,
             SpeedVerdict::faster);
+}
+
+TEST(Summary, ShapesCountByTheirWeights) {
+  std::vector shapes{shape_of(1.9, 2, 2.1), shape_of(0.4, 0.5, 0.6)};
+  EXPECT_FALSE(summarize(shapes, {}).last<record::Summary>()->weighted);
+  EXPECT_NEAR(summarize(shapes, {}).last<record::Summary>()->ratio->centre, 1, 1e-12);
+  shapes[0].weight = 3;
+  const GateResult result = summarize(shapes, {});
+  const auto* summary = result.last<record::Summary>();
+  EXPECT_TRUE(summary->weighted);
+  EXPECT_NEAR(summary->ratio->centre, std::sqrt(2), 1e-12);
+  EXPECT_NEAR(summary->ratio->interval.low, std::pow(1.9, 0.75) * std::pow(0.4, 0.25), 1e-12);
+  EXPECT_EQ(summary->verdict, SpeedVerdict::faster);
+  EXPECT_NE(result.reason().find("weighted geometric mean over 2 shapes"), std::string::npos);
 }
 
 TEST(Summary, ABusyMachineHasACauseOfItsOwnAndIsOnRecord) {

@@ -90,6 +90,34 @@ TEST(GeometricMean, IsNoNarrowerThanItsEvidence) {
   }
 }
 
+TEST(GeometricMean, CountsEachByItsWeight) {
+  const std::vector<Ratio> ratios{{2, {1.9, 2.2}}, {0.4, {0.3, 0.41}}, {5, {1, 25}}};
+  const std::vector<double> weights{3, 1, 0};
+  const Ratio mean = geometric_mean(ratios, weights);
+  EXPECT_NEAR(mean.centre, std::pow(2, 0.75) * std::pow(0.4, 0.25), 1e-12);
+  EXPECT_NEAR(mean.interval.low, std::pow(1.9, 0.75) * std::pow(0.3, 0.25), 1e-12);
+  EXPECT_NEAR(mean.interval.high, std::pow(2.2, 0.75) * std::pow(0.41, 0.25), 1e-12);
+  const Ratio equal = geometric_mean(ratios, std::vector<double>{7, 7, 7});
+  EXPECT_NEAR(equal.centre, geometric_mean(ratios).centre, 1e-12);
+}
+
+TEST(GeometricMean, OfWeightsIsNoNarrowerThanItsEvidenceEither) {
+  const Ratio shape{1.22, {0.98, 1.23}};
+  const Ratio mean = geometric_mean(std::vector(3, shape), std::vector{0.5, 100.0, 3.0});
+  EXPECT_NEAR(mean.interval.low, 0.98, 1e-12);
+  EXPECT_NEAR(mean.interval.high, 1.23, 1e-12);
+  const Doubt clock{0.25, 0};
+  EXPECT_NEAR(mean_doubt(std::vector(3, clock), std::vector{0.5, 100.0, 3.0}).low, 0.25, 1e-12);
+}
+
+TEST(GeometricMean, RefusesWeightsThatAreNone) {
+  const std::vector<Ratio> ratios{{2, {1.9, 2.2}}, {0.4, {0.3, 0.41}}};
+  for (const std::vector<double>& weights :
+       {std::vector{1.0}, {0.0, 0.0}, {-1.0, 2.0}, {std::nan(""), 1.0}, {1.0, INFINITY}}) {
+    EXPECT_THROW(geometric_mean(ratios, weights), Error);
+  }
+}
+
 TEST(Doubt, AddsUp) {
   const Doubt clock{0.25, 0}, busy{0.5, 0.5};
   EXPECT_EQ(both(clock, busy), (Doubt{0.875, 0.5}));

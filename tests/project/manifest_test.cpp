@@ -156,6 +156,21 @@ TEST(Manifest, SaysWhatIsMissing) {
                   {"one of sources, library and python"});
 }
 
+TEST(Manifest, AShapeHasAWeight) {
+  const Project project = parse(replaced(kMinimal, "S = 32", "S = 32\nweight = 0") +
+                                "[[shapes]]\nname = \"served\"\nS = 64\nweight = 2.5\n");
+  EXPECT_FALSE(project.shapes.at(0).timed());
+  EXPECT_EQ(project.shapes.at(1).weight, 2.5);
+  EXPECT_EQ(project.shapes.at(1).sizes.count("weight"), 0U);
+  EXPECT_EQ(make_problem(project.op, project.shapes.at(1)).weight, 2.5);
+  expect_mentions(error_of(replaced(kMinimal, "S = 32", "S = 32\nweight = 0")),
+                  {"all have weight 0", "nothing would be timed"});
+  expect_mentions(error_of(replaced(kMinimal, "S = 32", "S = 32\nweight = -1")), {"weight", "0 or more"});
+  expect_mentions(error_of(replaced(kMinimal, "S = 32", "S = 32\nweight = 0") +
+                           "[[shapes]]\nname = \"served\"\nS = 64\n[optimize]\ntarget_shape = \"tiny\"\n"),
+                  {"target_shape", "has weight 0"});
+}
+
 TEST(Manifest, RefusesValuesOfTheWrongKind) {
   expect_mentions(error_of(replaced(kMinimal, "S = 32", "S = \"32\"")), {"shapes[0].S", "must be a number"});
   expect_mentions(error_of(kMinimal + "[performance]\nseconds = -1\n"), {"must be above 0"});

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 
+#include "base/text.h"
 #include "cell/bubblewrap.h"
 #include "ledger/ledger.h"
 #include "ledger/session_store.h"
@@ -240,6 +241,21 @@ TEST(DentRun, PlanRunsNothing) {
   EXPECT_EQ(document.at("plan").size(), 10U);
   EXPECT_FALSE(std::filesystem::exists(project.folder() / ".dent"));
   EXPECT_NE(project.dent({"run", "--plan"}).out.find("time box"), std::string::npos);
+}
+
+TEST(DentRun, AShapeOfNoWeightIsCheckedAndNotTimed) {
+  const ScratchProject project;
+  project.write_scale_manifest("right", kQuick);
+  std::string manifest = read_text(project.folder() / "dent.toml").value();
+  manifest.replace(manifest.find("n = 37"), 6, "n = 37, weight = 0");
+  project.write("dent.toml", manifest);
+  const auto plan = run_json(project, {"run", "--plan"}, 0).at("plan").dump();
+  EXPECT_NE(plan.find("correctness/tiny"), std::string::npos);
+  EXPECT_EQ(plan.find("performance/tiny"), std::string::npos);
+  EXPECT_NE(plan.find("performance/small"), std::string::npos);
+  const Ran alone = project.dent({"bench", "--shape", "tiny"});
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_NE(alone.err.find("checked, and not timed"), std::string::npos) << alone.err;
 }
 
 TEST(DentRun, BudgetStopsASession) {

@@ -47,6 +47,7 @@ ExitCode compare(const CompareArguments& arguments) {
   }
   JsonList rows;
   std::vector<Ratio> changes;
+  std::vector<double> weights;  // as they are now
   std::vector<SpeedVerdict> verdicts;
   std::size_t common = 0;
   bool busy = false;
@@ -61,6 +62,7 @@ ExitCode compare(const CompareArguments& arguments) {
     if (!old.ratio || !now->ratio) continue;  // too few samples for an interval: nothing to compare
     const Ratio ratio = change(*old.ratio, *now->ratio);
     changes.push_back(ratio);
+    weights.push_back(now->weight);
     const SpeedVerdict verdict = judge(ratio, same_within);
     verdicts.push_back(verdict);
     rows.add(JsonObject{{"shape", old.shape},
@@ -92,7 +94,7 @@ ExitCode compare(const CompareArguments& arguments) {
     }
     return ExitCode::ambiguous;
   }
-  const Ratio mean = geometric_mean(changes);
+  const Ratio mean = geometric_mean(changes, weights);
   const Verdict verdict = busy ? Verdict::busy_machine : verdict_on(judge_whole(mean, verdicts, same_within));
   const ExitCode code = exit_code(verdict);
   if (arguments.common.json) {

@@ -31,7 +31,9 @@ std::string worst_shape(const Project& project) {
     }
     if (!slowest.empty()) return slowest;
   }
-  return project.shapes.back().name;
+  const auto largest = std::find_if(project.shapes.rbegin(), project.shapes.rend(),
+                                    [](const Shape& shape) { return shape.timed(); });
+  return largest->name;
 }
 
 struct GateArguments {

@@ -17,6 +17,7 @@
 #include "records/json.h"
 #include "report/clock_words.h"
 #include "report/diagnosis_view.h"
+#include "report/format.h"
 #include "report/session_view.h"
 #include "session/run.h"
 #include "session/supervise.h"
@@ -59,6 +60,8 @@ std::string speed_table(const SessionView& view) {
                     : "-",
         painted(name(shape.verdict), colour_of(shape.verdict), colour));
   }
+  if (const std::string weights = show_weights(view.comparisons); !weights.empty())
+    text += "weights: " + weights + "\n";
   for (const record::Comparison& shape : view.comparisons) {
     if (shape.clock) text += fmt::format("clock, {}: {}\n", shape.shape, clock_in_words(*shape.clock));
   }

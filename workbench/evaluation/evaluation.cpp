@@ -45,9 +45,7 @@ Step step_for(const Trial& trial, const std::string& name, const Project& projec
 class Reader {
  public:
   Reader(const SessionFacts& facts, const Project& project, const EvaluationRules& rules, std::string prefix)
-      : facts_(facts), rules_(rules), prefix_(std::move(prefix)) {
-    for (const Shape& shape : project.shapes) shapes_.push_back(shape.name);
-  }
+      : facts_(facts), rules_(rules), prefix_(std::move(prefix)), shapes_(project.shapes) {}
 
   std::variant<Trial, Outcome> next() {
     for (;;) {
@@ -75,7 +73,7 @@ class Reader {
   const SessionFacts& facts_;
   EvaluationRules rules_;
   std::string prefix_;
-  std::vector<std::string> shapes_;
+  const std::vector<Shape>& shapes_;
   std::vector<GateResult> ended_;
   double build_s_ = 0, kernel_s_ = 0;
 };
@@ -85,11 +83,14 @@ class Reader {
 Outcome evaluate(Session& session, Sides& sides, const EvaluationRules& rules, const std::string& prefix) {
   const Project& project = sides.workers().project();
   Reader reader(session.facts(), project, rules, prefix);
+  const auto first_timed = std::find_if(project.shapes.begin(), project.shapes.end(),
+                                        [](const Shape& shape) { return shape.timed(); });
+  const auto first = static_cast<std::size_t>(first_timed - project.shapes.begin());
   for (;;) {
     const auto next = reader.next();
     if (const auto* outcome = std::get_if<Outcome>(&next)) return *outcome;
     const auto& trial = std::get<Trial>(next);
-    if (trial.stage == TrialStage::confirmation && trial.shape == 0) sides.restart();
+    if (trial.stage == TrialStage::confirmation && trial.shape == first) sides.restart();
     session.perform(step_for(trial, reader.name_of(trial), project, rules), sides);
   }
 }

@@ -68,6 +68,7 @@ std::vector<Shape> held_out_shapes(const Project& project, std::uint64_t seed) {
     }
     if (!moved) continue;
     shape.name = "held-out-" + std::to_string(drawn.size() + 1);
+    shape.weight = 1;  // it lies between shapes, whatever these weigh
     Project probe = project;
     probe.shapes = {shape};
     if (broken_constraint(probe, project.choice).empty()) drawn.push_back(std::move(shape));

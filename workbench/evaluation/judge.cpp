@@ -21,7 +21,7 @@ Doubt doubt_of(const GateResult& measured) {
 
 class Judge {
  public:
-  Judge(std::span<const GateResult> ended, const EvaluationRules& rules, std::span<const std::string> shapes)
+  Judge(std::span<const GateResult> ended, const EvaluationRules& rules, std::span<const Shape> shapes)
       : ended_(ended), rules_(rules), shapes_(shapes) {}
 
   Next next() {
@@ -77,19 +77,21 @@ class Judge {
     doubts_.clear();
     for (int start = 1; start <= kLastLook; ++start) {
       if (auto next = measure(TrialStage::confirmation, start)) return next;
-      double sum = 0;
-      for (const ShapeGain& gain : outcome_.shapes) {
-        starts[gain.shape].push_back(gain);
-        sum += std::log(gain.ratio.centre);
-      }
-      means.push_back(sum / static_cast<double>(outcome_.shapes.size()));
+      for (const ShapeGain& gain : outcome_.shapes) starts[gain.shape].push_back(gain);
+      means.push_back(std::log(mean_of(outcome_.shapes).centre));
       if (start != kFirstLook && start != kLastLook) continue;
       for (ShapeGain& gain : outcome_.shapes) gain = together(starts.at(gain.shape));
       std::vector<Doubt> all;
-      for (const auto& [shape, doubts] : doubts_) all.insert(all.end(), doubts.begin(), doubts.end());
+      std::vector<double> weights;
+      for (const ShapeGain& gain : outcome_.shapes) {
+        for (const Doubt& doubt : doubts_.at(gain.shape)) {
+          all.push_back(doubt);
+          weights.push_back(gain.weight);
+        }
+      }
       const Judgement judgement =
           judge_gains(outcome_.shapes, rules_.keep,
-                      widened(over_starts(means, rules_.confirmation_alpha / 2), mean_doubt(all)));
+                      widened(over_starts(means, rules_.confirmation_alpha / 2), mean_doubt(all, weights)));
       outcome_.gain = judgement.mean;
       outcome_.reason = fmt::format("{}, {} starts", judgement.reason, start);
       outcome_.stage = TrialStage::confirmation;
@@ -100,13 +102,14 @@ class Judge {
     return outcome_;
   }
 
-  // Every shape once. Nothing: all are measured, and their gains in the outcome.
+  // Every shape that is timed once. Nothing: all are measured, and their gains in the outcome.
   std::optional<Next> measure(TrialStage stage, int start) {
     outcome_.shapes.clear();
     for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
+      if (!shapes_[shape].timed()) continue;
       if (auto next = must_pass({stage, shape, start})) return next;
       const auto gain = gain_of(ended_[at_ - 1]);
-      if (!gain) return dropped(stage, shapes_[shape] + ": too few samples for an interval");
+      if (!gain) return dropped(stage, shapes_[shape].name + ": too few samples for an interval");
       outcome_.shapes.push_back(*gain);
       doubts_[gain->shape].push_back(doubt_of(ended_[at_ - 1]));
       if (stage != TrialStage::screening || !loses_too_much(*gain, rules_.keep)) continue;
@@ -127,13 +130,13 @@ class Judge {
     }
     const std::string& shape = starts.front().shape;
     const Ratio ratio = widened(over_starts(logs, rules_.screening_alpha), mean_doubt(doubts_.at(shape)));
-    return {shape, ratio, median(incumbent), median(candidate)};
+    return {shape, ratio, median(incumbent), median(candidate), starts.front().weight};
   }
 
   std::span<const GateResult> ended_;
   std::size_t at_ = 0;  // the next of them
   const EvaluationRules& rules_;
-  std::span<const std::string> shapes_;
+  std::span<const Shape> shapes_;
   Outcome outcome_;
   // By shape, one for each time it was measured. The scatter between starts does not show them: what makes a
   // measurement doubtful is the same at every start.
@@ -142,14 +145,14 @@ class Judge {
 
 }  // namespace
 
-std::string name_of(const Trial& trial, std::span<const std::string> shapes) {
+std::string name_of(const Trial& trial, std::span<const Shape> shapes) {
   const std::string stage(name(trial.stage));
   switch (trial.stage) {
     case TrialStage::correctness:
     case TrialStage::screening:
-      return stage + "/" + shapes[trial.shape];
+      return stage + "/" + shapes[trial.shape].name;
     case TrialStage::confirmation:
-      return fmt::format("{}/{}/{}", stage, trial.start, shapes[trial.shape]);
+      return fmt::format("{}/{}/{}", stage, trial.start, shapes[trial.shape].name);
     case TrialStage::refused:
     case TrialStage::build:
     case TrialStage::sanitize:
@@ -161,14 +164,15 @@ std::string name_of(const Trial& trial, std::span<const std::string> shapes) {
 }
 
 std::variant<Trial, Outcome> judge(std::span<const GateResult> ended, const EvaluationRules& rules,
-                                   std::span<const std::string> shapes) {
+                                   std::span<const Shape> shapes) {
   return Judge(ended, rules, shapes).next();
 }
 
 std::optional<ShapeGain> gain_of(const GateResult& measured) {
   const auto* comparison = measured.last<record::Comparison>();
   if (comparison == nullptr || !comparison->ratio) return std::nullopt;
-  return ShapeGain{comparison->shape, *comparison->ratio, comparison->baseline_ns, comparison->candidate_ns};
+  return ShapeGain{comparison->shape, *comparison->ratio, comparison->baseline_ns, comparison->candidate_ns,
+                   comparison->weight};
 }
 
 }  // namespace dent

@@ -13,6 +13,7 @@
 
 #include "evaluation/keep_rule.h"
 #include "gates/result.h"
+#include "operators/problem.h"
 #include "records/outcome.h"
 
 namespace dent {
@@ -31,12 +32,12 @@ struct Trial {
   bool operator==(const Trial&) const = default;
 };
 // "build", "correctness/tiny", "sanitize", "screening/tiny", "confirmation/2/tiny"
-std::string name_of(const Trial& trial, std::span<const std::string> shapes);
+std::string name_of(const Trial& trial, std::span<const Shape> shapes);
 
 // `ended`: the trials so far, in the order in which this function has asked for them. Times in the outcome
 // are left at 0.
 std::variant<Trial, Outcome> judge(std::span<const GateResult> ended, const EvaluationRules& rules,
-                                   std::span<const std::string> shapes);
+                                   std::span<const Shape> shapes);
 
 // What a performance trial says; nothing when it has no interval.
 std::optional<ShapeGain> gain_of(const GateResult& measured);

@@ -33,9 +33,7 @@ Judgement judge_gains(std::span<const ShapeGain> shapes, const KeepRule& rule, s
     judgement.reason = "nothing was measured";
     return judgement;
   }
-  std::vector<Ratio> ratios;
-  for (const ShapeGain& shape : shapes) ratios.push_back(shape.ratio);
-  judgement.mean = given ? *given : geometric_mean(ratios);
+  judgement.mean = given ? *given : mean_of(shapes);
   const Ratio& mean = *judgement.mean;
   const std::string figures =
       fmt::format("{:.3f}x ({:.3f} to {:.3f})", mean.centre, mean.interval.low, mean.interval.high);

@@ -10,8 +10,8 @@ std::optional<Failed> measure_standing(Session& session, Sides& against_baseline
                                        const std::string& prefix) {
   const Project& project = against_baseline.workers().project();
   record::Standing standing{.of = whose, .step = prefix, .ratio = {}, .shapes = {}};
-  std::vector<Ratio> ratios;
   for (std::size_t shape = 0; shape < project.shapes.size(); ++shape) {
+    if (!project.shapes[shape].timed()) continue;
     Step step = step_of(performance_gate(), project, prefix + "/" + project.shapes[shape].name, shape);
     step.rules = side_by_side(project, project.performance.alpha);
     const GateResult measured = session.perform(step, against_baseline);
@@ -25,10 +25,9 @@ std::optional<Failed> measure_standing(Session& session, Sides& against_baseline
       return *unclear.failed();
     }
     standing.shapes.push_back(*gain);
-    ratios.push_back(gain->ratio);
   }
   against_baseline.restart();  // nobody is left beside what is tried next
-  standing.ratio = geometric_mean(ratios);
+  standing.ratio = mean_of(standing.shapes);
   session.append(std::move(standing));
   return std::nullopt;
 }

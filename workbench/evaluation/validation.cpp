@@ -71,6 +71,7 @@ class Validation {
     const std::string prefix = prefix_ + "/held-out";
     if (!right_on_every_shape(sides, prefix, true)) return false;
     for (std::size_t shape = 0; shape < unseen.shapes.size(); ++shape) {
+      if (!unseen.shapes[shape].timed()) continue;
       const GateResult measured = measure(sides, shape, prefix);
       if (!passes(measured)) return false;
       const auto gain = gain_of(measured);
@@ -88,6 +89,7 @@ class Validation {
   bool gains_over_the_start() {
     std::vector<ShapeGain> gains;
     for (std::size_t shape = 0; shape < project_.shapes.size(); ++shape) {
+      if (!project_.shapes[shape].timed()) continue;
       const GateResult measured = measure(sides_, shape, prefix_);
       if (!passes(measured)) return false;
       if (const auto gain = gain_of(measured)) gains.push_back(*gain);

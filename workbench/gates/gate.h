@@ -56,6 +56,7 @@ struct GateInfo {
   Uses uses = Uses::nothing;
   std::vector<std::string_view> needs{};  // gates that must have passed before
   InRun in_run = InRun::always;
+  bool times = false;  // asked only about shapes that have a weight
   std::vector<GateOption> options{};
   std::vector<std::string_view> kinds{};  // of record that it may write besides its end
 };

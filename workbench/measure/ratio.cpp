@@ -18,6 +18,18 @@ void check(const Ratio& ratio) {
   }
 }
 
+// What each of `count` is multiplied by: its share of all weights.
+std::vector<double> shares(std::size_t count, std::span<const double> weights) {
+  if (weights.empty()) return std::vector<double>(count, 1 / static_cast<double>(count));
+  double sum = 0;
+  for (const double weight : weights) sum += weight >= 0 ? weight : std::nan("");
+  if (weights.size() != count || !(sum > 0) || !std::isfinite(sum))
+    throw Error(ErrorCode::internal, "weights of a mean: one for each, from 0 up and not all 0");
+  std::vector<double> result(weights.begin(), weights.end());
+  for (double& share : result) share /= sum;
+  return result;
+}
+
 }  // namespace
 
 std::optional<Ratio> paired_ratio(std::span<const Pair> pairs, double alpha) {
@@ -40,28 +52,28 @@ Doubt both(const Doubt& a, const Doubt& b) {
   return {(1 + a.low) * (1 + b.low) - 1, (1 + a.high) * (1 + b.high) - 1};
 }
 
-Ratio geometric_mean(std::span<const Ratio> ratios) {
+Ratio geometric_mean(std::span<const Ratio> ratios, std::span<const double> weights) {
   if (ratios.empty()) throw Error(ErrorCode::internal, "the geometric mean of no ratios was asked for");
+  const auto share = shares(ratios.size(), weights);
   double centre = 0, low = 0, high = 0;
-  for (const Ratio& ratio : ratios) {
-    check(ratio);
-    centre += std::log(ratio.centre);
-    low += std::log(ratio.interval.low);
-    high += std::log(ratio.interval.high);
+  for (std::size_t i = 0; i < ratios.size(); ++i) {
+    check(ratios[i]);
+    centre += share[i] * std::log(ratios[i].centre);
+    low += share[i] * std::log(ratios[i].interval.low);
+    high += share[i] * std::log(ratios[i].interval.high);
   }
-  const double n = static_cast<double>(ratios.size());
-  return {std::exp(centre / n), {std::exp(low / n), std::exp(high / n)}};
+  return {std::exp(centre), {std::exp(low), std::exp(high)}};
 }
 
-Doubt mean_doubt(std::span<const Doubt> doubts) {
+Doubt mean_doubt(std::span<const Doubt> doubts, std::span<const double> weights) {
   if (doubts.empty()) return {};
+  const auto share = shares(doubts.size(), weights);
   double low = 0, high = 0;
-  for (const Doubt& doubt : doubts) {
-    low += std::log1p(doubt.low);
-    high += std::log1p(doubt.high);
+  for (std::size_t i = 0; i < doubts.size(); ++i) {
+    low += share[i] * std::log1p(doubts[i].low);
+    high += share[i] * std::log1p(doubts[i].high);
   }
-  const double n = static_cast<double>(doubts.size());
-  return {std::expm1(low / n), std::expm1(high / n)};
+  return {std::expm1(low), std::expm1(high)};
 }
 
 Ratio change(const Ratio& before, const Ratio& after) {

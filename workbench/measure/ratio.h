@@ -33,8 +33,10 @@ Doubt both(const Doubt& a, const Doubt& b);  // one on top of the other
 // so doubts add up linearly and never cancel, and a mean is no narrower than what it is made of.
 
 // Geometric mean over shapes: of the centres, of the lower and of the upper ends. `ratios` must not be empty.
-Ratio geometric_mean(std::span<const Ratio> ratios);
-Doubt mean_doubt(std::span<const Doubt> doubts);  // of such a mean; of nothing, none
+// `weights`: how much each of them counts, from 0 up and not all 0; none: all the same.
+Ratio geometric_mean(std::span<const Ratio> ratios, std::span<const double> weights = {});
+Doubt mean_doubt(std::span<const Doubt> doubts,
+                 std::span<const double> weights = {});  // of such a mean; of nothing, none
 
 // after / before: how a ratio changed between two sessions. Each was measured against the baseline of its own
 // session, so the machine's mood on the day falls out.

@@ -82,6 +82,7 @@ std::size_t Problem::compared() const {
 Problem make_problem(const Operator& op, const Shape& shape) {
   Problem problem;
   problem.shape = shape.name;
+  problem.weight = shape.weight;
   problem.numbers = op.parameters;
   for (const auto& [name, value] : shape.sizes) problem.numbers[name] = value;
   if (op.reference.kind == Reference::Kind::attention) complete_attention_numbers(problem.numbers);

@@ -58,6 +58,8 @@ struct Operator {
 struct Shape {
   std::string name;
   Numbers sizes;
+  double weight = 1;  // in means over shapes; 0: the kernel has to be right there, and is not timed
+  bool timed() const { return weight > 0; }
   bool operator==(const Shape&) const = default;
 };
 
@@ -81,6 +83,7 @@ struct Problem {
   std::vector<Tensor> outputs;  // those that are compared, then scratch
   double flops = 0;             // 0: not known
   double bytes = 0;
+  double weight = 1;  // its shape's
 
   std::size_t compared() const;  // how many outputs are no scratch
 };

@@ -86,6 +86,7 @@ JsonList of(const std::vector<Shape>& shapes) {
   for (const Shape& shape : shapes) {
     JsonObject entry{{"name", shape.name}};
     for (const auto& [size, value] : shape.sizes) entry.add(size, value);
+    if (shape.weight != 1) entry.add("weight", shape.weight);
     out.add(entry);
   }
   return out;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -91,6 +92,9 @@ Project parse_project(std::string_view text, const std::filesystem::path& direct
   project.shapes = read_shapes(root, "shapes");
   if (project.shapes.empty())
     root.fail("shapes", "there must be at least one", "shapes = [{ name = \"tiny\", S = 32 }]");
+  if (std::none_of(project.shapes.begin(), project.shapes.end(), [](const Shape& s) { return s.timed(); }))
+    root.fail("shapes", "all have weight 0, so nothing would be timed",
+              "leave out the weight of one of them");
   read_rules(root, project);
   read_optimize(root, project);
   project.executors = read_executors(root, kManifestName);

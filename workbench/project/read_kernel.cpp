@@ -86,6 +86,9 @@ std::vector<Shape> read_shapes(StrictTable& root, const char* key) {
   for (StrictTable& table : root.tables(key)) {
     Shape shape;
     shape.name = table.required_text("name");
+    shape.weight = table.number("weight").value_or(1);
+    if (!(shape.weight >= 0) || !std::isfinite(shape.weight))
+      table.fail("weight", fmt::format("is {}; it must be 0 or more", shape.weight));
     shape.sizes = table.remaining_numbers();
     for (const Shape& other : shapes) {
       if (other.name == shape.name) table.fail("name", "\"" + shape.name + "\" is there twice");

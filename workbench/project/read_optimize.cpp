@@ -100,6 +100,11 @@ void read_loop_rules(StrictTable& table, Project& project) {
   if (!rules.target_shape.empty() && std::none_of(project.shapes.begin(), project.shapes.end(), named)) {
     table.fail("target_shape", fmt::format("no shape is called \"{}\"", rules.target_shape));
   }
+  const auto untimed = [&](const Shape& shape) { return named(shape) && !shape.timed(); };
+  if (std::any_of(project.shapes.begin(), project.shapes.end(), untimed)) {
+    table.fail("target_shape", fmt::format("\"{}\" has weight 0, so it is not timed", rules.target_shape),
+               "give it a weight, or name another shape");
+  }
   read_positive(table, "min_gain", rules.min_gain);
   read_positive(table, "shape_loss", rules.shape_loss);
   read_positive(table, "false_keep", rules.false_keep);

@@ -144,6 +144,7 @@ void fields(Fields& f, Comparison& comparison) {
   f("disturbance", comparison.disturbance, "by other programs, while it was measured");
   f.may("busy", comparison.busy, "whether that was more than a measurement bears");
   f("clock", comparison.clock, "on a GPU: what both sides were timed by");
+  f.unless(1.0, "weight", comparison.weight, "of the shape in the mean over shapes; left out: 1");
 }
 
 void fields(Fields& f, Summary& summary) {
@@ -152,6 +153,7 @@ void fields(Fields& f, Summary& summary) {
   f("shapes", summary.shapes, "how many");
   f("reason", summary.reason, "one line, for people");
   f.may("busy", summary.busy, "whether the machine was too busy while a shape was measured");
+  f.may("weighted", summary.weighted, "whether shapes count differently in the mean");
 }
 
 void fields(Fields& f, Roofline& roofline) {

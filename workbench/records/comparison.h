@@ -76,6 +76,7 @@ struct Comparison {
   std::optional<Disturbance> disturbance{};
   bool busy = false;
   std::optional<Clock> clock{};
+  double weight = 1;
   bool operator==(const Comparison&) const = default;
 };
 
@@ -87,6 +88,7 @@ struct Summary {
   int shapes = 0;
   std::string reason;
   bool busy = false;
+  bool weighted = false;
   bool operator==(const Summary&) const = default;
 };
 

@@ -54,6 +54,15 @@ class Fields {
     if (has(field, value != T{})) visit(field, value);
   }
 
+  // Left out when it is `usual`.
+  template <class T>
+  void unless(const T& usual, std::string_view name, T& value, std::string_view about) {
+    std::optional<T> unusual;
+    if (value != usual) unusual = value;
+    (*this)(name, unusual, about);
+    if (!keeps()) value = unusual.value_or(usual);
+  }
+
  protected:
   enum class Structure { object, list, map };
 

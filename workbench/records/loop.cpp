@@ -11,6 +11,7 @@ void fields(Fields& f, Choice& choice) {
 void fields(Fields& f, Shape& shape) {
   f("name", shape.name, "its name");
   f("sizes", shape.sizes, "its sizes");
+  f.unless(1.0, "weight", shape.weight, "in the mean over shapes; left out: 1");
 }
 
 }  // namespace dent

@@ -3,11 +3,22 @@
 
 namespace dent {
 
+Ratio mean_of(std::span<const ShapeGain> shapes) {
+  std::vector<Ratio> ratios;
+  std::vector<double> weights;
+  for (const ShapeGain& shape : shapes) {
+    ratios.push_back(shape.ratio);
+    weights.push_back(shape.weight);
+  }
+  return geometric_mean(ratios, weights);
+}
+
 void fields(Fields& f, ShapeGain& gain) {
   f("shape", gain.shape, "name of the shape");
   f("ratio", gain.ratio, "time of what it was measured against over the candidate's");
   f("incumbent_ns", gain.incumbent_ns, "of what it was measured against: median of a call");
   f("candidate_ns", gain.candidate_ns, "of the candidate: median of a call");
+  f.unless(1.0, "weight", gain.weight, "in the mean over shapes; left out: 1");
 }
 
 void fields(Fields& f, Outcome& outcome) {

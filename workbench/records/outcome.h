@@ -26,6 +26,7 @@ struct ShapeGain {
   Ratio ratio;  // incumbent time / candidate time
   double incumbent_ns = 0;
   double candidate_ns = 0;
+  double weight = 1;  // in the mean over shapes
   bool operator==(const ShapeGain&) const = default;
 };
 
@@ -43,6 +44,9 @@ struct Outcome {
   double elapsed_s = 0;  // and all in all
   bool operator==(const Outcome&) const = default;
 };
+
+// Their geometric mean; there must be one.
+Ratio mean_of(std::span<const ShapeGain> shapes);
 
 void fields(Fields& f, ShapeGain& gain);
 void fields(Fields& f, Outcome& outcome);

@@ -119,4 +119,14 @@ std::string escape_markdown_cell(std::string_view text) {
   return safe;
 }
 
+std::string show_weights(std::span<const record::Comparison> shapes) {
+  std::string text;
+  bool differ = false;
+  for (const record::Comparison& shape : shapes) {
+    differ = differ || shape.weight != shapes.front().weight;
+    text += fmt::format("{}{} {:g}", text.empty() ? "" : ", ", shape.shape, shape.weight);
+  }
+  return differ ? text : std::string();
+}
+
 }  // namespace dent

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "measure/ratio.h"
+#include "records/comparison.h"
 #include "records/correctness.h"
 #include "records/uptime.h"
 
@@ -24,5 +26,8 @@ std::string show_uptime(const record::Uptime& uptime);
 
 std::string escape_html(std::string_view text);
 std::string escape_markdown_cell(std::string_view text);  // in one line, without a cell's border
+
+// "decode 94, prefill 6"; nothing where all shapes count the same.
+std::string show_weights(std::span<const record::Comparison> shapes);
 
 }  // namespace dent

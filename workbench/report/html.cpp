@@ -28,7 +28,8 @@ void verdict(HtmlPage& page, const SessionView& s) {
                           escape_html(s.device())));
   page.markup(fmt::format("<p class=\"verdict {}\">{}</p>\n", name(tone_of(s.verdict)), name(s.verdict)));
   if (s.mean())
-    page.paragraph(show_ratio(*s.mean()) + ", geometric mean over shapes with its 95 % interval", "headline");
+    page.paragraph(fmt::format("{}, {} with its 95 % interval", show_ratio(*s.mean()), s.what_the_mean_is()),
+                   "headline");
   page.paragraph(s.reason);
   for (const auto& cheat : s.cheats) {
     const std::string at = cheat.shape.empty() ? cheat.step : cheat.step + ", " + cheat.shape;
@@ -68,6 +69,8 @@ void speed(HtmlPage& page, const SessionView& s) {
               {has_floor ? fmt::format("{:.1f} %", 100 * *c.floor_ns / c.candidate_ns) : "", "number"}});
   }
   page.end_table();
+  if (const std::string weights = show_weights(s.comparisons); !weights.empty())
+    page.paragraph("Weights in the mean: " + weights + ".", "soft");
   for (const record::Comparison& c : s.comparisons) {
     if (c.clock) page.paragraph("Clock, " + c.shape + ": " + clock_in_words(*c.clock), "soft");
   }

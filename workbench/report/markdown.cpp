@@ -39,7 +39,7 @@ void verdict(Page& page, const SessionView& s) {
   page.line();
   page.line(escape_markdown_cell(s.reason));
   if (s.mean())
-    page.line(fmt::format("\n**{}** geometric mean over shapes, 95 % interval.", show_ratio(*s.mean())));
+    page.line(fmt::format("\n**{}** {}, 95 % interval.", show_ratio(*s.mean()), s.what_the_mean_is()));
   for (const auto& cheat : s.cheats) {
     page.line(fmt::format("\n**CHEAT: {}** ({})", name(cheat.cheat), escape_markdown_cell(cheat.evidence)));
   }
@@ -58,6 +58,8 @@ void speed(Page& page, const SessionView& s) {
               c.ratio ? show_ratio(*c.ratio) : "too few pairs", std::string(name(c.verdict)),
               std::to_string(c.pairs), std::to_string(c.pairs_aside), std::string(name(c.stop))});
   }
+  if (const std::string weights = show_weights(s.comparisons); !weights.empty())
+    page.line("\nWeights in the mean: " + escape_markdown_cell(weights) + ".");
   for (const record::Comparison& c : s.comparisons) {
     if (!c.clock) continue;
     page.line(fmt::format("{}- clock, {}: {}", &c == &s.comparisons.front() ? "\n" : "",

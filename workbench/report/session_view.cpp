@@ -106,6 +106,10 @@ std::string_view StepView::reason() const {
 
 Tone StepView::tone() const { return gate ? tone_of(gate->verdict) : Tone::unsure; }
 
+std::string_view SessionView::what_the_mean_is() const {
+  return summary && summary->weighted ? "weighted geometric mean over shapes" : "geometric mean over shapes";
+}
+
 std::string SessionView::device() const {
   return session.device_name.empty() ? std::string(name(session.device)) : session.device_name;
 }

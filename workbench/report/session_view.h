@@ -55,6 +55,8 @@ struct SessionView {
   Money money;
 
   std::optional<Ratio> mean() const { return summary ? summary->ratio : std::nullopt; }  // over shapes
+  // "geometric mean over shapes", and whether they count differently
+  std::string_view what_the_mean_is() const;
   std::string device() const;  // its name where it is known, else its kind
   const record::Comparison* comparison(const std::string& shape) const;  // null: there is none
 };

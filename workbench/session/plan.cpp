@@ -37,6 +37,7 @@ bool in_plan(const Gate& gate, const std::vector<std::string>& asked) {
 void add_shapes(std::vector<Step>& plan, const Gate& gate, const Project& project,
                 const std::vector<std::size_t>& shapes) {
   for (const std::size_t shape : shapes) {
+    if (gate.info().times && !project.shapes[shape].timed()) continue;
     plan.push_back(
         step_of(gate, project, fmt::format("{}/{}", gate.info().name, project.shapes[shape].name), shape));
   }
@@ -86,10 +87,18 @@ std::vector<Step> make_plan(const Project& project, const PlanRequest& request) 
   for (std::size_t i = 0; i < project.shapes.size(); ++i) {
     if (request.shapes.empty() || has(request.shapes, project.shapes[i].name)) shapes.push_back(i);
   }
+  const auto timed = [&](std::size_t shape) { return project.shapes[shape].timed(); };
+  const auto last_timed = std::find_if(shapes.rbegin(), shapes.rend(), timed);
   std::vector<Step> plan;
   for (const Gate* gate : gates()) {
     if (!in_plan(*gate, request.gates)) continue;
     const std::string name(gate->info().name);
+    if (gate->info().times && last_timed == shapes.rend()) {
+      throw Error(
+          ErrorCode::invalid,
+          fmt::format("{} has weight 0: it is checked, and not timed", fmt::join(request.shapes, ", ")),
+          "give it a weight in dent.toml, or ask about another shape");
+    }
     switch (gate->info().scope) {
       case Scope::once:
         plan.push_back(step_of(*gate, project, name));
@@ -98,7 +107,8 @@ std::vector<Step> make_plan(const Project& project, const PlanRequest& request) 
         add_shapes(plan, *gate, project, shapes);
         break;
       case Scope::worst_shape:
-        plan.push_back(step_of(*gate, project, name, shapes.back()));
+        plan.push_back(
+            step_of(*gate, project, name, last_timed == shapes.rend() ? shapes.back() : *last_timed));
         plan.back().asked_for = has(request.gates, name);
         if (!plan.back().asked_for)
           plan.back().threshold = fmt::format("a shape below {}x", project.performance.profile_below);

@@ -94,6 +94,7 @@ Measured measure(GateContext& at, const FastestByShape& recorded) {
   for (int start = 0; start < kStartsToReproduce; ++start) {
     std::vector<const Problem*> open;  // those that one more start may say something about
     for (const Problem& problem : problems) {
+      if (problem.weight == 0) continue;
       const auto before = recorded.find(problem.shape);
       const bool settled = before == recorded.end()
                                ? start >= kStartsToRecord

@@ -135,6 +135,7 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   record::Comparison comparison = record::comparison_of(problem.shape, at.sides.against(), sampling, policy);
   comparison.clock = clock;
   comparison.bytes = problem.bytes;
+  comparison.weight = problem.weight;
   if (problem.flops > 0) comparison.flops = problem.flops;
   comparison.disturbance = disturbance;
   comparison.busy = on_cpu && is_busy(disturbance, rules.quiet);
@@ -184,6 +185,7 @@ class PerformanceGate : public Gate {
         .scope = Scope::each_shape,
         .uses = Uses::device,
         .needs = {"build", "baseline", "correctness"},  // the speed of a wrong kernel is of no interest
+        .times = true,
         .kinds = {"samples", "comparison", "summary", "roofline", "cheat"}};
     return kInfo;
   }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace dent {
 namespace {
 
@@ -26,24 +28,29 @@ GateResult ended(const record::Summary& summary) {
 GateResult summarize(const std::vector<record::Comparison>& comparisons, const PerformanceRules& rules) {
   const int shapes = static_cast<int>(comparisons.size());
   std::vector<Ratio> ratios;
+  std::vector<double> weights;
   std::vector<SpeedVerdict> verdicts;
   const record::Comparison* busiest = nullptr;
   for (const record::Comparison& comparison : comparisons) {
     if (comparison.ratio) ratios.push_back(*comparison.ratio);
+    weights.push_back(comparison.weight);
     verdicts.push_back(comparison.verdict);
     if (!comparison.busy || !comparison.disturbance) continue;
     if (busiest == nullptr || comparison.disturbance->waited > busiest->disturbance->waited)
       busiest = &comparison;
   }
-  record::Summary summary{
-      .shapes = shapes, .reason = "too few samples for an interval", .busy = busiest != nullptr};
+  const auto differs = [&](double weight) { return weight != weights.front(); };
+  record::Summary summary{.shapes = shapes,
+                          .reason = "too few samples for an interval",
+                          .busy = busiest != nullptr,
+                          .weighted = std::any_of(weights.begin(), weights.end(), differs)};
   if (!ratios.empty() && ratios.size() == comparisons.size()) {
-    const Ratio mean = geometric_mean(ratios);
+    const Ratio mean = geometric_mean(ratios, weights);
     summary.ratio = mean;
     summary.verdict = judge_whole(mean, verdicts, rules.same_within);
-    summary.reason =
-        fmt::format("{:.3f}x ({:.3f} to {:.3f}), geometric mean over {} {}", mean.centre, mean.interval.low,
-                    mean.interval.high, shapes, shapes == 1 ? "shape" : "shapes");
+    summary.reason = fmt::format("{:.3f}x ({:.3f} to {:.3f}), {}geometric mean over {} {}", mean.centre,
+                                 mean.interval.low, mean.interval.high, summary.weighted ? "weighted " : "",
+                                 shapes, shapes == 1 ? "shape" : "shapes");
   }
   GateResult result = ended(summary);
   if (busiest != nullptr) {

@@ -93,9 +93,7 @@ class Model {
   static double effect(const Outcome& outcome) {
     if (outcome.gain) return std::log(outcome.gain->centre);
     if (outcome.shapes.empty()) return -kFailedCost;
-    double sum = 0;
-    for (const ShapeGain& shape : outcome.shapes) sum += std::log(shape.ratio.centre);
-    return sum / static_cast<double>(outcome.shapes.size());
+    return std::log(mean_of(outcome.shapes).centre);
   }
 
   const Brief& brief_;
