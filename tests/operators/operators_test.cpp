@@ -13,13 +13,18 @@
 namespace dent {
 namespace {
 
-constexpr DType kAll[] = {DType::fp64, DType::fp32, DType::fp16, DType::bf16, DType::int32, DType::int64};
+constexpr DType kAll[] = {DType::fp64,    DType::fp32,     DType::fp16,    DType::bf16,
+                          DType::int32,   DType::int64,    DType::int8,    DType::uint8,
+                          DType::boolean, DType::fp8_e4m3, DType::fp8_e5m2};
+
+bool is_signed(DType dtype) { return dtype != DType::uint8 && dtype != DType::boolean; }
 
 TEST(DTypes, StoreAndLoadSmallWholeNumbersExactly) {
   for (const DType dtype : kAll) {
     std::vector<std::byte> memory(3 * bytes_of(dtype));
-    store(dtype, memory.data(), 1, -96);
-    EXPECT_EQ(load(dtype, memory.data(), 1), -96) << name(dtype);
+    const double value = dtype == DType::boolean ? 1 : is_signed(dtype) ? -96 : 96;
+    store(dtype, memory.data(), 1, value);
+    EXPECT_EQ(load(dtype, memory.data(), 1), value) << name(dtype);
     EXPECT_EQ(parse_dtype(name(dtype)), dtype);
   }
   EXPECT_THROW(parse_dtype("float"), Error);
@@ -33,17 +38,56 @@ TEST(DTypes, PoisonIsKnownAgainAndIsNaNWhereThereIsOne) {
     if (is_floating(dtype)) {
       EXPECT_TRUE(std::isnan(load(dtype, memory.data(), 1))) << name(dtype);
     }
+    if (dtype == DType::boolean) {
+      EXPECT_GT(load(dtype, memory.data(), 1), 1) << "an output that nobody wrote is neither";
+    }
     store(dtype, memory.data(), 1, is_floating(dtype) ? NAN : 0);  // a NaN of arithmetic is no poison
     EXPECT_FALSE(poisoned(dtype, memory.data(), 1)) << name(dtype);
   }
 }
 
+// Every byte is a number that comes back as the same byte, and what lies between two is rounded to nearest
+// even.
+TEST(DTypes, Fp8IsWhatItsDefinitionSays) {
+  for (const DType dtype : {DType::fp8_e4m3, DType::fp8_e5m2}) {
+    double before = -1;
+    for (int bits = 0; bits < 128; ++bits) {
+      const auto byte = static_cast<std::uint8_t>(bits);
+      const double value = load(dtype, &byte, 0);
+      if (!std::isfinite(value)) continue;
+      EXPECT_GT(value, before) << name(dtype) << " " << bits;
+      std::uint8_t again = 0;
+      store(dtype, &again, 0, value);
+      EXPECT_EQ(again, byte) << name(dtype);
+      store(dtype, &again, 0, -value);
+      EXPECT_EQ(again, byte | 0x80) << name(dtype);
+      if (bits > 0) {
+        store(dtype, &again, 0, (value + before) / 2);
+        EXPECT_EQ(again, bits % 2 == 0 ? bits : bits - 1) << name(dtype) << ": a tie goes to the even one";
+        store(dtype, &again, 0, before + 0.51 * (value - before));
+        EXPECT_EQ(again, bits) << name(dtype);
+      }
+      before = value;
+    }
+    EXPECT_EQ(before, dtype == DType::fp8_e4m3 ? 448 : 57344);
+  }
+  std::uint8_t byte = 0;
+  store(DType::fp8_e4m3, &byte, 0, 1);
+  EXPECT_EQ(byte, 0x38);
+  store(DType::fp8_e5m2, &byte, 0, 1);
+  EXPECT_EQ(byte, 0x3C);
+  store(DType::fp8_e4m3, &byte, 0, 465);
+  EXPECT_TRUE(std::isnan(load(DType::fp8_e4m3, &byte, 0)));
+  store(DType::fp8_e5m2, &byte, 0, -61440);
+  EXPECT_EQ(load(DType::fp8_e5m2, &byte, 0), -INFINITY);
+}
+
 TEST(Filling, AConstantIsTheSameEverywhereAndMayBeInfinite) {
   for (const DType dtype : kAll) {
     std::vector<std::byte> memory(3 * bytes_of(dtype));
-    fill({Fill::Kind::constant, 2, 2}, dtype, memory.data(), 3, 7);
-    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(load(dtype, memory.data(), i), 2) << name(dtype);
-    if (!is_floating(dtype)) continue;
+    fill({Fill::Kind::constant, 1, 1}, dtype, memory.data(), 3, 7);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(load(dtype, memory.data(), i), 1) << name(dtype);
+    if (!is_floating(dtype) || dtype == DType::fp8_e4m3) continue;  // which has no infinity
     fill({Fill::Kind::constant, -INFINITY, 0}, dtype, memory.data(), 3, 7);
     EXPECT_EQ(load(dtype, memory.data(), 2), -INFINITY) << name(dtype);
   }

@@ -156,6 +156,44 @@ TEST(Manifest, SaysWhatIsMissing) {
                   {"one of sources, library and python"});
 }
 
+TEST(Manifest, IntegersAreWhatTheirTypeHolds) {
+  const auto with = [](const std::string& input) {
+    return replaced(kSaxpy, "inputs.x = { shape = [\"n\"]", "inputs.x = { shape = [\"n\"], " + input);
+  };
+  const Fill bytes = parse(with("dtype = \"uint8\"")).op.inputs.at(0).fill;
+  EXPECT_EQ(bytes.kind, Fill::Kind::integers);
+  EXPECT_EQ(bytes.high, 255);
+  EXPECT_EQ(parse(with("dtype = \"bool\"")).op.inputs.at(0).fill.high, 1);
+  EXPECT_EQ(parse(with("dtype = \"int8\", low = -7")).op.inputs.at(0).fill.low, -7);
+  EXPECT_EQ(parse(with("dtype = \"fp8_e4m3\"")).op.inputs.at(0).fill.kind, Fill::Kind::normal);
+  expect_mentions(error_of(with("dtype = \"int8\", high = 128")), {"high", "is 128", "-128 to 127"});
+  expect_mentions(error_of(with("dtype = \"bool\", fill = \"normal\"")), {"fill", "none for bool"});
+  expect_mentions(error_of(with("dtype = \"uint8\", fill = -1")), {"fill", "no number of type uint8"});
+  expect_mentions(error_of(with("dtype = \"fp7\"")), {"fp8_e4m3", "bool"});
+}
+
+TEST(Manifest, InputsMayComeFromAFunction) {
+  const std::string made = replaced(kSaxpy, "inputs.x = { shape = [\"n\"] }",
+                                    "inputs_from = { python = \"task:inputs\" }\n"
+                                    "inputs.x = { shape = [\"n\"], fill = \"python\", constant = true }");
+  const Project project = parse(made);
+  EXPECT_EQ(project.op.inputs_from, "task:inputs");
+  const Problem problem = make_problem(project.op, project.shapes.at(0));
+  EXPECT_TRUE(problem.inputs.at(0).made());
+  EXPECT_TRUE(problem.inputs.at(0).constant);
+  EXPECT_TRUE(problem.has_made());
+  EXPECT_FALSE(problem.has_sets());
+  EXPECT_TRUE(
+      make_problem(parse(replaced(made, ", constant = true", "")).op, project.shapes.at(0)).has_sets());
+  expect_mentions(error_of(replaced(made, "inputs_from = { python = \"task:inputs\" }\n", "")),
+                  {"inputs_from", "who makes the inputs"});
+  expect_mentions(error_of(replaced(made, "fill = \"python\", ", "")), {"inputs_from", "makes no input"});
+  expect_mentions(error_of(replaced(made, "task:inputs", "task")), {"module:function"});
+  expect_mentions(error_of(replaced(made, "inputs.y = { shape = [\"n\"] }",
+                                    "inputs.y = { shape = [\"n\"], constant = true }")),
+                  {"all constant"});
+}
+
 TEST(Manifest, AShapeHasAWeight) {
   const Project project = parse(replaced(kMinimal, "S = 32", "S = 32\nweight = 0") +
                                 "[[shapes]]\nname = \"served\"\nS = 64\nweight = 2.5\n");

@@ -41,6 +41,7 @@ std::uint64_t Random::below(std::uint64_t bound) {
 double Random::unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
 void fill(const Fill& how, DType dtype, void* memory, std::size_t elements, std::uint64_t seed) {
+  if (how.kind == Fill::Kind::python) return;
   if (how.kind == Fill::Kind::constant) {
     for (std::size_t i = 0; i < elements; ++i) store(dtype, memory, i, how.low);
     return;

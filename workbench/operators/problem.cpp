@@ -17,6 +17,7 @@ constexpr double kMostElements = 1e10;  // beyond any machine's memory: a typing
 
 Tensor make_tensor(const TensorRule& rule, const Numbers& numbers, const Shape& shape) {
   Tensor tensor{.name = rule.name, .dtype = rule.dtype, .sizes = {}, .fill = rule.fill};
+  tensor.constant = rule.constant;
   double elements = 1;
   for (const std::string& dim : rule.dims) {
     const double size = [&] {
@@ -77,6 +78,15 @@ std::size_t Tensor::elements() const {
 std::size_t Problem::compared() const {
   return static_cast<std::size_t>(
       std::count_if(outputs.begin(), outputs.end(), [](const Tensor& output) { return !output.scratch; }));
+}
+
+bool Problem::has_made() const {
+  return std::any_of(inputs.begin(), inputs.end(), [](const Tensor& input) { return input.made(); });
+}
+
+bool Problem::has_sets() const {
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [](const Tensor& input) { return input.made() && !input.constant; });
 }
 
 Problem make_problem(const Operator& op, const Shape& shape) {

@@ -20,6 +20,7 @@ struct TensorRule {
   DType dtype = DType::fp32;
   std::vector<std::string> dims;  // expressions
   Fill fill;                      // of inputs
+  bool constant = false;          // of inputs: the same in every call until all are drawn anew
 };
 
 // Who says what is right. Runs in a process of its own, never in a candidate's.
@@ -49,6 +50,7 @@ struct Operator {
   std::vector<TensorRule> scratch{};  // memory for the kernel's own use: poisoned, and not compared
   Numbers parameters;                 // defaults, which a shape may override
   Reference reference;
+  std::string inputs_from{};  // "module:function", which makes the inputs whose fill is python
   Tolerance tolerance;
   std::string flops;  // expressions; empty: not known
   std::string bytes;
@@ -68,10 +70,12 @@ struct Tensor {
   DType dtype = DType::fp32;
   std::vector<std::int64_t> sizes;
   Fill fill;
-  int updates = -1;      // of an output: the input of the same name, whose values it holds before a call
-  bool scratch = false;  // of an output: the kernel's own memory, which nobody compares
-  double terms = 1;      // of an output: summed up for one element
+  int updates = -1;       // of an output: the input of the same name, whose values it holds before a call
+  bool scratch = false;   // of an output: the kernel's own memory, which nobody compares
+  double terms = 1;       // of an output: summed up for one element
+  bool constant = false;  // of an input: the same in every call until all are drawn anew
 
+  bool made() const { return fill.kind == Fill::Kind::python; }
   std::size_t elements() const;
   std::size_t bytes() const { return elements() * bytes_of(dtype); }
 };
@@ -86,6 +90,8 @@ struct Problem {
   double weight = 1;  // its shape's
 
   std::size_t compared() const;  // how many outputs are no scratch
+  bool has_made() const;         // an input that a function makes
+  bool has_sets() const;         // one that it makes for each call
 };
 
 // Throws Error when a size is missing, not whole or not positive.

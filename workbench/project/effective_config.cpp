@@ -33,6 +33,9 @@ void add_fill(JsonObject& entry, const Fill& fill) {
       entry.add("fill", fill.kind == Fill::Kind::uniform ? "uniform" : "integers");
       entry.add("low", fill.low).add("high", fill.high);
       return;
+    case Fill::Kind::python:
+      entry.add("fill", "python");
+      return;
     case Fill::Kind::constant:  // JSON has no infinite numbers
       if (std::isfinite(fill.low))
         entry.add("fill", fill.low);
@@ -47,6 +50,7 @@ JsonObject of(const std::vector<TensorRule>& tensors, bool with_fill) {
   for (const TensorRule& tensor : tensors) {
     JsonObject entry{{"dtype", name(tensor.dtype)}, {"shape", tensor.dims}};
     if (with_fill) add_fill(entry, tensor.fill);
+    if (tensor.constant) entry.add("constant", true);
     out.add(tensor.name, entry);
   }
   return out;
@@ -77,6 +81,7 @@ JsonObject of(const Operator& op) {
                  {"tolerance", JsonObject{{"slack", op.tolerance.slack},
                                           {"absolute", op.tolerance.absolute},
                                           {"relative", op.tolerance.relative}}}};
+  if (!op.inputs_from.empty()) out.add("inputs_from", JsonObject{{"python", op.inputs_from}});
   if (!op.scratch.empty()) out.add("scratch", of(op.scratch, false));
   return out.may("flops", op.flops).may("bytes", op.bytes).may("reduction", op.reduction);
 }

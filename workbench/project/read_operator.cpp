@@ -18,7 +18,7 @@ DType read_dtype(StrictTable& table, DType otherwise) {
   try {
     return parse_dtype(*text);
   } catch (const std::exception&) {
-    table.fail("dtype", "is \"" + *text + "\"; accepted are fp64, fp32, fp16, bf16, int32, int64");
+    table.fail("dtype", "is \"" + *text + "\"; accepted are " + dtype_names());
   }
 }
 
@@ -33,28 +33,48 @@ std::optional<double> read_constant(StrictTable& table) {
   return std::nullopt;
 }
 
+bool holds(DType integer, double value) {
+  const Range range = range_of(integer);
+  return value == std::floor(value) && value >= range.least && value <= range.most;
+}
+
 Fill read_fill(StrictTable& table, DType dtype) {
   Fill fill;
   if (const auto value = read_constant(table)) {
-    if (std::isnan(*value) || (!is_floating(dtype) && *value != std::floor(*value)) ||
-        (!is_floating(dtype) && std::isinf(*value))) {
+    if (std::isnan(*value) || (!is_floating(dtype) && !holds(dtype, *value)))
       table.fail("fill", fmt::format("is {}, which is no number of type {}", *value, name(dtype)));
-    }
     return {Fill::Kind::constant, *value, *value};
   }
-  const std::string kind = table.text("fill").value_or("normal");
+  const bool small = !is_floating(dtype) && bytes_of(dtype) == 1;
+  const std::string kind = table.text("fill").value_or(small ? "integers" : "normal");
+  if (small && kind != "integers") {
+    if (kind == "python") return {Fill::Kind::python};
+    table.fail("fill", fmt::format("is \"{}\", which is none for {}", kind, name(dtype)),
+               "fill = \"integers\" with low and high, or one value");
+  }
   if (kind == "normal")
     fill.kind = Fill::Kind::normal;
   else if (kind == "uniform")
     fill.kind = Fill::Kind::uniform;
   else if (kind == "integers")
     fill.kind = Fill::Kind::integers;
+  else if (kind == "python")
+    return {Fill::Kind::python};
   else
-    table.fail("fill", "is \"" + kind +
-                           "\"; accepted are normal, uniform, integers, zeros, ones, a number, inf, -inf");
-  fill.low = table.number(kind == "normal" ? "mean" : "low").value_or(0);
-  fill.high = table.number(kind == "normal" ? "deviation" : "high").value_or(1);
+    table.fail("fill",
+               "is \"" + kind +
+                   "\"; accepted are normal, uniform, integers, python, zeros, ones, a number, inf, -inf");
+  const Range whole = small ? range_of(dtype) : Range{0, 1};
+  fill.low = table.number(kind == "normal" ? "mean" : "low").value_or(whole.least);
+  fill.high = table.number(kind == "normal" ? "deviation" : "high").value_or(whole.most);
   if (kind != "normal" && !(fill.low < fill.high)) table.fail("high", "must be above low");
+  if (kind == "integers" && !is_floating(dtype)) {
+    for (const auto& [key, value] : {std::pair{"low", fill.low}, {"high", fill.high}}) {
+      if (holds(dtype, value)) continue;
+      table.fail(key, fmt::format("is {}; {} has whole numbers from {:.0f} to {:.0f}", value, name(dtype),
+                                  range_of(dtype).least, range_of(dtype).most));
+    }
+  }
   return fill;
 }
 
@@ -72,11 +92,34 @@ std::vector<TensorRule> read_tensors(StrictTable& op, const char* key, bool inpu
     rule.dtype = read_dtype(*table, DType::fp32);
     rule.dims = table->texts("shape");
     if (rule.dims.empty()) table->fail("shape", "is missing", "shape = [\"rows\", \"columns\"]");
-    if (inputs) rule.fill = read_fill(*table, rule.dtype);
+    if (inputs) {
+      rule.fill = read_fill(*table, rule.dtype);
+      rule.constant = table->flag("constant").value_or(false);
+    }
     table->done();
     rules.push_back(std::move(rule));
   }
   return rules;
+}
+
+// The function that makes inputs, and the inputs that it makes: one needs the other.
+std::string read_inputs_from(StrictTable& op, const std::vector<TensorRule>& inputs) {
+  const bool wanted = std::any_of(inputs.begin(), inputs.end(), [](const TensorRule& input) {
+    return input.fill.kind == Fill::Kind::python;
+  });
+  auto table = op.table("inputs_from");
+  if (!table) {
+    if (wanted) {
+      op.fail("inputs_from", "is missing: who makes the inputs that have fill = \"python\"?",
+              "inputs_from = { python = \"task:inputs\" }");
+    }
+    return {};
+  }
+  if (!wanted) op.fail("inputs_from", "makes no input", "give one of them fill = \"python\"");
+  const std::string function = table->required_text("python");
+  if (function.find(':') == std::string::npos) table->fail("python", "must be \"module:function\"");
+  table->done();
+  return function;
 }
 
 Reference read_reference(StrictTable& op) {
@@ -157,10 +200,12 @@ Operator read_custom(StrictTable& table) {
       table.fail("scratch", scratch.name + " has the name of an input or output", "give it another name");
     }
   }
-  if (std::all_of(op.inputs.begin(), op.inputs.end(),
-                  [](const TensorRule& input) { return input.fill.kind == Fill::Kind::constant; })) {
+  op.inputs_from = read_inputs_from(table, op.inputs);
+  if (std::all_of(op.inputs.begin(), op.inputs.end(), [](const TensorRule& input) {
+        return input.fill.kind == Fill::Kind::constant || input.constant;
+      })) {
     table.fail("inputs", "are all constant: a kernel could learn its one answer by heart",
-               "leave out the fill of at least one of them");
+               "let at least one of them differ from call to call");
   }
   if (auto parameters = table.table("parameters")) op.parameters = parameters->remaining_numbers();
   op.reference = read_reference(table);

@@ -8,18 +8,31 @@ namespace {
 
 constexpr std::size_t kWindows = std::size_t{1} << 17;  // offsets to choose from
 constexpr std::size_t kAlignment = 4096;
+constexpr std::size_t kMostSlots = 64;
+constexpr std::size_t kMostBytesOfSlots = std::size_t{64} << 20;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-std::size_t part_elements(const Tensor& tensor) { return tensor.elements() + kWindows; }
+bool in_slots(const Tensor& tensor) { return tensor.made() && !tensor.constant; }
+
+std::size_t part_elements(const Problem& problem, const Tensor& tensor) {
+  if (in_slots(tensor)) return tensor.elements() * InputPool::slots(problem);
+  return tensor.constant ? tensor.elements() : tensor.elements() + kWindows;
+}
 
 }  // namespace
+
+std::size_t InputPool::slots(const Problem& problem) {
+  std::size_t bytes = 1;
+  for (const Tensor& tensor : problem.inputs) bytes += in_slots(tensor) ? tensor.bytes() : 0;
+  return std::clamp<std::size_t>(kMostBytesOfSlots / bytes, 2, kMostSlots);
+}
 
 InputPool::InputPool(const std::vector<Problem>& problems) {
   std::size_t bytes = kAlignment;
   for (const Problem& problem : problems) {
     std::size_t needed = 0;
     for (const Tensor& tensor : problem.inputs)
-      needed += aligned(part_elements(tensor) * bytes_of(tensor.dtype));
+      needed += aligned(part_elements(problem, tensor) * bytes_of(tensor.dtype));
     bytes = std::max(bytes, needed);
   }
   memory_ = SharedMemory("dent-inputs", bytes, SharedMemory::Children::only_read);
@@ -30,7 +43,7 @@ std::vector<std::size_t> InputPool::places(const Problem& problem) const {
   std::size_t at = 0;
   for (const Tensor& tensor : problem.inputs) {
     result.push_back(at);
-    at += aligned(part_elements(tensor) * bytes_of(tensor.dtype));
+    at += aligned(part_elements(problem, tensor) * bytes_of(tensor.dtype));
   }
   return result;
 }
@@ -39,14 +52,15 @@ void InputPool::fill(const Problem& problem, std::uint64_t seed) {
   const auto at = places(problem);
   for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
     const Tensor& tensor = problem.inputs[i];
-    dent::fill(tensor.fill, tensor.dtype, memory_.data() + at[i], part_elements(tensor), seed + i);
+    dent::fill(tensor.fill, tensor.dtype, memory_.data() + at[i], part_elements(problem, tensor), seed + i);
   }
 }
 
 protocol::Offsets InputPool::draw(const Problem& problem, Random& random) {
   protocol::Offsets offsets;
-  for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
-    offsets.push_back(random.below(kWindows - protocol::kRoom));  // whatever the aim, it stays in the pool
+  for (const Tensor& input : problem.inputs) {
+    const bool fixed = input.constant || input.made();
+    offsets.push_back(fixed ? 0 : random.below(kWindows - protocol::kRoom));  // whatever the aim, it stays in
   }
   return offsets;
 }
@@ -73,7 +87,8 @@ protocol::ProblemMessage message_for(const Problem& problem, const InputPool& po
   const auto in = pool.places(problem);
   const auto out = result_places(problem.outputs);
   for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
-    message.inputs.push_back({problem.inputs[i], problem.inputs[i].dtype, in[i], room});
+    const Tensor& input = problem.inputs[i];
+    message.inputs.push_back({input, input.dtype, in[i], input.constant || input.made() ? 0 : room});
   }
   for (std::size_t i = 0; i < problem.outputs.size(); ++i) {
     const Tensor& output = problem.outputs[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random numbers that all inputs are cut from. Each call gets windows at offsets drawn for it alone, so every
+// Random numbers that inputs are cut from. Each call gets windows at offsets drawn for it alone, so every
 // call sees values that no call before it has seen, at the price of a copy. Workers can read the pool but not
 // write it, and learn an offset only when they need it.
 #pragma once
@@ -20,9 +20,13 @@ class InputPool {
   explicit InputPool(const std::vector<Problem>& problems);  // large enough for each of them
 
   const SharedMemory& memory() const { return memory_; }
+  std::byte* data() { return memory_.data(); }
   void fill(const Problem& problem, std::uint64_t seed);          // new numbers, for that problem's inputs
   std::vector<std::size_t> places(const Problem& problem) const;  // byte at which each input's part begins
+  // Offsets of windows. What a function makes lies in slots instead, whose offsets are left at 0.
   static protocol::Offsets draw(const Problem& problem, Random& random);
+  // How many sets of what a function makes have room at once.
+  static std::size_t slots(const Problem& problem);
 
  private:
   SharedMemory memory_;

@@ -43,7 +43,8 @@ WorkerFactory::WorkerFactory(const Project& project, Resources resources, Kernel
       builder_(builder),
       python_(find_python(project.directory, project.python)),
       problems_(problems_of(project)),
-      pool_(problems_),
+      inputs_(
+          problems_, [this] { return start_input_maker(); }, project.limits.call_seconds),
       confined_(confined && why_not_confined().empty()),
       cell_(project.sandbox) {}
 
@@ -130,7 +131,7 @@ std::unique_ptr<Worker> WorkerFactory::start_with(WorkerSetup how, const Kernel&
   }
   // From here on, and not before: what is compared with may have a server that outlives its client.
   if (role != Role::baseline) adopt_orphans();
-  return std::make_unique<Worker>(std::move(how), pool_.memory());
+  return std::make_unique<Worker>(std::move(how), pool().memory());
 }
 
 std::unique_ptr<Worker> WorkerFactory::start_sanitized(const Kernel& kernel, const fs::path& logs) {
@@ -159,14 +160,14 @@ std::unique_ptr<Worker> WorkerFactory::start_sanitized(const Kernel& kernel, con
   how.view.add(surroundings_of(project_, kernel));
   how.view.visible.push_back(built.library.parent_path());
   how.load = {.library = built.library.string(), .entry = built.entry, .device = kernel.device};
-  return std::make_unique<Worker>(std::move(how), pool_.memory());
+  return std::make_unique<Worker>(std::move(how), pool().memory());
 }
 
 std::unique_ptr<Worker> WorkerFactory::start_empty() {
   WorkerSetup how = setup(Role::reference, {});
   how.log.clear();
   how.argv = {resources_.native_worker};
-  return std::make_unique<Worker>(std::move(how), pool_.memory());
+  return std::make_unique<Worker>(std::move(how), pool().memory());
 }
 
 std::unique_ptr<Worker> WorkerFactory::start_reference(const fs::path& logs) {
@@ -196,14 +197,28 @@ std::unique_ptr<Worker> WorkerFactory::start_reference(const fs::path& logs) {
       break;
     }
   }
-  return std::make_unique<Worker>(std::move(how), pool_.memory());
+  return std::make_unique<Worker>(std::move(how), pool().memory());
+}
+
+std::unique_ptr<Worker> WorkerFactory::start_input_maker() {
+  WorkerSetup how = setup(Role::reference, {});
+  how.log.clear();
+  for (const Problem& problem : problems_) {
+    Problem asked;
+    asked.outputs = made_inputs(problem);
+    how.result_bytes = std::max(how.result_bytes, result_bytes(asked));
+  }
+  run_in_python(how);
+  how.load = {.function = project_.op.inputs_from};
+  return std::make_unique<Worker>(std::move(how), pool().memory());
 }
 
 std::size_t WorkerFactory::most_calls(const Problem& problem) const {
   std::size_t bytes = 1;
   for (const Tensor& tensor : problem.inputs) bytes += tensor.bytes();
   for (const Tensor& tensor : problem.outputs) bytes += tensor.bytes();
-  return std::clamp<std::size_t>(kMostBytesOfCalls / bytes, 2, kMostCalls);
+  const std::size_t most = problem.has_sets() ? InputPool::slots(problem) : kMostCalls;
+  return std::clamp<std::size_t>(kMostBytesOfCalls / bytes, 2, most);
 }
 
 Problem reference_problem(const Operator& op, const Problem& problem) {

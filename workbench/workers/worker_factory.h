@@ -10,7 +10,7 @@
 
 #include "build/kernel_builder.h"
 #include "project/project.h"
-#include "workers/input_pool.h"
+#include "workers/input_source.h"
 #include "workers/interpreter.h"
 #include "workers/resources.h"
 #include "workers/worker.h"
@@ -26,7 +26,8 @@ class WorkerFactory {
   const Project& project() const { return project_; }
   KernelBuilder& builder() const { return builder_; }
   const std::vector<Problem>& problems() const { return problems_; }  // in the order of the shapes
-  InputPool& pool() { return pool_; }
+  InputSource& inputs() { return inputs_; }
+  const InputPool& pool() const { return inputs_.pool(); }
   const std::string& python() const { return python_; }
   const Resources& resources() const { return resources_; }
   const Cell& cell() const { return cell_; }
@@ -51,6 +52,7 @@ class WorkerFactory {
 
  private:
   WorkerSetup setup(Role role, const std::filesystem::path& logs) const;
+  std::unique_ptr<Worker> start_input_maker();
   const Interpreter& interpreter();
   void run_in_python(WorkerSetup& how);
   std::unique_ptr<Worker> start_with(WorkerSetup how, const Kernel& kernel,
@@ -62,7 +64,7 @@ class WorkerFactory {
   std::string python_;
   std::optional<Interpreter> interpreter_;  // once it was asked
   std::vector<Problem> problems_;
-  InputPool pool_;
+  InputSource inputs_;
   bool confined_;
   Cell cell_;
 };

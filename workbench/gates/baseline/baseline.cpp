@@ -34,7 +34,7 @@ std::string key_of(const std::string& machine, const std::string& baseline, cons
 
 // The quickest stretch.
 double fastest_ns(GateContext& at, const Problem& problem, std::uint64_t seed, double seconds) {
-  at.workers().pool().fill(problem, seed);
+  at.workers().inputs().renew(problem, seed);
   TimedSide side(at.sides.opponent(), problem, at.workers(), seed);
   double least = 0;
   const auto start = Clock::now();
@@ -69,7 +69,7 @@ std::optional<GateResult> wrong_somewhere(GateContext& at) {
     if (!call.kept.mismatches.empty())
       return failed(Cause::environment, "baseline " + name + ": " + call.kept.mismatches.front(),
                     "change the baseline, or outputs under [operator] in dent.toml");
-    const Agreement agreement = at.sides.oracle().judge(problem, inputs.offsets, call.outputs);
+    const Agreement agreement = at.sides.oracle().judge(problem, inputs, call.outputs);
     if (agreement.ok()) continue;
     return failed(Cause::environment,
                   fmt::format("baseline {} is wrong on {}: {} of {} elements, first {}", name, problem.shape,

@@ -90,18 +90,17 @@ GateResult CorrectnessGate::run(GateContext& at) const {
     const CallInputs inputs = draw_inputs(at.workers(), problem, random);
     const auto once = [&] { return call_again(candidate, problem, inputs, seconds, kLateWriteWait); };
     const Call call = once();
-    const protocol::Offsets& offsets = inputs.offsets;
     const Delivered& outputs = call.outputs;
     auto problem_found = misbehaviour(call.kept, step, problem);
     if (!problem_found) {
-      all.absorb(at.sides.oracle().judge(problem, offsets, outputs));
+      all.absorb(at.sides.oracle().judge(problem, inputs, outputs));
       if (!all.ok()) {  // wrong, or not written yet?
         std::this_thread::sleep_for(kLateWritePatience);
         problem_found = misbehaviour(candidate.keep(0, seconds), step, problem);
       }
       if (problem_found) {
         // a thread was at work
-      } else if (!all.ok() && replays.seen(offsets, outputs))
+      } else if (!all.ok() && replays.seen(inputs, outputs))
         problem_found = cheat(Cheat::replayed_output, all.first_bad, step, problem.shape);
       else if (!all.ok())
         problem_found = wrong(all, problem.shape);
@@ -120,7 +119,7 @@ GateResult CorrectnessGate::run(GateContext& at) const {
             "look for a race or uninitialised memory; if it is meant, set correctness.deterministic = false");
       }
     }
-    replays.remember(offsets, outputs);
+    replays.remember(inputs, outputs);
     if (!problem_found) problem_found = left_behind(candidate, step, problem);
     if (problem_found) {
       problem_found->records.insert(problem_found->records.begin(), record_of(at, seeds + 1, all));

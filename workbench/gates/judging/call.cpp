@@ -6,8 +6,8 @@
 namespace dent {
 
 CallInputs draw_inputs(WorkerFactory& workers, const Problem& problem, Random& random) {
-  workers.pool().fill(problem, random.next());
-  return {InputPool::draw(problem, random)};
+  workers.inputs().renew(problem, random.next());
+  return workers.inputs().draw(problem, 1, random).front();
 }
 
 void set_problem(Worker& worker, const Problem& problem, WorkerFactory& workers, double seconds) {

@@ -10,9 +10,6 @@
 
 namespace dent {
 
-struct CallInputs {
-  protocol::Offsets offsets;  // into the pool, which was filled for them
-};
 // New numbers, drawn from `random`.
 CallInputs draw_inputs(WorkerFactory& workers, const Problem& problem, Random& random);
 

@@ -17,6 +17,7 @@ namespace {
 // their length. Rounding errors of a sum of n terms of either sign, added one by one, have a deviation of 0.4
 // sqrt(n) units of the result's size; this is ten of them.
 constexpr double kDefaultUnits = 64;
+constexpr double kDefaultByteUnits = 2;  // of types so coarse that 64 units would let anything pass
 constexpr double kUnitsOfASum = 4;
 
 double unit_of(DType dtype) {
@@ -29,6 +30,10 @@ double unit_of(DType dtype) {
       return 0x1p-11;
     case DType::bf16:
       return 0x1p-8;
+    case DType::fp8_e4m3:
+      return 0x1p-4;
+    case DType::fp8_e5m2:
+      return 0x1p-3;
     default:
       return 0;  // integers are exact
   }
@@ -37,8 +42,8 @@ double unit_of(DType dtype) {
 double default_share(const Tensor& output) {
   if (!is_floating(output.dtype)) return 0;
   const double accumulator = unit_of(output.dtype == DType::fp64 ? DType::fp64 : DType::fp32);
-  return std::max(kDefaultUnits * unit_of(output.dtype),
-                  kUnitsOfASum * std::sqrt(output.terms) * accumulator);
+  const double units = bytes_of(output.dtype) == 1 ? kDefaultByteUnits : kDefaultUnits;
+  return std::max(units * unit_of(output.dtype), kUnitsOfASum * std::sqrt(output.terms) * accumulator);
 }
 
 std::vector<double> bounds_from(const Tolerance& tolerance, const Tensor& output,
@@ -148,8 +153,9 @@ std::vector<Oracle::Expected> Oracle::expect(const Problem& problem, const proto
   return expected;
 }
 
-Agreement Oracle::judge(const Problem& problem, const protocol::Offsets& offsets, const Delivered& outputs) {
-  const auto expected = expect(problem, offsets);
+Agreement Oracle::judge(const Problem& problem, const CallInputs& inputs, const Delivered& outputs) {
+  workers_.inputs().bring_back(problem, inputs);
+  const auto expected = expect(problem, inputs.offsets);
   Agreement result;
   for (std::size_t i = 0; i < problem.compared(); ++i) {
     const Tensor& tensor = problem.outputs[i];

@@ -39,7 +39,7 @@ class Oracle {
  public:
   // `logs`: for what the reference prints. Its process is started by the first question.
   Oracle(WorkerFactory& workers, std::filesystem::path logs) : workers_(workers), logs_(std::move(logs)) {}
-  Agreement judge(const Problem& problem, const protocol::Offsets& offsets, const Delivered& outputs);
+  Agreement judge(const Problem& problem, const CallInputs& inputs, const Delivered& outputs);
 
  private:
   struct Expected {

@@ -11,15 +11,13 @@ namespace dent {
 
 class Replays {
  public:
-  void remember(const protocol::Offsets& offsets, const Delivered& outputs) {
-    calls_.push_back({offsets, outputs});
-  }
+  void remember(const CallInputs& inputs, const Delivered& outputs) { calls_.push_back({inputs, outputs}); }
 
   // Whether any of these outputs has come before, for other inputs. Ask only about wrong outputs: right ones
   // may well be equal, such as the places of the largest elements.
-  bool seen(const protocol::Offsets& offsets, const Delivered& outputs) const {
+  bool seen(const CallInputs& inputs, const Delivered& outputs) const {
     for (const Call& call : calls_) {
-      if (call.offsets == offsets) continue;
+      if (call.inputs == inputs) continue;
       for (std::size_t i = 0; i < outputs.size() && i < call.outputs.size(); ++i) {
         if (call.outputs[i] == outputs[i]) return true;
       }
@@ -29,7 +27,7 @@ class Replays {
 
  private:
   struct Call {
-    protocol::Offsets offsets;
+    CallInputs inputs;
     Delivered outputs;
   };
   std::vector<Call> calls_;

@@ -60,19 +60,19 @@ std::optional<GateResult> check_timed_outputs(GateContext& at, const TimedSide& 
   const std::string& step = at.step;
   const auto start = std::chrono::steady_clock::now();
   Replays replays;
-  for (const auto& call : side.kept_calls()) replays.remember(call.offsets, call.outputs);
+  for (const auto& call : side.kept_calls()) replays.remember(call.inputs, call.outputs);
   int checked = 0;
   for (const auto& call : side.kept_calls()) {
     if (auto finding = misbehaviour(call.kept, step, problem)) return finding;
     const double elapsed = seconds_since(start);
     if (++checked > kFewestChecked && elapsed > seconds / 2) break;
-    const Agreement agreement = at.sides.oracle().judge(problem, call.offsets, call.outputs);
+    const Agreement agreement = at.sides.oracle().judge(problem, call.inputs, call.outputs);
     if (agreement.ok()) continue;
     if (agreement.unwritten > 0) {
       return cheat(Cheat::calls_left_undone,
                    fmt::format("{} elements were never written", agreement.unwritten), step, problem.shape);
     }
-    if (replays.seen(call.offsets, call.outputs))
+    if (replays.seen(call.inputs, call.outputs))
       return cheat(Cheat::replayed_output, agreement.first_bad, step, problem.shape);
     return cheat(Cheat::wrong_when_timed,
                  agreement.first_bad + ", although the same kernel passed the correctness gate", step,
@@ -88,7 +88,7 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   Worker& opponent = at.sides.opponent();
   const std::string& step = at.step;
   Random random(seed);
-  at.workers().pool().fill(problem, random.next());
+  at.workers().inputs().renew(problem, random.next());
   opponent.pause();
   TimedSide ours(candidate, problem, at.workers(), random.next());
   candidate.pause();

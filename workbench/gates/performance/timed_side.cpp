@@ -45,14 +45,17 @@ TimedSide::TimedSide(Worker& worker, const Problem& problem, WorkerFactory& work
 
 protocol::Timed TimedSide::stretch(std::size_t calls, double& wall_ns) {
   const double seconds = workers_.project().limits.call_seconds;
-  last_.clear();
-  for (std::size_t c = 0; c < calls; ++c) last_.push_back(InputPool::draw(problem_, random_));
-  worker_.prepare(last_, seconds);
+  if (problem_.has_sets()) worker_.pause();  // its threads could read in the pool what is made for it
+  last_ = workers_.inputs().draw(problem_, calls, random_);
+  if (problem_.has_sets()) worker_.resume();
+  std::vector<protocol::Offsets> offsets;
+  for (const CallInputs& call : last_) offsets.push_back(call.offsets);
+  worker_.prepare(offsets, seconds);
   // Drawn when all inputs are in place: until now nobody could know through which windows they will be read.
   const std::uint64_t lot = random_.next() | 1U;
   for (std::size_t c = 0; c < calls; ++c) {
     for (std::size_t i = 0; i < rooms_.size(); ++i) {
-      if (rooms_[i] > 0) last_[c][i] += protocol::aim(lot, c, i) / bytes_of(problem_.inputs[i].dtype);
+      if (rooms_[i] > 0) last_[c].offsets[i] += protocol::aim(lot, c, i) / bytes_of(problem_.inputs[i].dtype);
     }
   }
   watched_ = protocol::watched(worker_.loaded().device == DeviceKind::cuda ? 0 : lot, calls);
@@ -131,8 +134,9 @@ void TimedSide::keep_one() {
   // One call of a stretch is also watched for late writes; others are drawn as well.
   const std::size_t call = kept_.size() % 2 == 0 ? watched_ : random_.below(last_.size());
   KeptCall kept;
+  workers_.inputs().bring_back(problem_, last_[call]);  // what it was given is compared with the pool
   kept.kept = worker_.keep(call, workers_.project().limits.call_seconds);
-  kept.offsets = last_[call];
+  kept.inputs = last_[call];
   kept.outputs = delivered(worker_, problem_);
   kept_.push_back(std::move(kept));
 }

@@ -35,7 +35,7 @@ class TimedSide {
 
   // Outputs of calls that were timed, chosen by lot after they had run.
   struct KeptCall {
-    protocol::Offsets offsets;
+    CallInputs inputs;
     Delivered outputs;
     protocol::Kept kept;
   };
@@ -54,13 +54,13 @@ class TimedSide {
   WorkerFactory& workers_;
   Random random_;
   std::size_t most_calls_;
-  std::vector<std::size_t> rooms_;       // of its inputs: those with room are aimed; protocol::aim
-  std::vector<protocol::Offsets> last_;  // of the last stretch, as its calls saw them
-  std::size_t watched_ = 0;              // the call of it whose outputs were copied when it returned
-  double ns_per_call_ = 0;               // of the last stretch
-  bool in_graph_ = false;                // by a GPU's second clock
-  int asked_ = 1;                        // calls in the last request
-  bool long_first_ = false;              // of these two stretches
+  std::vector<std::size_t> rooms_;  // of its inputs: those with room are aimed; protocol::aim
+  std::vector<CallInputs> last_;    // of the last stretch, as its calls saw them
+  std::size_t watched_ = 0;         // the call of it whose outputs were copied when it returned
+  double ns_per_call_ = 0;          // of the last stretch
+  bool in_graph_ = false;           // by a GPU's second clock
+  int asked_ = 1;                   // calls in the last request
+  bool long_first_ = false;         // of these two stretches
   std::vector<TwoClocks> clocks_;
   std::vector<KeptCall> kept_;
 };

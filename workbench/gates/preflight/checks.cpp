@@ -154,7 +154,8 @@ std::vector<Check> wall_checks(const Cell& cell) {
 
 std::vector<Check> python_checks(const Project& project, const std::string& python) {
   const auto in_python = [](const Kernel& kernel) { return !kernel.python.empty(); };
-  const bool needed = !project.kernel.python.empty() || project.op.reference.kind == Reference::Kind::python;
+  const bool needed = !project.kernel.python.empty() ||
+                      project.op.reference.kind == Reference::Kind::python || !project.op.inputs_from.empty();
   if (!needed && !any_kernel(project, in_python)) return {};
   const auto found = capture({python, "-c",
                               "import sys, numpy, importlib.util as u\n"

@@ -24,7 +24,8 @@ protocol::Timed run_calls(Worker& worker, WorkerFactory& workers, const Problem&
                           std::size_t calls) {
   const double seconds = workers.project().limits.call_seconds * static_cast<double>(calls + 1);
   std::vector<protocol::Offsets> offsets;
-  for (std::size_t i = 0; i < calls; ++i) offsets.push_back(InputPool::draw(problem, random));
+  for (CallInputs& call : workers.inputs().draw(problem, calls, random))
+    offsets.push_back(std::move(call.offsets));
   worker.prepare(offsets, seconds);
   double wall_ns = 0;
   return worker.go(seconds, wall_ns);
@@ -70,7 +71,7 @@ Profile profile_cpu(WorkerFactory& workers, const Kernel& kernel, const Problem&
   progress(0.1, "counting");
   Random random(seed);
   const auto worker = workers.start(kernel, Role::profiled, artifacts);
-  workers.pool().fill(problem, random.next());
+  workers.inputs().renew(problem, random.next());
   const std::size_t most = workers.most_calls(problem);
   worker->set_problem(message_for(problem, workers.pool(), most, true),
                       workers.project().limits.call_seconds);
@@ -80,7 +81,8 @@ Profile profile_cpu(WorkerFactory& workers, const Kernel& kernel, const Problem&
 
   profile.quantities.set("cores", cores_allowed());
   std::vector<protocol::Offsets> offsets;
-  for (std::size_t i = 0; i < calls; ++i) offsets.push_back(InputPool::draw(problem, random));
+  for (CallInputs& call : workers.inputs().draw(problem, calls, random))
+    offsets.push_back(std::move(call.offsets));
   const double seconds = workers.project().limits.call_seconds * static_cast<double>(calls + 1);
   worker->prepare(offsets, seconds);
   double wall_ns = 0;

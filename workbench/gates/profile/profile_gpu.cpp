@@ -44,10 +44,11 @@ Gpu gpu_here() {
 
 void run_once(Worker& worker, WorkerFactory& workers, const Problem& problem, Random& random, int calls) {
   const double seconds = kProfiledSlowdown * workers.project().limits.call_seconds;
-  workers.pool().fill(problem, random.next());
+  workers.inputs().renew(problem, random.next());
   worker.set_problem(message_for(problem, workers.pool(), static_cast<std::size_t>(calls), true), seconds);
   std::vector<protocol::Offsets> offsets;
-  for (int i = 0; i < calls; ++i) offsets.push_back(InputPool::draw(problem, random));
+  for (CallInputs& call : workers.inputs().draw(problem, static_cast<std::size_t>(calls), random))
+    offsets.push_back(std::move(call.offsets));
   worker.prepare(offsets, seconds);
 }
 

@@ -26,6 +26,7 @@ extern "C" {
 
 enum { DENT_CPU = 0, DENT_CUDA = 1 };
 enum { DENT_FP64 = 0, DENT_FP32 = 1, DENT_FP16 = 2, DENT_BF16 = 3, DENT_INT32 = 4, DENT_INT64 = 5 };
+enum { DENT_INT8 = 6, DENT_UINT8 = 7, DENT_BOOL = 8, DENT_FP8_E4M3 = 9, DENT_FP8_E5M2 = 10 };
 
 typedef struct dent_tensor {
   const char* name;

@@ -39,6 +39,7 @@ std::vector<std::string> protected_files(const Project& project) {
   const Reference& reference = project.op.reference;
   if (reference.kind == Reference::Kind::python) files.push_back(python_file(reference.entry));
   if (!reference.source.empty()) files.push_back(reference.source);
+  if (!project.op.inputs_from.empty()) files.push_back(python_file(project.op.inputs_from));
   files.insert(files.end(), project.optimize.protect.begin(), project.optimize.protect.end());
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
