@@ -74,7 +74,8 @@ target_compile_definitions(dent_executors_test PRIVATE DENT_EXECUTORS_PAGE="${PR
 dent_test(dent_loop_test dent_loop
   commits/commits_test.cpp repository/repository_test.cpp loop/elsewhere_test.cpp loop/loop_test.cpp loop/parallel_test.cpp loop/proposers/answer_test.cpp
   loop/proposers/command_proposer_test.cpp loop/state/brief_test.cpp loop/search/search_test.cpp
-  loop/state/loop_state_test.cpp loop/state/stage_test.cpp mcp/server_test.cpp)
+  loop/state/loop_state_test.cpp loop/state/stage_test.cpp mcp/server_test.cpp suites/kernelbench_test.cpp)
+target_compile_definitions(dent_loop_test PRIVATE DENT_SUITE_TASKS="${CMAKE_CURRENT_SOURCE_DIR}/suites/tasks")
 dent_test(dent_cli_test dent_parser cell/ordinary_user_test.cpp cli/parser_test.cpp cli/sessions_test.cpp cli/terminal_test.cpp cli/usage_test.cpp)
 target_link_libraries(dent_cli_test PRIVATE dent_gates)
 foreach(program dent_gates_test dent_executors_test dent_loop_test dent_cli_test)

@@ -18,6 +18,7 @@ void add_bisect(Command& dent);
 void add_export(Command& dent);
 void add_report(Command& dent);
 void add_init(Command& dent);
+void add_import(Command& dent);
 void add_devices(Command& dent);
 void add_patterns(Command& dent);
 void add_predict(Command& dent);

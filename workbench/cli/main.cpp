@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
   cli::add_export(commands);
   cli::add_report(commands);
   cli::add_init(commands);
+  cli::add_import(commands);
   cli::add_devices(commands);
   cli::add_patterns(commands);
   cli::add_predict(commands);

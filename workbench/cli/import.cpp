@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// dent import: tasks that others have published, as projects.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "suites/kernelbench.h"
+#include "system/durable_file.h"
+#include "workers/resources.h"
+
+namespace dent::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kCpuGib = 2;  // more makes one call take seconds
+
+struct ImportArguments {
+  std::string suite, path;
+  std::string folder = ".";
+  std::string device = "cpu";
+  std::optional<double> memory_gib;
+  bool json = false;
+};
+
+// Of this machine: inputs and expected outputs lie there, whatever the kernel runs on.
+double memory_here_gib() {
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE)) /
+         static_cast<double>(1LL << 30);
+}
+
+void write_project(ImportedTask& task, const fs::path& into) {
+  const fs::path folder = into / task.name;
+  for (const auto& [name, content] : task.files) {
+    if (fs::exists(folder / name)) {
+      task.refused = (folder / name).string() + " is there already: choose another folder with --into";
+      return;
+    }
+  }
+  fs::create_directories(folder);
+  for (const auto& [name, content] : task.files) write_durably(folder / name, content);
+  task.folder = folder.string();
+}
+
+std::string row_of(const ImportedTask& task) {
+  const std::string name = fs::path(task.task).stem().string();
+  if (!task.refused.empty()) return fmt::format("- {:<44} refused: {}\n", name, task.refused);
+  std::string shapes;
+  for (const ImportedShape& shape : task.shapes)
+    shapes += fmt::format("{}{} {:.1f} GiB", shapes.empty() ? "" : ", ", shape.name, shape.needed_gib);
+  std::string text = fmt::format("+ {:<44} {}\n", name, shapes);
+  for (const std::string& note : task.notes) text += fmt::format("  {:<44} {}\n", "", note);
+  return text;
+}
+
+ExitCode import_tasks(const ImportArguments& arguments) {
+  const fs::path into = fs::absolute(arguments.folder).lexically_normal();
+  KernelBenchRequest request{.tasks = kernelbench_tasks(arguments.path),
+                             .device = arguments.device == "cuda" ? DeviceKind::cuda : DeviceKind::cpu,
+                             .python = find_python(into, ""),
+                             .reader = find_resources().python_worker.parent_path() / "dent_kernelbench.py"};
+  request.memory_gib =
+      arguments.memory_gib.value_or(arguments.device == "cuda" ? memory_here_gib() : kCpuGib);
+  std::vector<ImportedTask> tasks;
+  read_kernelbench(request, [&](ImportedTask task) {
+    if (task.refused.empty()) write_project(task, into);
+    task.files.clear();
+    if (!arguments.json) {
+      std::fputs(row_of(task).c_str(), stdout);
+      std::fflush(stdout);
+    }
+    tasks.push_back(std::move(task));
+  });
+  std::size_t imported = 0;
+  const ImportedTask* first = nullptr;
+  for (const ImportedTask& task : tasks) {
+    if (!task.refused.empty()) continue;
+    ++imported;
+    if (first == nullptr) first = &task;
+  }
+  if (arguments.json) {
+    print_json("import", {{"suite", arguments.suite}, {"imported", imported}, {"tasks", tasks}});
+  } else {
+    std::fputs(
+        fmt::format("\n{} of {} imported; GiB: memory that measuring a shape takes\n", imported, tasks.size())
+            .c_str(),
+        stdout);
+    if (first != nullptr) std::fputs(fmt::format("next: dent run -p {}\n", first->folder).c_str(), stdout);
+  }
+  return imported > 0 ? ExitCode::ok : ExitCode::usage;
+}
+
+}  // namespace
+
+void add_import(Command& dent) {
+  auto arguments = std::make_shared<ImportArguments>();
+  Command& command = dent.command("import", "Make projects of tasks that others have published");
+  command.option("suite", arguments->suite, "Whose they are").one_of({"kernelbench"}).required();
+  command.option("path", arguments->path, "A task, or a folder of them, in a checkout of yours").required();
+  command.option("-o,--into", arguments->folder, "Folder for the projects, one folder each").show_default();
+  command.option("-d,--device", arguments->device, "Where candidate and baseline run")
+      .one_of({"cpu", "cuda"})
+      .show_default();
+  command.option("--memory-gib", arguments->memory_gib,
+                 "What the largest shape may need; 2 for the CPU, else what this machine has");
+  command.flag("--json", arguments->json, "One JSON document on stdout instead of text");
+  command.examples(
+      "  dent import kernelbench KernelBench/level1/19_ReLU.py && dent run -p 19_ReLU\n"
+      "  dent import kernelbench KernelBench/level1 --into level1 --device cuda");
+  command.run([arguments] { return import_tasks(*arguments); });
+}
+
+}  // namespace dent::cli
