@@ -226,6 +226,15 @@ TEST_F(CellTest, ALinkLeadsToWhatItLedTo) {
             "found\nfound\n");
 }
 
+// As a virtual environment that is a link, and its packages.
+TEST_F(CellTest, ALinkAndWhatLiesBehindItMayBothBeNamed) {
+  fs::create_directories(scratch_ / "real/packages");
+  std::ofstream(scratch_ / "real/packages/module") << "found\n";
+  fs::create_symlink(scratch_ / "real", scratch_ / "venv");
+  const CellView view{.visible = {scratch_ / "venv", scratch_ / "venv/packages"}};
+  EXPECT_EQ(output(inside("cat " + (scratch_ / "venv/packages/module").string(), view)), "found\n");
+}
+
 TEST_F(CellTest, TheUsersHomeAndOtherFilesAreNotThere) {
   std::ofstream(scratch_ / "key") << "a secret\n";
   const std::string script = "cat " + (scratch_ / "key").string() + " 2>/dev/null || echo nothing";

@@ -121,8 +121,10 @@ class Arguments {
     for (const auto& [path, real] : links) {
       // Within a folder that is visible the link itself is there.
       const fs::path folder = path.parent_path();
-      const bool there = std::any_of(mounts.begin(), mounts.end(),
-                                     [&](const auto& mount) { return is_within(folder, mount.first); });
+      const auto holds = [&](const auto& other) { return is_within(folder, other.first); };
+      // So is what lies behind another link.
+      const bool there =
+          std::any_of(mounts.begin(), mounts.end(), holds) || std::any_of(links.begin(), links.end(), holds);
       if (!there && !is_within(path, "/usr")) add({"--symlink", real.string(), path.string()});
     }
   }
