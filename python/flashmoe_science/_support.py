@@ -14,7 +14,6 @@ from . import _C
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 MAX_HEAD_DIM = 256
-WINDOW_DEVICES = ("cpu",)  # where attention(window=) may hide keys that the mask shows
 LENGTH_DEVICES = (
     "cpu",
 )  # where one call takes sequences of several lengths; elsewhere each length is a call
@@ -96,9 +95,15 @@ def why_not_attention(q, k, v, scale=None):
     return _why_not_kind(q) or _why_not_kind(k) or _why_not_kind(v) or why_not_dense(q, k, v, scale)
 
 
+@functools.lru_cache(maxsize=None)
+def _has_window_kernels(index):
+    return torch.cuda.get_device_capability(index) == (9, 0)
+
+
 def why_not_window(device):
-    if device.type not in WINDOW_DEVICES:
-        return f"there is no kernel for windows on {device.type} yet"
+    """Other GPUs compute windows by a kernel that is slower than whoever is asked instead."""
+    if device.type == "cuda" and not _has_window_kernels(device.index):
+        return "there are fast kernels for windows on the CPU and on compute capability 9.0"
     return None
 
 

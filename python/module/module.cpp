@@ -34,7 +34,6 @@ deterministic: whether the backward pass of PyTorch tensors gives the same bits 
     torch.are_deterministic_algorithms_enabled(). The forward pass does in any case.
 window: (left, right): a query sees at most so many keys before its own position and behind it, which is that of the
     last key it sees under `causal`; None or -1 for a side without a limit. (1023, 0) is a sliding window of 1024 keys.
-    On the CPU; a GPU refuses windows that hide keys which `causal` does not.
 q_lengths, kv_lengths: int32 [B], for a padded batch: only the first so many rows of q, or of k and v, count. `causal` and
     `window` count within them. Rows behind them give 0 and an lse of -inf, and what they hold reaches nothing. On the
     CPU; a GPU refuses them. attention_varlen() is for sequences that are packed.

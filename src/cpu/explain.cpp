@@ -6,6 +6,7 @@
 #include "cpu/backward_plan.h"
 #include "cpu/plan.h"
 #include "cpu/sequences_plan.h"
+#include "problem/window_in_words.h"
 
 namespace flashmoe::cpu {
 namespace {
@@ -21,10 +22,8 @@ std::string size(std::size_t bytes) {
 }
 
 std::string window_of(const ForwardProblem& p) {
-  if (!p.window.limits()) return {};
-  const auto side = [](int64_t keys) { return keys == Window::kUnlimited ? "all" : std::to_string(keys); };
-  return "  window: a row sees " + side(p.window.left) + " keys before its position and " +
-         (p.mask == Mask::none ? side(p.window.right) : "none") + " behind it\n";
+  const std::string words = window_in_words(p);
+  return words.empty() ? "" : "  window: " + words + "\n";
 }
 
 }  // namespace

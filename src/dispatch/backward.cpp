@@ -38,10 +38,6 @@ void check_limits(const ForwardProblem& p, const device::Spec& spec) {
                std::to_string(spec.arch % 10) + "; kernels exist from 8.0 on",
            "compute on the CPU: device = cpu");
   }
-  if (p.window.limits()) {
-    refuse("the keys that a row sees are limited by a window, which no GPU kernel takes",
-           "compute on the CPU: device = cpu");
-  }
   if (p.head_dim > kMaxHeadDim) {
     refuse("head_dim is " + std::to_string(p.head_dim) + "; accepted are 1 to " +
            std::to_string(kMaxHeadDim));
@@ -72,15 +68,15 @@ void order_tiles(BackwardPlan& plan, const ForwardProblem& p, const device::Spec
     // Without a mask all of a head's blocks begin with the same queries, one turn after the other, and so
     // they end. With as many heads side by side as the GPU holds blocks for, their places go to the next
     // heads' blocks in the same order, and nobody waits again. Causal blocks begin with queries of their own.
-    if (plan.kernel == BackwardKernel::hopper_backward && p.mask == Mask::none) {
+    if (plan.kernel == BackwardKernel::hopper_backward && p.mask == Mask::none && !p.window.limits()) {
       const int64_t fit = std::max<int64_t>(1, spec.sms / plan.key_tiles);
       plan.heads_at_once = static_cast<int>(std::min(fit, p.batch * p.kv_heads));
     }
     return;
   }
   // A head's tiles side by side share its Q and dO in the L2 cache. Causal ones differ in length: from 2k on
-  // it pays to begin with the longest of several heads (NOTES.md).
-  if (p.mask == Mask::none || p.kv_rows < 2048) return;
+  // it pays to begin with the longest of several heads (NOTES.md). Those under a window hardly do.
+  if (p.mask == Mask::none || p.window.limits() || p.kv_rows < 2048) return;
   const int64_t head_bytes = (p.kv_rows + p.group() * p.q_rows) * 2 * p.head_dim * element_bytes(p.dtype);
   const int64_t fit = std::max<int64_t>(1, spec.l2_bytes / 2 / head_bytes);
   plan.heads_at_once = static_cast<int>(std::min(fit, p.batch * p.kv_heads));
@@ -188,12 +184,17 @@ BackwardPlan plan_backward(const ForwardProblem& p, Addressing addressing, const
   check_limits(p, spec);
   const char* scalar = needs_scalar(p, addressing);
   const char* not_hopper = too_much_for_hopper(addressing, spec);
+  const char* runs = p.window.limits()
+                         ? "a window of keys, which no tensor-core kernel takes that takes these "
+                           "rows on this GPU"
+                         : nullptr;
   const BackwardKernel kernel = choice.kernel ? *choice.kernel
                                 : scalar      ? BackwardKernel::naive_backward
-                                : not_hopper  ? BackwardKernel::ampere_backward
-                                              : BackwardKernel::hopper_backward;
+                                : !not_hopper ? BackwardKernel::hopper_backward
+                                : runs        ? BackwardKernel::naive_backward
+                                              : BackwardKernel::ampere_backward;
   if (kernel == BackwardKernel::naive_backward)
-    return plan_naive(p, deterministic, choice.kernel ? "asked for" : scalar);
+    return plan_naive(p, deterministic, choice.kernel ? "asked for" : scalar ? scalar : runs);
   const auto does_not_take = [&](const char* what) {
     refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + what);
   };
@@ -203,6 +204,7 @@ BackwardPlan plan_backward(const ForwardProblem& p, Addressing addressing, const
     return plan_hopper(p, spec, deterministic,
                        choice.kernel ? "asked for" : "16-bit inputs on sm_90: wgmma and TMA");
   }
+  if (runs) does_not_take("a window of keys");
   return plan_ampere(p, spec, deterministic, choice.tuning,
                      choice.kernel     ? "asked for"
                      : spec.arch == 90 ? not_hopper

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A plan in words.
+#include <algorithm>
 #include <string>
 
 #include "dispatch/plan.h"
+#include "dispatch/runs.h"
+#include "problem/window_in_words.h"
 
 namespace flashmoe::dispatch {
 namespace {
@@ -20,6 +23,19 @@ const char* in_words(ProgrammaticLaunch launch) {
       return "programmatic launch: asked for, and not done: it needs compute capability 9.0\n";
   }
   return "";
+}
+
+// How far rows see, and what that leaves of the keys for a tile of them.
+std::string window_of(const ForwardPlan& plan, const ForwardProblem& p) {
+  const std::string words = window_in_words(p);
+  if (words.empty()) return {};
+  const int64_t blocks = ceil_div(p.kv_rows, int64_t{plan.tile_kv});
+  const int64_t tiles = ceil_div(p.q_rows * plan.pack, int64_t{plan.tile_q});
+  int64_t most = 0;
+  for (int64_t tile = 0; tile < tiles; ++tile)
+    most = std::max(most, key_blocks(p, plan.tile_q, plan.tile_kv, plan.pack, tile));
+  return "window: " + words + ": a tile walks over at most " + std::to_string(most) + " of " +
+         std::to_string(blocks) + " blocks of keys\n";
 }
 
 }  // namespace
@@ -45,6 +61,7 @@ std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, cons
   text += "tiles: " + std::to_string(plan.tile_q) + " query rows x " + std::to_string(plan.tile_kv) +
           " keys, head_dim " + std::to_string(problem.head_dim) + " in a form compiled for " +
           std::to_string(plan.head_dim) + (plan.aligned ? "" : ", rows at any alignment") + "\n";
+  text += window_of(plan, problem);
   if (plan.pack > 1)
     text += "packed: the " + std::to_string(plan.pack) + " query heads of a K/V head share tiles\n";
   text += "grid: " + std::to_string(plan.blocks) + " blocks";

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "dispatch/explain_backward.h"
 
+#include "problem/window_in_words.h"
+
 namespace flashmoe::dispatch {
 namespace {
 
@@ -21,6 +23,7 @@ std::string explain(const BackwardPlan& plan, const ForwardProblem& p, const dev
   text += "tiles: " + std::to_string(plan.tile_q) + " query rows x " + std::to_string(plan.tile_kv) +
           " keys, head_dim " + std::to_string(p.head_dim) + " in a form compiled for " +
           std::to_string(plan.head_dim) + "\n";
+  if (const std::string words = window_in_words(p); !words.empty()) text += "window: " + words + "\n";
   if (!scalar) {
     text += "grid: " + std::to_string(p.batch * p.kv_heads * plan.key_tiles) + " tiles of keys, " +
             std::to_string(plan.threads) + " threads and " + std::to_string(plan.smem_bytes) +

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "dispatch/runs.h"
 #include "kernels/hopper_forward/spec.h"
 #include "numeric/ceil_div.h"
 
@@ -38,8 +39,9 @@ consteval int row_with(TileShape shape) {
   return found;
 }
 
-// How evenly the grid's fixed order shares out causal tiles in groups of so many heads: the mean work of a
-// block over the largest. Work is counted in blocks of keys; a tile costs kTileCost more, however few it has.
+// How evenly the grid's fixed order shares out tiles under a mask in groups of so many heads: the mean work
+// of a block over the largest. Work is counted in blocks of keys; a tile costs kTileCost more, however few it
+// has.
 double evenness(const ForwardPlan& plan, const ForwardProblem& p, int64_t heads, int64_t heads_at_once) {
   constexpr double kTileCost = 1.5;
   const int64_t q_tiles = plan.tiles / heads;
@@ -51,10 +53,10 @@ double evenness(const ForwardPlan& plan, const ForwardProblem& p, int64_t heads,
   double sum = 0;
   for (int64_t first = 0; first < heads; first += heads_at_once) {
     const int64_t group = std::min(heads_at_once, heads - first);
-    for (int64_t tile = q_tiles - 1; tile >= 0; --tile) {
-      const int64_t last_row = std::min((tile + 1) * plan.tile_q / plan.pack, p.q_rows) - 1;
+    for (int64_t row = 0; row < q_tiles; ++row) {
+      const int64_t tile = plan.last_first ? q_tiles - 1 - row : row;
       const double cost =
-          static_cast<double>(ceil_div(p.visible(last_row).end, int64_t{plan.tile_kv})) + kTileCost;
+          static_cast<double>(key_blocks(p, plan.tile_q, plan.tile_kv, plan.pack, tile)) + kTileCost;
       sum += cost * static_cast<double>(group);
       for (int64_t left = group; left > 0;) {
         const int64_t count = std::min(left, blocks - at);
@@ -102,17 +104,21 @@ int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec) {
   constexpr int k192 = row_with({.head_dim = 192, .tile_q = 128, .tile_kv = 80});
   constexpr int k256Keys80 = row_with({.head_dim = 256, .tile_q = 128, .tile_kv = 80});
   constexpr int k256Keys64 = row_with({.head_dim = 256, .tile_q = 128, .tile_kv = 64});
-  // Measured on an H200: NOTES.md of the kernel has the figures.
-  if (p.head_dim > 192) return p.kv_rows <= 4096 ? k256Keys64 : k256Keys80;
+  static_assert(hopper::kTunings[k64Rows128].runs && hopper::kTunings[k64Rows192].runs &&
+                hopper::kTunings[k96].runs && hopper::kTunings[k128].runs && hopper::kTunings[k192].runs &&
+                hopper::kTunings[k256Keys64].runs);
+  // Measured on an H200: NOTES.md of the kernel has the figures. A row that sees a window is as long as that.
+  const int64_t keys = most_keys(p, 128 / pack);
+  if (p.head_dim > 192) return keys <= 4096 || p.window.limits() ? k256Keys64 : k256Keys80;
   if (p.head_dim > 64) return p.head_dim <= 96 ? k96 : p.head_dim <= 128 ? k128 : k192;
   // 192 rows with 128 keys at a time are fastest per block of keys, but short rows are all beginnings and
-  // ends: there more warpgroups of 64 keys hide each other's. Causal ones also want tiles that waste less on
+  // ends: there more warpgroups of 64 keys hide each other's. Masked ones also want tiles that waste less on
   // the diagonal, and blocks of one tile each. So do grids that would leave SMs idle.
   const auto fills = [&](int tuning) {
     return tiles(p, pack, hopper::kTunings[tuning].tile_q()) >= spec.sms;
   };
-  const bool causal = p.mask != Mask::none;
-  if (p.kv_rows <= (causal ? 2048 : 1024)) return !causal && fills(k64Rows256) ? k64Rows256 : k64Rows128;
+  const bool masked = p.mask != Mask::none || p.window.limits();
+  if (keys <= (masked ? 2048 : 1024)) return !masked && fills(k64Rows256) ? k64Rows256 : k64Rows128;
   return fills(k64Rows192) ? k64Rows192 : k64Rows128;
 }
 
@@ -129,14 +135,16 @@ int hopper_splits(const ForwardProblem& p, int pack, const device::Spec& spec) {
   const int64_t whole = tiles(p, pack, t.tile_q());
   if (2 * whole >= spec.sms) return 1;
   constexpr int64_t kFewestKeys = 512;  // for less, the second kernel costs more than it saves
-  return static_cast<int>(
-      std::clamp<int64_t>(p.kv_rows / kFewestKeys, 1, std::min<int64_t>(spec.sms / whole, kMaxSplits)));
+  return static_cast<int>(std::clamp<int64_t>(most_keys(p, t.tile_q() / pack) / kFewestKeys, 1,
+                                              std::min<int64_t>(spec.sms / whole, kMaxSplits)));
 }
 
 void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
-  const int64_t kv_bytes = 2 * p.batch * p.kv_heads * p.kv_rows * p.head_dim * element_bytes(p.dtype);
+  if (p.mask == Mask::none && !p.window.limits()) return;
+  const int64_t keys = most_keys(p, plan.tile_q / plan.pack);  // of a head, in flight
+  const int64_t kv_bytes = 2 * p.batch * p.kv_heads * keys * p.head_dim * element_bytes(p.dtype);
   const bool in_cache = kv_bytes <= spec.l2_bytes / 2;
-  // Causal tiles go from a group's longest row of tiles down. Best is a group whose K and V fit the cache,
+  // Masked tiles go from a group's longest row of tiles down. Best is a group whose K and V fit the cache,
   // where one of about that size shares out the work evenly. Else, for long rows, as many heads as are work
   // for many rounds, which is even with any number of them; for short ones a head's tiles side by side, so
   // that its K and V come from memory once. (NOTES.md of the kernel, and
@@ -144,7 +152,6 @@ void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device
   constexpr int64_t kShortestRows = 2048, kLongRows = 4096;
   constexpr int64_t kManyRounds = 12;
   constexpr double kEven = 0.98;
-  if (!plan.last_first) return;
   const int64_t heads = p.batch * (p.q_heads / plan.pack);
   const int64_t q_tiles = plan.tiles / heads;
   const int fit = plan.heads_at_once;

@@ -7,6 +7,7 @@
 
 #include "dispatch/decode.h"
 #include "dispatch/hopper.h"
+#include "dispatch/runs.h"
 #include "flashmoe/error.h"
 #include "kernels/ampere_forward/launch.h"
 #include "kernels/decode_forward/spec.h"
@@ -36,10 +37,6 @@ void check_limits(const ForwardProblem& p, const device::Spec& spec) {
                std::to_string(spec.arch % 10) + "; kernels exist from 8.0 on",
            "compute on the CPU: device = cpu");
   }
-  if (p.window.limits()) {
-    refuse("the keys that a row sees are limited by a window, which no GPU kernel takes",
-           "compute on the CPU: device = cpu");
-  }
   if (p.head_dim > kMaxHeadDim) {
     // No remedy: the CPU backend takes no more.
     refuse("head_dim is " + std::to_string(p.head_dim) + "; accepted are 1 to " +
@@ -67,11 +64,17 @@ const char* needs_scalar(const ForwardProblem& p) {
   return nullptr;
 }
 
-// K and V of the heads in flight should stay in the L2 cache until every tile has read them.
-int heads_that_fit(const ForwardProblem& p, int64_t all_heads, int pack, const device::Spec& spec) {
-  const int64_t kv_bytes = 2 * std::max<int64_t>(1, p.kv_rows) * p.head_dim * element_bytes(p.dtype);
+// Why the kernels that know causal masks alone can't take it; null when they can.
+const char* needs_runs(const ForwardProblem& p) { return p.window.limits() ? "a window of keys" : nullptr; }
+
+// K and V of the heads in flight should stay in the L2 cache until every tile has read them: what the heads'
+// tiles of a row see of them.
+int heads_that_fit(const ForwardPlan& plan, const ForwardProblem& p, int64_t all_heads,
+                   const device::Spec& spec) {
+  const int64_t keys = std::max<int64_t>(1, most_keys(p, plan.tile_q / plan.pack));
+  const int64_t kv_bytes = 2 * keys * p.head_dim * element_bytes(p.dtype);
   const int64_t kv_heads = std::max<int64_t>(1, spec.l2_bytes / 2 / kv_bytes);
-  return static_cast<int>(std::min(all_heads, kv_heads * (p.group() / pack)));
+  return static_cast<int>(std::min(all_heads, kv_heads * (p.group() / plan.pack)));
 }
 
 void set_grid(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
@@ -84,9 +87,12 @@ void set_grid(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& sp
   }
   plan.tiles = static_cast<unsigned>(heads * tiles);
   plan.blocks = plan.tiles;
-  const bool causal = p.mask != Mask::none;
-  plan.last_first = causal;
-  plan.heads_at_once = causal ? heads_that_fit(p, heads, plan.pack, spec) : 1;
+  if (p.mask == Mask::none && !p.window.limits()) return;  // all tiles are the same work
+  const auto blocks_of = [&](int64_t tile) {
+    return key_blocks(p, plan.tile_q, plan.tile_kv, plan.pack, tile);
+  };
+  plan.last_first = blocks_of(tiles - 1) >= blocks_of(0);
+  plan.heads_at_once = heads_that_fit(plan, p, heads, spec);
 }
 
 // Rows of a tile that hold a query, as a share.
@@ -169,6 +175,9 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, const
            std::to_string(hopper::kNumTunings - 1) + ", and not all of them take head_dim " +
            std::to_string(p.head_dim));
   }
+  if (choice.tuning && p.window.limits() && !hopper::kTunings[*choice.tuning].runs) {
+    refuse("tuning " + std::to_string(*choice.tuning) + " of hopper_forward does not take a window of keys");
+  }
   const int splits = choice.num_splits ? *choice.num_splits
                      : choice.tuning   ? (hopper::kTunings[*choice.tuning].splits ? 2 : 1)
                                        : hopper_splits(p, pack, spec);
@@ -200,6 +209,7 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, const
 
 // Why small_forward can't take it; null when it can.
 const char* too_much_for_small(const ForwardProblem& p, bool aligned, const device::Spec& spec) {
+  if (const char* runs = needs_runs(p)) return runs;
   if (!aligned || p.head_dim % 8 != 0) return "rows that are not whole multiples of 16 bytes";
   if (p.head_dim > 128) return "head_dim above 128";
   if (p.batch * p.kv_heads > kMaxGridY) return "more than 65,535 K/V heads in the batch";
@@ -229,6 +239,7 @@ ForwardPlan plan_small(const ForwardProblem& p, const device::Spec& spec, const 
 
 // Why decode_forward can't take it; null when it can.
 const char* too_much_for_decode(const ForwardProblem& p, bool aligned) {
+  if (const char* runs = needs_runs(p)) return runs;
   if (!aligned || p.head_dim % 8 != 0) return "rows that are not whole multiples of 16 bytes";
   if (p.head_dim > 128) return "head_dim above 128";
   if (p.q_rows * p.group() > kernels::decode::kRows) return "more than 8 query rows for a K/V head";
@@ -324,6 +335,14 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
     }
     if (!not_decode)
       return plan_decode(problem, spec, {}, "few rows for many keys: reading them is all there is");
+  }
+  if (const char* runs = needs_runs(problem)) {
+    if (choice.kernel) refuse(std::string("the chosen kernel, ampere_forward, does not take ") + runs);
+    return not_hopper ? plan_naive(problem, spec,
+                                   "a window of keys, which no other kernel takes that takes these rows on "
+                                   "this GPU")
+                      : plan_hopper(problem, spec, {.num_splits = choice.num_splits},
+                                    "a window of keys in 16-bit inputs on sm_90: wgmma and TMA");
   }
   if (choice.kernel || choice.num_splits)
     return plan_ampere(problem, aligned, spec, choice.num_splits, reason);

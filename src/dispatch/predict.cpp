@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "dispatch/runs.h"
 #include "flashmoe/error.h"
 #include "kernels/decode_forward/spec.h"
 #include "kernels/hopper_forward/spec.h"
@@ -20,13 +21,11 @@ struct KeyTiles {
 
 KeyTiles key_tiles(const ForwardPlan& plan, const ForwardProblem& p) {
   KeyTiles tiles;
-  const int64_t rows = p.q_rows * plan.pack;
   const int64_t in_row = ceil_div(p.kv_rows, plan.tile_kv);
-  const int64_t count = ceil_div(rows, plan.tile_q);
-  if (p.mask == Mask::none) return {static_cast<double>(count * in_row), static_cast<double>(in_row)};
+  const int64_t count = ceil_div(p.q_rows * plan.pack, plan.tile_q);
+  if (p.sees_all()) return {static_cast<double>(count * in_row), static_cast<double>(in_row)};
   for (int64_t tile = 0; tile < count; ++tile) {
-    const int64_t last = std::min(rows, (tile + 1) * plan.tile_q) - 1;
-    const auto seen = static_cast<double>(ceil_div(p.visible(last / plan.pack).end, plan.tile_kv));
+    const auto seen = static_cast<double>(key_blocks(p, plan.tile_q, plan.tile_kv, plan.pack, tile));
     tiles.sum += seen;
     tiles.most = std::max(tiles.most, seen);
   }
@@ -40,7 +39,7 @@ device::Launch launch_of(const ForwardPlan& plan, const ForwardProblem& p, const
   launch.cluster = plan.cluster;
   launch.items = int64_t{plan.tiles} * plan.num_splits * plan.cluster;
   const double mean = keys.sum / static_cast<double>(ceil_div(p.q_rows * plan.pack, plan.tile_q));
-  if (plan.last_first && mean > 0) launch.largest = std::max(1.0, keys.most / mean);
+  if (mean > 0) launch.largest = std::max(1.0, keys.most / mean);
   launch.launches = plan.num_splits > 1 ? 2 : 1;
   return launch;
 }
@@ -57,7 +56,8 @@ device::Work work_of(const ForwardPlan& plan, const ForwardProblem& p, const dev
   const auto element = static_cast<double>(element_bytes(p.dtype));
   const auto dim = static_cast<double>(p.head_dim);
   const double q_and_out = 2 * static_cast<double>(p.batch * p.q_heads * p.q_rows) * dim * element;
-  const double k_and_v = 2 * static_cast<double>(p.batch * p.kv_heads * p.kv_rows) * dim * element;
+  const int64_t keys_seen = p.visible_to_any().size();
+  const double k_and_v = 2 * static_cast<double>(p.batch * p.kv_heads * keys_seen) * dim * element;
   const double partials = 2 * static_cast<double>(plan.workspace_bytes);
   work.l2_bytes = q_and_out + partials + 2 * heads * keys.sum * plan.tile_kv * dim * element;
   const double compulsory = q_and_out + k_and_v;
@@ -166,7 +166,7 @@ device::Manner manner_of(const ForwardPlan& plan, const ForwardProblem& p, const
 int registers_of(const ForwardPlan& plan) {
   switch (plan.kernel) {
     case ForwardKernel::naive:
-      return plan.head_dim <= 64 ? 117 : plan.head_dim <= 128 ? 128 : 236;
+      return plan.head_dim <= 64 ? 122 : plan.head_dim <= 128 ? 128 : 246;
     case ForwardKernel::ampere_forward:
       return ampere_registers(plan);
     case ForwardKernel::hopper_forward:

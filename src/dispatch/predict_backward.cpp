@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dispatch/runs.h"
 #include "kernels/ampere_backward/spec.h"
 #include "numeric/ceil_div.h"
 
@@ -16,12 +17,13 @@ struct QueryTiles {
 
 QueryTiles query_tiles(const BackwardPlan& plan, const ForwardProblem& p) {
   QueryTiles tiles;
-  const int64_t shift = p.mask == Mask::causal ? p.kv_rows - p.q_rows : 0;
+  const kernels::Runs runs = runs_of(p);
   for (int64_t tile = 0; tile < plan.key_tiles; ++tile) {
-    const int64_t first =
-        p.mask == Mask::none ? 0 : std::clamp<int64_t>(tile * plan.tile_kv - shift, 0, p.q_rows);
+    // Rows that see a key of the tile.
+    const int64_t begin = std::clamp<int64_t>(tile * plan.tile_kv - runs.end + 1, 0, p.q_rows);
+    const int64_t end = std::clamp<int64_t>((tile + 1) * plan.tile_kv - runs.begin, begin, p.q_rows);
     const auto seen =
-        static_cast<double>(ceil_div(p.q_rows - first / plan.tile_q * plan.tile_q, int64_t{plan.tile_q}));
+        static_cast<double>(ceil_div(end - begin / plan.tile_q * plan.tile_q, int64_t{plan.tile_q}));
     tiles.sum += seen;
     tiles.most = std::max(tiles.most, seen);
   }
@@ -41,7 +43,7 @@ device::Launch launch_of(const BackwardPlan& plan, const ForwardProblem& p, cons
   launch.ctas = p.batch * p.kv_heads * plan.key_tiles;
   launch.block = {.threads = plan.threads, .registers = registers_of(plan), .smem_bytes = plan.smem_bytes};
   const double mean = queries.sum / plan.key_tiles;
-  if (p.mask != Mask::none && mean > 0) launch.largest = std::max(1.0, queries.most / mean);
+  if (mean > 0) launch.largest = std::max(1.0, queries.most / mean);
   launch.launches = plan.kernel == BackwardKernel::naive_backward ? 2 : 3;  // delta before, dq after
   return launch;
 }

@@ -2,6 +2,7 @@
 // From a plan to launches. Compiled twice where there is CUDA: for the GPU, and for the model of one.
 #include "dispatch/run.h"
 
+#include "dispatch/runs.h"
 #include "kernels/ampere_forward/launch.h"
 #include "kernels/combine_splits/launch.h"
 #include "kernels/decode_forward/launch.h"
@@ -60,13 +61,18 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
   const bool programmatic = plan.programmatic == ProgrammaticLaunch::on;
   switch (plan.kernel) {
     case ForwardKernel::naive:
-      kernels::naive::launch(problem.dtype, params, plan.blocks, stream);
+      kernels::naive::launch(problem.dtype, params, runs_of(problem), plan.blocks, stream);
       break;
     case ForwardKernel::ampere_forward:
       kernels::ampere_forward::launch(problem.dtype, plan.aligned, params, plan.blocks, stream);
       break;
     case ForwardKernel::hopper_forward:
-      kernels::hopper_forward::launch(problem.dtype, params, plan.tuning, plan.blocks, stream);
+      if (problem.window.limits()) {
+        kernels::hopper_forward::launch_runs(problem.dtype, params, runs_of(problem), plan.tuning,
+                                             plan.blocks, stream);
+      } else {
+        kernels::hopper_forward::launch(problem.dtype, params, plan.tuning, plan.blocks, stream);
+      }
       break;
     case ForwardKernel::small_forward:
       kernels::small::launch(problem.dtype, params, plan.tuning, programmatic, stream);

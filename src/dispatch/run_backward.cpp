@@ -2,6 +2,7 @@
 // From a plan to launches. Compiled twice where there is CUDA: for the GPU, and for the model of one.
 #include "dispatch/run_backward.h"
 
+#include "dispatch/runs.h"
 #include "kernels/ampere_backward/launch.h"
 #include "kernels/finish_backward/launch.h"
 #include "kernels/hopper_backward/launch.h"
@@ -37,9 +38,8 @@ kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProble
   params.group = static_cast<int>(p.group());
   params.scale = p.scale;
   params.scale_log2e = static_cast<float>(p.scale * 1.4426950408889634);
-  params.causal_shift = static_cast<int>(p.mask == Mask::none     ? p.kv_rows
-                                         : p.mask == Mask::causal ? p.kv_rows - p.q_rows
-                                                                  : 0);
+  params.runs = runs_of(p);
+  params.causal_shift = params.runs.end - 1;
   params.order = {plan.key_tiles, params.kv_heads, params.batch, plan.heads_at_once, plan.last_first};
   params.padded_rows = plan.padded_rows;
   params.padded_dim = plan.head_dim;
@@ -60,7 +60,9 @@ void run_backward(const BackwardPlan& plan, const ForwardProblem& problem, const
   if (plan.kernel == BackwardKernel::naive_backward)
     return kernels::naive_backward::launch(problem.dtype, params, stream);
   kernels::prepare_backward::launch(problem.dtype, params, stream);
-  if (plan.kernel == BackwardKernel::hopper_backward) {
+  if (plan.kernel == BackwardKernel::hopper_backward && problem.window.limits()) {
+    kernels::hopper_backward::launch_runs(problem.dtype, params, plan.tuning, stream);
+  } else if (plan.kernel == BackwardKernel::hopper_backward) {
     kernels::hopper_backward::launch(problem.dtype, params, plan.tuning, stream);
   } else {
     kernels::ampere_backward::launch(problem.dtype, params, plan.tuning, stream);

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/forward_params.h"
+#include "kernels/runs.h"
 #include "primitives/target.h"
 
 namespace flashmoe::kernels {
@@ -32,7 +33,7 @@ struct BackwardParams {
 
   float scale;
   float scale_log2e;  // scale * log2(e), for exp2
-  int causal_shift;   // row i sees keys j <= i + causal_shift; without a mask kv_rows, and so all of them
+  int causal_shift;   // row i sees no key behind i + causal_shift
 
   // Tiles of keys, of K/V heads.
   TileOrder order;
@@ -47,6 +48,8 @@ struct BackwardParams {
 
   bool in_order;  // whether they are: the same arguments then give the same bits
   bool sums_by_element;
+
+  Runs runs;  // what rows see; most kernels know only where it ends: causal_shift
 
   // One for the blocks' numbers, then one per piece of dq_sums.
   FLASHMOE_HD int64_t num_counters() const {

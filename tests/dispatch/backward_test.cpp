@@ -73,6 +73,23 @@ TEST(BackwardPlan, DeterministicFullRowsHaveAsManyHeadsSideBySideAsFit) {
   EXPECT_EQ(plan(problem(4096, 128, Mask::causal), true).heads_at_once, 1);
 }
 
+TEST(BackwardPlan, WindowsGoToTheKernelsThatKnowThem) {
+  for (const Mask mask : {Mask::none, Mask::causal}) {
+    ForwardProblem p = problem(4096, 128, mask);
+    p.window = {1023, 0};
+    EXPECT_EQ(plan(p).kernel, BackwardKernel::hopper_backward);
+    EXPECT_EQ(plan(p).heads_at_once, 1);  // its tiles are all as long, and share Q and dO
+    EXPECT_EQ(plan(p, true).heads_at_once, 1);
+    EXPECT_TRUE(plan(p, true).last_first);
+    EXPECT_EQ(plan_backward(p, {true, false}, device::find("H200"), false).kernel,
+              BackwardKernel::naive_backward);
+    EXPECT_EQ(plan_backward(p, true, device::find("L4"), false).kernel, BackwardKernel::naive_backward);
+    EXPECT_THROW(
+        plan_backward(p, true, device::find("H200"), false, {.kernel = BackwardKernel::ampere_backward}),
+        Error);
+  }
+}
+
 TEST(BackwardPlan, EveryGpuHasItsKernel) {
   for (int64_t head_dim : {8, 64, 128, 256}) {
     const ForwardProblem p = problem(512, head_dim, Mask::causal);

@@ -36,5 +36,15 @@ TEST(ExplainBackward, NamesTheKernelItsTilesAndTheWorkspaceWithItsFormula) {
       {"cuda: naive_backward, because: ", "same bits in every run: dk and dv, and dq", "workspace: none"});
 }
 
+TEST(ExplainBackward, NamesTheWindow) {
+  const ForwardProblem problem{
+      .q_rows = 513, .kv_rows = 300, .head_dim = 64, .dtype = DType::bf16, .scale = 1, .window = {7, 2}};
+  for (const char* gpu : {"H200", "L4"}) {
+    const device::Spec& spec = device::find(gpu);
+    expect_has(explain(plan_backward(problem, true, spec, false), problem, spec),
+               {"window: a row sees 7 keys before its position and 2 behind it\n"});
+  }
+}
+
 }  // namespace
 }  // namespace flashmoe::dispatch

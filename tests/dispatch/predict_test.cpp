@@ -46,6 +46,21 @@ TEST(PredictForward, CountsWholeTilesAndLeavesMaskedOnesOut) {
   EXPECT_GT(b.launch.largest, 1.5);
 }
 
+TEST(PredictForward, CountsTheKeysOfAWindowAlone) {
+  const auto& h200 = device::find("H200");
+  auto full = attention(2, 16, 8192, 128), windowed = full;
+  windowed.window = {1023, 0};
+  const Forecast a = predict_forward(plan_forward(full, true, h200), full, h200);
+  const Forecast b = predict_forward(plan_forward(windowed, true, h200), windowed, h200);
+  EXPECT_DOUBLE_EQ(b.work.matrix_flops, a.work.matrix_flops * 540 / 4096);  // blocks of 128 x 128
+  EXPECT_LT(b.prediction.expected_us, a.prediction.expected_us / 4);
+  auto decode = attention(8, 8, 1, 128);
+  decode.kv_rows = 65536;
+  decode.window = {1023, 0};
+  const Forecast c = predict_forward(plan_forward(decode, true, h200), decode, h200);
+  EXPECT_LT(c.work.dram_bytes, 1.1 * 8 * 8 * 1024 * 128 * 4);
+}
+
 TEST(PredictForward, WarmInputsAreNotReadFromMemory) {
   auto decode = attention(1, 8, 1, 128);
   decode.q_heads = 32;

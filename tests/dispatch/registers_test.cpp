@@ -66,8 +66,11 @@ std::vector<std::string> forms_of(const ForwardPlan& plan, const ForwardProblem&
     case ForwardKernel::ampere_forward:
       return {"ampere_forward<ampere_forward::Spec<" + type + ", " + dim + ", " + flag(plan.aligned) + ">>"};
     case ForwardKernel::hopper_forward:
-      return {"hopper_forward<hopper_forward::Spec<" + type + ", " + tuning + ", " +
-              flag(p.mask == Mask::causal) + ">>"};
+      return {"hopper_forward<hopper_forward::Spec<" + type + ", " + tuning + ", (hopper_forward::Visible)" +
+              (p.window.limits()        ? "2"
+               : p.mask == Mask::causal ? "1"
+                                        : "0") +
+              ">>"};
     case ForwardKernel::small_forward:
       return {"small_forward<small::Spec<" + type + ", " + tuning + ", false>>",
               "small_forward<small::Spec<" + type + ", " + tuning + ", true>>"};
@@ -84,7 +87,7 @@ std::vector<ForwardProblem> problems() {
       for (const int64_t head_dim : {32, 40, 64, 96, 128, 192, 256}) {
         for (const int64_t q_rows : {1, 37, 64, 128, 256, 4096}) {
           for (const int64_t kv_rows : {32, 64, 128, 512, 4096, 65536}) {
-            ForwardProblem& p = all.emplace_back();
+            ForwardProblem p;
             p.batch = 1;
             p.q_heads = p.kv_heads = 8;
             p.q_rows = q_rows;
@@ -93,6 +96,9 @@ std::vector<ForwardProblem> problems() {
             p.dtype = dtype;
             p.mask = mask;
             p.scale = 0.125F;
+            all.push_back(p);
+            p.window.left = 20;
+            all.push_back(p);
           }
         }
       }

@@ -53,6 +53,13 @@ TEST(GpuRaces, Hopper) {
                         .dtype = DType::bf16,
                         .mask = Mask::causal},
                        {.kernel = ForwardKernel::hopper_forward, .tuning = tuning});
+    if (!t.runs) continue;
+    EXPECT_RUNS_ON_GPU({.q_rows = t.tile_q() + 3,
+                        .kv_rows = (t.stages + 2) * t.tile_kv + 5,
+                        .head_dim = t.head_dim,
+                        .dtype = DType::bf16,
+                        .window = {2 * t.tile_kv + 40, 10}},
+                       {.kernel = ForwardKernel::hopper_forward, .tuning = tuning});
   }
 }
 

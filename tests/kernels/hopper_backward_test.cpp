@@ -85,6 +85,38 @@ TEST_P(HopperBackward, TakesHugeLogits) {
       {.seeds = 1});
 }
 
+// Tiles of queries that are masked, full and masked again; keys that few rows see; each side alone.
+TEST_P(HopperBackward, TakesWindows) {
+  constexpr int64_t kAll = Window::kUnlimited;
+  for (const Window window :
+       {Window{2 * tile_q() + tile_kv() + 9, 20}, Window{5, 3}, Window{70, kAll}, Window{kAll, 9}}) {
+    for (const bool deterministic : {false, true}) {
+      EXPECT_GRADIENTS_ON_MODEL({.q_heads = 2,
+                                 .kv_heads = 1,
+                                 .q_rows = 4 * tile_q() + 40,
+                                 .kv_rows = 2 * tile_kv() + 40,
+                                 .head_dim = head_dim(),
+                                 .dtype = deterministic ? DType::fp16 : DType::bf16,
+                                 .window = window},
+                                {.deterministic = deterministic, .seeds = 1});
+    }
+  }
+}
+
+// Positions past the last key and before the first; keys that no row sees.
+TEST_P(HopperBackward, WhatAWindowHidesHasNoGradient) {
+  EXPECT_GRADIENTS_ON_MODEL(
+      {.q_rows = 300, .kv_rows = 40, .head_dim = head_dim(), .dtype = DType::fp16, .window = {3, 6}},
+      {.seeds = 1});
+  EXPECT_GRADIENTS_ON_MODEL({.q_rows = 40,
+                             .kv_rows = 300,
+                             .head_dim = head_dim(),
+                             .dtype = DType::bf16,
+                             .mask = Mask::causal,
+                             .window = {10, Window::kUnlimited}},
+                            {.seeds = 1});
+}
+
 TEST_P(HopperBackward, TakesAnyScale) {
   for (float scale : {0.0F, -0.2F}) {
     EXPECT_GRADIENTS_ON_MODEL({.q_rows = 70,

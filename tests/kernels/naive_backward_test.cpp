@@ -45,6 +45,23 @@ TEST(NaiveBackward, WhatSeesNothingHasNoGradient) {
       {.seeds = 1});
 }
 
+TEST(NaiveBackward, TakesWindows) {
+  constexpr int64_t kAll = Window::kUnlimited;
+  for (const Window window : {Window{0, 0}, Window{70, 9}, Window{5, kAll}, Window{kAll, 3}}) {
+    for (const int64_t rows : {30, 200}) {
+      EXPECT_GRADIENTS_ON_MODEL({.q_heads = 2,
+                                 .kv_heads = 1,
+                                 .q_rows = rows,
+                                 .kv_rows = 150,
+                                 .head_dim = 20,
+                                 .dtype = rows == 30 ? DType::fp32 : DType::bf16,
+                                 .mask = window.right == kAll ? Mask::causal_top_left : Mask::none,
+                                 .window = window},
+                                {.seeds = 1, .choice = kNaive});
+    }
+  }
+}
+
 TEST(NaiveBackward, TakesAnyScaleAndHugeLogits) {
   for (float scale : {0.0F, -0.2F}) {
     EXPECT_GRADIENTS_ON_MODEL(

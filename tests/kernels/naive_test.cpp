@@ -68,12 +68,34 @@ TEST(Naive, TakesHugeLogitsAndAnyScale) {
   }
 }
 
+TEST(Naive, TakesWindows) {
+  constexpr int64_t kAll = Window::kUnlimited;
+  for (const Window window : {Window{0, 0}, Window{70, 9}, Window{5, kAll}, Window{kAll, 3}}) {
+    for (const int64_t rows : {1, 130, 300}) {
+      EXPECT_RUNS_ON_MODEL({.q_heads = 2,
+                            .kv_heads = 1,
+                            .q_rows = rows,
+                            .kv_rows = 170,
+                            .head_dim = 24,
+                            .dtype = rows == 130 ? DType::bf16 : DType::fp32,
+                            .mask = window.right == kAll ? Mask::causal_top_left : Mask::none,
+                            .window = window},
+                           kNaive, 1);
+    }
+  }
+}
+
 // More keys than one sum takes, in stretches of which the last is short.
 TEST(Naive, SumsManyKeysInStretches) {
   const Shape shape{.q_rows = 2, .kv_rows = 16'500, .head_dim = 8, .dtype = DType::fp32};
   Problem problem(shape);
   run_on_model(problem, {.choice = {.kernel = dispatch::ForwardKernel::naive}});
   EXPECT_AGREES_WITH_ORACLE(problem, shape);
+  Shape windowed = shape;
+  windowed.window = {9'000, 0};
+  Problem part(windowed);
+  run_on_model(part, {.choice = kNaive});
+  EXPECT_AGREES_WITH_ORACLE(part, windowed);
 }
 
 }  // namespace

@@ -37,6 +37,24 @@ int64_t rows(Draw& draw) {
   }
 }
 
+// Sides that are short, about as long as there are keys, or not limited.
+Window window(Draw& draw, int64_t keys) {
+  const auto side = [&]() -> int64_t {
+    switch (draw.between(0, 3)) {
+      case 0:
+        return Window::kUnlimited;
+      case 1:
+        return draw.between(0, 3);
+      case 2:
+        return draw.between(std::max<int64_t>(keys - 2, 0), keys + 2);
+      default:
+        return draw.between(0, keys);
+    }
+  };
+  const int64_t left = side();
+  return {left, side()};
+}
+
 }  // namespace
 
 RandomCase random_case(uint64_t seed) {
@@ -91,6 +109,12 @@ RandomCase random_case(uint64_t seed) {
       }
       c.choice = {.kernel = ForwardKernel::ampere_forward,
                   .num_splits = static_cast<int>(draw.between(1, 4))};
+  }
+  // One case in three has a window. Kernels that take none leave it to what dispatch chooses.
+  if (draw.between(0, 2) == 0) {
+    s.window = window(draw, s.kv_rows);
+    const auto asked = c.choice.kernel;
+    if (asked && *asked != ForwardKernel::naive && *asked != ForwardKernel::hopper_forward) c.choice = {};
   }
   return c;
 }

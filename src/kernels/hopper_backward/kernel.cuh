@@ -120,7 +120,8 @@ __device__ __forceinline__ void walk_shared(Keys<Spec>& keys, const Work& work) 
   take_shared_step<true, true>(keys);
 #pragma unroll 1
   for (int left = work.steps - 1; left > 0; --left) {
-    if (keys.q_tile < work.unmasked) {
+    if (keys.q_tile < work.unmasked ||
+        (Spec::runs && hides_first_key<Spec>(keys.params, work, keys.q_tile))) {
       take_shared_step<true, false>(keys);
     } else {
       take_shared_step<false, false>(keys);
@@ -134,7 +135,8 @@ __device__ __forceinline__ void walk(Keys<Spec>& keys, const Work& work) {
   take_step<true, true>(keys);
 #pragma unroll 1
   for (int left = work.steps - 1; left > 0; --left) {
-    if (keys.q_tile < work.unmasked) {
+    if (keys.q_tile < work.unmasked ||
+        (Spec::runs && hides_first_key<Spec>(keys.params, work, keys.q_tile))) {
       take_step<true, false>(keys);
     } else {
       take_step<false, false>(keys);

@@ -170,11 +170,20 @@ struct Keys {
 #pragma unroll
       for (int i = 4 * group; i < 4 * group + 4; ++i) {
         S[i] = gpu::ex2(fmaf(S[i], scale, i % 2 == 0 ? -lse.x : -lse.y));
-        if (kMasked && 8 * group + i % 2 < unseen[i / 2 % 2]) S[i] = 0;
+        if (kMasked && is_hidden(8 * group + i % 2, unseen[i / 2 % 2])) S[i] = 0;
       }
     }
 #pragma unroll
     for (int i = 0; i < kQueries / 4; ++i) P[i / 4][i % 4] = gpu::pack<T>(S[2 * i], S[2 * i + 1]);
+  }
+
+  // Of a key whose first `unseen` columns do not see it. Runs: as many rows see each key, from the first on.
+  __device__ __forceinline__ bool is_hidden(int column, int unseen) const {
+    if constexpr (Spec::runs) {
+      const auto behind_first = static_cast<uint32_t>(column) - static_cast<uint32_t>(unseen);
+      return behind_first > static_cast<uint32_t>(params.problem.causal_shift - params.problem.runs.begin);
+    }
+    return column < unseen;
   }
 
   // dS = P (dP - delta), packed. P comes from its packed form: kept in fp32 beside it, it would not fit into

@@ -34,9 +34,12 @@ inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
 inline constexpr int kLoadRegisters = 24;
 inline constexpr int kMathRegisters = 240;
 
-template <class T, int kTuning>
+// kRuns: rows see runs of keys that may begin anywhere (BackwardParams::runs). Else they begin at the first
+// key.
+template <class T, int kTuning, bool kRuns>
 struct Spec {
   using Element = T;
+  static constexpr bool runs = kRuns;
   static constexpr int head_dim = kTunings[kTuning].head_dim;
   static constexpr int tile_q = kTunings[kTuning].tile_q;
   static constexpr int tile_kv = kTunings[kTuning].tile_kv;

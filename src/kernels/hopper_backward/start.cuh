@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The launch of one form, compiled per element type in a file of its own so that types build side by side.
+// The launch of one form, compiled per element type, and for runs, in files of their own so that they build
+// side by side.
 #pragma once
 
 #include <utility>
@@ -10,9 +11,9 @@
 
 namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
 
-template <class T, int kTuning>
+template <class T, int kTuning, bool kRuns>
 void start(const Params& params, void* stream) {
-  using S = Spec<T, kTuning>;
+  using S = Spec<T, kTuning, kRuns>;
   const TileOrder& order = params.problem.order;
   gpu::launch(&hopper_backward<S>,
               {.kernel = "hopper_backward",
@@ -24,22 +25,24 @@ void start(const Params& params, void* stream) {
               params);
 }
 
-template <class T, int... kTuning>
+template <class T, bool kRuns, int... kTuning>
 void start_one_of(std::integer_sequence<int, kTuning...>, int tuning, const Params& params, void* stream) {
   using Start = void (*)(const Params&, void*);
-  constexpr Start kStarts[] = {&start<T, kTuning>...};
+  constexpr Start kStarts[] = {&start<T, kTuning, kRuns>...};
   kStarts[tuning](params, stream);
 }
 
-template <class T>
+template <class T, bool kRuns>
 void start_any(const BackwardParams& problem, int tuning, void* stream) {
   Params params;
   params.problem = problem;
   set_maps(params, kTunings[tuning]);
-  start_one_of<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+  start_one_of<T, kRuns>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
 }
 
 void launch_fp16(const BackwardParams& params, int tuning, void* stream);
 void launch_bf16(const BackwardParams& params, int tuning, void* stream);
+void launch_runs_fp16(const BackwardParams& params, int tuning, void* stream);
+void launch_runs_bf16(const BackwardParams& params, int tuning, void* stream);
 
 }  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET

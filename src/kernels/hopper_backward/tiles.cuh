@@ -45,9 +45,21 @@ __device__ __forceinline__ Work find_work(const Params& params, uint32_t number)
   work.begin = first_row <= 0 ? 0 : first_row / Spec::tile_q;
   if (work.begin > work.end) work.begin = work.end;
   work.unmasked = full_row <= 0 ? 0 : (full_row + Spec::tile_q - 1) / Spec::tile_q;
+  if constexpr (Spec::runs) {
+    const int64_t behind = int64_t{work.first_key} + Spec::tile_kv - p.runs.begin;  // rows that see the last
+    const int rows = static_cast<int>(behind < 0 ? 0 : behind < p.q_rows ? behind : p.q_rows);
+    work.end = (rows + Spec::tile_q - 1) / Spec::tile_q;
+    if (work.begin > work.end) work.begin = work.end;
+  }
   if (work.first_key + Spec::tile_kv > p.kv_rows) work.unmasked = work.end;
   work.steps = p.group * (work.end - work.begin);
   return work;
+}
+
+// Runs: whether some row of a tile does not see the first key.
+template <class Spec>
+__device__ __forceinline__ bool hides_first_key(const Params& params, const Work& work, int q_tile) {
+  return (q_tile + 1) * Spec::tile_q + params.problem.runs.begin > work.first_key + 1;
 }
 
 // A step of the walk.

@@ -11,10 +11,11 @@ namespace {
 template <int... kTuning>
 int find(int tuning, std::integer_sequence<int, kTuning...>) {
   static_assert(
-      ((kTunings[kTuning].blocks_per_sm * (sizeof(Smem<Spec<fp16, kTuning, false>>) + 1024) <= 228 * 1024) &&
+      ((kTunings[kTuning].blocks_per_sm * (sizeof(Smem<Spec<fp16, kTuning, Visible::all>>) + 1024) <=
+        228 * 1024) &&
        ...),
       "sm_90 has 228 KB, and keeps 1 KB of it for each block");
-  constexpr int kBytes[] = {sizeof(Smem<Spec<fp16, kTuning, false>>)...};
+  constexpr int kBytes[] = {sizeof(Smem<Spec<fp16, kTuning, Visible::all>>)...};
   return kBytes[tuning];
 }
 

@@ -3,6 +3,7 @@
 
 #include "flashmoe/attention.h"
 #include "kernels/forward_params.h"
+#include "kernels/runs.h"
 #include "primitives/target.h"
 
 namespace flashmoe::kernels::hopper_forward {
@@ -15,6 +16,9 @@ inline namespace FLASHMOE_TARGET {
 // Rows begin at multiples of 16 bytes, strides of dimensions larger than 1 are positive, and params.pack
 // divides 64.
 void launch(DType dtype, const ForwardParams& params, int tuning, unsigned blocks, void* stream);
+// The same where rows see `runs`, whatever mask `params` has, for tunings with such a form.
+void launch_runs(DType dtype, const ForwardParams& params, const Runs& runs, int tuning, unsigned blocks,
+                 void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::hopper_forward

@@ -20,7 +20,7 @@ __device__ __forceinline__ void load_keys(unsigned char (&stages)[Spec::tuning.s
   gpu::mbarrier_wait_in_block(gpu::shared_address(&free[ring.stage]), ring.phase ^ 1);
   const uint32_t barrier = gpu::shared_address(&full[ring.stage]);
   const uint32_t to = gpu::shared_address(stages[ring.stage]);
-  const int first_key = (Spec::tuning.splits ? note.first_block + block : block) * Spec::tile_kv;
+  const int first_key = (Spec::begins_anywhere ? note.first_block + block : block) * Spec::tile_kv;
   gpu::mbarrier_arrive_expect_tx(barrier, Spec::kv_bytes);
 #pragma unroll
   for (int slab = 0; slab < Spec::slabs; ++slab) {

@@ -20,10 +20,14 @@ class OneTile {
     rows_.skip_values(rows_.unseen);
     first_step(rows_.seen - 1);
     int block = rows_.seen - 2;
+    int masked_from = rows_.seen_by_all;
+    do {  // runs: masked blocks, full ones, and masked ones again, by the same code
 #pragma unroll 1
-    for (; block >= rows_.seen_by_all; --block) step<true>(block);
+      for (; block >= masked_from; --block) step<true>(block);
 #pragma unroll 1
-    for (; block >= 0; --block) step<false>(block);
+      for (; block >= rows_.full_from; --block) step<false>(block);
+      masked_from = 0;
+    } while (Spec::runs && block >= 0);
     rows_.store(0, rows_.m, rows_.l);
     rows_.wait_for_stores();
   }

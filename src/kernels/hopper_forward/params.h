@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/forward_params.h"
+#include "kernels/runs.h"
 #include "primitives/tensor_map.h"
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
@@ -13,9 +14,14 @@ struct Params {
   unsigned tiles;   // of query rows, in problem.order; where keys are shared out, times splits
   unsigned blocks;  // that share them
   int pack_shift;   // log2 of problem.pack
+  Runs runs;        // what rows see, for Visible::runs
 
   // Packed rows and heads to positions in the sequence and packed heads.
   FLASHMOE_HD int unpack(int x) const { return x >> pack_shift; }
+
+  FLASHMOE_HD Run visible(int packed_row) const {
+    return runs.visible(unpack(packed_row), problem.q_rows, problem.kv_rows);
+  }
 };
 
 }  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

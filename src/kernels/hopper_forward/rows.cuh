@@ -45,6 +45,7 @@ struct Rows : OutputRows<Spec> {
   int seen;              // blocks of keys
   int unseen;            // blocks of keys behind them that only other warpgroups see
   int seen_by_all;       // blocks of keys that all rows see to the end
+  int full_from = 0;     // the first block of keys that all rows see from its beginning
   int first_block = 0;   // that the numbers of the others count from
   Ring<kTuning.stages> k_ring, v_ring;
   Ring<kTuning.q_slots> q_ring;
@@ -70,9 +71,14 @@ struct Rows : OutputRows<Spec> {
     seen = blocks_of_warpgroup<Spec>(params, tile, warpgroup);
     unseen = tile.blocks - seen;
     seen_by_all = visible_keys<Spec>(params, first_row) / kKeys;
-    if constexpr (kTuning.splits) {
+    if constexpr (Spec::begins_anywhere) {
       first_block = tile.first_block;
       seen_by_all = seen_by_all < first_block ? 0 : seen_by_all - first_block;
+    }
+    if constexpr (Spec::runs) {
+      const int hidden = params.visible(first_row + kWarpgroupRows - 1).begin;
+      full_from = (hidden + kKeys - 1) / kKeys - first_block;
+      if (full_from < 0) full_from = 0;
     }
     wait_full(smem.q_full[warpgroup], q_ring);
     if constexpr (kTuning.q_in_registers) load_queries();
@@ -125,8 +131,22 @@ struct Rows : OutputRows<Spec> {
 
   // ---- Softmax ----
 
+  __device__ __forceinline__ bool needs_mask(int block) const {
+    if constexpr (Spec::runs) return block >= seen_by_all || block < full_from;
+    return block >= seen_by_all;
+  }
+
   // Scores of keys that a row does not see become -inf.
   __device__ __forceinline__ void mask(Scores<Spec>& S, int block) const {
+    if constexpr (Spec::runs) {
+      keep_runs(S, block);
+    } else {
+      cut_off(S, block);
+    }
+  }
+
+  // Rows see every key up to one.
+  __device__ __forceinline__ void cut_off(Scores<Spec>& S, int block) const {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int row = first_row + lane_row() + 8 * r;
@@ -135,6 +155,21 @@ struct Rows : OutputRows<Spec> {
 #pragma unroll
       for (int i = 0; i < kKeys / 2; ++i) {
         if (i / 2 % 2 == r && 8 * (i / 4) + i % 2 >= visible) S[i] = -INFINITY;
+      }
+    }
+  }
+
+  // Rows see runs that may begin anywhere: one word per row says what stays.
+  __device__ __forceinline__ void keep_runs(Scores<Spec>& S, int block) const {
+    const int lane = gpu::opaque(gpu::lane_index());  // else the runs are kept from block to block
+    const int first_key = (first_block + block) * kKeys + 2 * (lane % 4);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const Run run = params.visible(first_row + 16 * warp + lane / 4 + 8 * r);
+      const uint32_t kept = elements_between(run.begin - first_key, run.end - first_key);
+#pragma unroll
+      for (int i = 0; i < kKeys / 2; ++i) {
+        if (i / 2 % 2 == r && (kept >> (2 * (i / 4) + i % 2) & 1) == 0) S[i] = -INFINITY;
       }
     }
   }
@@ -200,7 +235,7 @@ struct Rows : OutputRows<Spec> {
 
   // For the first block that is walked, which is the last one that the warpgroup sees.
   __device__ __forceinline__ void begin_softmax(Scores<Spec>& S, int block) {
-    if (block >= seen_by_all) mask(S, block);
+    if (needs_mask(block)) mask(S, block);
     begin_maximum(S);
     subtract_large_maxima(S);
     exponentials<true>(S);

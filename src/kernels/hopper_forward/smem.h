@@ -12,7 +12,7 @@ struct Tile {
   int batch, head, kv_head;  // head: the first query head of the tile
   int first_row;             // packed query rows
   int split;                 // the share of the keys, where they are shared out
-  int first_block;           // of keys; numbers of blocks count from it
+  int first_block;           // of keys; numbers of the tile's blocks count from it
   int blocks;  // of keys, walked from the last to the first; at least one, if only of masked keys
 };
 

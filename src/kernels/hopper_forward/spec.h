@@ -23,6 +23,7 @@ struct Tuning {                 // every field but head_dim changes speed, never
   bool own_out = true;    // O leaves through shared memory of its own, by TMA; else straight from registers
   int blocks_per_sm = 1;  // one persistent block for many tiles, or two with a tile each
   bool splits = false;    // a block has a share of a tile's keys: results are partial, for combine_splits
+  bool runs = true;       // there is a form for Visible::runs: registers suffice
 
   FLASHMOE_HD constexpr int tile_q() const { return kWarpgroupRows * math_warpgroups; }
   FLASHMOE_HD constexpr int threads() const { return kWarpgroup * (math_warpgroups + 1); }
@@ -41,7 +42,7 @@ inline constexpr Tuning kTunings[] = {
     {.head_dim = 96, .tile_kv = 128, .stages = 3, .q_in_registers = true},
     {.head_dim = 128, .tile_kv = 128, .stages = 2, .q_in_registers = true},
     {.head_dim = 192, .tile_kv = 80, .stages = 2},
-    {.head_dim = 256, .tile_kv = 80, .stages = 2, .own_out = false},
+    {.head_dim = 256, .tile_kv = 80, .stages = 2, .own_out = false, .runs = false},
     {.head_dim = 256, .tile_kv = 64, .stages = 2, .own_out = false},
     {.head_dim = 64, .tile_kv = 128, .stages = 4, .q_in_registers = true, .own_out = false, .splits = true},
     {.head_dim = 96, .tile_kv = 128, .stages = 3, .q_in_registers = true, .own_out = false, .splits = true},
@@ -51,6 +52,10 @@ inline constexpr Tuning kTunings[] = {
 };
 // clang-format on
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
+
+// What rows see, as a kernel is compiled for it: every key; those up to one of their own, beside the first;
+// or a run of keys that may begin anywhere.
+enum class Visible { all, causal, runs };
 
 // Registers per thread of the loading and of the other warpgroups. A block has 65,536: what the launch gave
 // each thread, in steps of 8, has to cover both.
@@ -69,11 +74,13 @@ FLASHMOE_HD constexpr Registers registers_for(const Tuning& t) {
   }
 }
 
-template <class T, int kTuning, bool kCausal>
+template <class T, int kTuning, Visible kVisible>
 struct Spec {
   using Element = T;
   static constexpr Tuning tuning = kTunings[kTuning];
-  static constexpr bool causal = kCausal;
+  static constexpr Visible visible = kVisible;
+  static constexpr bool runs = kVisible == Visible::runs;
+  static constexpr bool begins_anywhere = runs || tuning.splits;  // a tile's blocks of keys: not at the first
   static constexpr int head_dim = tuning.head_dim;
   static constexpr int tile_kv = tuning.tile_kv;
   static constexpr int math_warpgroups = tuning.math_warpgroups;
@@ -97,6 +104,7 @@ struct Spec {
   static constexpr int key_steps = tile_kv / 16;   // over the keys of a stage
 
   static_assert(head_dim % slab_columns == 0 && tile_kv % 16 == 0 && tile_kv <= 256);
+  static_assert(!runs || (tuning.runs && tile_kv <= 128), "a lane keeps at most 32 elements of a row");
 };
 
 }  // namespace flashmoe::kernels::hopper_forward

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The launch of one form, compiled per element type in a file of its own so that types build side by side.
+// The launch of one form, compiled per element type, and for runs, in files of their own so that they build
+// side by side.
 #pragma once
 
 #include <bit>
@@ -11,9 +12,9 @@
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
-template <class T, int kTuning, bool kCausal>
+template <class T, int kTuning, Visible kVisible>
 void start(const Params& params, void* stream) {
-  using S = Spec<T, kTuning, kCausal>;
+  using S = Spec<T, kTuning, kVisible>;
   gpu::launch(&hopper_forward<S>,
               {.kernel = "hopper_forward",
                .blocks = params.blocks,
@@ -24,17 +25,7 @@ void start(const Params& params, void* stream) {
               params);
 }
 
-template <class T, int... kTuning>
-void start_one_of(std::integer_sequence<int, kTuning...>, int tuning, const Params& params, void* stream) {
-  using Start = void (*)(const Params&, void*);
-  // Few tiles have their keys shared out: the causal kernel takes them without a mask too.
-  constexpr Start kFull[] = {&start<T, kTuning, kTunings[kTuning].splits>...};
-  constexpr Start kCausal[] = {&start<T, kTuning, true>...};
-  (params.problem.causal ? kCausal : kFull)[tuning](params, stream);
-}
-
-template <class T>
-void start_any(const ForwardParams& problem, int tuning, unsigned blocks, void* stream) {
+inline Params params_of(const ForwardParams& problem, const Runs& runs, int tuning, unsigned blocks) {
   Params params;
   params.problem = problem;
   const auto splits = static_cast<unsigned>(problem.num_splits);
@@ -42,11 +33,53 @@ void start_any(const ForwardParams& problem, int tuning, unsigned blocks, void* 
       static_cast<unsigned>(problem.order.q_tiles * problem.order.heads * problem.order.batch) * splits;
   params.blocks = blocks * splits;
   params.pack_shift = std::countr_zero(static_cast<unsigned>(problem.pack));
+  params.runs = runs;
   set_maps(params, kTunings[tuning]);
-  start_one_of<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+  return params;
+}
+
+using Start = void (*)(const Params&, void*);
+
+template <class T, int... kTuning>
+void start_one_of(std::integer_sequence<int, kTuning...>, int tuning, const Params& params, void* stream) {
+  // Few tiles have their keys shared out: the causal kernel takes them without a mask too.
+  constexpr Start kFull[] = {&start < T, kTuning,
+                             kTunings[kTuning].splits ? Visible::causal : Visible::all > ...};
+  constexpr Start kCausal[] = {&start<T, kTuning, Visible::causal>...};
+  (params.problem.causal ? kCausal : kFull)[tuning](params, stream);
+}
+
+template <class T>
+void start_any(const ForwardParams& problem, int tuning, unsigned blocks, void* stream) {
+  start_one_of<T>(std::make_integer_sequence<int, kNumTunings>(), tuning,
+                  params_of(problem, {}, tuning, blocks), stream);
+}
+
+template <class T, int kTuning>
+constexpr Start start_for_runs() {
+  if constexpr (kTunings[kTuning].runs) return &start<T, kTuning, Visible::runs>;
+  return nullptr;
+}
+
+template <class T, int... kTuning>
+void start_one_with_runs(std::integer_sequence<int, kTuning...>, int tuning, const Params& params,
+                         void* stream) {
+  constexpr Start kRuns[] = {start_for_runs<T, kTuning>()...};
+  kRuns[tuning](params, stream);
+}
+
+template <class T>
+void start_with_runs(const ForwardParams& problem, const Runs& runs, int tuning, unsigned blocks,
+                     void* stream) {
+  start_one_with_runs<T>(std::make_integer_sequence<int, kNumTunings>(), tuning,
+                         params_of(problem, runs, tuning, blocks), stream);
 }
 
 void launch_fp16(const ForwardParams& params, int tuning, unsigned blocks, void* stream);
 void launch_bf16(const ForwardParams& params, int tuning, unsigned blocks, void* stream);
+void launch_runs_fp16(const ForwardParams& params, const Runs& runs, int tuning, unsigned blocks,
+                      void* stream);
+void launch_runs_bf16(const ForwardParams& params, const Runs& runs, int tuning, unsigned blocks,
+                      void* stream);
 
 }  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

@@ -11,9 +11,12 @@
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
+// The end of what a row sees.
 template <class Spec>
 __device__ __forceinline__ int visible_keys(const Params& params, int packed_row) {
-  return Spec::causal ? params.problem.visible_keys(params.unpack(packed_row)) : params.problem.kv_rows;
+  if constexpr (Spec::runs) return params.visible(packed_row).end;
+  return Spec::visible == Visible::causal ? params.problem.visible_keys(params.unpack(packed_row))
+                                          : params.problem.kv_rows;
 }
 
 // Blocks of keys that hold all that packed rows before `end` see.
@@ -44,9 +47,15 @@ __device__ __forceinline__ bool find_tile(const Params& params, unsigned round, 
   tile.split = static_cast<int>(number - whole * static_cast<unsigned>(p.num_splits));
   tile.first_block = 0;
   tile.blocks = blocks_seen<Spec>(params, tile.first_row + Spec::tile_q);
+  if constexpr (Spec::runs) {
+    tile.first_block = params.visible(tile.first_row).begin / Spec::tile_kv;
+    tile.blocks -= tile.first_block;
+    if (tile.blocks < 1) tile.blocks = 1;  // its rows see nothing
+  }
   if constexpr (Spec::tuning.splits) {
-    tile.first_block = p.first_of_split(tile.blocks, tile.split);
-    const int share = p.first_of_split(tile.blocks, tile.split + 1) - tile.first_block;
+    const int first = p.first_of_split(tile.blocks, tile.split);
+    const int share = p.first_of_split(tile.blocks, tile.split + 1) - first;
+    tile.first_block += first;
     tile.blocks = share < 1 ? 1 : share;
   }
   return true;
@@ -58,7 +67,7 @@ __device__ __forceinline__ bool find_tile(const Params& params, unsigned round, 
 // here at the same time.
 template <class Spec>
 __device__ __forceinline__ int blocks_of_warpgroup(const Params& params, const Tile& tile, int warpgroup) {
-  if constexpr (!Spec::causal) return tile.blocks;
+  if constexpr (Spec::visible == Visible::all) return tile.blocks;
   const int first = tile.first_row + warpgroup * kWarpgroupRows;
   const int seen = first >= params.problem.q_rows << params.pack_shift
                        ? 1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // naive_forward: attention by 64 x 64 tiles in scalar fp32, one block for 64 query rows.
 // Bound: issue slots and shared memory; it is the first rung of the ladder, not a fast kernel. It takes every
-// problem: any type, strides, alignment, scale and head_dim up to 256.
+// problem: any type, strides, alignment, scale, runs of keys and head_dim up to 256.
 // Roles: all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty + 3 and columns tx, tx
 // + 16, ...
 #pragma once
@@ -11,6 +11,7 @@
 
 #include "kernels/forward_params.h"
 #include "kernels/naive/smem.h"
+#include "kernels/runs.h"
 #include "numeric/half.h"
 #include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
@@ -105,7 +106,8 @@ struct NoStretches {
 };
 
 template <class Spec>
-__global__ void __launch_bounds__(kThreads, 1) naive_forward(const __grid_constant__ ForwardParams p) {
+__global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
+    naive_forward(const __grid_constant__ ForwardParams p, const __grid_constant__ Runs runs) {
   using T = typename Spec::Element;
   SmemOf<Spec>& smem = gpu::shared<SmemOf<Spec>>();
   const int ty = gpu::thread_index() / 16;
@@ -126,10 +128,11 @@ __global__ void __launch_bounds__(kThreads, 1) naive_forward(const __grid_consta
   float m[kRows];  // running maximum of the scaled scores, in units of log2
   for (float& maximum : m) maximum = -INFINITY;
 
-  const int keys = p.visible_keys(first_row + rows - 1);
-  for (int first_key = 0; first_key < keys; first_key += kTile) {
+  const int begin = runs.visible(first_row, p.q_rows, p.kv_rows).begin / kTile * kTile;
+  const int end = runs.visible(first_row + rows - 1, p.q_rows, p.kv_rows).end;
+  for (int first_key = begin; first_key < end; first_key += kTile) {
     if constexpr (Spec::long_sums) {
-      if (first_key > 0 && first_key % (kStretch * kTile) == 0) before.take(sums);
+      if (first_key > begin && first_key % (kStretch * kTile) == 0) before.take(sums);
     }
     const int key_rows = p.kv_rows - first_key < kTile ? p.kv_rows - first_key : kTile;
     float S[kRows][kKeys] = {};
@@ -150,11 +153,12 @@ __global__ void __launch_bounds__(kThreads, 1) naive_forward(const __grid_consta
     float alpha[kRows];
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-      const int visible = p.visible_keys(first_row + kRows * ty + i);
       float largest = -INFINITY;
 #pragma unroll
       for (int j = 0; j < kKeys; ++j) {
-        S[i][j] = first_key + tx + 16 * j < visible ? gpu::mul_rn(S[i][j], p.scale_log2e) : -INFINITY;
+        const int key = first_key + tx + 16 * j;
+        const bool seen = key < p.kv_rows && runs.sees(first_row + kRows * ty + i, key);
+        S[i][j] = seen ? gpu::mul_rn(S[i][j], p.scale_log2e) : -INFINITY;
         largest = fmaxf(largest, S[i][j]);
       }
       const float m_new = fmaxf(m[i], max_over_row(largest));

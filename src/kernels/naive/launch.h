@@ -3,11 +3,13 @@
 
 #include "flashmoe/attention.h"
 #include "kernels/forward_params.h"
+#include "kernels/runs.h"
 
 namespace flashmoe::kernels::naive {
 
 inline namespace FLASHMOE_TARGET {
-void launch(DType dtype, const ForwardParams& params, unsigned blocks, void* stream);
-}
+// Rows see `runs`, whatever mask `params` has.
+void launch(DType dtype, const ForwardParams& params, const Runs& runs, unsigned blocks, void* stream);
+}  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::naive

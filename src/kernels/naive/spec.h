@@ -14,6 +14,7 @@ struct Spec {
   static constexpr int slices = kDim / kSlice;
   static constexpr int outputs = kTile * kDim / kThreads;  // of a thread
   static constexpr bool long_sums = false;
+  static constexpr int blocks_per_sm = kDim <= 128 ? 2 : 1;  // as registers allow
 };
 
 // For so many keys that one sum over them would be off in fp32: sums have three levels, so that none has many

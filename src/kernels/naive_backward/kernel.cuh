@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // naive_backward: gradients of attention by 64 x 64 tiles in scalar fp32. It takes every problem: any type,
-// strides, alignment, scale and head_dim up to 256; needs no workspace; and gives the same bits every time.
-// Bound: issue slots and shared memory; what no other kernel takes comes here. Two kernels: naive_dkv has a
-// block for 64 keys, naive_dq one for 64 query rows, and both find S and dP of every tile anew.
-// Roles: all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty + 3 of what the block
-// keeps, and of what streams by rows (or columns) tx, tx + 16, ...
+// strides, alignment, scale, runs of keys and head_dim up to 256; needs no workspace; and gives the same bits
+// every time. Bound: issue slots and shared memory; what no other kernel takes comes here. Two kernels:
+// naive_dkv has a block for 64 keys, naive_dq one for 64 query rows, and both find S and dP of every tile
+// anew. Roles: all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty + 3 of what the
+// block keeps, and of what streams by rows (or columns) tx, tx + 16, ...
 #pragma once
 
 #include <cmath>
@@ -141,7 +141,7 @@ __device__ void find_statistics(Smem& smem, const BackwardParams& p, int batch, 
 // S becomes P, and dP becomes dS. `query` and `key` are of the problem; `row` is the query's in its tile.
 __device__ inline void differentiate(float& S, float& dP, const Smem& smem, const BackwardParams& p, int row,
                                      int query, int key) {
-  const bool seen = query < p.q_rows && key < p.kv_rows && key <= query + p.causal_shift;
+  const bool seen = query < p.q_rows && key < p.kv_rows && p.runs.sees(query, key);
   S = seen ? gpu::ex2(S * p.scale_log2e - smem.lse_log2[row]) : 0.0F;
   dP = seen ? S * (dP - smem.delta[row]) : 0.0F;
 }
@@ -190,8 +190,10 @@ __global__ void __launch_bounds__(kThreads, 1) naive_dkv(const __grid_constant__
   float dK[kRows][Spec::slices * kColumns] = {};
   float dV[kRows][Spec::slices * kColumns] = {};
   const int first_query = first_key - p.causal_shift;  // that sees a key of the tile
+  const int64_t behind_last = int64_t{first_key} + kTile - p.runs.begin;
+  const int end = behind_last < p.q_rows ? static_cast<int>(behind_last) : p.q_rows;
   for (int head = place.head * p.group; head < (place.head + 1) * p.group; ++head) {
-    for (int row = first_query <= 0 ? 0 : first_query / kTile * kTile; row < p.q_rows; row += kTile) {
+    for (int row = first_query <= 0 ? 0 : first_query / kTile * kTile; row < end; row += kTile) {
       const auto q = tile_of<const T>(p.q, place.batch, head, row, p.q_rows, p.head_dim);
       const auto dout = tile_of<const T>(p.dout, place.batch, head, row, p.q_rows, p.head_dim);
       find_statistics<T>(smem, p, place.batch, head, row);
@@ -228,7 +230,8 @@ __global__ void __launch_bounds__(kThreads, 1) naive_dq(const __grid_constant__ 
   float dQ[kRows][Spec::slices * kColumns] = {};
   find_statistics<T>(smem, p, place.batch, place.head, first_row);
   const int64_t visible = int64_t{first_row} + kTile + p.causal_shift;  // keys of the last row
-  for (int key = 0; key < p.kv_rows && key < visible; key += kTile) {
+  const int begin = p.runs.visible(first_row, p.q_rows, p.kv_rows).begin / kTile * kTile;
+  for (int key = begin; key < p.kv_rows && key < visible; key += kTile) {
     const auto k = tile_of<const T>(p.k, place.batch, kv_head, key, p.kv_rows, p.head_dim);
     const auto v = tile_of<const T>(p.v, place.batch, kv_head, key, p.kv_rows, p.head_dim);
     float S[kRows][kOthers], dP[kRows][kOthers];

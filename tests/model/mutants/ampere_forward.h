@@ -18,7 +18,7 @@ void start(const kernels::ForwardParams& params, unsigned blocks) {
 }
 
 #ifdef FLASHMOE_HEAD_DIM
-inline void run(const kernels::ForwardParams& params, bool, int, unsigned blocks) {
+inline void run(const kernels::ForwardParams& params, const kernels::Runs&, bool, int, unsigned blocks) {
   start<FLASHMOE_HEAD_DIM, FLASHMOE_ALIGNED>(params, blocks);
 }
 inline const Registration registration(!FLASHMOE_ALIGNED          ? "ampere_forward unaligned at 44"
@@ -26,7 +26,8 @@ inline const Registration registration(!FLASHMOE_ALIGNED          ? "ampere_forw
                                                                   : "ampere_forward at 64",
                                        FLASHMOE_MISTAKE, &run);
 #else
-inline void run(const kernels::ForwardParams& params, bool aligned, int, unsigned blocks) {
+inline void run(const kernels::ForwardParams& params, const kernels::Runs&, bool aligned, int,
+                unsigned blocks) {
   if (!aligned) return start<64, false>(params, blocks);
   params.head_dim <= 64 ? start<64, true>(params, blocks) : start<128, true>(params, blocks);
 }

@@ -4,7 +4,8 @@
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
-inline void run(const kernels::ForwardParams& params, bool aligned, int, unsigned blocks) {
+inline void run(const kernels::ForwardParams& params, const kernels::Runs&, bool aligned, int,
+                unsigned blocks) {
   kernels::ampere_forward::launch(DType::fp16, aligned, params, blocks, nullptr);
   const auto rows = static_cast<unsigned>(params.order.batch * params.q_heads * params.q_rows);
   constexpr int kWarps = kernels::combine_splits::kWarps;

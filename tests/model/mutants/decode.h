@@ -19,7 +19,7 @@ void start(const kernels::ForwardParams& params) {
               kernels::decode::Params(params, S::tuning, true));
 }
 
-inline void run(const kernels::ForwardParams& params, bool, int tuning, unsigned) {
+inline void run(const kernels::ForwardParams& params, const kernels::Runs&, bool, int tuning, unsigned) {
   tuning == kDecodeInPairs ? start<kDecodeInPairs>(params) : start<kDecodeAlone>(params);
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Included once per mutant, behind its kernel, with `hopper_backward` defined as the mutant's own name and
-// FLASHMOE_HEAD_DIM as that of the form to compile.
+// FLASHMOE_HEAD_DIM and FLASHMOE_RUNS as those of the form to compile.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
 inline void run(const kernels::BackwardParams& problem) {
   constexpr int kTuning = hopper_backward_tuning(FLASHMOE_HEAD_DIM);
-  using S = kernels::hopper_backward::Spec<fp16, kTuning>;
+  using S = kernels::hopper_backward::Spec<fp16, kTuning, FLASHMOE_RUNS>;
   const auto real = hopper_backward_params(problem, kTuning);
   const kernels::hopper_backward::Params params{real.q,  real.dout, real.k,      real.v,
                                                 real.dk, real.dv,   real.problem};
@@ -20,9 +20,10 @@ inline void run(const kernels::BackwardParams& problem) {
       params);
 }
 
-inline const Registration registration(FLASHMOE_HEAD_DIM == 64    ? "hopper_backward at 64"
-                                       : FLASHMOE_HEAD_DIM == 128 ? "hopper_backward at 128"
-                                                                  : "hopper_backward at 256",
+inline const Registration registration(std::string(FLASHMOE_HEAD_DIM == 64    ? "hopper_backward at 64"
+                                                   : FLASHMOE_HEAD_DIM == 128 ? "hopper_backward at 128"
+                                                                              : "hopper_backward at 256") +
+                                           (FLASHMOE_RUNS ? ", runs" : ""),
                                        FLASHMOE_MISTAKE, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

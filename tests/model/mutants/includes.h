@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <string>
 #include <type_traits>
 
 #include "kernels/ampere_forward/launch.h"
@@ -15,6 +16,7 @@
 #include "kernels/eight_rows.h"
 #include "kernels/forward_params.h"
 #include "kernels/large_scores.h"
+#include "kernels/runs.h"
 #include "model/mutants/ampere_backward_form.h"
 #include "model/mutants/decode_form.h"
 #include "model/mutants/hopper_backward_form.h"

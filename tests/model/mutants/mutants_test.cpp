@@ -11,6 +11,7 @@
 #include <set>
 
 #include "dispatch/run.h"
+#include "dispatch/runs.h"
 #include "kernels/backward_on_model.h"
 #include "kernels/combine_splits/launch.h"
 #include "kernels/on_model.h"
@@ -26,11 +27,12 @@ std::vector<Mutant>& mutants() {
   return all;
 }
 
-Registration::Registration(const char* kernel, const char* mistake, decltype(Mutant::run) run) {
+Registration::Registration(const std::string& kernel, const char* mistake, decltype(Mutant::run) run) {
   mutants().push_back({.kernel = kernel, .mistake = mistake, .run = run});
 }
 
-Registration::Registration(const char* kernel, const char* mistake, decltype(Mutant::run_backward) run) {
+Registration::Registration(const std::string& kernel, const char* mistake,
+                           decltype(Mutant::run_backward) run) {
   mutants().push_back({.kernel = kernel, .mistake = mistake, .run_backward = run});
 }
 
@@ -89,11 +91,19 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
             {shape(1, 1, 40, 17, 64, Mask::causal)},
             {shape(1, 1, 5, 70, 104, Mask::causal)}};
   }
+  const auto windowed = [](Shape of, int64_t left, int64_t right) {
+    of.window = {left, right};
+    return of;
+  };
   if (kernel == "naive") {
-    return {{shape(2, 1, 70, 150, 100, Mask::causal)}, {shape(1, 1, 150, 40, 64, Mask::causal)}};
+    return {{shape(2, 1, 70, 150, 100, Mask::causal)},
+            {shape(1, 1, 150, 40, 64, Mask::causal)},
+            {windowed(shape(1, 1, 100, 200, 64, Mask::none), 70, 9)}};
   }
   if (kernel == "naive_backward") {
-    return {{shape(2, 1, 150, 100, 64, Mask::causal)}, {shape(1, 1, 30, 70, 40, Mask::none)}};
+    return {{shape(2, 1, 150, 100, 64, Mask::causal)},
+            {shape(1, 1, 30, 70, 40, Mask::none)},
+            {windowed(shape(1, 1, 200, 200, 40, Mask::none), 100, 9)}};
   }
   if (kernel.starts_with("ampere_backward")) {
     const int64_t dim = kernel.ends_with("64") ? 64 : 128;
@@ -105,7 +115,14 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
             {one_key}};
   }
   if (kernel.starts_with("hopper_backward")) {
-    const int64_t dim = kernel.ends_with("64") ? 64 : kernel.ends_with("128") ? 128 : 256;
+    const auto at = [&](const char* size) { return kernel.find(size) != std::string::npos; };
+    const int64_t dim = at("at 64") ? 64 : at("at 128") ? 128 : 256;
+    if (kernel.ends_with("runs")) {
+      // Full tiles between masked ones, none at all, keys that nobody sees.
+      return {{windowed(shape(2, 1, 600, 300, dim, Mask::none), 280, 20)},
+              {.shape = windowed(shape(2, 1, 300, 400, dim, Mask::causal), 40, 0), .deterministic = true},
+              {windowed(shape(1, 1, 40, 300, dim, Mask::causal_top_left), 10, 0)}};
+    }
     Shape one_key = shape(1, 1, 70, 1, dim, Mask::none);
     one_key.spread = 20;  // some LSEs are far below 0, the score of a key that does not exist
     return {{shape(2, 1, 330, 200, dim, Mask::causal_top_left)},
@@ -115,7 +132,15 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
             {one_key}};
   }
   if (kernel.starts_with("hopper_forward")) {
-    const int64_t dim = kernel.ends_with("64") ? 64 : 128;
+    const int64_t dim = kernel.find("at 64") != std::string::npos ? 64 : 128;
+    if (kernel.ends_with("runs")) {
+      // Full blocks between masked ones, none at all, rows that see nothing, groups.
+      const int splits = kernel.find("shares") != std::string::npos ? 3 : 1;
+      return {{windowed(shape(2, 1, 330, 700, dim, Mask::none), 300, 20), splits},
+              {windowed(shape(1, 1, 300, 500, dim, Mask::causal), 40, 0), splits},
+              {windowed(shape(1, 1, 300, 128, dim, Mask::causal_top_left), 50, 0), splits},
+              {windowed(shape(16, 2, 12, 594, dim, Mask::causal), 260, 0), splits}};
+    }
     if (kernel.find("shares") != std::string::npos) {
       return {{shape(2, 1, 200, 600, dim, Mask::causal), 3},
               {shape(1, 1, 300, 90, dim, Mask::causal), 2},
@@ -217,7 +242,7 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
   Problem problem(c.shape);
   const auto run = [&](const dispatch::ForwardPlan& plan, Workspace workspace) {
     const auto params = dispatch::params_for(plan, problem.problem, problem.args, workspace);
-    mutant.run(params, plan.aligned, plan.tuning, plan.blocks);
+    mutant.run(params, dispatch::runs_of(problem.problem), plan.aligned, plan.tuning, plan.blocks);
     if (plan.num_splits > 1 && mutant.kernel != "combine_splits")
       kernels::combine_splits::launch(c.shape.dtype, params, plan.head_dim, nullptr);
   };

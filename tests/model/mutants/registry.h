@@ -7,6 +7,7 @@
 
 #include "kernels/backward_params.h"
 #include "kernels/forward_params.h"
+#include "kernels/runs.h"
 
 namespace flashmoe::test {
 
@@ -15,7 +16,8 @@ struct Mutant {
   std::string
       mistake;  // "none" for an exact copy; "each line" for one whose synchronisation can be taken out
   // Runs it on the model; `tuning` is the plan's.
-  void (*run)(const kernels::ForwardParams& params, bool aligned, int tuning, unsigned blocks) = nullptr;
+  void (*run)(const kernels::ForwardParams& params, const kernels::Runs& runs, bool aligned, int tuning,
+              unsigned blocks) = nullptr;
   // The same for gradients: one of the two is there.
   void (*run_backward)(const kernels::BackwardParams& params) = nullptr;
 };
@@ -23,8 +25,8 @@ struct Mutant {
 std::vector<Mutant>& mutants();
 
 struct Registration {
-  Registration(const char* kernel, const char* mistake, decltype(Mutant::run) run);
-  Registration(const char* kernel, const char* mistake, decltype(Mutant::run_backward) run);
+  Registration(const std::string& kernel, const char* mistake, decltype(Mutant::run) run);
+  Registration(const std::string& kernel, const char* mistake, decltype(Mutant::run_backward) run);
 };
 
 // Whether this statement of a kernel is to do nothing, this time.

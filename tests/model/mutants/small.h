@@ -18,7 +18,7 @@ void start(const kernels::ForwardParams& params) {
               kernels::small::AnyParams(params, true));
 }
 
-inline void run(const kernels::ForwardParams& params, bool, int, unsigned) {
+inline void run(const kernels::ForwardParams& params, const kernels::Runs&, bool, int, unsigned) {
   // The general forms: for up to 64 keys, where partial outputs take the place of V too, and up to 128.
   params.head_dim <= 64 ? start<kernels::small::find_tuning(64, 64, 1 << 20)>(params)
                         : start<kernels::small::find_tuning(128, 128, 1 << 20)>(params);

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/hopper_forward/launch.h"
+
+#include "kernels/hopper_forward/start.cuh"
+
+namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
+
+void launch_runs_fp16(const ForwardParams& params, const Runs& runs, int tuning, unsigned blocks,
+                      void* stream) {
+  start_with_runs<fp16>(params, runs, tuning, blocks, stream);
+}
+
+void launch_runs(DType dtype, const ForwardParams& params, const Runs& runs, int tuning, unsigned blocks,
+                 void* stream) {
+  (dtype == DType::fp16 ? launch_runs_fp16 : launch_runs_bf16)(params, runs, tuning, blocks, stream);
+}
+
+}  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET
