@@ -48,13 +48,12 @@ def gradients(function, cpu, seed=9):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype, head_dim", [(torch.bfloat16, 128), (torch.float16, 64)])
 @pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.2, "enable_gqa": True}])
 @pytest.mark.parametrize("rows_first", [False, True])
-@pytest.mark.parametrize("head_dim", [64, 128])
 def test_results_and_gradients(backend, dtype, options, rows_first, head_dim):
     heads = 2 if options.get("enable_gqa") else 4
-    cpu = qkv((2, 4, 130, head_dim), (2, heads, 130, head_dim), dtype, rows_first)
+    cpu = qkv((1, 4, 130, head_dim), (1, heads, 130, head_dim), dtype, rows_first)
     with BACKENDS[backend](), fm.activate() as account:
         out, *grads = (t.cpu() for t in gradients(lambda *t: sdpa(*t, **options), cpu))
     assert account.ours == 1 and not account.theirs, str(account)
@@ -105,8 +104,7 @@ def test_what_can_not_be_done_here_goes_on():
         torch.testing.assert_close(ours, expected, rtol=2e-2, atol=2e-2)
 
 
-@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
-@pytest.mark.parametrize("backend", ["flash", "cudnn"])
+@pytest.mark.parametrize("mode, backend", [("default", "flash"), ("reduce-overhead", "cudnn")])
 def test_compiled_programs(mode, backend):
     torch._dynamo.reset()
     cpu = qkv(rows_first=True)
@@ -198,21 +196,41 @@ def test_flash_attn():
     assert torch.equal(caches[0][:, :130], gpu[1])
 
 
-def test_a_model_of_transformers():
+def test_windows():
+    from flashmoe_science import flash_attn as fa
+
+    q, k, v = qkv((2, 4, 70, 64), (2, 2, 130, 64))
+    leaves = [t.transpose(1, 2).cuda().requires_grad_() for t in (q, k, v)]
+    out = fa.flash_attn_func(*leaves, causal=True, window_size=(20, 0))
+    dout = normal(*out.shape, seed=9)
+    grads = torch.autograd.grad(out, leaves, dout.cuda())
+    cpu = [t.transpose(1, 2).requires_grad_() for t in (q, k, v)]
+    expected = fa.flash_attn_func(*cpu, causal=True, window_size=(20, 0))
+    expected = [expected.detach(), *torch.autograd.grad(expected, cpu, dout)]
+    for a, b in zip((out.detach(), *grads), expected):
+        torch.testing.assert_close(a.cpu().float(), b.float(), rtol=5e-2, atol=5e-2)
+
+
+@pytest.mark.parametrize("window", [None, 6])
+def test_a_model_of_transformers(window):
     transformers = pytest.importorskip("transformers", minversion="5.0")
     from flashmoe_science.transformers import register
 
     torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=97,
-        hidden_size=256,
-        intermediate_size=256,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        pad_token_id=0,
-        eos_token_id=None,
-    )
+    sizes = {
+        "vocab_size": 97,
+        "hidden_size": 256,
+        "intermediate_size": 256,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "pad_token_id": 0,
+        "eos_token_id": None,
+    }
+    if window is None:
+        config = transformers.LlamaConfig(**sizes)
+    else:
+        config = transformers.MistralConfig(**sizes, sliding_window=window)
     model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
     model = model.cuda().bfloat16().eval()
     ids = torch.randint(2, 97, (3, 20), generator=torch.Generator().manual_seed(1)).cuda()
