@@ -163,6 +163,10 @@ void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device
       return;
     }
   }
+  if (p.window.limits() && !in_cache && !few_rounds) {
+    plan.heads_at_once = static_cast<int>(ceil_div(heads, ceil_div(heads, fit)));  // groups of one size
+    return;
+  }
   if (!in_cache && p.kv_rows < kLongRows) {
     plan.heads_at_once = 1;
   } else if (few_rounds) {

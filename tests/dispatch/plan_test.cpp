@@ -308,7 +308,8 @@ TEST(Plan, AWindowCountsForTheKeysThatItShows) {
   EXPECT_EQ(plan_forward(windowed(problem(1, 1, 64, 1 << 20, 128), 1023, 0), true, gpu).num_splits, 2);
   EXPECT_EQ(plan_forward(windowed(problem(1, 1, 1, 1 << 20, 128), 255, 0), true, gpu).num_splits, 1);
   const ForwardPlan long_rows = plan_forward(windowed(problem(2, 16, 8192, 8192, 128), 1023, 0), true, gpu);
-  EXPECT_EQ(long_rows.heads_at_once, 32);  // of which few keys each are in flight
+  EXPECT_EQ(long_rows.heads_at_once, 32);                        // of which few keys each are in flight
+  EXPECT_EQ(plan_forward(narrow, true, gpu).heads_at_once, 64);  // half of all, though 106 would fit
 }
 
 TEST(Plan, HopperSharesOutWindowedWorkEvenly) {

@@ -35,11 +35,11 @@ TEST(GpuSmall, WindowsOfEveryConfigurationOfHopper) {
     for (const DType dtype : {DType::fp16, DType::bf16}) {
       for (const Window window : kWindows) {
         for (const Mask mask : kMasks) {
-          EXPECT_RUNS_ON_GPU({.batch = 2,
-                              .q_heads = 4,
-                              .kv_heads = 2,
-                              .q_rows = 200,
-                              .kv_rows = 5 * t.tile_kv + 5,
+          if (mask != Mask::none && window.left != 70) continue;
+          EXPECT_RUNS_ON_GPU({.q_heads = 2,
+                              .kv_heads = 1,
+                              .q_rows = 150,
+                              .kv_rows = 4 * t.tile_kv + 5,
                               .head_dim = t.head_dim,
                               .dtype = dtype,
                               .mask = mask,
@@ -65,15 +65,14 @@ TEST(GpuSmall, WindowsOfEveryConfigurationOfHopper) {
 TEST(GpuWindow, ManyTilesOfEveryHeadDim) {
   SKIP_WITHOUT_GPU();
   for (const int64_t head_dim : {64, 96, 128, 192, 256}) {
-    for (const auto& [rows, keys] : {std::pair<int64_t, int64_t>{600, 1100}, {1100, 600}}) {
-      EXPECT_RUNS_ON_GPU({.batch = 4,
-                          .q_heads = 16,
-                          .kv_heads = 4,
+    for (const auto& [rows, keys] : {std::pair<int64_t, int64_t>{300, 400}, {400, 300}}) {
+      EXPECT_RUNS_ON_GPU({.q_heads = 48,
+                          .kv_heads = 12,
                           .q_rows = rows,
                           .kv_rows = keys,
                           .head_dim = head_dim,
                           .dtype = DType::bf16,
-                          .window = {200, 60}});
+                          .window = {110, 60}});
     }
   }
 }
@@ -147,8 +146,8 @@ TEST(GpuWindow, ADecodeStepReadsTheWindowAlone) {
 Shape draw(Dice& dice, int64_t head_dim) {
   Shape shape{.batch = dice.between(1, 2), .kv_heads = dice.between(1, 2)};
   shape.q_heads = shape.kv_heads * dice.one_of({1, 1, 2, 4});
-  shape.q_rows = dice.length(400);
-  shape.kv_rows = dice.length(700);
+  shape.q_rows = dice.length(200);
+  shape.kv_rows = dice.length(400);
   shape.head_dim = std::max<int64_t>(8, head_dim - 8 * dice.between(0, 2));
   shape.dtype = dice.one_of({DType::fp16, DType::bf16});
   shape.mask = dice.one_of(kMasks);
@@ -161,7 +160,7 @@ Shape draw(Dice& dice, int64_t head_dim) {
 TEST(GpuWindow, RandomShapesAgreeWithTheOracle) {
   SKIP_WITHOUT_GPU();
   if (device::probe().arch != 90) GTEST_SKIP() << "hopper_forward needs compute capability 9.0";
-  const uint64_t cases = number_from("FLASHMOE_SWEEP", 600);
+  const uint64_t cases = number_from("FLASHMOE_SWEEP", 400);
   for (uint64_t seed = 0; seed < cases; ++seed) {
     Dice dice(seed);
     const int tuning = static_cast<int>(seed % kernels::hopper_forward::kNumTunings);
@@ -174,7 +173,7 @@ TEST(GpuWindow, RandomShapesAgreeWithTheOracle) {
 
 TEST(GpuWindow, GradientsOfRandomShapesAgreeWithTheOracle) {
   SKIP_WITHOUT_GPU();
-  const uint64_t cases = number_from("FLASHMOE_SWEEP", 300);
+  const uint64_t cases = number_from("FLASHMOE_SWEEP", 200);
   for (uint64_t seed = 0; seed < cases; ++seed) {
     Dice dice(seed);
     Shape shape = draw(dice, dice.one_of({64, 128, 256}));
@@ -216,11 +215,10 @@ TEST(GpuWindow, GradientsAgreeWithTheOracle) {
   for (const int64_t head_dim : {40, 64, 128, 256}) {
     for (const Window window : kWindows) {
       for (const bool deterministic : {false, true}) {
-        const Shape shape{.batch = 2,
-                          .q_heads = 4,
-                          .kv_heads = 2,
-                          .q_rows = window.left == 70 ? 300 : 200,
-                          .kv_rows = 260,
+        const Shape shape{.q_heads = 2,
+                          .kv_heads = 1,
+                          .q_rows = window.left == 70 ? 200 : 130,
+                          .kv_rows = 200,
                           .head_dim = head_dim,
                           .dtype = deterministic ? DType::fp16 : DType::bf16,
                           .window = window};
