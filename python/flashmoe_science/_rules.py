@@ -33,7 +33,8 @@ def flat_lengths(lengths):
         return NO_LENGTHS
     *arrays, max_q, max_k = lengths
     tensors = (t if t is None or isinstance(t, torch.Tensor) else torch.as_tensor(t) for t in arrays)
-    return (*tensors, max_q or 0, max_k or 0)
+    longest = (int(n) if isinstance(n, torch.Tensor) else n or 0 for n in (max_q, max_k))
+    return (*tensors, *longest)
 
 
 def compute(q, k, v, causal, scale, return_lse, lengths, **options):

@@ -63,7 +63,7 @@ std::string describe(const BackwardPlan& plan, const ForwardProblem& p) {
 
 namespace {
 
-// "3 to 40 rows, 75 in all"
+// "3 to 40 rows, 75 in all", or "40 rows each"
 class Spread {
  public:
   void add(int64_t length) {
@@ -72,6 +72,7 @@ class Spread {
     total_ += length;
   }
   std::string of(const char* what) const {
+    if (least_ == most_) return count(most_, what) + " each";
     return std::to_string(least_) + " to " + count(std::max<int64_t>(most_, 0), what) + ", " +
            std::to_string(total_) + " in all";
   }

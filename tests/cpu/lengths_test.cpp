@@ -371,6 +371,12 @@ TEST(Lengths, ExplainSaysHowTheyAreCut) {
   }
 }
 
+TEST(Lengths, ExplainSaysWhereAllAreAlike) {
+  Problem problem(padded({.q_rows = 1, .kv_rows = 9, .head_dim = 8}, {1, 1}, {4, 9}));
+  const std::string said = explain_forward(problem.args);
+  EXPECT_NE(said.find("1 row each; 4 to 9 keys, 13 in all"), std::string::npos) << said;
+}
+
 TEST(Lengths, WorkspaceGrowsWithTheLongestSequenceAlone) {
   const auto bytes = [](const std::vector<int32_t>& lengths) {
     return forward_workspace_bytes(

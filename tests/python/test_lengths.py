@@ -344,3 +344,23 @@ def test_flops_are_counted_within_sequences():
     with FlopCounterMode(display=False) as counter:
         fm.attention_varlen(q, k, v, cu_q, cu_k)
     assert counter.get_total_flops() == 4 * 4 * 16 * sum(n * m for n, m in zip(Q_LENGTHS, K_LENGTHS))
+
+
+def test_the_longest_may_be_tensors():
+    tensors = torch_packed()
+    longest = torch.tensor(90)
+    ours = fm.attention_varlen(*tensors, longest, longest)
+    assert torch.equal(ours, fm.attention_varlen(*tensors))
+
+
+@pytest.mark.skipif(
+    not torch.cuda.is_available() or "cuda" not in fm._C.library_version,
+    reason="no GPU, or no CUDA in this build",
+)
+def test_gpus_refuse_them():
+    tensors = [t.cuda() for t in torch_packed(grad=False)]
+    with pytest.raises(NotImplementedError, match="lengths are given, which no GPU kernel takes"):
+        fm.attention_varlen(*tensors)
+    batch = torch.zeros(2, 1, 4, 8, device="cuda")
+    with pytest.raises(NotImplementedError, match="lengths are given, which no GPU kernel takes"):
+        fm.attention(batch, batch, batch, kv_lengths=torch.tensor([4, 1], dtype=torch.int32, device="cuda"))
