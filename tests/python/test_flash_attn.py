@@ -97,6 +97,28 @@ def test_packed_tensors():
     assert version3.flash_attn_qkvpacked_func(qkv[:, :, 0], num_heads_q=2).shape == (2, 9, 2, 16)
 
 
+@pytest.mark.parametrize("of_v", [8, 24])
+def test_values_of_another_head_dim(of_v, lengths):
+    """As version 3 has them: zeros make up the difference, and are not seen."""
+    q, k, v = normal(2, 5, 4, 16), normal(2, 23, 2, 16, seed=1), normal(2, 23, 2, of_v, seed=2)
+    expected, expected_lse = reference(q, k, v, causal=True)
+    out, lse = version3.flash_attn_func(q, k, v, causal=True, return_attn_probs=True)
+    assert out.shape == (2, 5, 4, of_v)
+    close(out, expected)
+    close(lse, expected_lse)
+    cu_q, cu_k = (torch.tensor([0, n, 2 * n], dtype=torch.int32) for n in (5, 23))
+    packed = fa.flash_attn_varlen_func(*(t.flatten(0, 1) for t in (q, k, v)), cu_q, cu_k, 5, 23, causal=True)
+    close(packed, expected.flatten(0, 1))
+    cached = fa.flash_attn_with_kvcache(q, k, v, cache_seqlens=torch.tensor([23, 20]), causal=True)
+    close(cached[0], expected[0])
+    close(cached[1], reference(q[1:], k[1:, :20], v[1:, :20], causal=True)[0][0])
+    ours = gradients(lambda *t: fa.flash_attn_func(*t, causal=True), q, k, v)
+    for a, b in zip(
+        ours, gradients(lambda *t: reference(*t, causal=True)[0], *(t.double() for t in (q, k, v)))
+    ):
+        close(a, b)
+
+
 def test_rows_that_do_not_lie_side_by_side():
     q = normal(2, 9, 16, 4).transpose(2, 3)
     close(fa.flash_attn_func(q, q, q), reference(q, q, q)[0])

@@ -23,6 +23,18 @@ def _readable(*tensors):
     return map(_rows_side_by_side, tensors)
 
 
+def _evened(q, k, v, scale):
+    """Of one head_dim: where that of v is another, zeros are added, which change no score and are cut off again."""
+    widest = max(q.shape[-1], v.shape[-1])
+    if q.shape[-1] != v.shape[-1] and scale is None:
+        scale = q.shape[-1] ** -0.5
+    padded = (
+        t if t.shape[-1] == widest else torch.nn.functional.pad(t, (0, widest - t.shape[-1]))
+        for t in (q, k, v)
+    )
+    return (*padded, scale)
+
+
 def _options(causal, scale, window, deterministic):
     # Where it is not asked for, torch.use_deterministic_algorithms decides.
     asked = True if deterministic else None
@@ -36,10 +48,15 @@ def _options(causal, scale, window, deterministic):
 
 
 def attend(q, k, v, *, causal, scale, window, deterministic=False, **lengths):
-    """q: [B, Sq, Hq, D]; k, v: [B, Sk, Hkv, D]. Gives out [B, Sq, Hq, D] and lse [B, Hq, Sq]."""
-    q, k, v = (t.transpose(1, 2) for t in _readable(q, k, v))
-    out, lse = attention(q, k, v, **_options(causal, scale, window, deterministic), **lengths)
-    return out.transpose(1, 2), lse
+    """q: [B, Sq, Hq, D]; k: [B, Sk, Hkv, D]; v: [B, Sk, Hkv, Dv]. Gives out [B, Sq, Hq, Dv] and lse [B, Hq, Sq]."""
+    of_v = v.shape[-1]
+    q, k, v, scale = _evened(*_readable(q, k, v), scale)
+    out, lse = attention(
+        *(t.transpose(1, 2) for t in (q, k, v)),
+        **_options(causal, scale, window, deterministic),
+        **lengths,
+    )
+    return out.transpose(1, 2)[..., :of_v], lse
 
 
 def attend_packed(q, k, v, cu_seqlens_q, cu_seqlens_k, used_q=None, used_k=None, **options):
@@ -47,14 +64,19 @@ def attend_packed(q, k, v, cu_seqlens_q, cu_seqlens_k, used_q=None, used_k=None,
     used[i] says. Gives out [tokens, Hq, D] and lse [Hq, tokens]; what no sequence has is 0 and -inf.
     """
     if q.device.type in LENGTH_DEVICES:
-        return attention_varlen(
-            *_readable(q, k, v),
+        of_v = v.shape[-1]
+        q, k, v, scale = _evened(*_readable(q, k, v), options["scale"])
+        out, lse = attention_varlen(
+            q,
+            k,
+            v,
             cu_seqlens_q,
             cu_seqlens_k,
             seqused_q=used_q,
             seqused_k=used_k,
-            **_options(**{"deterministic": False, **options}),
+            **_options(**{"deterministic": False, **options, "scale": scale}),
         )
+        return out[..., :of_v], lse
     begins_q, begins_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
     lengths_q, lengths_k = (
         [end - begin for begin, end in zip(begins, begins[1:])] if used is None else used.tolist()
@@ -63,7 +85,7 @@ def attend_packed(q, k, v, cu_seqlens_q, cu_seqlens_k, used_q=None, used_k=None,
     outs, lses, done = [], [], 0
 
     def pass_over(begin):  # rows of no sequence
-        outs.append(q.new_zeros((begin - done, *q.shape[1:])))
+        outs.append(q.new_zeros((begin - done, q.shape[1], v.shape[2])))
         lses.append(q.new_full((q.shape[1], begin - done), -torch.inf, dtype=torch.float32))
 
     for begin_q, rows, begin_k, keys in zip(begins_q, lengths_q, begins_k, lengths_k):
@@ -101,7 +123,7 @@ def attend_parts(q, k, v, begins, ends, **options):
     parts = {}
     for entry, part in enumerate(zip(begins, ends)):
         parts.setdefault(part, []).append(entry)
-    out = q.new_empty(q.shape)
+    out = q.new_empty((*q.shape[:3], v.shape[3]))
     lse = q.new_empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32)
     for (begin, end), entries in parts.items():
         if len(entries) == q.shape[0]:

@@ -34,7 +34,7 @@ def _one_by_one(q, k_cache, v_cache, k, v, cu_seqlens_q, cu_seqlens_k_new, chose
     """
     begins = cu_seqlens_q.tolist()
     new_begins = None if cu_seqlens_k_new is None else cu_seqlens_k_new.tolist()
-    out = torch.zeros_like(q)
+    out = q.new_zeros((*q.shape[:2], v_cache.shape[-1]))
     lse = q.new_full((q.shape[1], q.shape[0]), -torch.inf, dtype=torch.float32)
     for b, (begin, end) in enumerate(zip(begins, begins[1:])):
         new = slice(b, b + 1) if new_begins is None else slice(new_begins[b], new_begins[b + 1])
