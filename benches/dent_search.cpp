@@ -51,7 +51,7 @@ std::vector<Choice> all_choices(const Project& project, const std::string& varia
 }
 
 double fastest_ns(WorkerFactory& workers, Worker& worker, const Problem& problem) {
-  workers.pool().fill(problem, secret_seed());
+  workers.inputs().renew(problem, secret_seed());
   TimedSide side(worker, problem, workers, secret_seed());
   double least = 0;
   const auto start = std::chrono::steady_clock::now();
