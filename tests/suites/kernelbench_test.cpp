@@ -79,6 +79,8 @@ TEST_F(KernelBench, AFolderIsImportedOrRefusedWithReasons) {
   EXPECT_EQ(masked.op.inputs.at(1).dtype, DType::boolean);
   EXPECT_EQ(masked.op.inputs.at(1).fill.kind, Fill::Kind::python);
   EXPECT_EQ(masked.op.inputs.at(2).dtype, DType::int64);
+  const Project norm = read_project(scratch_.folder() / "4_batch_norm");
+  EXPECT_EQ(norm.op.inputs.at(0).dims, (std::vector<std::string>{"batch", "channels", "height", "width"}));
   const Project large = read_project(scratch_.folder() / "5_large");
   EXPECT_EQ(large.shapes.back().name, "cut");
   EXPECT_EQ(large.shapes.back().sizes.at("kernel_size"), 5);

@@ -16,8 +16,7 @@ class Model(nn.Module):
 
 batch = 32
 channels = 16
-height = 16
-width = 17
+height, width = 16, 17
 
 
 def get_inputs():

@@ -27,13 +27,25 @@ def _literal(node):
 
 
 def _constants(tree):
-    """Assignments `name = 3 * 128` and `name = (128, 128)` at the top level: (name, node, value)."""
+    """Assignments at the top level, `name = 3 * 128`, `name = (128, 128)` and `a, b = 32, 64`: (name, expression,
+    value). Of `a = b = 128` the first name stands for both."""
     for node in tree.body:
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
+        if not isinstance(node, ast.Assign):
             continue
-        value = _literal(node.value)
-        if _is_size(value) or (isinstance(value, (tuple, list)) and value and all(map(_is_size, value))):
-            yield node.targets[0].id, node, value
+        target, given = node.targets[0], node.value
+        several = isinstance(target, ast.Tuple) and isinstance(given, ast.Tuple)
+        for place, expression in zip(target.elts, given.elts) if several else [(target, given)]:
+            value = _literal(expression) if isinstance(place, ast.Name) else None
+            if _is_size(value) or (isinstance(value, (tuple, list)) and value and all(map(_is_size, value))):
+                yield place.id, expression, value
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, new):
+        self.new = new  # by the identity of the old one
+
+    def visit(self, node):
+        return self.new.get(id(node)) or self.generic_visit(node)
 
 
 def sizes_of(source):
@@ -50,12 +62,14 @@ def sizes_of(source):
 def load(source, sizes):
     """The task's module with other sizes. What it computes from them at its top level follows."""
     tree = ast.parse(source)
-    for name, node, value in _constants(tree):
+    new = {}
+    for name, expression, value in _constants(tree):
         if _is_size(value):
             changed = sizes.get(name, value)
         else:
             changed = type(value)(sizes.get(f"{name}_{i}", item) for i, item in enumerate(value))
-        node.value = ast.copy_location(ast.parse(repr(changed), mode="eval").body, node.value)
+        new[id(expression)] = ast.copy_location(ast.parse(repr(changed), mode="eval").body, expression)
+    tree = _Replace(new).visit(tree)
     module = types.ModuleType("task")
     exec(compile(ast.fix_missing_locations(tree), "task.py", "exec"), module.__dict__)
     return module
