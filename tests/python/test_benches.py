@@ -155,11 +155,11 @@ def test_gradients_cpu(root, torch, tmp_path, clean_environment):
 
 def test_lengths_cpu(root, torch, tmp_path, clean_environment):
     results = tmp_path / "lengths_cpu.json"
-    bench = ["benches/lengths_cpu.py", "--quick", "--seconds", "0.05", "--only", "causal"]
+    bench = ["benches/lengths_cpu.py", "--quick", "--seconds", "0.05", "--only", "float32  causal"]
     done = run(root, *bench, "--json", str(results), env=clean_environment)
     assert done.returncode == 0, done.stderr
     document = json.loads(results.read_text())
-    assert [cell["layout"] for cell in document["cells"]] == ["packed", "padded"] * 2
+    assert [cell["layout"] for cell in document["cells"]] == ["packed", "padded"]
     for cell in document["cells"]:
         assert cell["correct"] and cell["ratio"] > 0 and cell["gflops"] > 0 and sum(cell["lengths"]) == 512
         assert set(cell["samples_us"]) == {"flashmoe", "torch, by sequence", "torch, mask"}
