@@ -82,6 +82,11 @@ class Seen:
     def tensors(self):
         return [*self.inputs, *self.state.values(), *self.outputs]
 
+    def is_like(self, other):
+        """Sizes may decide which layers there are: with others it is another task."""
+        mine, theirs = self.tensors(), other.tensors()
+        return list(self.state) == list(other.state) and [len(s) for s, _ in mine] == [len(s) for s, _ in theirs]
+
     def bytes(self):
         return sum(math.prod(shape) * dtype.itemsize for shape, dtype in self.tensors())
 
@@ -105,7 +110,7 @@ def shrink(source, sizes, most, least):
         for names in ([name], equal) if len(equal) > 1 else ([name],):
             trial = {**sizes, **{each: (sizes[each] + 1) // 2 for each in names}}
             smaller = try_to_see(source, trial)
-            if smaller is not None and smaller.bytes() <= 0.95 * seen.bytes():
+            if smaller and smaller.is_like(seen) and smaller.bytes() <= 0.95 * seen.bytes():
                 sizes, seen = trial, smaller
                 break
         else:
@@ -147,12 +152,12 @@ def plain(name, taken):
     return word
 
 
-def neighbours(source, sizes):
+def neighbours(source, sizes, like):
     """The task with one of its sizes doubled, each in turn: tells sizes apart that happen to be equal."""
     found = []
     for name, value in sizes.items():
         doubled = {**sizes, name: 2 * value}
-        if value > 1 and (seen := try_to_see(source, doubled)):
+        if value > 1 and (seen := try_to_see(source, doubled)) and seen.is_like(like):
             found.append(("", doubled, seen))
     return found
 
@@ -392,7 +397,7 @@ def project(path, device, memory):
     ]
     weights = [plain(name, taken) for name in checked.weights]
     own = [{} for _ in shapes]  # sizes of a shape that follow from no other
-    samples = shapes + neighbours(source, shapes[0][1])
+    samples = shapes + neighbours(source, shapes[0][1], first)
 
     def dimensions(name, of):
         texts = []
