@@ -183,7 +183,7 @@ BackwardPlan plan_backward(const ForwardProblem& p, Addressing addressing, const
                            bool deterministic, const BackwardChoice& choice) {
   check_limits(p, spec);
   const char* scalar = needs_scalar(p, addressing);
-  const char* not_hopper = too_much_for_hopper(addressing, spec);
+  const char* not_hopper = too_much_for_hopper(p, addressing, spec);
   const char* runs = p.window.limits()
                          ? "a window of keys, which no tensor-core kernel takes that takes these "
                            "rows on this GPU"

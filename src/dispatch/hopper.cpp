@@ -78,11 +78,13 @@ double evenness(const ForwardPlan& plan, const ForwardProblem& p, int64_t heads,
 
 }  // namespace
 
-const char* too_much_for_hopper(Addressing addressing, const device::Spec& spec) {
+const char* too_much_for_hopper(const ForwardProblem& p, Addressing addressing, const device::Spec& spec) {
   if (spec.arch != 90) return "a GPU other than compute capability 9.0";
   if (spec.max_cluster == 1) return "a build without machine code for sm_90a";
   if (!addressing.aligned) return "rows that do not begin at multiples of 16 bytes";
   if (!addressing.tma) return "strides that TMA does not take: negative, zero, or 2^40 bytes and more";
+  // A TMA store writes whole pieces, also where the tensor ends within one: the rest of it is not ours.
+  if (p.head_dim % 8 != 0) return "rows that are not whole pieces of 16 bytes";
   return nullptr;
 }
 

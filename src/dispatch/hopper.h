@@ -7,7 +7,7 @@
 namespace flashmoe::dispatch {
 
 // Why it can't compute anything here, or nothing with these pointers and strides; null when it can.
-const char* too_much_for_hopper(Addressing addressing, const device::Spec& spec);
+const char* too_much_for_hopper(const ForwardProblem& p, Addressing addressing, const device::Spec& spec);
 
 // Query heads that share a tile: all of a group where that leaves fewer rows of tiles empty, else 1.
 int hopper_pack(const ForwardProblem& p);

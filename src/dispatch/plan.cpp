@@ -323,7 +323,7 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
     if (not_decode) refuse(std::string("the chosen kernel, decode_forward, does not take ") + not_decode);
     return plan_decode(problem, spec, choice, reason);
   }
-  const char* not_hopper = too_much_for_hopper(addressing, spec);
+  const char* not_hopper = too_much_for_hopper(problem, addressing, spec);
   if (kernel == ForwardKernel::hopper_forward) {
     if (not_hopper) refuse(std::string("the chosen kernel, hopper_forward, does not take ") + not_hopper);
     return plan_hopper(problem, spec, choice, reason);

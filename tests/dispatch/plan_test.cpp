@@ -105,6 +105,11 @@ TEST(Plan, SaysWhyHopperDoesNotTakeIt) {
   EXPECT_NE(why({true, false}).find("strides that TMA does not take"), std::string::npos);
   EXPECT_THROW(plan_forward(large, Addressing(true, false), gpu, {.kernel = ForwardKernel::hopper_forward}),
                Error);
+  // Rows of 125 elements, 256 bytes apart: a TMA store would write 3 more.
+  const ForwardProblem odd = problem(4, 16, 4096, 4096, 125);
+  EXPECT_EQ(plan_forward(odd, true, gpu).kernel, ForwardKernel::ampere_forward);
+  EXPECT_NE(std::string(plan_forward(odd, true, gpu).reason).find("whole pieces"), std::string::npos);
+  EXPECT_THROW(plan_forward(odd, true, gpu, {.kernel = ForwardKernel::hopper_forward}), Error);
 }
 
 TEST(Plan, HopperPacksHeadsWhereTilesWouldBeMostlyEmpty) {

@@ -14,6 +14,22 @@ dispatch::ForwardChoice with(int tuning) {
   return {.kernel = dispatch::ForwardKernel::hopper_forward, .tuning = tuning};
 }
 
+// Rows of out that lie 16-byte aligned in a wider tensor, and end within a piece of 16 bytes: what follows
+// them there is somebody else's.
+TEST(HopperForwardOut, WhatLiesBetweenRowsStays) {
+  for (const int64_t head_dim : {61, 125, 189, 253}) {
+    for (const Window window : {Window{}, Window{.left = 40, .right = 3}}) {
+      EXPECT_RUNS_ON_MODEL({.q_rows = 221,
+                            .kv_rows = 111,
+                            .head_dim = head_dim,
+                            .dtype = DType::bf16,
+                            .window = window,
+                            .layout = Layout::padded},
+                           {}, 1);
+    }
+  }
+}
+
 class HopperForward : public testing::TestWithParam<int> {
  protected:
   int64_t head_dim() const { return hopper::kTunings[GetParam()].head_dim; }

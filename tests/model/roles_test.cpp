@@ -217,6 +217,46 @@ std::string trouble(const model::Settings& settings, int blocks = 5) {
 using model::CopyTime;
 constexpr CopyTime kTimes[] = {CopyTime::late, CopyTime::early};
 
+struct StoreSmem {
+  alignas(1024) unsigned char tile[kTileBytes];
+};
+
+void store_tile(gpu::TensorMap map) {
+  auto& smem = gpu::shared<StoreSmem>();
+  for (int i = gpu::thread_index(); i < kTileBytes; i += 128) smem.tile[i] = 0x11;
+  gpu::fence_proxy_async();
+  gpu::sync_block();
+  if (gpu::thread_index() != 0) return;
+  gpu::tma_store_5d(map, gpu::shared_address(smem.tile), 0, 0, 0, 0, 0);
+  gpu::tma_store_commit();
+  gpu::tma_store_wait_read<0>();
+}
+
+// As on an H200: of each row to the end of the last piece of 16 bytes, of rows those that there are.
+TEST(ModelOfTma, AStoreWritesWholePieces) {
+  for (const int columns : {41, 48, 61, 63, 64}) {
+    std::vector<fp16> out(kRows * 64, fp16{0xFFFF});
+    model::allow_memory("out", out.data(), out.size() * 2, true);
+    const gpu::TensorMap map = gpu::make_tensor_map({.data = out.data(),
+                                                     .rank = 5,
+                                                     .sizes = {columns, 1, 50, 1, 1},
+                                                     .stride_bytes = {0, 128, 128, 128, 128},
+                                                     .box_dim = {64, 1, kRows, 1, 1},
+                                                     .swizzle = gpu::Swizzle::bytes_128});
+    EXPECT_EQ(
+        said(&store_tile, {.kernel = "store_tile", .threads = 128, .smem_bytes = sizeof(StoreSmem)}, {}, map),
+        "");
+    model::forget_memory();
+    for (std::size_t row = 0; row < kRows; ++row) {
+      for (int column = 0; column < 64; ++column) {
+        const bool written = row < 50 && column < (columns + 7) / 8 * 8;
+        EXPECT_EQ(out[row * 64 + static_cast<std::size_t>(column)].bits, written ? 0x1111 : 0xFFFF)
+            << columns << " columns: " << row << ", " << column;
+      }
+    }
+  }
+}
+
 TEST(Roles, ThePipelineIsRightUnderEverySchedule) {
   for (uint64_t seed = 0; seed < 12; ++seed) {
     for (CopyTime tma : kTimes) {
