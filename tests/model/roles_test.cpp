@@ -218,12 +218,12 @@ using model::CopyTime;
 constexpr CopyTime kTimes[] = {CopyTime::late, CopyTime::early};
 
 struct StoreSmem {
-  alignas(1024) unsigned char tile[kTileBytes];
+  alignas(1024) uint32_t tile[kTileBytes / 4];
 };
 
 void store_tile(gpu::TensorMap map) {
   auto& smem = gpu::shared<StoreSmem>();
-  for (int i = gpu::thread_index(); i < kTileBytes; i += 128) smem.tile[i] = 0x11;
+  for (int i = gpu::thread_index(); i < kTileBytes / 4; i += 128) smem.tile[i] = 0x11111111;
   gpu::fence_proxy_async();
   gpu::sync_block();
   if (gpu::thread_index() != 0) return;
