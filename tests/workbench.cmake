@@ -34,7 +34,7 @@ endforeach()
 dent_test(dent_base_test dent_base
   operators/expression_test.cpp operators/family_test.cpp operators/operators_test.cpp measure/sample_test.cpp measure/interval_test.cpp
   measure/ratio_test.cpp measure/blocks_test.cpp measure/disturbance_test.cpp measure/verdict_test.cpp measure/clocks_test.cpp measure/comparison_test.cpp
-  measure/stop_rule_test.cpp measure/sampler_test.cpp system/device_lock_test.cpp system/process_test.cpp system/processor_use_test.cpp)
+  measure/stop_rule_test.cpp measure/sampler_test.cpp measure/share_test.cpp system/device_lock_test.cpp system/process_test.cpp system/processor_use_test.cpp)
 dent_test(dent_records_test dent_records
   records/json_object_test.cpp records/line_test.cpp records/markdown_test.cpp records/round_trip_test.cpp records/comparison_test.cpp)
 dent_test(dent_kernel_test dent_kernel
@@ -60,7 +60,7 @@ dent_test(dent_gates_test dent_gates
   diagnose/diagnosis_test.cpp diagnose/tree_test.cpp diagnose/cpu_test.cpp patterns/pattern_test.cpp patterns/operators_test.cpp
   predict/predict_test.cpp predict/launch_forecast_test.cpp predict/cli_test.cpp predict/agreement_test.cpp
   predict/agreement.cpp predict/plain_agreement.cpp report/session_view_test.cpp report/format_test.cpp report/golden_test.cpp report/pictures/svg_test.cpp
-  report/html_test.cpp report/markdown_test.cpp report/metrics_test.cpp report/write_reports_test.cpp report/diagnosis_test.cpp
+  report/html_test.cpp report/markdown_test.cpp report/metrics_test.cpp report/proposal_tree_test.cpp report/rates_test.cpp report/write_reports_test.cpp report/diagnosis_test.cpp
   report/example_session.cpp session/conclude_test.cpp session/environment_test.cpp session/run_test.cpp session/resume_test.cpp
   session/profile_test.cpp session/tutorial_test.cpp evaluation/judge_test.cpp evaluation/keep_rule_test.cpp
   gates/gates_test.cpp gates/gpu_clock_test.cpp gates/speed_test.cpp gates/registry_test.cpp gates/result_test.cpp session/die_at_every_record_test.cpp session/session_test.cpp)
@@ -72,13 +72,16 @@ target_link_libraries(dent_executors_test PRIVATE dent_test_fixture)
 target_compile_definitions(dent_executors_test PRIVATE DENT_EXECUTORS_PAGE="${PROJECT_SOURCE_DIR}/docs/executors.md"
                            DENT_LAUNCHERS="${CMAKE_CURRENT_SOURCE_DIR}/executors/launchers")
 dent_test(dent_loop_test dent_loop
-  commits/commits_test.cpp repository/repository_test.cpp loop/elsewhere_test.cpp loop/loop_test.cpp loop/parallel_test.cpp loop/proposers/answer_test.cpp
+  repository/repository_test.cpp loop/elsewhere_test.cpp loop/loop_test.cpp loop/parallel_test.cpp loop/proposers/answer_test.cpp
   loop/proposers/command_proposer_test.cpp loop/state/brief_test.cpp loop/search/search_test.cpp
-  loop/state/loop_state_test.cpp loop/state/stage_test.cpp mcp/server_test.cpp suites/kernelbench_test.cpp)
-target_compile_definitions(dent_loop_test PRIVATE DENT_SUITE_TASKS="${CMAKE_CURRENT_SOURCE_DIR}/suites/tasks")
+  loop/state/loop_state_test.cpp loop/state/stage_test.cpp mcp/server_test.cpp)
+dent_test(dent_suites_test dent_loop bundle/bundle_test.cpp commits/commits_test.cpp suites/schedule_test.cpp suites/score_test.cpp suites/suite_test.cpp)
+dent_test(dent_tasks_test dent_loop suites/flashinfer_test.cpp suites/kernelbench_test.cpp suites/trace_test.cpp workers/jit_test.cpp)
+target_compile_definitions(dent_tasks_test PRIVATE DENT_SUITES="${CMAKE_CURRENT_SOURCE_DIR}/suites"
+                           DENT_SUITE_TASKS="${CMAKE_CURRENT_SOURCE_DIR}/suites/tasks" DENT_EXAMPLES="${PROJECT_SOURCE_DIR}/examples")
 dent_test(dent_cli_test dent_parser cell/ordinary_user_test.cpp cli/parser_test.cpp cli/sessions_test.cpp cli/terminal_test.cpp cli/usage_test.cpp)
 target_link_libraries(dent_cli_test PRIVATE dent_gates)
-foreach(program dent_gates_test dent_executors_test dent_loop_test dent_cli_test)
+foreach(program dent_gates_test dent_executors_test dent_loop_test dent_suites_test dent_tasks_test dent_cli_test)
   add_dependencies(${program} dent dent_test_kernels)
   target_compile_definitions(${program} PRIVATE
     DENT_PROGRAM="$<TARGET_FILE:dent>" DENT_WORKER="$<TARGET_FILE:dent-worker>"
@@ -87,7 +90,7 @@ foreach(program dent_gates_test dent_executors_test dent_loop_test dent_cli_test
     DENT_BOTTLENECKS="${PROJECT_SOURCE_DIR}/tests/bottlenecks"
     DENT_TEST_CUBIN="${CMAKE_CURRENT_SOURCE_DIR}/predict/two_kernels.cubin")
 endforeach()
-foreach(part diagnose predict report mcp support)
+foreach(part diagnose predict report mcp support watch)
   add_subdirectory(${part})
 endforeach()
 if(NOT FLASHMOE_SANITIZE)

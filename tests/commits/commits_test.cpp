@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/error.h"
 #include "commits/bisect.h"
 #include "commits/committed_project.h"
+#include "commits/track.h"
 #include "project/manifest.h"
 #include "session/dent_program.h"
 #include "system/capture.h"
@@ -187,6 +189,104 @@ TEST(BisectCommand, SkipsWhatDoesNotBuildAndRefusesWhereNothingGotSlower) {
   const auto same = project.dent({"bisect", "HEAD~2", "HEAD~2"});
   EXPECT_NE(same.code, 0);
   EXPECT_NE(same.err.find("is not slower"), std::string::npos) << same.err;
+}
+
+TrackedCommit tracked(std::optional<Ratio> ratio) {
+  return {
+      .commit = "c", .time = "t", .subject = "s", .ratio = ratio, .why = ratio ? "" : "it does not build"};
+}
+Ratio about(double centre) { return {centre, {centre / 1.005, centre * 1.005}}; }
+
+TEST(ChangePoints, BeginANewStretch) {
+  const std::vector commits{tracked(about(1)),     tracked(about(1.002)), tracked(about(1.3)),
+                            tracked(std::nullopt), tracked(about(1.301)), tracked(about(1.1)),
+                            tracked(about(1.1))};
+  const auto found = change_points(commits, 0.01);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].at, 2U);
+  EXPECT_EQ(found[0].since, 0U);
+  EXPECT_EQ(found[0].verdict, SpeedVerdict::faster);
+  EXPECT_EQ(found[1].at, 5U);
+  EXPECT_EQ(found[1].since, 2U);
+  EXPECT_EQ(found[1].verdict, SpeedVerdict::slower);
+  EXPECT_NEAR(found[1].change.centre, 1.1 / 1.3, 1e-9);
+}
+
+// Ten steps of 0.5 %, none of which could be proved alone.
+TEST(ChangePoints, FindWhatCreeps) {
+  std::vector<TrackedCommit> commits;
+  for (int i = 0; i < 10; ++i) commits.push_back(tracked(about(std::pow(0.995, i))));
+  const auto found = change_points(commits, 0.01);
+  ASSERT_FALSE(found.empty());
+  EXPECT_GT(found.front().at, 1U);
+  EXPECT_EQ(found.front().verdict, SpeedVerdict::slower);
+}
+
+TEST(ChangePoints, NoiseIsNone) {
+  std::vector<TrackedCommit> commits;
+  for (const double centre : {1.0, 1.02, 0.98, 1.01}) commits.push_back(tracked(Ratio{centre, {0.9, 1.1}}));
+  EXPECT_TRUE(change_points(commits, 0.01).empty());
+  EXPECT_TRUE(change_points({}, 0.01).empty());
+}
+
+TEST(TrackedCommits, ABusyMachineSettlesNothing) {
+  TrackedCommit commit = tracked(about(1));
+  EXPECT_FALSE(is_settled(commit));
+  commit.verdict = Verdict::busy_machine;
+  EXPECT_FALSE(is_settled(commit));
+  for (const Verdict verdict : {Verdict::same, Verdict::slower, Verdict::build_failed, Verdict::incorrect}) {
+    commit.verdict = verdict;
+    EXPECT_TRUE(is_settled(commit));
+  }
+}
+
+TEST(Track, ListsTheCommitsThatTouchTheProject) {
+  const Committed project;
+  const std::string first = project.commit_kernel("right", "first");
+  project.commit("touches nothing");
+  const std::string second = project.commit_kernel("slow", "second");
+  const Repository repository = project.repository();
+  const auto touching = commits_to_track(repository, "", 10, false);
+  ASSERT_EQ(touching.size(), 2U);
+  EXPECT_EQ(touching[0].commit, first);
+  EXPECT_EQ(touching[1].subject, "second");
+  EXPECT_EQ(commits_to_track(repository, "", 10, true).size(), 3U);
+  EXPECT_EQ(commits_to_track(repository, "", 1, true).front().commit, second);
+  EXPECT_EQ(commits_to_track(repository, first, 10, false).front().commit, first);
+  EXPECT_THROW(commits_to_track(repository, "nonsense", 10, false), Error);
+}
+
+TEST(Track, MeasuresEachCommitOnceAndMarksWhatBroke) {
+  const Committed project;
+  const std::string first = project.commit_kernel("right", "first");
+  project.commit_kernel("slow", "ten times the <work>");
+  project.commit_kernel("wrong", "breaks it");
+  project.commit_kernel("right", "mends it");
+  const test::Ran ran = project.dent({"track", "--json"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto document = ran.json();
+  EXPECT_EQ(document.at("reference"), first);
+  const auto& commits = document.at("commits");
+  ASSERT_EQ(commits.size(), 4U);
+  EXPECT_EQ(commits[0].at("ratio").at("centre"), 1);
+  if (commits[1].contains("ratio")) {  // a machine may be too busy for an interval
+    EXPECT_LT(commits[1].at("ratio").at("centre"), 0.9);
+  } else {
+    EXPECT_NE(commits[1].at("why"), "");
+  }
+  EXPECT_FALSE(commits[2].contains("ratio"));
+  EXPECT_NE(commits[2].at("why").get<std::string>().find("wrong"), std::string::npos) << commits[2];
+  EXPECT_EQ(commits[2].at("verdict"), "INCORRECT");
+  const std::string page = text_of(document.at("report").get<std::string>());
+  EXPECT_NE(page.find("<svg"), std::string::npos);
+  EXPECT_NE(page.find("ten times the &lt;work&gt;"), std::string::npos);
+  EXPECT_EQ(page.find("<work>"), std::string::npos);
+
+  // What is wrong stays so; it is not measured again.
+  const test::Ran again = project.dent({"track"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(again.err.find("breaks it"), std::string::npos) << again.err;
+  EXPECT_FALSE(std::filesystem::exists(project.folder() / ".dent" / "worktrees" / "commit"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "project/manifest.h"
 #include "session/dent_program.h"
 #include "suites/kernelbench.h"
+#include "suites/reader.h"
 #include "workers/resources.h"
 
 namespace dent::test {
@@ -21,7 +22,6 @@ class KernelBench : public ::testing::Test {
       GTEST_SKIP() << python << " can't import torch";
     setenv("DENT_PYTHON", python.c_str(), 1);
   }
-  void TearDown() override { unsetenv("DENT_PYTHON"); }
 
   nlohmann::json import(const std::string& what, int code = 0) const {
     const Finished finished =

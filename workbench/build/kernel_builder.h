@@ -17,6 +17,8 @@ class KernelBuilder {
   // `folder`: the project's .dent; `include`: with dent/kernel.h.
   KernelBuilder(const Project& project, std::filesystem::path folder, std::filesystem::path include);
 
+  const std::filesystem::path& folder() const { return folder_; }
+
   // Builds it, or finds it built.
   const Built& build(const Kernel& kernel, bool clean = false);
   // As build() left it; builds it where there is nothing that could be loaded.

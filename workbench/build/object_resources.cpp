@@ -3,10 +3,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <sstream>
 
 #include "base/error.h"
@@ -60,8 +62,8 @@ class Elf {
 
 struct Section {
   std::string name;
-  std::uint64_t size;
-  std::uint32_t info;
+  std::uint64_t offset, size;
+  std::uint32_t info, link;
 };
 
 std::vector<Section> sections_of(const Elf& elf) {
@@ -72,10 +74,42 @@ std::vector<Section> sections_of(const Elf& elf) {
   std::vector<Section> sections;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t at = table + entry * i;
-    sections.push_back({elf.text_at(names_at + elf.at<std::uint32_t>(at)), elf.at<std::uint64_t>(at + 32),
-                        elf.at<std::uint32_t>(at + 44)});
+    sections.push_back({elf.text_at(names_at + elf.at<std::uint32_t>(at)), elf.at<std::uint64_t>(at + 24),
+                        elf.at<std::uint64_t>(at + 32), elf.at<std::uint32_t>(at + 44),
+                        elf.at<std::uint32_t>(at + 40)});
   }
   return sections;
+}
+
+struct Attributes {
+  std::map<std::string, int> stack_bytes, registers;  // of a thread, by symbol
+};
+
+// `.nv.info` is a list of attributes: format, kind, and 16 bits that are the value or, by the format, the
+// size of what follows: here the index of a symbol, and a number.
+Attributes attributes_of(const Elf& elf, const std::vector<Section>& sections) {
+  constexpr std::uint8_t kSized = 4, kFrameSize = 0x11, kRegisters = 0x2F;
+  constexpr std::uint64_t kSymbolBytes = 24;
+  const auto named = [&](const char* name) {
+    return std::find_if(sections.begin(), sections.end(), [&](const Section& s) { return s.name == name; });
+  };
+  const auto info = named(".nv.info"), symbols = named(".symtab");
+  Attributes found;
+  if (info == sections.end() || symbols == sections.end() || symbols->link >= sections.size()) return found;
+  const std::uint64_t names = sections[symbols->link].offset;
+  for (std::uint64_t at = info->offset; at + 4 <= info->offset + info->size;) {
+    const auto kind = elf.at<std::uint8_t>(at + 1);
+    const auto size = elf.at<std::uint16_t>(at + 2);
+    const bool sized = elf.at<std::uint8_t>(at) == kSized;
+    if (sized && size == 8 && (kind == kFrameSize || kind == kRegisters)) {
+      const std::uint64_t symbol = symbols->offset + kSymbolBytes * elf.at<std::uint32_t>(at + 4);
+      auto& values = kind == kFrameSize ? found.stack_bytes : found.registers;
+      values[elf.text_at(names + elf.at<std::uint32_t>(symbol))] =
+          static_cast<int>(elf.at<std::uint32_t>(at + 8));
+    }
+    at += 4 + (sized ? size : 0);
+  }
+  return found;
 }
 
 int number_after(const std::string& line, const char* key) {
@@ -109,6 +143,7 @@ bool runs_on(const std::string& code, int arch) {
 std::vector<KernelResources> cubin_resources(const std::string& bytes) {
   const Elf elf(bytes);
   const auto sections = sections_of(elf);
+  const Attributes attributes = attributes_of(elf, sections);
   std::vector<KernelResources> kernels;
   for (const Section& section : sections) {
     if (!section.name.starts_with(".text.")) continue;
@@ -116,7 +151,12 @@ std::vector<KernelResources> cubin_resources(const std::string& bytes) {
     KernelResources kernel;
     kernel.name = demangled(symbol);
     kernel.arch = elf.arch();
-    kernel.registers = static_cast<int>(section.info >> 24);
+    const auto of = [&symbol](const std::map<std::string, int>& values, int otherwise) {
+      const auto found = values.find(symbol);
+      return found == values.end() ? otherwise : found->second;
+    };
+    kernel.registers = of(attributes.registers, static_cast<int>(section.info >> 24));  // where it was before
+    kernel.stack_bytes = of(attributes.stack_bytes, 0);
     for (const Section& other : sections) {
       if (other.name == ".nv.shared." + symbol) kernel.static_smem_bytes = static_cast<int>(other.size);
     }

@@ -10,12 +10,10 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "commits/committed_project.h"
+#include "commits/measure_commit.h"
 #include "ledger/project_lock.h"
 #include "project/manifest.h"
 #include "report/format.h"
-#include "report/session_view.h"
-#include "session/run.h"
 #include "session/supervise.h"
 
 namespace dent::cli {
@@ -53,7 +51,7 @@ class Bisection {
   std::vector<std::string> run() {
     say(fmt::format("{} against {}: is it slower?", in_short(repository_, bad_),
                     in_short(repository_, good_)));
-    const Measured whole = measure(bad_, project_.performance.seconds);
+    const MeasuredCommit whole = measure(bad_, project_.performance.seconds);
     if (whole.end.verdict != Verdict::slower) {
       throw Error(ErrorCode::invalid,
                   fmt::format("{:.12} is not slower than {:.12}: {}: {}", bad_, good_,
@@ -61,36 +59,22 @@ class Bisection {
                   "name two commits that differ, on the machine where they did");
     }
     // Half way between the two, where all of it came at once.
-    halfway_ = std::sqrt(whole.ratio.value().centre);
-    say(fmt::format("yes: {}; about {} commits are measured", show_ratio(*whole.ratio),
+    const Ratio loss = whole.session.mean().value();
+    halfway_ = std::sqrt(loss.centre);
+    say(fmt::format("yes: {}; about {} commits are measured", show_ratio(loss),
                     halvings(repository_, good_, bad_)));
-    judged_.push_back({.commit = bad_,
-                       .words = in_short(repository_, bad_),
-                       .standing = Standing::as_bad,
-                       .ratio = whole.ratio});
+    judged_.push_back(
+        {.commit = bad_, .words = in_short(repository_, bad_), .standing = Standing::as_bad, .ratio = loss});
     return bisect(repository_, good_, bad_, [&](const std::string& commit) { return judge(commit); });
   }
 
   const std::vector<Judged>& judged() const { return judged_; }
 
  private:
-  struct Measured {
-    Conclusion end;
-    std::optional<Ratio> ratio;
-  };
-
-  Measured measure(const std::string& commit, double seconds) {
-    const CommittedProject there(repository_, store_.folder() / "worktrees" / "commit", commit);
-    Project project = against(project_, reference_.kernel(), fmt::format("{:.12}", good_));
-    project.kernel = there.kernel();
-    project.performance.seconds = seconds;
-    const auto gates = gates_of_run({}, {"profile"});
-    const SessionRequest request{"bisect", make_plan(project, {gates, arguments_.shapes, {}}), gates,
-                                 arguments_.shapes};
-    const SessionFolder folder = store_.create();
+  MeasuredCommit measure(const std::string& commit, double seconds) {
     Audience audience(arguments_.common);
-    const Conclusion end = run_plan(project, store_, folder, request, audience);
-    return {end, load_session(folder).mean()};
+    return measure_commit(project_, store_, repository_, reference_,
+                          {"bisect", commit, good_, arguments_.shapes, seconds}, audience);
   }
 
   Standing judge(const std::string& commit) {
@@ -98,10 +82,10 @@ class Bisection {
     double seconds = project_.performance.seconds;
     for (int time = 0; time < kLonger; ++time, seconds *= 2) {
       try {
-        const Measured measured = measure(commit, seconds);
-        found.ratio = measured.ratio;
-        found.why = measured.ratio ? "can't be told from noise" : measured.end.reason;
-        if (!measured.ratio) break;
+        const MeasuredCommit measured = measure(commit, seconds);
+        found.ratio = measured.session.mean();
+        found.why = found.ratio ? "can't be told from noise" : measured.end.reason;
+        if (!found.ratio) break;
       } catch (const Error& problem) {
         found.why = problem.in_one_line();
         break;

@@ -12,13 +12,17 @@ void add_optimize(Command& dent);
 void add_cost(Command& dent);
 void add_log(Command& dent);
 void add_show(Command& dent);
+void add_watch(Command& dent);
 void add_compare(Command& dent);
 void add_ci(Command& dent);
 void add_bisect(Command& dent);
+void add_track(Command& dent);
 void add_export(Command& dent);
+void add_bundle(Command& dent);  // bundle, verify
 void add_report(Command& dent);
 void add_init(Command& dent);
 void add_import(Command& dent);
+void add_suite(Command& dent);  // suite run, suite resume, suite show
 void add_devices(Command& dent);
 void add_patterns(Command& dent);
 void add_predict(Command& dent);

@@ -5,12 +5,10 @@
 
 #include <cstdio>
 
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "measure/verdict.h"
 #include "project/manifest.h"
-#include "report/session_view.h"
+#include "report/session_change.h"
 
 namespace dent::cli {
 namespace {
@@ -21,95 +19,44 @@ struct CompareArguments {
   std::string after = "latest";
 };
 
-Verdict verdict_on(SpeedVerdict change) {
-  switch (change) {
-    case SpeedVerdict::faster:
-      return Verdict::faster;
-    case SpeedVerdict::same:
-      return Verdict::same;
-    case SpeedVerdict::slower:
-      return Verdict::regressed;
-    case SpeedVerdict::ambiguous:
-      break;
-  }
-  return Verdict::ambiguous;
-}
-
 ExitCode compare(const CompareArguments& arguments) {
   const Project project = read_project(arguments.common.project);
   const SessionStore store(project.directory);
   const SessionView before = load_session(store.find(arguments.before));
   const SessionView after = load_session(store.find(arguments.after));
-  if (before.session.baseline != after.session.baseline) {
-    throw Error(ErrorCode::invalid,
-                fmt::format("{} was compared with {}, {} with {}: their ratios have nothing in common",
-                            before.id, before.session.baseline, after.id, after.session.baseline));
+  const SessionChange found = change_between(before, after, project.performance.same_within);
+  const ExitCode code = exit_code(found.verdict);
+  const std::string reason = found.mean ? "" : "too few samples for an interval on some shapes";
+  if (arguments.common.json) {
+    JsonList rows;
+    for (const ShapeChange& row : found.shapes)
+      rows.add(JsonObject{{"shape", row.shape},
+                          {"before", row.before},
+                          {"after", row.after},
+                          {"change", row.change},
+                          {"verdict", name(row.verdict)}});
+    JsonObject document{{"before", before.id},
+                        {"after", after.id},
+                        {"shapes", rows},
+                        {"change", found.mean},
+                        {"verdict", name(found.verdict)}};
+    print_json("compare", document.may("reason", reason).add("exit_code", static_cast<int>(code)));
+    return code;
   }
-  JsonList rows;
-  std::vector<Ratio> changes;
-  std::vector<double> weights;  // as they are now
-  std::vector<SpeedVerdict> verdicts;
-  std::size_t common = 0;
-  bool busy = false;
   std::string text = fmt::format("{:<14} {:>9} {:>9} {:>9}  {:<18} {}\n", "shape", "before", "after",
                                  "change", "95 % interval", "verdict");
-  const double same_within = project.performance.same_within;
-  for (const record::Comparison& old : before.comparisons) {
-    const record::Comparison* now = after.comparison(old.shape);
-    if (now == nullptr) continue;
-    ++common;
-    busy = busy || old.busy || now->busy;
-    if (!old.ratio || !now->ratio) continue;  // too few samples for an interval: nothing to compare
-    const Ratio ratio = change(*old.ratio, *now->ratio);
-    changes.push_back(ratio);
-    weights.push_back(now->weight);
-    const SpeedVerdict verdict = judge(ratio, same_within);
-    verdicts.push_back(verdict);
-    rows.add(JsonObject{{"shape", old.shape},
-                        {"before", old.ratio},
-                        {"after", now->ratio},
-                        {"change", ratio},
-                        {"verdict", name(verdict)}});
-    text += fmt::format("{:<14} {:>8.3f}x {:>8.3f}x {:>8.3f}x  {:<18} {}\n", old.shape, old.ratio->centre,
-                        now->ratio->centre, ratio.centre,
-                        fmt::format("{:.3f} to {:.3f}", ratio.interval.low, ratio.interval.high),
-                        painted(name(verdict), colour_of(verdict), colours(1)));
+  for (const ShapeChange& row : found.shapes) {
+    text += fmt::format("{:<14} {:>8.3f}x {:>8.3f}x {:>8.3f}x  {:<18} {}\n", row.shape, row.before.centre,
+                        row.after.centre, row.change.centre,
+                        fmt::format("{:.3f} to {:.3f}", row.change.interval.low, row.change.interval.high),
+                        painted(name(row.verdict), colour_of(row.verdict), colours(1)));
   }
-  if (common == 0) {
-    throw Error(ErrorCode::invalid,
-                fmt::format("{} and {} have no measured shape in common", before.id, after.id),
-                "compare sessions of dent run or dent bench; dent log lists them");
-  }
-  if (changes.size() < common) {
-    const std::string reason = "too few samples for an interval on some shapes";
-    if (arguments.common.json) {
-      print_json("compare", {{"before", before.id},
-                             {"after", after.id},
-                             {"shapes", rows},
-                             {"verdict", name(Verdict::ambiguous)},
-                             {"reason", reason},
-                             {"exit_code", static_cast<int>(ExitCode::ambiguous)}});
-    } else {
-      std::fputs(fmt::format("{}\n{}: {}\n", text, name(Verdict::ambiguous), reason).c_str(), stdout);
-    }
-    return ExitCode::ambiguous;
-  }
-  const Ratio mean = geometric_mean(changes, weights);
-  const Verdict verdict = busy ? Verdict::busy_machine : verdict_on(judge_whole(mean, verdicts, same_within));
-  const ExitCode code = exit_code(verdict);
-  if (arguments.common.json) {
-    print_json("compare", {{"before", before.id},
-                           {"after", after.id},
-                           {"shapes", rows},
-                           {"change", mean},
-                           {"verdict", name(verdict)},
-                           {"exit_code", static_cast<int>(code)}});
-  } else {
-    text += fmt::format("\n{}: {:.3f}x ({:.3f} to {:.3f}) over {} shapes, {} -> {}\n",
-                        painted(name(verdict), colour_of(verdict), colours(1)), mean.centre,
-                        mean.interval.low, mean.interval.high, changes.size(), before.id, after.id);
-    std::fputs(text.c_str(), stdout);
-  }
+  text += fmt::format("\n{}: ", painted(name(found.verdict), colour_of(found.verdict), colours(1)));
+  text += found.mean ? fmt::format("{:.3f}x ({:.3f} to {:.3f}) over {} shapes, {} -> {}\n",
+                                   found.mean->centre, found.mean->interval.low, found.mean->interval.high,
+                                   found.shapes.size(), before.id, after.id)
+                     : reason + "\n";
+  std::fputs(text.c_str(), stdout);
   return code;
 }
 

@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "suites/flashinfer.h"
 #include "suites/kernelbench.h"
+#include "suites/reader.h"
 #include "system/durable_file.h"
 #include "workers/resources.h"
 
@@ -42,13 +44,21 @@ void write_project(ImportedTask& task, const fs::path& into) {
       return;
     }
   }
-  fs::create_directories(folder);
-  for (const auto& [name, content] : task.files) write_durably(folder / name, content);
+  for (const auto& [name, content] : task.files) {
+    fs::create_directories((folder / name).parent_path());
+    write_durably(folder / name, content);
+  }
   task.folder = folder.string();
 }
 
+// Every task of one suite has the same file name in a folder of its own.
+std::string name_of(const ImportedTask& task) {
+  const fs::path file(task.task);
+  return file.filename() == "definition.json" ? file.parent_path().filename().string() : file.stem().string();
+}
+
 std::string row_of(const ImportedTask& task) {
-  const std::string name = fs::path(task.task).stem().string();
+  const std::string name = name_of(task);
   if (!task.refused.empty()) return fmt::format("- {:<44} refused: {}\n", name, task.refused);
   std::string shapes;
   for (const ImportedShape& shape : task.shapes)
@@ -60,14 +70,22 @@ std::string row_of(const ImportedTask& task) {
 
 ExitCode import_tasks(const ImportArguments& arguments) {
   const fs::path into = fs::absolute(arguments.folder).lexically_normal();
-  KernelBenchRequest request{.tasks = kernelbench_tasks(arguments.path),
-                             .device = arguments.device == "cuda" ? DeviceKind::cuda : DeviceKind::cpu,
-                             .python = find_python(into, ""),
-                             .reader = find_resources().python_worker.parent_path() / "dent_kernelbench.py"};
+  const bool flashinfer = arguments.suite == "flashinfer";
+  ImportRequest request{
+      .tasks = flashinfer ? flashinfer_tasks(arguments.path) : kernelbench_tasks(arguments.path),
+      .device = arguments.device == "cuda" ? DeviceKind::cuda : DeviceKind::cpu,
+      .python = find_python(into, ""),
+      .reader = find_resources().python_worker.parent_path() / ("dent_" + arguments.suite + ".py")};
+  if (flashinfer) {
+    for (const fs::path& task : request.tasks) {
+      const fs::path set = trace_set_of(task);
+      if (request.visible.empty() || request.visible.back() != set) request.visible.push_back(set);
+    }
+  }
   request.memory_gib =
       arguments.memory_gib.value_or(arguments.device == "cuda" ? memory_here_gib() : kCpuGib);
   std::vector<ImportedTask> tasks;
-  read_kernelbench(request, [&](ImportedTask task) {
+  read_tasks(request, [&](ImportedTask task) {
     if (task.refused.empty()) write_project(task, into);
     task.files.clear();
     if (!arguments.json) {
@@ -100,7 +118,11 @@ ExitCode import_tasks(const ImportArguments& arguments) {
 void add_import(Command& dent) {
   auto arguments = std::make_shared<ImportArguments>();
   Command& command = dent.command("import", "Make projects of tasks that others have published");
-  command.option("suite", arguments->suite, "Whose they are").one_of({"kernelbench"}).required();
+  command
+      .option("suite", arguments->suite,
+              "Whose they are; flashinfer: also of SOL-ExecBench, which has the same format")
+      .one_of({"kernelbench", "flashinfer"})
+      .required();
   command.option("path", arguments->path, "A task, or a folder of them, in a checkout of yours").required();
   command.option("-o,--into", arguments->folder, "Folder for the projects, one folder each").show_default();
   command.option("-d,--device", arguments->device, "Where candidate and baseline run")
@@ -111,7 +133,8 @@ void add_import(Command& dent) {
   command.flag("--json", arguments->json, "One JSON document on stdout instead of text");
   command.examples(
       "  dent import kernelbench KernelBench/level1/19_ReLU.py && dent run -p 19_ReLU\n"
-      "  dent import kernelbench KernelBench/level1 --into level1 --device cuda");
+      "  dent import kernelbench KernelBench/level1 --into level1 --device cuda\n"
+      "  dent import flashinfer flashinfer-trace --into flashinfer --device cuda");
   command.run([arguments] { return import_tasks(*arguments); });
 }
 

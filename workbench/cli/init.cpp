@@ -55,12 +55,14 @@ void add_init(Command& dent) {
   Command& command = dent.command("init", "Write a project that runs as it is, to start from");
   command
       .option("template", arguments->kind,
-              "attention, attention-backward, or custom (an operator that the manifest describes)")
+              "attention, attention-backward, custom (an operator that the manifest describes), or triton")
       .show_default();
   command.option("folder", arguments->folder, "Where to write it").show_default();
   command.option("-l,--language", arguments->language, "cpp or cuda").show_default();
   command.flag("--json", arguments->common.json, "One JSON document on stdout instead of text");
-  command.examples("  dent init attention my-kernel\n  dent init custom my-softmax --language cuda");
+  command.examples(
+      "  dent init attention my-kernel\n  dent init custom my-softmax --language cuda\n  dent init triton "
+      "my-kernel");
   command.run([arguments] { return init(*arguments); });
 }
 

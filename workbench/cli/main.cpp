@@ -35,13 +35,17 @@ int main(int argc, char** argv) {
   cli::add_cost(commands);
   cli::add_log(commands);
   cli::add_show(commands);
+  cli::add_watch(commands);
   cli::add_compare(commands);
   cli::add_ci(commands);
   cli::add_bisect(commands);
+  cli::add_track(commands);
   cli::add_export(commands);
+  cli::add_bundle(commands);
   cli::add_report(commands);
   cli::add_init(commands);
   cli::add_import(commands);
+  cli::add_suite(commands);
   cli::add_devices(commands);
   cli::add_patterns(commands);
   cli::add_predict(commands);

@@ -45,7 +45,9 @@ Option Command::option(const std::string& names, std::string& value, const std::
   return Option(*app_.add_option(names, value, about));
 }
 Option Command::option(const std::string& names, std::vector<std::string>& value, const std::string& about) {
-  return Option(*app_.add_option(names, value, about));
+  CLI::Option* option = app_.add_option(names, value, about);
+  if (!option->get_positional()) option->allow_extra_args(false);  // what follows its value is no second one
+  return Option(*option);
 }
 Option Command::option(const std::string& names, int& value, const std::string& about) {
   return Option(*app_.add_option(names, value, about));
@@ -70,6 +72,8 @@ Option Command::flag(const std::string& names, bool& value, const std::string& a
 }
 
 void Command::examples(const std::string& lines) { app_.footer("Examples:\n" + lines); }
+
+void Command::needs_a_command() { app_.require_subcommand(1); }
 
 const std::string& Command::name() const { return app_.get_name(); }
 

@@ -78,6 +78,7 @@ class Command {
   Option flag(const std::string& names, bool& value, const std::string& about);
 
   void examples(const std::string& lines);  // stand below the options in --help
+  void needs_a_command();                   // one of those below it
   void run(Action action) { action_ = std::move(action); }
 
   // What there is, in the order in which it was added: for completion.

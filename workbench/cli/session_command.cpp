@@ -18,6 +18,7 @@
 #include "report/clock_words.h"
 #include "report/diagnosis_view.h"
 #include "report/format.h"
+#include "report/rates.h"
 #include "report/session_view.h"
 #include "session/run.h"
 #include "session/supervise.h"
@@ -62,6 +63,10 @@ std::string speed_table(const SessionView& view) {
   }
   if (const std::string weights = show_weights(view.comparisons); !weights.empty())
     text += "weights: " + weights + "\n";
+  for (const record::Comparison& shape : view.comparisons) {
+    if (const std::string rates = show_rates(shape); !rates.empty())
+      text += fmt::format("rates, {}: {}\n", shape.shape, rates);
+  }
   for (const record::Comparison& shape : view.comparisons) {
     if (shape.clock) text += fmt::format("clock, {}: {}\n", shape.shape, clock_in_words(*shape.clock));
   }

@@ -16,13 +16,6 @@
 namespace dent {
 namespace {
 
-std::string new_id() {
-  const auto now = std::chrono::system_clock::now();
-  const auto ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
-  return fmt::format("{:%Y%m%d-%H%M%S}-{:03d}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms);
-}
-
 std::string ids_of(const std::vector<SessionFolder>& sessions) {
   constexpr std::size_t kMost = 8;
   std::string text;
@@ -34,6 +27,13 @@ std::string ids_of(const std::vector<SessionFolder>& sessions) {
 
 }  // namespace
 
+std::string name_by_time() {
+  const auto now = std::chrono::system_clock::now();
+  const auto ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
+  return fmt::format("{:%Y%m%d-%H%M%S}-{:03d}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms);
+}
+
 const std::filesystem::path& SessionStore::prepare() {
   if (create_folder_durably(dent_)) write_durably(dent_ / ".gitignore", "*\n");
   create_folder_durably(dent_ / "sessions");
@@ -43,7 +43,7 @@ const std::filesystem::path& SessionStore::prepare() {
 SessionFolder SessionStore::create() {
   prepare();
   while (true) {
-    const std::string id = new_id();
+    const std::string id = name_by_time();
     SessionFolder session{id, dent_ / "sessions" / id};
     if (!create_folder_durably(session.folder)) {  // this millisecond is taken
       std::this_thread::sleep_for(std::chrono::milliseconds(1));

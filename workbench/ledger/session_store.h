@@ -38,6 +38,9 @@ class SessionStore {
   std::filesystem::path dent_;
 };
 
+// A name by this moment: 20260331-140509-123, UTC to the millisecond.
+std::string name_by_time();
+
 // Where to keep a file of a session: its artifacts folder. Throws Error for a name that would lead out of it.
 std::filesystem::path artifact_path(const SessionFolder& session, std::string_view name);
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <stdlib.h>
 
 #include <chrono>
 #include <cmath>
@@ -99,19 +98,8 @@ Call::Call(const Tool& tool, json arguments, fs::path program, fs::path root, st
       arguments_(std::move(arguments)),
       program_(std::move(program)),
       root_(std::move(root)),
-      machine_(machine) {
-  std::string name = (fs::temp_directory_path() / "dent-mcp-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) {
-    throw Error(ErrorCode::environment, "can't make a folder in " + fs::temp_directory_path().string(),
-                "free some space there, or set TMPDIR");
-  }
-  scratch_ = name;
-}
-
-Call::~Call() {
-  std::error_code ignored;
-  fs::remove_all(scratch_, ignored);
-}
+      scratch_("dent-mcp"),
+      machine_(machine) {}
 
 void Call::cancel(const std::string& reason) {
   reason_ = reason;
@@ -153,8 +141,8 @@ json Call::work(const Report& report) {
   if (cancelled_) return {};
   newest_before_ = newest_session(home);
 
-  const fs::path out = scratch_ / "stdout", events = scratch_ / "events";
-  Command command{.log = scratch_ / "stderr"};
+  const fs::path out = scratch_.path() / "stdout", events = scratch_.path() / "events";
+  Command command{.log = scratch_.path() / "stderr"};
   command.argv = {"/bin/sh",
                   "-c",
                   "out=$1; events=$2; shift 2; exec \"$@\" >\"$out\" 3>\"$events\"",
@@ -162,7 +150,8 @@ json Call::work(const Report& report) {
                   out.string(),
                   events.string(),
                   program_.string()};
-  for (std::string& word : command_line(tool_, arguments_, scratch_)) command.argv.push_back(std::move(word));
+  for (std::string& word : command_line(tool_, arguments_, scratch_.path()))
+    command.argv.push_back(std::move(word));
   command.argv.insert(command.argv.end(), {"--json", "-p", home.string()});
   if (tool_.measures) command.argv.insert(command.argv.end(), {"--events", "3"});
 

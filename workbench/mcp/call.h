@@ -11,6 +11,7 @@
 #include <string>
 
 #include "mcp/tools.h"
+#include "system/temporary_folder.h"
 
 namespace dent::mcp {
 
@@ -23,7 +24,6 @@ class Call {
   // measured.
   Call(const Tool& tool, nlohmann::json arguments, std::filesystem::path program, std::filesystem::path root,
        std::mutex& machine);
-  ~Call();
 
   // The result of tools/call: content, structuredContent, isError. Null when it was cancelled.
   nlohmann::json run(const Report& report);
@@ -38,7 +38,8 @@ class Call {
 
   const Tool& tool_;
   nlohmann::json arguments_;
-  std::filesystem::path program_, root_, scratch_;
+  std::filesystem::path program_, root_;
+  const TemporaryFolder scratch_;
   std::mutex& machine_;
   std::atomic<bool> cancelled_ = false;
   std::string reason_;         // written before cancelled_

@@ -16,24 +16,15 @@ constexpr Frame kPlot{.width = 720, .height = 420, .left = 64, .right = 200, .to
 
 // A file of its own has no page to take its colours from.
 constexpr std::string_view kStyle =
-    "<style>text{font:11px system-ui,sans-serif}.label{fill:#57606a}.grid{stroke:#d0d7de;stroke-width:.5}"
+    "text{font:11px system-ui,sans-serif}.label{fill:#57606a}.grid{stroke:#d0d7de;stroke-width:.5}"
     ".curve{fill:none;stroke-width:1.8}.c0{stroke:#0550ae}.c1{stroke:#b3141d}.c2{stroke:#116329}.c3{stroke:#"
     "8a5a00}"
     ".c4{stroke:#6639ba}.c5{stroke:#0a7a8f}.c6{stroke:#57606a}.c7{stroke:#bf3989}.range{stroke:none;fill-"
     "opacity:.1}"
     ".f0{fill:#0550ae}.f1{fill:#b3141d}.f2{fill:#116329}.f3{fill:#8a5a00}.f4{fill:#6639ba}.f5{fill:#0a7a8f}"
-    ".f6{fill:#57606a}.f7{fill:#bf3989}</style>";
+    ".f6{fill:#57606a}.f7{fill:#bf3989}";
 
 std::string point(double x, double y) { return coordinate(x) + " " + coordinate(y); }
-
-// The picture by itself, as a file that any viewer shows.
-std::string as_file(std::string text) {
-  const std::size_t begin = text.find("<svg"), end = text.find("</svg>");
-  text = text.substr(begin, end + 6 - begin) + "\n";
-  text.insert(text.find('>') + 1, kStyle);
-  text.insert(4, " xmlns=\"http://www.w3.org/2000/svg\"");
-  return text;
-}
 
 struct Extent {
   double low_size = 1e300, high_size = 0, low_us = 1e300, high_us = 0;
@@ -72,7 +63,7 @@ std::string bars(std::span<const Forecast> forecasts, const Extent& e) {
              fmt::format("{}: {:.2f} us", label(f), p.expected_us));
     middle += kBar;
   }
-  return as_file(std::move(svg).take());
+  return as_svg_file(std::move(svg).take(), kStyle);
 }
 
 }  // namespace
@@ -114,7 +105,7 @@ std::string forecast_plot(std::span<const Forecast> forecasts) {
              fmt::format("f{}", colour % 8));
     ++colour;
   }
-  return as_file(std::move(svg).take());
+  return as_svg_file(std::move(svg).take(), kStyle);
 }
 
 }  // namespace dent

@@ -337,13 +337,79 @@ def softmax(x):
     {body}
 )~";
 
+constexpr const char* kTritonManifest = R"~(version = 1
+name = "{name}"
+
+[kernel]
+python = "kernel:softmax"
+device = "cuda"                 # "cpu": by Triton's interpreter, slow, and good for a look without a GPU
+
+[baseline.torch]
+python = "reference:softmax"
+
+[operator]
+name = "softmax"
+inputs.x = {{ dtype = "fp32", shape = ["rows", "columns"] }}
+outputs.y = {{ dtype = "fp32", shape = ["rows", "columns"] }}
+reference = {{ python = "reference:softmax" }}
+tolerance = {{ absolute = 1e-7, relative = 1e-5 }}
+flops = "5*rows*columns"
+
+[[shapes]]                      # smallest first: a wrong kernel shows on the tiny one already
+name = "tiny"
+rows = 3
+columns = 37
+weight = 0                      # checked, not timed
+
+[[shapes]]
+name = "wide"
+rows = 4096
+columns = 4096
+)~";
+
+constexpr const char* kTritonKernel =
+    R"~("""y = softmax of each row of x: one program for a row. Make it faster."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax_rows(x, y, columns, TILE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * columns
+    column = tl.arange(0, TILE)
+    inside = column < columns
+    values = tl.load(x + row + column, mask=inside, other=-float("inf"))
+    weights = tl.exp(values - tl.max(values, axis=0))
+    tl.store(y + row + column, weights / tl.sum(weights, axis=0), mask=inside)
+
+
+def softmax(x, y, rows, columns):  # y is an output: dent gives it to be written. Without it, return the result
+    softmax_rows[(rows,)](x, y, columns, TILE=triton.next_power_of_2(columns))
+)~";
+
+constexpr const char* kTritonReference =
+    R"~("""Says what is right (called with float64) and serves as the baseline (called with the kernel's own type)."""
+
+import torch
+
+
+def softmax(x):
+    return torch.softmax(x, dim=-1)
+)~";
+
 }  // namespace
 
 std::vector<TemplateFile> project_template(const std::string& kind, const std::string& language,
                                            const std::string& name) {
+  if (kind == "triton") {
+    return {{"dent.toml", fmt::format(fmt::runtime(kTritonManifest), fmt::arg("name", name))},
+            {"kernel.py", kTritonKernel},
+            {"reference.py", kTritonReference}};
+  }
   if (kind != "attention" && kind != "attention-backward" && kind != "custom") {
-    throw Error(ErrorCode::invalid,
-                "no template is called \"" + kind + "\"; there are attention, attention-backward, custom");
+    throw Error(ErrorCode::invalid, "no template is called \"" + kind +
+                                        "\"; there are attention, attention-backward, custom, triton");
   }
   if (language != "cpp" && language != "cuda") {
     throw Error(ErrorCode::invalid, "language is \"" + language + "\"; accepted are cpp, cuda");

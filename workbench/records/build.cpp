@@ -9,7 +9,16 @@ void fields(Fields& f, KernelResources& kernel) {
   f("registers", kernel.registers, "of a thread");
   f("static_smem_bytes", kernel.static_smem_bytes, "shared memory that it declares");
   f("stack_bytes", kernel.stack_bytes, "of a thread");
-  f("spill_bytes", kernel.spill_bytes, "stores and loads");
+  f("spill_bytes", kernel.spill_bytes,
+    "stores and loads; of Triton: a thread's local memory, which has nothing else in it");
+  f.may("dynamic_smem_bytes", kernel.dynamic_smem_bytes,
+        "shared memory that it is launched with, where its compiler says so");
+}
+
+void fields(Fields& f, TunedKernel& tuned) {
+  f("kernel", tuned.kernel, "module and function");
+  f("key", tuned.key, "what its arguments are like, as JSON");
+  f("config", tuned.config, "as its compiler writes it");
 }
 
 }  // namespace dent
@@ -18,12 +27,15 @@ namespace dent::record {
 
 void fields(Fields& f, Build& build) {
   f("source_hash", build.source_hash, "SHA-256 over the sources and the compiler's arguments");
-  f.may("binary_hash", build.binary_hash, "SHA-256 of the library");
+  f.may("binary_hash", build.binary_hash,
+        "SHA-256 of the library, or over the files that a compiler left in its cache");
   f.may("log", build.log, "artifact: what the compiler printed");
   f.may("seconds", build.seconds, "that it took");
   f("kernels", build.kernels, "what each GPU kernel uses");
   f.may("incumbent_hash", build.incumbent_hash,
         "SHA-256 of the library that a loop compares it with; left out elsewhere");
+  f.may("compilers", build.compilers, "that work when the kernel is called, and their versions");
+  f.may("tuned", build.tuned, "what an autotuner chose; pinned for the session");
 }
 
 void fields(Fields& f, ForeseenOccupancy& occupancy) {

@@ -15,11 +15,21 @@ struct KernelResources {
   std::string name, arch;
   int registers = 0;
   int static_smem_bytes = 0;
-  int stack_bytes = 0;  // also of arrays that are indexed by variables: traffic that spills don't show
-  int spill_bytes = 0;  // stores and loads
+  int stack_bytes = 0;         // also of arrays that are indexed by variables: traffic that spills don't show
+  int spill_bytes = 0;         // stores and loads
+  int dynamic_smem_bytes = 0;  // that it is launched with, where its compiler says so
   bool operator==(const KernelResources&) const = default;
 };
 void fields(Fields& f, KernelResources& kernel);
+
+// What an autotuner chose for calls of one kind.
+struct TunedKernel {
+  std::string kernel;  // module.function
+  std::string key;     // what its arguments are like, as JSON
+  std::string config;  // as its compiler writes it
+  bool operator==(const TunedKernel&) const = default;
+};
+void fields(Fields& f, TunedKernel& tuned);
 
 }  // namespace dent
 
@@ -31,6 +41,8 @@ struct Build {
   double seconds = 0;
   std::vector<KernelResources> kernels;
   std::string incumbent_hash{};  // of a candidate in a loop: the library that it is compared with
+  std::map<std::string, std::string> compilers{};  // that work when the kernel is called, and their versions
+  std::vector<TunedKernel> tuned{};                // what they chose; it stays so for the whole session
   bool operator==(const Build&) const = default;
 };
 

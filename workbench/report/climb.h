@@ -15,6 +15,7 @@ struct ClimbStep {
   record::Iteration iteration;
   std::optional<record::Outcome> outcome{};  // nothing: interrupted
   double speedup = 0;                        // of the incumbent afterwards, over the baseline
+  std::string diff{};                        // of its sources, where the session's folder has it
 
   bool kept() const { return outcome && outcome->outcome.kept; }
   std::optional<Ratio> gain() const { return outcome ? outcome->outcome.gain : std::nullopt; }

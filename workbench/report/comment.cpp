@@ -4,21 +4,22 @@
 #include <fmt/format.h>
 
 #include "report/format.h"
+#include "report/rates.h"
 
 namespace dent {
 namespace {
 
 std::string speed_table(const SessionView& session) {
   std::string text =
-      "| shape | before | after | speed | 95 % interval | verdict |\n| --- | ---: | ---: | ---: | --- | --- "
-      "|\n";
+      "| shape | before | after | speed | 95 % interval | verdict | after, as rates |\n"
+      "| --- | ---: | ---: | ---: | --- | --- | --- |\n";
   for (const record::Comparison& c : session.comparisons) {
     text += fmt::format(
-        "| {} | {} | {} | {} | {} | {}{} |\n", escape_markdown_cell(c.shape), show_ns(c.baseline_ns),
+        "| {} | {} | {} | {} | {} | {}{} | {} |\n", escape_markdown_cell(c.shape), show_ns(c.baseline_ns),
         show_ns(c.candidate_ns), c.ratio ? fmt::format("{:.3f}x", c.ratio->centre) : "-",
         c.ratio ? fmt::format("{:.3f} to {:.3f}", c.ratio->interval.low, c.ratio->interval.high)
                 : "too few samples",
-        name(c.verdict), c.busy ? " (busy machine)" : "");
+        name(c.verdict), c.busy ? " (busy machine)" : "", show_rates(c));
   }
   return text + "\n";
 }

@@ -11,6 +11,8 @@
 #include "report/format.h"
 #include "report/html_page.h"
 #include "report/pictures/plots.h"
+#include "report/proposal_tree.h"
+#include "report/rates.h"
 #include "report/record_rows.h"
 
 namespace dent {
@@ -22,15 +24,16 @@ std::string took(const SessionView& s) {
          (s.end->own_s > 0 ? ", " + show_seconds(s.end->own_s) + " of it dent's own" : "");
 }
 
-void verdict(HtmlPage& page, const SessionView& s) {
+void verdict(HtmlPage& page, const SessionView& s, bool running) {
   page.markup(fmt::format("<h1>{} · {} against {} on {}</h1>\n", escape_html(s.session.project),
                           escape_html(s.session.candidate), escape_html(s.session.baseline),
                           escape_html(s.device())));
-  page.markup(fmt::format("<p class=\"verdict {}\">{}</p>\n", name(tone_of(s.verdict)), name(s.verdict)));
+  page.markup(fmt::format("<p class=\"verdict {}\">{}</p>\n", name(tone_of(s.verdict)),
+                          running && !s.end ? "RUNNING" : name(s.verdict)));
   if (s.mean())
     page.paragraph(fmt::format("{}, {} with its 95 % interval", show_ratio(*s.mean()), s.what_the_mean_is()),
                    "headline");
-  page.paragraph(s.reason);
+  if (!running || s.end) page.paragraph(s.reason);
   for (const auto& cheat : s.cheats) {
     const std::string at = cheat.shape.empty() ? cheat.step : cheat.step + ", " + cheat.shape;
     page.markup(fmt::format(
@@ -38,7 +41,7 @@ void verdict(HtmlPage& page, const SessionView& s) {
         "</span></div>\n",
         name(cheat.cheat), escape_html(cheat.evidence), escape_html(at)));
   }
-  if (!s.next.empty()) page.paragraph("Next: " + s.next);
+  if (!s.next.empty() && (!running || s.end)) page.paragraph("Next: " + s.next);
   page.paragraph(fmt::format("Session {}, started {}{}; {} records.", s.id, s.started, took(s), s.records),
                  "soft");
 }
@@ -55,9 +58,10 @@ void speed(HtmlPage& page, const SessionView& s) {
                     {"pairs", "number"},
                     {"set aside", "number"},
                     {"stopped by"},
+                    {"bytes", "number"},
+                    {"flops", "number"},
                     {"share of peak", "number"}});
   for (const record::Comparison& c : s.comparisons) {
-    const bool has_floor = c.floor_ns && c.candidate_ns > 0;
     page.row({{c.shape},
               {show_ns(c.baseline_ns), "number"},
               {show_ns(c.candidate_ns), "number"},
@@ -66,7 +70,9 @@ void speed(HtmlPage& page, const SessionView& s) {
               {std::to_string(c.pairs), "number"},
               {std::to_string(c.pairs_aside), "number"},
               {std::string(name(c.stop))},
-              {has_floor ? fmt::format("{:.1f} %", 100 * *c.floor_ns / c.candidate_ns) : "", "number"}});
+              {show_bandwidth(c), "number"},
+              {show_flop_rate(c), "number"},
+              {show_share_of_floor(c), "number"}});
   }
   page.end_table();
   if (const std::string weights = show_weights(s.comparisons); !weights.empty())
@@ -85,30 +91,12 @@ void climb(HtmlPage& page, const SessionView& s) {
   page.section("Climb");
   page.markup(climb_plot(s.climb));
   page.paragraph(
-      "Speed over the baseline. Diamonds: kept. Rings: dropped, at the speed that was measured for them. "
-      "Between "
-      "two measurements against the baseline the gains over the incumbent are multiplied.",
+      "Speed over the baseline. Diamonds: kept. Rings: dropped, at the speed that was measured for them, "
+      "each with its "
+      "95 % interval. Between two measurements against the baseline the gains over the incumbent are "
+      "multiplied.",
       "key");
-  page.begin_table({{"", "number"},
-                    {"outcome"},
-                    {"what held it back"},
-                    {"change"},
-                    {"expected"},
-                    {"gain", "number"},
-                    {"then", "number"},
-                    {"why"}});
-  for (const ClimbStep& step : s.climb.steps) {
-    const Hypothesis& hypothesis = step.iteration.proposal.hypothesis;
-    page.row({{std::to_string(step.iteration.iteration), "number"},
-              {std::string(step.ending()), step.kept() ? "good" : "unsure"},
-              {hypothesis.bottleneck},
-              {hypothesis.change},
-              {hypothesis.expected},
-              {step.gain() ? show_ratio(*step.gain()) : "", "number"},
-              {show_factor(step.speedup), "number"},
-              {step.why()}});
-  }
-  page.end_table();
+  page.markup(proposal_tree(s.climb));
   if (!s.climb.gains.empty()) {
     page.subsection("The winner against the start, built again from a clean checkout");
     page.begin_table({{"shape"}, {"verdict"}, {"speed-up", "number"}});
@@ -179,16 +167,21 @@ std::string time_bar(const StepView& step) {
                      share > 1 ? " class=\"over\"" : "", 100 * std::min(share, 1.0));
 }
 
-void gates(HtmlPage& page, const SessionView& s) {
+std::string_view standing_of(const StepView& step, bool running) {
+  if (step.gate || !running) return step.verdict();
+  return step.begun ? "running" : "to come";
+}
+
+void gates(HtmlPage& page, const SessionView& s, bool running) {
   page.section("Gates");
   page.begin_table({{"gate"}, {"verdict"}, {"took", "number"}, {"planned", "number"}, {""}, {"why"}});
   for (const StepView& step : s.steps) {
     page.row({{step.step},
-              {std::string(step.verdict()), name(step.tone())},
+              {std::string(standing_of(step, running)), name(step.tone())},
               {step.gate ? show_seconds(step.gate->elapsed_s) : "", "number"},
               {step.time_box_s > 0 ? show_seconds(step.time_box_s) : "", "number"},
               {time_bar(step), {}, true},
-              {std::string(step.reason())}});
+              {running && !step.gate ? "" : std::string(step.reason())}});
   }
   page.end_table();
   for (const StepView& step : s.steps) {
@@ -358,25 +351,39 @@ void earlier(HtmlPage& page, std::span<const HistoryEntry> history) {
 
 }  // namespace
 
+std::vector<PagePart> report_parts(const SessionView& session, std::span<const HistoryEntry> history,
+                                   bool running) {
+  std::vector<PagePart> parts;
+  const auto add = [&parts](const char* id, const auto& write) {
+    HtmlPage page;
+    write(page);
+    parts.push_back({id, std::move(page).take()});
+  };
+  add("verdict", [&](HtmlPage& page) { verdict(page, session, running); });
+  add("climb", [&](HtmlPage& page) { climb(page, session); });
+  add("speed", [&](HtmlPage& page) { speed(page, session); });
+  add("diagnosis", [&](HtmlPage& page) { diagnoses(page, session); });
+  add("samples", [&](HtmlPage& page) { samples(page, session); });
+  add("gates", [&](HtmlPage& page) { gates(page, session, running); });
+  add("plan", [&](HtmlPage& page) { plan(page, session); });
+  add("correctness", [&](HtmlPage& page) { correctness(page, session); });
+  add("roofline", [&](HtmlPage& page) { roofline(page, session); });
+  add("checks", [&](HtmlPage& page) { checks(page, session); });
+  add("foreseen", [&](HtmlPage& page) { foreseen(page, session); });
+  add("build", [&](HtmlPage& page) { build(page, session); });
+  add("cost", [&](HtmlPage& page) { cost(page, session, history); });
+  add("environment", [&](HtmlPage& page) { environment(page, session); });
+  add("earlier", [&](HtmlPage& page) { earlier(page, history); });
+  add("notes", [&](HtmlPage& page) {
+    if (!session.notes.empty()) page.section("Notes");
+    for (const auto& note : session.notes) page.paragraph(note);
+  });
+  return parts;
+}
+
 std::string html_report(const SessionView& session, std::span<const HistoryEntry> history) {
   HtmlPage page(fmt::format("{}: {}", session.session.project, name(session.verdict)));
-  verdict(page, session);
-  climb(page, session);
-  speed(page, session);
-  diagnoses(page, session);
-  samples(page, session);
-  gates(page, session);
-  plan(page, session);
-  correctness(page, session);
-  roofline(page, session);
-  checks(page, session);
-  foreseen(page, session);
-  build(page, session);
-  cost(page, session, history);
-  environment(page, session);
-  earlier(page, history);
-  if (!session.notes.empty()) page.section("Notes");
-  for (const auto& note : session.notes) page.paragraph(note);
+  for (const PagePart& part : report_parts(session, history)) page.part(part);
   return std::move(page).take();
 }
 

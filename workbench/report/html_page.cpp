@@ -17,13 +17,17 @@ std::string class_attribute(std::string_view css_class) {
 
 }  // namespace
 
-HtmlPage::HtmlPage(std::string_view title) {
+HtmlPage::HtmlPage(std::string_view title) : whole_(true) {
   text_ = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>{}</title>\n<style>{}</style>\n"
       "</head>\n<body>\n<main>\n",
       escape_html(title), kPageStyle);
+}
+
+void HtmlPage::part(const PagePart& part) {
+  text_ += fmt::format("<section id=\"{}\">\n{}</section>\n", part.id, part.markup);
 }
 
 void HtmlPage::section(std::string_view title) { text_ += fmt::format("<h2>{}</h2>\n", escape_html(title)); }
@@ -62,6 +66,9 @@ void HtmlPage::details(std::string_view summary, std::string_view preformatted) 
                        escape_html(preformatted));
 }
 
-std::string HtmlPage::take() && { return std::move(text_) + "</main>\n</body>\n</html>\n"; }
+std::string HtmlPage::take() && {
+  if (whole_) text_ += "</main>\n</body>\n</html>\n";
+  return std::move(text_);
+}
 
 }  // namespace dent

@@ -14,9 +14,16 @@ struct Cell {
   bool is_markup = false;
 };
 
+// A part of a page that has a name.
+struct PagePart {
+  std::string id, markup;
+};
+
 class HtmlPage {
  public:
+  HtmlPage() = default;  // a part of one, without head and foot
   explicit HtmlPage(std::string_view title);
+  void part(const PagePart& part);  // one that is empty too: its place is known
   void section(std::string_view title);
   void subsection(std::string_view title);
   void paragraph(std::string_view text, std::string_view css_class = {});
@@ -29,6 +36,7 @@ class HtmlPage {
 
  private:
   void cells(std::string_view tag, std::initializer_list<Cell> cells);
+  bool whole_ = false;
   std::string text_;
 };
 

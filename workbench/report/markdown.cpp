@@ -10,6 +10,7 @@
 #include "report/diagnosis_view.h"
 #include "report/foreseen.h"
 #include "report/format.h"
+#include "report/rates.h"
 #include "report/record_rows.h"
 
 namespace dent {
@@ -52,11 +53,12 @@ void speed(Page& page, const SessionView& s) {
   if (s.comparisons.empty()) return;
   page.section("Speed");
   page.head({"shape", "baseline", "candidate", "speed-up (95 % interval)", "verdict", "pairs", "set aside",
-             "stopped by"});
+             "stopped by", "bytes", "flops", "share of peak"});
   for (const record::Comparison& c : s.comparisons) {
     page.row({c.shape, show_ns(c.baseline_ns), show_ns(c.candidate_ns),
               c.ratio ? show_ratio(*c.ratio) : "too few pairs", std::string(name(c.verdict)),
-              std::to_string(c.pairs), std::to_string(c.pairs_aside), std::string(name(c.stop))});
+              std::to_string(c.pairs), std::to_string(c.pairs_aside), std::string(name(c.stop)),
+              show_bandwidth(c), show_flop_rate(c), show_share_of_floor(c)});
   }
   if (const std::string weights = show_weights(s.comparisons); !weights.empty())
     page.line("\nWeights in the mean: " + escape_markdown_cell(weights) + ".");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "accounting/step_name.h"
+#include "base/text.h"
 #include "ledger/ledger.h"
 #include "report/last_word.h"
 
@@ -143,9 +144,16 @@ SessionView view_session(const std::string& id, std::span<const Record> records)
   return view;
 }
 
+void read_diffs(SessionView& view, const SessionFolder& session) {
+  for (ClimbStep& step : view.climb.steps) {
+    if (!step.iteration.patch.empty()) step.diff = text_of(artifact_path(session, step.iteration.patch));
+  }
+}
+
 SessionView load_session(const SessionFolder& session) {
   const LedgerContent content = read_ledger(session.ledger());
   SessionView view = view_session(session.id, content.records);
+  read_diffs(view, session);
   if (content.unchained > 0 && content.unchained == content.lines) {
     view.notes.push_back("An older dent wrote this ledger, without a chain: an edit of it can't be noticed.");
   }

@@ -62,6 +62,7 @@ struct SessionView {
 };
 
 SessionView view_session(const std::string& id, std::span<const Record> records);
+void read_diffs(SessionView& view, const SessionFolder& session);  // of the changes that a loop tried
 SessionView load_session(const SessionFolder& session);  // tolerates a torn last line, changes nothing
 
 }  // namespace dent

@@ -139,6 +139,20 @@ std::string device_name(const record::Environment& environment, DeviceKind devic
                                                                  : environment.cpu.model;
 }
 
+std::vector<std::string> visible_gpus() {
+  std::vector<std::string> found;
+  const char* shown = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (shown != nullptr) {
+    std::istringstream names(shown);
+    for (std::string name; std::getline(names, name, ',');) found.push_back(trimmed(name));
+    return found;
+  }
+  std::istringstream lines(
+      output_of({"nvidia-smi", "--format=csv,noheader", "--query-gpu=index"}).value_or(""));
+  for (std::string line; std::getline(lines, line);) found.push_back(trimmed(line));
+  return found;
+}
+
 std::string device_id(DeviceKind device) {
   utsname system{};
   const char* node = std::getenv("SLURMD_NODENAME");  // several may be on one host

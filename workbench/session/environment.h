@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "records/session.h"
 
@@ -16,6 +17,9 @@ record::Environment environment_snapshot(const std::filesystem::path& project);
 
 // The processor's name, or the first GPU's for a kernel that runs there.
 std::string device_name(const record::Environment& environment, DeviceKind device);
+
+// The GPUs that kernels may run on, as CUDA_VISIBLE_DEVICES names them.
+std::vector<std::string> visible_gpus();
 
 // The device that such a kernel runs on, as one name on this machine: a GPU's UUID, "cpu <host>". GPUs that
 // can't be told apart are one.

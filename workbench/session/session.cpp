@@ -35,7 +35,9 @@ bool is_a_loop(const std::string& command) { return command == "optimize" || com
 
 // dent resume goes on with whatever follows a plan.
 // Of two commits, whose trees are gone with the command.
-bool starts_anew(const std::string& command) { return command == "ci" || command == "bisect"; }
+bool starts_anew(const std::string& command) {
+  return command == "ci" || command == "bisect" || command == "track" || command == "verify";
+}
 
 bool resumes(const std::string& command, const std::string& of_session) {
   if (starts_anew(of_session)) return false;

@@ -19,7 +19,14 @@ void fields(Fields& f, Loaded& loaded) {
   f("device", loaded.device, "where the kernel runs");
   f.may("versions", loaded.versions, "of what it runs on");
   f.may("code", loaded.code, "files that it has mapped to execute them");
+  f.may("compilers", loaded.compilers, "that work when the function is called, and their versions");
+  f.may("sources", loaded.sources, "files of its modules");
+  f.may("sets_up", loaded.sets_up, "whether it wants to see the constant inputs before the others");
 }
+
+void fields(Fields& f, SetUp& done) { f("ns", done.ns, "that it took"); }
+
+void fields(Fields& f, Jit& jit) { f.may("tuned", jit.tuned, "what an autotuner chose"); }
 
 void fields(Fields& f, TensorPlace& place) {
   std::string dtype(name(place.tensor.dtype)), stored(name(place.stored));
@@ -30,6 +37,7 @@ void fields(Fields& f, TensorPlace& place) {
   f("at", place.at, "byte where it begins");
   f("room", place.room, "bytes of the pool beyond it");
   f("updates", place.tensor.updates, "of an output: the input whose values it holds before a call; -1: none");
+  f("constant", place.tensor.constant, "of an input: the same in every call until all are drawn anew");
   f("scratch", place.tensor.scratch, "of an output: memory for the kernel's own use, which is not asked for");
   place.tensor.dtype = parse_dtype(dtype);
   place.stored = parse_dtype(stored);

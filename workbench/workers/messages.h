@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "operators/problem.h"
+#include "records/build.h"
 #include "records/device_kind.h"
 #include "records/failure.h"
 #include "records/fields.h"
@@ -18,10 +19,10 @@ namespace dent::protocol {
 
 inline constexpr int kVersion = 3;
 
-enum class Verb { load, problem, prepare, go, keep, launches };
-inline constexpr Word<Verb> kVerbWords[] = {{Verb::load, "load"},       {Verb::problem, "problem"},
-                                            {Verb::prepare, "prepare"}, {Verb::go, "go"},
-                                            {Verb::keep, "keep"},       {Verb::launches, "launches"}};
+enum class Verb { load, jit, problem, setup, prepare, go, keep, launches };
+inline constexpr Word<Verb> kVerbWords[] = {
+    {Verb::load, "load"},       {Verb::jit, "jit"}, {Verb::problem, "problem"}, {Verb::setup, "setup"},
+    {Verb::prepare, "prepare"}, {Verb::go, "go"},   {Verb::keep, "keep"},       {Verb::launches, "launches"}};
 constexpr std::span<const Word<Verb>> words(Verb) { return kVerbWords; }
 
 enum class WorkerKind { native, python, reference };
@@ -43,6 +44,16 @@ struct Loaded {
   DeviceKind device = DeviceKind::cpu;
   std::map<std::string, std::string> versions;  // of what it runs on: Python, NumPy, PyTorch
   std::vector<std::string> code{};              // files that it has mapped to execute them
+  // In Python: compilers that work when the function is called, with versions, and the files of its modules.
+  std::map<std::string, std::string> compilers{};
+  std::vector<std::string> sources{};
+  bool sets_up = false;  // has a function for the constant inputs, which is called outside the clock
+};
+struct SetUp {
+  double ns = 0;  // that it took for the constant inputs at hand
+};
+struct Jit {
+  std::vector<TunedKernel> tuned;  // request: to be taken from now on; answer: what was chosen so far
 };
 
 // A tensor as the worker sees it: where its values come from or go to.
@@ -109,6 +120,8 @@ struct Refusal {
 
 void fields(Fields& f, Load& load);
 void fields(Fields& f, Loaded& loaded);
+void fields(Fields& f, SetUp& done);
+void fields(Fields& f, Jit& jit);
 void fields(Fields& f, TensorPlace& place);
 void fields(Fields& f, ProblemMessage& problem);
 void fields(Fields& f, Prepare& prepare);

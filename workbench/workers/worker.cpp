@@ -41,6 +41,11 @@ Worker::Closer::~Closer() {
   if (worker.replies_ >= 0) close(worker.replies_);
 }
 
+Worker::Remover::~Remover() {
+  std::error_code ignored;
+  if (!setup.scratch.empty()) std::filesystem::remove_all(setup.scratch, ignored);
+}
+
 Worker::Worker(WorkerSetup setup, const SharedMemory& pool)
     : setup_(std::move(setup)),
       results_("dent-results", std::max<std::size_t>(setup_.result_bytes, 1),
@@ -96,9 +101,28 @@ void Worker::set_problem(const protocol::ProblemMessage& problem, double seconds
   protocol::ProblemMessage request = problem;
   ask(
       protocol::Verb::problem, [&](Fields& f) { fields(f, request); }, {}, seconds);
+  first_call_ = true;
+}
+
+std::vector<TunedKernel> Worker::pin(const std::vector<TunedKernel>& tuned, double seconds) {
+  protocol::Jit request{tuned}, answer;
+  ask(
+      protocol::Verb::jit, [&](Fields& f) { fields(f, request); }, [&](Fields& f) { fields(f, answer); },
+      seconds);
+  return answer.tuned;
+}
+
+double Worker::set_up(double seconds) {
+  protocol::SetUp done;
+  if (!loaded_.sets_up) return 0;
+  ask(
+      protocol::Verb::setup, {}, [&](Fields& f) { fields(f, done); },
+      seconds + (first_call_ ? setup_.compile_seconds : 0));
+  return done.ns;
 }
 
 void Worker::prepare(const std::vector<protocol::Offsets>& calls, double seconds) {
+  set_up(seconds);
   protocol::Prepare request{calls};
   ask(
       protocol::Verb::prepare, [&](Fields& f) { fields(f, request); }, {}, seconds);
@@ -106,6 +130,8 @@ void Worker::prepare(const std::vector<protocol::Offsets>& calls, double seconds
 
 protocol::Timed Worker::go(double seconds, double& wall_ns, protocol::Go request) {
   protocol::Timed timed;
+  if (compiles() && first_call_) seconds += setup_.compile_seconds;
+  first_call_ = false;
   const double waited_before = waited_for_processor_ns(process()) + waited_for_processor_ns(getpid());
   const auto start = Clock::now();
   ask(

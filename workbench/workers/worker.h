@@ -31,7 +31,9 @@ struct WorkerSetup {
   bool hard_memory_limit = false;
   std::size_t result_bytes = 0;
   double load_seconds = 60;
-  bool confined = false;  // see system/confinement.h
+  double compile_seconds = 0;       // that the first call of a problem may take longer, where it compiles
+  std::filesystem::path scratch{};  // a folder of its own, removed with it; empty: none
+  bool confined = false;            // see system/confinement.h
   Cell cell{Sandbox::off};
   CellView view{};  // what it sees in its cell
   bool candidate_confined =
@@ -42,8 +44,14 @@ class Worker {
  public:
   Worker(WorkerSetup setup, const SharedMemory& pool);  // starts it and loads the kernel
 
-  const protocol::Loaded& loaded() const { return loaded_; }  // what it said about itself
+  const protocol::Loaded& loaded() const { return loaded_; }    // what it said about itself
+  bool compiles() const { return !loaded_.compilers.empty(); }  // when its function is called
+  // Autotuners take these choices from now on. Answers what they have chosen so far.
+  std::vector<TunedKernel> pin(const std::vector<TunedKernel>& tuned, double seconds);
   void set_problem(const protocol::ProblemMessage& problem, double seconds);
+  // Lets its function see the constant inputs that lie in the pool, where it has one for them; before those
+  // of a timed call are drawn. What that took, in ns.
+  double set_up(double seconds);
   void prepare(const std::vector<protocol::Offsets>& calls, double seconds);
   // The calls that were prepared. `wall_ns` gets the time as this process saw it.
   protocol::Timed go(double seconds, double& wall_ns, protocol::Go request = {});
@@ -84,6 +92,10 @@ class Worker {
   [[noreturn]] void fail_as_it_ended();
 
   WorkerSetup setup_;
+  struct Remover {  // of its folder, once its process is gone
+    const WorkerSetup& setup;
+    ~Remover();
+  } remover_{setup_};
   SharedMemory results_;
   std::optional<Process> process_;
   Conditions dents_;  // when it was started
@@ -98,6 +110,7 @@ class Worker {
   std::int64_t next_id_ = 1;
   protocol::Verb doing_ = protocol::Verb::load;
   double waited_ns_ = 0;
+  bool first_call_ = false;  // of the problem
   protocol::Loaded loaded_;
 
   struct Closer {  // closes the pipe's ends whatever the constructor throws

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
 
 #include "base/error.h"
+#include "base/sha256.h"
 #include "build/surroundings.h"
 #include "build/toolchain.h"
 #include "system/capture.h"
@@ -24,6 +26,12 @@ std::vector<Problem> problems_of(const Project& project) {
   std::vector<Problem> problems;
   for (const Shape& shape : project.shapes) problems.push_back(make_problem(project.op, shape));
   return problems;
+}
+
+std::string identity(const Kernel& kernel) {
+  std::string text = fmt::format("{} {} {}\n", kernel.python, kernel.directory.string(), name(kernel.device));
+  for (const auto& [name, value] : kernel.defines) text += name + "=" + value + "\n";
+  return text;
 }
 
 bool sanitized() {
@@ -45,6 +53,7 @@ WorkerFactory::WorkerFactory(const Project& project, Resources resources, Kernel
       problems_(problems_of(project)),
       inputs_(
           problems_, [this] { return start_input_maker(); }, project.limits.call_seconds),
+      jit_(builder.folder() / "jit"),
       confined_(confined && why_not_confined().empty()),
       cell_(project.sandbox) {}
 
@@ -91,6 +100,46 @@ void WorkerFactory::run_in_python(WorkerSetup& how) {
   how.argv.insert(how.argv.end(), {python, "-u", resources_.python_worker});
 }
 
+void WorkerFactory::give_caches(WorkerSetup& how) {
+  how.scratch = jit_.make_scratch();
+  how.view.writable.push_back(how.scratch);
+  for (auto& variable : JitStore::variables(how.scratch)) how.environment.push_back(std::move(variable));
+  how.compile_seconds = project_.limits.build_seconds;
+}
+
+const Jitted* WorkerFactory::jitted(const Kernel& kernel) const {
+  const auto found = jitted_.find(identity(kernel));
+  return found == jitted_.end() ? nullptr : &found->second;
+}
+
+void WorkerFactory::settle_jit(const Kernel& kernel, Worker& worker, const fs::path& scratch) {
+  if (!worker.compiles()) return;
+  std::string origin = identity(kernel);
+  for (const auto* versions : {&worker.loaded().versions, &worker.loaded().compilers}) {
+    for (const auto& [name, version] : *versions) origin += name + " " + version + "\n";
+  }
+  for (const std::string& source : worker.loaded().sources)
+    origin += source + " " + sha256_of_file(source) + "\n";
+  for (const Problem& problem : problems_) {
+    for (const auto& [name, value] : problem.numbers) origin += fmt::format("{} {}\n", name, value);
+  }
+  jitted_[identity(kernel)] = jit_.settle(
+      worker, scratch, origin, [&] { call_every_shape(worker); }, project_.limits.call_seconds);
+}
+
+// So that all is compiled and chosen. What comes out is judged later, on other inputs.
+void WorkerFactory::call_every_shape(Worker& worker) {
+  const double seconds = project_.limits.call_seconds;
+  Random random(std::random_device{}());
+  double ignored = 0;
+  for (const Problem& problem : problems_) {
+    inputs_.renew(problem, random.next());
+    worker.set_problem(message_for(problem, pool(), 1, false), seconds);
+    worker.prepare({inputs_.draw(problem, 1, random).front().offsets}, seconds);
+    worker.go(seconds, ignored);
+  }
+}
+
 std::unique_ptr<Worker> WorkerFactory::start(const Kernel& kernel, Role role, const fs::path& logs) {
   return start_with(setup(role, logs), kernel, {});
 }
@@ -111,7 +160,8 @@ std::unique_ptr<Worker> WorkerFactory::start_with(WorkerSetup how, const Kernel&
   if (!kernel.directory.empty()) how.directory = kernel.directory;
   how.view.add(surroundings_of(project_, kernel));
   if (!kernel.python.empty()) {
-    how.environment = kernel.defines;
+    how.environment.insert(how.environment.end(), kernel.defines.begin(), kernel.defines.end());
+    give_caches(how);
     run_in_python(how);
     how.load = {.function = kernel.python, .device = kernel.device, .profile = !prefix.empty()};
   } else {
@@ -131,10 +181,25 @@ std::unique_ptr<Worker> WorkerFactory::start_with(WorkerSetup how, const Kernel&
   }
   // From here on, and not before: what is compared with may have a server that outlives its client.
   if (role != Role::baseline) adopt_orphans();
-  return std::make_unique<Worker>(std::move(how), pool().memory());
+  const fs::path scratch = how.scratch;
+  auto worker = std::make_unique<Worker>(std::move(how), pool().memory());
+  if (!kernel.python.empty()) settle_jit(kernel, *worker, scratch);
+  return worker;
+}
+
+// compute-sanitizer sees what leaves an allocation. PyTorch cuts tensors from larger ones, unless it is told
+// not to.
+std::unique_ptr<Worker> WorkerFactory::start_sanitized_python(const Kernel& kernel, const fs::path& logs) {
+  WorkerSetup how = setup(Role::sanitized, logs);
+  how.cell = Cell(Sandbox::off);  // as for a profiler
+  how.load_seconds *= 4;
+  how.argv = {"compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "86"};
+  how.environment = {{"PYTORCH_NO_CUDA_MEMORY_CACHING", "1"}};
+  return start_with(std::move(how), kernel, {});
 }
 
 std::unique_ptr<Worker> WorkerFactory::start_sanitized(const Kernel& kernel, const fs::path& logs) {
+  if (!kernel.python.empty()) return start_sanitized_python(kernel, logs);
   WorkerSetup how = setup(Role::sanitized, logs);
   std::vector<std::string> flags;
   if (kernel.device == DeviceKind::cuda) {

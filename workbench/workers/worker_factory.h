@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "project/project.h"
 #include "workers/input_source.h"
 #include "workers/interpreter.h"
+#include "workers/jit_store.h"
 #include "workers/resources.h"
 #include "workers/worker.h"
 
@@ -47,14 +49,22 @@ class WorkerFactory {
   // The process that knows what is right.
   std::unique_ptr<Worker> start_reference(const std::filesystem::path& logs);
 
+  // What a Python function compiled when it was called; nullptr before it was started, and where it compiles
+  // nothing.
+  const Jitted* jitted(const Kernel& kernel) const;
+
   // How many calls a stretch may hold, for the memory that their tensors take.
   std::size_t most_calls(const Problem& problem) const;
 
  private:
+  std::unique_ptr<Worker> start_sanitized_python(const Kernel& kernel, const std::filesystem::path& logs);
   WorkerSetup setup(Role role, const std::filesystem::path& logs) const;
   std::unique_ptr<Worker> start_input_maker();
   const Interpreter& interpreter();
   void run_in_python(WorkerSetup& how);
+  void give_caches(WorkerSetup& how);
+  void settle_jit(const Kernel& kernel, Worker& worker, const std::filesystem::path& scratch);
+  void call_every_shape(Worker& worker);
   std::unique_ptr<Worker> start_with(WorkerSetup how, const Kernel& kernel,
                                      const std::vector<std::string>& prefix);
 
@@ -65,6 +75,8 @@ class WorkerFactory {
   std::optional<Interpreter> interpreter_;  // once it was asked
   std::vector<Problem> problems_;
   InputSource inputs_;
+  JitStore jit_;
+  std::map<std::string, Jitted> jitted_;  // by where the kernel comes from
   bool confined_;
   Cell cell_;
 };

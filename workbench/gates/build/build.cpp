@@ -67,6 +67,32 @@ GateResult load(GateResult built, Sides& sides) {
   return built;
 }
 
+// A function that compiles when it is called has done so for every shape once it is loaded.
+void add_jitted(GateResult& result, const Jitted& jitted) {
+  std::vector<std::string> compilers;
+  for (const auto& [name, version] : jitted.compilers) compilers.push_back(name + " " + version);
+  std::string& reason = std::get<Passed>(result.end).reason;
+  reason = fmt::format(
+      "{} by {}", jitted.reused ? "compiled before" : fmt::format("compiled in {:.1f} s", jitted.seconds),
+      fmt::join(compilers, ", "));
+  for (const KernelResources& kernel : jitted.kernels)
+    reason += fmt::format("; {}: {} registers, {} bytes of shared memory, {} of spills", kernel.name,
+                          kernel.registers, kernel.static_smem_bytes + kernel.dynamic_smem_bytes,
+                          kernel.spill_bytes);
+  if (!jitted.tuned.empty())
+    reason += fmt::format("; tuned, and pinned: {}", jitted.tuned.front().config) +
+              (jitted.tuned.size() > 1 ? fmt::format(" and {} more", jitted.tuned.size() - 1) : "");
+  for (AnyRecord& record : result.records) {
+    auto* build = std::get_if<record::Build>(&record);
+    if (build == nullptr) continue;
+    build->binary_hash = jitted.binary_hash;
+    build->seconds = jitted.seconds;
+    build->kernels = jitted.kernels;
+    build->compilers = jitted.compilers;
+    build->tuned = jitted.tuned;
+  }
+}
+
 // Of what a candidate in a loop is compared with: the same program again is nothing to measure.
 std::string incumbent_hash(GateContext& at) {
   if (at.sides.against() != Against::incumbent || !at.sides.opponent_kernel().python.empty()) return {};
@@ -97,7 +123,11 @@ class BuildGate : public Gate {
 
   GateResult run(GateContext& at) const override {
     GateResult result = build(at);
-    return result.passed() != nullptr ? load(std::move(result), at.sides) : result;
+    if (result.passed() != nullptr) result = load(std::move(result), at.sides);
+    if (const Jitted* jitted = at.workers().jitted(at.kernel());
+        jitted != nullptr && result.passed() != nullptr)
+      add_jitted(result, *jitted);
+    return result;
   }
 
   static GateResult build(GateContext& at);

@@ -81,6 +81,14 @@ std::optional<GateResult> check_timed_outputs(GateContext& at, const TimedSide& 
   return std::nullopt;
 }
 
+// What is done once for the constant inputs, and is in no time.
+std::string besides(const TimedSide& ours, const TimedSide& theirs) {
+  std::string text;
+  if (ours.setup_ns() > 0) text += fmt::format("; its setup takes {:.1f} us besides", ours.setup_ns() / 1e3);
+  if (theirs.setup_ns() > 0) text += fmt::format("; the baseline's setup {:.1f} us", theirs.setup_ns() / 1e3);
+  return text;
+}
+
 // One time box.
 GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t seed) {
   const Problem& problem = *at.problem;
@@ -144,7 +152,7 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   if (finding) {
     result = *finding;
   } else {
-    result = passed(in_words(comparison));
+    result = passed(in_words(comparison) + besides(ours, theirs));
     if (comparison.ratio && comparison.ratio->interval.high < rules.stop_below) {
       result = failed(comparison.busy ? Cause::busy_machine : Cause::slower,
                       fmt::format("STOP: {}; below {}x there is a defect to find, nothing to tune",
@@ -154,6 +162,10 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
                comparison.ratio->interval.high < rules.profile_below) {
       result = passed(in_words(comparison), "profile before changing anything");
     }
+  }
+  for (const auto& [whose, side] : {std::pair{"candidate", &ours}, {"baseline", &theirs}}) {
+    if (side->setup_ns() > 0)
+      result.figures.push_back({fmt::format("setup of the {}", whose), side->setup_ns() / 1e3, "us"});
   }
   result.records.emplace_back(record::samples_of(problem.shape, at.sides.against(), sampling));
   result.records.emplace_back(std::move(comparison));

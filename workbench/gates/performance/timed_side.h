@@ -27,6 +27,9 @@ class TimedSide {
   // For the sampler. Takes as many calls as asked for or twice as many, by lot: a kernel can't know when a
   // stretch ends, and the two clocks can be compared over stretches of different length.
   Timing run(int calls);
+  // What a function's setup() took for the constant inputs of the last stretch; in none of the times. 0: it
+  // has none.
+  double setup_ns() const { return setup_ns_; }
   int most_calls() const { return static_cast<int>(most_calls_ / 2); }
 
   // From all stretches so far, and more like them while that leaves it unclear; an accusation, from the
@@ -58,9 +61,10 @@ class TimedSide {
   std::vector<CallInputs> last_;    // of the last stretch, as its calls saw them
   std::size_t watched_ = 0;         // the call of it whose outputs were copied when it returned
   double ns_per_call_ = 0;          // of the last stretch
-  bool in_graph_ = false;           // by a GPU's second clock
-  int asked_ = 1;                   // calls in the last request
-  bool long_first_ = false;         // of these two stretches
+  double setup_ns_ = 0;
+  bool in_graph_ = false;    // by a GPU's second clock
+  int asked_ = 1;            // calls in the last request
+  bool long_first_ = false;  // of these two stretches
   std::vector<TwoClocks> clocks_;
   std::vector<KeptCall> kept_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Does it touch memory that is not its own? Every shape once under AddressSanitizer (C++) or
-// compute-sanitizer (CUDA).
+// compute-sanitizer (CUDA, and Python functions on a GPU).
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -52,13 +52,16 @@ class SanitizeGate : public Gate {
 GateResult SanitizeGate::run(GateContext& at) const {
   const Kernel& kernel = at.kernel();
   const std::vector<Problem>& problems = at.workers().problems();
-  if (!kernel.python.empty()) return skipped("a Python function has nothing to check");
-  if (kernel.sources.empty()) return skipped("a library that dent does not build can't be instrumented");
+  const bool python = !kernel.python.empty();
+  if (python && kernel.device == DeviceKind::cpu)
+    return skipped("a Python function on the CPU has nothing to check");
+  if (!python && kernel.sources.empty())
+    return skipped("a library that dent does not build can't be instrumented");
   if (kernel.device == DeviceKind::cuda && !capture({"compute-sanitizer", "--version"}, 5)) {
     return skipped("compute-sanitizer is not in PATH; it comes with the CUDA toolkit");
   }
   const double seconds = kSlowdown * at.project().limits.call_seconds;
-  at.progress(0, "building with the checker");
+  at.progress(0, python ? "starting it under the checker" : "building with the checker");
   Random random(at.seed);
   std::size_t checked = 0;
   try {

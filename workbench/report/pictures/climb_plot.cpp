@@ -31,6 +31,12 @@ std::string climb_plot(const ClimbView& climb) {
     low = std::min(low, step.speedup);
     high = std::max(high, step.speedup);
   }
+  const auto fits = [&](const Interval& interval) {
+    low = std::min(low, interval.low);
+    high = std::max(high, interval.high);
+  };
+  fits(climb.start->interval);
+  if (climb.winner) fits(climb.winner->interval);
   const bool wide = high / low > 4;
   const Axis x(Axis::Scale::linear, 0, static_cast<double>(climb.steps.back().iteration.iteration),
                kClimb.left + 6, kClimb.width - kClimb.right - 6);
@@ -48,16 +54,29 @@ std::string climb_plot(const ClimbView& climb) {
              Anchor::end);
   }
   double now = start;
+  // From `low` to `high` at an iteration; what reaches beyond the axis ends at it.
+  const auto whisker = [&](double at, const Interval& interval, std::string_view css_class) {
+    svg.line(at, y.at(interval.low), at, y.at(interval.high), css_class);
+  };
+  whisker(x.at(0), climb.start->interval, "candidate interval");
   std::string line = fmt::format("M{} {}", coordinate(x.at(0)), coordinate(y.at(start)));
   std::string kept = diamond(x.at(0), y.at(start)), dropped;
   for (const ClimbStep& step : climb.steps) {
     const double at = x.at(step.iteration.iteration);
     line += fmt::format("L{} {}L{} {}", coordinate(at), coordinate(y.at(now)), coordinate(at),
                         coordinate(y.at(step.speedup)));
+    if (const auto gain = step.gain())
+      whisker(at, {now * gain->interval.low, now * gain->interval.high},
+              step.kept() ? "candidate interval" : "aside interval");
     if (step.kept()) kept += diamond(at, y.at(step.speedup));
     if (step.outcome && !step.kept())
       dropped += ring(at, y.at(step.gain() ? now * step.gain()->centre : now));
     now = step.speedup;
+  }
+  if (climb.winner) {
+    const double at = x.at(climb.steps.back().iteration.iteration) + 6;
+    whisker(at, climb.winner->interval, "candidate interval");
+    kept += diamond(at, y.at(climb.winner->centre));
   }
   svg.path(line, "roof", "the best so far");
   if (!dropped.empty()) svg.path(dropped, "aside ring", "dropped");

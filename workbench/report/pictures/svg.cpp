@@ -80,4 +80,12 @@ std::string coordinate(double value) {
   return text == "-0" ? "0" : text;
 }
 
+std::string as_svg_file(std::string picture, std::string_view style) {
+  const std::size_t begin = picture.find("<svg"), end = picture.find("</svg>");
+  picture = picture.substr(begin, end + 6 - begin) + "\n";
+  picture.insert(picture.find('>') + 1, fmt::format("<style>{}</style>", style));
+  picture.insert(4, " xmlns=\"http://www.w3.org/2000/svg\"");
+  return picture;
+}
+
 }  // namespace dent

@@ -51,4 +51,8 @@ class Axis {
 
 std::string coordinate(double value);  // short, for path data
 
+// What Svg::take() gave, as a file that any viewer shows: with its own style, since there is no page around
+// it.
+std::string as_svg_file(std::string picture, std::string_view style);
+
 }  // namespace dent

@@ -6,24 +6,17 @@ there is none. Started by `dent import kernelbench`, in a cell where there can b
 """
 
 import inspect
-import json
-import keyword
 import math
-import os
 import pathlib
 import re
-import signal
-import sys
-import traceback
 
+import dent_import
 import dent_task
 import torch
+from dent_import import SETS, TAKEN, Refused, in_parentheses, listed, plain, why
 from torch.overrides import TorchFunctionMode
 
-_REPLIES = 3
-_SECONDS = 100  # for one task
 _TINY, _MEDIUM = 1 << 16, {"cpu": 4 << 20, "cuda": 64 << 20}  # bytes of inputs, weights and outputs together
-_SETS = 8  # of them that dent has in memory at once; gates/preflight says the same
 _LEAST = {"tiny": 4, "medium": 16, "cut": 16}  # that a size is made
 _SUITES_TOLERANCE = 1e-4  # absolute and relative, of float32
 _UNITS = 64 * 2.0**-24  # dent's own bound in float32, of an element and of the output's size
@@ -38,17 +31,6 @@ _DTYPES = {
     torch.uint8: "uint8",
     torch.bool: "bool",
 }
-_TAKEN = {"name", "weight", "seed", "min", "max", "ceil", "floor", "log2", "sqrt", "stream"}
-
-
-class Refused(Exception):
-    """Why a task has no project."""
-
-
-def why(problem):
-    lines = [line for line in str(problem).splitlines() if line.strip()]
-    text = lines[0].strip() if lines else ""
-    return f"{type(problem).__name__}: {text}"[:200] if text else type(problem).__name__
 
 
 class Draws(TorchFunctionMode):
@@ -124,12 +106,12 @@ def choose_shapes(source, device, memory):
         raise Refused("no sizes: there are no whole numbers at the top level of the file")
     whole = Seen(source, published)
     shapes, notes = [], []
-    room = max((memory - (1 << 29)) // _SETS, _TINY)
+    room = max((memory - (1 << 29)) // SETS, _TINY)
     last = ("published", published, whole)
     if whole.bytes() > room:
         sizes, seen = shrink(source, published, room, _LEAST["cut"])
         last = ("cut", sizes, seen)
-        needed, asked = _SETS * whole.bytes() / 2**30 + 0.5, memory / 2**30
+        needed, asked = SETS * whole.bytes() / 2**30 + 0.5, memory / 2**30
         was = ", ".join(f"{name} = {value}" for name, value in published.items())
         notes.append(f"published with {was}: that needs {needed:.0f} GiB; cut to fit {asked:.1f} GiB")
         if seen.bytes() > room:
@@ -139,17 +121,6 @@ def choose_shapes(source, device, memory):
         if sizes != last[1] and all(sizes != other for _, other, _ in shapes):
             shapes.append((name, sizes, seen))
     return [*shapes, last], notes
-
-
-def plain(name, taken):
-    """A name for the manifest and for parameters of a C function."""
-    word = re.sub(r"\W+", "_", name).strip("_")
-    if not word or word[0].isdigit():
-        word = "w_" + word
-    while word in taken or keyword.iskeyword(word):
-        word += "_"
-    taken.add(word)
-    return word
 
 
 def neighbours(source, sizes, like):
@@ -293,15 +264,6 @@ def forward_names(source, sizes, count):
     return [named[i] if i < len(named) else f"input_{i}" for i in range(count)]
 
 
-def listed(items):
-    return ", ".join(items)
-
-
-def in_parentheses(items):
-    items = list(items)
-    return f"({listed(items)}{',' if len(items) == 1 else ''})"
-
-
 def manifest(name, task, device, shapes, rows, checked, needed):
     head = [
         f"# Written by `dent import kernelbench {task}`.",
@@ -388,7 +350,7 @@ def project(path, device, memory):
         raise Refused("tensors of a type that dent does not have")
     if any(0 in shape for _, _, seen in shapes for shape, _ in seen.tensors()):
         raise Refused("a tensor without elements")
-    taken = set(_TAKEN)
+    taken = set(TAKEN)
     keys = {name: plain(name, taken) for name in dent_task.sizes_of(source)}
     all_names = forward_names(source, shapes[0][1], len(checked.arguments))
     names = [plain(n, taken) for n, value in zip(all_names, checked.arguments) if value is None]
@@ -434,7 +396,7 @@ def project(path, device, memory):
     rows["made"] = made
     rows["shapes"], report = [], []
     for (shape, sizes, seen), more in zip(shapes, own):
-        needed = _SETS * seen.bytes() / 2**30 + 0.5
+        needed = SETS * seen.bytes() / 2**30 + 0.5
         numbers = {**{keys[key]: value for key, value in sizes.items()}, **more}
         rows["shapes"].append((shape, numbers, f"{seen.bytes() / 2**20:.3g} MiB of tensors"))
         report.append({"name": shape, "bytes": seen.bytes(), "needed_gib": needed})
@@ -454,42 +416,5 @@ def project(path, device, memory):
     return {"name": name, "files": files, "shapes": report, "notes": notes}
 
 
-def answer(path, device, memory):
-    try:
-        return project(path, device, memory)
-    except Refused as reason:
-        return {"refused": str(reason)}
-    except Exception as problem:
-        traceback.print_exc()
-        return {"refused": why(problem)}
-
-
-def in_a_process(path, device, memory):
-    """What a task does to its process is done to no other."""
-    child = os.fork()
-    if child == 0:
-        signal.alarm(_SECONDS)
-        line = json.dumps({"task": str(path), **answer(path, device, memory)}) + "\n"
-        data = line.encode()
-        while data:
-            data = data[os.write(_REPLIES, data) :]
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    if status == 0:
-        return
-    reason = f"its process ended with status {status >> 8}"
-    if os.WIFSIGNALED(status):
-        word = signal.Signals(os.WTERMSIG(status)).name
-        reason = f"took longer than {_SECONDS} s" if word == "SIGALRM" else f"its process died of {word}"
-    os.write(_REPLIES, (json.dumps({"task": str(path), "refused": reason}) + "\n").encode())
-
-
-def main():
-    torch.set_num_threads(1)
-    device, memory = sys.argv[1], int(sys.argv[2])
-    for path in sys.argv[3:]:
-        in_a_process(pathlib.Path(path), device, memory)
-
-
 if __name__ == "__main__":
-    main()
+    dent_import.main(project)

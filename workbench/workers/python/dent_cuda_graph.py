@@ -210,12 +210,11 @@ class GraphClock:
 
     def _capture(self, worker, graphs, parts):
         pool, most = self.torch.cuda.graph_pool_handle(), _calls_in_a_graph(worker)
-        for i, call in enumerate(worker.calls):
+        for i in range(len(worker.calls)):
             if i % most == 0:
                 parts.append((Chain(self.driver, self.stream.cuda_stream), []))
-            graph, handle, worker.kept[i] = capture_call(
-                self.torch, pool, lambda c=call: worker.function(*c, **worker.numbers)
-            )
+            graph, handle, returned = capture_call(self.torch, pool, lambda i=i: worker.call(i))
+            worker.kept[i] = worker.delivered(i, returned)
             graphs.append(graph)
             parts[-1][0].add(handle)
             parts[-1][1].append(i)

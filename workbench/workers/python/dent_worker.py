@@ -3,7 +3,8 @@
 
 Started by dent with four descriptors: requests (3), replies (4), the pool that inputs are cut from (5, read
 only) and the results (6). docs/dent.md describes the protocol. The function gets the inputs in the manifest's
-order, then the problem's numbers by keyword where it names them, and returns its output or outputs. It gets
+order, then the problem's numbers by keyword where it names them, and returns its output or outputs. A function
+that needs all outputs as parameters gets them to write to, and what it returns is of no interest. It gets
 PyTorch tensors where PyTorch can be imported and NumPy arrays elsewhere; a module that says
 `DENT_FRAMEWORK = "numpy"` always gets arrays.
 """
@@ -18,6 +19,7 @@ import sys
 import time
 
 import dent_cuda_graph
+import dent_jit
 
 # Taken before any code of the candidate's is imported: replacing them later changes nothing here.
 _now = time.perf_counter_ns
@@ -31,6 +33,9 @@ _NUMPY.update({"fp8_e4m3": "uint8", "fp8_e5m2": "uint8"})
 # What NumPy has no type for: its arrays hold the bits.
 _TORCH_ONLY = {"bf16": "bfloat16", "fp8_e4m3": "float8_e4m3fn", "fp8_e5m2": "float8_e5m2"}
 _TORCH = {**_NUMPY, **_TORCH_ONLY}
+# The bits of an element that was not written: operators/dtype.cpp knows them again.
+_POISON = {"fp64": 0x7FF800000000DE47, "fp32": 0x7FC0DE47, "fp16": 0x7EDE, "bf16": 0x7FDE, "int32": 1 << 31, "int64": 1 << 63}
+_POISON.update({"int8": 0x80, "uint8": 0xDE, "bool": 0xDE, "fp8_e4m3": 0xFF, "fp8_e5m2": 0xFD})
 _MANTISSA_BITS = {"fp8_e4m3": 3, "fp8_e5m2": 2}
 _PR_SET_DUMPABLE = 4
 _LEAD_IN_CYCLES = 250_000  # 0.14 ms: several times what a call from Python takes
@@ -65,6 +70,8 @@ class Worker:
         self.numpy = numpy
         self.driver = dent_cuda_graph.Driver.load() if self.device == "cuda" else None
         self.graphs = None
+        if self.device == "cpu":
+            dent_jit.interpret()
         module = importlib.import_module(module_name)
         self.function = getattr(module, function_name)
         self.torch = None
@@ -83,22 +90,61 @@ class Worker:
             self.synchronize = self.torch.cuda.synchronize
             self.event = self.torch.cuda.Event
             self.sleep = getattr(self.torch.cuda, "_sleep", None)
-        names = inspect.signature(self.function).parameters
-        self.keywords = [n for n, p in names.items() if p.kind is not inspect.Parameter.VAR_POSITIONAL]
+        self.keywords, self.required = _parameters(self.function)
+        self.makes_ready = getattr(module, "setup", None) if "setup" in self.required else None
+        self.set_up, self.setup_ns = None, 0
         framework = f"torch {self.torch.__version__}" if self.torch else f"numpy {numpy.__version__}"
         version = sys.version.split()[0]
         versions = {"framework": framework, "python": version}
-        return {"kind": "python", "device": self.device, "versions": versions, "code": _executed_files()}
+        if self.device == "cuda":
+            versions["gpu"] = self.torch.cuda.get_device_name()
+        if "triton" in sys.modules and dent_jit.interpreted():
+            versions["triton"] = f"{sys.modules['triton'].__version__}, interpreted"
+        self.tuner = dent_jit.Tuner()
+        about = {"kind": "python", "device": self.device, "versions": versions, "code": _executed_files()}
+        return {**about, "compilers": dent_jit.compilers(), "sources": _sources(), "sets_up": self.makes_ready is not None}
+
+    def jit(self, request):
+        """Kernels that choose among configurations take these, and no longer try all of them."""
+        self.theirs = False
+        self.tuner.pin(request.get("tuned", []))
+        return {"tuned": self.tuner.chosen()}
 
     def problem(self, request):
         self.theirs = False
         self.inputs, self.flush = request["inputs"], request["flush"]
         self.outputs = [place for place in request["outputs"] if not place["scratch"]]  # a function has its own memory
         taken = self.keywords[len(self.inputs) :]
-        self.numbers = {n: _whole(v) for n, v in request["numbers"].items() if n in taken}
-        self.calls, self.kept = [], []
+        self.sizes = {n: _whole(v) for n, v in request["numbers"].items()}
+        self.numbers = {n: v for n, v in self.sizes.items() if n in taken}
+        own = [place["name"] for place in self.outputs if place["updates"] < 0]
+        self.passed = bool(own) and all(name in taken and name in self.required for name in own)
+        self.calls, self.named, self.kept = [], [], []
+        self.constants = [i for i, place in enumerate(self.inputs) if place["constant"]]
+        self.set_up = None
         self.scratch = None
         return {}
+
+    def setup(self, request):
+        """Calls the module's setup() with copies of the constant inputs, where these are others than before. They
+        begin where their part of the pool does, so nothing else of a call has to be known yet."""
+        self.theirs = False
+        values = [self._window(self.inputs[i], 0) for i in self.constants]
+        bits = [value.tobytes() for value in values]
+        if self.set_up is None or self.set_up[0] != bits:
+            given = [self._argument(value, self.inputs[i]) for i, value in zip(self.constants, values)]
+            names = _parameters(self.makes_ready)[0][len(given) :]
+            numbers = {name: value for name, value in self.sizes.items() if name in names}
+            self.theirs = True
+            if self.device == "cuda":
+                self.synchronize()
+            start = _now()
+            made = self.makes_ready(*given, **numbers)
+            if self.device == "cuda":
+                self.synchronize()
+            self.setup_ns = _now() - start
+            self.set_up = bits, made
+        return {"ns": self.setup_ns}
 
     def _window(self, place, offset):
         """The values of one input: a copy, since the pool can't be written and must not be."""
@@ -130,6 +176,8 @@ class Worker:
             [self._argument(self._window(place, at), place) for place, at in zip(self.inputs, offsets)]
             for offsets in self.offsets
         ]
+        named = self.numbers if self.set_up is None else {**self.numbers, "setup": self.set_up[1]}
+        self.named = [{**named, **(self._poisoned() if self.passed else {})} for _ in self.calls]
         self.kept = [None] * len(self.calls)
         if self.device == "cuda" and self.scratch is None:
             bytes_of_l2 = getattr(self.torch.cuda.get_device_properties(0), "L2_cache_size", 64 << 20)
@@ -137,6 +185,28 @@ class Worker:
         elif self.flush and self.device == "cpu":
             self._flush_cpu()
         return {}
+
+    def _poisoned(self):
+        """Outputs for a function to write to."""
+        outputs = {}
+        for place in self.outputs:
+            if place["updates"] >= 0:
+                continue
+            width = self.numpy.dtype(_NUMPY[place["dtype"]]).itemsize
+            bits = self.numpy.full(place["sizes"], _POISON[place["dtype"]], f"uint{8 * width}")
+            outputs[place["name"]] = self._argument(bits.view(_NUMPY[place["dtype"]]), place)
+        return outputs
+
+    def call(self, i):
+        """The function on the inputs of a call."""
+        return self.function(*self.calls[i], **self.named[i])
+
+    def delivered(self, i, returned):
+        """The outputs of a call."""
+        if not self.passed:
+            return returned
+        named = self.named[i]
+        return [named[p["name"]] if p["updates"] < 0 else self.calls[i][p["updates"]] for p in self.outputs]
 
     def _flush_cpu(self):
         """Python can't flush a line of cache; writing more than the cache holds pushes the inputs out."""
@@ -158,14 +228,14 @@ class Worker:
 
     def _go_cpu(self):
         total = slowest = 0
-        function, numbers = self.function, self.numbers
-        for i, call in enumerate(self.calls):
+        function = self.function
+        for i, (call, named) in enumerate(zip(self.calls, self.named)):
             self.theirs = True
             start = _now()
-            output = function(*call, **numbers)
+            output = function(*call, **named)
             ns = _now() - start
             self.theirs = False
-            self.kept[i] = output
+            self.kept[i] = output = self.delivered(i, output)
             total += ns
             slowest = max(slowest, ns)
             if i == self.watched:
@@ -176,7 +246,7 @@ class Worker:
         events = [(self.event(enable_timing=True), self.event(enable_timing=True)) for _ in self.calls]
         self.synchronize()
         host = 0
-        for i, (call, (start, stop)) in enumerate(zip(self.calls, events)):
+        for i, (start, stop) in enumerate(events):
             if self.flush:
                 self.scratch.fill_(i % 251)
             self._lead_in()
@@ -184,8 +254,9 @@ class Worker:
             if self.profiled:
                 self.torch.cuda.cudart().cudaProfilerStart()
             called = _now()
-            self.kept[i] = self.function(*call, **self.numbers)
+            returned = self.call(i)
             host += _now() - called
+            self.kept[i] = self.delivered(i, returned)
             if self.profiled:
                 self.torch.cuda.cudart().cudaProfilerStop()
             stop.record()
@@ -312,6 +383,23 @@ class Worker:
         return reply
 
 
+def _parameters(function):
+    """Names of what can be given by keyword, and of those what has no default; none where the function does not say."""
+    try:
+        named = inspect.signature(function).parameters
+    except ValueError:
+        return [], []
+    given = [n for n, p in named.items() if p.kind is not inspect.Parameter.VAR_POSITIONAL]
+    return given, [n for n in given if named[n].default is inspect.Parameter.empty]
+
+
+def _sources():
+    """The files of modules that come from the kernel's folder."""
+    here = os.getcwd() + os.sep
+    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    return sorted(file for file in files if file and file.startswith(here) and "site-packages" not in file)
+
+
 def _storage(tensor):
     return tensor.untyped_storage().data_ptr()
 
@@ -385,7 +473,7 @@ def _lines():
 
 def main():
     worker = Worker()
-    verbs = {verb: getattr(worker, verb) for verb in ("load", "problem", "prepare", "go", "keep")}
+    verbs = {verb: getattr(worker, verb) for verb in ("load", "jit", "problem", "setup", "prepare", "go", "keep")}
     for line in _lines():
         request = json.loads(line)
         try:

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "suites/schedule.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dent {
+
+Schedule::Schedule(std::vector<std::string> gpus) : gpus_(std::move(gpus)) {
+  if (gpus_.empty()) gpus_.emplace_back();
+}
+
+void Schedule::add(std::size_t project, DeviceKind device) { waiting_.push_back({project, device}); }
+
+std::optional<std::string> Schedule::free_gpu() const {
+  if (!running_.empty() && running_.front().device == DeviceKind::cpu) return std::nullopt;
+  for (const std::string& gpu : gpus_) {
+    if (std::none_of(running_.begin(), running_.end(), [&](const Running& one) { return one.gpu == gpu; }))
+      return gpu;
+  }
+  return std::nullopt;
+}
+
+std::optional<Placed> Schedule::next() {
+  const auto gpu = free_gpu();
+  for (auto one = waiting_.begin(); one != waiting_.end(); ++one) {
+    const bool fits = one->device == DeviceKind::cuda ? gpu.has_value() : running_.empty();
+    if (!fits) continue;
+    const Running begun{one->project, one->device, one->device == DeviceKind::cuda ? *gpu : ""};
+    waiting_.erase(one);
+    running_.push_back(begun);
+    return Placed{begun.project, begun.gpu};
+  }
+  return std::nullopt;
+}
+
+void Schedule::ended(std::size_t project) {
+  std::erase_if(running_, [&](const Running& one) { return one.project == project; });
+}
+
+}  // namespace dent
