@@ -60,6 +60,54 @@ struct Lengths {
   }
 };
 
+// Masks by name, beside mask and window: a key is seen where all of them let it be. A row's position is as
+// for Window; rows without a key at their position belong to no document. The arrays lie in the memory of the
+// device that computes.
+struct Spans {
+  // A document for every key, and so for the row at its position, which sees no other. Neighbours with the
+  // same number are one document: a number that comes back later is another one.
+  const int32_t* documents = nullptr;  // [B or 1, Skv]
+  int64_t documents_stride = 0;        // elements from one batch entry to the next; 0: all have the same
+  // So many first keys are seen by the rows before them too, whatever the causal mask, or the right side of
+  // the window, hides.
+  const int32_t* prefix = nullptr;  // [B]
+  // So many first keys are seen by no row.
+  const int32_t* left_padding = nullptr;  // [B]
+  // Rows see keys of their own chunk: positions n chunk to (n + 1) chunk - 1. 0: there are no chunks.
+  int64_t chunk = 0;
+  // So many keys at the beginning, of the document or behind the padding, are seen also where the left side
+  // of the window, or the chunk, hides them.
+  int64_t first_keys = 0;
+
+  bool given() const {
+    return documents != nullptr || prefix != nullptr || left_padding != nullptr || chunk != 0 ||
+           first_keys != 0;
+  }
+};
+
+// One value for each query row and key of each head, [B, Hq, Sq, Skv]: what is added to the score, in a type
+// of its own; or a byte that hides the key where it is 0. -inf hides too. V is finite where a tensor hides
+// it.
+enum class PairType : int32_t { fp32 = 0, fp16 = 1, bf16 = 2, boolean = 3 };
+struct PairTensor {
+  const void* data = nullptr;
+  PairType type = PairType::boolean;
+  std::array<int64_t, 4> strides{};  // in elements; 0 where all share one
+};
+
+// How scores change on their way from scale * q k^T to the softmax: first the cap, then the slopes, then what
+// a tensor adds, then mask and window hide what they hide. The arrays lie in the memory of the device that
+// computes.
+struct Scores {
+  float softcap = 0;                    // above 0: a score s becomes softcap * tanh(s / softcap)
+  const float* alibi_slopes = nullptr;  // [Hq] or [B, Hq]: a key loses slope * its distance from the row's
+                                        // own position, which is the one that Window counts from
+  int64_t slopes_batch_stride = 0;      // floats from one batch entry, or sequence, to the next; 0: [Hq]
+  const float* sinks = nullptr;  // [Hq]: one more score in each row's softmax, of a key without a value. It
+                                 // is neither scaled nor capped nor hidden, and the LSE includes it
+  PairTensor attn_mask{};        // on the CPU
+};
+
 enum class Device : int32_t { cpu = 0, cuda = 1 };
 
 // A four-dimensional view [batch, heads, rows, head_dim]. Every size but head_dim may be 0. Strides count
@@ -98,6 +146,8 @@ struct ForwardArgs {
   Execution execution{};
   Window window{};    // beside the mask: a key is seen where both let it be
   Lengths lengths{};  // sequences of different lengths: on the CPU
+  Spans spans{};
+  Scores scores{};
 };
 
 // The gradients of a scalar with respect to q, k and v, from those with respect to out and lse.
@@ -113,8 +163,11 @@ struct BackwardArgs {
   std::optional<float> scale{};  // as for attention_forward
   bool deterministic = false;    // the same arguments give the same bits; dk and dv do in any case
   Execution execution{};
-  Window window{};    // as for attention_forward
-  Lengths lengths{};  // as for attention_forward
+  Window window{};          // as for attention_forward
+  Lengths lengths{};        // as for attention_forward
+  Spans spans{};            // the same
+  Scores scores{};          // the same
+  float* dsinks = nullptr;  // [Hq]: the gradients of the sinks, over all rows; null: not wanted
 };
 
 inline constexpr std::size_t kWorkspaceAlignment = 64;
@@ -141,11 +194,11 @@ struct WorkspaceSource {
 };
 
 // Bytes of workspace that attention_forward needs for these arguments. Data pointers are not looked at;
-// lengths are read where they lie in host memory.
+// lengths are read where they lie in host memory, spans are not.
 FLASHMOE_API std::size_t forward_workspace_bytes(const ForwardArgs& args);
 
-// Rows that see no key give output 0 and LSE -inf. The same arguments with the same `threads` give the same
-// bits; a sequence of a call with lengths gives those of a call of its own.
+// Rows that see no key give output 0 and LSE -inf, or the sink where there is one. The same arguments with
+// the same `threads` give the same bits; a sequence of a call with lengths gives those of a call of its own.
 FLASHMOE_API void attention_forward(const ForwardArgs& args, Workspace workspace);
 
 // The same, planned once: asking for the size first and then calling plans twice.

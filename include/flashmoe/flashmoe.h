@@ -58,6 +58,39 @@ typedef struct flashmoe_lengths {
   int64_t longest_q, longest_k; /* hints: no result depends on them; 0 = not known */
 } flashmoe_lengths;
 
+/* Masks by name, beside mask and window, in the memory of the device that computes: a key is seen where all
+ * of them let it be. */
+typedef struct flashmoe_spans {
+  const int32_t*
+      documents; /* [B or 1, Skv]: rows see the document at their position, a run of equal numbers */
+  int64_t documents_stride;    /* elements from one batch entry to the next; 0: all have the same */
+  const int32_t* prefix;       /* [B]: so many first keys are seen by the rows before them too */
+  const int32_t* left_padding; /* [B]: so many first keys are seen by no row */
+  int64_t chunk;               /* rows see keys of their own chunk of so many positions; 0: no chunks */
+  int64_t first_keys;          /* so many keys at the beginning are seen whatever window and chunk hide */
+} flashmoe_spans;
+
+/* One value for each query row and key of each head, [B, Hq, Sq, Skv]: what is added to the score; or, for
+ * FLASHMOE_BOOLEAN, a byte that hides the key where it is 0. */
+enum { FLASHMOE_BOOLEAN = 3 }; /* type, beside those of dtype */
+typedef struct flashmoe_pair_tensor {
+  const void* data;
+  int32_t type;
+  int32_t reserved;   /* 0 */
+  int64_t strides[4]; /* in elements; 0 where all share one */
+} flashmoe_pair_tensor;
+
+/* How scores change between scale * q k^T and the softmax: first the cap, then the slopes, then the mask. The
+ * arrays lie in the memory of the device that computes. */
+typedef struct flashmoe_scores {
+  float softcap;               /* above 0: a score s becomes softcap * tanh(s / softcap); 0 = none */
+  int32_t reserved;            /* 0 */
+  const float* alibi_slopes;   /* [Hq] or [B, Hq]: a key loses slope * its distance from the row; or NULL */
+  int64_t slopes_batch_stride; /* floats from one batch entry, or sequence, to the next; 0: [Hq] */
+  const float* sinks; /* [Hq]: one more score in each row's softmax, of a key without a value; or NULL */
+  const flashmoe_pair_tensor* attn_mask; /* NULL = none */
+} flashmoe_scores;
+
 typedef struct flashmoe_forward_args {
   size_t struct_size; /* sizeof(flashmoe_forward_args) */
   flashmoe_tensor q, k, v, out;
@@ -71,6 +104,8 @@ typedef struct flashmoe_forward_args {
                                   not */
   const flashmoe_window* window;   /* beside the mask; NULL = none */
   const flashmoe_lengths* lengths; /* NULL = none: all rows of all batch entries count */
+  const flashmoe_spans* spans;     /* NULL = none */
+  const flashmoe_scores* scores;   /* NULL = as they are */
 } flashmoe_forward_args;
 
 FLASHMOE_API flashmoe_status flashmoe_forward_workspace_bytes(const flashmoe_forward_args* args,
@@ -111,6 +146,9 @@ typedef struct flashmoe_backward_args {
   int32_t deterministic; /* 1 = the same arguments give the same bits; 0 = dq may differ in its last ones */
   const flashmoe_window* window;   /* as for the forward */
   const flashmoe_lengths* lengths; /* as for the forward */
+  const flashmoe_spans* spans;     /* as for the forward */
+  const flashmoe_scores* scores;   /* as for the forward */
+  float* dsinks;                   /* [Hq]: gradients of the sinks, over all rows; NULL = not wanted */
 } flashmoe_backward_args;
 
 FLASHMOE_API flashmoe_status flashmoe_backward_workspace_bytes(const flashmoe_backward_args* args,

@@ -25,6 +25,14 @@ def attention(
     window: _Window = None,
     q_lengths: Optional[Any] = None,  # int32 [B]
     kv_lengths: Optional[Any] = None,  # int32 [B]
+    documents: Optional[Any] = None,  # int32 [B, Skv] or [Skv]
+    prefix: Optional[Any] = None,  # int32 [B]
+    left_padding: Optional[Any] = None,  # int32 [B]
+    chunk: int = 0,
+    first_keys: int = 0,
+    softcap: Optional[float] = None,
+    alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
+    sinks: Optional[Any] = None,  # float32 [Hq]
 ) -> _Tensor: ...
 @overload
 def attention(
@@ -42,6 +50,14 @@ def attention(
     window: _Window = None,
     q_lengths: Optional[Any] = None,
     kv_lengths: Optional[Any] = None,
+    documents: Optional[Any] = None,
+    prefix: Optional[Any] = None,
+    left_padding: Optional[Any] = None,
+    chunk: int = 0,
+    first_keys: int = 0,
+    softcap: Optional[float] = None,
+    alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
+    sinks: Optional[Any] = None,  # float32 [Hq]
 ) -> Tuple[_Tensor, _Tensor]: ...  # out [B, Hq, Sq, D], lse [B, Hq, Sq] in float32
 @overload
 def attention(
@@ -59,6 +75,14 @@ def attention(
     window: _Window = None,
     q_lengths: Optional[Any] = None,
     kv_lengths: Optional[Any] = None,
+    documents: Optional[Any] = None,
+    prefix: Optional[Any] = None,
+    left_padding: Optional[Any] = None,
+    chunk: int = 0,
+    first_keys: int = 0,
+    softcap: Optional[float] = None,
+    alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
+    sinks: Optional[Any] = None,  # float32 [Hq]
 ) -> Tuple[_Tensor, _Tensor]: ...
 @overload
 def attention_varlen(
@@ -80,6 +104,9 @@ def attention_varlen(
     programmatic: bool = False,
     deterministic: Optional[bool] = None,
     window: _Window = None,
+    softcap: Optional[float] = None,
+    alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
+    sinks: Optional[Any] = None,  # float32 [Hq]
 ) -> _Tensor: ...
 @overload
 def attention_varlen(
@@ -101,6 +128,9 @@ def attention_varlen(
     programmatic: bool = False,
     deterministic: Optional[bool] = None,
     window: _Window = None,
+    softcap: Optional[float] = None,
+    alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
+    sinks: Optional[Any] = None,  # float32 [Hq]
 ) -> Tuple[_Tensor, _Tensor]: ...  # out [total_q, Hq, D], lse [Hq, total_q] in float32
 def compute_attention(
     *args: Any, **options: Any
@@ -124,6 +154,14 @@ def attention_backward(
     window: _Window = None,
     q_lengths: Optional[Any] = None,  # int32 [B]
     kv_lengths: Optional[Any] = None,  # int32 [B]
+    documents: Optional[Any] = None,  # int32 [B, Skv] or [Skv]
+    prefix: Optional[Any] = None,  # int32 [B]
+    left_padding: Optional[Any] = None,  # int32 [B]
+    chunk: int = 0,
+    first_keys: int = 0,
+    softcap: Optional[float] = None,
+    alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
+    sinks: Optional[Any] = None,  # float32 [Hq]
 ) -> Tuple[_Tensor, _Tensor, _Tensor]: ...  # dq, dk, dv
 def attention_varlen_backward(
     q: _Tensor,  # [total_q, Hq, D]
@@ -148,6 +186,9 @@ def attention_varlen_backward(
     dk: Optional[_Tensor] = None,
     dv: Optional[_Tensor] = None,
     window: _Window = None,
+    softcap: Optional[float] = None,
+    alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
+    sinks: Optional[Any] = None,  # float32 [Hq]
 ) -> Tuple[_Tensor, _Tensor, _Tensor]: ...  # dq, dk, dv
 def explain(
     q: Any,
@@ -163,8 +204,16 @@ def explain(
     window: _Window = None,
     q_lengths: Optional[Any] = None,
     kv_lengths: Optional[Any] = None,
+    documents: Optional[Any] = None,
+    prefix: Optional[Any] = None,
+    left_padding: Optional[Any] = None,
+    chunk: int = 0,
+    first_keys: int = 0,
     cu_seqlens_q: Optional[Any] = None,
     cu_seqlens_k: Optional[Any] = None,
+    softcap: Optional[float] = None,
+    alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
+    sinks: Optional[Any] = None,  # float32 [Hq]
 ) -> str: ...
 def set_num_threads(count: int, /) -> None: ...
 def get_num_threads() -> int: ...

@@ -10,7 +10,7 @@ the other go together: nothing breaks when activate() or deactivate() come betwe
 import torch
 
 from . import _C
-from ._support import log_once, why_not_dense, why_not_window
+from ._support import log_once, why_not_dense
 
 
 listeners = []  # called with each forward pass: None if it is computed here, else why not
@@ -178,12 +178,9 @@ def _scaled_dot_product_cudnn_attention_backward(
 # and what torch.nn.attention.varlen calls.
 
 
-def _window(query, left, right):
-    """((left, right) or None, why not)."""
+def _window(left, right):
     sides = tuple(-1 if side is None or side < 0 else side for side in (left, right))
-    if sides == (-1, -1):
-        return None, None
-    return sides, why_not_window(query.device)
+    return None if sides == (-1, -1) else sides
 
 
 def _flash_attention_forward(
@@ -208,9 +205,9 @@ def _flash_attention_forward(
         return None
     if return_debug_mask or any(other is not None for other in others.values()):
         return None
-    window, reason = _window(query, window_size_left, window_size_right)
+    window = _window(window_size_left, window_size_right)
     heads_first = [t.transpose(1, 2) for t in (query, key, value)]
-    if reason is not None or _why_not(*heads_first, dropout_p, scale) is not None:
+    if _why_not(*heads_first, dropout_p, scale) is not None:
         return None
     _record(None)
     out, lse = _forward(*heads_first, is_causal, scale, window)
@@ -240,9 +237,9 @@ def _flash_attention_backward(
 ):
     if cum_seq_q is not None:
         return None
-    window, reason = _window(query, window_size_left, window_size_right)
+    window = _window(window_size_left, window_size_right)
     grad_out, query, key, value, out = (t.transpose(1, 2) for t in (grad_out, query, key, value, out))
-    if reason is not None or _why_not(query, key, value, dropout_p, scale) is not None:
+    if _why_not(query, key, value, dropout_p, scale) is not None:
         return None
     results = _backward(grad_out, query, key, value, out, logsumexp, is_causal, scale, window)
     return tuple(result.transpose(1, 2) for result in results)

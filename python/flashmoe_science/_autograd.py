@@ -3,7 +3,21 @@
 
 import torch
 
-from ._rules import NOT_FORWARD_MODE, NOT_TWICE, compute, flat_lengths, gradients, vmap_rule
+from ._rules import (
+    ARRAYS,
+    NO_LENGTHS,
+    NO_SCORES,
+    NOT_FORWARD_MODE,
+    NOT_TWICE,
+    compute,
+    flat_lengths,
+    flat_scores,
+    gradients,
+    sink_gradients,
+    vmap_rule,
+)
+
+_LENGTHS = len(NO_LENGTHS)  # arguments that lengths and spans are
 
 
 class _Gradients(torch.autograd.Function):
@@ -23,34 +37,36 @@ class _Gradients(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        return vmap_rule(_Gradients.apply, 2)(info, in_dims, *args)
+        return vmap_rule(_Gradients.apply, 2, 12 + _LENGTHS)(info, in_dims, *args)
 
 
 class _Recorded(torch.autograd.Function):
-    """attention(), with lse."""
+    """attention(), with lse, for the transforms of torch.func."""
 
     @staticmethod
-    def forward(q, k, v, causal, scale, threads, programmatic, deterministic, window, *lengths):
-        return compute(
-            q, k, v, causal, scale, True, lengths, threads=threads, programmatic=programmatic, window=window
-        )
+    def forward(q, k, v, causal, scale, threads, programmatic, deterministic, window, *rest):
+        known = {"threads": threads, "programmatic": programmatic, "window": window}
+        return compute(q, k, v, causal, scale, True, rest[:_LENGTHS], rest[_LENGTHS:], **known)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        q, k, v, causal, scale, threads, _, deterministic, window, *arrays, max_q, max_k = inputs
-        ctx.save_for_backward(q, k, v, *output, *arrays)
+        q, k, v, causal, scale, threads, _, deterministic, window, *rest = inputs
+        ctx.save_for_backward(q, k, v, *output, *rest[: len(ARRAYS)], *rest[_LENGTHS : _LENGTHS + 2])
         ctx.set_materialize_grads(False)
         ctx.options = causal, scale, threads, deterministic, window
-        ctx.longest = max_q, max_k
+        ctx.numbers, ctx.softcap = rest[len(ARRAYS) : _LENGTHS], rest[_LENGTHS + 2]
 
     @staticmethod
     def backward(ctx, dout, dlse):
         if dout is None and dlse is None:
-            return (None,) * 15
+            return (None,) * (12 + _LENGTHS)
         differentiate = _Gradients.apply if torch.is_grad_enabled() else gradients
-        q, k, v, out, lse, *arrays = ctx.saved_tensors
-        results = differentiate(dout, dlse, q, k, v, out, lse, *ctx.options, *arrays, *ctx.longest)
-        return (*results, *(None,) * 12)
+        q, k, v, out, lse, *arrays, slopes, sinks = ctx.saved_tensors
+        scores = (slopes, sinks, ctx.softcap)
+        results = differentiate(dout, dlse, q, k, v, out, lse, *ctx.options, *arrays, *ctx.numbers, *scores)
+        wanted = ctx.needs_input_grad[10 + _LENGTHS]
+        dsinks = sink_gradients(dout, dlse, out, lse, sinks) if wanted else None
+        return (*results, *(None,) * (7 + _LENGTHS), dsinks, None)
 
     @staticmethod
     def jvp(ctx, *tangents):
@@ -58,15 +74,62 @@ class _Recorded(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        return vmap_rule(_Recorded.apply, 0)(info, in_dims, *args)
+        return vmap_rule(_Recorded.apply, 0, 9 + _LENGTHS)(info, in_dims, *args)
 
 
-# Function.apply without what is for torch.func: it would inspect the signature of forward() in every call.
-_record = super(torch.autograd.Function, _Recorded).apply
+class _Call(torch.autograd.Function):
+    """attention() as plain autograd records it. What torch.func needs beside that costs more than the call itself."""
+
+    @staticmethod
+    def forward(ctx, q, k, v, sinks, options, programmatic, return_lse, lengths, scores):
+        causal, scale, threads, _, window = ctx.options = options
+        known = {"threads": threads, "programmatic": programmatic, "window": window}
+        out, lse = compute(q, k, v, causal, scale, True, lengths, scores, **known)
+        if lengths is NO_LENGTHS and scores is NO_SCORES:
+            ctx.save_for_backward(q, k, v, out, lse)
+        else:
+            ctx.save_for_backward(q, k, v, out, lse, *lengths[: len(ARRAYS)], *scores[:2])
+        ctx.numbers, ctx.softcap = lengths[len(ARRAYS) :], scores[2]
+        if not return_lse:
+            return out
+        ctx.set_materialize_grads(False)
+        return out, lse
+
+    @staticmethod
+    def backward(ctx, dout, dlse=None):
+        if dout is None and dlse is None:
+            return (None,) * 9
+        differentiate = _Gradients.apply if torch.is_grad_enabled() else gradients
+        q, k, v, out, lse, *arrays = ctx.saved_tensors
+        if not arrays:
+            results = differentiate(dout, dlse, q, k, v, out, lse, *ctx.options)
+            return (*results, None, None, None, None, None, None)
+        *arrays, slopes, sinks = arrays
+        scores = (slopes, sinks, ctx.softcap)
+        results = differentiate(dout, dlse, q, k, v, out, lse, *ctx.options, *arrays, *ctx.numbers, *scores)
+        dsinks = sink_gradients(dout, dlse, out, lse, sinks) if ctx.needs_input_grad[3] else None
+        return (*results, dsinks, None, None, None, None, None)
+
+
+# Function.apply without what is for torch.func: it would look for transforms in every call.
+_record = super(torch.autograd.Function, _Call).apply
 
 
 def recorded_attention(
-    q, k, v, causal, scale, return_lse, out, *, threads, programmatic, deterministic, window, lengths=None
+    q,
+    k,
+    v,
+    causal,
+    scale,
+    return_lse,
+    out,
+    *,
+    threads,
+    programmatic,
+    deterministic,
+    window,
+    lengths=None,
+    scores=None,
 ):
     """What flashmoe_science.attention comes to when a gradient is wanted. Its arguments have been read before."""
     if out is not None:
@@ -74,14 +137,18 @@ def recorded_attention(
             "attention: out is given, and PyTorch records the call: what is written in place can't be differentiated\n"
             "  try: leave out away, or call under torch.no_grad()"
         )
-    for name, tensor in (("q", q), ("k", k), ("v", v)):
-        if not isinstance(tensor, torch.Tensor):
+    if not (isinstance(q, torch.Tensor) and isinstance(k, torch.Tensor) and isinstance(v, torch.Tensor)):
+        for name, tensor in (("q", q), ("k", k), ("v", v)):
+            if isinstance(tensor, torch.Tensor):
+                continue
             raise TypeError(
                 f"attention: {name} is a {type(tensor).__name__}, and a gradient is wanted\n"
                 f"  try: torch.as_tensor({name}), or call under torch.no_grad()"
             )
-    record = _Recorded.apply if torch._C._are_functorch_transforms_active() else _record
-    result = record(
-        q, k, v, causal, scale, threads, programmatic, deterministic, window, *flat_lengths(lengths)
-    )
+    if not torch._C._are_functorch_transforms_active():
+        options = causal, scale, threads, deterministic, window
+        flat = flat_scores(scores)
+        return _record(q, k, v, flat[1], options, programmatic, return_lse, flat_lengths(lengths), flat)
+    options = causal, scale, threads, programmatic, deterministic, window
+    result = _Recorded.apply(q, k, v, *options, *flat_lengths(lengths), *flat_scores(scores))
     return result if return_lse else result[0]

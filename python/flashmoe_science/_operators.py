@@ -3,7 +3,7 @@
 
 import torch
 
-from ._rules import NOT_TWICE, compute, gradients, lowered, vmap_rule
+from ._rules import ARRAYS, NOT_TWICE, NUMBERS, compute, gradients, lowered, sink_gradients, vmap_rule
 
 if not hasattr(torch.library, "register_autograd"):
     raise ImportError(
@@ -13,16 +13,17 @@ if not hasattr(torch.library, "register_autograd"):
 
 # q, k and v are packed where cu_seqlens are given, [rows, heads, head_dim], and else a batch. Tensors come before the
 # star: register_autograd takes none behind it.
-_LENGTHS = "Tensor? cu_seqlens_q=None, Tensor? cu_seqlens_k=None, Tensor? used_q=None, Tensor? used_k=None"
-_LONGEST = "SymInt max_seqlen_q=0, SymInt max_seqlen_k=0"
+_LENGTHS = ", ".join(f"Tensor? {name}=None" for name in ARRAYS)
+_SCORES = "Tensor? alibi_slopes=None, Tensor? sinks=None"
+_NUMBERS = ", ".join(f"SymInt {name}=0" for name in NUMBERS) + ", float softcap=0"
 _FORWARD = (
-    f'Tensor q, Tensor k, Tensor v, str mask="none", float? scale=None, {_LENGTHS}, *, int threads=0, '
-    f"bool programmatic=False, bool? deterministic=None, int[]? window=None, {_LONGEST}"
+    f'Tensor q, Tensor k, Tensor v, str mask="none", float? scale=None, {_LENGTHS}, {_SCORES}, *, int threads=0, '
+    f"bool programmatic=False, bool? deterministic=None, int[]? window=None, {_NUMBERS}"
 )
 _BACKWARD = (
     "Tensor? dout, Tensor? dlse, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, "
-    f'str mask="none", float? scale=None, {_LENGTHS}, *, int threads=0, bool? deterministic=None, '
-    f"int[]? window=None, {_LONGEST}"
+    f'str mask="none", float? scale=None, {_LENGTHS}, {_SCORES}, *, int threads=0, bool? deterministic=None, '
+    f"int[]? window=None, {_NUMBERS}"
 )
 _CAUSAL = {"none": False, "bottom_right": True, "top_left": "top_left"}  # by the name of the mask
 _STRIDES = getattr(torch.Tag, "needs_exact_strides", torch.Tag.needs_fixed_stride_order)
@@ -47,19 +48,21 @@ def _computes(return_lse):
         scale=None,
         *arrays,
         deterministic=None,
-        max_seqlen_q=0,
-        max_seqlen_k=0,
+        softcap=0.0,
         **options,
     ):
-        lengths = (*_filled(arrays), max_seqlen_q, max_seqlen_k)
-        return compute(q, k, v, _causal(mask), scale, return_lse, lengths, **options)
+        *arrays, slopes, sinks = _filled(arrays)
+        lengths = (*arrays, *(options.pop(name, 0) for name in NUMBERS))
+        return compute(
+            q, k, v, _causal(mask), scale, return_lse, lengths, (slopes, sinks, softcap), **options
+        )
 
     return kernel
 
 
 def _filled(arrays):
-    """cu_seqlens_q, cu_seqlens_k, used_q, used_k: PyTorch leaves out what comes last and is not given."""
-    return (*arrays, *(None,) * (4 - len(arrays)))
+    """ARRAYS, alibi_slopes and sinks: PyTorch leaves out what comes last and is not given."""
+    return (*arrays, *(None,) * (len(ARRAYS) + 2 - len(arrays)))
 
 
 def _compute_backward(
@@ -76,12 +79,13 @@ def _compute_backward(
     threads=0,
     deterministic=None,
     window=None,
-    max_seqlen_q=0,
-    max_seqlen_k=0,
+    softcap=0.0,
+    **numbers,
 ):
     options = _causal(mask), scale, threads, deterministic, window
-    lengths = (*_filled(arrays), max_seqlen_q, max_seqlen_k)
-    return gradients(dout, dlse, q, k, v, out, lse, *options, *lengths)
+    *arrays, slopes, sinks = _filled(arrays)
+    rest = (*arrays, *(numbers.get(name, 0) for name in NUMBERS), slopes, sinks, softcap)
+    return gradients(dout, dlse, q, k, v, out, lse, *options, *rest)
 
 
 # ---- the same without data: as much as is known while a program is being traced
@@ -153,7 +157,7 @@ def _keep_for_backward(ctx, inputs, keyword_only_inputs, output):
     q, k, v, ctx.mask, ctx.scale, *arrays = inputs
     ctx.options = {
         name: keyword_only_inputs[name]
-        for name in ("threads", "deterministic", "window", "max_seqlen_q", "max_seqlen_k")
+        for name in ("threads", "deterministic", "window", *NUMBERS, "softcap")
     }
     ctx.save_for_backward(q, k, v, *output, *arrays)
     ctx.set_materialize_grads(False)
@@ -161,12 +165,15 @@ def _keep_for_backward(ctx, inputs, keyword_only_inputs, output):
 
 def _backward(ctx, dout, dlse):
     if dout is None and dlse is None:
-        return (None,) * 9
+        return (None,) * (7 + len(ARRAYS))
     q, k, v, out, lse, *arrays = ctx.saved_tensors
     results = torch.ops.flashmoe_science.attention_backward(
         dout, dlse, q, k, v, out, lse, ctx.mask, ctx.scale, *arrays, **ctx.options
     )
-    return (*results, *(None,) * 6)
+    sinks = _filled(arrays)[-1]
+    wanted = sinks is not None and sinks.requires_grad
+    dsinks = sink_gradients(dout, dlse, out, lse, sinks) if wanted else None
+    return (*results, *(None,) * (3 + len(ARRAYS)), dsinks)
 
 
 def _no_second_backward(ctx, *_):
@@ -175,7 +182,8 @@ def _no_second_backward(ctx, *_):
 
 def _recorded(q, k, v, *rest, **options):
     """The Autograd rule of `attention`, whose backward pass needs the log-sum-exp."""
-    if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
+    tensors = (q, k, v, *(t for t in rest if isinstance(t, torch.Tensor)))
+    if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
         return attention_with_lse_operator(q, k, v, *rest, **options)[0]
     with torch._C._AutoDispatchBelowAutograd():
         return attention_operator(q, k, v, *rest, **options)
@@ -227,8 +235,12 @@ for _operator, _name in (
     for _device in ("CPU", "CUDA"):
         _library.impl(_name, _autocast(_operator, _device), f"Autocast{_device}")
 if hasattr(torch.library, "register_vmap"):  # from PyTorch 2.5 on
-    torch.library.register_vmap(attention_operator, vmap_rule(attention_operator, 0), lib=_library)
     torch.library.register_vmap(
-        attention_with_lse_operator, vmap_rule(attention_with_lse_operator, 0), lib=_library
+        attention_operator, vmap_rule(attention_operator, 0, 5 + len(ARRAYS)), lib=_library
     )
-    torch.library.register_vmap(_backward_operator, vmap_rule(_backward_operator, 2), lib=_library)
+    torch.library.register_vmap(
+        attention_with_lse_operator, vmap_rule(attention_with_lse_operator, 0, 5 + len(ARRAYS)), lib=_library
+    )
+    torch.library.register_vmap(
+        _backward_operator, vmap_rule(_backward_operator, 2, 9 + len(ARRAYS)), lib=_library
+    )

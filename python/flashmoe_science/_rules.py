@@ -21,33 +21,82 @@ NOT_BATCHED = (
     "  try: pack the sequences of all entries one behind the other, in one call"
 )
 
-NO_LENGTHS = (None, None, None, None, 0, 0)
+NOT_BATCHED_SCORES = (
+    "attention: torch.vmap with alibi_slopes or sinks is not implemented\n"
+    "  try: one more dimension of the batch, in one call"
+)
+
+# What a call has beside q, k, v and scores: tensors or None, then integers. q, k and v are packed where there are
+# cu_seqlens, [rows, heads, head_dim], and else a batch.
+ARRAYS = ("cu_seqlens_q", "cu_seqlens_k", "used_q", "used_k", "documents", "prefix", "left_padding")
+NUMBERS = ("max_seqlen_q", "max_seqlen_k", "chunk", "first_keys")
+NO_LENGTHS = (None,) * len(ARRAYS) + (0,) * len(NUMBERS)
+NO_SCORES = (None, None, 0.0)
+
+
+def flat_scores(scores):
+    """(alibi_slopes, sinks, softcap): tensors or None, and a number. From (softcap, alibi_slopes, sinks), or None."""
+    if scores is None:
+        return NO_SCORES
+    softcap, *arrays = scores
+    tensors = (t if t is None or isinstance(t, torch.Tensor) else torch.as_tensor(t) for t in arrays)
+    return (*tensors, float(softcap or 0))
 
 
 def flat_lengths(lengths):
-    """(cu_seqlens_q, cu_seqlens_k, used_q, used_k, max_seqlen_q, max_seqlen_k): tensors or None, and integers.
-
-    q, k and v are packed where there are cu_seqlens, [rows, heads, head_dim], and else a batch.
-    """
+    """Lengths and spans, in the order of ARRAYS and NUMBERS: tensors or None, and integers."""
     if lengths is None:
         return NO_LENGTHS
-    *arrays, max_q, max_k = lengths
+    arrays, numbers = lengths[: len(ARRAYS)], lengths[len(ARRAYS) :]
     tensors = (t if t is None or isinstance(t, torch.Tensor) else torch.as_tensor(t) for t in arrays)
-    longest = (int(n) if isinstance(n, torch.Tensor) else n or 0 for n in (max_q, max_k))
-    return (*tensors, *longest)
+    return (*tensors, *(int(n) if isinstance(n, torch.Tensor) else n or 0 for n in numbers))
 
 
-def compute(q, k, v, causal, scale, return_lse, lengths, **options):
+def _by_name(scores):
+    slopes, sinks, softcap = scores
+    return {"softcap": softcap, "alibi_slopes": slopes, "sinks": sinks}
+
+
+def compute(q, k, v, causal, scale, return_lse, lengths, scores=NO_SCORES, **options):
     """attention() or attention_varlen(), whatever is recorded or watched."""
-    if any(t is not None for t in lengths[:4]):
-        cu_q, cu_k, used_q, used_k, max_q, max_k = lengths
-        options.update(cu_seqlens_q=cu_q, cu_seqlens_k=cu_k, used_q=used_q, used_k=used_k)
-        options.update(max_seqlen_q=max_q, max_seqlen_k=max_k)
+    if scores is not NO_SCORES:
+        options.update(_by_name(scores))
+    if lengths is not NO_LENGTHS:
+        options.update(zip(ARRAYS + NUMBERS, lengths))
     return _C.compute_attention(q, k, v, causal, scale, return_lse, **options)
 
 
-def gradients(dout, dlse, q, k, v, out, lse, causal, scale, threads, deterministic, window, *lengths):
-    """(dq, dk, dv). dout or dlse is None where nothing depends on that result."""
+def sink_gradients(dout, dlse, out, lse, sinks):
+    """Of [Hq] sinks: -sum over rows of exp(sink - lse) (dout . out - dlse). Heads come before rows in lse, and last but
+    one in packed tensors."""
+    packed = out.dim() == 3
+    delta = 0 if dout is None else (dout.float() * out.float()).sum(-1)
+    if packed and dout is not None:
+        delta = delta.transpose(0, 1)
+    if dlse is not None:
+        delta = delta - dlse
+    own = sinks.float().view(-1, 1)
+    weights = torch.where(lse == -torch.inf, 0, torch.exp(own - lse))  # rows of no sequence weigh nothing
+    return -(weights * delta).sum((1,) if packed else (0, 2)).to(sinks.dtype)
+
+
+def gradients(
+    dout,
+    dlse,
+    q,
+    k,
+    v,
+    out,
+    lse,
+    causal,
+    scale,
+    threads,
+    deterministic,
+    window,
+    *rest,
+):
+    """(dq, dk, dv). dout or dlse is None where nothing depends on that result. `rest`: lengths, and then scores."""
+    lengths, scores = rest[: len(NO_LENGTHS)], rest[len(NO_LENGTHS) :]
     if dout is None:
         dout = torch.zeros_like(out)
     elif dout.shape[-1] > 1 and dout.stride(-1) != 1:  # of a sum, say: expanded
@@ -64,9 +113,13 @@ def gradients(dout, dlse, q, k, v, out, lse, causal, scale, threads, determinist
         "deterministic": deterministic,
         "window": window,
     }
+    if scores:
+        options.update(_by_name(scores))
     tensors = (q, k, v, out, lse, dout)
-    cu_q, cu_k, used_q, used_k, max_q, max_k = lengths or NO_LENGTHS
+    cu_q, cu_k, used_q, used_k, *spans = (lengths or NO_LENGTHS)[: len(ARRAYS)]
+    max_q, max_k, chunk, first_keys = (lengths or NO_LENGTHS)[len(ARRAYS) :]
     if cu_q is None:
+        options.update(zip(ARRAYS[4:], spans), chunk=chunk, first_keys=first_keys)
         return _C.attention_backward(*tensors, **options, q_lengths=used_q, kv_lengths=used_k)
     return _C.attention_varlen_backward(
         *tensors, cu_q, cu_k, max_q, max_k, **options, seqused_q=used_q, seqused_k=used_k
@@ -92,10 +145,13 @@ def _unfolded(tensor, count):
     return tensor.unflatten(0, (count, tensor.shape[0] // count))
 
 
-def vmap_rule(operator, q_at):
-    """torch.vmap: one more dimension is part of the batch. q is argument `q_at`."""
+def vmap_rule(operator, q_at, scores_at):
+    """torch.vmap: one more dimension is part of the batch. q is argument `q_at`, slopes and sinks those from `scores_at`
+    on."""
 
     def rule(info, in_dims, *args, **options):
+        if any(isinstance(arg, torch.Tensor) for arg in args[scores_at : scores_at + 2]):
+            raise NotImplementedError(NOT_BATCHED_SCORES)
         if args[q_at].dim() - (in_dims[q_at] is not None) == 3:
             raise NotImplementedError(NOT_BATCHED)
         count = info.batch_size

@@ -31,7 +31,12 @@ def _old_gpu(index):
     return f"{major}.{minor}" if major < 8 else ""
 
 
-def _why_not_on(device, dtype, head_dim, scale):
+@functools.lru_cache(maxsize=None)
+def _is_hopper(index):
+    return torch.cuda.is_available() and torch.cuda.get_device_capability(index) == (9, 0)
+
+
+def _why_not_on(device, dtype, head_dim, scale, scores):
     if device.type == "cpu":
         return None
     if device.type != "cuda":
@@ -44,8 +49,10 @@ def _why_not_on(device, dtype, head_dim, scale):
         return "float32 on a GPU: there is no fast kernel for it"
     if head_dim % 8 != 0:
         return f"head_dim is {head_dim}; on a GPU multiples of 8 are fast"
-    if scale is not None and scale <= 0:
-        return f"scale is {scale}; on a GPU positive ones are fast"
+    if scale is not None and scale <= 0 and not _is_hopper(device.index):
+        return f"scale is {scale}; on this GPU positive ones are fast"
+    if scores and not _is_hopper(device.index):
+        return f"{' and '.join(sorted(scores))}: there is no fast kernel for it on this GPU"
     return None
 
 
@@ -60,7 +67,7 @@ def _why_not_kind(tensor):
     return None
 
 
-def why_not_dense(q, k, v, scale=None):
+def why_not_dense(q, k, v, scale=None, scores=()):
     """why_not_attention() of tensors that are known to be plain, as those that PyTorch's kernels get."""
     of_q, of_k, of_v = q.shape, k.shape, v.shape
     for shape in (of_q, of_k, of_v):
@@ -87,24 +94,13 @@ def why_not_dense(q, k, v, scale=None):
         return "the elements of a row do not lie side by side"
     if torch.autograd.forward_ad._current_level >= 0:
         return "forward-mode derivatives"
-    return _why_not_on(device, dtype, head_dim, scale)
+    return _why_not_on(device, dtype, head_dim, scale, scores)
 
 
-def why_not_attention(q, k, v, scale=None):
-    """Why attention(q, k, v) of [B, H, S, D] is left to others; None where it is not."""
-    return _why_not_kind(q) or _why_not_kind(k) or _why_not_kind(v) or why_not_dense(q, k, v, scale)
-
-
-@functools.lru_cache(maxsize=None)
-def _has_window_kernels(index):
-    return torch.cuda.get_device_capability(index) == (9, 0)
-
-
-def why_not_window(device):
-    """Other GPUs compute windows by a kernel that is slower than whoever is asked instead."""
-    if device.type == "cuda" and not _has_window_kernels(device.index):
-        return "there are fast kernels for windows on the CPU and on compute capability 9.0"
-    return None
+def why_not_attention(q, k, v, scale=None, scores=()):
+    """Why attention(q, k, v) of [B, H, S, D] is left to others; None where it is not. `scores`: the names of what
+    changes them."""
+    return _why_not_kind(q) or _why_not_kind(k) or _why_not_kind(v) or why_not_dense(q, k, v, scale, scores)
 
 
 def log_once(door, reason):

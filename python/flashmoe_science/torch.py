@@ -12,7 +12,7 @@ import torch
 
 from ._autograd import recorded_attention
 from ._operators import attention_operator, attention_with_lse_operator
-from ._rules import NOT_FORWARD_MODE, compute, flat_lengths, lowered
+from ._rules import ARRAYS, NOT_FORWARD_MODE, NUMBERS, compute, flat_lengths, flat_scores, lowered
 
 __all__ = ["attention", "attention_varlen"]
 
@@ -20,17 +20,34 @@ _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 def lowered_attention(
-    q, k, v, causal, scale, return_lse, out, *, threads, programmatic, deterministic, window, lengths=None
+    q,
+    k,
+    v,
+    causal,
+    scale,
+    return_lse,
+    out,
+    *,
+    threads,
+    programmatic,
+    deterministic,
+    window,
+    lengths=None,
+    scores=None,
 ):
     """What flashmoe_science.attention comes to under torch.autocast: plain tensors need no dispatcher for it."""
     options = {"threads": threads, "programmatic": programmatic, "window": window}
-    recorded = {"deterministic": deterministic, "lengths": lengths}
+    recorded = {"deterministic": deterministic, "lengths": lengths, "scores": scores}
     if not all(type(t) in _PLAIN for t in (q, k, v)) or torch._C._are_functorch_transforms_active():
         return operated_attention(q, k, v, causal, scale, return_lse, out, **options, **recorded)
     q, k, v = lowered(q, k, v)
-    if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad):
+    slopes, sinks, softcap = flat_scores(scores)
+    wanted = (q, k, v) if sinks is None else (q, k, v, sinks)
+    if torch.is_grad_enabled() and any(t.requires_grad for t in wanted):
         return recorded_attention(q, k, v, causal, scale, return_lse, out, **options, **recorded)
-    return compute(q, k, v, causal, scale, return_lse, flat_lengths(lengths), **options)
+    return compute(
+        q, k, v, causal, scale, return_lse, flat_lengths(lengths), (slopes, sinks, softcap), **options
+    )
 
 
 def _check_supported(name, tensor):
@@ -69,6 +86,7 @@ def operated_attention(
     deterministic,
     window,
     lengths=None,
+    scores=None,
 ):
     """attention() and attention_varlen() through the operators."""
     for name, tensor in (("q", q), ("k", k), ("v", v)):
@@ -86,6 +104,7 @@ def operated_attention(
                 deterministic=deterministic,
                 window=window,
                 lengths=lengths,
+                scores=scores,
             )
         if any(map(_has_tangent, (q, k, v))):
             raise NotImplementedError(NOT_FORWARD_MODE)
@@ -93,10 +112,13 @@ def operated_attention(
     mask = causal if isinstance(causal, str) else "bottom_right" if causal else "none"
     if window is not None:  # as the operators have it
         window = [-1 if side is None else side for side in window]
-    arrays, longest = (), {}
+    arrays, numbers = (), {}
     if lengths is not None:
-        *arrays, max_q, max_k = flat_lengths(lengths)
-        longest = {"max_seqlen_q": max_q, "max_seqlen_k": max_k}
+        flat = flat_lengths(lengths)
+        arrays, numbers = flat[: len(ARRAYS)], dict(zip(NUMBERS, flat[len(ARRAYS) :]))
+    if scores is not None:
+        slopes, sinks, numbers["softcap"] = flat_scores(scores)
+        arrays = (*(arrays or (None,) * len(ARRAYS)), slopes, sinks)
     result = operator(
         q,
         k,
@@ -108,7 +130,7 @@ def operated_attention(
         programmatic=programmatic,
         deterministic=deterministic,
         window=window,
-        **longest,
+        **numbers,
     )
     if out is None:
         return result
@@ -120,6 +142,10 @@ def operated_attention(
     if not return_lse:
         return out.copy_(result)
     return out.copy_(result[0]), result[1]
+
+
+def _scores(*scores):
+    return None if all(score is None for score in scores) else scores
 
 
 def attention(
@@ -137,13 +163,24 @@ def attention(
     window: Optional[Sequence[Optional[int]]] = None,
     q_lengths: Optional[torch.Tensor] = None,
     kv_lengths: Optional[torch.Tensor] = None,
+    documents: Optional[torch.Tensor] = None,
+    prefix: Optional[torch.Tensor] = None,
+    left_padding: Optional[torch.Tensor] = None,
+    chunk: int = 0,
+    first_keys: int = 0,
+    softcap: Optional[float] = None,
+    alibi_slopes: Optional[torch.Tensor] = None,
+    sinks: Optional[torch.Tensor] = None,
 ) -> Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
     """flashmoe_science.attention, through the operators. For PyTorch tensors alone; shapes as there.
 
-    q, out: [B, Hq, Sq, D]; k, v: [B, Hkv, Skv, D]; q_lengths, kv_lengths: int32 [B].
+    q, out: [B, Hq, Sq, D]; k, v: [B, Hkv, Skv, D]; q_lengths, kv_lengths, prefix, left_padding: int32 [B];
+    documents: int32 [B, Skv] or [Skv]; alibi_slopes: [Hq] or [B, Hq];
+    sinks: [Hq].
     Returns out, or (out, lse) with lse [B, Hq, Sq] in float32.
     """
-    plain = q_lengths is None and kv_lengths is None
+    arrays = (None, None, q_lengths, kv_lengths, documents, prefix, left_padding)
+    plain = all(array is None for array in arrays) and not chunk and not first_keys
     return operated_attention(
         q,
         k,
@@ -156,7 +193,8 @@ def attention(
         programmatic=programmatic,
         deterministic=deterministic,
         window=window,
-        lengths=None if plain else (None, None, q_lengths, kv_lengths, None, None),
+        lengths=None if plain else (*arrays, None, None, chunk, first_keys),
+        scores=_scores(softcap, alibi_slopes, sinks),
     )
 
 
@@ -179,6 +217,9 @@ def attention_varlen(
     programmatic: bool = False,
     deterministic: Optional[bool] = None,
     window: Optional[Sequence[Optional[int]]] = None,
+    softcap: Optional[float] = None,
+    alibi_slopes: Optional[torch.Tensor] = None,
+    sinks: Optional[torch.Tensor] = None,
 ) -> Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
     """flashmoe_science.attention_varlen, through the operators. For PyTorch tensors alone; shapes as there.
 
@@ -197,5 +238,18 @@ def attention_varlen(
         programmatic=programmatic,
         deterministic=deterministic,
         window=window,
-        lengths=(cu_seqlens_q, cu_seqlens_k, seqused_q, seqused_k, max_seqlen_q, max_seqlen_k),
+        lengths=(
+            cu_seqlens_q,
+            cu_seqlens_k,
+            seqused_q,
+            seqused_k,
+            None,
+            None,
+            None,
+            max_seqlen_q,
+            max_seqlen_k,
+            0,
+            0,
+        ),
+        scores=_scores(softcap, alibi_slopes, sinks),
     )

@@ -15,6 +15,8 @@ struct Call {
   float scale = 0;
   flashmoe_window window{};
   std::optional<LengthsViews> lengths;
+  std::optional<SpansViews> spans;
+  std::optional<ScoresViews> scores;
   flashmoe_backward_args args{};
 };
 
@@ -58,6 +60,9 @@ bool read_inputs(const BackwardRequest& request, Call& call) {
          read_input(request.k, "k", form, call.q, call.k, args.k) &&
          read_input(request.v, "v", form, call.q, call.v, args.v) &&
          read_lengths(request, call.q, call.lengths, args.lengths) &&
+         read_spans(request, call.q, call.k, call.spans, args.spans) &&
+         read_scores(request, call.q, call.lengths ? call.lengths->lengths.sequences : args.q.sizes[0],
+                     call.scores, args.scores) &&
          read_input(request.out, "out", form, call.q, call.out, args.out) &&
          read_rows(request.lse, "lse", call.q, call.lse, args.lse) &&
          read_input(request.dout, "dout", form, call.q, call.dout, args.dout) &&

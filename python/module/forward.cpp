@@ -18,6 +18,8 @@ struct Call {
   float scale = 0;
   flashmoe_window window{};
   std::optional<LengthsViews> lengths;
+  std::optional<SpansViews> spans;
+  std::optional<ScoresViews> scores;
   bool return_lse = false;
   flashmoe_forward_args args{};
 };
@@ -47,7 +49,11 @@ bool read_inputs(const ForwardRequest& request, Call& call) {
     return false;
   }
   if (!check_same_device(call.k, call.q) || !check_same_device(call.v, call.q)) return false;
-  if (!read_lengths(request, call.q, call.lengths, call.args.lengths)) return false;
+  if (!read_lengths(request, call.q, call.lengths, call.args.lengths) ||
+      !read_spans(request, call.q, call.k, call.spans, call.args.spans))
+    return false;
+  const int64_t entries = call.lengths ? call.lengths->lengths.sequences : call.q.of_batch().sizes[0];
+  if (!read_scores(request, call.q, entries, call.scores, call.args.scores)) return false;
   call.args.q = call.q.of_batch();
   call.args.k = call.k.of_batch();
   call.args.v = call.v.of_batch();
@@ -107,7 +113,7 @@ PyObject* compute(const ForwardRequest& request, Call& call) {
 }
 
 // A function of flashmoe_science.torch, found when it is first called. It takes what attention() takes, and
-// lengths as LengthsRequest::as_tuple has them.
+// lengths and spans as arrays_and_numbers() has them.
 struct PythonFunction {
   const char* name;
   PyObject* callable = nullptr;
@@ -120,12 +126,25 @@ struct PythonFunction {
   }
 };
 
+// (cu_seqlens_q, cu_seqlens_k, used_q, used_k, documents, prefix, left_padding, max_seqlen_q, max_seqlen_k,
+// chunk, first_keys), None where nothing was given.
+Ref arrays_and_numbers(const ForwardRequest& request) {
+  const auto or_none = [](PyObject* object) { return object == nullptr ? Py_None : object; };
+  return Ref(PyTuple_Pack(11, or_none(request.cu_seqlens_q), or_none(request.cu_seqlens_k),
+                          or_none(request.used_q), or_none(request.used_k), or_none(request.documents),
+                          or_none(request.prefix), or_none(request.left_padding),
+                          or_none(request.max_seqlen_q), or_none(request.max_seqlen_k),
+                          or_none(request.chunk), or_none(request.first_keys)));
+}
+
 PyObject* call_python(PythonFunction& function, const ForwardRequest& request) {
   if (!function.find()) return nullptr;
   static PyObject* const keywords =
-      Py_BuildValue("(sssss)", "threads", "programmatic", "deterministic", "window", "lengths");
-  const Ref lengths = request.has_lengths() ? request.as_tuple() : Ref::borrow(Py_None);
-  if (!lengths) return nullptr;
+      Py_BuildValue("(ssssss)", "threads", "programmatic", "deterministic", "window", "lengths", "scores");
+  const Ref lengths =
+      request.has_lengths() || request.has_spans() ? arrays_and_numbers(request) : Ref::borrow(Py_None);
+  const Ref scores = request.has_scores() ? request.scores_as_tuple() : Ref::borrow(Py_None);
+  if (!lengths || !scores) return nullptr;
   const auto or_else = [](PyObject* object, PyObject* otherwise) { return object ? object : otherwise; };
   static PyObject* const zero = PyLong_FromLong(0);
   PyObject* args[] = {request.q,
@@ -139,7 +158,8 @@ PyObject* call_python(PythonFunction& function, const ForwardRequest& request) {
                       given(request.programmatic) ? request.programmatic : Py_False,
                       or_else(request.deterministic, Py_None),
                       or_else(request.window, Py_None),
-                      lengths.get()};
+                      lengths.get(),
+                      scores.get()};
   return PyObject_Vectorcall(function.callable, args, 7, keywords);
 }
 
@@ -163,7 +183,7 @@ int any_wants_grad(const Call& call) {
   for (const TensorView* view : {&call.q, &call.k, &call.v}) {
     if (const int wants = wants_grad(*view); wants != 0) return wants;
   }
-  return 0;
+  return call.scores && call.args.scores->sinks != nullptr ? wants_grad(call.scores->sinks) : 0;
 }
 
 bool any_is_wrapped(const ForwardRequest& request) {
@@ -216,6 +236,8 @@ flashmoe_backward_args backward_of(const Call& call, bool deterministic) {
   args.scale = call.args.scale;
   args.window = call.args.window;
   args.lengths = call.args.lengths;
+  args.spans = call.args.spans;
+  args.scores = call.args.scores;
   args.device = call.args.device;
   args.stream = call.args.stream;
   args.threads = call.args.threads;

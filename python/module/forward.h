@@ -4,11 +4,13 @@
 
 #include "lengths.h"
 #include "object.h"
+#include "scores.h"
+#include "spans.h"
 
 namespace flashmoe_python {
 
 // What the caller gave: borrowed references, null or None where that was nothing.
-struct ForwardRequest : LengthsRequest {
+struct ForwardRequest : LengthsRequest, SpansRequest, ScoresRequest {
   PyObject* q = nullptr;
   PyObject* k = nullptr;
   PyObject* v = nullptr;

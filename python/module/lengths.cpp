@@ -46,12 +46,6 @@ bool read_longest(PyObject* object, const char* name, int64_t& longest) {
 
 bool LengthsRequest::has_lengths() const { return packed || given(used_q) || given(used_k); }
 
-Ref LengthsRequest::as_tuple() const {
-  const auto or_none = [](PyObject* object) { return object == nullptr ? Py_None : object; };
-  return Ref(PyTuple_Pack(6, or_none(cu_seqlens_q), or_none(cu_seqlens_k), or_none(used_q), or_none(used_k),
-                          or_none(max_seqlen_q), or_none(max_seqlen_k)));
-}
-
 bool read_lengths(const LengthsRequest& request, const TensorView& q, std::optional<LengthsViews>& views,
                   const flashmoe_lengths*& to) {
   if (!request.has_lengths()) return true;

@@ -20,8 +20,6 @@ struct LengthsRequest {
   bool packed = false;  // the function is for packed tensors
 
   bool has_lengths() const;
-  // (cu_seqlens_q, cu_seqlens_k, used_q, used_k, max_seqlen_q, max_seqlen_k)
-  Ref as_tuple() const;
 };
 
 // The same, read.

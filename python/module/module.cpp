@@ -13,7 +13,7 @@ namespace {
 
 // What comes before "--" is what inspect.signature shows.
 constexpr char kAttentionDoc[] =
-    R"(attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, threads=0, programmatic=False, deterministic=None, window=None, q_lengths=None, kv_lengths=None)
+    R"(attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, threads=0, programmatic=False, deterministic=None, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, softcap=None, alibi_slopes=None, sinks=None)
 --
 
 Exact attention: softmax(scale * q k^T + mask) v, computed tile by tile.
@@ -37,16 +37,28 @@ window: (left, right): a query sees at most so many keys before its own position
 q_lengths, kv_lengths: int32 [B], for a padded batch: only the first so many rows of q, or of k and v, count. `causal` and
     `window` count within them. Rows behind them give 0 and an lse of -inf, and what they hold reaches nothing. On the
     CPU; a GPU refuses them. attention_varlen() is for sequences that are packed.
+documents: int32 [B, Skv] or [Skv]: a number for each key, and for the query at its position, which sees no other
+    document. Neighbours with the same number are one document: a number that comes back later is another one.
+prefix: int32 [B]: the first so many keys are seen by the queries before them too, whatever `causal` hides.
+left_padding: int32 [B]: the first so many keys are seen by no query.
+chunk: a query sees keys of its own chunk of so many positions; 0 = no chunks.
+first_keys: so many keys at the beginning, of the document or behind the padding, are seen also where the left side of
+    `window`, or `chunk`, hides them.
+    A key is seen where all of these, `causal` and `window` let it be.
+softcap: a score s = scale * q k becomes softcap * tanh(s / softcap) before the mask; None or 0: it stays.
+alibi_slopes: float32 [Hq] or [B, Hq] ([sequences, Hq] where packed): a key loses slope * its distance from the query's own
+    position, from which `window` counts too. No gradient of the slopes is computed.
+sinks: float32 [Hq]: one more score in each row's softmax, of a key without a value; lse includes it. Differentiable.
 
 Returns out [B, Hq, Sq, D], a new tensor of q's library laid out in memory as q is, or (out, lse) with return_lse:
 lse [B, Hq, Sq] in float32 is the natural log of the sum of exp over the keys of each row.
-A row that sees no key gives 0, and an lse of -inf.
+A row that sees no key gives 0, and an lse of -inf, or its sink.
 PyTorch tensors that require grad give results that can be differentiated once, lse too.
 
 Raises ValueError, TypeError or NotImplementedError before anything is written.)";
 
 constexpr char kVarlenDoc[] =
-    R"(attention_varlen($module, /, q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, causal=False, scale=None, return_lse=False, out=None, threads=0, programmatic=False, deterministic=None, window=None)
+    R"(attention_varlen($module, /, q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, causal=False, scale=None, return_lse=False, out=None, threads=0, programmatic=False, deterministic=None, window=None, softcap=None, alibi_slopes=None, sinks=None)
 --
 
 attention() of sequences of different lengths that are packed one behind the other.
@@ -57,14 +69,15 @@ cu_seqlens_q, cu_seqlens_k: int32 [sequences + 1], never falling: sequence b is 
 max_seqlen_q, max_seqlen_k: the longest, where it is known. No result depends on it.
 seqused_q, seqused_k: int32 [sequences]: only the first so many rows of a sequence count.
 causal, window: within each sequence: its last query sees its last key.
-scale, return_lse, out, threads, programmatic, deterministic: as for attention(); out is [total_q, Hq, D].
+scale, return_lse, out, threads, programmatic, deterministic, softcap, alibi_slopes, sinks: as for attention(); out is
+    [total_q, Hq, D].
 
 Returns out [total_q, Hq, D], or (out, lse) with lse [Hq, total_q] in float32. Each sequence gives what attention()
 gives for it alone, bit for bit. Rows that belong to no sequence, or don't count, give 0 and an lse of -inf.
 On the CPU; a GPU refuses it. Differentiable as attention() is.)";
 
 constexpr char kVarlenBackwardDoc[] =
-    R"(attention_varlen_backward($module, /, q, k, v, out, lse, dout, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None)
+    R"(attention_varlen_backward($module, /, q, k, v, out, lse, dout, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None, softcap=None, alibi_slopes=None, sinks=None)
 --
 
 The gradients of attention_varlen(): (dq, dk, dv), as attention_backward() gives those of attention().
@@ -73,19 +86,20 @@ q, out, dout, dq: [total_q, Hq, D]; k, v, dk, dv: [total_k, Hkv, D]; lse, dlse: 
 Rows that belong to no sequence, or don't count, have gradient 0.)";
 
 constexpr char kExplainDoc[] =
-    R"(explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False, deterministic=False, backward=False, window=None, q_lengths=None, kv_lengths=None, cu_seqlens_q=None, cu_seqlens_k=None)
+    R"(explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False, deterministic=False, backward=False, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, cu_seqlens_q=None, cu_seqlens_k=None, softcap=None, alibi_slopes=None, sinks=None)
 --
 
 What attention() would do for these arguments, and why, in a few lines; or, with backward, what its backward pass
 would do. Shapes as for attention(), or with cu_seqlens_q and cu_seqlens_k as for attention_varlen().)";
 
 constexpr char kAttentionBackwardDoc[] =
-    R"(attention_backward($module, /, q, k, v, out, lse, dout, *, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None, q_lengths=None, kv_lengths=None)
+    R"(attention_backward($module, /, q, k, v, out, lse, dout, *, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, softcap=None, alibi_slopes=None, sinks=None)
 --
 
 The gradients of attention(): (dq, dk, dv), from its inputs, its results and the gradients of its results.
 
-q, k, v, causal, scale, window, q_lengths, kv_lengths, threads: as given to attention(q, k, v, ..., return_lse=True).
+q, k, v, causal, scale, window, q_lengths, kv_lengths, softcap, alibi_slopes, sinks, threads: as given to
+    attention(q, k, v, ..., return_lse=True). The gradients of the sinks are not among the results.
 out, lse: what it returned: [B, Hq, Sq, D], and [B, Hq, Sq] in float32.
 dout: [B, Hq, Sq, D], the dtype of q: the gradient of out.
 dlse: [B, Hq, Sq] in float32, contiguous: the gradient of lse; None counts as 0.
@@ -132,7 +146,15 @@ constexpr Parameter<Request> kOptions[] = {{"threads", &Request::threads},
                                            {"deterministic", &Request::deterministic},
                                            {"window", &Request::window},
                                            {"q_lengths", &Request::used_q},
-                                           {"kv_lengths", &Request::used_k}};
+                                           {"kv_lengths", &Request::used_k},
+                                           {"documents", &Request::documents},
+                                           {"prefix", &Request::prefix},
+                                           {"left_padding", &Request::left_padding},
+                                           {"chunk", &Request::chunk},
+                                           {"first_keys", &Request::first_keys},
+                                           {"softcap", &Request::softcap},
+                                           {"alibi_slopes", &Request::alibi_slopes},
+                                           {"sinks", &Request::sinks}};
 constexpr Parameter<Request> kComputeOptions[] = {{"threads", &Request::threads},
                                                   {"programmatic", &Request::programmatic},
                                                   {"deterministic", &Request::deterministic},
@@ -141,8 +163,16 @@ constexpr Parameter<Request> kComputeOptions[] = {{"threads", &Request::threads}
                                                   {"cu_seqlens_k", &Request::cu_seqlens_k},
                                                   {"used_q", &Request::used_q},
                                                   {"used_k", &Request::used_k},
+                                                  {"documents", &Request::documents},
+                                                  {"prefix", &Request::prefix},
+                                                  {"left_padding", &Request::left_padding},
+                                                  {"chunk", &Request::chunk},
+                                                  {"first_keys", &Request::first_keys},
                                                   {"max_seqlen_q", &Request::max_seqlen_q},
-                                                  {"max_seqlen_k", &Request::max_seqlen_k}};
+                                                  {"max_seqlen_k", &Request::max_seqlen_k},
+                                                  {"softcap", &Request::softcap},
+                                                  {"alibi_slopes", &Request::alibi_slopes},
+                                                  {"sinks", &Request::sinks}};
 constexpr Parameter<Request> kVarlenInputs[] = {{"q", &Request::q},
                                                 {"k", &Request::k},
                                                 {"v", &Request::v},
@@ -159,7 +189,10 @@ constexpr Parameter<Request> kVarlenOptions[] = {{"seqused_q", &Request::used_q}
                                                  {"threads", &Request::threads},
                                                  {"programmatic", &Request::programmatic},
                                                  {"deterministic", &Request::deterministic},
-                                                 {"window", &Request::window}};
+                                                 {"window", &Request::window},
+                                                 {"softcap", &Request::softcap},
+                                                 {"alibi_slopes", &Request::alibi_slopes},
+                                                 {"sinks", &Request::sinks}};
 constexpr Parameter<Request> kExplainOptions[] = {{"threads", &Request::threads},
                                                   {"programmatic", &Request::programmatic},
                                                   {"deterministic", &Request::deterministic},
@@ -167,8 +200,16 @@ constexpr Parameter<Request> kExplainOptions[] = {{"threads", &Request::threads}
                                                   {"window", &Request::window},
                                                   {"q_lengths", &Request::used_q},
                                                   {"kv_lengths", &Request::used_k},
+                                                  {"documents", &Request::documents},
+                                                  {"prefix", &Request::prefix},
+                                                  {"left_padding", &Request::left_padding},
+                                                  {"chunk", &Request::chunk},
+                                                  {"first_keys", &Request::first_keys},
                                                   {"cu_seqlens_q", &Request::cu_seqlens_q},
-                                                  {"cu_seqlens_k", &Request::cu_seqlens_k}};
+                                                  {"cu_seqlens_k", &Request::cu_seqlens_k},
+                                                  {"softcap", &Request::softcap},
+                                                  {"alibi_slopes", &Request::alibi_slopes},
+                                                  {"sinks", &Request::sinks}};
 
 bool has_starts(const LengthsRequest& request) {
   return given(request.cu_seqlens_q) || given(request.cu_seqlens_k);
@@ -220,7 +261,15 @@ PyObject* attention_backward(PyObject*, PyObject* const* args, Py_ssize_t nargs,
                                                      {"dv", &Gradients::dv},
                                                      {"window", &Gradients::window},
                                                      {"q_lengths", &Gradients::used_q},
-                                                     {"kv_lengths", &Gradients::used_k}};
+                                                     {"kv_lengths", &Gradients::used_k},
+                                                     {"documents", &Gradients::documents},
+                                                     {"prefix", &Gradients::prefix},
+                                                     {"left_padding", &Gradients::left_padding},
+                                                     {"chunk", &Gradients::chunk},
+                                                     {"first_keys", &Gradients::first_keys},
+                                                     {"softcap", &Gradients::softcap},
+                                                     {"alibi_slopes", &Gradients::alibi_slopes},
+                                                     {"sinks", &Gradients::sinks}};
   static const Signature<Gradients> signature("attention_backward", 6, {kGradientTensors}, kByName);
   Gradients request;
   return signature.parse(args, nargs, kwnames, request) ? run_backward(request) : nullptr;
@@ -241,7 +290,10 @@ PyObject* attention_varlen_backward(PyObject*, PyObject* const* args, Py_ssize_t
                                                      {"dq", &Gradients::dq},
                                                      {"dk", &Gradients::dk},
                                                      {"dv", &Gradients::dv},
-                                                     {"window", &Gradients::window}};
+                                                     {"window", &Gradients::window},
+                                                     {"softcap", &Gradients::softcap},
+                                                     {"alibi_slopes", &Gradients::alibi_slopes},
+                                                     {"sinks", &Gradients::sinks}};
   static const Signature<Gradients> signature("attention_varlen_backward", 8, {kGradientTensors, kStarts},
                                               kByName);
   Gradients request;

@@ -7,6 +7,7 @@
 #include "api/workspace.h"
 #include "cpu/backward_sequences.h"
 #include "cpu/fill_rows.h"
+#include "cpu/sink_gradients.h"
 #include "cuda/backward.h"
 #include "flashmoe/attention.h"
 
@@ -38,18 +39,24 @@ template <class WorkspaceOf>
 void run(const BackwardArgs& args, WorkspaceOf workspace_of) {
   const ForwardProblem problem = check_backward(args);
   check_head_dim(problem);
-  if (is_empty(problem)) return store_zeros(args);
-  if (on_gpu(args.execution)) {
+  if (is_empty(problem)) {
+    store_zeros(args);
+  } else if (on_gpu(args.execution)) {
     const auto plan = cuda::plan_backward(problem, args);
     cuda::backward(plan, problem, args, workspace_of(problem, plan.workspace_bytes));
-  } else if (args.lengths.given()) {
-    const Sequences sequences(args.lengths, problem);
+  } else if (args.lengths.given() || args.spans.given()) {
+    const Sequences sequences(args.lengths, problem, args.spans);
     const auto plan = cpu::plan_backward(sequences, args.execution);
     cpu::backward(plan, sequences, args, workspace_of(problem, plan.workspace_bytes));
   } else {
     const auto plan = cpu::plan_backward(problem, args.execution);
     cpu::backward(plan, problem, args, workspace_of(problem, plan.workspace_bytes));
   }
+  // Even where no row sees a key: the gradient of the LSE is the sink's then.
+  if (!on_gpu(args.execution))
+    cpu::differentiate_sinks(problem, args);
+  else if (is_empty(problem))
+    cuda::differentiate_sinks(problem, args);
 }
 
 }  // namespace
@@ -58,8 +65,10 @@ std::size_t backward_workspace_bytes(const BackwardArgs& args) {
   const ForwardProblem problem = check_shapes(args);
   check_head_dim(problem);
   if (is_empty(problem)) return 0;
-  if (args.lengths.given())
-    return cpu::plan_backward(Sequences(args.lengths, problem), args.execution).workspace_bytes;
+  if (!on_gpu(args.execution) && (args.lengths.given() || args.spans.given())) {
+    const Sequences sequences(args.lengths, problem, args.spans);
+    return cpu::plan_backward(sequences, args.execution).workspace_bytes;
+  }
   return on_gpu(args.execution) ? cuda::backward_workspace_bytes(problem, args.deterministic)
                                 : cpu::plan_backward(problem, args.execution).workspace_bytes;
 }
@@ -82,7 +91,8 @@ std::string explain_backward(const BackwardArgs& args) {
   const ForwardProblem problem = check_shapes(args);
   check_head_dim(problem);
   if (is_empty(problem)) return explain_empty();
-  if (args.lengths.given()) return cpu::explain_backward(Sequences(args.lengths, problem), args.execution);
+  if (!on_gpu(args.execution) && (args.lengths.given() || args.spans.given()))
+    return cpu::explain_backward(Sequences(args.lengths, problem, args.spans), args.execution);
   return on_gpu(args.execution) ? cuda::explain_backward(problem, args)
                                 : cpu::explain_backward(problem, args.execution);
 }

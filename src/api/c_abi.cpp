@@ -89,6 +89,33 @@ flashmoe::Lengths from_c(const flashmoe_lengths* lengths) {
           .longest_k = lengths->longest_k};
 }
 
+flashmoe::Spans from_c(const flashmoe_spans* spans) {
+  if (spans == nullptr) return {};
+  return {.documents = spans->documents,
+          .documents_stride = spans->documents_stride,
+          .prefix = spans->prefix,
+          .left_padding = spans->left_padding,
+          .chunk = spans->chunk,
+          .first_keys = spans->first_keys};
+}
+
+flashmoe::Scores from_c(const flashmoe_scores* scores) {
+  if (scores == nullptr) return {};
+  require_zero(scores->reserved, "scores");
+  flashmoe::PairTensor attn_mask{};
+  if (scores->attn_mask != nullptr) {
+    require_zero(scores->attn_mask->reserved, "scores.attn_mask");
+    attn_mask = {.data = scores->attn_mask->data,
+                 .type = static_cast<flashmoe::PairType>(scores->attn_mask->type)};
+    std::copy_n(scores->attn_mask->strides, 4, attn_mask.strides.begin());
+  }
+  return {.softcap = scores->softcap,
+          .alibi_slopes = scores->alibi_slopes,
+          .slopes_batch_stride = scores->slopes_batch_stride,
+          .sinks = scores->sinks,
+          .attn_mask = attn_mask};
+}
+
 flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
   const flashmoe_forward_args known = known_part(args, "flashmoe_forward_args");
   flashmoe::ForwardArgs converted{.q = from_c(known.q, "q"),
@@ -104,6 +131,8 @@ flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
                          .programmatic = flag(known.programmatic_launch, "programmatic_launch")};
   converted.window = from_c(known.window);
   converted.lengths = from_c(known.lengths);
+  converted.spans = from_c(known.spans);
+  converted.scores = from_c(known.scores);
   return converted;
 }
 
@@ -127,6 +156,9 @@ flashmoe::BackwardArgs from_c(const flashmoe_backward_args* args) {
                          .stream = known.stream};
   converted.window = from_c(known.window);
   converted.lengths = from_c(known.lengths);
+  converted.spans = from_c(known.spans);
+  converted.scores = from_c(known.scores);
+  converted.dsinks = known.dsinks;
   return converted;
 }
 

@@ -2,6 +2,8 @@
 #include "api/check_backward.h"
 
 #include "api/check_lengths.h"
+#include "api/check_scores.h"
+#include "api/check_spans.h"
 #include "api/check_tensors.h"
 
 namespace flashmoe {
@@ -15,10 +17,17 @@ ForwardProblem check_shapes(const BackwardArgs& args) {
   const NamedTensor q{"q", args.q}, k{"k", args.k}, out{"out", args.out}, dout{"dout", args.dout};
   const NamedTensor dq{"dq", args.dq}, dk{"dk", args.dk}, dv{"dv", args.dv};
   kChecks.tensors({q, k, {"v", args.v}, out, dout, dq, dk, dv});
-  const ForwardProblem problem = kChecks.problem(args.q, args.k, args.v, args.mask, args.window, args.scale,
-                                                 args.execution, args.lengths);
+  ForwardProblem problem = kChecks.problem(args.q, args.k, args.v, args.mask, args.window, args.scale,
+                                           args.execution, args.lengths, args.spans);
   for (const NamedTensor& t : {out, dout, dq}) kChecks.same_shape(t, q);
   for (const NamedTensor& t : {dk, dv}) kChecks.same_shape(t, k);
+  check_scores(kChecks, args.scores, problem);
+  if (problem.attn_mask && args.execution.device != Device::cpu) {
+    kChecks.unsupported("scores.attn_mask is given, which no GPU kernel takes",
+                        "compute on the CPU: device = cpu");
+  }
+  if (args.dsinks != nullptr && args.scores.sinks == nullptr)
+    kChecks.refuse("dsinks is given and scores.sinks is null", "give the sinks that the forward had");
   return problem;
 }
 
@@ -47,10 +56,20 @@ ForwardProblem check_backward(const BackwardArgs& args) {
   }
   kChecks.apart(gradients[1], {&gradients[0]});
   kChecks.apart(gradients[2], {&gradients[0], &gradients[1]});
-  if (!args.lengths.given()) return problem;
+  kChecks.pointer("dsinks", args.dsinks);
+  const ScoresBytes scores(args.scores, problem, args.lengths);
+  const NamedBytes dsinks = NamedBytes::of("dsinks", args.dsinks, problem.q_heads);
+  for (const NamedBytes* gradient : {&gradients[0], &gradients[1], &gradients[2], &dsinks})
+    kChecks.apart(*gradient, {&scores.slopes, &scores.sinks, &scores.attn_mask});
+  kChecks.apart(dsinks, {&inputs[0], &inputs[1], &inputs[2], &inputs[3], &inputs[4], &lse, &dlse,
+                         &gradients[0], &gradients[1], &gradients[2]});
+  if (!args.lengths.given() && !args.spans.given()) return problem;
   const LengthsBytes lengths(args.lengths);
-  for (const NamedBytes& gradient : gradients)
-    kChecks.apart(gradient, {&lengths.q_starts, &lengths.k_starts, &lengths.q_used, &lengths.k_used});
+  const SpansBytes spans(args.spans, args.lengths, problem);
+  for (const NamedBytes* gradient : {&gradients[0], &gradients[1], &gradients[2], &dsinks}) {
+    kChecks.apart(*gradient, {&lengths.q_starts, &lengths.k_starts, &lengths.q_used, &lengths.k_used});
+    kChecks.apart(*gradient, {&spans.documents, &spans.prefix, &spans.left_padding});
+  }
   return problem;
 }
 
@@ -69,9 +88,14 @@ void check_workspace_apart(const BackwardArgs& args, const ForwardProblem& probl
   }
   const NamedBytes lse = NamedBytes::of("lse", args.lse, rows_of(problem));
   const NamedBytes dlse = NamedBytes::of("dlse", args.dlse, rows_of(problem));
+  const NamedBytes dsinks = NamedBytes::of("dsinks", args.dsinks, problem.q_heads);
+  const ScoresBytes scores(args.scores, problem, args.lengths);
+  kChecks.apart(workspace, {&dsinks, &scores.slopes, &scores.sinks, &scores.attn_mask});
   const LengthsBytes lengths(args.lengths);
   kChecks.apart(workspace,
                 {&lse, &dlse, &lengths.q_starts, &lengths.k_starts, &lengths.q_used, &lengths.k_used});
+  const SpansBytes spans(args.spans, args.lengths, problem);
+  kChecks.apart(workspace, {&spans.documents, &spans.prefix, &spans.left_padding});
 }
 
 }  // namespace flashmoe

@@ -2,6 +2,8 @@
 #include "api/check_forward.h"
 
 #include "api/check_lengths.h"
+#include "api/check_scores.h"
+#include "api/check_spans.h"
 #include "api/check_tensors.h"
 
 namespace flashmoe {
@@ -14,9 +16,14 @@ constexpr TensorChecks kChecks("attention_forward");
 ForwardProblem check_shapes(const ForwardArgs& args) {
   const NamedTensor q{"q", args.q}, out{"out", args.out};
   kChecks.tensors({q, {"k", args.k}, {"v", args.v}, out});
-  const ForwardProblem problem = kChecks.problem(args.q, args.k, args.v, args.mask, args.window, args.scale,
-                                                 args.execution, args.lengths);
+  ForwardProblem problem = kChecks.problem(args.q, args.k, args.v, args.mask, args.window, args.scale,
+                                           args.execution, args.lengths, args.spans);
   kChecks.same_shape(out, q);
+  check_scores(kChecks, args.scores, problem);
+  if (problem.attn_mask && args.execution.device != Device::cpu) {
+    kChecks.unsupported("scores.attn_mask is given, which no GPU kernel takes",
+                        "compute on the CPU: device = cpu");
+  }
   return problem;
 }
 
@@ -31,10 +38,16 @@ ForwardProblem check_forward(const ForwardArgs& args) {
   kChecks.apart(out_bytes, {&q_bytes, &k_bytes, &v_bytes});
   const NamedBytes lse = NamedBytes::of("lse", args.lse, rows_of(problem));
   kChecks.apart(lse, {&q_bytes, &k_bytes, &v_bytes, &out_bytes});
-  if (!args.lengths.given()) return problem;
-  const LengthsBytes lengths(args.lengths);
+  const ScoresBytes scores(args.scores, problem, args.lengths);
   for (const NamedBytes* written : {&out_bytes, &lse})
+    kChecks.apart(*written, {&scores.slopes, &scores.sinks, &scores.attn_mask});
+  if (!args.lengths.given() && !args.spans.given()) return problem;
+  const LengthsBytes lengths(args.lengths);
+  const SpansBytes spans(args.spans, args.lengths, problem);
+  for (const NamedBytes* written : {&out_bytes, &lse}) {
     kChecks.apart(*written, {&lengths.q_starts, &lengths.k_starts, &lengths.q_used, &lengths.k_used});
+    kChecks.apart(*written, {&spans.documents, &spans.prefix, &spans.left_padding});
+  }
   return problem;
 }
 
@@ -46,7 +59,11 @@ void check_workspace_apart(const ForwardArgs& args, const ForwardProblem& proble
   }
   const NamedBytes lse = NamedBytes::of("lse", args.lse, rows_of(problem));
   const LengthsBytes lengths(args.lengths);
+  const SpansBytes spans(args.spans, args.lengths, problem);
+  const ScoresBytes scores(args.scores, problem, args.lengths);
+  kChecks.apart(workspace, {&scores.slopes, &scores.sinks, &scores.attn_mask});
   kChecks.apart(workspace, {&lse, &lengths.q_starts, &lengths.k_starts, &lengths.q_used, &lengths.k_used});
+  kChecks.apart(workspace, {&spans.documents, &spans.prefix, &spans.left_padding});
 }
 
 }  // namespace flashmoe

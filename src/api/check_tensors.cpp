@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "api/check_lengths.h"
+#include "api/check_spans.h"
 
 namespace flashmoe {
 namespace {
@@ -129,13 +130,15 @@ void TensorChecks::same_shape(const NamedTensor& t, const NamedTensor& as) const
 
 ForwardProblem TensorChecks::problem(const Tensor& q, const Tensor& k, const Tensor& v, Mask mask,
                                      const Window& window, std::optional<float> scale,
-                                     const Execution& execution, const Lengths& lengths) const {
+                                     const Execution& execution, const Lengths& lengths,
+                                     const Spans& spans) const {
   if (!lengths.given()) check_same(*this, {"k", k}, 0, q.sizes[0], "q");
   check_same(*this, {"k", k}, 3, q.sizes[3], "q");
   same_shape({"v", v}, {"k", k});
   check_heads(*this, q.sizes[1], k.sizes[1]);
   check_options(*this, mask, window, scale, execution);
   if (lengths.given()) check_lengths(*this, lengths, q, k, execution);
+  if (spans.given()) check_spans(*this, spans, lengths, execution);
   const ForwardProblem asked{.batch = q.sizes[0],
                              .q_heads = q.sizes[1],
                              .kv_heads = k.sizes[1],
@@ -145,7 +148,8 @@ ForwardProblem TensorChecks::problem(const Tensor& q, const Tensor& k, const Ten
                              .dtype = q.dtype,
                              .mask = mask,
                              .scale = scale.value_or(1.0F / std::sqrt(static_cast<float>(q.sizes[3]))),
-                             .window = window};
+                             .window = window,
+                             .spans = SpanNames::of(spans)};
   return asked.simplified();
 }
 

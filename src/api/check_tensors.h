@@ -43,10 +43,10 @@ class TensorChecks {
   // One dtype for all, that of the first; sizes and strides that can be right.
   void tensors(std::initializer_list<NamedTensor> all) const;
   void same_shape(const NamedTensor& t, const NamedTensor& as) const;
-  // k and v fit q, the options are what they can be, and lengths fit both.
+  // k and v fit q, the options are what they can be, and lengths and spans fit both.
   ForwardProblem problem(const Tensor& q, const Tensor& k, const Tensor& v, Mask mask, const Window& window,
-                         std::optional<float> scale, const Execution& execution,
-                         const Lengths& lengths) const;
+                         std::optional<float> scale, const Execution& execution, const Lengths& lengths,
+                         const Spans& spans) const;
 
   // Not null, and aligned to their elements.
   void pointers(std::initializer_list<NamedTensor> all) const;

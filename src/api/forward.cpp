@@ -2,9 +2,6 @@
 // The library's front door: checks, then the backend that owns the device.
 #include "cpu/forward.h"
 
-#include <algorithm>
-#include <limits>
-
 #include "api/check_forward.h"
 #include "api/check_tensors.h"
 #include "api/empty_problem.h"
@@ -31,7 +28,8 @@ void check_head_dim(const ForwardProblem& problem) {
 // Rows without keys, in host memory.
 void store_nothing_seen(const ForwardProblem& problem, const ForwardArgs& args) {
   cpu::fill_zero(args.out);
-  if (args.lse != nullptr) std::fill_n(args.lse, rows_of(problem), -std::numeric_limits<float>::infinity());
+  for (int64_t b = 0; b < problem.batch; ++b)
+    cpu::fill_lse(args.lse, args.q, {b, {0, problem.q_rows}}, args.scores.sinks);
 }
 
 // `workspace_of(problem, bytes)` gives the workspace of a plan that needs so many.
@@ -43,8 +41,8 @@ void run(const ForwardArgs& args, WorkspaceOf workspace_of) {
   if (on_gpu(args.execution)) {
     const auto plan = cuda::plan_forward(problem, args);
     cuda::forward(plan, problem, args, workspace_of(problem, plan.workspace_bytes));
-  } else if (args.lengths.given()) {
-    const Sequences sequences(args.lengths, problem);
+  } else if (args.lengths.given() || args.spans.given()) {
+    const Sequences sequences(args.lengths, problem, args.spans);
     const auto plan = cpu::plan_forward(sequences, args.execution);
     cpu::forward(plan, sequences, args, workspace_of(problem, plan.workspace_bytes));
   } else if (!has_keys(problem)) {
@@ -61,8 +59,10 @@ std::size_t forward_workspace_bytes(const ForwardArgs& args) {
   const ForwardProblem problem = check_shapes(args);
   check_head_dim(problem);
   if (is_empty(problem)) return 0;
-  if (args.lengths.given())
-    return cpu::plan_forward(Sequences(args.lengths, problem), args.execution).workspace_bytes;
+  if (!on_gpu(args.execution) && (args.lengths.given() || args.spans.given())) {
+    const Sequences sequences(args.lengths, problem, args.spans);
+    return cpu::plan_forward(sequences, args.execution).workspace_bytes;
+  }
   return on_gpu(args.execution) ? cuda::forward_workspace_bytes(problem)
                                 : cpu::plan_forward(problem, args.execution).workspace_bytes;
 }
@@ -85,7 +85,8 @@ std::string explain_forward(const ForwardArgs& args) {
   const ForwardProblem problem = check_shapes(args);
   check_head_dim(problem);
   if (is_empty(problem)) return explain_empty();
-  if (args.lengths.given()) return cpu::explain_forward(Sequences(args.lengths, problem), args.execution);
+  if (!on_gpu(args.execution) && (args.lengths.given() || args.spans.given()))
+    return cpu::explain_forward(Sequences(args.lengths, problem, args.spans), args.execution);
   return on_gpu(args.execution) ? cuda::explain_forward(problem, args)
                                 : cpu::explain_forward(problem, args.execution);
 }

@@ -268,8 +268,10 @@ class RowsAttention {
     }
     const int64_t position = row / problem_.group();
     const int64_t head = row % problem_.group();
+    const RowEnd end(task_, head, state);
+    if (task_.scores.sinks != nullptr) factor = end.factor;
     columns(static_cast<bf16*>(task_.out) + head * task_.out_head_stride + position * task_.out_row_stride);
-    if (task_.lse != nullptr) task_.lse[head * task_.lse_head_stride + position] = log_sum_exp(state);
+    if (task_.lse != nullptr) task_.lse[head * task_.lse_head_stride + position] = end.lse;
   }
 
   const Task& task_;

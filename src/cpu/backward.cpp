@@ -12,11 +12,13 @@
 
 namespace flashmoe::cpu {
 
-std::array<const BackwardKernel*, 4> backward_kernels([[maybe_unused]] const ForwardProblem& problem) {
+std::array<const BackwardKernel*, 4> backward_kernels(const ForwardProblem& problem) {
+  if (problem.spans.first_keys > 0) return {&portable_backward_kernel()};  // the others know one run of keys
   std::array<const BackwardKernel*, 4> kernels{};
   std::size_t count = 0;
 #ifdef FLASHMOE_NEON_BF16
-  if (problem.dtype == DType::bf16 && neon_bf16_supported()) kernels[count++] = &neon_bf16_backward_kernel();
+  if (problem.dtype == DType::bf16 && !problem.changes_scores() && neon_bf16_supported())
+    kernels[count++] = &neon_bf16_backward_kernel();
 #endif
 #ifdef FLASHMOE_HIGHWAY
   kernels[count++] = &tiled_backward_kernel(problem.dtype);

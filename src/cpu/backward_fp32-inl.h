@@ -34,6 +34,7 @@
 #include "cpu/exp2-inl.h"
 #include "cpu/pack_fp32-inl.h"
 #include "cpu/panel_product-inl.h"
+#include "cpu/scores-inl.h"
 #include "cpu/store_row.h"
 #include "cpu/vector_pack-inl.h"
 
@@ -55,6 +56,7 @@ struct BackwardScratch {
   float *q, *dout;      // [dim tile][rows][unit]
   float *p, *ds;        // [unit of keys][weights_rows()][unit]
   float* ds_t;          // [key][unit], of one unit of rows
+  float* derivatives;   // of changed scores, [unit][unit]
   BlockRuns runs;
   std::size_t bytes;
 
@@ -81,6 +83,7 @@ struct BackwardScratch {
     p = arena.take<float>(keys * weights_rows());
     ds = arena.take<float>(keys * weights_rows());
     ds_t = arena.take<float>(keys * unit());
+    derivatives = arena.take<float>(problem.changes_scores() ? unit() * unit() : 0);
     runs.begins = arena.take<int32_t>(backward_block_rows());
     runs.limits = arena.take<int32_t>(backward_block_rows());
     bytes = arena.bytes();
@@ -209,6 +212,8 @@ struct BackwardBlock {
   int64_t keys;                // of the block that were packed
   bool k_finite, rows_finite;  // all of K, and all of Q and dO
   float* dq;                   // sums of the block's first row
+  const UnitScores* changes;   // null: scores stay as they are
+  int64_t first_key;           // of the block
 
   int64_t columns() const { return padded_dim(dim) / unit(); }
 
@@ -238,12 +243,14 @@ struct BackwardBlock {
     product.c = ds;
     multiply_panel<Tile::begin, true>(product);
 
-    for (int64_t key = begin; key < seen.end; key += unit(), p += step, ds += step) {
-      (runs.full(first, last, key, unit()) ? weigh_unit<false>
-                                           : weigh_unit<true>)(p, ds, scratch.lse + row + first,
-                                                               scratch.delta + row + first, runs.from(first),
-                                                               key);
-      transpose_unit(ds, scratch.ds_t + key * unit());
+    for (int64_t at = begin; at < seen.end; at += unit(), p += step, ds += step) {
+      if (changes != nullptr) changes->change(row + first, first_key + at, p, scratch.derivatives);
+      (runs.full(first, last, at, unit()) ? weigh_unit<false> : weigh_unit<true>)(p, ds,
+                                                                                  scratch.lse + row + first,
+                                                                                  scratch.delta + row + first,
+                                                                                  runs.from(first), at);
+      if (changes != nullptr) changes->change_gradients(ds, scratch.derivatives);
+      transpose_unit(ds, scratch.ds_t + at * unit());
     }
     if (k_finite || runs.full(first, last, seen.begin, seen.size())) {
       add_to_dq(first, {begin, seen.end});
@@ -361,6 +368,7 @@ void differentiate_fp32(const BackwardTask& task) {
   const BackwardScratch scratch(task.scratch, p, task.kv_end - task.kv_begin);
   prepare_rows<T>(task, scratch);
   std::fill_n(task.dq_sums, round_up(all_rows, unit()) * stride, 0.0F);
+  const UnitScores changes(p, task.scores);
 
   for (int64_t key = task.kv_begin; key < task.kv_end; key += backward_block_keys()) {
     const int64_t keys = std::min(backward_block_keys(), task.kv_end - key);
@@ -380,7 +388,9 @@ void differentiate_fp32(const BackwardTask& task) {
                                 .keys = keys,
                                 .k_finite = k_finite,
                                 .rows_finite = rows_finite,
-                                .dq = task.dq_sums + row * stride};
+                                .dq = task.dq_sums + row * stride,
+                                .changes = p.changes_scores() ? &changes : nullptr,
+                                .first_key = key};
       for (int64_t i = 0; i < rows; i += unit()) block.rows_against_keys(i);
       for (int64_t i = seen.begin / unit() * unit(); i < seen.end; i += unit()) block.keys_against_rows(i);
     }

@@ -39,7 +39,7 @@ inline RowStatistics row_statistics(const BackwardTask& task, int64_t r) {
 }
 
 // What each row of a block sees of a block of keys: [begins[r], limits[r]). Neither ever falls from row to
-// row, but that rows past the end see nothing.
+// row, but that rows past the end see nothing. Only the first rows and the last may see nothing.
 struct BlockRuns {
   int32_t* begins;
   int32_t* limits;
@@ -63,8 +63,10 @@ struct BlockRuns {
   // Those of the rows [0, rows) that see any of the keys [key, key + count).
   Range rows_that_see(int64_t rows, int64_t key, int64_t count) const {
     Range found{0, rows};
-    while (found.begin < rows && limits[found.begin] <= key) ++found.begin;
-    while (found.end > found.begin && begins[found.end - 1] >= key + count) --found.end;
+    const auto sees_none = [&](int64_t r) { return begins[r] >= limits[r]; };
+    while (found.begin < rows && (limits[found.begin] <= key || sees_none(found.begin))) ++found.begin;
+    while (found.end > found.begin && (begins[found.end - 1] >= key + count || sees_none(found.end - 1)))
+      --found.end;
     return found;
   }
 };

@@ -2,11 +2,15 @@
 // Gradients for machines and builds without SIMD dispatch: one row against one key at a time, plain C++.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "cpu/arena.h"
 #include "cpu/backward_kernels.h"
+#include "cpu/pair_of.h"
+#include "cpu/store_row.h"
 #include "numeric/half.h"
+#include "numeric/score_function.h"
 
 namespace flashmoe::cpu {
 namespace {
@@ -33,6 +37,7 @@ void differentiate(const BackwardTask& task) {
   const int64_t rows = p.group() * p.q_rows;
   const int64_t keys = task.kv_end - task.kv_begin;
   const Scratch scratch(task.scratch, p, keys);
+  const ScoreFunction function(p.softcap);
   const auto all_q = task.q.as<const T>(p.group());
   const auto all_out = task.out.as<const T>(p.group());
   const auto all_dout = task.dout.as<const T>(p.group());
@@ -46,6 +51,7 @@ void differentiate(const BackwardTask& task) {
     const RowStatistics row = row_statistics(task, r);
     if (row.weighs_nothing()) continue;
     const Range seen = p.visible(r / p.group());
+    const Range gap = p.gap(r / p.group());
     const int64_t end = std::min(task.kv_end, seen.end);
     const T* out = all_out[r];
     float delta = -row.dlse;
@@ -55,7 +61,10 @@ void differentiate(const BackwardTask& task) {
       delta += scratch.dout[d] * to_float(out[d]);
     }
     float* dq = task.dq_sums + r * dim;
+    const int64_t position = p.first_position() + r / p.group();
+    const float slope = task.scores.slopes == nullptr ? 0.0F : task.scores.slopes[r % p.group()];
     for (int64_t j = std::max(task.kv_begin, seen.begin); j < end; ++j) {
+      if (j >= gap.begin && j < gap.end) continue;
       const T* k = all_k[j];
       const T* v = all_v[j];
       float s = 0;
@@ -64,8 +73,12 @@ void differentiate(const BackwardTask& task) {
         s += scratch.q[d] * to_float(k[d]);
         dp += scratch.dout[d] * to_float(v[d]);
       }
-      const float weight = std::exp(s * p.scale - row.lse);
-      const float ds = weight * (dp - delta);
+      ScoreFunction::Changed score{s * p.scale * kLog2E, 1.0F};
+      if (p.changes_scores())
+        score = function(score.score, slope, static_cast<float>(std::abs(position - j)));
+      score.score += pair_of(task.scores, r % p.group(), r / p.group(), j);
+      const float weight = std::exp2(score.score - lse_log2(row.lse));
+      const float ds = weight * (dp - delta) * score.derivative;
       float* dk = scratch.dk + (j - task.kv_begin) * dim;
       float* dv = scratch.dv + (j - task.kv_begin) * dim;
       for (int64_t d = 0; d < dim; ++d) {

@@ -20,21 +20,24 @@ namespace {
 struct List {
   PlannedBackward* planned;
   TaskRun *runs, *combines;
+  RowRun *rows, *first_keys;
 
   List(Arena& arena, const SequencesPlan& plan)
       : planned(arena.take<PlannedBackward>(plan.computed)),
         runs(arena.take<TaskRun>(plan.runs)),
-        combines(arena.take<TaskRun>(plan.combine_runs)) {}
+        combines(arena.take<TaskRun>(plan.combine_runs)),
+        rows(arena.take<RowRun>(plan.row_runs)),
+        first_keys(arena.take<RowRun>(plan.first_key_runs)) {}
 };
 
-// visit(sequence, problem, plan) for those that have rows and keys.
+// visit(number, sequence, problem, plan) for those that have rows and keys.
 template <class Visit>
 void each_plan(const Sequences& sequences, int threads, const Visit& visit) {
   for (int64_t i = 0; i < sequences.count(); ++i) {
     const Sequence sequence = sequences[i];
     if (sequence.is_empty()) continue;
     const ForwardProblem problem = sequences.problem_of(sequence);
-    visit(sequence, problem, make_plan(problem, choose_backward_kernel(problem), threads));
+    visit(i, sequence, problem, make_plan(problem.hull(), choose_backward_kernel(problem), threads));
   }
 }
 
@@ -58,22 +61,23 @@ void clear_gaps(const Sequences& sequences, const BackwardArgs& args, int64_t in
 }  // namespace
 
 SequencesPlan plan_backward(const Sequences& sequences, const Execution& execution) {
-  SequencesPlan plan;
+  SequencesPlan plan{.row_runs = sequences.row_runs(), .first_key_runs = sequences.first_key_runs()};
   const int threads = threads_for(execution.threads);
-  each_plan(sequences, threads, [&](const Sequence&, const ForwardProblem&, const BackwardPlan& one) {
-    ++plan.computed;
-    plan.runs += one.splits;
-    plan.tasks += one.tasks();
-    plan.core_us += one.core_us;
-    plan.scratch_bytes = std::max(plan.scratch_bytes, one.scratch_bytes);
-    if (one.splits == 1) {
-      plan.sums = std::max(plan.sums, share_floats(one));
-    } else {
-      plan.shared_bytes += static_cast<std::size_t>(one.tasks() * share_floats(one)) * sizeof(float);
-      ++plan.combine_runs;
-      plan.combine_tasks += BackwardTasks::combine_tasks(one);
-    }
-  });
+  each_plan(
+      sequences, threads, [&](int64_t, const Sequence&, const ForwardProblem&, const BackwardPlan& one) {
+        ++plan.computed;
+        plan.runs += one.splits;
+        plan.tasks += one.tasks();
+        plan.core_us += one.core_us;
+        plan.scratch_bytes = std::max(plan.scratch_bytes, one.scratch_bytes);
+        if (one.splits == 1) {
+          plan.sums = std::max(plan.sums, share_floats(one));
+        } else {
+          plan.shared_bytes += static_cast<std::size_t>(one.tasks() * share_floats(one)) * sizeof(float);
+          ++plan.combine_runs;
+          plan.combine_tasks += BackwardTasks::combine_tasks(one);
+        }
+      });
   if (sequences.has_q_gaps() || sequences.has_k_gaps()) plan.clear_tasks = sequences.count() + 1;
   plan.threads = static_cast<int>(std::clamp<int64_t>(plan.tasks + plan.clear_tasks, 1, threads));
   Arena arena(nullptr);
@@ -85,22 +89,23 @@ SequencesPlan plan_backward(const Sequences& sequences, const Execution& executi
   return plan;
 }
 
-void backward(const SequencesPlan& plan, const Sequences& sequences, const BackwardArgs& args,
+void backward(const SequencesPlan& plan, const Sequences& by_rule, const BackwardArgs& args,
               Workspace workspace) {
   Arena arena(static_cast<std::byte*>(workspace.data));
   ThreadSpace space{.scratch_bytes = plan.scratch_bytes, .sums = plan.sums};
   space.scratch = arena.take<std::byte>(plan.threads * static_cast<int64_t>(plan.scratch_bytes));
   space.dq_sums = arena.take<float>(plan.threads * plan.sums);
   const List list(arena, plan);
+  const Sequences sequences = by_rule.with_rows(list.rows, list.first_keys);
   int64_t number = 0;
   TaskRun *run = list.runs, *combine = list.combines;
   each_plan(sequences, threads_for(args.execution.threads),
-            [&](const Sequence& sequence, const ForwardProblem& problem, const BackwardPlan& one) {
+            [&](int64_t i, const Sequence& sequence, const ForwardProblem& problem, const BackwardPlan& one) {
               float* shares = one.splits == 1 ? nullptr : arena.take<float>(one.tasks() * share_floats(one));
               std::construct_at(
                   list.planned + number,
                   PlannedBackward{
-                      .problem = problem, .plan = one, .origin = Origin::of(sequence), .shares = shares});
+                      .problem = problem, .plan = one, .origin = Origin::of(sequence, i), .shares = shares});
               for (int64_t first = 0; first < one.tasks(); first += one.heads) {
                 std::construct_at(run++, TaskRun{.us = task_us(one, problem, place_of(one, problem, first)),
                                                  .plan = number,
@@ -133,9 +138,10 @@ void backward(const SequencesPlan& plan, const Sequences& sequences, const Backw
 
 std::string explain_backward(const Sequences& sequences, const Execution& execution) {
   KernelUses uses;
-  each_plan(
-      sequences, threads_for(execution.threads),
-      [&](const Sequence&, const ForwardProblem&, const BackwardPlan& one) { uses.add(one.kernel->name); });
+  each_plan(sequences, threads_for(execution.threads),
+            [&](int64_t, const Sequence&, const ForwardProblem&, const BackwardPlan& one) {
+              uses.add(one.kernel->name);
+            });
   return describe(plan_backward(sequences, execution), sequences, uses) +
          "  instruction set: " + instruction_set() + "\n";
 }

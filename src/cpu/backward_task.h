@@ -30,6 +30,7 @@ struct BackwardTask {
   const float* lse;   // of the first query head of the group
   const float* dlse;  // the same, or null
   int64_t lse_head_stride;
+  TaskScores scores;
 
   int64_t kv_begin, kv_end;  // keys: the task computes dk and dv of these, and their share of dq
 

@@ -15,13 +15,15 @@ namespace {
 [[maybe_unused]] constexpr int64_t kMostRowsInPlaceNeonBf16 = 8;
 
 // The bf16 kernels multiply scores by the scale, and rely on -inf staying -inf. The others multiply Q by it.
+// None of them changes scores.
 bool scales_scores(const ForwardProblem& problem) {
-  return problem.dtype == DType::bf16 && std::isnormal(problem.scale * kLog2E);
+  return problem.dtype == DType::bf16 && std::isnormal(problem.scale * kLog2E) && !problem.changes_scores();
 }
 
 }  // namespace
 
 const Kernel& choose_kernel(const ForwardProblem& problem) {
+  if (problem.spans.first_keys > 0) return portable_kernel();  // the others know one run of keys
   [[maybe_unused]] const int64_t rows = problem.group() * problem.q_rows;
 #ifdef FLASHMOE_NEON_BF16
   if (scales_scores(problem) && neon_bf16_supported()) {
@@ -29,7 +31,7 @@ const Kernel& choose_kernel(const ForwardProblem& problem) {
   }
 #endif
 #ifdef FLASHMOE_HIGHWAY
-  if (rows <= kMostRowsInPlace) return rows_kernel(problem.dtype);
+  if (rows <= kMostRowsInPlace && !problem.changes_scores()) return rows_kernel(problem.dtype);
 #endif
   if (scales_scores(problem)) {
     if (const Kernel* kernel = amx_bf16_kernel()) return *kernel;

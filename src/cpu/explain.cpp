@@ -6,6 +6,7 @@
 #include "cpu/backward_plan.h"
 #include "cpu/plan.h"
 #include "cpu/sequences_plan.h"
+#include "problem/scores_in_words.h"
 #include "problem/window_in_words.h"
 
 namespace flashmoe::cpu {
@@ -21,9 +22,12 @@ std::string size(std::size_t bytes) {
   return std::to_string(bytes / 1024 / 1024) + " MiB";
 }
 
-std::string window_of(const ForwardProblem& p) {
-  const std::string words = window_in_words(p);
-  return words.empty() ? "" : "  window: " + words + "\n";
+// What is not plain of the mask and the scores.
+std::string details_of(const ForwardProblem& p) {
+  const std::string window = window_in_words(p), spans = spans_in_words(p.spans), scores = scores_in_words(p);
+  return (window.empty() ? "" : "  window: " + window + "\n") +
+         (spans.empty() ? "" : "  spans: " + spans + "\n") +
+         (scores.empty() ? "" : "  scores: " + scores + "\n");
 }
 
 }  // namespace
@@ -32,7 +36,7 @@ std::string describe(const Plan& plan, const ForwardProblem& p) {
   std::string text = std::string("cpu: ") + plan.kernel->name + ", " + plan.kernel->reason + "\n";
   text += "  rows: " + count(plan.rows, "row") + " a K/V head (" + count(p.group(), "query head") + " of " +
           count(p.q_rows, "position") + "), in panels of " + std::to_string(plan.kernel->panel_rows) + "\n" +
-          window_of(p);
+          details_of(p);
   const std::string heads = plan.heads_per_task == 1 ? count(plan.heads, "K/V head")
                                                      : count(plan.heads / plan.heads_per_task, "group") +
                                                            " of " + count(plan.heads_per_task, "K/V head");
@@ -50,7 +54,7 @@ std::string describe(const Plan& plan, const ForwardProblem& p) {
 std::string describe(const BackwardPlan& plan, const ForwardProblem& p) {
   std::string text = std::string("cpu: ") + plan.kernel->name + ", " + plan.kernel->reason + "\n";
   text += "  rows: " + count(plan.rows, "row") + " a K/V head (" + count(p.group(), "query head") + " of " +
-          count(p.q_rows, "position") + ")\n" + window_of(p);
+          count(p.q_rows, "position") + ")\n" + details_of(p);
   text += "  tasks: " + std::to_string(plan.tasks()) + " = " + count(plan.heads, "K/V head") + " x " +
           count(plan.splits, "key split") + " of " + std::to_string(plan.keys_per_split) + "\n";
   text += "  threads: " + std::to_string(plan.threads);
@@ -91,7 +95,7 @@ std::string describe(const SequencesPlan& plan, const Sequences& sequences, cons
     rows.add(sequences[i].q.rows.size());
     keys.add(sequences[i].k.rows.size());
   }
-  text += "  lengths: " + rows.of("row") + "; " + keys.of("key") + "\n" + window_of(sequences.whole());
+  text += "  lengths: " + rows.of("row") + "; " + keys.of("key") + "\n" + details_of(sequences.whole());
   text += "  kernels:";
   const char* before = " ";
   for (const auto& [kernel, number] : uses.sequences) {

@@ -20,11 +20,11 @@ void fill_zero(const Tensor& t) {
   }
 }
 
-void fill_lse(float* lse, const Tensor& q, const BatchRows& rows) {
+void fill_lse(float* lse, const Tensor& q, const BatchRows& rows, const float* sinks) {
   if (lse == nullptr) return;
   for (int64_t h = 0; h < q.sizes[1]; ++h) {
     std::fill_n(lse + (rows.batch * q.sizes[1] + h) * q.sizes[2] + rows.rows.begin, rows.rows.size(),
-                -std::numeric_limits<float>::infinity());
+                sinks == nullptr ? -std::numeric_limits<float>::infinity() : sinks[h]);
   }
 }
 

@@ -20,19 +20,23 @@ namespace {
 struct List {
   PlannedForward* planned;
   TaskRun* runs;
+  RowRun *rows, *first_keys;
 
   List(Arena& arena, const SequencesPlan& plan)
-      : planned(arena.take<PlannedForward>(plan.computed)), runs(arena.take<TaskRun>(plan.runs)) {}
+      : planned(arena.take<PlannedForward>(plan.computed)),
+        runs(arena.take<TaskRun>(plan.runs)),
+        rows(arena.take<RowRun>(plan.row_runs)),
+        first_keys(arena.take<RowRun>(plan.first_key_runs)) {}
 };
 
-// visit(sequence, problem, plan) for those that have rows and keys.
+// visit(number, sequence, problem, plan) for those that have rows and keys.
 template <class Visit>
 void each_plan(const Sequences& sequences, int threads, const Visit& visit) {
   for (int64_t i = 0; i < sequences.count(); ++i) {
     const Sequence sequence = sequences[i];
     if (sequence.is_empty()) continue;
     const ForwardProblem problem = sequences.problem_of(sequence);
-    visit(sequence, problem, make_plan(problem, choose_kernel(problem), threads));
+    visit(i, sequence, problem, make_plan(problem.hull(), choose_kernel(problem), threads));
   }
 }
 
@@ -44,7 +48,12 @@ void clear(const ForwardArgs& args, const BatchRows& gap) {
 // Task `index` of those that compute nothing: a sequence's rows that don't count, or, behind the sequences,
 // those that none of them has.
 void clear_gap(const Sequences& sequences, const ForwardArgs& args, int64_t index) {
-  if (index < sequences.count()) return clear(args, sequences[index].q_gap());
+  if (index < sequences.count()) {
+    const Sequence sequence = sequences[index];
+    clear(args, sequence.q_gap());
+    if (sequence.is_empty()) fill_lse(args.lse, args.q, sequence.q, args.scores.sinks);
+    return;
+  }
   clear(args, {0, sequences.q_before()});
   clear(args, {0, sequences.q_behind()});
 }
@@ -52,9 +61,9 @@ void clear_gap(const Sequences& sequences, const ForwardArgs& args, int64_t inde
 }  // namespace
 
 SequencesPlan plan_forward(const Sequences& sequences, const Execution& execution) {
-  SequencesPlan plan;
+  SequencesPlan plan{.row_runs = sequences.row_runs(), .first_key_runs = sequences.first_key_runs()};
   const int threads = threads_for(execution.threads);
-  each_plan(sequences, threads, [&](const Sequence&, const ForwardProblem&, const Plan& one) {
+  each_plan(sequences, threads, [&](int64_t, const Sequence&, const ForwardProblem&, const Plan& one) {
     ++plan.computed;
     plan.runs += one.row_blocks;
     plan.tasks += one.tasks();
@@ -72,19 +81,20 @@ SequencesPlan plan_forward(const Sequences& sequences, const Execution& executio
   return plan;
 }
 
-void forward(const SequencesPlan& plan, const Sequences& sequences, const ForwardArgs& args,
+void forward(const SequencesPlan& plan, const Sequences& by_rule, const ForwardArgs& args,
              Workspace workspace) {
   Arena arena(static_cast<std::byte*>(workspace.data));
   auto* scratch = arena.take<std::byte>(plan.threads * static_cast<int64_t>(plan.scratch_bytes));
   const List list(arena, plan);
+  const Sequences sequences = by_rule.with_rows(list.rows, list.first_keys);
   int64_t number = 0;
   TaskRun* run = list.runs;
   each_plan(sequences, threads_for(args.execution.threads),
-            [&](const Sequence& sequence, const ForwardProblem& problem, const Plan& one) {
+            [&](int64_t i, const Sequence& sequence, const ForwardProblem& problem, const Plan& one) {
               std::construct_at(list.planned + number,
                                 PlannedForward{.problem = problem,
                                                .plan = one,
-                                               .origin = Origin::of(sequence),
+                                               .origin = Origin::of(sequence, i),
                                                .partials = Partials(arena, one, problem.head_dim)});
               const int64_t count = one.tasks() / one.row_blocks;
               for (int64_t first = 0; first < one.tasks(); first += count) {
@@ -107,8 +117,9 @@ void forward(const SequencesPlan& plan, const Sequences& sequences, const Forwar
 
 std::string explain_forward(const Sequences& sequences, const Execution& execution) {
   KernelUses uses;
-  each_plan(sequences, threads_for(execution.threads),
-            [&](const Sequence&, const ForwardProblem&, const Plan& one) { uses.add(one.kernel->name); });
+  each_plan(
+      sequences, threads_for(execution.threads),
+      [&](int64_t, const Sequence&, const ForwardProblem&, const Plan& one) { uses.add(one.kernel->name); });
   return describe(plan_forward(sequences, execution), sequences, uses) +
          "  instruction set: " + instruction_set() + "\n";
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "cpu/task.h"
+#include "numeric/pair_value.h"
 
 namespace flashmoe::cpu {
 
@@ -25,6 +26,13 @@ Task head_of(const Task& task, int64_t head, int64_t scratch_bytes) {
   one.out = static_cast<T*>(task.out) + head * task.out_heads_stride;
   if (task.lse != nullptr) one.lse = task.lse + head * task.problem->group() * task.lse_head_stride;
   one.scratch = task.scratch + head * scratch_bytes;
+  if (task.scores.slopes != nullptr) one.scores.slopes = task.scores.slopes + head * task.problem->group();
+  if (task.scores.pairs.data != nullptr) {
+    one.scores.pairs.data =
+        static_cast<const std::byte*>(task.scores.pairs.data) +
+        head * task.problem->group() * task.scores.pairs.strides[1] * element_bytes(task.scores.pairs.type);
+  }
+  if (task.scores.sinks != nullptr) one.scores.sinks = task.scores.sinks + head * task.problem->group();
   one.heads = 1;
   return one;
 }

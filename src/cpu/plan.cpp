@@ -163,7 +163,7 @@ TaskPlace place_of(const Plan& plan, const ForwardProblem& p, int64_t task) {
   place.row_begin = place.row_block * plan.rows_per_task;
   place.row_end = std::min(plan.rows, place.row_begin + plan.rows_per_task);
   const Range keys = p.visible_to_any();
-  place.kv_begin = keys.begin + place.split * plan.keys_per_split;
+  place.kv_begin = std::min(keys.end, keys.begin + place.split * plan.keys_per_split);
   place.kv_end = std::min(keys.end, place.kv_begin + plan.keys_per_split);
   return place;
 }

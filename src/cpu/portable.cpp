@@ -3,11 +3,14 @@
 // plain C++.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "cpu/kernels.h"
+#include "cpu/pair_of.h"
 #include "cpu/store_row.h"
 #include "numeric/half.h"
+#include "numeric/score_function.h"
 
 namespace flashmoe::cpu {
 namespace {
@@ -19,6 +22,7 @@ void attend(const Task& task) {
   const ForwardProblem& p = *task.problem;
   const int64_t dim = p.head_dim;
   const float scale_log2e = p.scale * kLog2E;
+  const ScoreFunction function(p.softcap);
   float* q = reinterpret_cast<float*>(task.scratch);
   float* sum = q + dim;
   float* block_sum =
@@ -31,15 +35,24 @@ void attend(const Task& task) {
     for (int64_t d = 0; d < dim; ++d) q[d] = to_float(q_row[d]) * scale_log2e;
     std::fill_n(sum, dim, 0.0F);
     RowState state;
+    const float slope = task.scores.slopes == nullptr ? 0.0F : task.scores.slopes[head];
     const Range seen = p.visible(position);
+    const Range gap = p.gap(position);
     const int64_t kv_end = std::min(task.kv_end, seen.end);
     for (int64_t begin = std::max(task.kv_begin, seen.begin); begin < kv_end; begin += kBlock) {
       const int64_t count = std::min(kBlock, kv_end - begin);
       float largest = state.max;
+      const auto hidden = [&](int64_t j) { return begin + j >= gap.begin && begin + j < gap.end; };
       for (int64_t j = 0; j < count; ++j) {
+        if (hidden(j)) continue;
         const T* k = static_cast<const T*>(task.k) + (begin + j) * task.k_row_stride;
         float dot = 0;
         for (int64_t d = 0; d < dim; ++d) dot += q[d] * to_float(k[d]);
+        if (p.changes_scores()) {
+          const int64_t distance = std::abs(p.first_position() + position - (begin + j));
+          dot = function(dot, slope, static_cast<float>(distance)).score;
+          dot += pair_of(task.scores, head, position, begin + j);
+        }
         weights[j] = dot;
         if (dot > largest || std::isnan(dot)) largest = dot;  // once NaN, always NaN
       }
@@ -50,6 +63,7 @@ void attend(const Task& task) {
       float block_weight = 0;
       std::fill_n(block_sum, dim, 0.0F);
       for (int64_t j = 0; j < count; ++j) {
+        if (hidden(j)) continue;
         const float weight = std::exp2(weights[j] - largest);
         block_weight += weight;
         const T* v = static_cast<const T*>(task.v) + (begin + j) * task.v_row_stride;

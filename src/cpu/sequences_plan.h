@@ -20,6 +20,8 @@ struct SequencesPlan {
   int64_t clear_tasks = 0;   // behind those: rows that no sequence has, or that don't count
   int64_t combine_runs = 0;  // backward, once all those are done: the same of the tasks that add up dq
   int64_t combine_tasks = 0;
+  int64_t row_runs = 0;  // what rows see, where that follows no rule
+  int64_t first_key_runs = 0;
   int threads = 1;     // that work at once, at most
   double core_us = 0;  // what one core would need, roughly
 

@@ -8,6 +8,7 @@
 
 #include "cpu/task.h"
 #include "numeric/half.h"
+#include "numeric/score_function.h"
 
 namespace flashmoe::cpu {
 
@@ -23,6 +24,22 @@ inline float log_sum_exp(RowState state) {
                         : (state.max + std::log2(state.sum)) * 0.693147180559945309F;
 }
 
+// How a row of query head `head` of the group ends: by what its weighted sum is multiplied, and its LSE.
+struct RowEnd {
+  float factor;
+  float lse;
+
+  RowEnd(const Task& task, int64_t head, RowState state) {
+    factor = state.sum == 0 ? 0.0F : 1.0F / state.sum;
+    if (task.scores.sinks != nullptr) {
+      const RowWithSink with_sink(state.max, state.sum, task.scores.sinks[head]);
+      state = {with_sink.max, with_sink.sum};
+      factor = with_sink.factor;
+    }
+    lse = log_sum_exp(state);
+  }
+};
+
 // `weighted` is the row's sum of exp2(score - max) * v, head_dim long.
 template <class T>
 void store_row(const Task& task, int64_t row, const float* weighted, RowState state) {
@@ -37,9 +54,9 @@ void store_row(const Task& task, int64_t row, const float* weighted, RowState st
   const int64_t position = row / task.problem->group();
   const int64_t head = row % task.problem->group();
   T* out = static_cast<T*>(task.out) + head * task.out_head_stride + position * task.out_row_stride;
-  const float normalise = state.sum == 0 ? 0.0F : 1.0F / state.sum;
-  for (int64_t d = 0; d < dim; ++d) out[d] = from_float<T>(weighted[d] * normalise);
-  if (task.lse != nullptr) task.lse[head * task.lse_head_stride + position] = log_sum_exp(state);
+  const RowEnd end(task, head, state);
+  for (int64_t d = 0; d < dim; ++d) out[d] = from_float<T>(weighted[d] * end.factor);
+  if (task.lse != nullptr) task.lse[head * task.lse_head_stride + position] = end.lse;
 }
 
 }  // namespace flashmoe::cpu

@@ -24,6 +24,14 @@ struct PackedRows {
 
 inline constexpr int64_t kMostHeads = 32;  // of a task
 
+// What flashmoe::Scores has for a task: pointers address the first query head of the group, of this batch
+// entry or sequence.
+struct TaskScores {
+  const float* slopes = nullptr;  // null: none
+  const float* sinks = nullptr;   // null: none
+  PairTensor pairs{};             // of [heads, rows, keys] from there on; strides[0] is not used
+};
+
 struct Task {
   const ForwardProblem* problem;
 
@@ -58,6 +66,8 @@ struct Task {
   // Elements from a block of K to the one that is read next, where a kernel had better fetch that; 0 where
   // the hardware does.
   int64_t k_next = 0;
+
+  TaskScores scores{};
 };
 
 // visit(key) for the keys of `seen` that lie outside `full`.

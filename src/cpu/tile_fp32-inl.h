@@ -28,6 +28,7 @@
 #include "cpu/outer_product-inl.h"
 #include "cpu/pack_fp32-inl.h"
 #include "cpu/panel_product-inl.h"
+#include "cpu/scores-inl.h"
 #include "cpu/task.h"
 #include "cpu/tiled.h"
 #include "cpu/vector_pack-inl.h"
@@ -113,6 +114,7 @@ struct ScoreTile {
   int64_t k_stride;
   int64_t key;  // its first
   float* HWY_RESTRICT s;
+  const PanelScores* changes;  // null: scores stay as they are
   Vector& max0;
   Vector& max1;
 
@@ -123,8 +125,10 @@ struct ScoreTile {
     const int64_t n = lanes();
     outer_product<Layout{.packed_a = !kInPlace, .packed_b = true}>(k, k_stride, q, 0, step.dim, c...);
     store_rows<2>(kEach, s, 2 * n, c...);
-    if (!step.cut(key, kTileRows)) return raise_max(kEach, max0, max1, c...);
-    hide_unseen(step, key, s);
+    const bool cut = step.cut(key, kTileRows);
+    if (!cut && changes == nullptr) return raise_max(kEach, max0, max1, c...);
+    if (changes != nullptr) changes->change(key, kTileRows, s);
+    if (cut) hide_unseen(step, key, s);
     for (const float* row = s; row < s + 2 * n * kTileRows; row += 2 * n) {
       max0 = hn::Max(max0, hn::Load(d, row));
       max1 = hn::Max(max1, hn::Load(d, row + n));
@@ -137,7 +141,7 @@ inline int64_t first_tile(const PanelStep& step) { return step.first_key / kTile
 
 // S^T of one panel and its keys, to s, key by key from the first of the block on; raises the row maxima.
 template <bool kInPlace>
-HWY_NOINLINE void multiply_scores(const PanelStep& step, float* HWY_RESTRICT s) {
+HWY_NOINLINE void multiply_scores(const PanelStep& step, const PanelScores* changes, float* HWY_RESTRICT s) {
   const Tag d;
   const int64_t n = lanes();
   auto max0 = hn::Load(d, step.max);
@@ -148,7 +152,7 @@ HWY_NOINLINE void multiply_scores(const PanelStep& step, float* HWY_RESTRICT s) 
   const float* k = block.k + first / kTileRows * block.k_tile;
   s += 2 * n * first;
   for (int64_t key = first; key < step.keys; key += kTileRows, k += block.k_tile, s += 2 * n * kTileRows) {
-    with_vectors<2 * kTileRows>(ScoreTile<kInPlace>{step, q, k, block.k_stride, key, s, max0, max1});
+    with_vectors<2 * kTileRows>(ScoreTile<kInPlace>{step, q, k, block.k_stride, key, s, changes, max0, max1});
   }
   hn::Store(max0, d, step.max);
   hn::Store(max1, d, step.max + n);
@@ -255,7 +259,12 @@ void absorb_fp32(const PanelStep& step) {
   HWY_ALIGN float sums[2 * hn::MaxLanes(d)];
   HWY_ALIGN float factors[2 * hn::MaxLanes(d)];
   std::copy_n(step.max, 2 * n, old_max);
-  multiply_scores<kInPlace>(step, s);
+  if (step.task->problem->changes_scores()) {
+    const PanelScores changes(*step.task, step.row, step.rows, step.key);
+    multiply_scores<kInPlace>(step, &changes, s);
+  } else {
+    multiply_scores<kInPlace>(step, nullptr, s);
+  }
   bool rose = false;
   for (int64_t i = 0; i < 2 * n; i += n) {
     const auto old = hn::Load(d, old_max + i);

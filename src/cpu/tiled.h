@@ -38,12 +38,14 @@
 namespace flashmoe::cpu {
 
 // One panel meets one block: S = Q K^T; raise m to the new row maxima; P = exp2(S - m); l += row sums of P;
-// O = O * exp2(old m - m) + P V. Scores are in units of log2: scale * log2(e) is part of them.
+// O = O * exp2(old m - m) + P V. Scores are in units of log2: scale * log2(e) is part of them. Where the
+// problem changes scores, that happens to S before all else; only kernels that do are chosen for it.
 // Keys that a row does not see weigh exactly 0 and touch it in no way, even where V is not finite. While a
 // row has seen nothing but -inf, its m stays -inf and its l stays 0. NaN and +inf scores make the row NaN.
 struct PanelStep {
-  const Task* task = nullptr;  // for kernels that read K and V in place,
-  int64_t key = 0;             // where the block begins with this key
+  const Task* task = nullptr;  // for kernels that read K and V in place, or change scores,
+  int64_t row = 0;             // where the panel begins with this packed row,
+  int64_t key = 0;             // and the block with this key
   const std::byte* q;          // the packed panel
   const std::byte* k;          // the packed block
   const std::byte* v;
@@ -167,6 +169,7 @@ void TiledTask<Ops>::meet(int64_t begin) const {
       }
     }
     Ops::absorb(PanelStep{.task = &task_,
+                          .row = task_.row_begin + first,
                           .key = begin,
                           .q = scratch_.q + i * Ops::q_panel_bytes(dim),
                           .k = scratch_.k,
@@ -206,8 +209,9 @@ void TiledTask<Ops>::finish() const {
       task_.partial_sum[i] = state.sum;
     } else {
       T* out = static_cast<T*>(task_.out) + head * task_.out_head_stride + position * task_.out_row_stride;
-      Ops::store(weighted, state.sum == 0 ? 0.0F : 1.0F / state.sum, p.head_dim, out);
-      if (task_.lse != nullptr) task_.lse[head * task_.lse_head_stride + position] = log_sum_exp(state);
+      const RowEnd end(task_, head, state);
+      Ops::store(weighted, end.factor, p.head_dim, out);
+      if (task_.lse != nullptr) task_.lse[head * task_.lse_head_stride + position] = end.lse;
     }
     if (++head == p.group()) {
       head = 0;

@@ -26,6 +26,7 @@ void backward(const dispatch::BackwardPlan&, const ForwardProblem&, const Backwa
   refuse_backward();
 }
 std::string explain_backward(const ForwardProblem&, const BackwardArgs&) { refuse_backward(); }
+void differentiate_sinks(const ForwardProblem&, const BackwardArgs&) { refuse_backward(); }
 void fill_zero(const Tensor&, void*) { refuse_backward(); }
 bool in_this_build() { return false; }
 

@@ -20,6 +20,10 @@ void backward(const dispatch::BackwardPlan& plan, const ForwardProblem& problem,
   dispatch::run_backward(plan, problem, args, workspace);
 }
 
+void differentiate_sinks(const ForwardProblem& problem, const BackwardArgs& args) {
+  dispatch::differentiate_sinks(problem, args);
+}
+
 std::string explain_backward(const ForwardProblem& problem, const BackwardArgs& args) {
   return dispatch::explain(plan_backward(problem, args), problem, device::probe());
 }

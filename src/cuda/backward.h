@@ -20,6 +20,9 @@ void backward(const dispatch::BackwardPlan& plan, const ForwardProblem& problem,
               Workspace workspace);
 std::string explain_backward(const ForwardProblem& problem, const BackwardArgs& args);
 
+// args.dsinks alone, where they are wanted: for problems without keys.
+void differentiate_sinks(const ForwardProblem& problem, const BackwardArgs& args);
+
 // In stream order; by as many launches as a dense tensor has pieces.
 void fill_zero(const Tensor& t, void* stream);
 

@@ -7,6 +7,8 @@
 
 #include "device/occupancy.h"
 #include "dispatch/hopper.h"
+#include "dispatch/row_table.h"
+#include "dispatch/scores.h"
 #include "flashmoe/error.h"
 #include "kernels/ampere_backward/launch.h"
 #include "kernels/ampere_backward/spec.h"
@@ -54,11 +56,15 @@ void check_limits(const ForwardProblem& p, const device::Spec& spec) {
   }
 }
 
-// Why the tensor-core kernels can't take it; null when they can.
-const char* needs_scalar(const ForwardProblem& p, Addressing addressing) {
+constexpr const char* kSpansElsewhere =
+    "spans, which no tensor-core kernel takes that takes these rows on this GPU";
+
+// Why no tensor-core kernel can take it on this GPU; null when one can.
+const char* needs_scalar(const ForwardProblem& p, Addressing addressing, bool hopper) {
   if (p.dtype == DType::fp32) return "fp32 inputs, computed in fp32 throughout";
   if (p.head_dim % 8 != 0 || !addressing.aligned) return "rows that are not whole pieces of 16 bytes";
-  return nullptr;
+  return p.changes_scores() && !(hopper && backward_change(p)) ? "scores that change before the softmax"
+                                                               : nullptr;
 }
 
 // In which order blocks take the tiles of keys.
@@ -68,7 +74,8 @@ void order_tiles(BackwardPlan& plan, const ForwardProblem& p, const device::Spec
     // Without a mask all of a head's blocks begin with the same queries, one turn after the other, and so
     // they end. With as many heads side by side as the GPU holds blocks for, their places go to the next
     // heads' blocks in the same order, and nobody waits again. Causal blocks begin with queries of their own.
-    if (plan.kernel == BackwardKernel::hopper_backward && p.mask == Mask::none && !p.window.limits()) {
+    if (plan.kernel == BackwardKernel::hopper_backward && p.mask == Mask::none && !p.window.limits() &&
+        !p.spans.given()) {
       const int64_t fit = std::max<int64_t>(1, spec.sms / plan.key_tiles);
       plan.heads_at_once = static_cast<int>(std::min(fit, p.batch * p.kv_heads));
     }
@@ -93,6 +100,7 @@ BackwardPlan plan_naive(const ForwardProblem& p, bool deterministic, const char*
           .smem_bytes = sizeof(naive::Smem),
           .key_tiles = static_cast<int>(ceil_div(p.kv_rows, naive::kTile)),
           .deterministic = deterministic,
+          .workspace_bytes = with_row_table(0, p, true),
           .reason = reason};
 }
 
@@ -104,7 +112,7 @@ void complete(BackwardPlan& plan, const ForwardProblem& p, const device::Spec& s
   const int64_t rows = p.batch * p.q_heads * plan.padded_rows;
   int64_t words = rows * (plan.head_dim + 2);
   if (plan.deterministic) words += 1 + rows * plan.head_dim / kernels::kDqPieceFloats;
-  plan.workspace_bytes = static_cast<std::size_t>(words) * sizeof(float);
+  plan.workspace_bytes = with_row_table(static_cast<std::size_t>(words) * sizeof(float), p, true);
 }
 
 BackwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, bool deterministic,
@@ -182,19 +190,15 @@ const char* name_of(BackwardKernel kernel) {
 BackwardPlan plan_backward(const ForwardProblem& p, Addressing addressing, const device::Spec& spec,
                            bool deterministic, const BackwardChoice& choice) {
   check_limits(p, spec);
-  const char* scalar = needs_scalar(p, addressing);
   const char* not_hopper = too_much_for_hopper(p, addressing, spec);
-  const char* runs = p.window.limits()
-                         ? "a window of keys, which no tensor-core kernel takes that takes these "
-                           "rows on this GPU"
-                         : nullptr;
-  const BackwardKernel kernel = choice.kernel ? *choice.kernel
-                                : scalar      ? BackwardKernel::naive_backward
-                                : !not_hopper ? BackwardKernel::hopper_backward
-                                : runs        ? BackwardKernel::naive_backward
-                                              : BackwardKernel::ampere_backward;
+  const char* scalar = needs_scalar(p, addressing, not_hopper == nullptr);
+  const BackwardKernel kernel = choice.kernel     ? *choice.kernel
+                                : scalar          ? BackwardKernel::naive_backward
+                                : !not_hopper     ? BackwardKernel::hopper_backward
+                                : p.spans.given() ? BackwardKernel::naive_backward
+                                                  : BackwardKernel::ampere_backward;
   if (kernel == BackwardKernel::naive_backward)
-    return plan_naive(p, deterministic, choice.kernel ? "asked for" : scalar ? scalar : runs);
+    return plan_naive(p, deterministic, choice.kernel ? "asked for" : scalar ? scalar : kSpansElsewhere);
   const auto does_not_take = [&](const char* what) {
     refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + what);
   };
@@ -204,7 +208,8 @@ BackwardPlan plan_backward(const ForwardProblem& p, Addressing addressing, const
     return plan_hopper(p, spec, deterministic,
                        choice.kernel ? "asked for" : "16-bit inputs on sm_90: wgmma and TMA");
   }
-  if (runs) does_not_take("a window of keys");
+  if (p.spans.given()) does_not_take("spans");
+  if (p.changes_scores()) does_not_take("scores that change before the softmax");
   return plan_ampere(p, spec, deterministic, choice.tuning,
                      choice.kernel     ? "asked for"
                      : spec.arch == 90 ? not_hopper

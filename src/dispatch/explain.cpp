@@ -5,6 +5,7 @@
 
 #include "dispatch/plan.h"
 #include "dispatch/runs.h"
+#include "problem/scores_in_words.h"
 #include "problem/window_in_words.h"
 
 namespace flashmoe::dispatch {
@@ -62,6 +63,9 @@ std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, cons
           " keys, head_dim " + std::to_string(problem.head_dim) + " in a form compiled for " +
           std::to_string(plan.head_dim) + (plan.aligned ? "" : ", rows at any alignment") + "\n";
   text += window_of(plan, problem);
+  if (const std::string words = scores_in_words(problem); !words.empty()) text += "scores: " + words + "\n";
+  if (const std::string spans = spans_in_words(problem.spans); !spans.empty())
+    text += "spans: " + spans + ", in a table that prepare_runs makes before\n";
   if (plan.pack > 1)
     text += "packed: the " + std::to_string(plan.pack) + " query heads of a K/V head share tiles\n";
   text += "grid: " + std::to_string(plan.blocks) + " blocks";

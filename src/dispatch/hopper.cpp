@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dispatch/runs.h"
+#include "dispatch/scores.h"
 #include "kernels/hopper_forward/spec.h"
 #include "numeric/ceil_div.h"
 
@@ -85,6 +86,7 @@ const char* too_much_for_hopper(const ForwardProblem& p, Addressing addressing, 
   if (!addressing.tma) return "strides that TMA does not take: negative, zero, or 2^40 bytes and more";
   // A TMA store writes whole pieces, also where the tensor ends within one: the rest of it is not ours.
   if (p.head_dim % 8 != 0) return "rows that are not whole pieces of 16 bytes";
+  if (p.spans.first_keys > 0) return "first keys beside a run";
   return nullptr;
 }
 
@@ -111,7 +113,14 @@ int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec) {
                 hopper::kTunings[k256Keys64].runs);
   // Measured on an H200: NOTES.md of the kernel has the figures. A row that sees a window is as long as that.
   const int64_t keys = most_keys(p, 128 / pack);
-  if (p.head_dim > 192) return keys <= 4096 || p.window.limits() ? k256Keys64 : k256Keys80;
+  // Forms that change scores exist for fewer shapes of tiles.
+  const bool changes = forward_change(p) != kernels::Change::none;
+  static_assert(hopper::takes_changes(hopper::kTunings[k64Rows128]) &&
+                hopper::takes_changes(hopper::kTunings[k64Rows192]) &&
+                hopper::takes_changes(hopper::kTunings[k128]) &&
+                hopper::takes_changes(hopper::kTunings[k256Keys64]));
+  if (changes && p.head_dim > 64) return p.head_dim <= 128 ? k128 : k256Keys64;
+  if (p.head_dim > 192) return keys <= 4096 || p.window.limits() || p.spans.given() ? k256Keys64 : k256Keys80;
   if (p.head_dim > 64) return p.head_dim <= 96 ? k96 : p.head_dim <= 128 ? k128 : k192;
   // 192 rows with 128 keys at a time are fastest per block of keys, but short rows are all beginnings and
   // ends: there more warpgroups of 64 keys hide each other's. Masked ones also want tiles that waste less on
@@ -119,7 +128,9 @@ int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec) {
   const auto fills = [&](int tuning) {
     return tiles(p, pack, hopper::kTunings[tuning].tile_q()) >= spec.sms;
   };
-  const bool masked = p.mask != Mask::none || p.window.limits();
+  const bool masked = p.mask != Mask::none || p.window.limits() || p.spans.given() || changes;
+  if (p.spans.documents || p.spans.chunk > 0) return k64Rows128;  // how short rows are, nobody knows
+  if (p.spans.given() && keys > 2048 && fills(k64Rows256)) return k64Rows256;
   if (keys <= (masked ? 2048 : 1024)) return !masked && fills(k64Rows256) ? k64Rows256 : k64Rows128;
   return fills(k64Rows192) ? k64Rows192 : k64Rows128;
 }
@@ -143,6 +154,10 @@ int hopper_splits(const ForwardProblem& p, int pack, const device::Spec& spec) {
 
 void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
   if (p.mask == Mask::none && !p.window.limits()) return;
+  if (p.spans.documents || p.spans.chunk > 0 || (p.spans.given() && p.head_dim > 64)) {
+    plan.heads_at_once = 1;
+    return;
+  }
   const int64_t keys = most_keys(p, plan.tile_q / plan.pack);  // of a head, in flight
   const int64_t kv_bytes = 2 * p.batch * p.kv_heads * keys * p.head_dim * element_bytes(p.dtype);
   const bool in_cache = kv_bytes <= spec.l2_bytes / 2;

@@ -7,7 +7,9 @@
 
 #include "dispatch/decode.h"
 #include "dispatch/hopper.h"
+#include "dispatch/row_table.h"
 #include "dispatch/runs.h"
+#include "dispatch/scores.h"
 #include "flashmoe/error.h"
 #include "kernels/ampere_forward/launch.h"
 #include "kernels/decode_forward/spec.h"
@@ -24,7 +26,6 @@ namespace {
 constexpr int64_t kMaxRows = int64_t{1} << 30;  // so that row numbers, packed ones too, fit an int
 constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // of a grid
 constexpr int64_t kMaxGridY = 65535;
-constexpr double kLog2e = 1.4426950408889634;
 
 [[noreturn]] void refuse(const std::string& what, const std::string& remedy = {},
                          std::source_location where = std::source_location::current()) {
@@ -49,23 +50,25 @@ void check_limits(const ForwardProblem& p, const device::Spec& spec) {
   }
 }
 
-// Tensor-core kernels multiply scores by scale * log2(e) inside one fused step, and rely on -inf staying -inf
-// there.
-bool plain_scale(float scale) {
-  const double factor = scale * kLog2e;
-  return factor >= std::numeric_limits<float>::min() && factor <= std::numeric_limits<float>::max();
+// Why only hopper_forward has a form for it, if any tensor-core kernel has; null when all can take it.
+const char* needs_change(const ForwardProblem& p) {
+  if (p.changes_scores()) return "scores that change before the softmax";
+  if (!is_plain_scale(p.scale))
+    return "a softmax scale that is zero, negative or beyond the normal range of fp32";
+  return p.sinks ? "sinks" : nullptr;
 }
 
-// Why the tensor-core kernels can't take it; null when they can.
-const char* needs_scalar(const ForwardProblem& p) {
+// Why no tensor-core kernel can take it on this GPU; null when one can.
+const char* needs_scalar(const ForwardProblem& p, bool hopper) {
   if (p.dtype == DType::fp32) return "fp32 inputs, computed in fp32 throughout";
-  if (!plain_scale(p.scale))
-    return "a softmax scale that is zero, negative or beyond the normal range of fp32";
-  return nullptr;
+  return hopper && forward_change(p) ? nullptr : needs_change(p);
 }
 
 // Why the kernels that know causal masks alone can't take it; null when they can.
-const char* needs_runs(const ForwardProblem& p) { return p.window.limits() ? "a window of keys" : nullptr; }
+const char* needs_runs(const ForwardProblem& p) {
+  if (p.spans.given()) return "spans";
+  return p.window.limits() ? "a window of keys" : nullptr;
+}
 
 // K and V of the heads in flight should stay in the L2 cache until every tile has read them: what the heads'
 // tiles of a row see of them.
@@ -102,7 +105,7 @@ double row_share(int64_t rows, int tile) {
 
 // As few blocks per tile as keep the SMs nearly as busy as any number would.
 int choose_splits(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
-  const int64_t kv_tiles = ceil_div(p.kv_rows, plan.tile_kv);
+  const int64_t kv_tiles = ceil_div(most_keys(p, plan.tile_q / plan.pack), int64_t{plan.tile_kv});
   const int resident = std::max(1, device::blocks_per_sm(spec, plan.threads, 255, plan.smem_bytes));
   const int64_t slots = int64_t{spec.sms} * resident;
   constexpr int64_t kFewTiles = 4;  // too few to share: the second kernel costs more than it saves
@@ -141,13 +144,17 @@ ForwardPlan plan_naive(const ForwardProblem& p, const device::Spec& spec, const 
                    .smem_bytes = sizeof(naive::Smem),
                    .reason = reason};
   set_grid(plan, p, spec);
+  plan.workspace_bytes = with_row_table(0, p, false);
   return plan;
 }
 
 ForwardPlan plan_ampere(const ForwardProblem& p, bool aligned, const device::Spec& spec,
                         std::optional<int> splits, const char* reason) {
   aligned = aligned && p.head_dim % 8 == 0;  // rows are whole pieces of 16 bytes
-  const auto form = kernels::ampere_forward::form_for(static_cast<int>(p.head_dim), aligned);
+  namespace ampere = kernels::ampere_forward;
+  const auto head_dim = static_cast<int>(p.head_dim);
+  const ampere::Form form =
+      needs_runs(p) ? ampere::form_for_runs(head_dim) : ampere::form_for(head_dim, aligned);
   ForwardPlan plan{.kernel = ForwardKernel::ampere_forward,
                    .aligned = aligned,
                    .head_dim = form.head_dim,
@@ -168,18 +175,27 @@ ForwardPlan plan_ampere(const ForwardProblem& p, bool aligned, const device::Spe
 ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, const ForwardChoice& choice,
                         const char* reason) {
   namespace hopper = kernels::hopper_forward;
-  const int pack = hopper_pack(p);
+  const int pack = p.spans.given() ? 1 : hopper_pack(p);
   if (choice.tuning && (*choice.tuning < 0 || *choice.tuning >= hopper::kNumTunings ||
                         hopper::kTunings[*choice.tuning].head_dim < p.head_dim)) {
     refuse("tuning is " + std::to_string(*choice.tuning) + "; hopper_forward has 0 to " +
            std::to_string(hopper::kNumTunings - 1) + ", and not all of them take head_dim " +
            std::to_string(p.head_dim));
   }
-  if (choice.tuning && p.window.limits() && !hopper::kTunings[*choice.tuning].runs) {
-    refuse("tuning " + std::to_string(*choice.tuning) + " of hopper_forward does not take a window of keys");
+  if (choice.tuning && needs_runs(p) && !hopper::kTunings[*choice.tuning].runs) {
+    refuse("tuning " + std::to_string(*choice.tuning) + " of hopper_forward does not take " + needs_runs(p));
+  }
+  if (p.spans.given() &&
+      ((choice.tuning && hopper::kTunings[*choice.tuning].splits) || choice.num_splits.value_or(1) > 1)) {
+    refuse("hopper_forward does not share out the keys of a problem with spans");
+  }
+  if (const char* change = needs_change(p);
+      choice.tuning && change && !hopper::takes_changes(hopper::kTunings[*choice.tuning])) {
+    refuse("tuning " + std::to_string(*choice.tuning) + " of hopper_forward does not take " + change);
   }
   const int splits = choice.num_splits ? *choice.num_splits
                      : choice.tuning   ? (hopper::kTunings[*choice.tuning].splits ? 2 : 1)
+                     : p.spans.given() ? 1
                                        : hopper_splits(p, pack, spec);
   const int index =
       choice.tuning.value_or(splits > 1 ? hopper_split_tuning(p) : hopper_tuning(p, pack, spec));
@@ -202,9 +218,17 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, const
   // Persistent blocks, or one for every tile or share of one.
   const bool persistent = tuning.blocks_per_sm == 1 && !tuning.splits;
   plan.blocks = persistent ? std::min(plan.tiles, static_cast<unsigned>(spec.sms)) : plan.tiles;
-  plan.workspace_bytes = partials_bytes(plan, p);
+  plan.workspace_bytes = with_row_table(partials_bytes(plan, p), p, false);
   order_hopper_tiles(plan, p, spec);
   return plan;
+}
+
+// Why ampere_forward can't take it; null when it can.
+const char* too_much_for_ampere(const ForwardProblem& p, bool aligned) {
+  if (p.spans.first_keys > 0) return "first keys beside a run";
+  if (p.spans.given()) return "spans";
+  if (!needs_runs(p) || (aligned && p.head_dim % 8 == 0)) return nullptr;
+  return "a window of keys with rows that are not whole multiples of 16 bytes";
 }
 
 // Why small_forward can't take it; null when it can.
@@ -303,7 +327,8 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
                    const ForwardChoice& choice) {
   const bool aligned = addressing.aligned;
   check_limits(problem, spec);
-  const char* scalar = needs_scalar(problem);
+  const char* not_hopper = too_much_for_hopper(problem, addressing, spec);
+  const char* scalar = needs_scalar(problem, not_hopper == nullptr);
   if (choice.num_splits && (*choice.num_splits < 1 || *choice.num_splits > kMaxSplits)) {
     refuse("num_splits is " + std::to_string(*choice.num_splits) + "; accepted are 1 to " +
            std::to_string(kMaxSplits));
@@ -313,6 +338,12 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
   const char* reason = choice.kernel ? "asked for" : scalar ? scalar : "16-bit inputs: tensor cores";
   if (kernel == ForwardKernel::naive) return plan_naive(problem, spec, reason);
   if (scalar) refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + scalar);
+  if (const char* change = needs_change(problem)) {
+    if (choice.kernel && kernel != ForwardKernel::hopper_forward)
+      refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + change);
+    return plan_hopper(problem, spec, {.num_splits = 1, .tuning = choice.tuning},
+                       choice.kernel ? reason : change);
+  }
   const char* too_much = too_much_for_small(problem, aligned, spec);
   if (kernel == ForwardKernel::small_forward) {
     if (too_much) refuse(std::string("the chosen kernel, small_forward, does not take ") + too_much);
@@ -323,7 +354,6 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
     if (not_decode) refuse(std::string("the chosen kernel, decode_forward, does not take ") + not_decode);
     return plan_decode(problem, spec, choice, reason);
   }
-  const char* not_hopper = too_much_for_hopper(problem, addressing, spec);
   if (kernel == ForwardKernel::hopper_forward) {
     if (not_hopper) refuse(std::string("the chosen kernel, hopper_forward, does not take ") + not_hopper);
     return plan_hopper(problem, spec, choice, reason);
@@ -336,17 +366,18 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
     if (!not_decode)
       return plan_decode(problem, spec, {}, "few rows for many keys: reading them is all there is");
   }
-  if (const char* runs = needs_runs(problem)) {
-    if (choice.kernel) refuse(std::string("the chosen kernel, ampere_forward, does not take ") + runs);
-    return not_hopper ? plan_naive(problem, spec,
-                                   "a window of keys, which no other kernel takes that takes these rows on "
-                                   "this GPU")
-                      : plan_hopper(problem, spec, {.num_splits = choice.num_splits},
-                                    "a window of keys in 16-bit inputs on sm_90: wgmma and TMA");
+  if (const char* not_ampere = too_much_for_ampere(problem, aligned)) {
+    if (choice.kernel) refuse(std::string("the chosen kernel, ampere_forward, does not take ") + not_ampere);
+    if (not_hopper) return plan_naive(problem, spec, not_ampere);
   }
-  if (choice.kernel || choice.num_splits)
+  if (choice.kernel || (choice.num_splits && (not_hopper || !needs_runs(problem))))
     return plan_ampere(problem, aligned, spec, choice.num_splits, reason);
-  if (!not_hopper) return plan_hopper(problem, spec, {}, "16-bit inputs on sm_90: wgmma and TMA");
+  if (!not_hopper) {
+    return plan_hopper(problem, spec, {.num_splits = choice.num_splits},
+                       problem.spans.given() ? "spans in 16-bit inputs on sm_90: wgmma and TMA"
+                       : needs_runs(problem) ? "a window of keys in 16-bit inputs on sm_90: wgmma and TMA"
+                                             : "16-bit inputs on sm_90: wgmma and TMA");
+  }
   if (spec.arch == 90) reason = not_hopper;
   return plan_ampere(problem, aligned, spec, {}, reason);
 }

@@ -77,7 +77,7 @@ int ampere_registers(const ForwardPlan& plan) {
     case 32:
       return 188;
     case 64:
-      return 253;
+      return 255;
     case 96:
       return 206;
     case 128:
@@ -85,7 +85,7 @@ int ampere_registers(const ForwardPlan& plan) {
     case 192:
       return 212;
     default:
-      return 242;
+      return 244;
   }
 }
 

@@ -2,12 +2,15 @@
 // From a plan to launches. Compiled twice where there is CUDA: for the GPU, and for the model of one.
 #include "dispatch/run.h"
 
+#include "dispatch/row_table.h"
 #include "dispatch/runs.h"
+#include "dispatch/scores.h"
 #include "kernels/ampere_forward/launch.h"
 #include "kernels/combine_splits/launch.h"
 #include "kernels/decode_forward/launch.h"
 #include "kernels/hopper_forward/launch.h"
 #include "kernels/naive/launch.h"
+#include "kernels/prepare_runs/launch.h"
 #include "kernels/small_forward/launch.h"
 
 namespace flashmoe::dispatch::inline FLASHMOE_TARGET {
@@ -59,15 +62,39 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
   const kernels::ForwardParams params = params_for(plan, problem, args, workspace);
   void* stream = args.execution.stream;
   const bool programmatic = plan.programmatic == ProgrammaticLaunch::on;
+  kernels::RowTable table{};
+  if (problem.spans.given()) {
+    const auto rows = row_table_params(problem, args.spans, false, {workspace.data, plan.workspace_bytes});
+    kernels::prepare_runs::launch(rows, stream);
+    table = row_table(problem, rows);
+  }
   switch (plan.kernel) {
     case ForwardKernel::naive:
-      kernels::naive::launch(problem.dtype, params, runs_of(problem), plan.blocks, stream);
+      if (problem.changes_scores() || problem.sinks) {
+        kernels::naive::launch_scores(problem.dtype, params, runs_of(problem), table,
+                                      scores_of(problem, args.scores), plan.blocks, stream);
+      } else {
+        kernels::naive::launch(problem.dtype, params, runs_of(problem), table, plan.blocks, stream);
+      }
       break;
     case ForwardKernel::ampere_forward:
-      kernels::ampere_forward::launch(problem.dtype, plan.aligned, params, plan.blocks, stream);
+      if (problem.window.limits()) {
+        kernels::ampere_forward::launch_runs(problem.dtype, params, runs_of(problem), plan.blocks, stream);
+      } else {
+        kernels::ampere_forward::launch(problem.dtype, plan.aligned, params, plan.blocks, stream);
+      }
       break;
     case ForwardKernel::hopper_forward:
-      if (problem.window.limits()) {
+      if (table.given()) {
+        kernels::hopper_forward::launch_rows(problem.dtype, params, table, plan.tuning, plan.blocks, stream);
+      } else if (const kernels::Change change = forward_change(problem).value();
+                 change != kernels::Change::none) {
+        kernels::ForwardParams changed = params;
+        changed.scale_log2e = scale_behind(change, problem);
+        kernels::hopper_forward::launch_scores(problem.dtype, changed, runs_of(problem), change,
+                                               scores_of(problem, args.scores), plan.tuning, plan.blocks,
+                                               stream);
+      } else if (problem.window.limits()) {
         kernels::hopper_forward::launch_runs(problem.dtype, params, runs_of(problem), plan.tuning,
                                              plan.blocks, stream);
       } else {

@@ -2,22 +2,54 @@
 // From a plan to launches. Compiled twice where there is CUDA: for the GPU, and for the model of one.
 #include "dispatch/run_backward.h"
 
+#include "dispatch/row_table.h"
 #include "dispatch/runs.h"
+#include "dispatch/scores.h"
 #include "kernels/ampere_backward/launch.h"
 #include "kernels/finish_backward/launch.h"
 #include "kernels/hopper_backward/launch.h"
 #include "kernels/naive_backward/launch.h"
 #include "kernels/prepare_backward/launch.h"
+#include "kernels/prepare_runs/launch.h"
+#include "kernels/sink_gradients/launch.h"
 
 namespace flashmoe::dispatch::inline FLASHMOE_TARGET {
+namespace {
+
+// Where there is one of something, the stride to the next may be anything: none is kept.
+kernels::View view(const Tensor& t) {
+  const auto stride = [&](std::size_t i) { return t.sizes[i] == 1 ? 0 : t.strides[i]; };
+  return {t.data, stride(0), stride(1), stride(2)};
+}
+
+kernels::sink_gradients::SinkParams sink_params(const ForwardProblem& p, const BackwardArgs& args) {
+  return {.out = view(args.out),
+          .dout = view(args.dout),
+          .lse = args.lse,
+          .dlse = args.dlse,
+          .sinks = args.scores.sinks,
+          .dsinks = args.dsinks,
+          .batch = static_cast<int>(p.batch),
+          .q_heads = static_cast<int>(p.q_heads),
+          .q_rows = static_cast<int>(p.q_rows),
+          .head_dim = static_cast<int>(p.head_dim)};
+}
+
+// Behind prepare_backward, which has found what they need of each row.
+void differentiate_sinks(const ForwardProblem& p, const BackwardArgs& args,
+                         const kernels::BackwardParams& params) {
+  if (args.dsinks == nullptr) return;
+  kernels::sink_gradients::SinkParams sinks = sink_params(p, args);
+  sinks.lse_log2 = params.lse_log2;
+  sinks.delta = params.delta;
+  sinks.padded_rows = params.padded_rows;
+  kernels::sink_gradients::launch(p.dtype, sinks, args.execution.stream);
+}
+
+}  // namespace
 
 kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProblem& p,
                                    const BackwardArgs& args, Workspace workspace) {
-  // Where there is one of something, the stride to the next may be anything: none is kept.
-  const auto view = [](const Tensor& t) {
-    const auto stride = [&](std::size_t i) { return t.sizes[i] == 1 ? 0 : t.strides[i]; };
-    return kernels::View{t.data, stride(0), stride(1), stride(2)};
-  };
   kernels::BackwardParams params{};
   params.q = view(args.q);
   params.k = view(args.k);
@@ -55,19 +87,45 @@ kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProble
 
 void run_backward(const BackwardPlan& plan, const ForwardProblem& problem, const BackwardArgs& args,
                   Workspace workspace) {
-  const kernels::BackwardParams params = params_for(plan, problem, args, workspace);
+  kernels::BackwardParams params = params_for(plan, problem, args, workspace);
   void* stream = args.execution.stream;
-  if (plan.kernel == BackwardKernel::naive_backward)
+  if (problem.spans.given()) {
+    const auto rows = row_table_params(problem, args.spans, true, {workspace.data, plan.workspace_bytes});
+    kernels::prepare_runs::launch(rows, stream);
+    params.table = row_table(problem, rows);
+  }
+  if (plan.kernel == BackwardKernel::naive_backward) {
+    differentiate_sinks(problem, args);
+    if (problem.changes_scores())
+      return kernels::naive_backward::launch_scores(problem.dtype, params, scores_of(problem, args.scores),
+                                                    stream);
     return kernels::naive_backward::launch(problem.dtype, params, stream);
+  }
   kernels::prepare_backward::launch(problem.dtype, params, stream);
-  if (plan.kernel == BackwardKernel::hopper_backward && problem.window.limits()) {
-    kernels::hopper_backward::launch_runs(problem.dtype, params, plan.tuning, stream);
-  } else if (plan.kernel == BackwardKernel::hopper_backward) {
-    kernels::hopper_backward::launch(problem.dtype, params, plan.tuning, stream);
+  differentiate_sinks(problem, args, params);
+  const kernels::Change change = backward_change(problem).value();
+  if (change != kernels::Change::none) {
+    kernels::BackwardParams changed = params;
+    changed.scale_log2e = scale_behind(change, problem);
+    kernels::hopper_backward::launch_scores(problem.dtype, changed, change, scores_of(problem, args.scores),
+                                            plan.tuning, stream);
+    return kernels::finish_backward::launch(problem.dtype, params, stream);
+  }
+  const bool runs = problem.window.limits();
+  if (plan.kernel == BackwardKernel::hopper_backward) {
+    (params.table.given() ? kernels::hopper_backward::launch_rows
+     : runs               ? kernels::hopper_backward::launch_runs
+                          : kernels::hopper_backward::launch)(problem.dtype, params, plan.tuning, stream);
   } else {
-    kernels::ampere_backward::launch(problem.dtype, params, plan.tuning, stream);
+    (runs ? kernels::ampere_backward::launch_runs : kernels::ampere_backward::launch)(problem.dtype, params,
+                                                                                      plan.tuning, stream);
   }
   kernels::finish_backward::launch(problem.dtype, params, stream);
+}
+
+void differentiate_sinks(const ForwardProblem& p, const BackwardArgs& args) {
+  if (args.dsinks == nullptr || p.q_heads == 0) return;
+  kernels::sink_gradients::launch(p.dtype, sink_params(p, args), args.execution.stream);
 }
 
 }  // namespace flashmoe::dispatch::inline FLASHMOE_TARGET

@@ -16,10 +16,13 @@ inline namespace FLASHMOE_TARGET {
 kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProblem& problem,
                                    const BackwardArgs& args, Workspace workspace);
 
-// Launches what the plan says, on the caller's stream. `args` have been checked, `workspace` is as large as
-// planned.
+// Launches what the plan says, on the caller's stream, and what finds args.dsinks. `args` have been checked,
+// `workspace` is as large as planned.
 void run_backward(const BackwardPlan& plan, const ForwardProblem& problem, const BackwardArgs& args,
                   Workspace workspace);
+
+// args.dsinks alone, where they are wanted: for problems without keys.
+void differentiate_sinks(const ForwardProblem& problem, const BackwardArgs& args);
 
 }  // namespace FLASHMOE_TARGET
 }  // namespace flashmoe::dispatch

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/forward_params.h"
+#include "kernels/row_table.h"
 #include "kernels/runs.h"
 #include "primitives/target.h"
 
@@ -49,7 +50,8 @@ struct BackwardParams {
   bool in_order;  // whether they are: the same arguments then give the same bits
   bool sums_by_element;
 
-  Runs runs;  // what rows see; most kernels know only where it ends: causal_shift
+  Runs runs;       // what rows see; most kernels know only where it ends: causal_shift
+  RowTable table;  // what they see where that follows no rule
 
   // One for the blocks' numbers, then one per piece of dq_sums.
   FLASHMOE_HD int64_t num_counters() const {

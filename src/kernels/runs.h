@@ -10,7 +10,7 @@
 namespace flashmoe::kernels {
 
 // Keys [begin, end).
-struct Run {
+struct alignas(8) Run {
   int begin, end;
 };
 

@@ -4,15 +4,10 @@
 // after its target, so that one program may hold both.
 #pragma once
 
+#include "numeric/host_device.h"
+
 #ifdef FLASHMOE_MODEL
 #define FLASHMOE_TARGET on_model
 #else
 #define FLASHMOE_TARGET on_gpu
-#endif
-
-// Marks plain arithmetic that host code and kernels share.
-#ifdef __CUDACC__
-#define FLASHMOE_HD __host__ __device__
-#else
-#define FLASHMOE_HD
 #endif

@@ -17,6 +17,31 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
+// What a row sees, where rows do not follow a rule that holds for all of them.
+struct RowRun {
+  int32_t begin, end;
+};
+
+// Which of Spans a problem has.
+struct SpanNames {
+  bool documents = false, prefix = false, left_padding = false;
+  int64_t chunk = 0;
+  int64_t first_keys = 0;
+  bool per_entry = false;  // they differ from batch entry to batch entry
+
+  static SpanNames of(const Spans& spans) {
+    const bool per_entry = (spans.documents != nullptr && spans.documents_stride != 0) ||
+                           spans.prefix != nullptr || spans.left_padding != nullptr;
+    return {spans.documents != nullptr,
+            spans.prefix != nullptr,
+            spans.left_padding != nullptr,
+            spans.chunk,
+            spans.first_keys,
+            per_entry};
+  }
+  bool given() const { return documents || prefix || left_padding || chunk != 0 || first_keys != 0; }
+};
+
 struct ForwardProblem {
   int64_t batch = 1;
   int64_t q_heads = 1;
@@ -28,6 +53,20 @@ struct ForwardProblem {
   Mask mask = Mask::none;
   float scale = 1.0F;
   Window window{};
+  SpanNames spans{};
+  // With spans, of one sequence: what its rows see, by problem/row_runs.h. Null while that is not known yet.
+  const RowRun* rows = nullptr;
+  const RowRun* first_keys = nullptr;  // what they see before that; null where that is nothing
+
+  // How scores change (flashmoe::Scores): whether there are slopes and sinks, wherever they lie.
+  float softcap = 0;
+  bool slopes = false;
+  bool sinks = false;
+  bool attn_mask = false;
+
+  // Whether something happens to scores between q k^T and the softmax. A sink is no such thing: it joins at a
+  // row's end.
+  bool changes_scores() const { return softcap > 0 || slopes || attn_mask; }
 
   // Query heads that share one K/V head; 1 where there are no heads.
   int64_t group() const { return kv_heads == 0 ? 1 : q_heads / kv_heads; }
@@ -38,8 +77,10 @@ struct ForwardProblem {
     return mask == Mask::none ? window.right : std::min<int64_t>(window.right, 0);
   }
 
-  // What query row i sees. Neither end ever falls from row to row.
+  // What query row i sees, or, while `rows` are not known, would see without spans. Neither end ever falls
+  // from row to row.
   Range visible(int64_t q_row) const {
+    if (rows != nullptr) return {first_key_of(q_row), rows[q_row].end};
     const int64_t position = q_row + first_position();
     // Compared so that nothing overflows, whatever the window is.
     const int64_t begin = window.left >= position ? 0 : std::min(position - window.left, kv_rows);
@@ -53,6 +94,25 @@ struct ForwardProblem {
   // Some row does not see the first keys.
   bool hides_first_keys() const { return visible(q_rows - 1).begin > 0; }
 
+  // Of those, the ones that it does not see all the same: those between the first keys and its own run.
+  Range gap(int64_t q_row) const {
+    if (!has_first_keys(q_row)) return {};
+    return {first_keys[q_row].end, rows[q_row].begin};
+  }
+
+  // A problem by mask and window alone that sees every key that this one does, and more: to plan by.
+  ForwardProblem hull() const {
+    ForwardProblem p = *this;
+    p.spans = {};
+    p.rows = p.first_keys = nullptr;
+    if (spans.first_keys > 0) p.window.left = Window::kUnlimited;
+    if (spans.prefix) {
+      p.mask = Mask::none;
+      p.window = {};  // which counts from other positions under another mask
+    }
+    return p;
+  }
+
   // The same with no window where none is needed: one that is as wide as the keys, or a causal mask in other
   // words.
   ForwardProblem simplified() const {
@@ -61,6 +121,14 @@ struct ForwardProblem {
     if (mask == Mask::none && window.right == 0) p.mask = Mask::causal;
     if (p.mask != Mask::none || visible(0).end == kv_rows) p.window.right = Window::kUnlimited;
     return p;
+  }
+
+ private:
+  bool has_first_keys(int64_t q_row) const {
+    return first_keys != nullptr && first_keys[q_row].begin < first_keys[q_row].end;
+  }
+  int64_t first_key_of(int64_t q_row) const {
+    return has_first_keys(q_row) ? first_keys[q_row].begin : rows[q_row].begin;
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "flashmoe/attention.h"
 #include "problem/forward_problem.h"
+#include "problem/row_runs.h"
 
 namespace flashmoe {
 
@@ -38,10 +39,13 @@ struct Sequence {
   BatchRows k_gap() const { return {k.batch, {is_empty() ? k.rows.begin : k.rows.end, k_end}}; }
 };
 
-// The lengths have been checked.
+// The lengths, and spans, have been checked.
 class Sequences {
  public:
-  Sequences(const Lengths& lengths, const ForwardProblem& whole) : lengths_(lengths), whole_(whole) {}
+  Sequences(const Lengths& lengths, const ForwardProblem& whole, const Spans& spans = {})
+      : lengths_(lengths), whole_(whole), spans_(spans) {
+    if (!lengths.given()) lengths_.sequences = whole.batch;  // each batch entry is one
+  }
 
   int64_t count() const { return lengths_.sequences; }
   const ForwardProblem& whole() const { return whole_; }
@@ -59,7 +63,41 @@ class Sequences {
     p.batch = 1;
     p.q_rows = sequence.q.rows.size();
     p.kv_rows = sequence.k.rows.size();
-    return p.simplified();
+    p = p.simplified();
+    const int64_t row = sequence.q.batch * whole_.q_rows + sequence.q.rows.begin;
+    if (rows_ != nullptr) p.rows = rows_ + row;
+    if (first_keys_ != nullptr) p.first_keys = first_keys_ + row;
+    return p;
+  }
+
+  // Runs that the rows of all sequences need, where they follow no rule; and as many more for first keys.
+  int64_t row_runs() const { return spans_.given() ? whole_.batch * whole_.q_rows : 0; }
+  int64_t first_key_runs() const { return spans_.first_keys > 0 ? row_runs() : 0; }
+  // The same sequences, with what their rows see in memory for so many.
+  Sequences with_rows(RowRun* rows, RowRun* first_keys) const {
+    if (row_runs() == 0) return *this;
+    for (int64_t i = 0; i < count(); ++i) {
+      const Sequence sequence = (*this)[i];
+      const int64_t first = sequence.q.batch * whole_.q_rows + sequence.q.rows.begin;
+      each_row_spans(problem_of(sequence), spans_of(sequence, i), [&](int64_t row, const RowSpans& seen) {
+        rows[first + row] = seen.run;
+        if (first_key_runs() > 0) first_keys[first + row] = seen.first_keys;
+      });
+    }
+    Sequences known = *this;
+    known.rows_ = rows;
+    if (first_key_runs() > 0) known.first_keys_ = first_keys;
+    return known;
+  }
+
+  SequenceSpans spans_of(const Sequence& sequence, int64_t i) const {
+    SequenceSpans spans{.chunk = spans_.chunk, .first_keys = spans_.first_keys};
+    if (spans_.documents != nullptr && sequence.k.rows.size() > 0) {
+      spans.documents = spans_.documents + sequence.k.batch * spans_.documents_stride + sequence.k.rows.begin;
+    }
+    if (spans_.prefix != nullptr) spans.prefix = spans_.prefix[i];
+    if (spans_.left_padding != nullptr) spans.left_padding = spans_.left_padding[i];
+    return spans;
   }
 
   // Whether there is any row for which there is nothing to compute.
@@ -95,6 +133,9 @@ class Sequences {
 
   Lengths lengths_;
   ForwardProblem whole_;
+  Spans spans_;
+  const RowRun* rows_ = nullptr;
+  const RowRun* first_keys_ = nullptr;
 };
 
 }  // namespace flashmoe

@@ -15,4 +15,18 @@ inline std::string window_in_words(const ForwardProblem& p) {
          (p.mask == Mask::none ? side(p.window.right) : "none") + " behind it";
 }
 
+// The spans that there are; "" for none.
+inline std::string spans_in_words(const SpanNames& spans) {
+  std::string text;
+  const auto add = [&](bool given, const std::string& words) {
+    if (given) text += (text.empty() ? "" : ", ") + words;
+  };
+  add(spans.documents, "documents");
+  add(spans.prefix, "a prefix");
+  add(spans.left_padding, "padding on the left");
+  add(spans.chunk > 0, "chunks of " + std::to_string(spans.chunk));
+  add(spans.first_keys > 0, std::to_string(spans.first_keys) + " first keys");
+  return text;
+}
+
 }  // namespace flashmoe

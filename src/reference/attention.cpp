@@ -7,6 +7,8 @@
 
 #include "problem/sequences.h"
 #include "reference/bound.h"
+#include "reference/scores.h"
+#include "reference/spans.h"
 #include "reference/values.h"
 
 namespace flashmoe::reference {
@@ -43,14 +45,32 @@ void logits_of(const ForwardProblem& p, const std::vector<double>& q, const Head
   for (double& x : size) x *= std::abs(p.scale);
 }
 
-void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Head& head, Range seen,
-                int64_t row, ForwardResult& result) {
+// `hides(j)`: whether a key of `seen` is hidden all the same.
+template <class Hides>
+void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Head& head,
+                const ScoreRow& scores, Range seen, const Hides& hides, int64_t row, ForwardResult& result) {
   const int64_t dim = p.head_dim;
-  const int64_t keys = seen.size();
-  const double* values = head.v.data() + seen.begin * dim;
-  std::vector<double> weight(static_cast<std::size_t>(keys), 0.0);  // logits first
-  std::vector<double> error(static_cast<std::size_t>(keys), 0.0);   // sizes of logits first
+  std::vector<double> weight(static_cast<std::size_t>(seen.size()), 0.0);  // logits first
+  std::vector<double> error(static_cast<std::size_t>(seen.size()), 0.0);   // sizes of logits first
   logits_of(p, q, head, seen.begin, weight, error);
+  std::vector<char> hidden;
+  for (int64_t j = 0; j < seen.size(); ++j) {
+    hidden.push_back(hides(seen.begin + j));
+    const ScoreRow::Changed changed = scores(seen.begin + j, weight[j], error[j]);
+    weight[j] = hidden[j] ? -kInfinity : changed.score;
+    error[j] = changed.size;
+  }
+  // A sink is a key whose value is 0.
+  const int64_t keys = seen.size() + (p.sinks ? 1 : 0);
+  const std::vector<double> no_value(static_cast<std::size_t>(dim), 0.0);
+  const auto value_of = [&](int64_t j) {
+    return j < seen.size() ? head.v.data() + (seen.begin + j) * dim : no_value.data();
+  };
+  if (p.sinks) {
+    weight.push_back(scores.sink());
+    error.push_back(std::abs(scores.sink()));
+    hidden.push_back(false);
+  }
 
   double largest = -kInfinity;
   bool sees_something = false;  // NaN is something
@@ -68,8 +88,9 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
     const double gap = largest - weight[j];
     weight[j] = std::exp(-gap);
     sum += weight[j];
+    if (hidden[j]) continue;
     if (weight[j] < unit.weights_smallest) {
-      for (int64_t d = 0; d < dim; ++d) subnormal[d] += values[j * dim + d] * values[j * dim + d];
+      for (int64_t d = 0; d < dim; ++d) subnormal[d] += value_of(j)[d] * value_of(j)[d];
     }
     // A key without weight has no error to pass on; its logit may be -inf.
     error[j] = weight[j] == 0 ? 0 : logit_error(dim, p.dtype, error[j], gap);
@@ -80,8 +101,9 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
   double* out = result.out.data() + row * dim;
   double* abs_v = result.weighted_abs_v.data() + row * dim;
   for (int64_t j = 0; j < keys; ++j) {
+    if (hidden[j]) continue;
     weight[j] /= sum;
-    const double* v = values + j * dim;
+    const double* v = value_of(j);
     for (int64_t d = 0; d < dim; ++d) {
       out[d] += weight[j] * v[d];
       abs_v[d] += weight[j] * std::abs(v[d]);
@@ -96,9 +118,10 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
   double* moved = result.weight_error.data() + row * dim;
   std::vector<double> apart(static_cast<std::size_t>(dim), 0.0);
   for (int64_t j = 0; j < keys; ++j) {
+    if (hidden[j]) continue;
     const double by = weight[j] * error[j] * higher_orders;
     result.logit_error[row] += by;
-    const double* v = values + j * dim;
+    const double* v = value_of(j);
     for (int64_t d = 0; d < dim; ++d) {
       const double distance = std::abs(v[d] - out[d]);
       moved[d] += (by + kSmallestWeight) * distance;
@@ -122,7 +145,7 @@ ForwardResult nothing_seen(const ForwardProblem& p) {
           .weighted_abs_v = zeros,
           .weight_error = zeros,
           .logit_error = std::vector<double>(rows, 0.0),
-          .keys = std::vector<int64_t>(rows, p.kv_rows)};
+          .keys = std::vector<int64_t>(rows, p.kv_rows + (p.sinks ? 1 : 0))};
 }
 
 ForwardResult attend_sequences(const Sequences& sequences, const ForwardArgs& args) {
@@ -132,9 +155,13 @@ ForwardResult attend_sequences(const Sequences& sequences, const ForwardArgs& ar
     const Sequence sequence = sequences[i];
     ForwardArgs alone = args;
     alone.lengths = {};
+    alone.spans = spans_of(args.spans, sequence, i);
     alone.q = part_of(args.q, sequence.q);
     alone.k = part_of(args.k, sequence.k);
     alone.v = part_of(args.v, sequence.k);
+    if (alone.scores.alibi_slopes != nullptr)
+      alone.scores.alibi_slopes += i * args.scores.slopes_batch_stride;
+    alone.scores.attn_mask = pairs_of(args.scores.attn_mask, sequence.q, sequence.k);
     const ForwardResult one = attention_forward(sequences.problem_of(sequence), alone);
     for (int64_t h = 0; h < p.q_heads; ++h) {
       const int64_t rows = sequence.q.rows.size();
@@ -161,12 +188,21 @@ ForwardResult attention_forward(const ForwardProblem& p, const ForwardArgs& args
   ForwardResult result = nothing_seen(p);
   std::vector<double> q(static_cast<std::size_t>(p.head_dim));
   for (int64_t b = 0; b < p.batch; ++b) {
+    const EntrySpans spans{.p = p, .spans = args.spans, .batch = b};
     for (int64_t kv_head = 0; kv_head < p.kv_heads; ++kv_head) {
       const Head head(p, args, b, kv_head);
       for (int64_t h = kv_head * p.group(); h < (kv_head + 1) * p.group(); ++h) {
         for (int64_t i = 0; i < p.q_rows; ++i) {
           for (int64_t d = 0; d < p.head_dim; ++d) q[d] = value(args.q, b, h, i, d);
-          attend_row(p, q, head, p.visible(i), (b * p.q_heads + h) * p.q_rows + i, result);
+          const int64_t row = (b * p.q_heads + h) * p.q_rows + i;
+          const ScoreRow scores(p, args.scores, b, h, i);
+          if (args.spans.given()) {
+            const auto hides = [&](int64_t j) { return !spans.sees(i, j); };
+            attend_row(p, q, head, scores, {0, p.kv_rows}, hides, row, result);
+          } else {
+            attend_row(
+                p, q, head, scores, p.visible(i), [](int64_t) { return false; }, row, result);
+          }
         }
       }
     }

@@ -18,7 +18,7 @@ struct ForwardResult {
   std::vector<double> weighted_abs_v;  // per output: sum_j w_j |v_j|, how much could cancel in P V
   std::vector<double> weight_error;    // per output: how far the e_j can move it, sum_j w_j e_j |v_j - out|
   std::vector<double> logit_error;     // per row: how far the e_j can move the LSE, sum_j w_j e_j
-  std::vector<int64_t> keys;           // per row: Skv, or the keys of its sequence
+  std::vector<int64_t> keys;           // per row: Skv, or the keys of its sequence; one more with a sink
 };
 
 // `args` as for attention_forward; args.out, args.lse and args.execution are not used. Sums are exact enough

@@ -3,6 +3,8 @@
 //   dv_j = sum_i w_ij dout_i
 //   ds_ij = w_ij (dout_i . v_j - delta_i + dlse_i)
 //   dq_i = scale sum_j ds_ij k_j,   dk_j = scale sum_i ds_ij q_i
+// Where scores change (scores.h), s_ij is what becomes of scale q_i . k_j, and ds_ij times its derivative
+// goes on to dq and dk. A sink's own gradient is that of a score whose value is 0, summed over the rows.
 #include "reference/backward.h"
 
 #include <algorithm>
@@ -11,6 +13,8 @@
 #include "problem/sequences.h"
 #include "reference/attention.h"
 #include "reference/bound.h"
+#include "reference/scores.h"
+#include "reference/spans.h"
 #include "reference/values.h"
 
 namespace flashmoe::reference {
@@ -57,6 +61,8 @@ Forward computed(const ForwardProblem& p, const BackwardInputs& inputs) {
   args.q = inputs.q;
   args.k = inputs.k;
   args.v = inputs.v;
+  args.spans = inputs.spans;
+  args.scores = inputs.scores;
   const ForwardResult result = attention_forward(p, args);
   Forward forward{.out = result.out, .out_error = {}, .lse = result.lse, .lse_error = {}};
   for (std::size_t i = 0; i < result.out.size(); ++i) forward.out_error.push_back(output_bound(p, result, i));
@@ -86,8 +92,11 @@ struct QueryHead {
   std::size_t first_row;  // of this head in forward's arrays
   std::size_t first_key;  // of its K/V head in dk and dv
   const float* dlse;      // of this head, or null
+  EntrySpans spans;
+  const Scores& scores;
+  int64_t batch, head;
 
-  void add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv) const;
+  void add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks) const;
 };
 
 double dot(const double* x, const double* y, int64_t count, double& size) {
@@ -100,7 +109,7 @@ double dot(const double* x, const double* y, int64_t count, double& size) {
   return sum;
 }
 
-void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv) const {
+void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks) const {
   const int64_t dim = p.head_dim;
   const std::size_t row = first_row + static_cast<std::size_t>(i);
   const double lse = forward.lse[row];
@@ -122,17 +131,28 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv) const {
   // The stored LSE, and its product with log2(e).
   const double lse_error = forward.lse_error[row] + 2 * kUnit * std::abs(lse);
 
-  const Range seen = p.visible(i);
+  const auto relative_error = [&](double size, double score, double weight) {
+    if (weight == 0) return 0.0;
+    return std::expm1(std::min(logit_error(dim, p.dtype, size, std::abs(lse - score)) + lse_error, 100.0));
+  };
+
+  const ScoreRow row_scores(p, scores, batch, head, i);
+  if (p.sinks) {
+    const double w = std::exp(row_scores.sink() - lse);
+    const double error = w * relative_error(std::abs(row_scores.sink()), row_scores.sink(), w);
+    const double one = -delta;
+    dsinks.add(static_cast<std::size_t>(head), w, error, &one, 1);
+    dsinks.error[static_cast<std::size_t>(head)] += (w + error) * delta_error + kUnit * w * std::abs(delta);
+  }
+
+  const Range seen = spans.spans.given() ? Range{0, p.kv_rows} : p.visible(i);
   for (int64_t j = seen.begin; j < seen.end; ++j) {
+    if (spans.spans.given() && !spans.sees(i, j)) continue;
     double size = 0;
     const double logit = p.scale * dot(q_row, k.data() + j * dim, dim, size);
-    const double w = std::exp(logit - lse);
-    const double relative =
-        w == 0 ? 0
-               : std::expm1(std::min(
-                     logit_error(dim, p.dtype, std::abs(p.scale) * size, std::abs(lse - logit)) + lse_error,
-                     100.0));
-    const double w_error = w * relative + kSmallestWeight;
+    const ScoreRow::Changed s = row_scores(j, logit, std::abs(p.scale) * size);
+    const double w = std::exp(s.score - lse);
+    const double w_error = w * relative_error(s.size, s.score, w) + kSmallestWeight;
     // P as it enters P^T dO.
     const double w_rounding = unit.weights * std::max(w, unit.weights_smallest);
     dv.add((first_key + static_cast<std::size_t>(j)) * dim, w, w_error + w_rounding, dout_row, dim);
@@ -140,9 +160,12 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv) const {
     double dw_size = 0;
     const double centred = dot(dout_row, v.data() + j * dim, dim, dw_size) - delta;
     const double centred_error = roundings * dw_size + delta_error + kUnit * std::abs(centred);
-    const double ds = w * centred;
-    // P (rounded or not) times the difference; then dS as it enters dS K and dS^T Q.
-    const double exact = (w_error + w_rounding) * (std::abs(centred) + centred_error) + w * centred_error;
+    const double ds = w * centred * s.derivative;
+    // P (rounded or not) times the difference, times the derivative; then dS as it enters dS K and dS^T Q.
+    const double of_changed =
+        (w_error + w_rounding) * (std::abs(centred) + centred_error) + w * centred_error;
+    const double exact = of_changed * (s.derivative + s.derivative_error) +
+                         w * std::abs(centred) * (s.derivative_error + (s.derivative == 1 ? 0 : kUnit));
     const double ds_error =
         exact + kUnit * std::abs(ds) + unit.weights * std::max(std::abs(ds) + exact, unit.weights_smallest);
     dq.add(static_cast<std::size_t>(row) * dim, ds, ds_error, k.data() + j * dim, dim);
@@ -177,12 +200,20 @@ void put(const Gradient& of_part, const BatchRows& part, const Tensor& t, Gradie
 
 BackwardResult differentiate_sequences(const Sequences& sequences, const BackwardInputs& inputs) {
   const ForwardProblem& p = sequences.whole();
-  BackwardResult result{zeros_like(inputs.q), zeros_like(inputs.k), zeros_like(inputs.v)};
+  BackwardResult result{zeros_like(inputs.q), zeros_like(inputs.k), zeros_like(inputs.v), {}};
+  if (p.sinks) {
+    result.dsinks.value.assign(static_cast<std::size_t>(p.q_heads), 0.0);
+    result.dsinks.bound = result.dsinks.value;
+  }
   for (int64_t i = 0; i < sequences.count(); ++i) {
     const Sequence sequence = sequences[i];
-    if (sequence.is_empty()) continue;
+    if (sequence.q.rows.size() == 0) continue;
     BackwardInputs alone = inputs;
+    if (inputs.scores.alibi_slopes != nullptr)
+      alone.scores.alibi_slopes += i * inputs.scores.slopes_batch_stride;
+    alone.scores.attn_mask = pairs_of(inputs.scores.attn_mask, sequence.q, sequence.k);
     alone.lengths = {};
+    alone.spans = spans_of(inputs.spans, sequence, i);
     alone.q = part_of(inputs.q, sequence.q);
     alone.k = part_of(inputs.k, sequence.k);
     alone.v = part_of(inputs.v, sequence.k);
@@ -197,6 +228,10 @@ BackwardResult differentiate_sequences(const Sequences& sequences, const Backwar
     put(one.dq, sequence.q, inputs.q, result.dq);
     put(one.dk, sequence.k, inputs.k, result.dk);
     put(one.dv, sequence.k, inputs.v, result.dv);
+    for (std::size_t h = 0; h < result.dsinks.value.size(); ++h) {
+      result.dsinks.value[h] += one.dsinks.value[h];
+      result.dsinks.bound[h] += one.dsinks.bound[h] + kUnit * std::abs(one.dsinks.value[h]);
+    }
   }
   return result;
 }
@@ -211,6 +246,7 @@ BackwardResult attention_backward(const ForwardProblem& p, const BackwardInputs&
   const auto q_elements = static_cast<std::size_t>(p.batch * p.q_heads * p.q_rows * p.head_dim);
   const auto kv_elements = static_cast<std::size_t>(p.batch * p.kv_heads * p.kv_rows * p.head_dim);
   Sums dq(q_elements), dk(kv_elements), dv(kv_elements);
+  Sums dsinks(static_cast<std::size_t>(p.sinks ? p.q_heads : 0));
   for (int64_t b = 0; b < p.batch; ++b) {
     for (int64_t h = 0; h < p.q_heads; ++h) {
       const int64_t kv_head = h / p.group();
@@ -223,14 +259,21 @@ BackwardResult attention_backward(const ForwardProblem& p, const BackwardInputs&
                            .dout = values(inputs.dout, b, h),
                            .first_row = heads_before * q_rows,
                            .first_key = static_cast<std::size_t>(b * p.kv_heads + kv_head) * kv_rows,
-                           .dlse = inputs.dlse == nullptr ? nullptr : inputs.dlse + heads_before * q_rows};
-      for (int64_t i = 0; i < p.q_rows; ++i) head.add_row(i, dq, dk, dv);
+                           .dlse = inputs.dlse == nullptr ? nullptr : inputs.dlse + heads_before * q_rows,
+                           .spans = {.p = p, .spans = inputs.spans, .batch = b},
+                           .scores = inputs.scores,
+                           .batch = b,
+                           .head = h};
+      for (int64_t i = 0; i < p.q_rows; ++i) head.add_row(i, dq, dk, dv, dsinks);
     }
   }
   const int64_t rows_per_key = p.group() * p.q_rows;
+  ForwardProblem in_fp32 = p;  // as sinks are, whatever the other tensors' type
+  in_fp32.dtype = DType::fp32;
   return {.dq = gradient_of(p, dq, p.kv_rows, p.scale),
           .dk = gradient_of(p, dk, rows_per_key, p.scale),
-          .dv = gradient_of(p, dv, rows_per_key, 1)};
+          .dv = gradient_of(p, dv, rows_per_key, 1),
+          .dsinks = gradient_of(in_fp32, dsinks, p.batch * p.q_rows, 1)};
 }
 
 }  // namespace flashmoe::reference

@@ -21,6 +21,8 @@ struct BackwardInputs {
   std::optional<Tensor> out{};
   const float* lse = nullptr;
   Lengths lengths{};  // as for attention_forward
+  Spans spans{};      // the same
+  Scores scores{};    // as for attention_forward
 };
 
 // A gradient, and how far from it a backend may be; both dense in the shape of their tensor.
@@ -32,6 +34,7 @@ struct Gradient {
 struct BackwardResult {
   Gradient dq;      // [B, Hq, Sq, D]
   Gradient dk, dv;  // [B, Hkv, Skv, D]: sums over the query heads that share a K/V head
+  Gradient dsinks;  // [Hq]; empty without sinks
 };
 
 // Rows that see no key, and keys that no row sees, have gradient 0. The bounds (bound.h has their terms) are

@@ -20,16 +20,17 @@ struct Precision {
   double weights_smallest;  // below this, P is subnormal there, and its error no longer shrinks with it
   double output;            // unit roundoff of the stored type
   double output_smallest;   // half the spacing of its subnormals, or the largest where they may count as zero
+  double tanh;              // relative error of tanh: a few roundings, or the instruction of a GPU
 
   static constexpr Precision of(DType dtype) {
     switch (dtype) {
       case DType::fp32:
-        return {0x1p-22, 0x1p-24, 0x1p-126, 0x1p-24, 0x1p-150};
+        return {0x1p-22, 0x1p-24, 0x1p-126, 0x1p-24, 0x1p-150, 0x1p-20};
       case DType::fp16:
-        return {0x1p-16, 0x1p-11, 0x1p-14, 0x1p-11, 0x1p-25};
+        return {0x1p-16, 0x1p-11, 0x1p-14, 0x1p-11, 0x1p-25, 0x1p-15};
       case DType::bf16:
         // Matrix instructions take bf16 subnormals for zero.
-        return {0x1p-16, 0x1p-8, 0x1p-126, 0x1p-8, 0x1p-126};
+        return {0x1p-16, 0x1p-8, 0x1p-126, 0x1p-8, 0x1p-126, 0x1p-15};
     }
     return {};
   }
@@ -43,12 +44,14 @@ inline double sum_roundings(int64_t n) {
   return std::min(terms, 4 * std::sqrt(terms));
 }
 
+// Error of a logit per unit of its size. Five roundings beside those of the sum: scale * log2(e) (two), its
+// product with q or with the sum (one), the products where they are not fused (one), the subtraction (one).
+inline double logit_rounding(int64_t head_dim) { return kUnit * (sum_roundings(head_dim) + 5); }
+
 // Absolute error of logit j, which is the relative error of its weight. `size` is |scale| sum_i |q_i k_ij|;
-// `gap` is the distance to the row's largest logit, the argument of exp. Five further roundings: scale *
-// log2(e) (two), its product with q or with the sum (one), the products where they are not fused (one), the
-// subtraction (one).
+// `gap` is the distance to the row's largest logit, the argument of exp.
 inline double logit_error(int64_t head_dim, DType dtype, double size, double gap) {
-  return kUnit * (sum_roundings(head_dim) + 5) * (size + gap) + Precision::of(dtype).exp;
+  return logit_rounding(head_dim) * (size + gap) + Precision::of(dtype).exp;
 }
 
 // Weights below this may be flushed to zero, or raised to it by a clamp in exp2.

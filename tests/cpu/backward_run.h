@@ -8,6 +8,7 @@
 
 #include "cpu/backward.h"
 #include "cpu/backward_kernels.h"
+#include "cpu/sink_gradients.h"
 #include "support/backward_call.h"
 
 namespace flashmoe::test {
@@ -20,6 +21,7 @@ inline void run_backward(const BackwardProblem& problem, const cpu::BackwardPlan
   Workspace workspace = Workspace::in(space.get(), bytes);
   workspace.bytes = plan.workspace_bytes;
   cpu::backward(plan, problem.forward.problem, arguments_of(problem), workspace);
+  cpu::differentiate_sinks(problem.forward.problem, arguments_of(problem));
 }
 
 inline void run_backward(const BackwardProblem& problem, const cpu::BackwardKernel& kernel, int threads) {

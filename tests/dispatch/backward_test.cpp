@@ -82,11 +82,9 @@ TEST(BackwardPlan, WindowsGoToTheKernelsThatKnowThem) {
     EXPECT_EQ(plan(p, true).heads_at_once, 1);
     EXPECT_TRUE(plan(p, true).last_first);
     EXPECT_EQ(plan_backward(p, {true, false}, device::find("H200"), false).kernel,
-              BackwardKernel::naive_backward);
-    EXPECT_EQ(plan_backward(p, true, device::find("L4"), false).kernel, BackwardKernel::naive_backward);
-    EXPECT_THROW(
-        plan_backward(p, true, device::find("H200"), false, {.kernel = BackwardKernel::ampere_backward}),
-        Error);
+              BackwardKernel::ampere_backward);
+    EXPECT_EQ(plan_backward(p, true, device::find("L4"), false).kernel, BackwardKernel::ampere_backward);
+    EXPECT_EQ(plan_backward(p, false, device::find("L4"), false).kernel, BackwardKernel::naive_backward);
   }
 }
 

@@ -64,9 +64,39 @@ TEST(Plan, ScalarKernelTakesWhatTensorCoresCanNot) {
   for (float scale : {0.0F, -1.0F, 1e-40F, 3e38F}) {
     ForwardProblem p = problem(1, 1, 64, 64, 64);
     p.scale = scale;
-    EXPECT_EQ(plan_forward(p, true, gpu).kernel, ForwardKernel::naive) << scale;
+    EXPECT_EQ(plan_forward(p, true, device::find("L4")).kernel, ForwardKernel::naive) << scale;
+    EXPECT_EQ(plan_forward(p, true, gpu).kernel, ForwardKernel::hopper_forward) << scale;
     EXPECT_THROW(plan_forward(p, true, gpu, {.kernel = ForwardKernel::ampere_forward}), Error);
   }
+}
+
+TEST(Plan, ScoresThatChangeGoToTheKernelsThatKnowThem) {
+  const auto& hopper = device::find("H200");
+  std::vector<ForwardProblem> changed(3, problem(2, 16, 8192, 8192, 128));
+  changed[0].softcap = 30;
+  changed[1].slopes = true;
+  changed[2].sinks = true;
+  for (ForwardProblem& p : changed) {
+    for (const int64_t head_dim : {40, 64, 96, 128, 192, 256}) {
+      p.head_dim = head_dim;
+      const auto plan = plan_forward(p, true, hopper);
+      EXPECT_EQ(plan.kernel, ForwardKernel::hopper_forward);
+      EXPECT_TRUE(kernels::hopper_forward::takes_changes(kernels::hopper_forward::kTunings[plan.tuning]));
+      EXPECT_EQ(plan.num_splits, 1);
+    }
+    const std::string text = explain(plan_forward(p, true, hopper), p, hopper);
+    EXPECT_NE(text.find("scores: "), std::string::npos) << text;
+    EXPECT_EQ(plan_forward(p, false, hopper).kernel, ForwardKernel::naive);
+    EXPECT_EQ(plan_forward(p, true, device::find("A100")).kernel, ForwardKernel::naive);
+    for (const ForwardKernel other :
+         {ForwardKernel::small_forward, ForwardKernel::decode_forward, ForwardKernel::ampere_forward})
+      EXPECT_THROW(plan_forward(p, true, hopper, {.kernel = other}), Error);
+  }
+  changed[0].slopes = true;  // both at once: the general form
+  EXPECT_EQ(plan_forward(changed[0], true, hopper).kernel, ForwardKernel::naive);
+  ForwardProblem one_row = problem(1, 8, 1, 8192, 128);  // decoding
+  one_row.softcap = 30;
+  EXPECT_EQ(plan_forward(one_row, true, hopper).kernel, ForwardKernel::hopper_forward);
 }
 
 TEST(Plan, ShortSequencesTakeTheLatencyPathWhileOneWaveHoldsThem) {
@@ -289,11 +319,13 @@ TEST(Plan, WindowsGoToTheKernelsThatKnowThem) {
   for (const ForwardProblem& p : {small, decode, large}) {
     EXPECT_EQ(kernel_on("H200", p), ForwardKernel::hopper_forward);
     EXPECT_EQ(kernel_on("H200", p, false), ForwardKernel::naive);
-    EXPECT_EQ(kernel_on("L4", p), ForwardKernel::naive);
-    for (const ForwardKernel other :
-         {ForwardKernel::small_forward, ForwardKernel::decode_forward, ForwardKernel::ampere_forward}) {
+    EXPECT_EQ(kernel_on("L4", p), ForwardKernel::ampere_forward);
+    EXPECT_EQ(kernel_on("L4", p, false), ForwardKernel::naive);
+    for (const ForwardKernel other : {ForwardKernel::small_forward, ForwardKernel::decode_forward}) {
       EXPECT_THROW(plan_forward(p, true, device::find("H200"), {.kernel = other}), Error);
     }
+    EXPECT_THROW(plan_forward(p, false, device::find("L4"), {.kernel = ForwardKernel::ampere_forward}),
+                 Error);
     const std::string text = explain(plan_forward(p, true, device::find("H200")), p, device::find("H200"));
     EXPECT_NE(text.find("because: a window of keys"), std::string::npos) << text;
     EXPECT_NE(text.find("behind it: a tile walks over at most"), std::string::npos) << text;

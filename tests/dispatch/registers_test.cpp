@@ -64,7 +64,8 @@ std::vector<std::string> forms_of(const ForwardPlan& plan, const ForwardProblem&
     case ForwardKernel::naive:
       return {"naive_forward<naive::Spec<" + type + ", " + dim + ">>"};
     case ForwardKernel::ampere_forward:
-      return {"ampere_forward<ampere_forward::Spec<" + type + ", " + dim + ", " + flag(plan.aligned) + ">>"};
+      return {std::string(p.window.limits() ? "ampere_forward_runs" : "ampere_forward") +
+              "<ampere_forward::Spec<" + type + ", " + dim + ", " + flag(plan.aligned) + ">>"};
     case ForwardKernel::hopper_forward:
       return {"hopper_forward<hopper_forward::Spec<" + type + ", " + tuning + ", (hopper_forward::Visible)" +
               (p.window.limits()        ? "2"

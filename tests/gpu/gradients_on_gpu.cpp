@@ -13,7 +13,9 @@
 namespace flashmoe::test {
 
 GpuGradients::GpuGradients(BackwardProblem& host, bool deterministic, const dispatch::BackwardChoice& choice)
-    : host_(host) {
+    : host_(host),
+      spans_(host.forward.args.spans, host.forward.args.q.sizes[0], host.forward.args.k.sizes[2]) {
+  args_.spans = spans_.spans;
   const ForwardArgs& forward = host.forward.args;
   args_.q = mirror(forward.q);
   args_.k = mirror(forward.k);
@@ -27,6 +29,14 @@ GpuGradients::GpuGradients(BackwardProblem& host, bool deterministic, const disp
   args_.lse = static_cast<const float*>(mirror(forward.lse, rows * sizeof(float)));
   if (host.dlse() != nullptr)
     args_.dlse = static_cast<const float*>(mirror(host.dlse(), rows * sizeof(float)));
+  const int64_t heads = forward.q.sizes[1];
+  args_.scores = forward.scores;
+  if (const std::size_t bytes = slopes_bytes(forward.scores, forward.q.sizes[0], heads); bytes > 0)
+    args_.scores.alibi_slopes = static_cast<const float*>(mirror(forward.scores.alibi_slopes, bytes));
+  if (const std::size_t bytes = sinks_bytes(forward.scores, heads); bytes > 0) {
+    args_.scores.sinks = static_cast<const float*>(mirror(forward.scores.sinks, bytes));
+    args_.dsinks = static_cast<float*>(mirror(host.dsinks(), bytes));
+  }
   args_.mask = forward.mask;
   args_.deterministic = deterministic;
   plan_ = dispatch::plan_backward(host.forward.problem, dispatch::addressing_of(args_), device::probe(),
@@ -43,6 +53,11 @@ std::string GpuGradients::download() {
   for (const auto& [from, to] :
        {std::pair{&args_.dq, &host_.dq}, {&args_.dk, &host_.dk}, {&args_.dv, &host_.dv}})
     check_cuda(cudaMemcpy(to->data, from->data, extent_bytes(*to), cudaMemcpyDefault), "cudaMemcpy");
+  if (args_.dsinks != nullptr) {
+    check_cuda(cudaMemcpy(host_.dsinks(), args_.dsinks,
+                          sinks_bytes(args_.scores, host_.forward.args.q.sizes[1]), cudaMemcpyDefault),
+               "cudaMemcpy");
+  }
   if (!workspace_->guards_are_intact()) return "memory around the workspace was written";
   for (const auto& buffer : buffers_) {
     if (!buffer->guards_are_intact()) return "memory around a tensor was written";

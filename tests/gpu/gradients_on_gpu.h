@@ -31,6 +31,7 @@ class GpuGradients {
   dispatch::BackwardPlan plan_;
   std::vector<std::unique_ptr<DeviceBuffer>> buffers_;
   std::unique_ptr<DeviceBuffer> workspace_;
+  GpuSpans spans_;
 };
 
 // A backward kernel as a test insists on it: every row of the table of one that has a choice.

@@ -20,6 +20,7 @@ std::size_t lse_bytes(const Problem& p) {
 }
 
 void copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
   check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
 }
 
@@ -46,6 +47,15 @@ std::size_t extent_bytes(const Tensor& t) {
   int64_t elements = t.sizes[3];
   for (std::size_t i = 0; i < 3; ++i) elements += (t.sizes[i] - 1) * t.strides[i];
   return static_cast<std::size_t>(elements * element_bytes(t.dtype));
+}
+
+std::size_t slopes_bytes(const Scores& scores, int64_t batch, int64_t heads) {
+  if (scores.alibi_slopes == nullptr) return 0;
+  return static_cast<std::size_t>((batch - 1) * scores.slopes_batch_stride + heads) * sizeof(float);
+}
+
+std::size_t sinks_bytes(const Scores& scores, int64_t heads) {
+  return scores.sinks == nullptr ? 0 : static_cast<std::size_t>(heads) * sizeof(float);
 }
 
 std::string no_gpu() {
@@ -86,7 +96,14 @@ GpuProblem::GpuProblem(Problem& host)
       k_(extent_bytes(host.args.k)),
       v_(extent_bytes(host.args.v)),
       out_(extent_bytes(host.args.out)),
-      lse_(lse_bytes(host)) {
+      lse_(lse_bytes(host)),
+      slopes_(slopes_bytes(host.args.scores, host.problem.batch, host.problem.q_heads)),
+      sinks_(sinks_bytes(host.args.scores, host.problem.q_heads)),
+      spans_(host.args.spans, host.args.q.sizes[0], host.args.k.sizes[2]) {
+  args.spans = spans_.spans;
+  if (args.scores.alibi_slopes != nullptr)
+    args.scores.alibi_slopes = static_cast<const float*>(slopes_.data());
+  if (args.scores.sinks != nullptr) args.scores.sinks = static_cast<const float*>(sinks_.data());
   args.q.data = q_.data();
   args.k.data = k_.data();
   args.v.data = v_.data();
@@ -97,10 +114,25 @@ GpuProblem::GpuProblem(Problem& host)
   poison_outputs();
 }
 
+GpuSpans::GpuSpans(const Spans& host, int64_t batch, int64_t kv_rows) : spans(host) {
+  const auto mirror = [&](const int32_t*& array, int64_t count) {
+    if (array == nullptr) return;
+    const auto bytes = static_cast<std::size_t>(count) * sizeof(int32_t);
+    buffers_.push_back(std::make_unique<DeviceBuffer>(bytes));
+    copy(buffers_.back()->data(), array, bytes);
+    array = static_cast<const int32_t*>(buffers_.back()->data());
+  };
+  mirror(spans.documents, (batch - 1) * spans.documents_stride + kv_rows);
+  mirror(spans.prefix, batch);
+  mirror(spans.left_padding, batch);
+}
+
 void GpuProblem::upload_inputs() {
   copy(q_.data(), host_.args.q.data, q_.bytes());
   copy(k_.data(), host_.args.k.data, k_.bytes());
   copy(v_.data(), host_.args.v.data, v_.bytes());
+  copy(slopes_.data(), host_.args.scores.alibi_slopes, slopes_.bytes());
+  copy(sinks_.data(), host_.args.scores.sinks, sinks_.bytes());
 }
 
 void GpuProblem::poison_outputs() {

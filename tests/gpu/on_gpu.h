@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "dispatch/plan.h"
 #include "support/problem.h"
@@ -37,6 +39,21 @@ class DeviceBuffer {
   std::size_t bytes_;
 };
 
+// The arrays of a problem's spans on the GPU.
+class GpuSpans {
+ public:
+  GpuSpans(const Spans& host, int64_t batch, int64_t kv_rows);
+
+  Spans spans;  // device pointers
+
+ private:
+  std::vector<std::unique_ptr<DeviceBuffer>> buffers_;
+};
+
+// Bytes of what changes the scores of a problem with so many batch entries and query heads.
+std::size_t slopes_bytes(const Scores& scores, int64_t batch, int64_t heads);
+std::size_t sinks_bytes(const Scores& scores, int64_t heads);
+
 // The mirror of a problem: same strides, same gaps. Uploads on construction.
 class GpuProblem {
  public:
@@ -58,7 +75,9 @@ class GpuProblem {
  private:
   Problem& host_;
   DeviceBuffer q_, k_, v_, out_, lse_;
+  DeviceBuffer slopes_, sinks_;
   std::unique_ptr<DeviceBuffer> workspace_;
+  GpuSpans spans_;
 };
 
 // Runs the problem and judges it: "" or the first thing that is wrong.

@@ -20,6 +20,7 @@ using dispatch::ForwardKernel;
 constexpr int64_t kAll = Window::kUnlimited;
 constexpr ForwardChoice kNaive{.kernel = ForwardKernel::naive};
 constexpr ForwardChoice kChosen{};
+constexpr dispatch::BackwardChoice kAmpereBackward{.kernel = dispatch::BackwardKernel::ampere_backward};
 
 // Either side, both, neither much more than a key; shorter and longer than a tile.
 constexpr Window kWindows[] = {{0, 0}, {16, 0}, {70, 9}, {127, 128}, {300, kAll}, {kAll, 9}, {0, 1 << 30}};
@@ -90,6 +91,24 @@ TEST(GpuWindow, EveryGpuTakesThemByNaive) {
                           .window = window,
                           .layout = Layout::padded},
                          kNaive);
+    }
+  }
+}
+
+TEST(GpuWindow, EveryGpuTakesThemByAmpere) {
+  SKIP_WITHOUT_GPU();
+  for (const int64_t head_dim : {40, 64, 96, 128, 256}) {
+    for (const Window window : kWindows) {
+      for (const int splits : {1, 3}) {
+        EXPECT_RUNS_ON_GPU({.q_heads = 4,
+                            .kv_heads = 2,
+                            .q_rows = 300,
+                            .kv_rows = 333,
+                            .head_dim = head_dim,
+                            .dtype = splits == 1 ? DType::fp16 : DType::bf16,
+                            .window = window},
+                           {.kernel = ForwardKernel::ampere_forward, .num_splits = splits});
+      }
     }
   }
 }
@@ -180,10 +199,12 @@ TEST(GpuWindow, GradientsOfRandomShapesAgreeWithTheOracle) {
     shape.seed = seed;
     shape.spread = std::min(shape.spread, 4.0F);
     BackwardProblem problem(shape, seed % 3 == 0);
-    GpuGradients gpu(problem, seed % 2 == 0);
-    gpu.launch();
-    ASSERT_EQ(gpu.download(), "");
-    EXPECT_EQ(problem.disagreement(), "") << describe(shape);
+    for (const bool ampere : {false, true}) {
+      GpuGradients gpu(problem, seed % 2 == 0, ampere ? kAmpereBackward : dispatch::BackwardChoice{});
+      gpu.launch();
+      ASSERT_EQ(gpu.download(), "");
+      EXPECT_EQ(problem.disagreement(), "") << describe(shape) << (ampere ? " by ampere_backward" : "");
+    }
   }
 }
 

@@ -66,6 +66,34 @@ TEST_P(AmpereBackward, SumsOverTheHeadsOfAGroup) {
   }
 }
 
+TEST_P(AmpereBackward, TakesWindows) {
+  constexpr int64_t kAll = Window::kUnlimited;
+  for (const Window window :
+       {Window{2 * tile_q() + tile_kv() + 9, 20}, Window{5, 3}, Window{70, kAll}, Window{kAll, 9}}) {
+    EXPECT_GRADIENTS_ON_MODEL({.q_heads = 2,
+                               .kv_heads = 1,
+                               .q_rows = 4 * tile_q() + 30,
+                               .kv_rows = 2 * tile_kv() + 20,
+                               .head_dim = head_dim(),
+                               .dtype = window.left == 70 ? DType::bf16 : DType::fp16,
+                               .window = window},
+                              {.deterministic = window.left == 5, .seeds = 1, .choice = choice()});
+  }
+}
+
+TEST_P(AmpereBackward, WhatAWindowHidesHasNoGradient) {
+  EXPECT_GRADIENTS_ON_MODEL(
+      {.q_rows = 300, .kv_rows = 40, .head_dim = head_dim(), .dtype = DType::fp16, .window = {3, 6}},
+      {.seeds = 1, .choice = choice()});
+  EXPECT_GRADIENTS_ON_MODEL({.q_rows = 40,
+                             .kv_rows = 300,
+                             .head_dim = head_dim(),
+                             .dtype = DType::bf16,
+                             .mask = Mask::causal_top_left,
+                             .window = {10, Window::kUnlimited}},
+                            {.deterministic = true, .seeds = 1, .choice = choice()});
+}
+
 // Rows that see no key, and keys that no row sees.
 TEST_P(AmpereBackward, WhatSeesNothingHasNoGradient) {
   EXPECT_GRADIENTS_ON_MODEL(

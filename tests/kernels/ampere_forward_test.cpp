@@ -125,6 +125,54 @@ TEST(AmpereForward, SplitsOfTheKeysGiveTheSameResult) {
   }
 }
 
+// Masked tiles, full ones and masked ones again; a run within one tile; each side alone.
+TEST(AmpereForward, TakesWindows) {
+  constexpr int64_t kAll = Window::kUnlimited;
+  for (const int64_t head_dim : {40, 64, 96, 128, 256}) {
+    for (const Window window : {Window{150, 20}, Window{5, 3}, Window{70, kAll}, Window{kAll, 9}}) {
+      EXPECT_RUNS_ON_MODEL({.q_rows = 150,
+                            .kv_rows = 301,
+                            .head_dim = head_dim,
+                            .dtype = window.left == 70 ? DType::bf16 : DType::fp16,
+                            .window = window},
+                           kAmpere, 1);
+    }
+  }
+}
+
+TEST(AmpereForward, WindowsStandBesideMasksGroupsAndSplits) {
+  for (const Mask mask : kMasks) {
+    for (const int splits : {1, 3}) {
+      const Shape shape{.batch = 2,
+                        .q_heads = 4,
+                        .kv_heads = 1,
+                        .q_rows = 40,
+                        .kv_rows = 330,
+                        .dtype = DType::bf16,
+                        .mask = mask,
+                        .window = {100, 7}};
+      EXPECT_RUNS_ON_MODEL(shape, {.kernel = dispatch::ForwardKernel::ampere_forward, .num_splits = splits},
+                           2);
+    }
+  }
+}
+
+// Positions past the last key, and before the first.
+TEST(AmpereForward, RowsWhoseWindowIsEmptyAreZero) {
+  for (const int64_t head_dim : {64, 128}) {
+    EXPECT_RUNS_ON_MODEL({.q_rows = 320,
+                          .kv_rows = 64,
+                          .head_dim = head_dim,
+                          .dtype = DType::fp16,
+                          .mask = Mask::causal_top_left,
+                          .window = {30, Window::kUnlimited}},
+                         kAmpere, 2);
+    EXPECT_RUNS_ON_MODEL(
+        {.q_rows = 320, .kv_rows = 40, .head_dim = head_dim, .dtype = DType::bf16, .window = {3, 6}}, kAmpere,
+        2);
+  }
+}
+
 TEST(AmpereForward, IsTheSameBitForBitUnderEverySchedule) {
   const Shape shape{.q_rows = 130, .kv_rows = 200, .dtype = DType::bf16, .mask = Mask::causal};
   Problem first(shape);

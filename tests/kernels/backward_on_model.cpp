@@ -27,10 +27,16 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
   allow_tensor("out", args.out, false);
   allow_tensor("dout", args.dout, false);
   allow_tensor("dq", args.dq, true);
+  allow_spans(args);
   allow_tensor("dk", args.dk, true);
   allow_tensor("dv", args.dv, true);
   model::allow_memory("lse", args.lse, row_bytes, false);
   if (args.dlse != nullptr) model::allow_memory("dlse", args.dlse, row_bytes, false);
+  allow_scores(args.scores, args.q.sizes[0], args.q.sizes[1]);
+  if (args.dsinks != nullptr) {
+    model::allow_memory("dsinks", args.dsinks, static_cast<std::size_t>(args.q.sizes[1]) * sizeof(float),
+                        true);
+  }
   const ForwardProblem& p = problem.forward.problem;
   const auto plan =
       dispatch::plan_backward(p, dispatch::addressing_of(args), device::find("H200"), deterministic, choice);
@@ -43,6 +49,7 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
   model::allow_memory("workspace", workspace.data, plan.workspace_bytes, true);
   if (!main_kernel) return dispatch::run_backward(plan, p, args, workspace);
   const kernels::BackwardParams params = dispatch::params_for(plan, p, args, workspace);
+  dispatch::differentiate_sinks(p, args);
   if (plan.kernel == dispatch::BackwardKernel::naive_backward) return main_kernel(params);
   kernels::prepare_backward::launch(p.dtype, params, nullptr);
   main_kernel(params);

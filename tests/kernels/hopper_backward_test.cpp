@@ -3,6 +3,7 @@
 
 #include "kernels/backward_on_model.h"
 #include "kernels/hopper_backward/spec.h"
+#include "support/spans.h"
 
 namespace flashmoe::test {
 namespace {
@@ -167,6 +168,43 @@ TEST_P(HopperBackward, DeterministicMeansTheSameBits) {
       same = same && problem.gradient_bytes() == first;
     }
     EXPECT_EQ(same, deterministic);
+  }
+}
+
+TEST_P(HopperBackward, TakesSpans) {
+  const int64_t rows = 2 * tile_kv() + 70;
+  Shape shape{.batch = 2,
+              .q_heads = 2,
+              .kv_heads = 1,
+              .q_rows = rows,
+              .kv_rows = rows,
+              .head_dim = head_dim(),
+              .dtype = DType::bf16,
+              .mask = Mask::causal};
+  Shape documents = shape, prefix = shape, padding = shape;
+  documents.documents = documents_of({tile_kv() + 17, 3, tile_kv() - 8}, rows);
+  prefix.prefix = {static_cast<int32_t>(tile_kv() + 30), 5};
+  padding.left_padding = {static_cast<int32_t>(tile_kv() + 9), 0};
+  documents.dtype = DType::fp16;
+  for (const Shape& each : {documents, prefix, padding}) {
+    for (const bool deterministic : {false, true})
+      EXPECT_GRADIENTS_ON_MODEL(each, {.deterministic = deterministic, .seeds = 1});
+  }
+}
+
+TEST_P(HopperBackward, TakesRandomSpansInAnyOrderAndInOne) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    Dice dice(seed + 100);
+    Shape shape{.q_heads = 2, .kv_heads = 1, .head_dim = head_dim(), .dtype = DType::bf16, .seed = seed};
+    shape.mask = dice.one_of(kMasks);
+    shape.kv_rows = dice.between(1, 330);
+    shape.q_rows = dice.between(0, 1) == 0 ? shape.kv_rows : dice.between(1, 250);
+    shape.window = dice.window(shape.kv_rows);
+    throw_spans(dice, shape);
+    shape.first_keys = 0;
+    if (shape.documents.empty() && shape.prefix.empty() && shape.left_padding.empty() && shape.chunk == 0)
+      shape.chunk = 50;
+    EXPECT_GRADIENTS_ON_MODEL(shape, {.deterministic = seed % 2 == 0, .seeds = 1});
   }
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/backward_on_model.h"
+#include "support/spans.h"
 
 namespace flashmoe::test {
 namespace {
@@ -81,6 +82,62 @@ TEST(NaiveBackward, GivesTheSameBitsEveryTime) {
     run_backward_on_model(problem, false, {.seed = seed});
     if (seed == 0) first = problem.gradient_bytes();
     EXPECT_EQ(problem.gradient_bytes(), first);
+  }
+}
+
+TEST(NaiveBackward, ChangesScoresUnderEveryMask) {
+  for (const DType dtype : kDTypes) {
+    for (const Mask mask : kMasks) {
+      Shape shape{.batch = 2,
+                  .q_heads = 2,
+                  .kv_heads = 1,
+                  .q_rows = 70,
+                  .kv_rows = mask == Mask::causal ? 40 : 100,
+                  .head_dim = 24,
+                  .dtype = dtype,
+                  .mask = mask};
+      shape.softcap = 2;
+      EXPECT_GRADIENTS_ON_MODEL(shape, {.seeds = 1});
+      shape.slopes = {0.5F, 0.25F, 0.1F, 1.0F};
+      shape.sinks = {1, -2};
+      EXPECT_GRADIENTS_ON_MODEL(shape, {.with_dlse = true, .seeds = 1});
+      shape.softcap = 0;
+      EXPECT_GRADIENTS_ON_MODEL(shape, {.seeds = 1});
+    }
+  }
+}
+
+// Sinks alone change nothing but the LSE that gradients begin from: every kernel takes them.
+TEST(NaiveBackward, SinksHaveGradientsBehindEveryKernel) {
+  for (const auto kernel :
+       {dispatch::BackwardKernel::naive_backward, dispatch::BackwardKernel::ampere_backward,
+        dispatch::BackwardKernel::hopper_backward}) {
+    Shape shape{.batch = 2,
+                .q_heads = 2,
+                .kv_heads = 1,
+                .q_rows = 70,
+                .kv_rows = 60,
+                .head_dim = 64,
+                .dtype = DType::bf16,
+                .mask = Mask::causal};
+    shape.sinks = {1, -2};
+    EXPECT_GRADIENTS_ON_MODEL(shape, {.with_dlse = true, .seeds = 1, .choice = {.kernel = kernel}});
+  }
+}
+
+TEST(NaiveBackward, TakesSpans) {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    Dice dice(seed);
+    Shape shape{.q_heads = 2, .kv_heads = 1, .head_dim = 24, .seed = seed};
+    shape.dtype = dice.one_of(kDTypes);
+    shape.mask = dice.one_of(kMasks);
+    shape.batch = dice.one_of({1, 2});
+    shape.kv_rows = dice.length(160);
+    shape.q_rows = dice.between(0, 1) == 0 ? shape.kv_rows : dice.length(160);
+    shape.window = dice.window(shape.kv_rows);
+    throw_spans(dice, shape);
+    EXPECT_GRADIENTS_ON_MODEL(shape,
+                              {.seeds = 1, .choice = {.kernel = dispatch::BackwardKernel::naive_backward}});
   }
 }
 

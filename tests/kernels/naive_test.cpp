@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "kernels/on_model.h"
 
 namespace flashmoe::test {
@@ -96,6 +98,47 @@ TEST(Naive, SumsManyKeysInStretches) {
   Problem part(windowed);
   run_on_model(part, {.choice = kNaive});
   EXPECT_AGREES_WITH_ORACLE(part, windowed);
+}
+
+TEST(Naive, ChangesScoresUnderEveryMask) {
+  for (const DType dtype : kDTypes) {
+    for (const Mask mask : kMasks) {
+      Shape shape{.batch = 2,
+                  .q_heads = 2,
+                  .kv_heads = 1,
+                  .q_rows = 70,
+                  .kv_rows = mask == Mask::causal ? 40 : 129,
+                  .head_dim = 24,
+                  .dtype = dtype,
+                  .mask = mask};
+      shape.softcap = 2;
+      EXPECT_RUNS_ON_MODEL(shape, {}, 1);
+      shape.slopes = {0.5F, 0.25F, 0.1F, 1.0F};
+      shape.sinks = {1, -2};
+      EXPECT_RUNS_ON_MODEL(shape, {}, 1);
+      shape.softcap = 0;
+      shape.sinks.clear();
+      EXPECT_RUNS_ON_MODEL(shape, {}, 1);
+    }
+  }
+}
+
+TEST(Naive, TakesSinksOfAnySizeAndRowsWithNothingElse) {
+  for (const float sink : {-INFINITY, -1e4F, 100.0F, 1e4F}) {
+    for (const int64_t keys : {0, 30}) {
+      Shape shape{.q_rows = 40, .kv_rows = keys, .head_dim = 16, .mask = Mask::causal};
+      shape.sinks = {sink};
+      EXPECT_RUNS_ON_MODEL(shape, kNaive, 1);
+    }
+  }
+}
+
+TEST(Naive, ChangesTheScoresOfManyKeys) {
+  Shape shape{.q_rows = 2, .kv_rows = 16'500, .head_dim = 8};
+  shape.softcap = 5;
+  shape.slopes = {0.001F};
+  shape.sinks = {3};
+  EXPECT_RUNS_ON_MODEL(shape, kNaive, 1);
 }
 
 }  // namespace

@@ -28,6 +28,15 @@ void allow_tensor(const char* name, const Tensor& t, bool writable) {
                       static_cast<std::size_t>((end - first) * bytes), writable);
 }
 
+void allow_scores(const Scores& scores, int64_t batch, int64_t heads) {
+  const auto allow = [](const char* name, const float* data, int64_t count) {
+    if (data != nullptr)
+      model::allow_memory(name, data, static_cast<std::size_t>(count) * sizeof(float), false);
+  };
+  allow("slopes", scores.alibi_slopes, (batch - 1) * scores.slopes_batch_stride + heads);
+  allow("sinks", scores.sinks, heads);
+}
+
 dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how, const Launch& launch) {
   const Forget forget;
   model::settings() = how.settings;
@@ -36,6 +45,8 @@ dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how, const L
   allow_tensor("k", args.k, false);
   allow_tensor("v", args.v, false);
   allow_tensor("out", args.out, true);
+  allow_scores(args.scores, args.q.sizes[0], args.q.sizes[1]);
+  allow_spans(args);
   if (args.lse != nullptr) {
     model::allow_memory(
         "lse", args.lse,

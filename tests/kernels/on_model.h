@@ -13,6 +13,22 @@ namespace flashmoe::test {
 
 // Kernels may touch the tensor's elements, and whatever lies between them.
 void allow_tensor(const char* name, const Tensor& t, bool writable);
+// And read what changes scores, of a problem with so many batch entries and query heads.
+void allow_scores(const Scores& scores, int64_t batch, int64_t heads);
+
+// The arrays of its spans, where it has any.
+template <class Args>
+void allow_spans(const Args& args) {
+  const Spans& spans = args.spans;
+  const auto allow = [](const char* name, const int32_t* data, int64_t count) {
+    if (data != nullptr && count > 0)
+      model::allow_memory(name, data, static_cast<std::size_t>(count) * sizeof(int32_t), false);
+  };
+  const int64_t batch = args.q.sizes[0];
+  allow("documents", spans.documents, (batch - 1) * spans.documents_stride + args.k.sizes[2]);
+  allow("prefix", spans.prefix, batch);
+  allow("left_padding", spans.left_padding, batch);
+}
 
 struct OnModel {
   dispatch::ForwardChoice choice{};

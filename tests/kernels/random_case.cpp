@@ -113,8 +113,12 @@ RandomCase random_case(uint64_t seed) {
   // One case in three has a window. Kernels that take none leave it to what dispatch chooses.
   if (draw.between(0, 2) == 0) {
     s.window = window(draw, s.kv_rows);
+    const bool aligned = s.head_dim % 8 == 0 && s.layout != Layout::padded;
     const auto asked = c.choice.kernel;
-    if (asked && *asked != ForwardKernel::naive && *asked != ForwardKernel::hopper_forward) c.choice = {};
+    if (asked && *asked != ForwardKernel::naive && *asked != ForwardKernel::hopper_forward &&
+        !(*asked == ForwardKernel::ampere_forward && aligned)) {
+      c.choice = {};
+    }
   }
   return c;
 }

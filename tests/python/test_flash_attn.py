@@ -16,7 +16,17 @@ def normal(*shape, seed=0, dtype=torch.float32):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
 
 
-def reference(q, k, v, causal=False, window_size=(-1, -1), scale=None):
+def reference(
+    q,
+    k,
+    v,
+    causal=False,
+    window_size=(-1, -1),
+    scale=None,
+    softcap=0.0,
+    alibi_slopes=None,
+    learnable_sink=None,
+):
     """[B, S, H, D] in float64, from the definition: out and lse, 0 and -inf for rows that see nothing."""
     q, k, v = (t.double().transpose(1, 2) for t in (q, k, v))
     k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], 1) for t in (k, v))
@@ -31,8 +41,15 @@ def reference(q, k, v, causal=False, window_size=(-1, -1), scale=None):
     if window_size[1] not in (-1, None):
         seen &= key <= position + window_size[1]
     scores = q @ k.transpose(2, 3) * (q.shape[3] ** -0.5 if scale is None else scale)
+    if softcap:
+        scores = softcap * torch.tanh(scores / softcap)
+    if alibi_slopes is not None:
+        scores = scores - alibi_slopes.double().expand(q.shape[:2])[:, :, None, None] * (position - key).abs()
     scores = scores.masked_fill(~seen, -torch.inf)
-    weights = scores.softmax(-1).nan_to_num(0.0)
+    if learnable_sink is not None:
+        sinks = learnable_sink.double()[None, :, None, None].expand(*scores.shape[:3], 1)
+        scores = torch.cat((scores, sinks), -1)
+    weights = scores.softmax(-1).nan_to_num(0.0)[..., :keys]
     return (weights @ v).transpose(1, 2), scores.logsumexp(-1)
 
 
@@ -126,12 +143,9 @@ def test_rows_that_do_not_lie_side_by_side():
 
 UNSUPPORTED = {
     "dropout_p": 0.1,
-    "softcap": 30.0,
-    "alibi_slopes": torch.ones(4),
     "qv": torch.ones(2, 9, 4, 16),
     "q_descale": torch.ones(2),
     "attention_chunk": 4,
-    "learnable_sink": torch.ones(4),
     "score_mod": max,
 }
 
@@ -154,10 +168,22 @@ def calls():
     }
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_chunks_of_positions(causal):
+    q, k, v = normal(2, 7, 4, 16), normal(2, 12, 4, 16), normal(2, 12, 4, 16)
+    out = version3.flash_attn_func(q, k, v, causal=causal, attention_chunk=4)
+    for row in range(7):  # at position row + 5
+        first = (row + 5) // 4 * 4
+        keys = slice(first, row + 6 if causal else first + 4)
+        close(out[:, row : row + 1], reference(q[:, row : row + 1], k[:, keys], v[:, keys])[0])
+
+
 @pytest.mark.parametrize("function", calls())
 def test_what_is_not_supported_is_refused_by_name(function):
     call = calls()[function]
     for name, value in UNSUPPORTED.items():
+        if name == "attention_chunk" and "varlen" not in function and "kvcache" not in function:
+            continue
         with pytest.raises(NotImplementedError, match=rf"^flash_attn_\w+: {name} is not supported yet"):
             call(**{name: value})
     with pytest.raises(TypeError, match="unexpected keyword argument 'casual'"):
@@ -171,8 +197,63 @@ def test_what_is_not_supported_is_refused_by_name(function):
 def test_messages_are_short():
     x = normal(1, 3, 1, 8)
     with pytest.raises(NotImplementedError) as error:
-        fa.flash_attn_func(x, x, x, softcap=30.0)
-    assert str(error.value) == "flash_attn_func: softcap is not supported yet (it is 30.0)"
+        fa.flash_attn_func(x, x, x, dropout_p=0.5)
+    assert str(error.value) == "flash_attn_func: dropout_p is not supported yet (it is 0.5)"
+
+
+# ---- scores that change
+
+SCORES = {
+    "softcap": {"softcap": 1.5},
+    "slopes": {"alibi_slopes": torch.tensor([0.5, 0.25, 0.1, 1.0])},
+    "slopes of each entry": {"alibi_slopes": normal(2, 4, seed=5).abs()},
+    "sinks": {"learnable_sink": normal(4, seed=6)},
+    "all": {"softcap": 3.0, "alibi_slopes": torch.full((4,), 0.3), "learnable_sink": normal(4, seed=7)},
+}
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_scores_that_change(name, lengths):
+    scores = SCORES[name]
+    q, k, v = normal(2, 9, 4, 16), normal(2, 23, 2, 16, seed=1), normal(2, 23, 2, 16, seed=2)
+    for mask in ({"causal": True}, {"window_size": (5, 3)}, {}):
+        expected, expected_lse = reference(q, k, v, **mask, **scores)
+        out, lse, _ = fa.flash_attn_func(q, k, v, **mask, **scores, return_attn_probs=True)
+        close(out, expected)
+        close(lse, expected_lse)
+        cu_q, cu_k = (torch.tensor([0, n, 2 * n], dtype=torch.int32) for n in (9, 23))
+        packed = (t.flatten(0, 1) for t in (q, k, v))
+        close(fa.flash_attn_varlen_func(*packed, cu_q, cu_k, 9, 23, **mask, **scores), expected.flatten(0, 1))
+        cached = fa.flash_attn_with_kvcache(q, k, v, cache_seqlens=torch.tensor([23, 20]), **mask, **scores)
+        close(cached[0], expected[0])
+        of_second = {
+            name: value[1:] if getattr(value, "ndim", 0) == 2 else value for name, value in scores.items()
+        }
+        close(cached[1], reference(q[1:], k[1:, :20], v[1:, :20], **mask, **of_second)[0][0])
+        rows = fa.flash_attn_with_kvcache(
+            q.flatten(0, 1), k, v, cache_seqlens=23, cu_seqlens_q=cu_q, **mask, **scores
+        )
+        close(rows, expected.flatten(0, 1))
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_gradients_where_scores_change(name):
+    scores = SCORES[name]
+    tensors = normal(2, 9, 4, 16), normal(2, 23, 2, 16, seed=1), normal(2, 23, 2, 16, seed=2)
+    sinks = scores.get("learnable_sink")
+    others = {name: value for name, value in scores.items() if name != "learnable_sink"}
+    leaves = tensors if sinks is None else (*tensors, sinks)
+
+    def of(function):
+        def call(q, k, v, learnable_sink=None):
+            return function(q, k, v, causal=True, **others, learnable_sink=learnable_sink)
+
+        return call
+
+    ours = gradients(of(fa.flash_attn_func), *leaves)
+    expected = gradients(of(lambda *t, **o: reference(*t, **o)[0]), *(t.double() for t in leaves))
+    for a, b in zip(ours, expected):
+        close(a, b, 1e-4)
 
 
 # ---- sequences one behind the other

@@ -69,16 +69,18 @@ def test_only_the_system_is_linked():
 def test_signatures_can_be_asked_for():
     parameters = inspect.signature(fm.attention).parameters
     assert " ".join(parameters) == (
-        "q k v causal scale return_lse out threads programmatic deterministic window q_lengths kv_lengths"
+        "q k v causal scale return_lse out threads programmatic deterministic window q_lengths kv_lengths "
+        "documents prefix left_padding chunk first_keys softcap alibi_slopes sinks"
     )
     backward = inspect.signature(fm.attention_backward).parameters
     assert " ".join(backward) == (
-        "q k v out lse dout dlse causal scale deterministic threads dq dk dv window q_lengths kv_lengths"
+        "q k v out lse dout dlse causal scale deterministic threads dq dk dv window q_lengths kv_lengths "
+        "documents prefix left_padding chunk first_keys softcap alibi_slopes sinks"
     )
     varlen = inspect.signature(fm.attention_varlen).parameters
     assert " ".join(varlen) == (
         "q k v cu_seqlens_q cu_seqlens_k max_seqlen_q max_seqlen_k seqused_q seqused_k causal scale return_lse out threads "
-        "programmatic deterministic window"
+        "programmatic deterministic window softcap alibi_slopes sinks"
     )
     assert parameters["causal"].default is False and parameters["scale"].default is None
     for shape in ("[B, Hq, Sq, D]", "[B, Hkv, Skv, D]", "[B, Hq, Sq]"):

@@ -28,7 +28,10 @@ inline BackwardArgs arguments_of(const BackwardProblem& problem, bool determinis
           .deterministic = deterministic,
           .execution = forward.execution,
           .window = forward.window,
-          .lengths = forward.lengths};
+          .lengths = forward.lengths,
+          .spans = forward.spans,
+          .scores = forward.scores,
+          .dsinks = problem.dsinks()};
 }
 
 // With a fresh workspace of exactly the size that is asked for, so that sanitizers see the first byte past

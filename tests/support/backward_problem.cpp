@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "support/backward_problem.h"
 
+#include <limits>
 #include <random>
 #include <sstream>
 
@@ -12,6 +13,15 @@ namespace {
 struct Comparison {
   std::size_t bad = 0;
   std::ostringstream first;
+
+  void add(const char* name, const std::vector<float>& values, const reference::Gradient& expected) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (agrees(values[i], expected.value[i], expected.bound[i])) continue;
+      if (bad++ > 0) continue;
+      first << name << "[" << i << "] is " << values[i] << ", expected " << expected.value[i] << " within "
+            << expected.bound[i];
+    }
+  }
 
   void add(const char* name, const Tensor& t, const reference::Gradient& expected) {
     std::size_t i = 0;
@@ -39,6 +49,7 @@ BackwardProblem::BackwardProblem(const Shape& shape, bool with_dlse) : forward(s
   dq = allocate(dq_, args.q.sizes, shape, Role::out);
   dk = allocate(dk_, args.k.sizes, shape, Role::out);
   dv = allocate(dv_, args.v.sizes, shape, Role::out);
+  dsinks_.assign(shape.sinks.size(), std::numeric_limits<float>::quiet_NaN());
   std::mt19937_64 random(shape.seed + 1'000'000);
   fill_normal(dout, 1.0F, random);
   const int64_t batch = args.q.sizes[0];
@@ -59,9 +70,14 @@ BackwardProblem::BackwardProblem(const Shape& shape, bool with_dlse) : forward(s
 
 reference::BackwardResult BackwardProblem::oracle() const {
   const ForwardArgs& args = forward.args;
-  return reference::attention_backward(
-      forward.problem,
-      {.q = args.q, .k = args.k, .v = args.v, .dout = dout, .dlse = dlse(), .lengths = args.lengths});
+  return reference::attention_backward(forward.problem, {.q = args.q,
+                                                         .k = args.k,
+                                                         .v = args.v,
+                                                         .dout = dout,
+                                                         .dlse = dlse(),
+                                                         .lengths = args.lengths,
+                                                         .spans = args.spans,
+                                                         .scores = args.scores});
 }
 
 std::string BackwardProblem::disagreement(const reference::BackwardResult& expected) const {
@@ -73,6 +89,7 @@ std::string BackwardProblem::disagreement(const reference::BackwardResult& expec
   comparison.add("dq", dq, expected.dq);
   comparison.add("dk", dk, expected.dk);
   comparison.add("dv", dv, expected.dv);
+  comparison.add("dsinks", dsinks_, expected.dsinks);
   if (comparison.bad == 0) return "";
   return std::to_string(comparison.bad) + " wrong values; the first: " + comparison.first.str();
 }
@@ -81,6 +98,7 @@ void BackwardProblem::poison_gradients() {
   poison(dq_, dq.dtype);
   poison(dk_, dk.dtype);
   poison(dv_, dv.dtype);
+  dsinks_.assign(dsinks_.size(), std::numeric_limits<float>::quiet_NaN());
 }
 
 std::vector<std::byte> BackwardProblem::gradient_bytes() const {

@@ -23,6 +23,7 @@ class BackwardProblem {
   Tensor dq;
   Tensor dk, dv;
   const float* dlse() const { return dlse_.empty() ? nullptr : dlse_.data(); }
+  float* dsinks() const { return dsinks_.empty() ? nullptr : dsinks_.data(); }
 
   reference::BackwardResult oracle() const;
 
@@ -40,6 +41,7 @@ class BackwardProblem {
  private:
   std::vector<std::byte> dout_, dq_, dk_, dv_;
   std::vector<float> dlse_;
+  mutable std::vector<float> dsinks_;  // as writable as what the tensors point at
 };
 
 }  // namespace flashmoe::test

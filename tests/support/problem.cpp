@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "api/check_forward.h"
+#include "numeric/pair_value.h"
 #include "support/tensors.h"
 
 namespace flashmoe::test {
@@ -26,6 +27,22 @@ static std::string in_words(const char* name, const std::vector<int32_t>& length
   return text;
 }
 
+static std::string in_words(const char* name, const std::vector<float>& values) {
+  if (values.empty()) return {};
+  std::ostringstream text;
+  text << " " << name << "=";
+  for (const float value : values) text << (&value == values.data() ? "" : ",") << value;
+  return text.str();
+}
+
+static Scores scores_of(const Shape& s) {
+  const auto array = [](const std::vector<float>& v) { return v.empty() ? nullptr : v.data(); };
+  return {.softcap = s.softcap,
+          .alibi_slopes = array(s.slopes),
+          .slopes_batch_stride = static_cast<int64_t>(s.slopes.size()) > s.q_heads ? s.q_heads : 0,
+          .sinks = array(s.sinks)};
+}
+
 static Lengths lengths_of(const Shape& s) {
   const auto array = [](const std::vector<int32_t>& v) { return v.empty() ? nullptr : v.data(); };
   return {.q_starts = array(s.q_starts),
@@ -33,6 +50,17 @@ static Lengths lengths_of(const Shape& s) {
           .q_used = array(s.q_used),
           .k_used = array(s.k_used),
           .sequences = s.batch};
+}
+
+static Spans spans_of(const Shape& s) {
+  const auto array = [](const std::vector<int32_t>& v) { return v.empty() ? nullptr : v.data(); };
+  const bool shared = static_cast<int64_t>(s.documents.size()) == s.kv_rows;
+  return {.documents = array(s.documents),
+          .documents_stride = shared ? 0 : s.kv_rows,
+          .prefix = array(s.prefix),
+          .left_padding = array(s.left_padding),
+          .chunk = s.chunk,
+          .first_keys = s.first_keys};
 }
 
 std::string describe(const Shape& s) {
@@ -43,8 +71,45 @@ std::string describe(const Shape& s) {
        << " layout=" << kLayoutNames[static_cast<int>(s.layout)] << " spread=" << s.spread;
   if (s.scale) text << " scale=" << *s.scale;
   text << " threads=" << s.threads << " seed=" << s.seed << in_words("q_starts", s.q_starts)
-       << in_words("k_starts", s.k_starts) << in_words("q_used", s.q_used) << in_words("k_used", s.k_used);
+       << in_words("k_starts", s.k_starts) << in_words("q_used", s.q_used) << in_words("k_used", s.k_used)
+       << in_words("documents", s.documents) << in_words("prefix", s.prefix)
+       << in_words("left_padding", s.left_padding);
+  if (s.chunk > 0) text << " chunk=" << s.chunk;
+  if (s.first_keys > 0) text << " first_keys=" << s.first_keys;
+  if (s.softcap > 0) text << " softcap=" << s.softcap;
+  text << in_words("slopes", s.slopes) << in_words("sinks", s.sinks);
+  if (s.pairs) {
+    text << " pairs=" << static_cast<int>(*s.pairs) << " shared=";
+    for (const bool shared : s.pairs_shared) text << (shared ? 1 : 0);
+  }
   return text.str();
+}
+
+// Values of their own seed: those of the other tensors stay as they are without.
+static PairTensor random_pairs(const Shape& s, const ForwardArgs& args, std::vector<std::byte>& memory) {
+  const int64_t sizes[] = {args.q.sizes[0], args.q.sizes[1], args.q.sizes[2], args.k.sizes[2]};
+  PairTensor tensor{.type = *s.pairs};
+  int64_t count = 1;
+  for (int i = 3; i >= 0; --i) {
+    if (s.pairs_shared[static_cast<std::size_t>(i)]) continue;
+    tensor.strides[static_cast<std::size_t>(i)] = count;
+    count *= sizes[i];
+  }
+  memory.resize(static_cast<std::size_t>(count * element_bytes(tensor.type)));
+  std::mt19937_64 random(s.seed + 2'000'000);
+  std::normal_distribution<float> normal;
+  for (int64_t i = 0; i < count; ++i) {
+    const bool hidden = random() % 3 == 0;
+    const float value = hidden ? -std::numeric_limits<float>::infinity() : normal(random);
+    std::byte* at = memory.data() + i * element_bytes(tensor.type);
+    const auto put = [&](auto x) { std::memcpy(at, &x, sizeof x); };
+    if (tensor.type == PairType::boolean) put(static_cast<unsigned char>(hidden ? 0 : 1));
+    if (tensor.type == PairType::fp32) put(value);
+    if (tensor.type == PairType::fp16) put(from_float<fp16>(value));
+    if (tensor.type == PairType::bf16) put(from_float<bf16>(value));
+  }
+  tensor.data = memory.data();
+  return tensor;
 }
 
 Problem::Problem(const Shape& shape) : shape_(shape) {
@@ -60,6 +125,9 @@ Problem::Problem(const Shape& shape) : shape_(shape) {
   args.mask = shape.mask;
   args.window = shape.window;
   args.lengths = lengths_of(shape_);
+  args.spans = spans_of(shape_);
+  args.scores = scores_of(shape_);
+  if (shape.pairs) args.scores.attn_mask = random_pairs(shape, args, pairs_);
   args.scale = shape.scale;
   args.execution.threads = shape.threads;
   std::mt19937_64 random(shape.seed);

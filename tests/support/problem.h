@@ -2,6 +2,7 @@
 // A forward problem with its data: built in one readable line, run on the API, judged by the oracle.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -52,6 +53,16 @@ struct Shape {
   uint64_t seed = 1;
   // As Lengths has them; empty: not given. `batch` is the number of sequences then.
   std::vector<int32_t> q_starts{}, k_starts{}, q_used{}, k_used{};
+  // As Spans has them; empty: not given. As many documents as keys are those of every batch entry.
+  std::vector<int32_t> documents{}, prefix{}, left_padding{};
+  int64_t chunk = 0, first_keys = 0;
+  // As Scores has them.
+  float softcap = 0;
+  std::vector<float> slopes{};  // empty: none; one for each head, or for each head of each batch entry
+  std::vector<float> sinks{};   // empty: none
+  // A tensor for every pair, random, about a third of it hidden; shared along some of [B, Hq, Sq, Skv].
+  std::optional<PairType> pairs{};
+  std::array<bool, 4> pairs_shared{};
 };
 
 std::string describe(const Shape& shape);
@@ -89,6 +100,7 @@ class Problem {
  private:
   std::vector<std::byte> q_, k_, v_, out_;
   std::vector<float> lse_;
+  std::vector<std::byte> pairs_;
   Shape shape_;
 };
 

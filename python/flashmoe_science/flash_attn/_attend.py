@@ -5,6 +5,9 @@ import torch
 
 from .._C import attention, attention_varlen
 from .._support import DTYPES, LENGTH_DEVICES
+from ._options import of_entries
+
+_AS_THEY_ARE = {}  # scores: softcap, alibi_slopes, sinks
 
 
 def _rows_side_by_side(tensor):
@@ -47,19 +50,22 @@ def _options(causal, scale, window, deterministic):
     }
 
 
-def attend(q, k, v, *, causal, scale, window, deterministic=False, **lengths):
+def attend(q, k, v, *, causal, scale, window, deterministic=False, scores=_AS_THEY_ARE, **lengths):
     """q: [B, Sq, Hq, D]; k: [B, Sk, Hkv, D]; v: [B, Sk, Hkv, Dv]. Gives out [B, Sq, Hq, Dv] and lse [B, Hq, Sq]."""
     of_v = v.shape[-1]
     q, k, v, scale = _evened(*_readable(q, k, v), scale)
     out, lse = attention(
         *(t.transpose(1, 2) for t in (q, k, v)),
         **_options(causal, scale, window, deterministic),
+        **scores,
         **lengths,
     )
     return out.transpose(1, 2)[..., :of_v], lse
 
 
-def attend_packed(q, k, v, cu_seqlens_q, cu_seqlens_k, used_q=None, used_k=None, **options):
+def attend_packed(
+    q, k, v, cu_seqlens_q, cu_seqlens_k, used_q=None, used_k=None, *, scores=_AS_THEY_ARE, **options
+):
     """q: [tokens, Hq, D]; k, v: [tokens, Hkv, D]; sequence i lies between cu_seqlens[i] and [i + 1], or is as long as
     used[i] says. Gives out [tokens, Hq, D] and lse [Hq, tokens]; what no sequence has is 0 and -inf.
     """
@@ -75,6 +81,7 @@ def attend_packed(q, k, v, cu_seqlens_q, cu_seqlens_k, used_q=None, used_k=None,
             seqused_q=used_q,
             seqused_k=used_k,
             **_options(**{"deterministic": False, **options, "scale": scale}),
+            **scores,
         )
         return out[..., :of_v], lse
     begins_q, begins_k = cu_seqlens_q.tolist(), cu_seqlens_k.tolist()
@@ -88,7 +95,7 @@ def attend_packed(q, k, v, cu_seqlens_q, cu_seqlens_k, used_q=None, used_k=None,
         outs.append(q.new_zeros((begin - done, q.shape[1], v.shape[2])))
         lses.append(q.new_full((q.shape[1], begin - done), -torch.inf, dtype=torch.float32))
 
-    for begin_q, rows, begin_k, keys in zip(begins_q, lengths_q, begins_k, lengths_k):
+    for i, (begin_q, rows, begin_k, keys) in enumerate(zip(begins_q, lengths_q, begins_k, lengths_k)):
         if rows == 0:
             continue
         if begin_q > done:
@@ -97,6 +104,7 @@ def attend_packed(q, k, v, cu_seqlens_q, cu_seqlens_k, used_q=None, used_k=None,
             q[None, begin_q : begin_q + rows],
             k[None, begin_k : begin_k + keys],
             v[None, begin_k : begin_k + keys],
+            scores=of_entries(scores, slice(i, i + 1)),
             **options,
         )
         outs.append(out[0])
@@ -116,10 +124,11 @@ def gathered(cache, page_table, cu_seqlens):
     return torch.cat([cache[of_one].flatten(0, 1)[:length] for of_one, length in zip(pages, lengths)])
 
 
-def attend_parts(q, k, v, begins, ends, **options):
+def attend_parts(q, k, v, begins, ends, *, scores=_AS_THEY_ARE, **options):
     """attend(), where entry b of the batch has the keys from begins[b] to ends[b] of k and v. No gradients."""
     if q.device.type in LENGTH_DEVICES and not any(begins):
-        return attend(q, k, v, **options, kv_lengths=torch.tensor(ends, dtype=torch.int32))
+        lengths = torch.tensor(ends, dtype=torch.int32)
+        return attend(q, k, v, **options, scores=scores, kv_lengths=lengths)
     parts = {}
     for entry, part in enumerate(zip(begins, ends)):
         parts.setdefault(part, []).append(entry)
@@ -127,8 +136,7 @@ def attend_parts(q, k, v, begins, ends, **options):
     lse = q.new_empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32)
     for (begin, end), entries in parts.items():
         if len(entries) == q.shape[0]:
-            return attend(q, k[:, begin:end], v[:, begin:end], **options)
-        out[entries], lse[entries] = attend(
-            q[entries], k[entries, begin:end], v[entries, begin:end], **options
-        )
+            return attend(q, k[:, begin:end], v[:, begin:end], **options, scores=scores)
+        part = (q[entries], k[entries, begin:end], v[entries, begin:end])
+        out[entries], lse[entries] = attend(*part, **options, scores=of_entries(scores, entries))
     return out, lse

@@ -2,7 +2,7 @@
 """flash_attn_func and its kin, as version 2 has them."""
 
 from ._attend import attend, attend_packed, gathered, window_of
-from ._options import refuse
+from ._options import refuse, scores_of
 
 _NO_WINDOW = (-1, -1)
 
@@ -27,10 +27,9 @@ def flash_attn_func(
     **of_other_versions,
 ):
     """q: [B, Sq, Hq, D]; k, v: [B, Sk, Hkv, D]. Gives out [B, Sq, Hq, D], or (out, lse [B, Hq, Sq], nothing)."""
-    refuse(
-        "flash_attn_func",
-        {"dropout_p": dropout_p, "softcap": softcap, "alibi_slopes": alibi_slopes, **of_other_versions},
-    )
+    scores = scores_of(softcap, alibi_slopes, of_other_versions)
+    chunk = of_other_versions.pop("attention_chunk", 0)
+    refuse("flash_attn_func", {"dropout_p": dropout_p, **of_other_versions})
     out, lse = attend(
         q,
         k,
@@ -39,6 +38,8 @@ def flash_attn_func(
         scale=softmax_scale,
         window=window_of(window_size),
         deterministic=deterministic,
+        scores=scores,
+        chunk=chunk,
     )
     return _result(q, out, lse, return_attn_probs)
 
@@ -79,10 +80,8 @@ def flash_attn_varlen_func(
     cu_seqlens[i + 1]. Gives out [tokens, Hq, D], or (out, lse [Hq, tokens], nothing). max_seqlen_q and _k change nothing.
     With block_table [B, pages of a sequence], k and v are [pages, page size, Hkv, D], and gathered.
     """
-    refuse(
-        "flash_attn_varlen_func",
-        {"dropout_p": dropout_p, "softcap": softcap, "alibi_slopes": alibi_slopes, **of_other_versions},
-    )
+    scores = scores_of(softcap, alibi_slopes, of_other_versions)
+    refuse("flash_attn_varlen_func", {"dropout_p": dropout_p, **of_other_versions})
     if block_table is not None:
         k, v = (gathered(cache, block_table, cu_seqlens_k) for cache in (k, v))
     out, lse = attend_packed(
@@ -97,6 +96,7 @@ def flash_attn_varlen_func(
         scale=softmax_scale,
         window=window_of(window_size),
         deterministic=deterministic,
+        scores=scores,
     )
     return _result(q, out, lse, return_attn_probs)
 

@@ -4,7 +4,7 @@
 import torch
 
 from ._attend import attend_parts, window_of
-from ._options import refuse
+from ._options import refuse, scores_of
 
 
 def _rotated(x, cos, sin, positions, interleaved):
@@ -85,7 +85,8 @@ def flash_attn_with_kvcache(
     are read by the host. Pages, and entries chosen by cache_batch_idx, are gathered for the call.
     """
     function = "flash_attn_with_kvcache"
-    refuse(function, {"softcap": softcap, "alibi_slopes": alibi_slopes, **of_other_versions})
+    scores = scores_of(softcap, alibi_slopes, of_other_versions)
+    refuse(function, of_other_versions)
     page_table = block_table if page_table is None else page_table
     _check(function, k, v, rotary_cos, cache_seqlens)
     if page_table is not None and cache_batch_idx is not None:
@@ -111,6 +112,7 @@ def flash_attn_with_kvcache(
                 "cache_leftpad": cache_leftpad,
                 "page_table": page_table,
                 "rotary_seqlens": rotary_seqlens,
+                "alibi_slopes": None if alibi_slopes is None else alibi_slopes.expand(entries, -1),
             },
             rotary_cos=rotary_cos,
             rotary_sin=rotary_sin,
@@ -118,6 +120,8 @@ def flash_attn_with_kvcache(
             softmax_scale=softmax_scale,
             causal=causal,
             window_size=window_size,
+            softcap=softcap,
+            s_aux=scores.get("sinks"),
         )
         return result if return_softmax_lse else result[0]
     batch, rows, device = q.shape[0], q.shape[1], q.device
@@ -162,6 +166,6 @@ def flash_attn_with_kvcache(
         k_cache, v_cache = k_cache[:batch], v_cache[:batch]
     begins = [0] * batch if cache_leftpad is None else cache_leftpad.tolist()
     out, lse = attend_parts(
-        q, k_cache, v_cache, begins, ends, causal=causal, scale=softmax_scale, window=window
+        q, k_cache, v_cache, begins, ends, causal=causal, scale=softmax_scale, window=window, scores=scores
     )
     return (out, lse) if return_softmax_lse else out

@@ -4,15 +4,11 @@
 # By name, with the value that asks for nothing. What the kernels learn is one line less here.
 _UNSUPPORTED = {
     "dropout_p": 0.0,
-    "softcap": 0.0,
-    "alibi_slopes": None,
     "qv": None,
     "q_descale": None,
     "k_descale": None,
     "v_descale": None,
     "attention_chunk": 0,
-    "learnable_sink": None,
-    "s_aux": None,
     "gather_kv_indices": None,
     "score_mod": None,
     "score_mod_bwd": None,
@@ -32,6 +28,26 @@ _WITHOUT_EFFECT = {
     "max_seqlen_q",
     "max_seqlen_k",
 }
+
+
+def scores_of(softcap, alibi_slopes, options):
+    """What changes scores, as attention() has it; sinks are taken out of the options, under either of their names."""
+    sinks = [options.pop(name, None) for name in ("learnable_sink", "s_aux")]
+    given = {"softcap": softcap or None, "alibi_slopes": alibi_slopes}
+    given["sinks"] = sinks[0] if sinks[0] is not None else sinks[1]
+    return {
+        name: value.float() if hasattr(value, "float") else value
+        for name, value in given.items()
+        if value is not None
+    }
+
+
+def of_entries(scores, entries):
+    """The same, of some entries of the batch alone."""
+    slopes = scores.get("alibi_slopes")
+    if slopes is None or slopes.dim() == 1:
+        return scores
+    return {**scores, "alibi_slopes": slopes[entries]}
 
 
 def refuse(function, options):

@@ -8,21 +8,22 @@ import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from .._C import attention, attention_varlen
-from .._support import LENGTH_DEVICES, log_once, why_not_attention, why_not_window
+from .._support import LENGTH_DEVICES, log_once, why_not_attention
 from ._mask import blocks_of
 
 # What models pass on that changes the scores; an implementation that does not name it would leave it out silently.
 _OF_SCORES = ("softcap", "s_aux", "position_bias")
+_OURS = {"softcap": "softcap", "s_aux": "sinks"}  # those that attention() takes, under its names
 _SDPA_TAKES = inspect.signature(sdpa_attention_forward).parameters
 
 
 def _why_not(query, key, value, dropout, scaling, kwargs):
     for name in _OF_SCORES:
-        if kwargs.get(name) is not None:
+        if name not in _OURS and kwargs.get(name) is not None:
             return f"{name} is given"
     if dropout:
         return f"dropout is {dropout}"
-    return why_not_attention(query, key, value, scaling)
+    return why_not_attention(query, key, value, scaling, _scores(kwargs))
 
 
 def _eager(module, query, key, value, attention_mask, dropout, scaling, is_causal, kwargs):
@@ -42,23 +43,35 @@ def _eager(module, query, key, value, attention_mask, dropout, scaling, is_causa
     return eager(module, query, key, value, attention_mask, scaling=scaling, dropout=dropout, **kwargs)
 
 
-def _of_blocks(query, key, value, blocks, scaling):
+def _scores(kwargs):
+    given = {ours: kwargs.get(theirs) for theirs, ours in _OURS.items()}
+    return {
+        name: value.float() if hasattr(value, "float") else value
+        for name, value in given.items()
+        if value is not None
+    }
+
+
+def _of_blocks(query, key, value, blocks, scaling, scores):
+    if blocks.spans is not None:
+        keys, causal, spans = blocks.spans
+        k, v = key[:, :, :keys], value[:, :, :keys]
+        known = {"window": blocks.window, **spans, **scores}
+        return attention(query, k, v, causal, scaling, **known).transpose(1, 2)
     if len(blocks.blocks) > 1 and query.device.type in LENGTH_DEVICES:
         causal = any(block.causal for block in blocks.blocks)
         if blocks.lengths is not None:
-            out = attention(query, key, value, causal, scaling, window=blocks.window, **blocks.lengths)
-            return out.transpose(1, 2)
+            known = {"window": blocks.window, **blocks.lengths, **scores}
+            return attention(query, key, value, causal, scaling, **known).transpose(1, 2)
         if blocks.starts is not None:
             packed = (t[0].transpose(0, 1) for t in (query, key, value))
-            starts = (blocks.starts, blocks.starts)
-            return attention_varlen(*packed, *starts, causal=causal, scale=scaling, window=blocks.window)[
-                None
-            ]
+            known = {"causal": causal, "scale": scaling, "window": blocks.window, **scores}
+            return attention_varlen(*packed, blocks.starts, blocks.starts, **known)[None]
     parts = {}
     for entries, rows, keys, causal in blocks.blocks:
         q = query[entries[0] : entries[1], :, rows[0] : rows[1]]
         k, v = (t[entries[0] : entries[1], :, keys[0] : keys[1]] for t in (key, value))
-        out = attention(q, k, v, causal, scaling, window=blocks.window)
+        out = attention(q, k, v, causal, scaling, window=blocks.window, **scores)
         parts.setdefault(entries, []).append(out.transpose(1, 2))
     parts = [outs[0] if len(outs) == 1 else torch.cat(outs, 1) for outs in parts.values()]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
@@ -73,18 +86,17 @@ def attention_forward(
     if reason is None and attention_mask is None:
         rows = query.shape[2]
         if causal and rows > 1:  # an empty static cache has keys that nobody sees yet
-            out = attention(query, key[:, :, :rows], value[:, :, :rows], "top_left", scaling)
+            seen = (query, key[:, :, :rows], value[:, :, :rows])
+            out = attention(*seen, "top_left", scaling, **_scores(kwargs))
         else:
-            out = attention(query, key, value, False, scaling)
+            out = attention(query, key, value, False, scaling, **_scores(kwargs))
         return out.transpose(1, 2).contiguous(), None
     if reason is None:
         blocks = None if torch.compiler.is_compiling() else blocks_of(attention_mask, query, key)
         if blocks is None:
             reason = "a mask that is no window, padding or packing known here"
-        elif blocks.window is not None:
-            reason = why_not_window(query.device)
-        if reason is None:
-            return _of_blocks(query, key, value, blocks, scaling).contiguous(), None
+        else:
+            return _of_blocks(query, key, value, blocks, scaling, _scores(kwargs)).contiguous(), None
     if not torch.compiler.is_compiling():
         log_once("transformers", reason)
     if any(kwargs.get(name) is not None and name not in _SDPA_TAKES for name in _OF_SCORES):

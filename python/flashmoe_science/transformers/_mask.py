@@ -2,14 +2,14 @@
 """Masks of transformers: as tensors, which every implementation understands, with what our kernels need beside them.
 
 A mask is made once for all layers of a kind. Where its rule is one of causal, full, window, padding at either end or
-packed sequences, each row sees one run of keys, and a call is a few calls of attention() on slices of the tensors:
-blocks. They travel as an attribute of the mask, which is lost as soon as a model computes with it; then the tensor counts.
+packed sequences, each row sees one run of keys, and a call is one of attention() that names the mask, or a few on slices of
+the tensors: blocks. They travel as an attribute of the mask, which is lost as soon as a model computes with it; then the tensor counts.
 """
 
 import functools
 from dataclasses import dataclass
 from itertools import groupby
-from typing import List, NamedTuple, Optional, Tuple, Union
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 import torch
 from transformers import masking_utils
@@ -27,6 +27,14 @@ class Block(NamedTuple):
     causal: Union[bool, str]
 
 
+class Spans(NamedTuple):
+    """All of it in one call of attention(), with documents or left_padding."""
+
+    keys: int  # the first so many
+    causal: bool
+    options: Dict[str, torch.Tensor]
+
+
 @dataclass
 class Blocks:
     """Together they have every row of every entry, in order."""
@@ -35,6 +43,7 @@ class Blocks:
     window: Optional[Tuple[int, int]]
     shape: Tuple[int, int, int]  # entries, rows, keys
     version: int = 0  # of the mask: a later one was written to
+    spans: Optional[Spans] = None
 
     @functools.cached_property
     def lengths(self):
@@ -160,6 +169,21 @@ def _blocks_of(rule, entries, rows, kv_length, shift, present):
     return blocks
 
 
+def _spans_of(rule, rows, kv_length, shift, present, device):
+    """None where no one call will do; _blocks_of() has found blocks."""
+    if rule.packed is not None:
+        return Spans(kv_length, rule.causal, {"documents": rule.packed.to(device, torch.int32).contiguous()})
+    ends = {min(end, shift + rows) if rule.causal else end for _, end in present}
+    begins = [begin for begin, _ in present]
+    moves = (
+        rule.causal or rule.left is not None
+    )  # with the row's position, which is that of the last key for the last row
+    if len(ends) != 1 or not any(begins) or (moves and shift != max(ends) - rows):
+        return None
+    padding = torch.tensor(begins, dtype=torch.int32, device=device)
+    return Spans(max(ends), rule.causal, {"left_padding": padding})
+
+
 def _describe(mask, batch_size, q_length, kv_length, q_offset, kv_offset, mask_function, attention_mask):
     rule = _rule_of(mask_function)
     if rule is None:
@@ -173,7 +197,8 @@ def _describe(mask, batch_size, q_length, kv_length, q_offset, kv_offset, mask_f
         return None
     right = 0 if rule.causal and rule.left is not None else rule.right
     window = None if rule.left is None else (rule.left, right)
-    return Blocks(blocks, window, (batch_size, q_length, kv_length), mask._version)
+    spans = _spans_of(rule, q_length, kv_length, shift, present, mask.device) if len(blocks) > 1 else None
+    return Blocks(blocks, window, (batch_size, q_length, kv_length), mask._version, spans)
 
 
 def attention_mask(

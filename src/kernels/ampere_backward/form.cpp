@@ -10,8 +10,9 @@ namespace {
 
 template <int... kTuning>
 int find_smem_bytes(int tuning, std::integer_sequence<int, kTuning...>) {
-  static_assert(((sizeof(Smem<Spec<fp16, kTuning>>) <= 227 * 1024) && ...), "what sm_90 gives a block");
-  constexpr int kBytes[] = {sizeof(Smem<Spec<fp16, kTuning>>)...};
+  static_assert(((sizeof(Smem<Spec<fp16, kTuning, false>>) <= 227 * 1024) && ...),
+                "what sm_90 gives a block");
+  constexpr int kBytes[] = {sizeof(Smem<Spec<fp16, kTuning, false>>)...};
   return kBytes[tuning];
 }
 

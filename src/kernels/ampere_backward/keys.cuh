@@ -213,6 +213,14 @@ struct Keys {
             if (8 * n < unseen) S[r][n][2 * h] = 0;
             if (8 * n + 1 < unseen) S[r][n][2 * h + 1] = 0;
           }
+          if constexpr (Spec::runs) {  // later queries may not see it any more
+            const int seen = key - p.runs.begin + 1 - q_tile * Spec::tile_q - first_query - 2 * (lane % 4);
+#pragma unroll
+            for (int n = 0; n < Spec::chunk_tiles; ++n) {
+              if (8 * n >= seen) S[r][n][2 * h] = 0;
+              if (8 * n + 1 >= seen) S[r][n][2 * h + 1] = 0;
+            }
+          }
         }
       }
     }

@@ -15,6 +15,8 @@ inline namespace FLASHMOE_TARGET {
 // stream. Rows begin at multiples of 16 bytes, head_dim is a multiple of 8. With params.in_order,
 // params.order has later keys first.
 void launch(DType dtype, const BackwardParams& params, int tuning, void* stream);
+// The same where params.runs may begin anywhere.
+void launch_runs(DType dtype, const BackwardParams& params, int tuning, void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::ampere_backward

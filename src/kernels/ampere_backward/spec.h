@@ -81,9 +81,10 @@ inline constexpr Tuning kTunings[] = {
 };
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
 
-template <class T, int kTuning>
+template <class T, int kTuning, bool kRuns>
 struct Spec {
   using Element = T;
+  static constexpr bool runs = kRuns;  // rows see runs of keys that may begin anywhere, else at the first
   static constexpr Tuning tuning = kTunings[kTuning];
   static constexpr int head_dim = tuning.head_dim;
   static constexpr int tile_q = tuning.tile_q;

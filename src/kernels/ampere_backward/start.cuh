@@ -9,9 +9,9 @@
 
 namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET {
 
-template <class T, int kTuning>
+template <class T, int kTuning, bool kRuns>
 void start(const BackwardParams& params, void* stream) {
-  using S = Spec<T, kTuning>;
+  using S = Spec<T, kTuning, kRuns>;
   const TileOrder& order = params.order;
   gpu::launch(&ampere_backward<S>,
               {.kernel = "ampere_backward",
@@ -24,20 +24,22 @@ void start(const BackwardParams& params, void* stream) {
               params);
 }
 
-template <class T, int... kTuning>
+template <class T, bool kRuns, int... kTuning>
 void start_one_of(std::integer_sequence<int, kTuning...>, int tuning, const BackwardParams& params,
                   void* stream) {
   using Start = void (*)(const BackwardParams&, void*);
-  constexpr Start kStarts[] = {&start<T, kTuning>...};
+  constexpr Start kStarts[] = {&start<T, kTuning, kRuns>...};
   kStarts[tuning](params, stream);
 }
 
-template <class T>
+template <class T, bool kRuns>
 void start_any(const BackwardParams& params, int tuning, void* stream) {
-  start_one_of<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+  start_one_of<T, kRuns>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
 }
 
 void launch_fp16(const BackwardParams& params, int tuning, void* stream);
 void launch_bf16(const BackwardParams& params, int tuning, void* stream);
+void launch_runs_fp16(const BackwardParams& params, int tuning, void* stream);
+void launch_runs_bf16(const BackwardParams& params, int tuning, void* stream);
 
 }  // namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET

@@ -36,12 +36,20 @@ struct Work {
     const int first_row = first_key - p.causal_shift;  // that sees a key of the tile
     return first_row <= 0 ? 0 : first_row / Spec::tile_q;
   }
-  static __device__ __forceinline__ int end(const BackwardParams& p) {
-    return (p.q_rows + Spec::tile_q - 1) / Spec::tile_q;
+  __device__ __forceinline__ int end(const BackwardParams& p) const {
+    int rows = p.q_rows;
+    if constexpr (Spec::runs) {
+      const int last_row = first_key + Spec::tile_kv - 1 - p.runs.begin;  // that sees a key of the tile
+      rows = last_row < 0 ? 0 : last_row < rows ? last_row + 1 : rows;
+    }
+    return (rows + Spec::tile_q - 1) / Spec::tile_q;
   }
 
   // Whether some row of the tile does not see some key, or there is no such key.
   __device__ __forceinline__ bool is_masked(const BackwardParams& p, int q_tile) const {
+    if constexpr (Spec::runs) {
+      if ((q_tile + 1) * Spec::tile_q - 1 + p.runs.begin > first_key) return true;
+    }
     const int full_row = first_key + Spec::tile_kv - 1 - p.causal_shift;  // that sees all of them
     return q_tile * Spec::tile_q < full_row || first_key + Spec::tile_kv > p.kv_rows;
   }

@@ -26,4 +26,8 @@ Form form_for(int head_dim, bool aligned) {
   return form<256, true>();
 }
 
+Form form_for_runs(int head_dim) {
+  return head_dim <= 64 ? form<64, true>() : head_dim <= 128 ? form<128, true>() : form<256, true>();
+}
+
 }  // namespace flashmoe::kernels::ampere_forward

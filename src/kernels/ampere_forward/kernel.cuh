@@ -102,8 +102,8 @@ __device__ __forceinline__ void q_times_k(Scores<Spec>& S, const QFragments<Spec
 // Scores of keys that a row does not see become -inf. Few tiles need it, so what a row sees is worked out
 // anew.
 template <class Spec>
-__device__ __forceinline__ void mask(Scores<Spec>& S, const ForwardParams& p, const Work& work,
-                                     int first_key) {
+__device__ __forceinline__ void mask(Scores<Spec>& S, const ForwardParams& p, const FromFirstKey&,
+                                     const Work& work, int first_key) {
   const int first_row = work.first_row + gpu::warp_index() * Spec::rows_per_warp + gpu::lane_index() / 4;
   const int first = first_key + 2 * (gpu::lane_index() % 4);
 #pragma unroll
@@ -115,6 +115,28 @@ __device__ __forceinline__ void mask(Scores<Spec>& S, const ForwardParams& p, co
       for (int n = 0; n < Spec::key_tiles; ++n) {
         if (8 * n >= visible) S[r][n][2 * h] = -INFINITY;
         if (8 * n + 1 >= visible) S[r][n][2 * h + 1] = -INFINITY;
+      }
+    }
+  }
+}
+
+template <class Spec>
+__device__ __forceinline__ void mask(Scores<Spec>& S, const ForwardParams& p, const FromAnyKey& sight,
+                                     const Work& work, int first_key) {
+  const int first_row = work.first_row + gpu::warp_index() * Spec::rows_per_warp + gpu::lane_index() / 4;
+  const int first = first_key + 2 * (gpu::lane_index() % 4);
+#pragma unroll
+  for (int r = 0; r < Spec::row_tiles; ++r) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const Run seen = sight.visible(p, position_of(p, first_row + 16 * r + 8 * h));
+      const uint32_t keep = elements_between(seen.begin - first, seen.end - first);
+#pragma unroll
+      for (int n = 0; n < Spec::key_tiles; ++n) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          if ((keep >> (2 * n + i) & 1) == 0) S[r][n][2 * h + i] = -INFINITY;
+        }
       }
     }
   }
@@ -264,13 +286,13 @@ __device__ __forceinline__ void p_times_v(State<Spec>& state, const Scores<Spec>
   }
 }
 
-template <class Spec>
-__global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_constant__ ForwardParams p) {
+template <class Spec, class Sight>
+__device__ __forceinline__ void attend(const ForwardParams& p, const Sight& sight) {
   using T = typename Spec::Element;
   constexpr int kStages = Spec::tuning.stages;
   constexpr int kTileKv = Spec::tuning.tile_kv;
   auto& smem = gpu::shared<Smem<Spec>>();
-  const Work work = find_work<Spec>(p, static_cast<int>(gpu::block_index()));
+  const Work work = find_work<Spec>(p, sight, static_cast<int>(gpu::block_index()));
   const int lane = gpu::lane_index();
   const T* q = static_cast<const T*>(p.q.data) + work.batch * p.q.batch_stride + work.head * p.q.head_stride;
   const T* k =
@@ -326,8 +348,17 @@ __global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_
   }
 
   // Rows of a tile see keys in the order of rows: from this one on, tiles hold keys that the first row does
-  // not see.
-  const int first_masked = p.visible_keys(position_of(p, work.first_row)) / kTileKv;
+  // not see ...
+  const int first_masked = sight.visible(p, position_of(p, work.first_row)).end / kTileKv;
+  // ... and before this one keys that the last row does not.
+  int first_full = 0;
+  if constexpr (Sight::begins_anywhere) {
+    const int hidden = sight.visible(p, position_of(p, work.first_row + work.rows - 1)).begin;
+    first_full = (hidden + kTileKv - 1) / kTileKv;
+  }
+  const auto needs_mask = [&](int tile) {
+    return tile >= first_masked || (Sight::begins_anywhere && tile < first_full);
+  };
   int stage = 0;  // of this tile
   const auto step = [&](int tile, auto first) {
     // The first K came with Q: who has read Q into registers has waited for both.
@@ -349,7 +380,7 @@ __global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_
     const uint32_t stage_offset = static_cast<uint32_t>(stage) * sizeof(smem.k[0]);
     Scores<Spec> S;
     q_times_k<Spec>(S, q_fragments, q_address, k_address + stage_offset);
-    if (tile >= first_masked) mask<Spec>(S, p, work, tile * kTileKv);
+    if (needs_mask(tile)) mask<Spec>(S, p, sight, work, tile * kTileKv);
     absorb<Spec>(state, S, p.scale_log2e);
     if (first) {  // its V came by itself, so that nothing before had to wait for it
       gpu::cp_async_wait<kStages - 1>();
@@ -375,12 +406,23 @@ __global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_
 
   normalise<Spec>(state);
   // Worked out anew rather than kept in registers all the way.
-  const Work done = find_work<Spec>(p, gpu::opaque(static_cast<int>(gpu::block_index())));
+  const Work done = find_work<Spec>(p, sight, gpu::opaque(static_cast<int>(gpu::block_index())));
   if (p.num_splits > 1) {
     store_partial<Spec>(p, done, state);
   } else {
     store_output<Spec>(p, done, state, smem.q);
   }
+}
+
+template <class Spec>
+__global__ void __launch_bounds__(Spec::threads, 1) ampere_forward(const __grid_constant__ ForwardParams p) {
+  attend<Spec>(p, FromFirstKey());
+}
+
+template <class Spec>
+__global__ void __launch_bounds__(Spec::threads, 1)
+    ampere_forward_runs(const __grid_constant__ ForwardParams p, const __grid_constant__ Runs runs) {
+  attend<Spec>(p, FromAnyKey{runs});
 }
 
 }  // namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET

@@ -7,17 +7,26 @@
 
 namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET {
 
+template <class S>
+gpu::LaunchShape shape_of(const ForwardParams& params, unsigned blocks, void* stream) {
+  return {.kernel = "ampere_forward",
+          .blocks = blocks,
+          .blocks_y = static_cast<unsigned>(params.num_splits),
+          .threads = S::threads,
+          .smem_bytes = sizeof(Smem<S>),
+          .stream = stream};
+}
+
 template <class T, int kDim, bool kAligned>
 void start(const ForwardParams& params, unsigned blocks, void* stream) {
   using S = Spec<T, kDim, kAligned>;
-  gpu::launch(&ampere_forward<S>,
-              {.kernel = "ampere_forward",
-               .blocks = blocks,
-               .blocks_y = static_cast<unsigned>(params.num_splits),
-               .threads = S::threads,
-               .smem_bytes = sizeof(Smem<S>),
-               .stream = stream},
-              params);
+  gpu::launch(&ampere_forward<S>, shape_of<S>(params, blocks, stream), params);
+}
+
+template <class T, int kDim>
+void start_runs(const ForwardParams& params, const Runs& runs, unsigned blocks, void* stream) {
+  using S = Spec<T, kDim, true>;
+  gpu::launch(&ampere_forward_runs<S>, shape_of<S>(params, blocks, stream), params, runs);
 }
 
 template <class T>
@@ -36,7 +45,17 @@ void start_any(bool aligned, const ForwardParams& params, unsigned blocks, void*
   start<T, 256, true>(params, blocks, stream);
 }
 
+template <class T>
+void start_any_runs(const ForwardParams& params, const Runs& runs, unsigned blocks, void* stream) {
+  const int d = params.head_dim;
+  if (d <= 64) return start_runs<T, 64>(params, runs, blocks, stream);
+  if (d <= 128) return start_runs<T, 128>(params, runs, blocks, stream);
+  start_runs<T, 256>(params, runs, blocks, stream);
+}
+
 void launch_fp16(bool aligned, const ForwardParams& params, unsigned blocks, void* stream);
 void launch_bf16(bool aligned, const ForwardParams& params, unsigned blocks, void* stream);
+void launch_runs_fp16(const ForwardParams& params, const Runs& runs, unsigned blocks, void* stream);
+void launch_runs_bf16(const ForwardParams& params, const Runs& runs, unsigned blocks, void* stream);
 
 }  // namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET

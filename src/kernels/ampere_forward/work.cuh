@@ -6,6 +6,7 @@
 
 #include "kernels/ampere_forward/spec.h"
 #include "kernels/forward_params.h"
+#include "kernels/runs.h"
 #include "primitives/index.h"
 
 namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET {
@@ -22,8 +23,26 @@ __device__ __forceinline__ int position_of(const ForwardParams& p, int packed_ro
   return static_cast<int>(p.by_pack.divide(static_cast<uint32_t>(packed_row)));
 }
 
-template <class Spec>
-__device__ __forceinline__ Work find_work(const ForwardParams& p, int block) {
+// What rows see, as a kernel is compiled for it: every key up to one, beside the first ...
+struct FromFirstKey {
+  static constexpr bool begins_anywhere = false;
+  __device__ __forceinline__ Run visible(const ForwardParams& p, int position) const {
+    return {0, p.visible_keys(position)};
+  }
+};
+
+// ... or a run of keys that may begin anywhere.
+struct FromAnyKey {
+  static constexpr bool begins_anywhere = true;
+  const Runs& runs;
+
+  __device__ __forceinline__ Run visible(const ForwardParams& p, int position) const {
+    return runs.visible(position, p.q_rows, p.kv_rows);
+  }
+};
+
+template <class Spec, class Sight>
+__device__ __forceinline__ Work find_work(const ForwardParams& p, const Sight& sight, int block) {
   const TileOrder::Tile tile = p.order.tile(static_cast<unsigned>(block));
   const int packed_rows = p.q_rows * p.pack;
   Work work;
@@ -33,11 +52,17 @@ __device__ __forceinline__ Work find_work(const ForwardParams& p, int block) {
   work.first_row = tile.q_tile * Spec::tuning.tile_q;
   const int left = packed_rows - work.first_row;
   work.rows = left < Spec::tuning.tile_q ? left : Spec::tuning.tile_q;
-  const int keys = p.visible_keys(position_of(p, work.first_row + work.rows - 1));
-  const int tiles = (keys + Spec::tuning.tile_kv - 1) / Spec::tuning.tile_kv;
+  constexpr int kTileKv = Spec::tuning.tile_kv;
+  const int keys = sight.visible(p, position_of(p, work.first_row + work.rows - 1)).end;
+  int tiles = (keys + kTileKv - 1) / kTileKv;
+  int first = 0;
+  if constexpr (Sight::begins_anywhere) {
+    first = sight.visible(p, position_of(p, work.first_row)).begin / kTileKv;
+    tiles = tiles < first ? 0 : tiles - first;
+  }
   const auto split = static_cast<int>(gpu::block_index_y());
-  work.tile_begin = p.first_of_split(tiles, split);
-  work.tile_end = p.first_of_split(tiles, split + 1);
+  work.tile_begin = first + p.first_of_split(tiles, split);
+  work.tile_end = first + p.first_of_split(tiles, split + 1);
   return work;
 }
 

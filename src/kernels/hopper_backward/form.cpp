@@ -10,9 +10,9 @@ namespace {
 
 template <int... kTuning>
 int find_smem_bytes(int tuning, std::integer_sequence<int, kTuning...>) {
-  static_assert(((sizeof(Smem<Spec<fp16, kTuning, false>>) <= 227 * 1024) && ...),
+  static_assert(((sizeof(Smem<Spec<fp16, kTuning, Visible::from_first>>) <= 227 * 1024) && ...),
                 "what sm_90 gives a block");
-  constexpr int kBytes[] = {sizeof(Smem<Spec<fp16, kTuning, false>>)...};
+  constexpr int kBytes[] = {sizeof(Smem<Spec<fp16, kTuning, Visible::from_first>>)...};
   return kBytes[tuning];
 }
 

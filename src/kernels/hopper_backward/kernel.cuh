@@ -47,12 +47,17 @@ __device__ __forceinline__ void take_step(Keys<Spec>& keys) {
   keys.issue_dp();
   gpu::wgmma_wait<1>();
   gpu::pin(keys.S);
-  keys.template weigh<kMasked>();
+  keys.template weigh_noted<kMasked>();
   keys.template issue_dv<kFirst>();
   if (kFirst && keys.warpgroup == 0 && keys.thread == 0) {
     gpu::mbarrier_arrive(gpu::shared_address(&smem.first_is_ahead));
   }
-  gpu::wgmma_wait<1>();
+  if constexpr (Spec::keeps_capped) {  // P gives way: what was kept takes its registers
+    gpu::wgmma_wait<0>();
+    gpu::pin(keys.dV);
+  } else {
+    gpu::wgmma_wait<1>();
+  }
   gpu::pin(keys.dP);
   if constexpr (!kFirst) {
     keys.issue_dq(keys.wait_for_last_ds());
@@ -84,13 +89,21 @@ __device__ __forceinline__ void take_shared_step(Keys<Spec>& keys) {
   keys.issue_scores();
   keys.wait_for_dout();
   keys.issue_dp();
-  gpu::wgmma_wait<1>();
-  gpu::pin(keys.S);
-  keys.template weigh<kMasked>();
-  keys.put_scores(smem.p[stage], keys.P);
-  gpu::wgmma_wait<0>();
-  gpu::pin(keys.dP);
-  keys.differentiate();
+  if constexpr (Spec::change == Change::softcap) {
+    gpu::wgmma_wait<0>();
+    gpu::pin(keys.S);
+    gpu::pin(keys.dP);
+    keys.template weigh_and_differentiate<kMasked>();
+    keys.put_scores(smem.p[stage], keys.P);
+  } else {
+    gpu::wgmma_wait<1>();
+    gpu::pin(keys.S);
+    keys.template weigh_noted<kMasked>();
+    keys.put_scores(smem.p[stage], keys.P);
+    gpu::wgmma_wait<0>();
+    gpu::pin(keys.dP);
+    keys.differentiate();
+  }
   keys.put_ds();
   gpu::named_barrier_sync(number(Barrier::math, 0), kMathWarpgroups * kWarpgroup);
   keys.issue_dq(stage, 0);
@@ -120,8 +133,7 @@ __device__ __forceinline__ void walk_shared(Keys<Spec>& keys, const Work& work) 
   take_shared_step<true, true>(keys);
 #pragma unroll 1
   for (int left = work.steps - 1; left > 0; --left) {
-    if (keys.q_tile < work.unmasked ||
-        (Spec::runs && hides_first_key<Spec>(keys.params, work, keys.q_tile))) {
+    if (!Spec::by_rows && needs_mask<Spec>(keys.params, work, keys.q_tile)) {
       take_shared_step<true, false>(keys);
     } else {
       take_shared_step<false, false>(keys);
@@ -135,8 +147,7 @@ __device__ __forceinline__ void walk(Keys<Spec>& keys, const Work& work) {
   take_step<true, true>(keys);
 #pragma unroll 1
   for (int left = work.steps - 1; left > 0; --left) {
-    if (keys.q_tile < work.unmasked ||
-        (Spec::runs && hides_first_key<Spec>(keys.params, work, keys.q_tile))) {
+    if (!Spec::by_rows && needs_mask<Spec>(keys.params, work, keys.q_tile)) {
       take_step<true, false>(keys);
     } else {
       take_step<false, false>(keys);

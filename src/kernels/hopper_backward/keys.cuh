@@ -8,13 +8,16 @@
 #include <type_traits>
 
 #include "kernels/hopper_backward/reduce.cuh"
+#include "kernels/load_row_table.h"
 #include "numeric/half.h"
 #include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
 #include "primitives/chunk.h"
 #include "primitives/global_counter.h"
 #include "primitives/mbarrier.h"
+#include "primitives/memory.h"
 #include "primitives/registers.h"
+#include "primitives/shuffle.h"
 #include "primitives/tma.h"
 #include "primitives/warp_matrix.h"
 #include "primitives/wgmma.h"
@@ -148,37 +151,133 @@ struct Keys {
 
   // ---- Scores ----
 
+  // The same where the loader has noted with the queries whether there is a mask: a branch on what the table
+  // says, around a whole step, would keep its numbers in registers that the step needs.
+  template <bool kMasked>
+  __device__ __forceinline__ void weigh_noted() {
+    if constexpr (Spec::by_rows) {
+      if (gpu::any_lane(smem.masked[ring.stage] != 0)) {
+        weigh<true>();
+      } else {
+        weigh<false>();
+      }
+    } else {
+      weigh<kMasked>();
+    }
+  }
+
+  // Where this lane keeps word i of P (1 - t^2).
+  __device__ __forceinline__ uint32_t* capped_word(int lane_of_block, int i) const {
+    return reinterpret_cast<uint32_t*>(smem.p) + kMathWarpgroups * kWarpgroup * i + lane_of_block;
+  }
+  __device__ __forceinline__ int own_lane() const { return warpgroup * kWarpgroup + gpu::opaque(thread); }
+
   // P = exp2(scale S - LSE), packed; 0 where a query does not see a key, or the key does not exist.
   template <bool kMasked>
   __device__ __forceinline__ void weigh() {
     const float scale = params.problem.scale_log2e;
-    int unseen[2] = {0, 0};  // of this lane's columns, counted from its first
+    int unseen[2] = {0, 0};     // of this lane's columns, counted from its first
+    uint32_t kept[2] = {0, 0};  // by rows: one bit for each of those columns
     if constexpr (kMasked) {
       const int lane = gpu::opaque(gpu::lane_index());  // else all of this is kept from step to step
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const int key = work.first_key + own_key() + 16 * warp + lane / 4 + 8 * r;
-        const int first_row = key - params.problem.causal_shift;
-        unseen[r] = key >= params.problem.kv_rows
-                        ? INT_MAX
-                        : first_row - q_tile * Spec::tile_q - own_query() - 2 * (lane % 4);
+        const int first_column = q_tile * Spec::tile_q + own_query() + 2 * (lane % 4);
+        if constexpr (Spec::by_rows) {
+          // The batch entry is found anew: kept, it is a register too many.
+          const int batch = params.problem.order.tile(tile_number(params, smem)).batch;
+          Run rows{0, 0};
+          if (key < params.problem.kv_rows) rows = load_key(params.problem.table, batch, key);
+          kept[r] = elements_between(rows.begin - first_column, rows.end - first_column);
+        } else {
+          const int first_row = key - params.problem.causal_shift;
+          unseen[r] = key >= params.problem.kv_rows ? INT_MAX : first_row - first_column;
+        }
       }
     }
+    if constexpr (Spec::change == Change::slopes) add_slopes();
+    [[maybe_unused]] const int lane_of_block = Spec::keeps_capped ? own_lane() : 0;
 #pragma unroll
     for (int group = 0; group < kQueries / 8; ++group) {
       const Pair lse = statistics(smem.lse_log2[ring.stage], group);
+      [[maybe_unused]] float capped[4];
 #pragma unroll
       for (int i = 4 * group; i < 4 * group + 4; ++i) {
-        S[i] = gpu::ex2(fmaf(S[i], scale, i % 2 == 0 ? -lse.x : -lse.y));
-        if (kMasked && is_hidden(8 * group + i % 2, unseen[i / 2 % 2])) S[i] = 0;
+        float t = S[i];
+        if constexpr (Spec::keeps_capped) t = gpu::tanh(t * params.scores.inner);
+        S[i] = gpu::ex2(fmaf(t, scale, i % 2 == 0 ? -lse.x : -lse.y));
+        if (kMasked && is_hidden(group, i, unseen[i / 2 % 2], kept[i / 2 % 2])) S[i] = 0;
+        if constexpr (Spec::keeps_capped) capped[i % 4] = S[i] * fmaf(-t, t, 1.0F);
+      }
+      if constexpr (Spec::keeps_capped) {
+        *capped_word(lane_of_block, 2 * group) = gpu::pack<T>(capped[0], capped[1]);
+        *capped_word(lane_of_block, 2 * group + 1) = gpu::pack<T>(capped[2], capped[3]);
       }
     }
 #pragma unroll
     for (int i = 0; i < kQueries / 4; ++i) P[i / 4][i % 4] = gpu::pack<T>(S[2 * i], S[2 * i + 1]);
   }
 
-  // Of a key whose first `unseen` columns do not see it. Runs: as many rows see each key, from the first on.
-  __device__ __forceinline__ bool is_hidden(int column, int unseen) const {
+  // Of this lane's columns, counted from its first: so many do not see its keys.
+  __device__ __forceinline__ void find_unseen(int (&unseen)[2]) const {
+    const int lane = gpu::opaque(gpu::lane_index());  // else all of this is kept from step to step
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int key = work.first_key + own_key() + 16 * warp + lane / 4 + 8 * r;
+      const int first_row = key - params.problem.causal_shift;
+      unseen[r] = key >= params.problem.kv_rows
+                      ? INT_MAX
+                      : first_row - q_tile * Spec::tile_q - own_query() - 2 * (lane % 4);
+    }
+  }
+
+  // Change::slopes: what keys lose by their distance from the queries.
+  __device__ __forceinline__ void add_slopes() {
+    const ScoreParams& scores = params.scores;
+    const float slope = smem.slope[ring.stage];
+    const int lane = gpu::opaque(gpu::lane_index());
+    const int query = q_tile * Spec::tile_q + own_query() + 2 * (lane % 4) + scores.first_position;
+    // Of the lane's first key; the other one is 8 keys on.
+    const auto distance = static_cast<float>(query - work.first_key - own_key() - 16 * warp - lane / 4);
+#pragma unroll
+    for (int i = 0; i < kQueries / 2; ++i) {
+      const auto column = static_cast<float>(8 * (i / 4) + i % 2 - 8 * (i / 2 % 2));
+      S[i] = fmaf(-slope, fabsf(distance + column), S[i]);
+    }
+  }
+
+  // Change::softcap where keys are shared: P and dS at once. With t = tanh(inner S), S is cap t, and dS / (1
+  // - t^2) what it would be without a cap.
+  template <bool kMasked>
+  __device__ __forceinline__ void weigh_and_differentiate() {
+    const float cap = params.problem.scale_log2e;
+    int unseen[2] = {0, 0};
+    if constexpr (kMasked) find_unseen(unseen);
+#pragma unroll
+    for (int group = 0; group < kQueries / 8; ++group) {
+      const Pair lse = statistics(smem.lse_log2[ring.stage], group);
+      const Pair delta = statistics(smem.delta[ring.stage], group);
+#pragma unroll
+      for (int i = 4 * group; i < 4 * group + 4; ++i) {
+        const float t = gpu::tanh(S[i] * params.scores.inner);
+        S[i] = gpu::ex2(fmaf(t, cap, i % 2 == 0 ? -lse.x : -lse.y));
+        if (kMasked && is_hidden(group, i, unseen[i / 2 % 2], 0)) S[i] = 0;
+        dP[i] = S[i] * fmaf(-t, t, 1.0F) * (dP[i] - (i % 2 == 0 ? delta.x : delta.y));
+      }
+#pragma unroll
+      for (int i = 2 * group; i < 2 * group + 2; ++i) {
+        P[i / 4][i % 4] = gpu::pack<T>(S[2 * i], S[2 * i + 1]);
+        dS[i / 4][i % 4] = gpu::pack<T>(dP[2 * i], dP[2 * i + 1]);
+      }
+    }
+  }
+
+  // Element i, of a group of 8 columns, of a key whose first `unseen` columns do not see it. Runs: as many
+  // rows see each key, from the first on. By rows: `kept` says which do.
+  __device__ __forceinline__ bool is_hidden(int group, int i, int unseen, uint32_t kept) const {
+    if constexpr (Spec::by_rows) return (kept >> (2 * group + i % 2) & 1) == 0;
+    const int column = 8 * group + i % 2;
     if constexpr (Spec::runs) {
       const auto behind_first = static_cast<uint32_t>(column) - static_cast<uint32_t>(unseen);
       return behind_first > static_cast<uint32_t>(params.problem.causal_shift - params.problem.runs.begin);
@@ -186,15 +285,17 @@ struct Keys {
     return column < unseen;
   }
 
-  // dS = P (dP - delta), packed. P comes from its packed form: kept in fp32 beside it, it would not fit into
-  // registers.
+  // dS = P (dP - delta), packed; capped scores: P (1 - t^2) in P's place. P comes from its packed form: kept
+  // in fp32 beside it, it would not fit into registers.
   __device__ __forceinline__ void differentiate() {
+    [[maybe_unused]] const int lane_of_block = Spec::keeps_capped ? own_lane() : 0;
 #pragma unroll
     for (int group = 0; group < kQueries / 8; ++group) {
       const Pair delta = statistics(smem.delta[ring.stage], group);
 #pragma unroll
       for (int i = 2 * group; i < 2 * group + 2; ++i) {
-        const uint32_t pair = P[i / 4][i % 4];
+        uint32_t pair = P[i / 4][i % 4];
+        if constexpr (Spec::keeps_capped) pair = *capped_word(lane_of_block, i);
         const float low = widen_weight(pair & 0xFFFF) * (dP[2 * i] - delta.x);
         const float high = widen_weight(pair >> 16) * (dP[2 * i + 1] - delta.y);
         dS[i / 4][i % 4] = gpu::pack<T>(low, high);

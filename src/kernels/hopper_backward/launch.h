@@ -3,6 +3,7 @@
 
 #include "flashmoe/attention.h"
 #include "kernels/backward_params.h"
+#include "kernels/score_params.h"
 #include "primitives/target.h"
 
 namespace flashmoe::kernels::hopper_backward {
@@ -17,6 +18,11 @@ inline namespace FLASHMOE_TARGET {
 void launch(DType dtype, const BackwardParams& params, int tuning, void* stream);
 // The same where params.runs may begin anywhere.
 void launch_runs(DType dtype, const BackwardParams& params, int tuning, void* stream);
+// And where params.table says what rows see.
+void launch_rows(DType dtype, const BackwardParams& params, int tuning, void* stream);
+// The same, and scores change by softcap or slopes; params.scale_log2e is that of what follows the change.
+void launch_scores(DType dtype, const BackwardParams& params, Change change, const ScoreParams& scores,
+                   int tuning, void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::hopper_backward

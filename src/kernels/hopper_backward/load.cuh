@@ -5,6 +5,7 @@
 #include "kernels/hopper_backward/tiles.cuh"
 #include "primitives/bulk.h"
 #include "primitives/mbarrier.h"
+#include "primitives/memory.h"
 #include "primitives/shared.h"
 #include "primitives/tma.h"
 
@@ -41,6 +42,11 @@ __device__ __forceinline__ void load_rows(unsigned char (&place)[Spec::q_bytes],
   gpu::bulk_load(gpu::shared_address(statistics), numbers, kNumbersBytes, barrier);
 }
 
+__device__ __forceinline__ float slope_of(const ScoreParams& scores, const Work& work, const Step& step) {
+  return scores.inverse_scale *
+         gpu::load_global(scores.slopes + work.batch * scores.slopes_batch_stride + step.head);
+}
+
 template <class Spec>
 __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& smem, const Work& work) {
   Ring<Spec::stages> ring;
@@ -50,6 +56,8 @@ __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& sme
     const int stage = ring.stage;
     const int64_t row = step.template padded_row<Spec>(params, work);
     gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free[stage]), ring.phase ^ 1);
+    if constexpr (Spec::by_rows) smem.masked[stage] = needs_mask<Spec>(params, work, step.q_tile) ? 1 : 0;
+    if constexpr (Spec::change == Change::slopes) smem.slope[stage] = slope_of(params.scores, work, step);
     load_rows<Spec>(smem.q[stage], smem.lse_log2[stage], smem.q_full[stage], params.q,
                     params.problem.lse_log2 + row, step, work);
     if (i == 0) {

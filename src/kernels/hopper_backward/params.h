@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/backward_params.h"
+#include "kernels/score_params.h"
 #include "primitives/tensor_map.h"
 
 namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
@@ -11,6 +12,7 @@ struct Params {
   gpu::TensorMap k, v, dk,
       dv;  // [B, Hkv, Skv, D]: a copy moves one slab of a tile of keys, or of a warpgroup's
   BackwardParams problem;
+  ScoreParams scores;  // for forms that change them
 };
 
 }  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET

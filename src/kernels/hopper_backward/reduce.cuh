@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/hopper_backward/tiles.cuh"
+#include "kernels/load_row_table.h"
 #include "primitives/barrier.h"
 #include "primitives/bulk.h"
 #include "primitives/global_counter.h"
@@ -26,8 +27,12 @@ static __device__ __forceinline__ int number(Barrier barrier, int of_warpgroup) 
 // have lower numbers (TileOrder::last_first), and a causal block meets its query tiles in the order in which
 // the next block leaves them.
 template <class Spec>
-__device__ __forceinline__ int turn_of(const BackwardParams& p, int q_tile, int first_key) {
+__device__ __forceinline__ int turn_of(const BackwardParams& p, int batch, int q_tile, int first_key) {
   const int last_row = (q_tile + 1) * Spec::tile_q - 1;
+  if constexpr (Spec::by_rows) {
+    const int end = load_row(p.table, batch, last_row < p.q_rows ? last_row : p.q_rows - 1).end;
+    return (end - 1) / Spec::tile_kv - first_key / Spec::tile_kv;
+  }
   const int last_key = last_row + p.causal_shift;
   const int last_tile = (last_key < p.kv_rows ? last_key : p.kv_rows - 1) / Spec::tile_kv;
   return last_tile - first_key / Spec::tile_kv;
@@ -42,7 +47,8 @@ struct Turn {
   static __device__ __forceinline__ Turn of(const Params& params, const Work& work, const Step& step,
                                             int warpgroup) {
     const int piece = first_piece<Spec>(params, work, step) + warpgroup * Spec::own_pieces;
-    return {params.problem.counters + 1 + piece, turn_of<Spec>(params.problem, step.q_tile, work.first_key)};
+    return {params.problem.counters + 1 + piece,
+            turn_of<Spec>(params.problem, work.batch, step.q_tile, work.first_key)};
   }
   __device__ __forceinline__ bool has_come() const { return gpu::has_count(counter, number); }
   __device__ __forceinline__ void wait() const { gpu::wait_for_count(counter, number); }

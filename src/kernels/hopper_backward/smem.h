@@ -18,8 +18,9 @@ struct Smem {
   alignas(1024) unsigned char q[kStages][Spec::q_bytes];
   alignas(1024) unsigned char dout[kStages][Spec::q_bytes];
   alignas(1024) unsigned char ds[2][Spec::ds_bytes];  // [key][query]
-  // Where warpgroups share keys, P has to reach the other one too, and dQ goes straight to the sums.
-  alignas(1024) unsigned char p[2][Spec::shares_keys ? Spec::ds_bytes : 16];
+  // Where warpgroups share keys, P has to reach the other one too, and dQ goes straight to the sums. Else
+  // Change::softcap keeps P (1 - t^2) here, each lane its own, from when S gives way to when dP is there.
+  alignas(1024) unsigned char p[2][Spec::p_bytes];
   alignas(1024) float dq[kMathWarpgroups][Spec::shares_keys ? 4 : 4096];  // a piece on its way to the sums
   alignas(16) float lse_log2[kStages][Spec::tile_q];
   alignas(16) float delta[kStages][Spec::tile_q];
@@ -29,6 +30,8 @@ struct Smem {
   uint64_t ds_full[2];                              // both warpgroups' keys
   uint64_t first_is_ahead;                          // the first warpgroup is half a step into its first tile
   int tile;                                         // where blocks take their numbers from a counter
+  int masked[kStages];   // by rows: whether some row of the step's tile does not see some key
+  float slope[kStages];  // Change::slopes: of the step's head, over the scale
 };
 
 }  // namespace flashmoe::kernels::hopper_backward

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/score_params.h"
 #include "primitives/matrix_descriptor.h"
 #include "primitives/target.h"
 
@@ -34,12 +35,16 @@ inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
 inline constexpr int kLoadRegisters = 24;
 inline constexpr int kMathRegisters = 240;
 
-// kRuns: rows see runs of keys that may begin anywhere (BackwardParams::runs). Else they begin at the first
-// key.
-template <class T, int kTuning, bool kRuns>
+// What rows see: all keys up to one of their own; or runs that may begin anywhere, by a rule
+// (BackwardParams::runs) or by a table in memory (BackwardParams::table).
+enum class Visible { from_first, runs, rows };
+
+template <class T, int kTuning, Visible kVisible, Change kChange = Change::none>
 struct Spec {
   using Element = T;
-  static constexpr bool runs = kRuns;
+  static constexpr Change change = kChange;  // none, softcap or slopes: gradients need no others
+  static constexpr bool runs = kVisible == Visible::runs;
+  static constexpr bool by_rows = kVisible == Visible::rows;
   static constexpr int head_dim = kTunings[kTuning].head_dim;
   static constexpr int tile_q = kTunings[kTuning].tile_q;
   static constexpr int tile_kv = kTunings[kTuning].tile_kv;
@@ -71,6 +76,11 @@ struct Spec {
   static constexpr int key_steps = tile_kv / 16;   // over the keys of a tile
   static constexpr int row_steps = tile_q / 16;    // over the query rows of a tile
   static constexpr int own_row_steps = own_queries / 16;
+  // Registers have no room for what softcap's derivative needs: it waits for dP in shared memory. Where keys
+  // are shared that has none either, and S waits for dP.
+  static constexpr bool keeps_capped = kChange == Change::softcap && !shares_keys;
+  static constexpr int capped_words = kMathWarpgroups * kWarpgroup * 4 * own_row_steps;
+  static constexpr int p_bytes = shares_keys ? ds_bytes : keeps_capped ? capped_words * 4 / 2 : 16;
 };
 
 }  // namespace flashmoe::kernels::hopper_backward

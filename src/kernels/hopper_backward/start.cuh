@@ -11,9 +11,10 @@
 
 namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
 
-template <class T, int kTuning, bool kRuns>
+template <class T, int kTuning, Visible kVisible, Change kChange = Change::none>
 void start(const Params& params, void* stream) {
-  using S = Spec<T, kTuning, kRuns>;
+  using S = Spec<T, kTuning, kVisible, kChange>;
+  static_assert(sizeof(Smem<S>) <= 227 * 1024, "what sm_90 gives a block");
   const TileOrder& order = params.problem.order;
   gpu::launch(&hopper_backward<S>,
               {.kernel = "hopper_backward",
@@ -25,24 +26,49 @@ void start(const Params& params, void* stream) {
               params);
 }
 
-template <class T, bool kRuns, int... kTuning>
+template <class T, Visible kVisible, int... kTuning>
 void start_one_of(std::integer_sequence<int, kTuning...>, int tuning, const Params& params, void* stream) {
   using Start = void (*)(const Params&, void*);
-  constexpr Start kStarts[] = {&start<T, kTuning, kRuns>...};
+  constexpr Start kStarts[] = {&start<T, kTuning, kVisible>...};
   kStarts[tuning](params, stream);
 }
 
-template <class T, bool kRuns>
+template <class T, Visible kVisible>
 void start_any(const BackwardParams& problem, int tuning, void* stream) {
   Params params;
   params.problem = problem;
   set_maps(params, kTunings[tuning]);
-  start_one_of<T, kRuns>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+  start_one_of<T, kVisible>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+}
+
+template <class T, int... kTuning>
+void start_with_change(std::integer_sequence<int, kTuning...>, Change change, int tuning,
+                       const Params& params, void* stream) {
+  using Start = void (*)(const Params&, void*);
+  constexpr Start kCapped[] = {&start<T, kTuning, Visible::runs, Change::softcap>...};
+  constexpr Start kSloped[] = {&start<T, kTuning, Visible::runs, Change::slopes>...};
+  (change == Change::softcap ? kCapped : kSloped)[tuning](params, stream);
+}
+
+template <class T>
+void start_with_change(const BackwardParams& problem, Change change, const ScoreParams& scores, int tuning,
+                       void* stream) {
+  Params params;
+  params.problem = problem;
+  params.scores = scores;
+  set_maps(params, kTunings[tuning]);
+  start_with_change<T>(std::make_integer_sequence<int, kNumTunings>(), change, tuning, params, stream);
 }
 
 void launch_fp16(const BackwardParams& params, int tuning, void* stream);
 void launch_bf16(const BackwardParams& params, int tuning, void* stream);
 void launch_runs_fp16(const BackwardParams& params, int tuning, void* stream);
 void launch_runs_bf16(const BackwardParams& params, int tuning, void* stream);
+void launch_rows_fp16(const BackwardParams& params, int tuning, void* stream);
+void launch_rows_bf16(const BackwardParams& params, int tuning, void* stream);
+void launch_scores_fp16(const BackwardParams& params, Change change, const ScoreParams& scores, int tuning,
+                        void* stream);
+void launch_scores_bf16(const BackwardParams& params, Change change, const ScoreParams& scores, int tuning,
+                        void* stream);
 
 }  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET

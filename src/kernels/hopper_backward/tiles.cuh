@@ -7,6 +7,7 @@
 
 #include "kernels/hopper_backward/params.h"
 #include "kernels/hopper_backward/smem.h"
+#include "kernels/load_row_table.h"
 #include "primitives/index.h"
 #include "primitives/registers.h"
 #include "primitives/shuffle.h"
@@ -20,6 +21,7 @@ struct Work {
   int first_key;
   int begin, end;  // query tiles of a head
   int unmasked;    // from this one on, every row sees every key; the tail of K has none
+  int full_end;    // by rows: and from this one on no more
   int steps;       // of all heads
 };
 
@@ -31,6 +33,26 @@ __device__ __forceinline__ uint32_t tile_number(const Params& params, const Smem
   return gpu::as_bits(gpu::shuffle(gpu::as_float(static_cast<uint32_t>(smem.tile)), 0));
 }
 
+// The query tiles that see keys of the block's tile, from the table of those.
+template <class Spec>
+__device__ __forceinline__ void set_query_tiles(const Params& params, Work& work) {
+  const BackwardParams& p = params.problem;
+  const int key_tile = work.first_key / kTableTile;
+  TileRows rows = load_key_tile(p.table, work.batch, key_tile);
+  if constexpr (Spec::tile_kv > kTableTile) {
+    static_assert(Spec::tile_kv == 2 * kTableTile);
+    if (work.first_key + kTableTile < p.kv_rows) {
+      const TileRows last = load_key_tile(p.table, work.batch, key_tile + 1);
+      rows.end = last.end;
+      rows.full_begin = last.full_begin;
+    }
+  }
+  work.begin = rows.begin / Spec::tile_q;
+  work.end = rows.begin < rows.end ? (rows.end + Spec::tile_q - 1) / Spec::tile_q : work.begin;
+  work.unmasked = (rows.full_begin + Spec::tile_q - 1) / Spec::tile_q;
+  work.full_end = rows.full_end < p.q_rows ? rows.full_end / Spec::tile_q : work.end;
+}
+
 template <class Spec>
 __device__ __forceinline__ Work find_work(const Params& params, uint32_t number) {
   const BackwardParams& p = params.problem;
@@ -39,6 +61,12 @@ __device__ __forceinline__ Work find_work(const Params& params, uint32_t number)
   work.batch = tile.batch;
   work.kv_head = tile.head;
   work.first_key = tile.q_tile * Spec::tile_kv;
+  if constexpr (Spec::by_rows) {
+    set_query_tiles<Spec>(params, work);
+    if (work.first_key + Spec::tile_kv > p.kv_rows) work.unmasked = work.end;
+    work.steps = p.group * (work.end - work.begin);
+    return work;
+  }
   const int first_row = work.first_key - p.causal_shift;  // that sees a key of the tile
   const int full_row = first_row + Spec::tile_kv - 1;     // that sees all of them
   work.end = (p.q_rows + Spec::tile_q - 1) / Spec::tile_q;
@@ -60,6 +88,13 @@ __device__ __forceinline__ Work find_work(const Params& params, uint32_t number)
 template <class Spec>
 __device__ __forceinline__ bool hides_first_key(const Params& params, const Work& work, int q_tile) {
   return (q_tile + 1) * Spec::tile_q + params.problem.runs.begin > work.first_key + 1;
+}
+
+// Whether some row of a tile of queries does not see some key.
+template <class Spec>
+__device__ __forceinline__ bool needs_mask(const Params& params, const Work& work, int q_tile) {
+  if constexpr (Spec::by_rows) return q_tile < work.unmasked || q_tile >= work.full_end;
+  return q_tile < work.unmasked || (Spec::runs && hides_first_key<Spec>(params, work, q_tile));
 }
 
 // A step of the walk.

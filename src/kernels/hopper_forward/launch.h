@@ -3,7 +3,9 @@
 
 #include "flashmoe/attention.h"
 #include "kernels/forward_params.h"
+#include "kernels/row_table.h"
 #include "kernels/runs.h"
+#include "kernels/score_params.h"
 #include "primitives/target.h"
 
 namespace flashmoe::kernels::hopper_forward {
@@ -19,6 +21,13 @@ void launch(DType dtype, const ForwardParams& params, int tuning, unsigned block
 // The same where rows see `runs`, whatever mask `params` has, for tunings with such a form.
 void launch_runs(DType dtype, const ForwardParams& params, const Runs& runs, int tuning, unsigned blocks,
                  void* stream);
+// The same where a table says what rows see; params.pack is 1, and there is one split.
+void launch_rows(DType dtype, const ForwardParams& params, const RowTable& table, int tuning, unsigned blocks,
+                 void* stream);
+// The same, and scores change, or rows have sinks; `params` has the scale of what follows the change. For
+// tunings with such forms.
+void launch_scores(DType dtype, const ForwardParams& params, const Runs& runs, Change change,
+                   const ScoreParams& scores, int tuning, unsigned blocks, void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::hopper_forward

@@ -49,6 +49,7 @@ class OneTile {
   __device__ __forceinline__ void step(int block) {
     Scores<Spec> S;
     multiply_by_keys(S);
+    rows_.change(S, block);
     if constexpr (kMasked) rows_.mask(S, block);
     rows_.update_maximum(S);
     rows_.rescale();

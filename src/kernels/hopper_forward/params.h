@@ -2,7 +2,9 @@
 #pragma once
 
 #include "kernels/forward_params.h"
+#include "kernels/row_table.h"
 #include "kernels/runs.h"
+#include "kernels/score_params.h"
 #include "primitives/tensor_map.h"
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
@@ -15,6 +17,7 @@ struct Params {
   unsigned blocks;  // that share them
   int pack_shift;   // log2 of problem.pack
   Runs runs;        // what rows see, for Visible::runs
+  RowTable table;   // the same for Visible::rows; rows are not packed there
 
   // Packed rows and heads to positions in the sequence and packed heads.
   FLASHMOE_HD int unpack(int x) const { return x >> pack_shift; }
@@ -22,6 +25,8 @@ struct Params {
   FLASHMOE_HD Run visible(int packed_row) const {
     return runs.visible(unpack(packed_row), problem.q_rows, problem.kv_rows);
   }
+
+  ScoreParams scores;  // for forms that change them
 };
 
 }  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

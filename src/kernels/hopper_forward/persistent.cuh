@@ -72,6 +72,7 @@ class Persistent {
     gpu::wgmma_wait<1>();
     gpu::pin(S_);
     rows_.release_keys();
+    rows_.change(S_, block);
     if constexpr (kMasked) rows_.mask(S_, block);
     rows_.update_maximum(S_);
     rows_.template exponentials<false>(S_);

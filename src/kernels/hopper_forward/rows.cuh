@@ -9,9 +9,11 @@
 #include "kernels/hopper_forward/store.cuh"
 #include "kernels/hopper_forward/tiles.cuh"
 #include "kernels/large_scores.h"
+#include "kernels/load_row_table.h"
 #include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
 #include "primitives/mbarrier.h"
+#include "primitives/memory.h"
 #include "primitives/shared.h"
 #include "primitives/shuffle.h"
 #include "primitives/warp_matrix.h"
@@ -57,6 +59,8 @@ struct Rows : OutputRows<Spec> {
   bool fresh;  // O holds nothing of this tile
   float alpha[2];  // by which O is to be rescaled, if grown
   bool grown;
+  Run runs[Spec::by_rows ? 2 : 1];  // what the lane's rows see, from the table
+  float slope[2];                   // Change::slopes: of the lane's rows, over the scale
 
   __device__ __forceinline__ Rows(const Params& all_params, Smem<Spec>& shared, int which)
       : Output(all_params, shared, which) {}
@@ -70,19 +74,48 @@ struct Rows : OutputRows<Spec> {
     first_row = tile.first_row + warpgroup * kWarpgroupRows;
     seen = blocks_of_warpgroup<Spec>(params, tile, warpgroup);
     unseen = tile.blocks - seen;
-    seen_by_all = visible_keys<Spec>(params, first_row) / kKeys;
+    int hidden = 0;  // keys at the beginning, from some row
+    if constexpr (Spec::by_rows) {
+      const TileRuns own = runs_of_warpgroup<Spec>(params, tile, warpgroup);
+      seen_by_all = own.min_end / kKeys;
+      hidden = own.max_begin;
+      load_runs(tile.batch);
+    } else {
+      seen_by_all = visible_keys<Spec>(params, first_row) / kKeys;
+      if constexpr (Spec::runs) hidden = params.visible(first_row + kWarpgroupRows - 1).begin;
+    }
     if constexpr (Spec::begins_anywhere) {
       first_block = tile.first_block;
       seen_by_all = seen_by_all < first_block ? 0 : seen_by_all - first_block;
     }
     if constexpr (Spec::runs) {
-      const int hidden = params.visible(first_row + kWarpgroupRows - 1).begin;
       full_from = (hidden + kKeys - 1) / kKeys - first_block;
       if (full_from < 0) full_from = 0;
     }
+    if constexpr (Spec::change == Change::slopes) load_slopes(tile);
     wait_full(smem.q_full[warpgroup], q_ring);
     if constexpr (kTuning.q_in_registers) load_queries();
     return true;
+  }
+
+  __device__ __forceinline__ void load_runs(int batch) {
+    const int last = params.problem.q_rows - 1;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int row = first_row + lane_row() + 8 * r;
+      runs[r] = load_row(params.table, batch, row < last ? row : last);
+    }
+  }
+
+  __device__ __forceinline__ void load_slopes(const Tile& tile) {
+    const ScoreParams& scores = params.scores;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int row = first_row + lane_row() + 8 * r;
+      const int head = tile.head + (row - (params.unpack(row) << params.pack_shift));
+      slope[r] = scores.inverse_scale *
+                 gpu::load_global(scores.slopes + tile.batch * scores.slopes_batch_stride + head);
+    }
   }
 
   // ---- Matrix products ----
@@ -131,6 +164,32 @@ struct Rows : OutputRows<Spec> {
 
   // ---- Softmax ----
 
+  // Scores as the softmax sees them, but for its scale.
+  __device__ __forceinline__ void change(Scores<Spec>& S, int block) const {
+    if constexpr (Spec::change == Change::softcap) {
+#pragma unroll
+      for (int i = 0; i < kKeys / 2; ++i) S[i] = gpu::tanh(S[i] * params.scores.inner);
+    } else if constexpr (Spec::change == Change::scaled) {
+#pragma unroll
+      for (int i = 0; i < kKeys / 2; ++i) S[i] *= params.scores.inner;
+    } else if constexpr (Spec::change == Change::slopes) {
+      const int lane = gpu::opaque(gpu::lane_index());  // else the distances are kept from block to block
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const int position =
+            params.unpack(first_row + 16 * warp + lane / 4 + 8 * r) + params.scores.first_position;
+        const auto distance = static_cast<float>((first_block + block) * kKeys + 2 * (lane % 4) - position);
+#pragma unroll
+        for (int i = 0; i < kKeys / 2; ++i) {
+          if (i / 2 % 2 == r) {
+            const auto column = static_cast<float>(8 * (i / 4) + i % 2);
+            S[i] = fmaf(-slope[r], fabsf(distance + column), S[i]);
+          }
+        }
+      }
+    }
+  }
+
   __device__ __forceinline__ bool needs_mask(int block) const {
     if constexpr (Spec::runs) return block >= seen_by_all || block < full_from;
     return block >= seen_by_all;
@@ -165,7 +224,7 @@ struct Rows : OutputRows<Spec> {
     const int first_key = (first_block + block) * kKeys + 2 * (lane % 4);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const Run run = params.visible(first_row + 16 * warp + lane / 4 + 8 * r);
+      const Run run = Spec::by_rows ? runs[r] : params.visible(first_row + 16 * warp + lane / 4 + 8 * r);
       const uint32_t kept = elements_between(run.begin - first_key, run.end - first_key);
 #pragma unroll
       for (int i = 0; i < kKeys / 2; ++i) {
@@ -235,6 +294,7 @@ struct Rows : OutputRows<Spec> {
 
   // For the first block that is walked, which is the last one that the warpgroup sees.
   __device__ __forceinline__ void begin_softmax(Scores<Spec>& S, int block) {
+    change(S, block);
     if (needs_mask(block)) mask(S, block);
     begin_maximum(S);
     subtract_large_maxima(S);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/score_params.h"
 #include "primitives/matrix_descriptor.h"
 #include "primitives/target.h"
 
@@ -23,7 +24,7 @@ struct Tuning {                 // every field but head_dim changes speed, never
   bool own_out = true;    // O leaves through shared memory of its own, by TMA; else straight from registers
   int blocks_per_sm = 1;  // one persistent block for many tiles, or two with a tile each
   bool splits = false;    // a block has a share of a tile's keys: results are partial, for combine_splits
-  bool runs = true;       // there is a form for Visible::runs: registers suffice
+  bool runs = true;       // there are forms for Visible::runs and Visible::rows: registers suffice
 
   FLASHMOE_HD constexpr int tile_q() const { return kWarpgroupRows * math_warpgroups; }
   FLASHMOE_HD constexpr int threads() const { return kWarpgroup * (math_warpgroups + 1); }
@@ -54,8 +55,14 @@ inline constexpr Tuning kTunings[] = {
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
 
 // What rows see, as a kernel is compiled for it: every key; those up to one of their own, beside the first;
-// or a run of keys that may begin anywhere.
-enum class Visible { all, causal, runs };
+// or a run of keys that may begin anywhere, by a rule or by a table in memory.
+enum class Visible { all, causal, runs, rows };
+
+// Whether there are forms that change scores: for the head_dims of most models, and none with shares of keys.
+FLASHMOE_HD constexpr bool takes_changes(const Tuning& t) {
+  return t.runs && !t.splits &&
+         (t.head_dim == 128 || t.head_dim == 256 || (t.head_dim == 64 && t.math_warpgroups < 4));
+}
 
 // Registers per thread of the loading and of the other warpgroups. A block has 65,536: what the launch gave
 // each thread, in steps of 8, has to cover both.
@@ -74,12 +81,14 @@ FLASHMOE_HD constexpr Registers registers_for(const Tuning& t) {
   }
 }
 
-template <class T, int kTuning, Visible kVisible>
+template <class T, int kTuning, Visible kVisible, Change kChange = Change::none>
 struct Spec {
   using Element = T;
+  static constexpr Change change = kChange;
   static constexpr Tuning tuning = kTunings[kTuning];
   static constexpr Visible visible = kVisible;
-  static constexpr bool runs = kVisible == Visible::runs;
+  static constexpr bool by_rows = kVisible == Visible::rows;
+  static constexpr bool runs = kVisible == Visible::runs || by_rows;
   static constexpr bool begins_anywhere = runs || tuning.splits;  // a tile's blocks of keys: not at the first
   static constexpr int head_dim = tuning.head_dim;
   static constexpr int tile_kv = tuning.tile_kv;

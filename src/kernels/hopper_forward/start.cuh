@@ -12,9 +12,9 @@
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
-template <class T, int kTuning, Visible kVisible>
+template <class T, int kTuning, Visible kVisible, Change kChange = Change::none>
 void start(const Params& params, void* stream) {
-  using S = Spec<T, kTuning, kVisible>;
+  using S = Spec<T, kTuning, kVisible, kChange>;
   gpu::launch(&hopper_forward<S>,
               {.kernel = "hopper_forward",
                .blocks = params.blocks,
@@ -25,7 +25,8 @@ void start(const Params& params, void* stream) {
               params);
 }
 
-inline Params params_of(const ForwardParams& problem, const Runs& runs, int tuning, unsigned blocks) {
+inline Params params_of(const ForwardParams& problem, const Runs& runs, const RowTable& table, int tuning,
+                        unsigned blocks) {
   Params params;
   params.problem = problem;
   const auto splits = static_cast<unsigned>(problem.num_splits);
@@ -34,6 +35,7 @@ inline Params params_of(const ForwardParams& problem, const Runs& runs, int tuni
   params.blocks = blocks * splits;
   params.pack_shift = std::countr_zero(static_cast<unsigned>(problem.pack));
   params.runs = runs;
+  params.table = table;
   set_maps(params, kTunings[tuning]);
   return params;
 }
@@ -52,27 +54,69 @@ void start_one_of(std::integer_sequence<int, kTuning...>, int tuning, const Para
 template <class T>
 void start_any(const ForwardParams& problem, int tuning, unsigned blocks, void* stream) {
   start_one_of<T>(std::make_integer_sequence<int, kNumTunings>(), tuning,
-                  params_of(problem, {}, tuning, blocks), stream);
+                  params_of(problem, {}, {}, tuning, blocks), stream);
 }
 
-template <class T, int kTuning>
-constexpr Start start_for_runs() {
-  if constexpr (kTunings[kTuning].runs) return &start<T, kTuning, Visible::runs>;
+template <class T, int kTuning, Visible kVisible>
+constexpr Start start_for() {
+  // A table says nothing of packed rows, of which shares of the keys have most.
+  if constexpr (kTunings[kTuning].runs && !(kVisible == Visible::rows && kTunings[kTuning].splits))
+    return &start<T, kTuning, kVisible>;
   return nullptr;
 }
 
-template <class T, int... kTuning>
-void start_one_with_runs(std::integer_sequence<int, kTuning...>, int tuning, const Params& params,
-                         void* stream) {
-  constexpr Start kRuns[] = {start_for_runs<T, kTuning>()...};
-  kRuns[tuning](params, stream);
+template <class T, Visible kVisible, int... kTuning>
+void start_one_with(std::integer_sequence<int, kTuning...>, int tuning, const Params& params, void* stream) {
+  constexpr Start kStarts[] = {start_for<T, kTuning, kVisible>()...};
+  kStarts[tuning](params, stream);
 }
 
 template <class T>
 void start_with_runs(const ForwardParams& problem, const Runs& runs, int tuning, unsigned blocks,
                      void* stream) {
-  start_one_with_runs<T>(std::make_integer_sequence<int, kNumTunings>(), tuning,
-                         params_of(problem, runs, tuning, blocks), stream);
+  start_one_with<T, Visible::runs>(std::make_integer_sequence<int, kNumTunings>(), tuning,
+                                   params_of(problem, runs, {}, tuning, blocks), stream);
+}
+
+template <class T>
+void start_with_rows(const ForwardParams& problem, const RowTable& table, int tuning, unsigned blocks,
+                     void* stream) {
+  start_one_with<T, Visible::rows>(std::make_integer_sequence<int, kNumTunings>(), tuning,
+                                   params_of(problem, {}, table, tuning, blocks), stream);
+}
+
+template <class T, int kTuning>
+constexpr Start start_for_change(Change change) {
+  if constexpr (takes_changes(kTunings[kTuning])) {
+    switch (change) {
+      case Change::sinks:
+        return &start<T, kTuning, Visible::runs, Change::sinks>;
+      case Change::softcap:
+        return &start<T, kTuning, Visible::runs, Change::softcap>;
+      case Change::slopes:
+        return &start<T, kTuning, Visible::runs, Change::slopes>;
+      case Change::scaled:
+        return &start<T, kTuning, Visible::runs, Change::scaled>;
+      case Change::none:
+        break;
+    }
+  }
+  return nullptr;
+}
+
+template <class T, int... kTuning>
+void start_one_with_change(std::integer_sequence<int, kTuning...>, Change change, int tuning,
+                           const Params& params, void* stream) {
+  const Start starts[] = {start_for_change<T, kTuning>(change)...};
+  starts[tuning](params, stream);
+}
+
+template <class T>
+void start_with_change(const ForwardParams& problem, const Runs& runs, Change change,
+                       const ScoreParams& scores, int tuning, unsigned blocks, void* stream) {
+  Params params = params_of(problem, runs, {}, tuning, blocks);
+  params.scores = scores;
+  start_one_with_change<T>(std::make_integer_sequence<int, kNumTunings>(), change, tuning, params, stream);
 }
 
 void launch_fp16(const ForwardParams& params, int tuning, unsigned blocks, void* stream);
@@ -81,5 +125,13 @@ void launch_runs_fp16(const ForwardParams& params, const Runs& runs, int tuning,
                       void* stream);
 void launch_runs_bf16(const ForwardParams& params, const Runs& runs, int tuning, unsigned blocks,
                       void* stream);
+void launch_rows_fp16(const ForwardParams& params, const RowTable& table, int tuning, unsigned blocks,
+                      void* stream);
+void launch_rows_bf16(const ForwardParams& params, const RowTable& table, int tuning, unsigned blocks,
+                      void* stream);
+void launch_scores_fp16(const ForwardParams& params, const Runs& runs, Change change,
+                        const ScoreParams& scores, int tuning, unsigned blocks, void* stream);
+void launch_scores_bf16(const ForwardParams& params, const Runs& runs, Change change,
+                        const ScoreParams& scores, int tuning, unsigned blocks, void* stream);
 
 }  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

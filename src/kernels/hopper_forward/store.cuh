@@ -51,6 +51,11 @@ struct OutputRows {
       float sum = row_l[r];
       sum += gpu::shuffle_xor(sum, 1);
       sum += gpu::shuffle_xor(sum, 2);
+      if constexpr (Spec::change != Change::none) {
+        inverse[r] =
+            end_row(done, done.first_row + warpgroup * kWarpgroupRows + lane_row() + 8 * r, row_m[r], sum);
+        continue;
+      }
       inverse[r] = sum == 0 ? 0.0F : 1.0F / sum;
       store_statistics(done, done.first_row + warpgroup * kWarpgroupRows + lane_row() + 8 * r, row_m[r], sum);
     }
@@ -61,6 +66,20 @@ struct OutputRows {
     } else {
       store_from_registers(done, inverse);
     }
+  }
+
+  // A row that may have a sink: stores its statistics, and gives what O is to be multiplied by.
+  __device__ __forceinline__ float end_row(const Tile& done, int row, float row_m, float row_l) const {
+    float factor = row_l == 0 ? 0.0F : 1.0F / row_l;
+    if (params.scores.sinks != nullptr) {
+      const int head = done.head + (row - (params.unpack(row) << params.pack_shift));
+      const RowWithSink end(row_m, row_l, gpu::load_global(params.scores.sinks + head));
+      factor = end.factor;
+      row_m = end.max;
+      row_l = end.sum;
+    }
+    store_statistics(done, row, row_m, row_l);
+    return factor;
   }
 
   __device__ __forceinline__ void store_by_tma(const Tile& done, const float (&inverse)[2]) {

@@ -7,6 +7,7 @@
 
 #include "kernels/hopper_forward/params.h"
 #include "kernels/hopper_forward/smem.h"
+#include "kernels/load_row_table.h"
 #include "primitives/index.h"
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
@@ -25,6 +26,34 @@ __device__ __forceinline__ int blocks_seen(const Params& params, int end) {
   const int packed_rows = params.problem.q_rows << params.pack_shift;
   const int keys = visible_keys<Spec>(params, (end < packed_rows ? end : packed_rows) - 1);
   return keys == 0 ? 1 : (keys + Spec::tile_kv - 1) / Spec::tile_kv;
+}
+
+// What the table says of a warpgroup's rows, or, where it has none, of the last that there are.
+template <class Spec>
+__device__ __forceinline__ TileRuns runs_of_warpgroup(const Params& params, const Tile& tile, int warpgroup) {
+  const int group = tile.first_row / kTableTile + warpgroup;
+  const int last = params.table.padded_rows / kTableTile - 1;
+  return load_tile(params.table, tile.batch, group < last ? group : last);
+}
+
+// Blocks of keys up to the one that ends what rows see; at least one.
+template <class Spec>
+__device__ __forceinline__ int blocks_before(int end) {
+  return end == 0 ? 1 : (end + Spec::tile_kv - 1) / Spec::tile_kv;
+}
+
+// The tile's blocks of keys: those that any of its rows sees, or one if they see none.
+template <class Spec>
+__device__ __forceinline__ void set_blocks(const Params& params, Tile& tile) {
+  int begin = kNobody, end = 0;
+#pragma unroll
+  for (int w = 0; w < Spec::math_warpgroups; ++w) {
+    const TileRuns seen = runs_of_warpgroup<Spec>(params, tile, w);
+    if (seen.min_begin < begin) begin = seen.min_begin;
+    if (seen.max_end > end) end = seen.max_end;
+  }
+  tile.first_block = begin < end ? begin / Spec::tile_kv : 0;
+  tile.blocks = blocks_before<Spec>(end) - tile.first_block;
 }
 
 // The block's tile number `round`; false when there is none. Where work per tile falls from first to last
@@ -46,6 +75,10 @@ __device__ __forceinline__ bool find_tile(const Params& params, unsigned round, 
   tile.first_row = place.q_tile * Spec::tile_q;
   tile.split = static_cast<int>(number - whole * static_cast<unsigned>(p.num_splits));
   tile.first_block = 0;
+  if constexpr (Spec::by_rows) {
+    set_blocks<Spec>(params, tile);
+    return true;
+  }
   tile.blocks = blocks_seen<Spec>(params, tile.first_row + Spec::tile_q);
   if constexpr (Spec::runs) {
     tile.first_block = params.visible(tile.first_row).begin / Spec::tile_kv;
@@ -61,6 +94,15 @@ __device__ __forceinline__ bool find_tile(const Params& params, unsigned round, 
   return true;
 }
 
+// Blocks of keys that hold all that a warpgroup sees.
+template <class Spec>
+__device__ __forceinline__ int blocks_seen_by_warpgroup(const Params& params, const Tile& tile,
+                                                        int warpgroup) {
+  if constexpr (Spec::by_rows)
+    return blocks_before<Spec>(runs_of_warpgroup<Spec>(params, tile, warpgroup).max_end);
+  return blocks_seen<Spec>(params, tile.first_row + (warpgroup + 1) * kWarpgroupRows);
+}
+
 // Of the tile's blocks of keys, those up to the last one that a warpgroup sees: its rows may all see less
 // than the last row of the tile, or not exist. It goes past the others while other warpgroups still need
 // them, and may hold those up until it has come to a block that it sees: so that is one of those that are
@@ -71,7 +113,7 @@ __device__ __forceinline__ int blocks_of_warpgroup(const Params& params, const T
   const int first = tile.first_row + warpgroup * kWarpgroupRows;
   const int seen = first >= params.problem.q_rows << params.pack_shift
                        ? 1
-                       : blocks_seen<Spec>(params, first + kWarpgroupRows);
+                       : blocks_seen_by_warpgroup<Spec>(params, tile, warpgroup);
   const int in_tile = seen - tile.first_block < tile.blocks ? seen - tile.first_block : tile.blocks;
   const int here = tile.blocks - (Spec::tuning.stages - 1);
   const int least = here < 1 ? 1 : here;

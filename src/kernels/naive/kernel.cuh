@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // naive_forward: attention by 64 x 64 tiles in scalar fp32, one block for 64 query rows.
 // Bound: issue slots and shared memory; it is the first rung of the ladder, not a fast kernel. It takes every
-// problem: any type, strides, alignment, scale, runs of keys and head_dim up to 256.
+// problem: any type, strides, alignment, scale, runs of keys and head_dim up to 256; in its general form any
+// change of scores too.
 // Roles: all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty + 3 and columns tx, tx
 // + 16, ...
 #pragma once
@@ -10,6 +11,8 @@
 #include <type_traits>
 
 #include "kernels/forward_params.h"
+#include "kernels/head_scores.h"
+#include "kernels/load_row_table.h"
 #include "kernels/naive/smem.h"
 #include "kernels/runs.h"
 #include "numeric/half.h"
@@ -107,7 +110,9 @@ struct NoStretches {
 
 template <class Spec>
 __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
-    naive_forward(const __grid_constant__ ForwardParams p, const __grid_constant__ Runs runs) {
+    naive_forward(const __grid_constant__ ForwardParams p, const __grid_constant__ Runs runs,
+                  const __grid_constant__ RowTable table,
+                  const __grid_constant__ typename Spec::Scores scores) {
   using T = typename Spec::Element;
   SmemOf<Spec>& smem = gpu::shared<SmemOf<Spec>>();
   const int ty = gpu::thread_index() / 16;
@@ -128,8 +133,13 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
   float m[kRows];  // running maximum of the scaled scores, in units of log2
   for (float& maximum : m) maximum = -INFINITY;
 
-  const int begin = runs.visible(first_row, p.q_rows, p.kv_rows).begin / kTile * kTile;
-  const int end = runs.visible(first_row + rows - 1, p.q_rows, p.kv_rows).end;
+  int begin = runs.visible(first_row, p.q_rows, p.kv_rows).begin / kTile * kTile;
+  int end = runs.visible(first_row + rows - 1, p.q_rows, p.kv_rows).end;
+  if (table.given()) {
+    const TileRuns seen = load_tile(table, tile.batch, first_row / kTableTile);
+    begin = seen.min_begin / kTile * kTile;
+    end = seen.max_end;
+  }
   for (int first_key = begin; first_key < end; first_key += kTile) {
     if constexpr (Spec::long_sums) {
       if (first_key > begin && first_key % (kStretch * kTile) == 0) before.take(sums);
@@ -157,8 +167,16 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
 #pragma unroll
       for (int j = 0; j < kKeys; ++j) {
         const int key = first_key + tx + 16 * j;
-        const bool seen = key < p.kv_rows && runs.sees(first_row + kRows * ty + i, key);
-        S[i][j] = seen ? gpu::mul_rn(S[i][j], p.scale_log2e) : -INFINITY;
+        const int row = first_row + kRows * ty + i;
+        const bool seen =
+            key < p.kv_rows && (table.given() ? sees(table, tile.batch, row, key) : runs.sees(row, key));
+        if constexpr (Spec::scores) {
+          const HeadScores changed(scores, tile.batch, tile.head);
+          const float score = gpu::mul_rn(S[i][j], p.scale_log2e);
+          S[i][j] = seen ? changed(score, row, key).score : -INFINITY;
+        } else {
+          S[i][j] = seen ? gpu::mul_rn(S[i][j], p.scale_log2e) : -INFINITY;
+        }
         largest = fmaxf(largest, S[i][j]);
       }
       const float m_new = fmaxf(m[i], max_over_row(largest));
@@ -217,8 +235,16 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
     const int row = kRows * ty + i;
-    const float sum = sum_over_row(sums.l[i]);
-    const float inverse = sum == 0 ? 0.0F : 1.0F / sum;  // no key seen: the output is 0
+    float sum = sum_over_row(sums.l[i]);
+    float inverse = sum == 0 ? 0.0F : 1.0F / sum;  // no key seen: the output is 0
+    if constexpr (Spec::scores) {
+      if (scores.sinks != nullptr) {
+        const RowWithSink with_sink(m[i], sum, gpu::load_global(scores.sinks + tile.head));
+        m[i] = with_sink.max;
+        sum = with_sink.sum;
+        inverse = with_sink.factor;
+      }
+    }
     if (row >= rows) continue;
 #pragma unroll
     for (int c = 0; c < Spec::slices * kColumns; ++c) {

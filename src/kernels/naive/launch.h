@@ -3,13 +3,19 @@
 
 #include "flashmoe/attention.h"
 #include "kernels/forward_params.h"
+#include "kernels/row_table.h"
 #include "kernels/runs.h"
+#include "kernels/score_params.h"
 
 namespace flashmoe::kernels::naive {
 
 inline namespace FLASHMOE_TARGET {
-// Rows see `runs`, whatever mask `params` has.
-void launch(DType dtype, const ForwardParams& params, const Runs& runs, unsigned blocks, void* stream);
+// Rows see what `table` says, where it is given, else `runs`, whatever mask `params` has.
+void launch(DType dtype, const ForwardParams& params, const Runs& runs, const RowTable& table,
+            unsigned blocks, void* stream);
+// The same, and scores change.
+void launch_scores(DType dtype, const ForwardParams& params, const Runs& runs, const RowTable& table,
+                   const ScoreParams& scores, unsigned blocks, void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::naive

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "kernels/score_params.h"
+
 namespace flashmoe::kernels::naive {
 
 inline constexpr int kTile = 64;      // query rows, and keys, per tile
@@ -14,6 +16,8 @@ struct Spec {
   static constexpr int slices = kDim / kSlice;
   static constexpr int outputs = kTile * kDim / kThreads;  // of a thread
   static constexpr bool long_sums = false;
+  using Scores = NoScores;  // what the kernel is told of them
+  static constexpr bool scores = false;
   static constexpr int blocks_per_sm = kDim <= 128 ? 2 : 1;  // as registers allow
 };
 
@@ -22,7 +26,16 @@ struct Spec {
 template <class T, int kDim>
 struct LongSpec : Spec<T, kDim> {
   static constexpr bool long_sums = true;
+  static constexpr int blocks_per_sm = 1;  // with half of the registers, stretches spill
 };
+
+// The general form: scores change between q k^T and the softmax, and rows may have sinks.
+template <class Plain>
+struct WithScores : Plain {
+  using Scores = ScoreParams;
+  static constexpr bool scores = true;
+};
+
 inline constexpr int kStretch = 32;           // tiles
 inline constexpr int kLeastLongKeys = 16384;  // keys from which sums are long
 

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 // naive_backward: gradients of attention by 64 x 64 tiles in scalar fp32. It takes every problem: any type,
-// strides, alignment, scale, runs of keys and head_dim up to 256; needs no workspace; and gives the same bits
-// every time. Bound: issue slots and shared memory; what no other kernel takes comes here. Two kernels:
-// naive_dkv has a block for 64 keys, naive_dq one for 64 query rows, and both find S and dP of every tile
-// anew. Roles: all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty + 3 of what the
-// block keeps, and of what streams by rows (or columns) tx, tx + 16, ...
+// strides, alignment, scale, runs of keys and head_dim up to 256, and in its general form any change of
+// scores; needs no workspace; and gives the same bits every time. Bound: issue slots and shared memory; what
+// no other kernel takes comes here. Two kernels: naive_dkv has a block for 64 keys, naive_dq one for 64 query
+// rows, and both find S and dP of every tile anew. Roles: all threads load, all threads compute; thread (ty,
+// tx) has rows 4 ty .. 4 ty + 3 of what the block keeps, and of what streams by rows (or columns) tx, tx +
+// 16, ...
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/backward_params.h"
+#include "kernels/head_scores.h"
+#include "kernels/load_row_table.h"
 #include "kernels/naive_backward/smem.h"
 #include "numeric/half.h"
 #include "numeric/lse_log2.h"
@@ -139,11 +143,25 @@ __device__ void find_statistics(Smem& smem, const BackwardParams& p, int batch, 
 }
 
 // S becomes P, and dP becomes dS. `query` and `key` are of the problem; `row` is the query's in its tile.
-__device__ inline void differentiate(float& S, float& dP, const Smem& smem, const BackwardParams& p, int row,
-                                     int query, int key) {
-  const bool seen = query < p.q_rows && key < p.kv_rows && p.runs.sees(query, key);
-  S = seen ? gpu::ex2(S * p.scale_log2e - smem.lse_log2[row]) : 0.0F;
-  dP = seen ? S * (dP - smem.delta[row]) : 0.0F;
+template <class Scores>
+__device__ inline void differentiate(float& S, float& dP, const Smem& smem, const BackwardParams& p,
+                                     const Scores& scores, int row, int batch, int query, int key) {
+  const bool seen = query < p.q_rows && key < p.kv_rows &&
+                    (p.table.given() ? sees(p.table, batch, query, key) : p.runs.sees(query, key));
+  if constexpr (std::is_same_v<Scores, HeadScores>) {
+    const ScoreFunction::Changed changed = scores(gpu::mul_rn(S, p.scale_log2e), query, key);
+    S = seen ? gpu::ex2(changed.score - smem.lse_log2[row]) : 0.0F;
+    dP = seen ? S * (dP - smem.delta[row]) * changed.derivative : 0.0F;
+  } else {
+    S = seen ? gpu::ex2(S * p.scale_log2e - smem.lse_log2[row]) : 0.0F;
+    dP = seen ? S * (dP - smem.delta[row]) : 0.0F;
+  }
+}
+
+// What a query head's scores go through.
+__device__ inline NoScores scores_of(const NoScores&, int, int) { return {}; }
+__device__ inline HeadScores scores_of(const ScoreParams& scores, int batch, int head) {
+  return {scores, batch, head};
 }
 
 template <class Spec, class T>
@@ -178,7 +196,9 @@ struct Place {
 };
 
 template <class Spec>
-__global__ void __launch_bounds__(kThreads, 1) naive_dkv(const __grid_constant__ BackwardParams p) {
+__global__ void __launch_bounds__(kThreads, 1)
+    naive_dkv(const __grid_constant__ BackwardParams p,
+              const __grid_constant__ typename Spec::Scores scores) {
   using T = typename Spec::Element;
   Smem& smem = gpu::shared<Smem>();
   const int ty = gpu::thread_index() / 16;
@@ -189,11 +209,20 @@ __global__ void __launch_bounds__(kThreads, 1) naive_dkv(const __grid_constant__
   const auto v = tile_of<const T>(p.v, place.batch, place.head, first_key, p.kv_rows, p.head_dim);
   float dK[kRows][Spec::slices * kColumns] = {};
   float dV[kRows][Spec::slices * kColumns] = {};
-  const int first_query = first_key - p.causal_shift;  // that sees a key of the tile
+  int first_query = first_key - p.causal_shift;  // that sees a key of the tile
   const int64_t behind_last = int64_t{first_key} + kTile - p.runs.begin;
-  const int end = behind_last < p.q_rows ? static_cast<int>(behind_last) : p.q_rows;
+  int end = behind_last < p.q_rows ? static_cast<int>(behind_last) : p.q_rows;
+  if (p.table.given()) {
+    first_query = 0;
+    end = p.q_rows;
+  }
   for (int head = place.head * p.group; head < (place.head + 1) * p.group; ++head) {
+    const auto head_scores = scores_of(scores, place.batch, head);
     for (int row = first_query <= 0 ? 0 : first_query / kTile * kTile; row < end; row += kTile) {
+      if (p.table.given()) {
+        const TileRuns seen = load_tile(p.table, place.batch, row / kTableTile);
+        if (seen.max_end <= first_key || seen.min_begin >= first_key + kTile) continue;
+      }
       const auto q = tile_of<const T>(p.q, place.batch, head, row, p.q_rows, p.head_dim);
       const auto dout = tile_of<const T>(p.dout, place.batch, head, row, p.q_rows, p.head_dim);
       find_statistics<T>(smem, p, place.batch, head, row);
@@ -205,7 +234,8 @@ __global__ void __launch_bounds__(kThreads, 1) naive_dkv(const __grid_constant__
 #pragma unroll
         for (int j = 0; j < kOthers; ++j) {
           const int in_tile = tx + 16 * j;
-          differentiate(S[i][j], dP[i][j], smem, p, in_tile, row + in_tile, first_key + kRows * ty + i);
+          differentiate(S[i][j], dP[i][j], smem, p, head_scores, in_tile, place.batch, row + in_tile,
+                        first_key + kRows * ty + i);
         }
       }
       accumulate<Spec>(dV, S, smem, dout);
@@ -217,7 +247,8 @@ __global__ void __launch_bounds__(kThreads, 1) naive_dkv(const __grid_constant__
 }
 
 template <class Spec>
-__global__ void __launch_bounds__(kThreads, 1) naive_dq(const __grid_constant__ BackwardParams p) {
+__global__ void __launch_bounds__(kThreads, 1)
+    naive_dq(const __grid_constant__ BackwardParams p, const __grid_constant__ typename Spec::Scores scores) {
   using T = typename Spec::Element;
   Smem& smem = gpu::shared<Smem>();
   const int ty = gpu::thread_index() / 16;
@@ -229,8 +260,14 @@ __global__ void __launch_bounds__(kThreads, 1) naive_dq(const __grid_constant__ 
   const auto dout = tile_of<const T>(p.dout, place.batch, place.head, first_row, p.q_rows, p.head_dim);
   float dQ[kRows][Spec::slices * kColumns] = {};
   find_statistics<T>(smem, p, place.batch, place.head, first_row);
-  const int64_t visible = int64_t{first_row} + kTile + p.causal_shift;  // keys of the last row
-  const int begin = p.runs.visible(first_row, p.q_rows, p.kv_rows).begin / kTile * kTile;
+  const auto head_scores = scores_of(scores, place.batch, place.head);
+  int64_t visible = int64_t{first_row} + kTile + p.causal_shift;  // keys of the last row
+  int begin = p.runs.visible(first_row, p.q_rows, p.kv_rows).begin / kTile * kTile;
+  if (p.table.given()) {
+    const TileRuns seen = load_tile(p.table, place.batch, first_row / kTableTile);
+    begin = seen.min_begin / kTile * kTile;
+    visible = seen.max_end;
+  }
   for (int key = begin; key < p.kv_rows && key < visible; key += kTile) {
     const auto k = tile_of<const T>(p.k, place.batch, kv_head, key, p.kv_rows, p.head_dim);
     const auto v = tile_of<const T>(p.v, place.batch, kv_head, key, p.kv_rows, p.head_dim);
@@ -242,7 +279,8 @@ __global__ void __launch_bounds__(kThreads, 1) naive_dq(const __grid_constant__ 
 #pragma unroll
       for (int j = 0; j < kOthers; ++j) {
         const int in_tile = kRows * ty + i;
-        differentiate(S[i][j], dP[i][j], smem, p, in_tile, first_row + in_tile, key + tx + 16 * j);
+        differentiate(S[i][j], dP[i][j], smem, p, head_scores, in_tile, place.batch, first_row + in_tile,
+                      key + tx + 16 * j);
       }
     }
     accumulate<Spec>(dQ, dP, smem, k);

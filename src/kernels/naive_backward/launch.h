@@ -3,12 +3,15 @@
 
 #include "flashmoe/attention.h"
 #include "kernels/backward_params.h"
+#include "kernels/score_params.h"
 
 namespace flashmoe::kernels::naive_backward {
 
 inline namespace FLASHMOE_TARGET {
 // All of dq, dk and dv, by two kernels: nothing of the workspace, and no kernel before or behind.
 void launch(DType dtype, const BackwardParams& params, void* stream);
+// The same, and scores change.
+void launch_scores(DType dtype, const BackwardParams& params, const ScoreParams& scores, void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::naive_backward

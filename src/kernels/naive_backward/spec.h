@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "kernels/score_params.h"
+
 namespace flashmoe::kernels::naive_backward {
 
 inline constexpr int kTile = 64;      // query rows, and keys, per tile
@@ -12,6 +14,15 @@ struct Spec {
   using Element = T;
   static constexpr int head_dim = kDim;  // the largest it takes; a multiple of kSlice
   static constexpr int slices = kDim / kSlice;
+  using Scores = NoScores;  // what the kernel is told of them
+  static constexpr bool scores = false;
+};
+
+// The general form: scores change between q k^T and the softmax.
+template <class Plain>
+struct WithScores : Plain {
+  using Scores = ScoreParams;
+  static constexpr bool scores = true;
 };
 
 }  // namespace flashmoe::kernels::naive_backward

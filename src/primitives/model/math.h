@@ -14,6 +14,7 @@ inline float ex2(float x) {
 }
 
 inline float lg2(float x) { return std::log2(x); }
+inline float tanh(float x) { return std::tanh(x); }
 inline float mul_rn(float a, float b) {
   const volatile float product = a * b;  // volatile: compilers fuse it with what is added
   return product;

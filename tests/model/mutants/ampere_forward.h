@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Included once per mutant, behind its kernel, with `ampere_forward` defined as the mutant's own name and
 // FLASHMOE_HEAD_DIM and FLASHMOE_ALIGNED as those of the form to compile; without them, every problem gets
-// the form for it.
+// the form for it. With FLASHMOE_RUNS, the form for runs of keys at 64.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
+#ifdef FLASHMOE_RUNS
+inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs, bool, int, unsigned blocks) {
+  using S = kernels::ampere_forward::Spec<fp16, 64, true>;
+  gpu::launch(&kernels::ampere_forward::ampere_forward_runs<S>,
+              {.kernel = "mutant",
+               .blocks = blocks,
+               .blocks_y = static_cast<unsigned>(params.num_splits),
+               .threads = S::threads,
+               .smem_bytes = sizeof(kernels::ampere_forward::Smem<S>)},
+              params, runs);
+}
+inline const Registration registration("ampere_forward at 64, runs", FLASHMOE_MISTAKE, &run);
+#else
 template <int kDim, bool kAligned>
 void start(const kernels::ForwardParams& params, unsigned blocks) {
   using S = kernels::ampere_forward::Spec<fp16, kDim, kAligned>;
@@ -32,6 +45,7 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs&, bool
   params.head_dim <= 64 ? start<64, true>(params, blocks) : start<128, true>(params, blocks);
 }
 inline const Registration registration("ampere_forward", FLASHMOE_MISTAKE, &run);
+#endif
 #endif
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Included once per mutant, behind its kernel, with `hopper_backward` defined as the mutant's own name and
-// FLASHMOE_HEAD_DIM and FLASHMOE_RUNS as those of the form to compile.
+// FLASHMOE_HEAD_DIM, FLASHMOE_RUNS and FLASHMOE_CHANGE as those of the form to compile.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
 inline void run(const kernels::BackwardParams& problem) {
   constexpr int kTuning = hopper_backward_tuning(FLASHMOE_HEAD_DIM);
-  using S = kernels::hopper_backward::Spec<fp16, kTuning, FLASHMOE_RUNS>;
-  const auto real = hopper_backward_params(problem, kTuning);
-  const kernels::hopper_backward::Params params{real.q,  real.dout, real.k,      real.v,
-                                                real.dk, real.dv,   real.problem};
+  using S = kernels::hopper_backward::Spec<fp16, kTuning,
+                                           FLASHMOE_RUNS ? kernels::hopper_backward::Visible::runs
+                                                         : kernels::hopper_backward::Visible::from_first,
+                                           kernels::Change::FLASHMOE_CHANGE>;
+  auto real = hopper_backward_params(problem, kTuning);
+  if (S::change != kernels::Change::none) real.problem.scale_log2e = scores_at_hand().scale_log2e;
+  const kernels::hopper_backward::Params params{real.q,  real.dout, real.k,       real.v,
+                                                real.dk, real.dv,   real.problem, scores_at_hand().params};
   gpu::launch(
       &kernels::hopper_backward::hopper_backward<S>,
       {.kernel = "mutant",
@@ -23,7 +27,12 @@ inline void run(const kernels::BackwardParams& problem) {
 inline const Registration registration(std::string(FLASHMOE_HEAD_DIM == 64    ? "hopper_backward at 64"
                                                    : FLASHMOE_HEAD_DIM == 128 ? "hopper_backward at 128"
                                                                               : "hopper_backward at 256") +
-                                           (FLASHMOE_RUNS ? ", runs" : ""),
+                                           (FLASHMOE_RUNS ? ", runs" : "") +
+                                           (kernels::Change::FLASHMOE_CHANGE == kernels::Change::softcap
+                                                ? ", softcap"
+                                            : kernels::Change::FLASHMOE_CHANGE == kernels::Change::slopes
+                                                ? ", slopes"
+                                                : ""),
                                        FLASHMOE_MISTAKE, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

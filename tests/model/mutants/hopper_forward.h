@@ -1,17 +1,28 @@
 // SPDX-License-Identifier: MIT
 // Included once per mutant, behind its kernel, with `hopper_forward` defined as the mutant's own name and
-// FLASHMOE_HEAD_DIM, FLASHMOE_BLOCKS_PER_SM, FLASHMOE_SPLITS and FLASHMOE_VISIBLE as those of the form to
-// compile. Its causal kernel takes problems without a mask too.
+// FLASHMOE_HEAD_DIM, FLASHMOE_BLOCKS_PER_SM, FLASHMOE_SPLITS, FLASHMOE_VISIBLE and FLASHMOE_CHANGE as those
+// of the form to compile. Its causal kernel takes problems without a mask too.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
 inline void run(const kernels::ForwardParams& problem, const kernels::Runs& runs, bool, int,
                 unsigned blocks) {
   constexpr int kTuning = hopper_tuning(FLASHMOE_HEAD_DIM, FLASHMOE_BLOCKS_PER_SM, FLASHMOE_SPLITS);
-  using S = kernels::hopper_forward::Spec<fp16, kTuning, kernels::hopper_forward::Visible::FLASHMOE_VISIBLE>;
-  const auto real = hopper_params(problem, kTuning, blocks);
-  const kernels::hopper_forward::Params params{real.q,     real.out,    real.k,          real.v, real.problem,
-                                               real.tiles, real.blocks, real.pack_shift, runs};
+  using S = kernels::hopper_forward::Spec<fp16, kTuning, kernels::hopper_forward::Visible::FLASHMOE_VISIBLE,
+                                          kernels::Change::FLASHMOE_CHANGE>;
+  auto real = hopper_params(problem, kTuning, blocks);
+  if (S::change != kernels::Change::none) real.problem.scale_log2e = scores_at_hand().scale_log2e;
+  const kernels::hopper_forward::Params params{real.q,
+                                               real.out,
+                                               real.k,
+                                               real.v,
+                                               real.problem,
+                                               real.tiles,
+                                               real.blocks,
+                                               real.pack_shift,
+                                               runs,
+                                               kernels::RowTable{},
+                                               scores_at_hand().params};
   gpu::launch(&kernels::hopper_forward::hopper_forward<S>,
               {.kernel = "mutant",
                .blocks = params.blocks,
@@ -21,15 +32,17 @@ inline void run(const kernels::ForwardParams& problem, const kernels::Runs& runs
               params);
 }
 
-inline const Registration registration(std::string(FLASHMOE_SPLITS ? "hopper_forward with shares at 64"
-                                                   : FLASHMOE_BLOCKS_PER_SM == 2
-                                                       ? "hopper_forward in pairs at 64"
-                                                   : FLASHMOE_HEAD_DIM == 64 ? "hopper_forward at 64"
-                                                                             : "hopper_forward at 128") +
-                                           (kernels::hopper_forward::Visible::FLASHMOE_VISIBLE ==
-                                                    kernels::hopper_forward::Visible::runs
-                                                ? ", runs"
-                                                : ""),
-                                       FLASHMOE_MISTAKE, &run);
+inline const Registration registration(
+    std::string(FLASHMOE_SPLITS               ? "hopper_forward with shares at 64"
+                : FLASHMOE_BLOCKS_PER_SM == 2 ? "hopper_forward in pairs at 64"
+                : FLASHMOE_HEAD_DIM == 64     ? "hopper_forward at 64"
+                                              : "hopper_forward at 128") +
+        (kernels::hopper_forward::Visible::FLASHMOE_VISIBLE == kernels::hopper_forward::Visible::runs
+             ? ", runs"
+             : "") +
+        (kernels::Change::FLASHMOE_CHANGE == kernels::Change::softcap  ? ", softcap"
+         : kernels::Change::FLASHMOE_CHANGE == kernels::Change::slopes ? ", slopes"
+                                                                       : ""),
+    FLASHMOE_MISTAKE, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

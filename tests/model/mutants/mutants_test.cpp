@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <compare>
 #include <cstring>
 #include <map>
@@ -12,6 +13,7 @@
 
 #include "dispatch/run.h"
 #include "dispatch/runs.h"
+#include "dispatch/scores.h"
 #include "kernels/backward_on_model.h"
 #include "kernels/combine_splits/launch.h"
 #include "kernels/on_model.h"
@@ -95,6 +97,27 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
     of.window = {left, right};
     return of;
   };
+  // Slopes, a cap, or both, and sinks, for two batch entries.
+  const auto changed = [](Shape of, float softcap, bool slopes) {
+    of.batch = 2;
+    of.softcap = softcap;
+    for (int64_t i = 0; slopes && i < 2 * of.q_heads; ++i)
+      of.slopes.push_back(std::exp2(-static_cast<float>(i)));
+    for (int64_t h = 0; h < of.q_heads; ++h) of.sinks.push_back(static_cast<float>(2 * h) - 1);
+    return of;
+  };
+  if (kernel == "naive, scores" || kernel == "naive_backward, scores")
+    return {{changed(shape(2, 1, 70, 150, 64, Mask::causal), 3, true)},
+            {changed(shape(2, 1, 150, 40, 64, Mask::causal), 0, true)}};
+  if (kernel.ends_with("softcap") || kernel.ends_with("slopes")) {
+    const int64_t dim = kernel.find("at 64") != std::string::npos    ? 64
+                        : kernel.find("at 256") != std::string::npos ? 256
+                                                                     : 128;
+    const bool capped = kernel.ends_with("softcap");
+    return {{changed(shape(2, 1, 300, 300, dim, Mask::causal), capped ? 3 : 0, !capped)},
+            {changed(shape(8, 1, 12, 394, dim, Mask::causal), capped ? 3 : 0, !capped)},
+            {changed(windowed(shape(1, 1, 300, 400, dim, Mask::causal), 100, 0), capped ? 3 : 0, !capped)}};
+  }
   if (kernel == "naive") {
     return {{shape(2, 1, 70, 150, 100, Mask::causal)},
             {shape(1, 1, 150, 40, 64, Mask::causal)},
@@ -104,6 +127,12 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
     return {{shape(2, 1, 150, 100, 64, Mask::causal)},
             {shape(1, 1, 30, 70, 40, Mask::none)},
             {windowed(shape(1, 1, 200, 200, 40, Mask::none), 100, 9)}};
+  }
+  if (kernel == "ampere_backward at 64, runs") {
+    // Full tiles between masked ones, none at all, keys that nobody sees.
+    return {{windowed(shape(2, 1, 400, 300, 64, Mask::none), 280, 20)},
+            {.shape = windowed(shape(2, 1, 200, 300, 64, Mask::causal), 40, 0), .deterministic = true},
+            {windowed(shape(1, 1, 40, 300, 64, Mask::causal_top_left), 10, 0)}};
   }
   if (kernel.starts_with("ampere_backward")) {
     const int64_t dim = kernel.ends_with("64") ? 64 : 128;
@@ -168,6 +197,13 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
         {shape(1, 1, 300, 40, 128, Mask::causal)},  {shape(1, 1, 140, 130, 44, Mask::causal, Layout::padded)},
         {shape(2, 1, 20, 500, 128, Mask::none), 3}, {shape(1, 1, 300, 40, 44, Mask::causal, Layout::padded)}};
   }
+  if (kernel == "ampere_forward at 64, runs") {
+    // Full tiles between masked ones, none at all, rows that see nothing, groups in splits.
+    return {{windowed(shape(2, 1, 200, 500, 64, Mask::none), 300, 20)},
+            {windowed(shape(1, 1, 200, 300, 64, Mask::causal), 40, 0)},
+            {windowed(shape(1, 1, 300, 128, 64, Mask::causal_top_left), 50, 0)},
+            {windowed(shape(4, 1, 12, 594, 64, Mask::causal), 260, 0), 3}};
+  }
   const bool unaligned = kernel.find("unaligned") != std::string::npos;
   const int64_t dim = unaligned ? 44 : kernel.ends_with("64") ? 64 : 128;
   const Layout layout = unaligned ? Layout::padded : Layout::bhsd;
@@ -217,7 +253,7 @@ Gradients& gradients_of(const Shape& shape) {
 
 dispatch::BackwardChoice backward_choice(const std::string& kernel, const Shape& shape) {
   using dispatch::BackwardKernel;
-  if (kernel == "naive_backward") return {.kernel = BackwardKernel::naive_backward};
+  if (kernel.starts_with("naive_backward")) return {.kernel = BackwardKernel::naive_backward};
   if (kernel.starts_with("hopper_backward")) return {.kernel = BackwardKernel::hopper_backward};
   const int stages = kernel.ends_with("one stage") ? 1 : 2;
   return {.kernel = BackwardKernel::ampere_backward,
@@ -227,6 +263,10 @@ dispatch::BackwardChoice backward_choice(const std::string& kernel, const Shape&
 std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const model::Settings& settings) {
   auto& [problem, expected] = gradients_of(c.shape);
   problem.poison_gradients();
+  const ForwardProblem& p = problem.forward.problem;
+  scores_at_hand() = {
+      dispatch::scores_of(p, problem.forward.args.scores),
+      dispatch::scale_behind(dispatch::backward_change(p).value_or(kernels::Change::none), p)};
   try {
     run_backward_on_model(problem, c.deterministic, settings, mutant.run_backward,
                           backward_choice(mutant.kernel, c.shape));
@@ -242,6 +282,10 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
   Problem problem(c.shape);
   const auto run = [&](const dispatch::ForwardPlan& plan, Workspace workspace) {
     const auto params = dispatch::params_for(plan, problem.problem, problem.args, workspace);
+    const ForwardProblem& p = problem.problem;
+    scores_at_hand() = {
+        dispatch::scores_of(p, problem.args.scores),
+        dispatch::scale_behind(dispatch::forward_change(p).value_or(kernels::Change::none), p)};
     mutant.run(params, dispatch::runs_of(problem.problem), plan.aligned, plan.tuning, plan.blocks);
     if (plan.num_splits > 1 && mutant.kernel != "combine_splits")
       kernels::combine_splits::launch(c.shape.dtype, params, plan.head_dim, nullptr);

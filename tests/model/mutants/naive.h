@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Included once per mutant, behind its kernel and with `naive` defined as the mutant's own name.
+// Included once per mutant, behind its kernel, with `naive` defined as the mutant's own name and
+// FLASHMOE_SCORES as whether the form changes scores.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
 inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs, bool, int, unsigned blocks) {
-  gpu::launch(&kernels::naive::naive_forward<kernels::naive::Spec<fp16, 128>>,
+  using Plain = kernels::naive::Spec<fp16, 128>;
+  using S = std::conditional_t<FLASHMOE_SCORES, kernels::naive::WithScores<Plain>, Plain>;
+  const auto scores = scores_for<typename S::Scores>();
+  gpu::launch(&kernels::naive::naive_forward<S>,
               {.kernel = "mutant",
                .blocks = blocks,
                .threads = kernels::naive::kThreads,
                .smem_bytes = sizeof(kernels::naive::Smem)},
-              params, runs);
+              params, runs, kernels::RowTable{}, scores);
 }
 
-inline const Registration registration("naive", FLASHMOE_MISTAKE, &run);
+inline const Registration registration(FLASHMOE_SCORES ? "naive, scores" : "naive", FLASHMOE_MISTAKE, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/backward_params.h"
 #include "kernels/forward_params.h"
 #include "kernels/runs.h"
+#include "kernels/score_params.h"
 
 namespace flashmoe::test {
 
@@ -28,6 +30,23 @@ struct Registration {
   Registration(const std::string& kernel, const char* mistake, decltype(Mutant::run) run);
   Registration(const std::string& kernel, const char* mistake, decltype(Mutant::run_backward) run);
 };
+
+// How the scores of the case at hand change, for forms that do that, and the scale of what follows.
+struct ScoresAtHand {
+  kernels::ScoreParams params{};
+  float scale_log2e = 0;
+};
+inline ScoresAtHand& scores_at_hand() {
+  static ScoresAtHand scores;
+  return scores;
+}
+
+// As a form wants them.
+template <class Scores>
+Scores scores_for() {
+  if constexpr (std::is_same_v<Scores, kernels::ScoreParams>) return scores_at_hand().params;
+  return {};
+}
 
 // Whether this statement of a kernel is to do nothing, this time.
 bool is_taken_out(const char* file, int line, const char* text);

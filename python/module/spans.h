@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Masks by name: the arguments that say so.
+#pragma once
+
+#include <optional>
+
+#include "flashmoe/flashmoe.h"
+#include "tensor_view.h"
+
+namespace flashmoe_python {
+
+// What the caller gave: borrowed references, null or None where that was nothing.
+struct SpansRequest {
+  PyObject* documents = nullptr;     // int32 [B, Skv] or [Skv]
+  PyObject* prefix = nullptr;        // int32 [B]
+  PyObject* left_padding = nullptr;  // int32 [B]
+  PyObject* chunk = nullptr;
+  PyObject* first_keys = nullptr;
+
+  bool has_spans() const;
+};
+
+// The same, read.
+struct SpansViews {
+  TensorView documents, prefix, left_padding;
+  flashmoe_spans spans{};
+};
+
+// Fills `views` and sets `to` where there are any. Their device is q's.
+bool read_spans(const SpansRequest& request, const TensorView& q, const TensorView& k,
+                std::optional<SpansViews>& views, const flashmoe_spans*& to);
+
+}  // namespace flashmoe_python

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "api/check_scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "numeric/pair_value.h"
+
+namespace flashmoe {
+namespace {
+
+// From its first element to its last.
+std::size_t pair_bytes(const PairTensor& t, const ForwardProblem& p) {
+  const int64_t sizes[] = {p.batch, p.q_heads, p.q_rows, p.kv_rows};
+  if (t.data == nullptr || *std::min_element(sizes, sizes + 4) == 0) return 0;
+  int64_t elements = 1;
+  for (std::size_t i = 0; i < 4; ++i) elements += (sizes[i] - 1) * t.strides[i];
+  return static_cast<std::size_t>(elements * element_bytes(t.type));
+}
+
+}  // namespace
+
+void check_scores(const TensorChecks& checks, const Scores& scores, ForwardProblem& problem) {
+  // Backends divide by the cap, and multiply it by log2(e).
+  const bool usable = scores.softcap == 0 || (scores.softcap > 0 && std::isnormal(scores.softcap) &&
+                                              std::isfinite(scores.softcap * 1.5F));
+  if (!usable) {
+    checks.refuse("softcap is " + std::to_string(scores.softcap) +
+                  "; accepted are 0 (none) and positive numbers of the normal range of fp32");
+  }
+  const int64_t stride = scores.slopes_batch_stride;
+  if (stride != 0 && (scores.alibi_slopes == nullptr || stride < problem.q_heads)) {
+    checks.refuse("slopes_batch_stride is " + std::to_string(stride) +
+                  "; accepted are 0, and with alibi_slopes the " + std::to_string(problem.q_heads) +
+                  " heads of q and above");
+  }
+  checks.pointer("alibi_slopes", scores.alibi_slopes);
+  checks.pointer("sinks", scores.sinks);
+  if (const auto type = static_cast<int32_t>(scores.attn_mask.type); type < 0 || type > 3) {
+    checks.refuse("scores.attn_mask has type " + std::to_string(type) +
+                  "; accepted are 0 (fp32), 1 (fp16), 2 (bf16), 3 (boolean)");
+  }
+  for (const int64_t pair_stride : scores.attn_mask.strides) {
+    if (pair_stride >= 0) continue;
+    checks.refuse("scores.attn_mask has a stride of " + std::to_string(pair_stride) +
+                  "; it must be 0 or more");
+  }
+  problem.softcap = scores.softcap;
+  problem.attn_mask = scores.attn_mask.data != nullptr;
+  problem.slopes = scores.alibi_slopes != nullptr;
+  problem.sinks = scores.sinks != nullptr;
+}
+
+ScoresBytes::ScoresBytes(const Scores& scores, const ForwardProblem& problem, const Lengths& lengths)
+    : slopes(NamedBytes::of(
+          "alibi_slopes", scores.alibi_slopes,
+          problem.q_heads +
+              scores.slopes_batch_stride *
+                  std::max<int64_t>((lengths.given() ? lengths.sequences : problem.batch) - 1, 0))),
+      sinks(NamedBytes::of("sinks", scores.sinks, problem.q_heads)),
+      attn_mask{"attn_mask", Footprint::of(scores.attn_mask.data, pair_bytes(scores.attn_mask, problem))} {}
+
+}  // namespace flashmoe

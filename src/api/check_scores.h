@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Whether what changes scores can be right.
+#pragma once
+
+#include "api/check_tensors.h"
+#include "flashmoe/attention.h"
+
+namespace flashmoe {
+
+// Of the values, the cap alone is looked at: the others may lie on a GPU. The problem knows of them then.
+void check_scores(const TensorChecks& checks, const Scores& scores, ForwardProblem& problem);
+
+// The arrays that there are, for TensorChecks::apart.
+struct ScoresBytes {
+  ScoresBytes(const Scores& scores, const ForwardProblem& problem, const Lengths& lengths);
+  NamedBytes slopes, sinks, attn_mask;
+};
+
+}  // namespace flashmoe

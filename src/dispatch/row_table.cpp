@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "dispatch/row_table.h"
+
+#include "dispatch/runs.h"
+#include "numeric/ceil_div.h"
+
+namespace flashmoe::dispatch {
+namespace {
+
+int64_t padded(int64_t count) { return ceil_div(count, int64_t{kernels::kTableTile}) * kernels::kTableTile; }
+
+int64_t entries(const ForwardProblem& p) { return p.spans.per_entry ? p.batch : 1; }
+
+// Hands out pieces of the table in order; with no buffer it only counts.
+struct Pieces {
+  std::byte* base;
+  std::size_t used = 0;
+
+  template <class T>
+  T* take(int64_t count) {
+    T* piece = base == nullptr ? nullptr : reinterpret_cast<T*>(base + used);
+    used += static_cast<std::size_t>(
+                ceil_div(count * static_cast<int64_t>(sizeof(T)), int64_t{kWorkspaceAlignment})) *
+            kWorkspaceAlignment;
+    return piece;
+  }
+};
+
+void place(const ForwardProblem& p, bool backward, Pieces& pieces, kernels::prepare_runs::Params& params) {
+  const int64_t rows = entries(p) * padded(p.q_rows), keys = entries(p) * padded(p.kv_rows);
+  params.rows = pieces.take<kernels::Run>(rows);
+  if (p.spans.first_keys > 0) params.first_keys = pieces.take<kernels::Run>(rows);
+  params.tiles = pieces.take<kernels::TileRuns>(rows / kernels::kTableTile);
+  if (!backward) return;
+  params.keys = pieces.take<kernels::Run>(keys);
+  params.key_tiles = pieces.take<kernels::TileRows>(keys / kernels::kTableTile);
+}
+
+}  // namespace
+
+std::size_t row_table_bytes(const ForwardProblem& p, bool backward) {
+  if (!p.spans.given()) return 0;
+  Pieces pieces{nullptr};
+  kernels::prepare_runs::Params params{};
+  place(p, backward, pieces, params);
+  return pieces.used;
+}
+
+std::size_t with_row_table(std::size_t bytes, const ForwardProblem& p, bool backward) {
+  const std::size_t table = row_table_bytes(p, backward);
+  if (table == 0) return bytes;
+  return ceil_div(bytes, kWorkspaceAlignment) * kWorkspaceAlignment + table;
+}
+
+kernels::prepare_runs::Params row_table_params(const ForwardProblem& p, const Spans& spans, bool backward,
+                                               Workspace workspace) {
+  kernels::prepare_runs::Params params{};
+  params.entries = static_cast<int>(entries(p));
+  params.q_rows = static_cast<int>(p.q_rows);
+  params.kv_rows = static_cast<int>(p.kv_rows);
+  params.first_position = static_cast<int>(p.first_position());
+  params.by_mask = runs_of(p);
+  params.documents = spans.documents;
+  params.documents_stride = spans.documents_stride;
+  params.prefix = spans.prefix;
+  params.left_padding = spans.left_padding;
+  params.chunk = spans.chunk;
+  params.num_first_keys = spans.first_keys;
+  params.padded_rows = static_cast<int>(padded(p.q_rows));
+  params.padded_keys = static_cast<int>(padded(p.kv_rows));
+  Pieces pieces{static_cast<std::byte*>(workspace.data) + workspace.bytes - row_table_bytes(p, backward)};
+  place(p, backward, pieces, params);
+  return params;
+}
+
+kernels::RowTable row_table(const ForwardProblem& p, const kernels::prepare_runs::Params& params) {
+  return {.rows = params.rows,
+          .first_keys = params.first_keys,
+          .tiles = params.tiles,
+          .keys = params.keys,
+          .key_tiles = params.key_tiles,
+          .padded_rows = params.padded_rows,
+          .padded_keys = params.padded_keys,
+          .per_entry = p.spans.per_entry};
+}
+
+}  // namespace flashmoe::dispatch

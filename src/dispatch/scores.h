@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// How scores change, as kernels are told it, and in which form.
+#pragma once
+
+#include <limits>
+#include <optional>
+
+#include "flashmoe/attention.h"
+#include "kernels/score_params.h"
+#include "problem/forward_problem.h"
+
+namespace flashmoe::dispatch {
+
+inline constexpr double kLog2E = 1.4426950408889634;
+
+// Tensor-core kernels multiply scores by scale * log2(e) inside one fused step, and rely on -inf staying -inf
+// there, unless they have a form for other scales.
+inline bool is_plain_scale(float scale) {
+  const double factor = scale * kLog2E;
+  return factor >= std::numeric_limits<float>::min() && factor <= std::numeric_limits<float>::max();
+}
+
+// The form of hopper_forward; nothing where it has none: the general one is the scalar kernel's.
+inline std::optional<kernels::Change> forward_change(const ForwardProblem& p) {
+  using kernels::Change;
+  if (p.spans.given() && (p.changes_scores() || p.sinks || !is_plain_scale(p.scale))) return std::nullopt;
+  if (p.softcap > 0) return p.slopes ? std::nullopt : std::optional(Change::softcap);
+  if (p.slopes) return is_plain_scale(p.scale) ? std::optional(Change::slopes) : std::nullopt;
+  if (!is_plain_scale(p.scale)) return Change::scaled;
+  return p.sinks ? Change::sinks : Change::none;
+}
+
+// The form of hopper_backward, which takes any scale, and for which sinks are part of the LSE.
+inline std::optional<kernels::Change> backward_change(const ForwardProblem& p) {
+  using kernels::Change;
+  if (p.spans.given() && p.changes_scores()) return std::nullopt;
+  if (p.softcap > 0) return p.slopes ? std::nullopt : std::optional(Change::softcap);
+  if (p.slopes) return is_plain_scale(p.scale) ? std::optional(Change::slopes) : std::nullopt;
+  return Change::none;
+}
+
+inline kernels::ScoreParams scores_of(const ForwardProblem& p, const Scores& scores) {
+  return {.function = ScoreFunction(p.softcap),
+          .slopes = scores.alibi_slopes,
+          .slopes_batch_stride = scores.slopes_batch_stride,
+          .sinks = scores.sinks,
+          .first_position = static_cast<int>(p.first_position()),
+          .inner = p.softcap > 0 ? p.scale / p.softcap : p.scale,
+          .inverse_scale = 1 / p.scale};
+}
+
+// The scale of what follows the change, times log2(e).
+inline float scale_behind(kernels::Change change, const ForwardProblem& p) {
+  const double scale = change == kernels::Change::softcap  ? p.softcap
+                       : change == kernels::Change::scaled ? 1.0
+                                                           : p.scale;
+  return static_cast<float>(scale * kLog2E);
+}
+
+}  // namespace flashmoe::dispatch

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/ampere_forward/launch.h"
+
+#include "kernels/ampere_forward/start.cuh"
+
+namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET {
+
+void launch_runs_fp16(const ForwardParams& params, const Runs& runs, unsigned blocks, void* stream) {
+  start_any_runs<fp16>(params, runs, blocks, stream);
+}
+
+void launch_runs(DType dtype, const ForwardParams& params, const Runs& runs, unsigned blocks, void* stream) {
+  (dtype == DType::fp16 ? launch_runs_fp16 : launch_runs_bf16)(params, runs, blocks, stream);
+}
+
+}  // namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/hopper_backward/start.cuh"
+
+namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
+
+void launch_scores_bf16(const BackwardParams& params, Change change, const ScoreParams& scores, int tuning,
+                        void* stream) {
+  start_with_change<bf16>(params, change, scores, tuning, stream);
+}
+
+}  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET

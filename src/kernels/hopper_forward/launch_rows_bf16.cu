@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/hopper_forward/start.cuh"
+
+namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
+
+void launch_rows_bf16(const ForwardParams& params, const RowTable& table, int tuning, unsigned blocks,
+                      void* stream) {
+  start_with_rows<bf16>(params, table, tuning, blocks, stream);
+}
+
+}  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// The general form, in a file of its own: the compiler takes as long for it as for the plain one.
+#include "kernels/naive/launch.h"
+#include "kernels/naive/start.cuh"
+
+namespace flashmoe::kernels::naive::inline FLASHMOE_TARGET {
+
+void launch_scores(DType dtype, const ForwardParams& params, const Runs& runs, const RowTable& table,
+                   const ScoreParams& scores, unsigned blocks, void* stream) {
+  start<WithScores>(dtype, params, runs, table, scores, blocks, stream);
+}
+
+}  // namespace flashmoe::kernels::naive::inline FLASHMOE_TARGET
