@@ -103,6 +103,7 @@ gpu-bench: build-cuda  ## Time the GPU kernels against PyTorch's backends; JSON 
 	@mkdir -p build/bench
 	@python3 benches/attention_gpu.py --json build/bench/attention_gpu.json
 	@python3 benches/attention_step.py --device cuda --json build/bench/attention_step.json
+	@python3 benches/transformers_gpu.py --device cuda --json build/bench/transformers.json
 	@scripts/plain-kernels build/bench > build/bench/plain_kernels.json
 	@if python3 -c 'import sys, torch; sys.exit(torch.cuda.get_device_capability()[0] != 9)'; then \
 	  python3 benches/attention_hopper.py --library build/cuda/benches/libhopper_forms.so --forms -1 --json build/bench/attention_hopper.json && \

@@ -3,7 +3,7 @@
 """Times attention on the GPU at hand against each backend of PyTorch's SDPA by itself, all in one run.
 
   python benches/attention_gpu.py                       # everything, about five minutes
-  python benches/attention_gpu.py --only small,call     # some groups: small, decode, large, many heads, window, call
+  python benches/attention_gpu.py --only small,call     # some groups: small, decode, large, many heads, window, spans, scores, call
   python benches/attention_gpu.py --json FILE           # saved after each case
 
 Kernel time is that of a CUDA graph which holds the call many times, divided by their number: no launch gaps, no Python.
@@ -23,9 +23,10 @@ import harness
 
 Case = namedtuple(
     "Case",
-    "group dtype batch q_heads kv_heads q_rows kv_rows head_dim causal cold window",
-    defaults=(False, False, 0),
-)  # window: keys that a row sees, itself and those before it; 0: no limit
+    "group dtype batch q_heads kv_heads q_rows kv_rows head_dim causal cold window documents prefix scores",
+    defaults=(False, False, 0, 0, 0, ""),
+)  # window: keys that a row sees, itself and those before it; documents: as many, of one length; prefix: keys; 0: none.
+# scores: "softcap", "alibi", or as they are.
 
 
 def small_cases():
@@ -60,12 +61,31 @@ def window_cases():
         yield Case("window", "bfloat16", batch, heads, heads, rows, rows, head_dim, True, False, 1024)
 
 
+def spans_cases():
+    for batch, heads, rows, head_dim in ((2, 16, 8192, 128), (4, 32, 4096, 64)):
+        shape = ("spans", "bfloat16", batch, heads, heads, rows, rows, head_dim, True)
+        yield Case(*shape, documents=16)
+        yield Case(*shape, prefix=rows // 4)
+
+
+SOFTCAP = 30.0
+
+
+def scores_cases():
+    for scores in ("softcap", "alibi"):
+        for batch, heads, rows, head_dim in ((2, 16, 8192, 128), (4, 32, 4096, 64)):
+            shape = "scores", "bfloat16", batch, heads, heads, rows, rows, head_dim, True
+            yield Case(*shape, scores=scores)
+
+
 GROUPS = {
     "small": small_cases,
     "decode": decode_cases,
     "large": large_cases,
     "many heads": many_heads_cases,
     "window": window_cases,
+    "spans": spans_cases,
+    "scores": scores_cases,
 }
 
 
@@ -74,8 +94,12 @@ def flops(case):
     if case.window:  # rows and keys are as many
         pairs = case.q_rows * case.window - case.window * (case.window - 1) // 2
         return 4 * case.batch * case.q_heads * pairs * case.head_dim
-    if case.causal:
+    if case.documents:
+        rows = case.q_rows // case.documents
+        pairs = case.documents * rows * (rows + 1) // 2
+    elif case.causal:
         pairs = case.q_rows * case.kv_rows - case.q_rows * (case.q_rows - 1) // 2
+        pairs += case.prefix * (case.prefix - 1) // 2
     return 4 * case.batch * case.q_heads * pairs * case.head_dim
 
 
@@ -83,7 +107,10 @@ def name_of(case):
     heads = str(case.q_heads) if case.q_heads == case.kv_heads else f"{case.q_heads}/{case.kv_heads}"
     return (
         f"{case.group} {case.dtype} B={case.batch} H={heads} Sq={case.q_rows} Skv={case.kv_rows} D={case.head_dim}"
-        f"{' causal' if case.causal else ''}{f' window {case.window}' if case.window else ''}{' cold' if case.cold else ''}"
+        f"{' causal' if case.causal else ''}{f' window {case.window}' if case.window else ''}"
+        f"{f' {case.documents} documents' if case.documents else ''}{f' prefix {case.prefix}' if case.prefix else ''}"
+        f"{f' {case.scores}' if case.scores else ''}"
+        f"{' cold' if case.cold else ''}"
     )
 
 
@@ -137,6 +164,62 @@ def windowed(torch, package, case):
     }
 
 
+def spanned(torch, package, case):
+    """Documents or a prefix: FlexAttention, and cuDNN with a mask for each pair."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    rows = torch.arange(case.q_rows, device="cuda", dtype=torch.int32)
+    if case.documents:
+        spans = {"documents": rows // (case.q_rows // case.documents)}
+        ids = spans["documents"]
+
+        def seen(b, h, row, key):
+            return (row >= key) & (ids[row] == ids[key])
+
+    else:
+        spans = {"prefix": torch.full((case.batch,), case.prefix, device="cuda", dtype=torch.int32)}
+
+        def seen(b, h, row, key):
+            return (row >= key) | (key < case.prefix)
+
+    mask = seen(0, 0, rows[:, None], rows[None, :])
+    blocks = create_block_mask(seen, None, None, case.q_rows, case.kv_rows, device="cuda")
+    flex = torch.compile(flex_attention, dynamic=False)
+
+    def cudnn(q, k, v):
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+    return {
+        "flashmoe": lambda q, k, v: package.attention(q, k, v, True, **spans),
+        "flex": lambda q, k, v: flex(q, k, v, block_mask=blocks),
+        "cudnn": cudnn,
+    }
+
+
+def with_scores(torch, package, case):
+    """FlexAttention, compiled for the change, is the only other that knows it."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    slopes = torch.exp2(-8 * torch.arange(1, case.q_heads + 1, device="cuda") / case.q_heads)
+
+    def capped(score, b, h, row, key):
+        return SOFTCAP * torch.tanh(score / SOFTCAP)
+
+    def sloped(score, b, h, row, key):
+        return score - slopes[h] * (row - key)
+
+    change = {"softcap": capped, "alibi": sloped}[case.scores]
+    known = {"softcap": {"softcap": SOFTCAP}, "alibi": {"alibi_slopes": slopes}}[case.scores]
+    blocks = create_block_mask(lambda b, h, row, key: row >= key, None, None, case.q_rows, case.kv_rows, device="cuda")
+    flex = torch.compile(flex_attention, dynamic=False)
+    return {
+        "flashmoe": lambda q, k, v: package.attention(q, k, v, causal=True, **known),
+        "flex": lambda q, k, v: flex(q, k, v, score_mod=change, block_mask=blocks),
+    }
+
+
 def contenders(torch, package, case):
     """{name: call(q, k, v)}; those that refuse the case are left out. Their outputs are allocated inside."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -161,6 +244,10 @@ def contenders(torch, package, case):
     }
     if case.window:
         everyone = windowed(torch, package, case)
+    elif case.documents or case.prefix:
+        everyone = spanned(torch, package, case)
+    elif case.scores:
+        everyone = with_scores(torch, package, case)
     q, k, v = input_sets(torch, case._replace(cold=False))[0]
     able, expected = {}, None
     for name, call in everyone.items():
@@ -259,10 +346,14 @@ def call_times(torch, package):
     """Host time of one Python call on an idle queue, in us."""
     q, k, v = (torch.randn(1, 1, 128, 64, device="cuda", dtype=torch.float16) for _ in range(3))
     out = torch.empty_like(q)
+    leaves = [t.clone().requires_grad_() for t in (q, k, v)]
+    sdpa = torch.nn.functional.scaled_dot_product_attention
     calls = {
         "flashmoe": lambda: package.attention(q, k, v),
         "flashmoe out=": lambda: package.attention(q, k, v, out=out),
-        "sdpa": lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v),
+        "flashmoe recorded": lambda: package.attention(*leaves),
+        "sdpa": lambda: sdpa(q, k, v),
+        "sdpa recorded": lambda: sdpa(*leaves),
     }
     samples = {name: [] for name in calls}
     order = random.Random(0)
@@ -296,7 +387,9 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", default="small,decode,large,many heads,call", help="groups, separated by commas")
+    parser.add_argument(
+        "--only", default="small,decode,large,many heads,call", help="groups, separated by commas"
+    )
     parser.add_argument("--rounds", type=int, default=5, help="samples per contender and graph")
     parser.add_argument("--json", help="file for the results")
     options = parser.parse_args()
@@ -328,7 +421,7 @@ def main():
     if "call" in wanted:
         document["call_us"] = call_times(torch, package)
         for name, entry in document["call_us"].items():
-            print(f"Python call, S=128: {name:14} {entry['median_us']:.1f} us")
+            print(f"Python call, S=128: {name:18} {entry['median_us']:.1f} us")
     document["environment_after"] = harness.gpu_environment(torch, package)["gpu"]
     if options.json:
         harness.save_json(options.json, document)

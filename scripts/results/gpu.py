@@ -21,6 +21,7 @@ CONTENDERS = {
     "cudnn": "cuDNN",
     "flash": "FlashAttention",
     "efficient": "efficient",
+    "flex": "FlexAttention",
 }
 
 
@@ -40,6 +41,8 @@ def gpu_ratio(result):
 def gpu_section(document):
     yield machine_of(document) + "."
     yield ""
+    there = {name for result in document["results"] for name in result["contenders"]}
+    others = {name: words for name, words in CONTENDERS.items() if name in there}
     rows = []
     for result in document["results"]:
         value, spread = gpu_ratio(result)
@@ -49,14 +52,14 @@ def gpu_section(document):
             [
                 shape_of(result["case"]),
                 times["flashmoe"],
-                *(times.get(name, "") for name in CONTENDERS),
+                *(times.get(name, "") for name in others),
                 ratio(value),
                 spread,
                 f"{rate:.1f}",
             ]
         )
     yield from table(
-        ["shape", "flashmoe, us", *CONTENDERS.values(), "ratio to the fastest", "range", "TFLOP/s"], rows
+        ["shape", "flashmoe, us", *others.values(), "ratio to the fastest", "range", "TFLOP/s"], rows
     )
     yield ""
     for group in dict.fromkeys(result["case"]["group"] for result in document["results"]):
@@ -70,7 +73,9 @@ def gpu_section(document):
         names = {
             "flashmoe": "`attention(q, k, v)`",
             "flashmoe out=": "`attention(q, k, v, out=out)`",
+            "flashmoe recorded": "`attention(q, k, v)`, recorded by autograd",
             "sdpa": "PyTorch's SDPA",
+            "sdpa recorded": "PyTorch's SDPA, recorded by autograd",
         }
         yield from table(
             ["call", "median, us", "fastest, us", "95th percentile, us"],
@@ -84,6 +89,25 @@ def gpu_section(document):
                 for name, entry in document["call_us"].items()
             ),
         )
+
+
+def transformers_section(document):
+    yield f"{machine_of(document)}, transformers {document['transformers']}."
+    yield ""
+    rows = []
+    for result in document["results"]:
+        samples = result["seconds"]
+        ours = next(name for name in samples if name != "sdpa")
+        per_second = (f"{result['tokens'] / median(samples[name]):,.0f}" for name in (ours, "sdpa"))
+        rows.append(
+            [
+                result["name"],
+                *per_second,
+                ratio(result["ratio"]),
+                "95 %: " + interval(result["low"], result["high"]),
+            ]
+        )
+    yield from table(["work", "flashmoe, tokens/s", "sdpa, tokens/s", "ratio", "range"], rows)
 
 
 def sampled_section(document):

@@ -57,11 +57,21 @@ def rows_of(case):
     return f"Sq={case['q_rows']} Skv={case['kv_rows']}"
 
 
+def spans_of(case):
+    documents, prefix = case.get("documents"), case.get("prefix")
+    return (f" {documents} documents" if documents else "") + (f" prefix {prefix}" if prefix else "")
+
+
+def scores_of(case):
+    return f" {case['scores']}" if case.get("scores") else ""
+
+
 def shape_of(case):
     dtype = SHORT[case["dtype"]] + " " if "dtype" in case else ""
     return (
         f"{dtype}B={case.get('batch', 1)} H={heads_of(case)} {rows_of(case)} D={case['head_dim']}"
         f"{' causal' if case.get('causal') or case.get('mask') == 'causal' else ''}{' cold' if case.get('cold') else ''}"
+        f"{spans_of(case)}{scores_of(case)}"
     )
 
 

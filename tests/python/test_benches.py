@@ -244,3 +244,18 @@ def test_attention_step(root, torch, tmp_path, clean_environment):
     assert "1,2,16,8 float32: ours " in done.stdout
     (result,) = json.loads(file.read_text())["results"]
     assert result["shape"] == [1, 2, 16, 8] and result["low"] <= result["ratio"] <= result["high"]
+
+
+def test_transformers(root, torch, tmp_path, clean_environment):
+    pytest.importorskip("transformers")
+    file = tmp_path / "transformers.json"
+    done = run(
+        root,
+        *("benches/transformers_gpu.py", "--small", "--device", "cpu", "--dtype", "float32", "--rounds", "2"),
+        *("--json", str(file)),
+        env=clean_environment,
+    )
+    assert done.returncode == 0, done.stderr
+    results = json.loads(file.read_text())["results"]
+    assert [result["name"].split()[0] for result in results] == ["prefill", "decode", "training"]
+    assert all(result["low"] <= result["ratio"] <= result["high"] for result in results)
