@@ -25,6 +25,7 @@ def load(name):
 
 
 graphs = load("dent_cuda_graph")
+load("dent_jit")
 workers = load("dent_worker")
 
 
@@ -110,10 +111,10 @@ def gpu(monkeypatch):
 def worker_with(function, calls=3):
     worker = workers.Worker()
     worker.torch, worker.numpy, worker._tensor_type = torch, numpy, torch.Tensor
-    worker.function, worker.numbers, worker.flush = function, {}, True
+    worker.function, worker.passed, worker.flush = function, False, True
     worker.scratch = torch.zeros(16, dtype=torch.uint8)
     worker.calls = [[torch.full((4,), float(i + 1))] for i in range(calls)]
-    worker.kept = [None] * calls
+    worker.named, worker.kept = [{}] * calls, [None] * calls
     worker.outputs = [{"name": "y", "dtype": "fp32", "dims": [4], "shape": [4], "updates": -1}]
     worker._mismatches = lambda outputs, call: []
     worker.copies = os.memfd_create("copies")
