@@ -107,7 +107,47 @@ TEST(Glue, AFunctionOfALibraryIsLoadedByItsCName) {
   expect_has(source, "extern \"C\" int add(const float* restrict a, float* b, size_t n);");
   expect_has(source, "#define restrict __restrict");
   expect_has(source, "dlopen(\"/x/library.so\"");
-  expect_has(source, "return (int)dent_loaded()(");
+  expect_has(source, "return (int)dent_loaded_add()(");
+}
+
+Operator with_weights() {
+  TensorRule weights{"w", DType::fp32, {"n"}, {}};
+  weights.constant = true;
+  return of_tensors({{"x", DType::fp32, {"n"}, {}}, weights}, {{"y", DType::fp32, {"n"}, {}}});
+}
+
+std::string glue_with_setup(const std::string& setup, const std::string& library = "") {
+  return glue_source({.function = parse_declaration("void f(const float* x, const float* setup, float* y)"),
+                      .c_linkage = !library.empty(),
+                      .library = library,
+                      .setup = parse_declaration(setup)},
+                     with_weights(), {"tiny", {{"n", 5}}});
+}
+
+TEST(Glue, ASetupTakesConstantInputsAndLeavesAPointer) {
+  const std::string source = glue_with_setup("float* pack(const float* w, int n, float* setup)");
+  expect_has(source, "float* pack(const float* w, int n, float* setup);");
+  expect_has(source,
+             "f((const float*)call->inputs[0].data, (const float*)call->setup, (float*)call->outputs");
+  expect_has(source,
+             "*setup = (void*)pack((const float*)call->inputs[0].data, (int)dent_value(call, \"n\"), "
+             "(float*)*setup);\n  if (*setup == nullptr) return 1;");
+  expect_has(glue_with_setup("int pack(const float* w)"), "return (int)pack(");
+  expect_has(glue_with_setup("float* pack(const float* w)", "/x/library.so"),
+             "*setup = (void*)dent_loaded_pack()(");
+}
+
+TEST(Glue, ASetupGetsNothingThatChangesFromCallToCall) {
+  for (const char* setup : {"float* pack(const float* x)", "float* pack(float* y)"}) {
+    try {
+      glue_with_setup(setup);
+      ADD_FAILURE() << setup;
+    } catch (const Error& problem) {
+      expect_has(problem.what(), "no constant input is called");
+      expect_has(problem.what(), "there are w, n, stream, setup");
+    }
+  }
+  EXPECT_THROW(glue_with_setup("__global__ void pack(const float* w)"), Error);
 }
 
 TEST(Glue, TakesAnIntForAStatus) {

@@ -132,6 +132,19 @@ TEST(Manifest, AKernelMayHaveScratchOfItsOwn) {
                   {"scratch", "x has the name of an input or output"});
 }
 
+TEST(Manifest, AKernelMayHaveASetup) {
+  const auto with = [](const std::string& setup) {
+    return replaced(kMinimal, "entry = \"run\"\n", "entry = \"run\"\n" + setup + "\n");
+  };
+  EXPECT_EQ(parse(with("setup = \"pack\"")).kernel.setup, "pack");
+  EXPECT_EQ(parse(kMinimal).kernel.setup, "");
+  expect_mentions(effective_config(parse(with("setup = \"pack\""))), {"\"setup\"", "pack"});
+  expect_mentions(error_of(with("setup = \"float* pack(const float* w)\"")), {"both as declarations"});
+  expect_mentions(
+      error_of(replaced(kMinimal, "python = \"old:run\"\n", "python = \"old:run\"\nsetup = \"pack\"\n")),
+      {"the setup of its module", "def setup"});
+}
+
 TEST(Manifest, ACudaHeaderIsAKernelForAGpu) {
   EXPECT_EQ(parse(replaced(kMinimal, "kernel.cpp", "kernel.cuh")).kernel.device, DeviceKind::cuda);
 }

@@ -132,6 +132,35 @@ TEST(Newcomer, AStaticFunctionIsAnEntry) {
   EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
 }
 
+// What it packs is not in its time: two functions as people have them, and dent writes what is between.
+TEST(Newcomer, AKernelWithASetupForItsWeights) {
+  const Newcomer newcomer(
+      "sources = [\"packed.cpp\"]\nentry = \"void add(const float* x, const float* setup, float* y, int "
+      "n)\"\n"
+      "setup = \"float* pack(const float* w, int n, float* setup)\"",
+      "inputs.w = { shape = [\"n\"], constant = true }",
+      "y[i] = x[i] + 3 * ((const double*)call->inputs[1].data)[i];");
+  const std::string add =
+      "void add(const float* x, const float* setup, float* y, int n) {\n"
+      "  for (int i = 0; i < n; ++i) y[i] = x[i] + setup[i];\n}\n";
+  newcomer.project.write("packed.cpp",
+                         "#include <stdlib.h>\nfloat* pack(const float* w, int n, float* setup) {\n"
+                         "  setup = (float*)realloc(setup, n * sizeof(float));\n"
+                         "  for (int i = 0; i < n; ++i) setup[i] = 3 * w[i];\n  return setup;\n}\n" +
+                             add);
+  const Ran right = newcomer.check();
+  EXPECT_EQ(right.code, 0) << right.out << right.err;
+  const Ran sanitized = newcomer.project.dent({"sanitize", "-q", "--json"});
+  EXPECT_EQ(sanitized.code, 0) << sanitized.out << sanitized.err;
+  newcomer.project.write("packed.cpp",
+                         "float* pack(const float* w, int n, float* setup) {\n"
+                         "  static float all[4097];\n  if (setup == all) return all;\n"
+                         "  for (int i = 0; i < n; ++i) all[i] = 3 * w[i];\n  return all;\n}\n" +
+                             add);
+  const Ran stale = newcomer.check();  // what it made of the first weights
+  EXPECT_EQ(stale.code, 5) << stale.out << stale.err;
+}
+
 // C that is no C++, with OpenMP: its flag names a library, so the linker gets it as well.
 TEST(Newcomer, AFileInCWithOpenMp) {
   const Newcomer newcomer(

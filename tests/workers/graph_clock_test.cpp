@@ -28,10 +28,10 @@ class GraphClock : public ::testing::Test {
   }
   ~GraphClock() override { std::filesystem::remove(log_); }
 
-  void start(const std::string& entry, bool flush = true) {
+  void start(const std::string& entry, bool flush = true, const std::string& set_up = "") {
     WorkerSetup setup;
     setup.argv = {DENT_WORKER};
-    setup.load = {.library = DENT_GPU_KERNELS, .entry = entry, .device = DeviceKind::cuda};
+    setup.load = {.library = DENT_GPU_KERNELS, .entry = entry, .setup = set_up, .device = DeviceKind::cuda};
     setup.environment = {{"LD_LIBRARY_PATH", DENT_GPU_DRIVER}};
     setup.log = log_;
     setup.result_bytes = 4096;
@@ -41,6 +41,10 @@ class GraphClock : public ::testing::Test {
     message.outputs = {{{"y", DType::fp32, {kElements}, {}}, DType::fp32, 0}};
     message.numbers = {{"n", kElements}};
     message.flush = flush;
+    if (!set_up.empty()) {
+      message.inputs.push_back({{"w", DType::fp32, {kElements}, {}}, DType::fp32, 8192});
+      message.inputs[1].tensor.constant = true;
+    }
     worker_->set_problem(message, kSeconds);
   }
 
@@ -88,6 +92,24 @@ TEST_F(GraphClock, ReadsAKernelWithoutWhatEventsCost) {
   EXPECT_NEAR(by_events.floor_ns, kEventsFloor, 1);
   EXPECT_GT(by_events.host_ns, 0);
   EXPECT_EQ(wrong_calls(), 0);
+}
+
+TEST_F(GraphClock, WhatASetupQueuesIsDoneBeforeTheCallsAndInNoTimeOfTheirs) {
+  start("doubles_again", true, "doubles");
+  EXPECT_GT(worker_->set_up(kSeconds), 0);
+  for (const bool in_graph : {true, false}) {
+    worker_->prepare({{5, 0}, {11, 0}}, kSeconds);
+    double wall_ns = 0;
+    const auto timed = worker_->go(kSeconds, wall_ns, {.in_graph = in_graph});
+    EXPECT_NEAR(timed.ns, 2 * (kKernelNs + (in_graph ? kNodeNs : kEventsFloor)), 2);
+    for (std::size_t call = 0; call < 2; ++call) {
+      worker_->keep(call, kSeconds);
+      for (std::size_t i = 0; i < kElements; ++i) {
+        const double w = load(DType::fp32, pool_.data(), 2048 + i);
+        ASSERT_EQ(load(DType::fp32, worker_->results(), i), 4 * w) << call << ", " << i;
+      }
+    }
+  }
 }
 
 TEST_F(GraphClock, ReadsTheSameForFewCallsAndForMany) {

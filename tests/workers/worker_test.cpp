@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -38,10 +39,11 @@ class Workers : public ::testing::TestWithParam<Sandbox> {
     if (GetParam() != Sandbox::off && !bubblewrap().why_not.empty()) GTEST_SKIP() << bubblewrap().why_not;
   }
 
-  std::unique_ptr<Worker> start(const std::string& entry, std::int64_t memory_bytes = 0) {
+  std::unique_ptr<Worker> start(const std::string& entry, std::int64_t memory_bytes = 0,
+                                const std::string& set_up = "") {
     WorkerSetup setup;
     setup.argv = {DENT_WORKER};
-    setup.load = {.library = DENT_TEST_KERNELS, .entry = entry};
+    setup.load = {.library = DENT_TEST_KERNELS, .entry = entry, .setup = set_up};
     setup.environment = {{"ASAN_OPTIONS", "handle_segv=0"}};  // in a sanitized build, a crash is to stay one
     setup.log = log_;
     setup.memory_bytes = memory_bytes;
@@ -110,6 +112,66 @@ TEST_P(Workers, AimEachInputWhenItsCallIsDue) {
     }
   }
   EXPECT_EQ(aims.size(), 6U);
+}
+
+// x from its window, and w, which is constant.
+protocol::ProblemMessage weighted() {
+  auto message = problem();
+  message.inputs.push_back({{"w", DType::fp32, {kElements}, {}}, DType::fp32, 8192});
+  message.inputs[1].tensor.constant = true;
+  return message;
+}
+
+TEST_P(Workers, SetUpOnceForEachSetOfConstantInputs) {
+  auto worker = start("adds_packed", 0, "packs");
+  EXPECT_TRUE(worker->loaded().sets_up);
+  double wall_ns = 0;
+  worker->set_problem(weighted(), kSeconds);
+  EXPECT_GT(worker->set_up(kSeconds), 0);
+  const auto expect_right = [&](std::size_t offset, double times) {
+    worker->prepare({{offset, 0}}, kSeconds);
+    worker->go(kSeconds, wall_ns);
+    EXPECT_TRUE(worker->keep(0, kSeconds).inputs.empty());
+    for (std::size_t i = 0; i + 1 < kElements; ++i) {
+      const auto x = static_cast<float>(load(DType::fp32, pool_.data(), offset + i));
+      const auto w = static_cast<float>(load(DType::fp32, pool_.data(), 2048 + i));
+      ASSERT_EQ(load(DType::fp32, worker->results(), i), x + 4 * w) << i;
+    }
+    EXPECT_EQ(load(DType::fp32, worker->results(), kElements - 1), times);
+  };
+  expect_right(5, 1);
+  expect_right(11, 1);
+  store(DType::fp32, pool_.data(), 2048 + 7, 42);  // another set of weights
+  expect_right(5, 2);
+  worker->set_problem(weighted(), kSeconds);
+  expect_right(5, 3);
+}
+
+TEST_P(Workers, WhatASetupWasGivenIsGoneInTheCalls) {
+  auto worker = start("reads_what_the_setup_was_given", 0, "packs");
+  double wall_ns = 0;
+  worker->set_problem(weighted(), kSeconds);
+  worker->prepare({{5, 0}}, kSeconds);
+  worker->go(kSeconds, wall_ns);
+  worker->keep(0, kSeconds);
+  for (std::size_t i = 0; i < kElements; ++i)
+    EXPECT_TRUE(std::isnan(load(DType::fp32, worker->results(), i))) << i;
+}
+
+TEST_P(Workers, SayThatASetupHasFailedOrIsNotThere) {
+  const auto failure = [this](const std::string& set_up) -> std::string {
+    try {
+      auto worker = start("adds_packed", 0, set_up);
+      worker->set_problem(weighted(), kSeconds);
+      worker->set_up(kSeconds);
+    } catch (const KernelFailed& problem) {
+      EXPECT_EQ(problem.failure().kind, FailureKind::refused);
+      return problem.failure().what;
+    }
+    return "no failure";
+  };
+  EXPECT_NE(failure("gives_up").find("the setup returned 3"), std::string::npos) << failure("gives_up");
+  EXPECT_NE(failure("absent").find("no function \"absent\""), std::string::npos) << failure("absent");
 }
 
 TEST_P(Workers, GiveAnOutputThatIsUpdatedInPlaceItsInputsValues) {

@@ -87,6 +87,7 @@ class Build {
     fs::create_directories(folder_);
     built_.library = folder_ / "kernel.so";
     built_.entry = is_declaration(kernel.entry) ? kGlueEntry : kernel.entry;
+    built_.setup = is_declaration(kernel.setup) ? kGlueSetup : kernel.setup;
   }
 
   Built run() {
@@ -118,6 +119,7 @@ class Build {
     }
     GlueRequest request{
         .function = parse_declaration(kernel_.entry), .cuda = cuda(), .launch = kernel_.launch};
+    if (!kernel_.setup.empty()) request.setup = parse_declaration(kernel_.setup);
     const std::string name = request.function.last_name();
     if (!request.function.is_kernel() &&
         any_of(sources, [&](const std::string& text) { return is_kernel_in(text, name); })) {
@@ -129,15 +131,21 @@ class Build {
     std::vector<std::string> others;
     for (const std::string& source : sources) {
       const std::string text = text_of(source);
-      const bool defines =
-          request.function.needs_definition() ? mentions(text, name) : is_static_in(text, name);
-      const bool together = is_header(source) || defines;
+      const bool together = is_header(source) || defines(text, request.function) ||
+                            (request.setup && defines(text, *request.setup));
       (together ? request.includes : others).push_back(source);
       request.included = request.included || (together && mentions(text, name));
+      request.setup_included =
+          request.setup_included || (together && request.setup && mentions(text, request.setup->last_name()));
     }
     request.c_linkage = std::all_of(sources.begin(), sources.end(), is_c);
     others.push_back(write_glue(request));
     compile(others, request.includes, "");
+  }
+
+  static bool defines(const std::string& source, const Declaration& function) {
+    return function.needs_definition() ? mentions(source, function.last_name())
+                                       : is_static_in(source, function.last_name());
   }
 
   std::string write_glue(GlueRequest request) {
@@ -246,26 +254,35 @@ class Build {
   void wrap(const fs::path& made, const std::string& recipe) {
     const fs::path copy = folder_ / "library.so";
     copy_to(copy, made);
-    Declaration function = parse_declaration(kernel_.entry);
-    if (function.is_kernel() || function.needs_definition()) {
-      return fail(fmt::format("{} can't be called in a library: it is a __global__ function or a template",
-                              function.name),
-                  "give a C function of the library that calls it, or the kernel's sources");
+    GlueRequest request{.function = parse_declaration(kernel_.entry),
+                        .cuda = cuda(),
+                        .c_linkage = true,
+                        .library = copy.string()};
+    if (!callable_in(copy, made, request.function)) return;
+    if (!kernel_.setup.empty()) {
+      request.setup = parse_declaration(kernel_.setup);
+      if (!callable_in(copy, made, *request.setup)) return;
     }
-    // A name in a table of symbols ends with 0, and so does the one before it.
-    if (text_of(copy).find(std::string(1, '\0') + function.name + '\0') == std::string::npos) {
-      return fail(
-          fmt::format("{} has no C function {}", made.filename().string(), function.name),
-          fmt::format(
-              "put extern \"C\" in front of its definition and build the library again; what it has: nm -D "
-              "{}",
-              made.string()));
-    }
-    GlueRequest request{
-        .function = std::move(function), .cuda = cuda(), .c_linkage = true, .library = copy.string()};
     std::vector<std::string> inputs{made, copy};
     for (const std::string& source : kernel_.sources) inputs.push_back((home_ / source).lexically_normal());
     compile({write_glue(std::move(request))}, inputs, recipe);
+  }
+
+  // Whether the library has that function; fails where it has not.
+  bool callable_in(const fs::path& copy, const fs::path& made, const Declaration& function) {
+    if (function.is_kernel() || function.needs_definition()) {
+      fail(fmt::format("{} can't be called in a library: it is a __global__ function or a template",
+                       function.name),
+           "give a C function of the library that calls it, or the kernel's sources");
+      return false;
+    }
+    // A name in a table of symbols ends with 0, and so does the one before it.
+    if (text_of(copy).find(std::string(1, '\0') + function.name + '\0') != std::string::npos) return true;
+    fail(fmt::format("{} has no C function {}", made.filename().string(), function.name),
+         fmt::format(
+             "put extern \"C\" in front of its definition and build the library again; what it has: nm -D {}",
+             made.string()));
+    return false;
   }
 
   // A kernel with a folder of its own may still need what only the project's has: a library that git ignores.

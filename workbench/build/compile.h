@@ -19,6 +19,7 @@ struct Built {
   Ending::Kind how = Ending::Kind::exited;
   std::filesystem::path library;
   std::string entry;                // symbol
+  std::string setup;                // symbol; empty: none
   std::string source_hash;          // of every file that went in, and of the commands
   std::string binary_hash;          // of the library
   std::vector<std::string> inputs;  // the files

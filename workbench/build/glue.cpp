@@ -17,8 +17,16 @@ std::string names_of(const Numbers& numbers) {
   return names;
 }
 
+// What is no tensor; empty where there is nothing of that name.
+std::string plain_argument(const Parameter& parameter, const Numbers& numbers) {
+  if (parameter.name == "stream") return fmt::format("({})call->stream", parameter.type);
+  if (numbers.count(parameter.name) > 0)
+    return fmt::format("({})dent_value(call, \"{}\")", parameter.type, parameter.name);
+  return {};
+}
+
 std::string argument(const Parameter& parameter, const Operator& op, const Numbers& numbers,
-                     const std::string& entry) {
+                     const std::string& entry, bool has_setup) {
   const auto match = [&](const std::vector<TensorRule>& rules, const char* list,
                          std::size_t first = 0) -> std::string {
     for (std::size_t i = 0; i < rules.size(); ++i) {
@@ -30,10 +38,10 @@ std::string argument(const Parameter& parameter, const Operator& op, const Numbe
   std::string text = match(op.outputs, "outputs");  // first: what is updated in place is there
   if (text.empty()) text = match(op.inputs, "inputs");
   if (text.empty()) text = match(op.scratch, "outputs", op.outputs.size());
+  if (text.empty()) text = plain_argument(parameter, numbers);
+  if (text.empty() && has_setup && parameter.name == "setup")
+    text = fmt::format("({})call->setup", parameter.type);
   if (!text.empty()) return text;
-  if (parameter.name == "stream") return fmt::format("({})call->stream", parameter.type);
-  if (numbers.count(parameter.name) > 0)
-    return fmt::format("({})dent_value(call, \"{}\")", parameter.type, parameter.name);
   std::string known;
   for (const auto* rules : {&op.inputs, &op.outputs, &op.scratch}) {
     for (const TensorRule& rule : *rules) known += rule.name + ", ";
@@ -46,6 +54,26 @@ std::string argument(const Parameter& parameter, const Operator& op, const Numbe
           "in entry, call the parameter as [operator] does (the kernel's source stays as it is), or add "
           "it: parameters = {{ {0} = 1 }} for a number, scratch.{0} = {{ shape = [...] }} for a buffer",
           parameter.name));
+}
+
+// Of the setup, which sees constant inputs alone.
+std::string setup_argument(const Parameter& parameter, const Operator& op, const Numbers& numbers,
+                           const std::string& setup) {
+  std::string known;
+  int place = 0;
+  for (const TensorRule& rule : op.inputs) {
+    if (!rule.constant) continue;
+    if (rule.name == parameter.name) return fmt::format("({})call->inputs[{}].data", parameter.type, place);
+    known += rule.name + ", ";
+    ++place;
+  }
+  if (parameter.name == "setup") return fmt::format("({})*setup", parameter.type);
+  if (std::string text = plain_argument(parameter, numbers); !text.empty()) return text;
+  throw Error(
+      ErrorCode::invalid,
+      fmt::format("setup \"{}\": no constant input is called \"{}\"; there are {}{}stream, setup", setup,
+                  parameter.name, known, names_of(numbers)),
+      "a setup gets what is the same in every call: inputs with constant = true in [operator], and sizes");
 }
 
 // Expressions over a shape's sizes as C++, in double: sizes are looked up in the call, tunables are macros.
@@ -131,7 +159,7 @@ constexpr const char* kCudaEnd = R"(const cudaError_t status = cudaGetLastError(
   if (status != cudaSuccess) fprintf(stderr, "%s: %s\n", cudaGetErrorName(status), cudaGetErrorString(status));
   return (int)status;)";
 
-constexpr const char* kLoader = R"(static decltype(&{0}) dent_loaded() {{
+constexpr const char* kLoader = R"(static decltype(&{0}) dent_loaded_{0}() {{
   static decltype(&{0}) function = [] {{
     void* library = dlopen("{1}", RTLD_NOW | RTLD_LOCAL);
     void* symbol = library != nullptr ? dlsym(library, "{0}") : nullptr;
@@ -143,13 +171,67 @@ constexpr const char* kLoader = R"(static decltype(&{0}) dent_loaded() {{
 
 )";
 
+std::string declared(const Declaration& function, const GlueRequest& request) {
+  const bool in_c = request.c_linkage || function.c_linkage;
+  std::string text = in_c ? "#ifndef restrict\n#define restrict __restrict\n#endif\nextern \"C\" " : "";
+  return text + function.text + ";\n";
+}
+
 std::string declared(const GlueRequest& request) {
   std::string text;
   for (const std::string& source : request.includes) text += fmt::format("#include \"{}\"\n", source);
-  if (request.included) return text;
-  const bool in_c = request.c_linkage || request.function.c_linkage;
-  if (in_c) text += "#define restrict __restrict\n";
-  return text + (in_c ? "extern \"C\" " : "") + request.function.text + ";\n";
+  if (!request.included) text += declared(request.function, request);
+  if (request.setup && !request.setup_included) text += declared(*request.setup, request);
+  return text;
+}
+
+std::string loader(const Declaration& function, const GlueRequest& request) {
+  if (request.library.empty()) return {};
+  return fmt::format(fmt::runtime(kLoader), function.name, request.library);
+}
+
+// How a function is called that is not launched, and what has to be asked before.
+struct Callee {
+  std::string call, before;
+};
+Callee callee(const Declaration& function, const GlueRequest& request) {
+  if (request.library.empty()) return {function.name + function.arguments, {}};
+  const std::string loaded = fmt::format("dent_loaded_{}()", function.name);
+  return {loaded, fmt::format("if ({} == nullptr) return 1;\n  ", loaded)};
+}
+
+bool gives_status(const Declaration& function) {  // 0 means success in both
+  return function.type == "int" || function.type == "cudaError_t";
+}
+
+const char* ending(const GlueRequest& request) { return request.cuda ? kCudaEnd : "return 0;"; }
+
+// A pointer is what is left for the calls; nothing else that a setup returns is.
+std::string setup_source(const GlueRequest& request, const Operator& op, const Numbers& numbers) {
+  if (!request.setup) return {};
+  const Declaration& function = *request.setup;
+  if (function.is_kernel()) {
+    throw Error(ErrorCode::invalid, "setup \"" + function.text + "\" is a __global__ function",
+                "give a function that launches it, and takes the stream");
+  }
+  std::string arguments;
+  for (const Parameter& parameter : function.parameters) {
+    arguments += (arguments.empty() ? "" : ", ") + setup_argument(parameter, op, numbers, function.text);
+  }
+  const auto [call, before] = callee(function, request);
+  std::string body = fmt::format("{}({});", call, arguments);
+  if (function.type.ends_with('*')) {
+    body = fmt::format("*setup = (void*){}\n  if (*setup == nullptr) return 1;\n  {}", body, ending(request));
+  } else {
+    body = gives_status(function) ? "return (int)" + body : fmt::format("{}\n  {}", body, ending(request));
+  }
+  return fmt::format(R"(
+{}extern "C" __attribute__((visibility("default"))) int {}(const dent_call* call, void** setup) {{
+  (void)call, (void)setup;
+  {}{}
+}}
+)",
+                     loader(function, request), kGlueSetup, before, body);
 }
 
 }  // namespace
@@ -159,10 +241,10 @@ std::string glue_source(const GlueRequest& request, const Operator& op, const Sh
   const Numbers numbers = make_problem(op, shape).numbers;
   std::string arguments;
   for (const Parameter& parameter : function.parameters) {
-    arguments += (arguments.empty() ? "" : ", ") + argument(parameter, op, numbers, function.text);
+    arguments += (arguments.empty() ? "" : ", ") +
+                 argument(parameter, op, numbers, function.text, request.setup.has_value());
   }
-  std::string call = function.name + function.arguments;
-  std::string before;
+  auto [call, before] = callee(function, request);
   if (function.is_kernel()) {
     check_launch(request.launch, function.text);
     const LaunchCode code(numbers, request.macros);
@@ -175,11 +257,8 @@ std::string glue_source(const GlueRequest& request, const Operator& op, const Sh
     call += fmt::format("<<<dent_dims({}), dent_dims({}), {}, (cudaStream_t)call->stream>>>",
                         code(request.launch.grid), code(request.launch.block),
                         smem.empty() ? "0" : "(size_t)(" + smem + ")");
-  } else if (!request.library.empty()) {
-    call = "dent_loaded()";
-    before = "if (dent_loaded() == nullptr) return 1;\n  ";
   }
-  const bool status = function.type == "int" || function.type == "cudaError_t";  // 0 means success in both
+  const bool status = gives_status(function);
   return fmt::format(R"(// Generated by dent from the entry in dent.toml.
 #include <dent/kernel.h>
 #include <dlfcn.h>
@@ -201,14 +280,11 @@ std::string glue_source(const GlueRequest& request, const Operator& op, const Sh
   {}{}{}({});
   {}
 }}
-)",
+{})",
                      request.cuda ? kCudaHeaders : "", declared(request),
-                     function.is_kernel() ? kDims
-                     : !request.library.empty()
-                         ? fmt::format(fmt::runtime(kLoader), function.name, request.library)
-                         : "",
-                     kGlueEntry, before, status ? "return (int)" : "", call, arguments,
-                     status ? "" : (request.cuda ? kCudaEnd : "return 0;"));
+                     function.is_kernel() ? kDims : loader(function, request), kGlueEntry, before,
+                     status ? "return (int)" : "", call, arguments, status ? "" : ending(request),
+                     setup_source(request, op, numbers));
 }
 
 }  // namespace dent

@@ -18,7 +18,8 @@ JsonObject of(const LaunchRule& launch) {
 
 JsonObject of(const Kernel& kernel) {
   JsonObject out{{"device", name(kernel.device)}};
-  out.may("sources", kernel.sources).may("entry", kernel.entry).may("build", kernel.build);
+  out.may("sources", kernel.sources).may("entry", kernel.entry).may("setup", kernel.setup);
+  out.may("build", kernel.build);
   out.may("library", kernel.library).may("python", kernel.python).may("flags", kernel.flags);
   return out.may("include", kernel.include).may("link", kernel.link).may("launch", of(kernel.launch));
 }

@@ -25,6 +25,7 @@ struct Kernel {
   std::string name{};
   std::vector<std::string> sources{};  // compiled by dent: g++, or nvcc when one ends in .cu or .cuh
   std::string entry{};  // of dent/kernel.h; or a C or C++ declaration, for which dent writes the entry
+  std::string setup{};  // likewise: for the constant inputs, outside the clock; empty: none
   std::vector<std::string> flags{};
   std::vector<std::string> include{};  // folders
   std::vector<std::string> link{};     // files and -l options

@@ -51,6 +51,7 @@ Kernel read_kernel(StrictTable& table, Kernel kernel) {
   };
   take_list("sources", kernel.sources);
   take_text("entry", kernel.entry);
+  take_text("setup", kernel.setup);
   take_list("flags", kernel.flags);
   take_list("include", kernel.include);
   take_list("link", kernel.link);
@@ -77,6 +78,15 @@ Kernel read_kernel(StrictTable& table, Kernel kernel) {
                "the declaration of any C or C++ function, entry = \"void softmax(const float* x, float* y, "
                "int n)\"; or "
                "the name of a function as in dent/kernel.h");
+  }
+  if (!kernel.setup.empty() && !kernel.python.empty()) {
+    table.fail("setup", "is for C and C++; a function in Python has the setup of its module",
+               "def setup(...) beside the function, and a parameter `setup` of the function");
+  }
+  const auto declares = [](const std::string& text) { return text.find('(') != std::string::npos; };
+  if (!kernel.setup.empty() && declares(kernel.setup) != declares(kernel.entry)) {
+    table.fail("setup", "and entry are of two kinds: one is a declaration, one a name",
+               "give both as declarations, or both as names of functions as in dent/kernel.h");
   }
   return kernel;
 }

@@ -7,6 +7,7 @@ void fields(Fields& f, Load& load) {
   f("protocol", load.protocol, "version that the parent speaks");
   f.may("library", load.library, "shared library of a native kernel");
   f.may("entry", load.entry, "its function");
+  f.may("setup", load.setup, "its function for the constant inputs");
   f.may("function", load.function, "module:function of a kernel in Python");
   f("device", load.device, "where the kernel runs");
   f("profile", load.profile, "whether a profiler watches");

@@ -33,7 +33,7 @@ constexpr std::span<const Word<WorkerKind>> words(WorkerKind) { return kWorkerKi
 // The first request: what to load. A native worker is given library and entry (without them it has an entry
 // of its own that does nothing), one in Python a function, the reference of attention nothing.
 struct Load {
-  std::string library{}, entry{}, function{};
+  std::string library{}, entry{}, setup{}, function{};  // setup: may be empty
   DeviceKind device = DeviceKind::cpu;
   bool profile = false;  // a profiler watches: leave gently, and tell it which launches are the kernel's
   int protocol = kVersion;

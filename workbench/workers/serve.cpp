@@ -88,8 +88,12 @@ void answer(Host& host, protocol::Verb verb, const ParsedJson& request, Fields& 
       fields(f, loaded);
       return;
     }
+    case protocol::Verb::setup: {
+      protocol::SetUp done = host.set_up();
+      fields(f, done);
+      return;
+    }
     case protocol::Verb::jit:
-    case protocol::Verb::setup:
       throw std::runtime_error("what this worker runs was compiled before");
     case protocol::Verb::problem:
       host.set_problem(message_in<protocol::ProblemMessage>(request));

@@ -27,6 +27,8 @@ class Host {
   virtual ~Host() = default;
   virtual protocol::Loaded load(const protocol::Load& request) = 0;
   virtual void set_problem(const protocol::ProblemMessage& problem) = 0;
+  // Lets the kernel see the constant inputs; only where load() said that it wants to.
+  virtual protocol::SetUp set_up() { throw std::runtime_error("this worker's kernel has no setup"); }
   virtual void prepare(const std::vector<protocol::Offsets>& calls) = 0;
   virtual protocol::Timed go(const protocol::Go& request) = 0;
   virtual protocol::Kept keep(std::size_t call) = 0;

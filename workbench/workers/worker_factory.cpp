@@ -176,6 +176,7 @@ std::unique_ptr<Worker> WorkerFactory::start_with(WorkerSetup how, const Kernel&
     how.hard_memory_limit = kernel.device == DeviceKind::cpu && !sanitized();
     how.load = {.library = built.library.string(),
                 .entry = built.entry,
+                .setup = built.setup,
                 .device = kernel.device,
                 .profile = !prefix.empty()};
   }
@@ -224,7 +225,8 @@ std::unique_ptr<Worker> WorkerFactory::start_sanitized(const Kernel& kernel, con
                         Role::sanitized});
   how.view.add(surroundings_of(project_, kernel));
   how.view.visible.push_back(built.library.parent_path());
-  how.load = {.library = built.library.string(), .entry = built.entry, .device = kernel.device};
+  how.load = {
+      .library = built.library.string(), .entry = built.entry, .setup = built.setup, .device = kernel.device};
   return std::make_unique<Worker>(std::move(how), pool().memory());
 }
 

@@ -46,13 +46,17 @@ ENTRY int reference(const dent_call* call) {  // in fp64
   return 0;
 }
 
-ENTRY int slow(const dent_call* call) {  // ten times the work
-  for (int i = 0; i < 10; ++i) {
+static int scale_often(const dent_call* call, int times) {
+  for (int i = 0; i < times; ++i) {
     scale(call);
     asm volatile("" ::: "memory");
   }
   return 0;
 }
+
+ENTRY int slow(const dent_call* call) { return scale_often(call, 10); }  // ten times the work
+ENTRY int takes_100(const dent_call* call) { return scale_often(call, 100); }
+ENTRY int takes_115(const dent_call* call) { return scale_often(call, 115); }
 
 ENTRY int wrong(const dent_call* call) {
   scale(call);
@@ -92,6 +96,45 @@ ENTRY int hoards(const dent_call*) {
     kept.push_back(memory);
   }
 }
+
+struct Packed {
+  std::vector<float> scaled;  // weights
+  const float* weights;       // as they were given
+  float times;                // that it was made
+};
+
+// Of y = x + 4 w, for constant w. Any other input, and any output, is one too many.
+ENTRY int packs(const dent_call* call, void** setup) {
+  if (call->num_inputs != 1 || call->num_outputs != 0 || std::strcmp(call->inputs[0].name, "w") != 0)
+    return 7;
+  if (call->num_numbers != 1 || call->numbers[0].value != static_cast<double>(elements(call))) return 8;
+  if (call->setup != *setup) return 9;
+  if (*setup == nullptr) *setup = new Packed{};
+  auto* packed = static_cast<Packed*>(*setup);
+  packed->weights = static_cast<const float*>(call->inputs[0].data);
+  packed->scaled.assign(packed->weights, packed->weights + elements(call));
+  for (float& value : packed->scaled) value *= 4;
+  packed->times += 1;
+  return 0;
+}
+
+ENTRY int adds_packed(const dent_call* call) {  // the last element: how often the weights were packed
+  const auto& packed = *static_cast<const Packed*>(call->setup);
+  const auto* x = static_cast<const float*>(call->inputs[0].data);
+  auto* y = static_cast<float*>(call->outputs[0].data);
+  for (std::int64_t i = 0; i < elements(call); ++i) y[i] = x[i] + packed.scaled[static_cast<std::size_t>(i)];
+  y[elements(call) - 1] = packed.times;
+  return 0;
+}
+
+ENTRY int reads_what_the_setup_was_given(const dent_call* call) {
+  const auto& packed = *static_cast<const Packed*>(call->setup);
+  auto* y = static_cast<float*>(call->outputs[0].data);
+  for (std::int64_t i = 0; i < elements(call); ++i) y[i] = packed.weights[i];
+  return 0;
+}
+
+ENTRY int gives_up(const dent_call*, void**) { return 3; }
 
 ENTRY int overruns(const dent_call* call) {
   scale(call);

@@ -13,7 +13,16 @@
  * Inputs and outputs come in the order of the manifest, dense, aligned to 64 bytes; scratch buffers come
  * behind the outputs. Inputs must not be written. The function returns 0, or anything else for "I can't do
  * this". It is called from one thread at a time; on a GPU it launches on call->stream and need not wait.
- * Fields are only ever added at the end: check struct_size. */
+ * Fields are only ever added at the end: check struct_size.
+ *
+ * What a kernel makes of its constant inputs before it is used, as a layer packs its weights, need not be in
+ * its time. Where the manifest names a second function, setup = "pack",
+ *
+ *   int pack(const dent_call* call, void** setup);
+ *
+ * it is called once for each set of them, outside the clock. It gets the constant inputs alone, in their
+ * order and only until it returns, the numbers and the stream, and no outputs. What it leaves in *setup is
+ * call->setup in every call that follows; when it is called again, *setup still has what it left before. */
 #ifndef DENT_KERNEL_H
 #define DENT_KERNEL_H
 
@@ -51,9 +60,11 @@ typedef struct dent_call {
   const dent_tensor* outputs;
   const dent_number* numbers;
   void* stream; /* CUDA: the cudaStream_t to launch on */
+  void* setup;  /* what the setup function left; NULL without one */
 } dent_call;
 
 typedef int (*dent_entry)(const dent_call* call);
+typedef int (*dent_setup)(const dent_call* call, void** setup);
 
 #ifdef __cplusplus
 }

@@ -20,9 +20,7 @@ struct CallSets::Set {
 };
 
 CallSets::CallSets(Device& device, protocol::ProblemMessage problem)
-    : device_(device), problem_(std::move(problem)) {
-  for (const auto& [name, value] : problem_.numbers) numbers_.push_back({name.c_str(), value});
-}
+    : device_(device), problem_(std::move(problem)), numbers_(numbers_of(problem_)) {}
 
 CallSets::~CallSets() {
   for (auto& set : sets_) release(*set);
@@ -35,24 +33,31 @@ void CallSets::release(Set& set) {
 
 std::unique_ptr<CallSets::Set> CallSets::make_set() {
   auto set = std::make_unique<Set>();
-  const auto view = [](const Tensor& tensor, void* data) {
-    return dent_tensor{tensor.name.c_str(), data, static_cast<std::int32_t>(tensor.dtype),
-                       static_cast<std::int32_t>(tensor.sizes.size()), tensor.sizes.data()};
-  };
   for (const auto& place : problem_.inputs) {
     set->inputs.push_back(device_.allocate(place.tensor.bytes() + place.room));
-    set->input_tensors.push_back(view(place.tensor, set->inputs.back()));
+    set->input_tensors.push_back(view_of(place.tensor, set->inputs.back()));
   }
   for (const auto& place : problem_.outputs) {
     auto* memory = static_cast<std::byte*>(device_.allocate(place.tensor.bytes() + 2 * kGuardBytes));
     set->outputs.push_back(memory + kGuardBytes);
-    set->output_tensors.push_back(view(place.tensor, set->outputs.back()));
+    set->output_tensors.push_back(view_of(place.tensor, set->outputs.back()));
   }
   return set;
 }
 
-std::vector<std::byte> CallSets::window(const protocol::TensorPlace& input, const std::byte* pool,
-                                        std::size_t offset) const {
+dent_tensor view_of(const Tensor& tensor, void* data) {
+  return {tensor.name.c_str(), data, static_cast<std::int32_t>(tensor.dtype),
+          static_cast<std::int32_t>(tensor.sizes.size()), tensor.sizes.data()};
+}
+
+std::vector<dent_number> numbers_of(const protocol::ProblemMessage& problem) {
+  std::vector<dent_number> numbers;
+  for (const auto& [name, value] : problem.numbers) numbers.push_back({name.c_str(), value});
+  return numbers;
+}
+
+std::vector<std::byte> values_in(const protocol::TensorPlace& input, const std::byte* pool,
+                                 std::size_t offset) {
   const std::byte* from = pool + input.at + offset * bytes_of(input.stored);
   std::vector<std::byte> values(input.tensor.bytes() + input.room);
   if (input.stored == input.tensor.dtype) {
@@ -65,7 +70,7 @@ std::vector<std::byte> CallSets::window(const protocol::TensorPlace& input, cons
   return values;
 }
 
-void CallSets::prepare(const std::byte* pool, const std::vector<protocol::Offsets>& calls) {
+void CallSets::prepare(const std::byte* pool, const std::vector<protocol::Offsets>& calls, void* setup) {
   while (sets_.size() < calls.size()) sets_.push_back(make_set());
   prepared_.clear();
   snapshot_.clear();
@@ -80,7 +85,7 @@ void CallSets::prepare(const std::byte* pool, const std::vector<protocol::Offset
     Set& set = *sets_[c];
     PreparedCall prepared;
     for (std::size_t i = 0; i < problem_.inputs.size(); ++i) {
-      const auto values = window(problem_.inputs[i], pool, calls[c].at(i));
+      const auto values = values_in(problem_.inputs[i], pool, calls[c].at(i));
       device_.upload(set.inputs[i], values.data(), values.size());
       prepared.memory.emplace_back(set.inputs[i], values.size());
       prepared.with_room.push_back(problem_.inputs[i].room > 0);
@@ -89,7 +94,7 @@ void CallSets::prepare(const std::byte* pool, const std::vector<protocol::Offset
       const Tensor& output = problem_.outputs[i].tensor;
       if (output.updates >= 0) {
         const auto from = static_cast<std::size_t>(output.updates);
-        const auto values = window(problem_.inputs.at(from), pool, calls[c].at(from));
+        const auto values = values_in(problem_.inputs.at(from), pool, calls[c].at(from));
         for (std::size_t e = 0; e < output.elements(); ++e) {
           store(output.dtype, blanks[i].data() + kGuardBytes, e,
                 load(problem_.inputs[from].tensor.dtype, values.data(), e));
@@ -107,7 +112,8 @@ void CallSets::prepare(const std::byte* pool, const std::vector<protocol::Offset
                      .inputs = set.input_tensors.data(),
                      .outputs = set.output_tensors.data(),
                      .numbers = numbers_.data(),
-                     .stream = device_.stream()};
+                     .stream = device_.stream(),
+                     .setup = setup};
     prepared.inputs = set.input_tensors.data();
     prepared_.push_back(std::move(prepared));
   }
@@ -133,7 +139,7 @@ protocol::Kept CallSets::keep(std::size_t call, const std::byte* pool, std::byte
     const auto& place = problem_.inputs[i];
     std::vector<std::byte> now(place.tensor.bytes() + place.room);
     device_.download(now.data(), set.inputs[i], now.size());
-    if (now != window(place, pool, offsets_[call].at(i))) kept.inputs.push_back(place.tensor.name);
+    if (now != values_in(place, pool, offsets_[call].at(i))) kept.inputs.push_back(place.tensor.name);
   }
   for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
     const auto& place = problem_.outputs[i];

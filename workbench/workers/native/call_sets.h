@@ -11,6 +11,12 @@
 
 namespace dent {
 
+// The values of an input, as the kernel is to see them, with what lies in its room.
+std::vector<std::byte> values_in(const protocol::TensorPlace& input, const std::byte* pool,
+                                 std::size_t offset);
+dent_tensor view_of(const Tensor& tensor, void* data);
+std::vector<dent_number> numbers_of(const protocol::ProblemMessage& problem);
+
 class CallSets {
  public:
   CallSets(Device& device, protocol::ProblemMessage problem);
@@ -18,8 +24,10 @@ class CallSets {
   CallSets(const CallSets&) = delete;
   CallSets& operator=(const CallSets&) = delete;
 
-  // Fresh inputs and poisoned outputs for calls.size() sets.
-  void prepare(const std::byte* pool, const std::vector<protocol::Offsets>& calls);
+  // Fresh inputs and poisoned outputs for calls.size() sets. `setup`: what the kernel has made of the
+  // constant inputs.
+  void prepare(const std::byte* pool, const std::vector<protocol::Offsets>& calls, void* setup);
+  const protocol::ProblemMessage& problem() const { return problem_; }
   const std::vector<PreparedCall>& prepared() const { return prepared_; }
   bool flush() const { return problem_.flush; }
 
@@ -31,8 +39,6 @@ class CallSets {
   struct Set;
   std::unique_ptr<Set> make_set();
   void release(Set& set);
-  std::vector<std::byte> window(const protocol::TensorPlace& input, const std::byte* pool,
-                                std::size_t offset) const;
 
   Device& device_;
   protocol::ProblemMessage problem_;

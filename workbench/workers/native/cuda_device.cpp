@@ -66,11 +66,12 @@ class CudaDevice : public Device {
   }
   void free(void* memory) override { cuda_.free(number(memory)); }
 
+  void wait() override { cuda_.check(cuda_.context_synchronize(), "waiting for the GPU"); }
   void upload(void* to, const void* from, std::size_t bytes) override {
     cuda_.check(cuda_.copy_in(number(to), from, bytes), "copying to the GPU");
   }
   void download(void* to, const void* from, std::size_t bytes) override {
-    cuda_.check(cuda_.context_synchronize(), "waiting for the GPU");
+    wait();
     cuda_.check(cuda_.copy_out(to, number(from), bytes), "copying from the GPU");
   }
   void download_in_order(void* to, const void* from, std::size_t bytes) override {
@@ -94,7 +95,7 @@ class CudaDevice : public Device {
       cuda_.check(cuda_.fill_async(number(memory), kNotANumber, bytes, stream_), "hiding an input");
     }
     make_room_behind(last, scratch);
-    cuda_.check(cuda_.context_synchronize(), "waiting for the GPU");
+    wait();
 
     protocol::Timed timed{.clock = TimedBy::events, .floor_ns = floors_ ? floors_->events_ns : 0};
     for (std::size_t c = 0; c < calls.size(); ++c) {
@@ -135,13 +136,13 @@ class CudaDevice : public Device {
     try {
       measure_floors_once();
       aside.hide();
-      cuda_.check(cuda_.context_synchronize(), "waiting for the GPU");
+      wait();
       parts = captured_parts(entry, calls, flush);
     } catch (const NotCaptured& reason) {
       problem = reason.what();
     }
     // Whatever a call has done at once, instead of queueing it, is over, and saw no inputs.
-    cuda_.check(cuda_.context_synchronize(), "waiting for the GPU");
+    wait();
     if (!problem.empty()) {
       aside.put_back(0, calls.size());
       protocol::Timed timed = time(entry, calls, flush, 0, snapshot);

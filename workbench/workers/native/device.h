@@ -39,6 +39,7 @@ class Device {
   virtual void free(void* memory) = 0;
   virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void wait() {}                                   // until all that was queued is done
   virtual void flush(const std::vector<PreparedCall>&) {}  // caches, where that is done before a stretch
   // Calls the entry on each in turn; every call is timed, alone. Right after the timer of one of them has
   // stopped, and before anything else is waited for, `snapshot` is called with its number: on a CPU the one

@@ -5,10 +5,12 @@
 #include <sys/prctl.h>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "workers/native/call_sets.h"
+#include "workers/native/setup.h"
 #include "workers/serve.h"
 
 namespace dent {
@@ -27,21 +29,27 @@ class NativeHost : public Host {
     }
     void* handle = dlopen(request.library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) throw std::runtime_error(std::string("can't load the kernel: ") + dlerror());
-    entry_ = reinterpret_cast<dent_entry>(dlsym(handle, request.entry.c_str()));
-    if (entry_ == nullptr) {
-      throw std::runtime_error("the library has no function \"" + request.entry +
-                               "\"; is it declared extern \"C\" and exported?");
-    }
-    return {protocol::WorkerKind::native, request.device, {}};
+    entry_ = reinterpret_cast<dent_entry>(function_in(handle, request.entry));
+    if (!request.setup.empty())
+      setup_.emplace(*device_, reinterpret_cast<dent_setup>(function_in(handle, request.setup)));
+    protocol::Loaded loaded{protocol::WorkerKind::native, request.device, {}};
+    loaded.sets_up = setup_.has_value();
+    return loaded;
   }
 
   void set_problem(const protocol::ProblemMessage& problem) override {
     sets_.reset();  // the old one's memory first
     sets_ = std::make_unique<CallSets>(*device_, problem);
+    if (setup_) setup_->forget();
+  }
+
+  protocol::SetUp set_up() override {
+    if (!setup_) return Host::set_up();
+    return {setup_->run(sets().problem(), pool)};
   }
 
   void prepare(const std::vector<protocol::Offsets>& calls) override {
-    sets().prepare(pool, calls);
+    sets().prepare(pool, calls, setup_ ? setup_->left() : nullptr);
     if (sets().flush()) device_->flush(sets().prepared());
   }
 
@@ -56,6 +64,15 @@ class NativeHost : public Host {
   protocol::Launches launches() override { return device_->launches(entry_, sets().prepared().at(0)); }
 
  private:
+  static void* function_in(void* library, const std::string& name) {
+    void* function = dlsym(library, name.c_str());
+    if (function == nullptr) {
+      throw std::runtime_error("the library has no function \"" + name +
+                               "\"; is it declared extern \"C\" and exported?");
+    }
+    return function;
+  }
+
   CallSets& sets() {
     if (!sets_) throw std::runtime_error("no problem has been set");
     return *sets_;
@@ -63,6 +80,7 @@ class NativeHost : public Host {
 
   std::unique_ptr<Device> device_;
   dent_entry entry_ = nullptr;
+  std::optional<Setup> setup_;
   std::unique_ptr<CallSets> sets_;
 };
 
