@@ -19,8 +19,13 @@ struct ExportArguments {
 ExitCode run(const ExportArguments& arguments) {
   const Project project = read_project(arguments.common.project);
   const SessionView view = load_session(SessionStore(project.directory).find(arguments.id));
-  if (arguments.format == "flashinfer-trace" && !view.correctness.empty()) {
-    std::fputs(flashinfer_traces(view, project).c_str(), stdout);
+  if (arguments.format == "flashinfer-trace") {
+    const std::string traces = flashinfer_traces(view, project);
+    if (traces.empty()) {
+      throw Error(ErrorCode::invalid, "session " + view.id + " has judged no shape of this project",
+                  "export one of dent run; dent log lists them");
+    }
+    std::fputs(traces.c_str(), stdout);
     return ExitCode::ok;
   }
   if (view.comparisons.empty()) {

@@ -18,6 +18,7 @@ void fields(Fields& f, Correctness& correctness) {
   f.may("unchecked", correctness.unchecked, "not drawn for a spot check");
   f.may("unwritten", correctness.unwritten, "still as dent had poisoned them");
   f("max_error", correctness.max_error, "largest |got - expected|");
+  f("max_relative_error", correctness.max_relative_error, "largest |got - expected| / (|expected| + 1e-8)");
   f.may("mean_error", correctness.mean_error, "mean of |got - expected|");
   f("bound", correctness.bound, "of the element with the largest share of its bound");
   f.may("share_of_bound", correctness.share_of_bound, "that share");

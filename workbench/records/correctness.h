@@ -23,6 +23,7 @@ struct Correctness {
   int seeds = 0;
   std::int64_t elements = 0, bad = 0, unchecked = 0, unwritten = 0;
   double max_error = 0, mean_error = 0, bound = 0, share_of_bound = 0;
+  std::optional<double> max_relative_error{};  // ledgers before it have none
   StepVerdict verdict = StepVerdict::pass;
   std::optional<FirstBad> first_bad{};
   // Of the element that comes nearest to its bound, which need not be the one with the largest error.

@@ -2,6 +2,9 @@
 #include "suites/trace.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
 
 #include "base/sha256.h"
 #include "base/text.h"
@@ -57,25 +60,85 @@ JsonObject environment_of(const SessionView& session) {
   return {{"hardware", session.device()}, {"libs", libraries}};
 }
 
-JsonObject evaluation_of(const SessionView& session, const record::Correctness& right) {
-  const bool passed = right.verdict == StepVerdict::pass;
-  JsonObject evaluation{{"status", passed ? "PASSED" : "INCORRECT_NUMERICAL"},
+// What became of one shape, in the format's words.
+enum class Status { passed, incorrect_numerical, runtime_error, compile_error, timeout };
+constexpr Word<Status> kStatusWords[] = {{Status::passed, "PASSED"},
+                                         {Status::incorrect_numerical, "INCORRECT_NUMERICAL"},
+                                         {Status::runtime_error, "RUNTIME_ERROR"},
+                                         {Status::compile_error, "COMPILE_ERROR"},
+                                         {Status::timeout, "TIMEOUT"}};
+constexpr std::span<const Word<Status>> words(Status) { return kStatusWords; }
+
+const record::Gate* failed_step(const SessionView& session, const std::string& step) {
+  for (const StepView& one : session.steps) {
+    if (one.step == step && one.gate && one.gate->verdict == StepVerdict::fail) return &*one.gate;
+  }
+  return nullptr;
+}
+
+const record::Correctness* correctness_of(const SessionView& session, const std::string& shape) {
+  for (const record::Correctness& one : session.correctness) {
+    if (one.shape == shape) return &one;
+  }
+  return nullptr;
+}
+
+struct Became {
+  Status status = Status::passed;
+  std::string log;
+};
+
+// Nothing for a shape about which the session says nothing: it was not reached, or checked and not timed.
+std::optional<Became> became(const SessionView& session, const std::string& shape) {
+  if (const auto* build = failed_step(session, "build")) {
+    if (build->cause != Cause::build) return std::nullopt;  // there was no compiler
+    return Became{Status::compile_error, build->reason};
+  }
+  const record::Correctness* right = correctness_of(session, shape);
+  for (const char* gate : {"correctness/", "performance/"}) {
+    const auto* failed = failed_step(session, gate + shape);
+    if (failed == nullptr) continue;
+    const Cause cause = failed->cause.value_or(Cause::environment);
+    if (cause == Cause::timeout) return Became{Status::timeout, failed->reason};
+    if (cause == Cause::incorrect && right != nullptr && right->bad > 0)
+      return Became{Status::incorrect_numerical, failed->reason};
+    if (cause == Cause::incorrect || cause == Cause::cheat)
+      return Became{Status::runtime_error, failed->reason};
+  }
+  if (right == nullptr || session.comparison(shape) == nullptr) return std::nullopt;
+  return Became{Status::passed, session.reason};
+}
+
+// The format's own words where a number is none.
+JsonValue number_or_word(double value) {
+  if (std::isnan(value)) return "NaN";
+  return std::isfinite(value) ? JsonValue(value) : JsonValue("Infinity");
+}
+
+// Where an output is not finite, there is no error to tell; nor is a relative one in an old ledger.
+JsonObject correctness_of(const record::Correctness& right) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const bool lost = right.first_bad && !std::isfinite(right.first_bad->got.value);
+  return {{"max_relative_error", number_or_word(lost ? kNone : right.max_relative_error.value_or(kNone))},
+          {"max_absolute_error", number_or_word(lost ? kNone : right.max_error)},
+          {"extra", JsonObject{{"share_of_bound", right.share_of_bound}, {"bad", right.bad}}}};
+}
+
+JsonObject evaluation_of(const SessionView& session, const std::string& shape, const Became& became) {
+  JsonObject evaluation{{"status", name(became.status)},
                         {"environment", environment_of(session)},
                         {"timestamp", session.started},
-                        {"log", session.reason}};
-  // dent has a bound for each element and no relative error: "NaN" says so in the format's own words.
-  evaluation.add(
-      "correctness",
-      JsonObject{{"max_relative_error", "NaN"},
-                 {"max_absolute_error", right.max_error},
-                 {"extra", JsonObject{{"share_of_bound", right.share_of_bound}, {"bad", right.bad}}}});
-  const record::Comparison* speed = session.comparison(right.shape);
-  if (passed && speed != nullptr) {
+                        {"log", became.log}};
+  const bool passed = became.status == Status::passed;
+  if (passed || became.status == Status::incorrect_numerical)
+    evaluation.add("correctness", correctness_of(*correctness_of(session, shape)));
+  if (passed) {
+    const record::Comparison& speed = *session.comparison(shape);
     evaluation.add("performance",
-                   JsonObject{{"latency_ms", speed->candidate_ns / 1e6},
-                              {"reference_latency_ms", speed->baseline_ns / 1e6},
-                              {"speedup_factor", speed->ratio ? speed->ratio->centre
-                                                              : speed->baseline_ns / speed->candidate_ns}});
+                   JsonObject{{"latency_ms", speed.candidate_ns / 1e6},
+                              {"reference_latency_ms", speed.baseline_ns / 1e6},
+                              {"speedup_factor",
+                               speed.ratio ? speed.ratio->centre : speed.baseline_ns / speed.candidate_ns}});
   }
   return evaluation;
 }
@@ -90,13 +153,13 @@ std::string flashinfer_traces(const SessionView& session, const Project& project
     if (session.build) solution += "_" + session.build->source_hash.substr(0, 12);
   }
   std::string lines;
-  for (const record::Correctness& right : session.correctness) {
-    const bool passed = right.verdict == StepVerdict::pass;
-    if (passed && session.comparison(right.shape) == nullptr) continue;  // checked, not timed
+  for (const Shape& shape : project.shapes) {
+    const auto what = became(session, shape.name);
+    if (!what) continue;
     lines += JsonObject{{"definition", origin.definition},
-                        {"workload", JsonValue::object_in(workload_of(origin, project, right.shape))},
+                        {"workload", JsonValue::object_in(workload_of(origin, project, shape.name))},
                         {"solution", solution},
-                        {"evaluation", evaluation_of(session, right)}}
+                        {"evaluation", evaluation_of(session, shape.name, *what)}}
                  .text() +
              "\n";
   }

@@ -31,6 +31,7 @@ record::Correctness record_of(const GateContext& at, int seeds, const Agreement&
           .mean_error = all.mean_error,
           .bound = all.bound,
           .share_of_bound = all.largest_share,
+          .max_relative_error = all.max_relative_error,
           .verdict = all.ok() ? StepVerdict::pass : StepVerdict::fail,
           .first_bad = all.first_bad_record};
 }

@@ -19,6 +19,7 @@ namespace {
 constexpr double kDefaultUnits = 64;
 constexpr double kDefaultByteUnits = 2;  // of types so coarse that 64 units would let anything pass
 constexpr double kUnitsOfASum = 4;
+constexpr double kRelativeFloor = 1e-8;  // beside the value that an error is divided by
 
 double unit_of(DType dtype) {
   switch (dtype) {
@@ -104,6 +105,7 @@ void Agreement::absorb(const Agreement& other) {
   bad += other.bad;
   unwritten += other.unwritten;
   max_error = std::max(max_error, other.max_error);
+  max_relative_error = std::max(max_relative_error, other.max_relative_error);
   if (other.largest_share >= largest_share) {
     largest_share = other.largest_share;
     bound = other.bound;
@@ -178,6 +180,7 @@ Agreement Oracle::judge(const Problem& problem, const CallInputs& inputs, const 
       all_zero = all_zero && want == 0;
       if (std::isfinite(error)) {
         one.max_error = std::max(one.max_error, error);
+        one.max_relative_error = std::max(one.max_relative_error, error / (std::abs(want) + kRelativeFloor));
         errors += error;
         const double share = bound > 0 ? error / bound : (error > 0 ? 1e300 : 0);
         if (share >= one.largest_share) {

@@ -20,11 +20,12 @@ using Delivered = std::vector<std::vector<std::byte>>;
 Delivered delivered(const Worker& worker, const Problem& problem);
 
 struct Agreement {
-  std::size_t elements = 0;   // that were compared
-  std::size_t skipped = 0;    // not drawn for a spot check
-  std::size_t bad = 0;        // beyond their bound; NaN is
-  std::size_t unwritten = 0;  // still poisoned
-  double max_error = 0;       // largest |got - expected| among finite ones
+  std::size_t elements = 0;       // that were compared
+  std::size_t skipped = 0;        // not drawn for a spot check
+  std::size_t bad = 0;            // beyond their bound; NaN is
+  std::size_t unwritten = 0;      // still poisoned
+  double max_error = 0;           // largest |got - expected| among finite ones
+  double max_relative_error = 0;  // of |got - expected| / (|expected| + 1e-8), as public suites have it
   double mean_error = 0;
   double largest_share = 0;  // error / bound of the worst element
   double bound = 0;          // of that element
