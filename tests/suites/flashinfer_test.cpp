@@ -70,9 +70,13 @@ TEST_F(FlashInfer, ATraceSetIsImportedOrRefusedWithReasons) {
   fs::create_directories(set / "blobs");
   scratch_.write("set/blobs/pages.safetensors", pages_file());
   auto tasks = import(set);
-  ASSERT_EQ(tasks.size(), 5U);
+  ASSERT_EQ(tasks.size(), 6U);
   EXPECT_NE(tasks["noise"].at("refused").get<std::string>().find("random"), std::string::npos);
   EXPECT_NE(tasks["four_bits"].at("refused").get<std::string>().find("float4_e2m1"), std::string::npos);
+  EXPECT_EQ(
+      tasks["unknown_codes"].at("refused"),
+      "no rule for the values of codes: values and scales, packed one behind the other in a way that only "
+      "their writer knows");
   EXPECT_NE(tasks["scaled_norm_h64"].at("notes").dump().find("1 of 4 workloads need up to 8 GiB"),
             std::string::npos);
   EXPECT_NE(tasks["double"].at("notes").dump().find("no workloads"), std::string::npos);

@@ -37,6 +37,10 @@ _POINTS_INTO = {
 }
 
 
+class NoRule(Exception):
+    """What an input is to hold can't be told from its name and type."""
+
+
 def axes_of(definition, given):
     """All axes: constants, those that a workload gives, and those that follow from others."""
     axes = {name: axis["value"] for name, axis in definition["axes"].items() if axis["type"] == "const"}
@@ -111,7 +115,7 @@ def make(definition, name, axes, random):
             return _indices(math.prod(axes[factor] for factor in factors), shape, random).to(dtype)
     if dtype.is_floating_point:
         return torch.randn(shape, generator=random).to(dtype)
-    raise ValueError(f"no rule for the values of {name}: {spec.get('description', 'it has no description')}")
+    raise NoRule(f"no rule for the values of {name}: {spec.get('description', 'it has no description')}")
 
 
 def _indices(bound, shape, random):

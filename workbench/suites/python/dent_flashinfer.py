@@ -9,6 +9,7 @@ import json
 import math
 import pathlib
 import re
+import textwrap
 
 import dent_definition
 import dent_import
@@ -111,7 +112,7 @@ def choose_shapes(definition, workloads, memory):
     sources = {name: source for name, source in first.items() if source["type"] != "safetensors"}  # of other sizes
     tiny = Shape("tiny", definition, {"axes": own_axes(definition, 0), "inputs": sources})
     if tiny.needed > room:
-        raise Refused(f"needs {tiny.needed:.0f} GiB, and can't be cut to fit {room:.1f} GiB: --memory-gib raises that")
+        raise Refused(f"needs {tiny.needed:.1f} GiB, and can't be cut to fit {room:.1f} GiB: --memory-gib raises that")
     distinct = {json.dumps(w["axes"], sort_keys=True): w for w in reversed(workloads)}
     shapes = sorted((Shape("", definition, w) for w in distinct.values()), key=lambda shape: shape.bytes)
     fitting = [shape for shape in shapes if shape.needed <= room]
@@ -357,10 +358,13 @@ def project(path, device, memory):
         if 0 in sizes:
             raise Refused(f"{name} has no elements")
         if sizes and max(sizes) > _MOST_ELEMENTS:
-            raise Refused(f"{name} has {max(sizes):.3g} elements, more than dent takes")
+            raise Refused(f"{name} has {max(sizes):.3g} elements; dent takes {_MOST_ELEMENTS:.3g}")
     checked = None
     if shapes[0].bytes <= _TRIED:
-        checked = Checked(definition, shapes[0], values, made)
+        try:
+            checked = Checked(definition, shapes[0], values, made)
+        except dent_definition.NoRule as reason:
+            raise Refused(textwrap.shorten(str(reason), 200, placeholder=" ...")) from None
     else:
         notes.append(f"not tried here: its smallest shape has more than {_TRIED_WORDS} of tensors")
     if _SAMPLING & set(definition["inputs"]):

@@ -115,7 +115,8 @@ def choose_shapes(source, device, memory):
         was = ", ".join(f"{name} = {value}" for name, value in published.items())
         notes.append(f"published with {was}: that needs {needed:.0f} GiB; cut to fit {asked:.1f} GiB")
         if seen.bytes() > room:
-            raise Refused(f"needs {needed:.0f} GiB, and can't be cut to fit {asked:.1f} GiB: --memory-gib raises that")
+            least = SETS * seen.bytes() / 2**30 + 0.5
+            raise Refused(f"needs {least:.1f} GiB, cut as far as it goes; --memory-gib raises the {asked:.1f}")
     for name, most in (("tiny", _TINY), ("medium", _MEDIUM[device])):
         sizes, seen = shrink(source, last[1], most, _LEAST[name])
         if sizes != last[1] and all(sizes != other for _, other, _ in shapes):
