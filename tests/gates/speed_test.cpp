@@ -7,6 +7,7 @@
 #include "gates/baseline/book.h"
 #include "gates/bench.h"
 #include "gates/performance/loop_cost.h"
+#include "gates/performance/starts.h"
 #include "gates/performance/summary.h"
 #include "gates/performance/watch.h"
 
@@ -113,6 +114,63 @@ TEST(PerformanceGate, SaysThatTheMachineWasBusy) {
   }
   bench.quiet = kNeverBusy;
   EXPECT_FALSE(bench.ask(performance_gate()).last<record::Comparison>()->busy);
+}
+
+record::Comparison claimed(double centre) {
+  record::Comparison comparison = shape_of(centre - 0.001, centre, centre + 0.001);
+  comparison.alpha = 0.05;
+  comparison.same_within = 0.01;
+  comparison.baseline_ns = comparison.candidate_ns = 180;
+  return comparison;
+}
+
+// 1.043x between two copies of one program, in a session of one start.
+TEST(Starts, ADifferenceThatOtherStartsDoNotShowIsNone) {
+  record::Comparison comparison = claimed(1.043);
+  ASSERT_EQ(comparison.verdict, SpeedVerdict::faster);
+  conclude_over_starts(comparison, std::vector{0.042, -0.021, 0.004, 0.031, -0.035, 0.002});
+  EXPECT_EQ(comparison.verdict, SpeedVerdict::ambiguous);
+  EXPECT_EQ(comparison.starts, 6);
+  EXPECT_TRUE(comparison.ratio->interval.contains(1));
+  EXPECT_NE(comparison.reason.find("gave 0.966x to 1.043x"), std::string::npos) << comparison.reason;
+}
+
+TEST(Starts, ADifferenceThatAllStartsShowStays) {
+  record::Comparison comparison = claimed(1.043);
+  conclude_over_starts(comparison, std::vector{0.042, 0.045, 0.039, 0.044, 0.05, 0.041});
+  EXPECT_EQ(comparison.verdict, SpeedVerdict::faster);
+  EXPECT_NEAR(comparison.ratio->centre, std::exp(0.0435), 1e-9);
+  comparison = claimed(1.043);
+  comparison.doubt = Doubt{.low = 0.05, .high = 0};  // of a clock, and the same at every start
+  conclude_over_starts(comparison, std::vector{0.042, 0.045, 0.039, 0.044, 0.05, 0.041});
+  EXPECT_EQ(comparison.verdict, SpeedVerdict::ambiguous);
+}
+
+TEST(Starts, AreAskedForWhereTheyMayMatter) {
+  const protocol::Loaded native, python{protocol::WorkerKind::python, DeviceKind::cpu, {}};
+  EXPECT_TRUE(may_be_where_they_lie(claimed(1.043), native, native));
+  EXPECT_TRUE(may_be_where_they_lie(claimed(0.95), native, native));
+  EXPECT_FALSE(may_be_where_they_lie(claimed(1.5), native, native));
+  EXPECT_FALSE(may_be_where_they_lie(claimed(1.0), native, native));
+  EXPECT_FALSE(may_be_where_they_lie(claimed(1.043), native, python));
+  record::Comparison of_a_loop = claimed(1.043), of_long_calls = claimed(1.043);
+  of_a_loop.against = Against::incumbent;
+  of_long_calls.candidate_ns = 2e6;
+  EXPECT_FALSE(may_be_where_they_lie(of_a_loop, native, native));
+  EXPECT_FALSE(may_be_where_they_lie(of_long_calls, native, native));
+}
+
+TEST(PerformanceGate, ASmallDifferenceIsOneOfSeveralStarts) {
+  Bench bench("takes_115", "takes_100");
+  bench.quiet = kNeverBusy;
+  const GateResult result = bench.ask(performance_gate());
+  const auto* comparison = result.last<record::Comparison>();
+  ASSERT_NE(comparison, nullptr) << result.reason();
+  if (comparison->starts == 1 && comparison->verdict == SpeedVerdict::ambiguous)
+    GTEST_SKIP() << "too noisy a machine: " << result.reason();
+  EXPECT_EQ(comparison->starts, 6) << result.reason();
+  EXPECT_NE(result.reason().find("over 6 starts"), std::string::npos) << result.reason();
+  EXPECT_NE(comparison->verdict, SpeedVerdict::faster) << result.reason();
 }
 
 TEST(LoopCost, IsThatOfTheWorkersOwnLoop) {

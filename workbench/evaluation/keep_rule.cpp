@@ -12,13 +12,6 @@
 
 namespace dent {
 
-Ratio over_starts(std::span<const double> log_ratios, double alpha) {
-  if (log_ratios.size() < kFirstLook)
-    throw Error(ErrorCode::internal, "an interval over " + std::to_string(log_ratios.size()) + " starts");
-  const Estimate mean = mean_estimate(log_ratios, alpha);
-  return {std::exp(mean.centre), {std::exp(mean.interval.low), std::exp(mean.interval.high)}};
-}
-
 double confirmation_alpha(double false_keep, int candidates) {
   return 2 * false_keep / std::max(candidates, 1);
 }

@@ -31,9 +31,6 @@ double confirmation_alpha(double false_keep, int candidates);
 
 inline constexpr int kFirstLook = 3, kLastLook = 7;  // starts after which the confirmation is judged
 
-// What several starts say together: the mean of the logarithms, with Student's interval. 3 starts at least.
-Ratio over_starts(std::span<const double> log_ratios, double alpha);
-
 struct Judgement {
   bool faster = false;
   std::optional<Ratio> mean{};

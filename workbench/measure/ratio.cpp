@@ -11,6 +11,8 @@
 namespace dent {
 namespace {
 
+constexpr std::size_t kFewestStarts = 3;
+
 void check(const Ratio& ratio) {
   if (!(ratio.interval.low > 0) || !(ratio.centre >= ratio.interval.low) ||
       !(ratio.centre <= ratio.interval.high)) {
@@ -42,6 +44,13 @@ std::optional<Ratio> paired_ratio(std::span<const Pair> pairs, double alpha) {
   }
   return Ratio{std::exp(estimate->centre),
                {std::exp(estimate->interval.low), std::exp(estimate->interval.high)}};
+}
+
+Ratio over_starts(std::span<const double> log_ratios, double alpha) {
+  if (log_ratios.size() < kFewestStarts)
+    throw Error(ErrorCode::internal, "an interval over " + std::to_string(log_ratios.size()) + " starts");
+  const Estimate mean = mean_estimate(log_ratios, alpha);
+  return {std::exp(mean.centre), {std::exp(mean.interval.low), std::exp(mean.interval.high)}};
 }
 
 Ratio widened(const Ratio& ratio, const Doubt& doubt) {

@@ -18,6 +18,11 @@ using Ratio = Estimate;
 // the medians of consecutive blocks, which sees a machine that changes while it is measured.
 std::optional<Ratio> paired_ratio(std::span<const Pair> pairs, double alpha);
 
+// What several starts of the same two programs say together: the mean of the logarithms, with Student's
+// interval. 3 starts at least. Where its code and its pages lie makes a process faster or slower for as long
+// as it lives, which no number of pairs of one start shows.
+Ratio over_starts(std::span<const double> log_ratios, double alpha);
+
 // What no number of samples makes smaller: a clock that could not be confirmed, a processor that was not
 // there. As shares: the ratio may be lower by 1 + low, or higher by 1 + high.
 struct Doubt {

@@ -145,6 +145,7 @@ void fields(Fields& f, Comparison& comparison) {
   f.may("busy", comparison.busy, "whether that was more than a measurement bears");
   f("clock", comparison.clock, "on a GPU: what both sides were timed by");
   f.unless(1.0, "weight", comparison.weight, "of the shape in the mean over shapes; left out: 1");
+  f.unless(1, "starts", comparison.starts, "of both sides that the ratio is over; left out: 1");
 }
 
 void fields(Fields& f, Summary& summary) {

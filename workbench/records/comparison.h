@@ -77,6 +77,7 @@ struct Comparison {
   bool busy = false;
   std::optional<Clock> clock{};
   double weight = 1;
+  int starts = 1;
   bool operator==(const Comparison&) const = default;
 };
 

@@ -9,10 +9,11 @@
 #include "base/stopwatch.h"
 #include "gates/context.h"
 #include "gates/judging/misbehaviour.h"
-#include "gates/judging/replays.h"
 #include "gates/judging/stale.h"
 #include "gates/performance/impossible.h"
+#include "gates/performance/starts.h"
 #include "gates/performance/summary.h"
+#include "gates/performance/timed_outputs.h"
 #include "gates/performance/timed_side.h"
 #include "gates/performance/watch.h"
 #include "gates/registry.h"
@@ -22,7 +23,6 @@
 namespace dent {
 namespace {
 
-constexpr int kFewestChecked = 3;
 constexpr double kSampleNs = 500e3;
 constexpr double kGraphSampleNs = 100e3;  // read once, not call by call; and each call takes time to prepare
 
@@ -46,39 +46,13 @@ void add_doubt(record::Comparison& comparison, const ClockAudit& clocks, const P
 }
 
 std::string in_words(const record::Comparison& comparison) {
-  const std::string busy = comparison.busy ? "; " + busy_in_words(*comparison.disturbance) : std::string();
+  std::string busy = comparison.busy ? "; " + busy_in_words(*comparison.disturbance) : std::string();
+  if (comparison.starts > 1) busy = fmt::format(", over {} starts{}", comparison.starts, busy);
   if (!comparison.ratio) return fmt::format("{}: {}{}", name(comparison.verdict), comparison.reason, busy);
   return fmt::format("{} {:.3f}x ({:.3f} to {:.3f}), {:.1f} us against {:.1f} us{}", name(comparison.verdict),
                      comparison.ratio->centre, comparison.ratio->interval.low,
                      comparison.ratio->interval.high, comparison.candidate_ns / 1e3,
                      comparison.baseline_ns / 1e3, busy);
-}
-
-// As many of the kept calls as fit into half a time box, and three at least.
-std::optional<GateResult> check_timed_outputs(GateContext& at, const TimedSide& side, double seconds) {
-  const Problem& problem = *at.problem;
-  const std::string& step = at.step;
-  const auto start = std::chrono::steady_clock::now();
-  Replays replays;
-  for (const auto& call : side.kept_calls()) replays.remember(call.inputs, call.outputs);
-  int checked = 0;
-  for (const auto& call : side.kept_calls()) {
-    if (auto finding = misbehaviour(call.kept, step, problem)) return finding;
-    const double elapsed = seconds_since(start);
-    if (++checked > kFewestChecked && elapsed > seconds / 2) break;
-    const Agreement agreement = at.sides.oracle().judge(problem, call.inputs, call.outputs);
-    if (agreement.ok()) continue;
-    if (agreement.unwritten > 0) {
-      return cheat(Cheat::calls_left_undone,
-                   fmt::format("{} elements were never written", agreement.unwritten), step, problem.shape);
-    }
-    if (replays.seen(call.inputs, call.outputs))
-      return cheat(Cheat::replayed_output, agreement.first_bad, step, problem.shape);
-    return cheat(Cheat::wrong_when_timed,
-                 agreement.first_bad + ", although the same kernel passed the correctness gate", step,
-                 problem.shape);
-  }
-  return std::nullopt;
 }
 
 // What is done once for the constant inputs, and is in no time.
@@ -148,6 +122,8 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   comparison.disturbance = disturbance;
   comparison.busy = on_cpu && is_busy(disturbance, rules.quiet);
   add_doubt(comparison, clocks, rules);
+  if (!finding && may_be_where_they_lie(comparison, candidate.loaded(), opponent.loaded()))
+    finding = judge_over_starts(at, comparison, random);
   GateResult result;
   if (finding) {
     result = *finding;

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "gates/performance/starts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "gates/judging/misbehaviour.h"
+#include "gates/performance/timed_outputs.h"
+#include "gates/performance/timed_side.h"
+#include "measure/sampler.h"
+
+namespace dent {
+namespace {
+
+constexpr int kStarts = 6;              // the first one included
+constexpr double kShortNs = 1e6;        // a longer call does not notice
+constexpr double kMostByLuck = 1.25;    // beyond it the difference is the kernels'
+constexpr double kSecondsPerStart = 1;  // at most
+constexpr int kPairsPerStart = 12;
+constexpr double kSampleNs = 500e3;
+
+bool quick_to_start(const protocol::Loaded& side) {
+  return side.kind == protocol::WorkerKind::native && side.device == DeviceKind::cpu;
+}
+
+SamplingPolicy policy_of(const record::Comparison& comparison, std::uint64_t seed) {
+  SamplingPolicy policy;
+  policy.time_box_s = kSecondsPerStart;
+  policy.stop.min_pairs = policy.stop.max_pairs = kPairsPerStart;
+  policy.compare.same_within = comparison.same_within;
+  policy.compare.alpha = comparison.alpha;
+  policy.min_sample_ns = kSampleNs;
+  policy.seed = seed;
+  return policy;
+}
+
+// Of one start: the logarithm of its ratio.
+double log_ratio_of(TimedSide& ours, TimedSide& theirs, SamplingPolicy policy) {
+  policy.max_calls = std::min(ours.most_calls(), theirs.most_calls());
+  const Sampling sampling = sample_side_by_side([&](int calls) { return theirs.run(calls); },
+                                                [&](int calls) { return ours.run(calls); }, policy);
+  return median(log_ratios(sampling.pairs));
+}
+
+}  // namespace
+
+bool may_be_where_they_lie(const record::Comparison& comparison, const protocol::Loaded& candidate,
+                           const protocol::Loaded& opponent) {
+  if (comparison.against != Against::baseline || !comparison.ratio) return false;
+  if (comparison.verdict != SpeedVerdict::faster && comparison.verdict != SpeedVerdict::slower) return false;
+  const double centre = comparison.ratio->centre;
+  return quick_to_start(candidate) && quick_to_start(opponent) && comparison.candidate_ns < kShortNs &&
+         comparison.baseline_ns < kShortNs && centre < kMostByLuck && centre * kMostByLuck > 1;
+}
+
+std::optional<GateResult> judge_over_starts(GateContext& at, record::Comparison& comparison, Random& random) {
+  const Problem& problem = *at.problem;
+  std::vector<double> logs{std::log(comparison.ratio->centre)};
+  for (int start = 2; start <= kStarts; ++start) {
+    at.progress(1, fmt::format("start {} of {}", start, kStarts));
+    at.sides.restart();
+    at.workers().inputs().renew(problem, random.next());
+    Worker& candidate = at.sides.candidate();
+    Worker& opponent = at.sides.opponent();
+    opponent.pause();
+    TimedSide ours(candidate, problem, at.workers(), random.next());
+    candidate.pause();
+    TimedSide theirs(opponent, problem, at.workers(), random.next());
+    ours.against(opponent);
+    theirs.against(candidate);
+    logs.push_back(log_ratio_of(ours, theirs, policy_of(comparison, random.next())));
+    for (int i = 0; i < kFewestChecked; ++i) ours.keep_one();
+    opponent.check_code();
+    if (auto found = left_behind(candidate, at.step, problem)) return found;
+    candidate.pause();
+    if (auto found = check_timed_outputs(at, ours, kSecondsPerStart)) return found;
+  }
+  conclude_over_starts(comparison, logs);
+  return std::nullopt;
+}
+
+void conclude_over_starts(record::Comparison& comparison, std::span<const double> log_ratios) {
+  comparison.starts = static_cast<int>(log_ratios.size());
+  comparison.ratio = widened(over_starts(log_ratios, comparison.alpha), comparison.doubt.value_or(Doubt{}));
+  const SpeedVerdict verdict = judge(comparison.ratio, comparison.same_within);
+  if (verdict == comparison.verdict) return;
+  comparison.verdict = verdict;
+  const auto [low, high] = std::ranges::minmax(log_ratios);
+  comparison.reason =
+      fmt::format("starts of the same two programs gave {:.3f}x to {:.3f}x", std::exp(low), std::exp(high));
+}
+
+}  // namespace dent

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Whether a small difference is one of the kernels, or one of where two processes happen to lie.
+//
+// Where its code, its stack and its pages lie makes a process faster or slower for as long as it lives: some
+// per cent of a call of 200 ns, of two copies of one program too. So before such a difference becomes a
+// verdict both sides are started afresh a few times, and the interval is over the starts.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "gates/context.h"
+#include "gates/result.h"
+#include "operators/fill.h"
+#include "records/comparison.h"
+
+namespace dent {
+
+// Of native CPU kernels with short calls, where the session itself is the only start. (A loop has starts of
+// its own, and those of a GPU or of Python take seconds.)
+bool may_be_where_they_lie(const record::Comparison& comparison, const protocol::Loaded& candidate,
+                           const protocol::Loaded& opponent);
+
+// Starts both sides again and again, and puts what all starts say into the comparison. What a fresh process
+// of the candidate was caught at is the answer; its outputs are checked as those of the first are.
+std::optional<GateResult> judge_over_starts(GateContext& at, record::Comparison& comparison, Random& random);
+
+// From the logarithms of each start's ratio, the first one's included.
+void conclude_over_starts(record::Comparison& comparison, std::span<const double> log_ratios);
+
+}  // namespace dent
