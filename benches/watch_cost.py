@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What does the live page cost a measurement?
 
-    watch_cost.py <dent> [--pairs 200] [--browser] [--json FILE]
+    watch_cost.py <dent> [--pairs 200] [--browser] [--quick] [--json FILE]
 
 Takes the same kernel through `dent bench` with and without a `dent watch` that somebody reads, in random order, and
 compares the times of a call. Without --browser the reader is this process; with it, a headless chromium beside it, which
-is a program of its own and may cost what it likes. Prints the median ratio (with / without) and its 95 % interval. Run it
+is a program of its own and may cost what it likes. --quick only shows that it works: short, and one shape. Prints the median ratio (with / without) and its 95 % interval. Run it
 on a quiet machine.
 """
 
@@ -57,8 +57,9 @@ class Reader:
         return self.events
 
 
-def call_ns(dent, project):
-    said = subprocess.run([dent, "bench", "-p", project, "--json", "-q"], capture_output=True, text=True, check=False)
+def call_ns(dent, project, quick):
+    command = [dent, "bench", "-p", project, "--json", "-q", *(["--shape", "tiny"] if quick else [])]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
     shapes = json.loads(said.stdout)["report"]["comparisons"]
     if not shapes:
         raise SystemExit(f"nothing was measured: {said.stdout}{said.stderr}")
@@ -83,6 +84,7 @@ def main():
     parser.add_argument("dent", type=pathlib.Path)
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--browser", action="store_true")
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     if options.pairs < 6:
@@ -93,13 +95,13 @@ def main():
     try:
         subprocess.run([dent, "init", "attention", str(project)], check=True, stdout=subprocess.DEVNULL)
         with (project / "dent.toml").open("a") as manifest:
-            manifest.write("\n[performance]\nseconds = 1\nbaseline_within = 50\n")
-        call_ns(dent, project)  # builds
+            manifest.write(f"\n[performance]\nseconds = {0.1 if options.quick else 1}\nbaseline_within = 50\n")
+        call_ns(dent, project, options.quick)  # builds
         for pair in range(options.pairs):
             times = {}
             for watched in random.sample([True, False], 2):
                 reader = Reader(dent, project, options.browser) if watched else None
-                times[watched] = call_ns(dent, project)
+                times[watched] = call_ns(dent, project, options.quick)
                 events += reader.end() if reader else 0
             ratios.append(times[True] / times[False])
             print(f"{pair + 1} of {options.pairs}: {ratios[-1]:.4f}", file=sys.stderr)
