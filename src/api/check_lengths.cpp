@@ -72,10 +72,7 @@ void check_lengths(const TensorChecks& checks, const Lengths& lengths, const Ten
     checks.pointer(side.starts_name, side.starts);
     checks.pointer(side.used_name, side.used);
   }
-  if (execution.device != Device::cpu) {
-    checks.unsupported("lengths are given, which no GPU kernel takes",
-                       "compute on the CPU: device = cpu, or one call for each sequence");
-  }
+  if (execution.device != Device::cpu) return;  // the host does not read what lies there
   for (const Side& side : sides) {
     if (side.starts != nullptr) check_starts(checks, side, sequences);
     if (side.used != nullptr) check_used(checks, side, sequences);

@@ -149,7 +149,8 @@ ForwardProblem TensorChecks::problem(const Tensor& q, const Tensor& k, const Ten
                              .mask = mask,
                              .scale = scale.value_or(1.0F / std::sqrt(static_cast<float>(q.sizes[3]))),
                              .window = window,
-                             .spans = SpanNames::of(spans)};
+                             .spans = SpanNames::of(spans),
+                             .lengths = LengthNames::of(lengths)};
   return asked.simplified();
 }
 

@@ -9,6 +9,7 @@
 #include "dispatch/hopper.h"
 #include "dispatch/row_table.h"
 #include "dispatch/scores.h"
+#include "dispatch/sequence_tiles.h"
 #include "flashmoe/error.h"
 #include "kernels/ampere_backward/launch.h"
 #include "kernels/ampere_backward/spec.h"
@@ -43,6 +44,11 @@ void check_limits(const ForwardProblem& p, const device::Spec& spec) {
   if (p.head_dim > kMaxHeadDim) {
     refuse("head_dim is " + std::to_string(p.head_dim) + "; accepted are 1 to " +
            std::to_string(kMaxHeadDim));
+  }
+  constexpr int64_t kMaxSequences = 1 << 20;  // which prepare_lengths has two blocks for, each
+  if (p.lengths.sequences > kMaxSequences) {
+    refuse("lengths.sequences is " + std::to_string(p.lengths.sequences) + "; accepted are up to 2^20",
+           "split the sequences over several calls");
   }
   // So that rows, tiles and pieces of dq are numbers that fit an int.
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
@@ -100,8 +106,16 @@ BackwardPlan plan_naive(const ForwardProblem& p, bool deterministic, const char*
           .smem_bytes = sizeof(naive::Smem),
           .key_tiles = static_cast<int>(ceil_div(p.kv_rows, naive::kTile)),
           .deterministic = deterministic,
-          .workspace_bytes = with_row_table(0, p, true),
+          .workspace_bytes = p.lengths.given
+                                 ? with_tile_lists(0, p, {.tile_q = naive::kTile, .tile_kv = naive::kTile})
+                                 : with_row_table(0, p, true),
           .reason = reason};
+}
+
+BackwardPlan plan_for_lengths(const ForwardProblem& p, bool deterministic, const BackwardChoice& choice) {
+  if (choice.kernel.value_or(BackwardKernel::naive_backward) != BackwardKernel::naive_backward)
+    refuse(std::string("the chosen kernel, ") + name_of(*choice.kernel) + ", does not take lengths");
+  return plan_naive(p, deterministic, choice.kernel ? "asked for" : "sequences of different lengths");
 }
 
 // What the main kernel's row of its table does not say.
@@ -187,9 +201,12 @@ const char* name_of(BackwardKernel kernel) {
   return "";
 }
 
+TileLists lists_of(const BackwardPlan& plan) { return {.tile_q = plan.tile_q, .tile_kv = plan.tile_kv}; }
+
 BackwardPlan plan_backward(const ForwardProblem& p, Addressing addressing, const device::Spec& spec,
                            bool deterministic, const BackwardChoice& choice) {
   check_limits(p, spec);
+  if (p.lengths.given) return plan_for_lengths(p, deterministic, choice);
   const char* not_hopper = too_much_for_hopper(p, addressing, spec);
   const char* scalar = needs_scalar(p, addressing, not_hopper == nullptr);
   const BackwardKernel kernel = choice.kernel     ? *choice.kernel

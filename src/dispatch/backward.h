@@ -34,6 +34,9 @@ struct BackwardPlan {
   const char* reason = "";  // for this kernel
 };
 
+// The lists of tiles that a plan for a problem with lengths needs.
+TileLists lists_of(const BackwardPlan& plan);
+
 // What a caller may insist on; tests and benches do.
 struct BackwardChoice {
   std::optional<BackwardKernel> kernel{};

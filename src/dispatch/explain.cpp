@@ -5,6 +5,7 @@
 
 #include "dispatch/plan.h"
 #include "dispatch/runs.h"
+#include "problem/lengths_in_words.h"
 #include "problem/scores_in_words.h"
 #include "problem/window_in_words.h"
 
@@ -30,6 +31,7 @@ const char* in_words(ProgrammaticLaunch launch) {
 std::string window_of(const ForwardPlan& plan, const ForwardProblem& p) {
   const std::string words = window_in_words(p);
   if (words.empty()) return {};
+  if (p.lengths.given) return "window: " + words + "\n";
   const int64_t blocks = ceil_div(p.kv_rows, int64_t{plan.tile_kv});
   const int64_t tiles = ceil_div(p.q_rows * plan.pack, int64_t{plan.tile_q});
   int64_t most = 0;
@@ -64,11 +66,13 @@ std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, cons
           std::to_string(plan.head_dim) + (plan.aligned ? "" : ", rows at any alignment") + "\n";
   text += window_of(plan, problem);
   if (const std::string words = scores_in_words(problem); !words.empty()) text += "scores: " + words + "\n";
+  if (const std::string lengths = lengths_in_words(problem.lengths); !lengths.empty())
+    text += "lengths: " + lengths + ", in a list of tiles that prepare_lengths makes before, longest first\n";
   if (const std::string spans = spans_in_words(problem.spans); !spans.empty())
     text += "spans: " + spans + ", in a table that prepare_runs makes before\n";
   if (plan.pack > 1)
     text += "packed: the " + std::to_string(plan.pack) + " query heads of a K/V head share tiles\n";
-  text += "grid: " + std::to_string(plan.blocks) + " blocks";
+  text += "grid: " + std::to_string(plan.blocks) + " blocks" + (problem.lengths.given ? " at most" : "");
   if (plan.blocks < plan.tiles) text += " that share " + std::to_string(plan.tiles) + " tiles";
   if (plan.cluster > 1) text += " x " + std::to_string(plan.cluster) + " in a cluster that shares the keys";
   if (plan.num_splits > 1)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "dispatch/explain_backward.h"
 
+#include "problem/lengths_in_words.h"
 #include "problem/scores_in_words.h"
 #include "problem/window_in_words.h"
 
@@ -12,7 +13,8 @@ std::string workspace_of(const BackwardPlan& plan, const ForwardProblem& p) {
   if (plan.workspace_bytes == 0) return "none";
   const auto number = [](int64_t n) { return std::to_string(n); };
   if (plan.kernel == BackwardKernel::naive_backward)
-    return number(static_cast<int64_t>(plan.workspace_bytes)) + " bytes: what rows see";
+    return number(static_cast<int64_t>(plan.workspace_bytes)) +
+           (p.lengths.given ? " bytes: lists of tiles" : " bytes: what rows see");
   return number(static_cast<int64_t>(plan.workspace_bytes)) + " bytes = 4 x " + number(p.batch * p.q_heads) +
          " heads x " + number(plan.padded_rows) + " rows x (" + number(plan.head_dim) + " sums of dq + 2)" +
          (plan.deterministic ? " + counters that put the sums in order" : "") +
@@ -29,6 +31,8 @@ std::string explain(const BackwardPlan& plan, const ForwardProblem& p, const dev
           std::to_string(plan.head_dim) + "\n";
   if (const std::string words = window_in_words(p); !words.empty()) text += "window: " + words + "\n";
   if (const std::string words = scores_in_words(p); !words.empty()) text += "scores: " + words + "\n";
+  if (const std::string lengths = lengths_in_words(p.lengths); !lengths.empty())
+    text += "lengths: " + lengths + ", in lists of tiles that prepare_lengths makes before, longest first\n";
   if (const std::string spans = spans_in_words(p.spans); !spans.empty())
     text += "spans: " + spans + ", in a table that prepare_runs makes before\n";
   if (!scalar) {

@@ -10,6 +10,7 @@
 #include "dispatch/row_table.h"
 #include "dispatch/runs.h"
 #include "dispatch/scores.h"
+#include "dispatch/sequence_tiles.h"
 #include "flashmoe/error.h"
 #include "kernels/ampere_forward/launch.h"
 #include "kernels/decode_forward/spec.h"
@@ -26,6 +27,7 @@ namespace {
 constexpr int64_t kMaxRows = int64_t{1} << 30;  // so that row numbers, packed ones too, fit an int
 constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // of a grid
 constexpr int64_t kMaxGridY = 65535;
+constexpr int64_t kMaxSequences = 1 << 20;  // which prepare_lengths has a block for, each
 
 [[noreturn]] void refuse(const std::string& what, const std::string& remedy = {},
                          std::source_location where = std::source_location::current()) {
@@ -47,6 +49,10 @@ void check_limits(const ForwardProblem& p, const device::Spec& spec) {
     refuse("q has " + std::to_string(p.q_rows) + " rows for " + std::to_string(p.group()) +
            " heads per K/V head, k has " + std::to_string(p.kv_rows) +
            " rows; accepted are up to 2^30 rows of k, and of q times heads");
+  }
+  if (p.lengths.sequences > kMaxSequences) {
+    refuse("lengths.sequences is " + std::to_string(p.lengths.sequences) + "; accepted are up to 2^20",
+           "split the sequences over several calls");
   }
 }
 
@@ -80,7 +86,20 @@ int heads_that_fit(const ForwardPlan& plan, const ForwardProblem& p, int64_t all
   return static_cast<int>(std::min(all_heads, kv_heads * (p.group() / plan.pack)));
 }
 
+// With lengths, tiles are those that there may be: how many there are is known on the GPU alone.
+void set_grid_of_lengths(ForwardPlan& plan, const ForwardProblem& p) {
+  const int64_t tiles = most_q_tiles(p, plan.tile_q);
+  if (p.q_heads > 0 && tiles > kMaxBlocks / p.q_heads) {
+    refuse("the sequences have up to " + std::to_string(tiles) + " tiles of " + std::to_string(p.q_heads) +
+               " heads, more than the 2^31 - 1 blocks of a grid",
+           "split the sequences over several calls");
+  }
+  plan.tiles = static_cast<unsigned>(p.q_heads * tiles);
+  plan.blocks = plan.tiles;
+}
+
 void set_grid(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
+  if (p.lengths.given) return set_grid_of_lengths(plan, p);
   const int64_t heads = p.batch * (p.q_heads / plan.pack);
   const int64_t tiles = ceil_div(p.q_rows * plan.pack, plan.tile_q);
   if (heads > kMaxBlocks / tiles) {
@@ -144,7 +163,7 @@ ForwardPlan plan_naive(const ForwardProblem& p, const device::Spec& spec, const 
                    .smem_bytes = sizeof(naive::Smem),
                    .reason = reason};
   set_grid(plan, p, spec);
-  plan.workspace_bytes = with_row_table(0, p, false);
+  plan.workspace_bytes = p.lengths.given ? with_tile_lists(0, p, lists_of(plan)) : with_row_table(0, p, false);
   return plan;
 }
 
@@ -323,10 +342,19 @@ bool small_pays(const ForwardPlan& plan, const ForwardProblem& p, const device::
   return plan.blocks <= static_cast<unsigned>(spec.sms) || elements <= few * spec.sms;
 }
 
+ForwardPlan choose_for_lengths(const ForwardProblem& problem, const device::Spec& spec,
+                               const ForwardChoice& choice) {
+  if (choice.num_splits.value_or(1) > 1) refuse("no kernel shares out the keys of a problem with lengths");
+  if (choice.kernel.value_or(ForwardKernel::naive) != ForwardKernel::naive)
+    refuse(std::string("the chosen kernel, ") + name_of(*choice.kernel) + ", does not take lengths");
+  return plan_naive(problem, spec, choice.kernel ? "asked for" : "sequences of different lengths");
+}
+
 ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const device::Spec& spec,
                    const ForwardChoice& choice) {
   const bool aligned = addressing.aligned;
   check_limits(problem, spec);
+  if (problem.lengths.given) return choose_for_lengths(problem, spec, choice);
   const char* not_hopper = too_much_for_hopper(problem, addressing, spec);
   const char* scalar = needs_scalar(problem, not_hopper == nullptr);
   if (choice.num_splits && (*choice.num_splits < 1 || *choice.num_splits > kMaxSplits)) {
@@ -390,6 +418,8 @@ ProgrammaticLaunch programmatic_for(const ForwardPlan& plan, const device::Spec&
 }
 
 }  // namespace
+
+TileLists lists_of(const ForwardPlan& plan) { return {.tile_q = plan.tile_q}; }
 
 ForwardPlan plan_forward(const ForwardProblem& problem, Addressing addressing, const device::Spec& spec,
                          const ForwardChoice& choice) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "device/spec.h"
+#include "dispatch/sequence_tiles.h"
 #include "problem/forward_problem.h"
 
 namespace flashmoe::dispatch {
@@ -40,6 +41,9 @@ struct ForwardPlan {
   ProgrammaticLaunch programmatic = ProgrammaticLaunch::off;
   const char* reason = "";  // for this kernel
 };
+
+// The list of tiles that a plan for a problem with lengths needs.
+TileLists lists_of(const ForwardPlan& plan);
 
 // What a plan needs to know of pointers and strides.
 struct Addressing {

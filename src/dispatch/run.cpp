@@ -5,11 +5,13 @@
 #include "dispatch/row_table.h"
 #include "dispatch/runs.h"
 #include "dispatch/scores.h"
+#include "dispatch/sequence_tiles.h"
 #include "kernels/ampere_forward/launch.h"
 #include "kernels/combine_splits/launch.h"
 #include "kernels/decode_forward/launch.h"
 #include "kernels/hopper_forward/launch.h"
 #include "kernels/naive/launch.h"
+#include "kernels/prepare_lengths/launch.h"
 #include "kernels/prepare_runs/launch.h"
 #include "kernels/small_forward/launch.h"
 
@@ -21,6 +23,29 @@ namespace {
 kernels::View view(const Tensor& t) {
   const auto stride = [&](std::size_t i) { return t.sizes[i] == 1 ? 0 : t.strides[i]; };
   return {t.data, stride(0), stride(1), stride(2)};
+}
+
+// The list of a call's tiles, made in its workspace; rows that have none are cleared.
+kernels::SequenceTiles prepare_lengths(const ForwardPlan& plan, const ForwardProblem& p,
+                                       const ForwardArgs& args, Workspace workspace) {
+  auto lengths = length_params(p, args.lengths, lists_of(plan), {workspace.data, plan.workspace_bytes});
+  lengths.of_q = {.tensors = {view(args.out)},
+                  .num_tensors = 1,
+                  .heads = static_cast<int>(p.q_heads),
+                  .lse = args.lse,
+                  .sinks = args.scores.sinks};
+  kernels::prepare_lengths::launch(lengths, args.execution.stream);
+  return sequence_tiles(p, lengths, 0);
+}
+
+void run_with_lengths(const ForwardPlan& plan, const ForwardProblem& p, const ForwardArgs& args,
+                      Workspace workspace) {
+  const kernels::SequenceTiles tiles = prepare_lengths(plan, p, args, workspace);
+  if (plan.blocks == 0) return;  // no sequence has both rows and keys
+  const kernels::ForwardParams params = params_for(plan, p, args, workspace);
+  kernels::ScoreParams scores = scores_of(p, args.scores);
+  scores.first_position = 0;  // each sequence has its own
+  kernels::naive::launch_lengths(p.dtype, params, tiles, scores, plan.blocks, args.execution.stream);
 }
 
 }  // namespace
@@ -47,6 +72,14 @@ kernels::ForwardParams params_for(const ForwardPlan& plan, const ForwardProblem&
   params.order = {static_cast<int>((p.q_rows * plan.pack + plan.tile_q - 1) / plan.tile_q),
                   static_cast<int>(p.q_heads) / plan.pack, static_cast<int>(p.batch), plan.heads_at_once,
                   plan.last_first};
+  if (p.lengths.given) {
+    params.q = view_by_place(params.q, p.lengths.q_packed);
+    params.k = view_by_place(params.k, p.lengths.k_packed);
+    params.v = view_by_place(params.v, p.lengths.k_packed);
+    params.out = view_by_place(params.out, p.lengths.q_packed);
+    const auto heads = static_cast<int>(p.q_heads);
+    params.order = {static_cast<int>(most_q_tiles(p, plan.tile_q)), heads, 1, heads, false};
+  }
   params.num_splits = plan.num_splits;
   params.by_splits = kernels::Divisor(static_cast<uint32_t>(plan.num_splits));
   if (plan.num_splits > 1) {
@@ -59,6 +92,7 @@ kernels::ForwardParams params_for(const ForwardPlan& plan, const ForwardProblem&
 
 void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const ForwardArgs& args,
                  Workspace workspace) {
+  if (problem.lengths.given) return run_with_lengths(plan, problem, args, workspace);
   const kernels::ForwardParams params = params_for(plan, problem, args, workspace);
   void* stream = args.execution.stream;
   const bool programmatic = plan.programmatic == ProgrammaticLaunch::on;

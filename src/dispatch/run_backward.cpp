@@ -5,11 +5,13 @@
 #include "dispatch/row_table.h"
 #include "dispatch/runs.h"
 #include "dispatch/scores.h"
+#include "dispatch/sequence_tiles.h"
 #include "kernels/ampere_backward/launch.h"
 #include "kernels/finish_backward/launch.h"
 #include "kernels/hopper_backward/launch.h"
 #include "kernels/naive_backward/launch.h"
 #include "kernels/prepare_backward/launch.h"
+#include "kernels/prepare_lengths/launch.h"
 #include "kernels/prepare_runs/launch.h"
 #include "kernels/sink_gradients/launch.h"
 
@@ -46,6 +48,25 @@ void differentiate_sinks(const ForwardProblem& p, const BackwardArgs& args,
   kernels::sink_gradients::launch(p.dtype, sinks, args.execution.stream);
 }
 
+void run_with_lengths(const BackwardPlan& plan, const ForwardProblem& p, const BackwardArgs& args,
+                      Workspace workspace) {
+  const TileLists lists = lists_of(plan);
+  auto lengths = length_params(p, args.lengths, lists, {workspace.data, plan.workspace_bytes});
+  lengths.of_q = {.tensors = {view(args.dq)}, .num_tensors = 1, .heads = static_cast<int>(p.q_heads)};
+  lengths.of_k = {.tensors = {view(args.dk), view(args.dv)},
+                  .num_tensors = 2,
+                  .heads = static_cast<int>(p.kv_heads)};
+  kernels::prepare_lengths::launch(lengths, args.execution.stream);
+  dispatch::differentiate_sinks(p, args);
+  if (lengths.lists[0].capacity == 0) return;  // no sequence has both rows and keys
+  kernels::naive_backward::LengthParams params{scores_of(p, args.scores), sequence_tiles(p, lengths, 0),
+                                               sequence_tiles(p, lengths, 1), lengths.lists[0].capacity,
+                                               lengths.lists[1].capacity};
+  params.first_position = 0;  // each sequence has its own
+  kernels::naive_backward::launch_lengths(p.dtype, params_for(plan, p, args, workspace), params,
+                                          args.execution.stream);
+}
+
 }  // namespace
 
 kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProblem& p,
@@ -59,6 +80,12 @@ kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProble
   params.dq = view(args.dq);
   params.dk = view(args.dk);
   params.dv = view(args.dv);
+  if (p.lengths.given) {
+    for (kernels::View* of_q : {&params.q, &params.out, &params.dout, &params.dq})
+      *of_q = view_by_place(*of_q, p.lengths.q_packed);
+    for (kernels::View* of_k : {&params.k, &params.v, &params.dk, &params.dv})
+      *of_k = view_by_place(*of_k, p.lengths.k_packed);
+  }
   params.lse = args.lse;
   params.dlse = args.dlse;
   params.batch = static_cast<int>(p.batch);
@@ -87,6 +114,7 @@ kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProble
 
 void run_backward(const BackwardPlan& plan, const ForwardProblem& problem, const BackwardArgs& args,
                   Workspace workspace) {
+  if (problem.lengths.given) return run_with_lengths(plan, problem, args, workspace);
   kernels::BackwardParams params = params_for(plan, problem, args, workspace);
   void* stream = args.execution.stream;
   if (problem.spans.given()) {

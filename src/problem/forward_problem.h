@@ -42,6 +42,17 @@ struct SpanNames {
   bool given() const { return documents || prefix || left_padding || chunk != 0 || first_keys != 0; }
 };
 
+// What is known of Lengths wherever they lie.
+struct LengthNames {
+  bool given = false;
+  bool q_packed = false, k_packed = false;
+  int64_t sequences = 0;
+
+  static LengthNames of(const Lengths& lengths) {
+    return {lengths.given(), lengths.q_starts != nullptr, lengths.k_starts != nullptr, lengths.sequences};
+  }
+};
+
 struct ForwardProblem {
   int64_t batch = 1;
   int64_t q_heads = 1;
@@ -54,6 +65,8 @@ struct ForwardProblem {
   float scale = 1.0F;
   Window window{};
   SpanNames spans{};
+  // With lengths, sizes are those of the tensors; `batch` is that of q.
+  LengthNames lengths{};
   // With spans, of one sequence: what its rows see, by problem/row_runs.h. Null while that is not known yet.
   const RowRun* rows = nullptr;
   const RowRun* first_keys = nullptr;  // what they see before that; null where that is nothing

@@ -60,6 +60,7 @@ class Sequences {
   // What a call for this one alone would compute.
   ForwardProblem problem_of(const Sequence& sequence) const {
     ForwardProblem p = whole_;
+    p.lengths = {};
     p.batch = 1;
     p.q_rows = sequence.q.rows.size();
     p.kv_rows = sequence.k.rows.size();

@@ -28,11 +28,12 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
   allow_tensor("dout", args.dout, false);
   allow_tensor("dq", args.dq, true);
   allow_spans(args);
+  allow_lengths(args);
   allow_tensor("dk", args.dk, true);
   allow_tensor("dv", args.dv, true);
   model::allow_memory("lse", args.lse, row_bytes, false);
   if (args.dlse != nullptr) model::allow_memory("dlse", args.dlse, row_bytes, false);
-  allow_scores(args.scores, args.q.sizes[0], args.q.sizes[1]);
+  allow_scores(args.scores, sequences_of(args), args.q.sizes[1]);
   if (args.dsinks != nullptr) {
     model::allow_memory("dsinks", args.dsinks, static_cast<std::size_t>(args.q.sizes[1]) * sizeof(float),
                         true);

@@ -45,8 +45,9 @@ dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how, const L
   allow_tensor("k", args.k, false);
   allow_tensor("v", args.v, false);
   allow_tensor("out", args.out, true);
-  allow_scores(args.scores, args.q.sizes[0], args.q.sizes[1]);
+  allow_scores(args.scores, sequences_of(args), args.q.sizes[1]);
   allow_spans(args);
+  allow_lengths(args);
   if (args.lse != nullptr) {
     model::allow_memory(
         "lse", args.lse,

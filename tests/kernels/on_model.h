@@ -30,6 +30,26 @@ void allow_spans(const Args& args) {
   allow("left_padding", spans.left_padding, batch);
 }
 
+// The arrays of its lengths, where it has any.
+template <class Args>
+void allow_lengths(const Args& args) {
+  const Lengths& lengths = args.lengths;
+  const auto allow = [](const char* name, const int32_t* data, int64_t count) {
+    if (data != nullptr && count > 0)
+      model::allow_memory(name, data, static_cast<std::size_t>(count) * sizeof(int32_t), false);
+  };
+  allow("q_starts", lengths.q_starts, lengths.sequences + 1);
+  allow("k_starts", lengths.k_starts, lengths.sequences + 1);
+  allow("q_used", lengths.q_used, lengths.sequences);
+  allow("k_used", lengths.k_used, lengths.sequences);
+}
+
+// Sequences, or batch entries.
+template <class Args>
+int64_t sequences_of(const Args& args) {
+  return args.lengths.given() ? args.lengths.sequences : args.q.sizes[0];
+}
+
 struct OnModel {
   dispatch::ForwardChoice choice{};
   model::Settings settings{};

@@ -2,7 +2,7 @@
 // naive_forward: attention by 64 x 64 tiles in scalar fp32, one block for 64 query rows.
 // Bound: issue slots and shared memory; it is the first rung of the ladder, not a fast kernel. It takes every
 // problem: any type, strides, alignment, scale, runs of keys and head_dim up to 256; in its general form any
-// change of scores too.
+// change of scores, and sequences of different lengths, too.
 // Roles: all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty + 3 and columns tx, tx
 // + 16, ...
 #pragma once
@@ -108,9 +108,66 @@ struct NoStretches {
   explicit __device__ NoStretches(Smem&) {}
 };
 
+// The tile of a block: rows of one head of a batch entry.
+struct EntryTile {
+  const ForwardParams& p;
+  const Runs& runs;
+  int number, head, first_row;  // number: of the entry
+
+  __device__ EntryTile(const ForwardParams& params, const Runs& rule, const TileOrder::Tile& tile)
+      : p(params), runs(rule), number(tile.batch), head(tile.head), first_row(tile.q_tile * kTile) {}
+
+  static __device__ constexpr bool exists() { return true; }
+  __device__ int q_batch() const { return number; }
+  __device__ int k_batch() const { return number; }
+  __device__ int q_rows() const { return p.q_rows; }
+  __device__ int kv_rows() const { return p.kv_rows; }
+  static __device__ constexpr int first_position() { return 0; }  // beside what ScoreParams knows
+  __device__ int64_t lse_row(int row) const {
+    return (int64_t{number} * p.q_heads + head) * p.q_rows + first_row + row;
+  }
+};
+
+// The same of a sequence; places take the place of batch entries.
+struct TileOfSequence {
+  SequenceTile own;
+  Runs runs;
+  int number, head, first_row;
+  int position;
+  int64_t lse;
+
+  __device__ TileOfSequence(const ForwardParams& p, const SequenceTiles& tiles, const TileOrder::Tile& tile)
+      : own(gpu::load_global(tiles.tiles + tile.q_tile)),
+        runs(tiles.rule.runs(own.q_rows, own.k_rows)),
+        number(own.sequence),
+        head(tile.head),
+        first_row(own.first_row),
+        position(tiles.rule.first_position(own.q_rows, own.k_rows)),
+        lse(own.q_place * tiles.lse_stride + int64_t{head} * p.q_rows) {}
+
+  __device__ bool exists() const { return own.sequence != kNoSequence; }
+  __device__ int q_batch() const { return own.q_place; }
+  __device__ int k_batch() const { return own.k_place; }
+  __device__ int q_rows() const { return own.q_rows; }
+  __device__ int kv_rows() const { return own.k_rows; }
+  __device__ int first_position() const { return position; }
+  __device__ int64_t lse_row(int row) const { return lse + first_row + row; }
+};
+
+template <class Spec>
+__device__ __forceinline__ auto place_of(const ForwardParams& p, const Runs& rule,
+                                         const typename Spec::Scores& scores) {
+  const TileOrder::Tile tile = p.order.tile(gpu::block_index());
+  if constexpr (Spec::lengths) {
+    return TileOfSequence(p, scores.tiles, tile);
+  } else {
+    return EntryTile(p, rule, tile);
+  }
+}
+
 template <class Spec>
 __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
-    naive_forward(const __grid_constant__ ForwardParams p, const __grid_constant__ Runs runs,
+    naive_forward(const __grid_constant__ ForwardParams p, const __grid_constant__ Runs rule,
                   const __grid_constant__ RowTable table,
                   const __grid_constant__ typename Spec::Scores scores) {
   using T = typename Spec::Element;
@@ -118,14 +175,16 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
   const int ty = gpu::thread_index() / 16;
   const int tx = gpu::thread_index() % 16;
 
-  const TileOrder::Tile tile = p.order.tile(gpu::block_index());
-  const int first_row = tile.q_tile * kTile;
-  const int rows = p.q_rows - first_row < kTile ? p.q_rows - first_row : kTile;
-  const int kv_head = tile.head / p.group;
-  const T* q = static_cast<const T*>(p.q.data) + tile.batch * p.q.batch_stride + tile.head * p.q.head_stride +
-               first_row * p.q.row_stride;
-  const T* k = static_cast<const T*>(p.k.data) + tile.batch * p.k.batch_stride + kv_head * p.k.head_stride;
-  const T* v = static_cast<const T*>(p.v.data) + tile.batch * p.v.batch_stride + kv_head * p.v.head_stride;
+  const auto place = place_of<Spec>(p, rule, scores);
+  if (!place.exists()) return;
+  const Runs& runs = place.runs;
+  const int first_row = place.first_row;
+  const int rows = place.q_rows() - first_row < kTile ? place.q_rows() - first_row : kTile;
+  const int kv_head = place.head / p.group;
+  const T* q = static_cast<const T*>(p.q.data) + place.q_batch() * p.q.batch_stride +
+               place.head * p.q.head_stride + first_row * p.q.row_stride;
+  const T* k = static_cast<const T*>(p.k.data) + place.k_batch() * p.k.batch_stride + kv_head * p.k.head_stride;
+  const T* v = static_cast<const T*>(p.v.data) + place.k_batch() * p.v.batch_stride + kv_head * p.v.head_stride;
   const int slices = (p.head_dim + kSlice - 1) / kSlice;
 
   Sums<Spec> sums{};
@@ -133,10 +192,10 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
   float m[kRows];  // running maximum of the scaled scores, in units of log2
   for (float& maximum : m) maximum = -INFINITY;
 
-  int begin = runs.visible(first_row, p.q_rows, p.kv_rows).begin / kTile * kTile;
-  int end = runs.visible(first_row + rows - 1, p.q_rows, p.kv_rows).end;
+  int begin = runs.visible(first_row, place.q_rows(), place.kv_rows()).begin / kTile * kTile;
+  int end = runs.visible(first_row + rows - 1, place.q_rows(), place.kv_rows()).end;
   if (table.given()) {
-    const TileRuns seen = load_tile(table, tile.batch, first_row / kTableTile);
+    const TileRuns seen = load_tile(table, place.number, first_row / kTableTile);
     begin = seen.min_begin / kTile * kTile;
     end = seen.max_end;
   }
@@ -144,7 +203,7 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
     if constexpr (Spec::long_sums) {
       if (first_key > begin && first_key % (kStretch * kTile) == 0) before.take(sums);
     }
-    const int key_rows = p.kv_rows - first_key < kTile ? p.kv_rows - first_key : kTile;
+    const int key_rows = place.kv_rows() - first_key < kTile ? place.kv_rows() - first_key : kTile;
     float S[kRows][kKeys] = {};
     for (int slice = 0; slice < slices; ++slice) {
       gpu::sync_block();
@@ -169,11 +228,11 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
         const int key = first_key + tx + 16 * j;
         const int row = first_row + kRows * ty + i;
         const bool seen =
-            key < p.kv_rows && (table.given() ? sees(table, tile.batch, row, key) : runs.sees(row, key));
+            key < place.kv_rows() && (table.given() ? sees(table, place.number, row, key) : runs.sees(row, key));
         if constexpr (Spec::scores) {
-          const HeadScores changed(scores, tile.batch, tile.head);
+          const HeadScores changed(scores, place.number, place.head);
           const float score = gpu::mul_rn(S[i][j], p.scale_log2e);
-          S[i][j] = seen ? changed(score, row, key).score : -INFINITY;
+          S[i][j] = seen ? changed(score, row + place.first_position(), key).score : -INFINITY;
         } else {
           S[i][j] = seen ? gpu::mul_rn(S[i][j], p.scale_log2e) : -INFINITY;
         }
@@ -230,8 +289,8 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
   }
   if constexpr (Spec::long_sums) before.add_to(sums);
 
-  T* out = static_cast<T*>(p.out.data) + tile.batch * p.out.batch_stride + tile.head * p.out.head_stride +
-           first_row * p.out.row_stride;
+  T* out = static_cast<T*>(p.out.data) + place.q_batch() * p.out.batch_stride +
+           place.head * p.out.head_stride + first_row * p.out.row_stride;
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
     const int row = kRows * ty + i;
@@ -239,7 +298,7 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
     float inverse = sum == 0 ? 0.0F : 1.0F / sum;  // no key seen: the output is 0
     if constexpr (Spec::scores) {
       if (scores.sinks != nullptr) {
-        const RowWithSink with_sink(m[i], sum, gpu::load_global(scores.sinks + tile.head));
+        const RowWithSink with_sink(m[i], sum, gpu::load_global(scores.sinks + place.head));
         m[i] = with_sink.max;
         sum = with_sink.sum;
         inverse = with_sink.factor;
@@ -253,8 +312,7 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
         gpu::store_global(out + row * p.out.row_stride + column, gpu::narrow<T>(sums.O[i][c] * inverse));
     }
     if (tx == 0 && p.lse != nullptr) {
-      const int64_t at = (int64_t{tile.batch} * p.q_heads + tile.head) * p.q_rows + first_row + row;
-      gpu::store_global(p.lse + at, sum == 0 ? -INFINITY : (m[i] + log2f(sum)) * 0.6931471805599453F);
+      gpu::store_global(p.lse + place.lse_row(row), sum == 0 ? -INFINITY : (m[i] + log2f(sum)) * 0.6931471805599453F);
     }
   }
 }

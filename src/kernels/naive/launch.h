@@ -6,6 +6,7 @@
 #include "kernels/row_table.h"
 #include "kernels/runs.h"
 #include "kernels/score_params.h"
+#include "kernels/sequence_tiles.h"
 
 namespace flashmoe::kernels::naive {
 
@@ -16,6 +17,9 @@ void launch(DType dtype, const ForwardParams& params, const Runs& runs, const Ro
 // The same, and scores change.
 void launch_scores(DType dtype, const ForwardParams& params, const Runs& runs, const RowTable& table,
                    const ScoreParams& scores, unsigned blocks, void* stream);
+// The same for sequences of different lengths: params.order numbers the tiles of the list.
+void launch_lengths(DType dtype, const ForwardParams& params, const SequenceTiles& tiles,
+                    const ScoreParams& scores, unsigned blocks, void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::naive

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/score_params.h"
+#include "kernels/sequence_tiles.h"
 
 namespace flashmoe::kernels::naive {
 
@@ -18,6 +19,7 @@ struct Spec {
   static constexpr bool long_sums = false;
   using Scores = NoScores;  // what the kernel is told of them
   static constexpr bool scores = false;
+  static constexpr bool lengths = false;
   static constexpr int blocks_per_sm = kDim <= 128 ? 2 : 1;  // as registers allow
 };
 
@@ -34,6 +36,18 @@ template <class Plain>
 struct WithScores : Plain {
   using Scores = ScoreParams;
   static constexpr bool scores = true;
+};
+
+// What it is told where sequences differ in length; distances count from the first key of each.
+struct LengthParams : ScoreParams {
+  SequenceTiles tiles;
+};
+
+// The general form for sequences of different lengths: blocks take their tiles from a list.
+template <class Plain>
+struct WithLengths : WithScores<Plain> {
+  using Scores = LengthParams;
+  static constexpr bool lengths = true;
 };
 
 inline constexpr int kStretch = 32;           // tiles

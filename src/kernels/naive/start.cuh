@@ -25,11 +25,13 @@ void start_spec(const ForwardParams& params, const Runs& runs, const RowTable& t
 template <template <class> class Form, class T, int kDim, class Scores>
 void start(const ForwardParams& params, const Runs& runs, const RowTable& table, const Scores& scores,
            unsigned blocks, void* stream) {
+  constexpr bool kAlwaysLong = std::is_same_v<T, float> && Form<Spec<T, kDim>>::lengths;  // whatever else is
+                                                                                          // in the batch
   if constexpr (std::is_same_v<T, float>) {
-    if (params.kv_rows >= kLeastLongKeys)
+    if (kAlwaysLong || params.kv_rows >= kLeastLongKeys)
       return start_spec<Form<LongSpec<T, kDim>>>(params, runs, table, scores, blocks, stream);
   }
-  start_spec<Form<Spec<T, kDim>>>(params, runs, table, scores, blocks, stream);
+  if constexpr (!kAlwaysLong) start_spec<Form<Spec<T, kDim>>>(params, runs, table, scores, blocks, stream);
 }
 
 template <template <class> class Form, class T, class Scores>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // naive_backward: gradients of attention by 64 x 64 tiles in scalar fp32. It takes every problem: any type,
 // strides, alignment, scale, runs of keys and head_dim up to 256, and in its general form any change of
-// scores; needs no workspace; and gives the same bits every time. Bound: issue slots and shared memory; what
+// scores, and sequences of different lengths; needs no workspace of its own; and gives the same bits every time. Bound: issue slots and shared memory; what
 // no other kernel takes comes here. Two kernels: naive_dkv has a block for 64 keys, naive_dq one for 64 query
 // rows, and both find S and dP of every tile anew. Roles: all threads load, all threads compute; thread (ty,
 // tx) has rows 4 ty .. 4 ty + 3 of what the block keeps, and of what streams by rows (or columns) tx, tx +
@@ -118,10 +118,11 @@ __device__ void accumulate(float (&sums)[kRows][Spec::slices * kColumns],
 }
 
 // LSE and delta = dout . out - dlse of a tile's queries: four lanes for each.
-template <class T>
-__device__ void find_statistics(Smem& smem, const BackwardParams& p, int batch, int head, int first_row) {
-  const auto out = tile_of<const T>(p.out, batch, head, first_row, p.q_rows, p.head_dim);
-  const auto dout = tile_of<const T>(p.dout, batch, head, first_row, p.q_rows, p.head_dim);
+template <class T, class Place>
+__device__ void find_statistics(Smem& smem, const BackwardParams& p, const Place& place, int head,
+                                int first_row) {
+  const auto out = tile_of<const T>(p.out, place.q_batch(), head, first_row, place.q_rows(), p.head_dim);
+  const auto dout = tile_of<const T>(p.dout, place.q_batch(), head, first_row, place.q_rows(), p.head_dim);
   const int row = gpu::thread_index() / 4;
   float delta = 0;
   if (row < out.rows) {
@@ -134,7 +135,7 @@ __device__ void find_statistics(Smem& smem, const BackwardParams& p, int batch, 
   delta += gpu::shuffle_xor(delta, 2);
   gpu::sync_block();  // all have read those of the tile before
   if (gpu::thread_index() % 4 == 0 && row < out.rows) {
-    const int64_t dense = (int64_t{batch} * p.q_heads + head) * p.q_rows + first_row + row;
+    const int64_t dense = place.lse_row(head, first_row) + row;
     if (p.dlse != nullptr) delta -= gpu::load_global(p.dlse + dense);
     smem.lse_log2[row] = lse_log2(gpu::load_global(p.lse + dense));
     smem.delta[row] = delta;
@@ -143,13 +144,14 @@ __device__ void find_statistics(Smem& smem, const BackwardParams& p, int batch, 
 }
 
 // S becomes P, and dP becomes dS. `query` and `key` are of the problem; `row` is the query's in its tile.
-template <class Scores>
+template <class Scores, class Place>
 __device__ inline void differentiate(float& S, float& dP, const Smem& smem, const BackwardParams& p,
-                                     const Scores& scores, int row, int batch, int query, int key) {
-  const bool seen = query < p.q_rows && key < p.kv_rows &&
-                    (p.table.given() ? sees(p.table, batch, query, key) : p.runs.sees(query, key));
+                                     const Scores& scores, int row, const Place& place, int query, int key) {
+  const bool seen =
+      query < place.q_rows() && key < place.kv_rows() &&
+      (p.table.given() ? sees(p.table, place.number(), query, key) : place.runs().sees(query, key));
   if constexpr (std::is_same_v<Scores, HeadScores>) {
-    const ScoreFunction::Changed changed = scores(gpu::mul_rn(S, p.scale_log2e), query, key);
+    const ScoreFunction::Changed changed = scores(gpu::mul_rn(S, p.scale_log2e), query + place.first_position(), key);
     S = seen ? gpu::ex2(changed.score - smem.lse_log2[row]) : 0.0F;
     dP = seen ? S * (dP - smem.delta[row]) * changed.derivative : 0.0F;
   } else {
@@ -183,17 +185,80 @@ __device__ void store(const Matrix<T>& to, const float (&sums)[kRows][Spec::slic
 }
 
 // The tile, head and batch entry of a block.
-struct Place {
+struct EntryTile {
+  const BackwardParams& p;
   int batch, head, first_row;
 
-  __device__ Place(int rows, int heads) {
+  __device__ EntryTile(const BackwardParams& params, int rows, int heads) : p(params) {
     const int tiles = (rows + kTile - 1) / kTile;
     const int row_of_tiles = static_cast<int>(gpu::block_index()) / tiles;
     first_row = (static_cast<int>(gpu::block_index()) - row_of_tiles * tiles) * kTile;
     batch = row_of_tiles / heads;
     head = row_of_tiles - batch * heads;
   }
+
+  static __device__ constexpr bool exists() { return true; }
+  __device__ int number() const { return batch; }
+  __device__ int q_batch() const { return batch; }
+  __device__ int k_batch() const { return batch; }
+  __device__ int q_rows() const { return p.q_rows; }
+  __device__ int kv_rows() const { return p.kv_rows; }
+  __device__ const Runs& runs() const { return p.runs; }
+  __device__ int causal_shift() const { return p.causal_shift; }
+  static __device__ constexpr int first_position() { return 0; }  // beside what ScoreParams knows
+  __device__ int64_t lse_row(int of_head, int row) const {
+    return (int64_t{batch} * p.q_heads + of_head) * p.q_rows + row;
+  }
 };
+
+// The same of a sequence; places take the place of batch entries.
+struct TileOfSequence {
+  const BackwardParams& p;
+  SequenceTile own;
+  int64_t lse;  // of its row 0 of head 0
+  int head, first_row;
+  int position;
+  Runs rule;
+
+  __device__ TileOfSequence(const BackwardParams& params, const SequenceTiles& tiles, int heads) : p(params) {
+    const int tile = static_cast<int>(gpu::block_index()) / heads;
+    own = gpu::load_global(tiles.tiles + tile);
+    lse = own.q_place * tiles.lse_stride;
+    head = static_cast<int>(gpu::block_index()) - tile * heads;
+    first_row = own.first_row;
+    position = tiles.rule.first_position(own.q_rows, own.k_rows);
+    rule = tiles.rule.runs(own.q_rows, own.k_rows);
+  }
+
+  __device__ bool exists() const { return own.sequence != kNoSequence; }
+  __device__ int number() const { return own.sequence; }
+  __device__ int q_batch() const { return own.q_place; }
+  __device__ int k_batch() const { return own.k_place; }
+  __device__ int q_rows() const { return own.q_rows; }
+  __device__ int kv_rows() const { return own.k_rows; }
+  __device__ const Runs& runs() const { return rule; }
+  __device__ int causal_shift() const { return rule.end - 1; }
+  __device__ int first_position() const { return position; }
+  __device__ int64_t lse_row(int of_head, int row) const { return lse + int64_t{of_head} * p.q_rows + row; }
+};
+
+template <class Spec>
+__device__ __forceinline__ auto keys_of_block(const BackwardParams& p, const typename Spec::Scores& scores) {
+  if constexpr (Spec::lengths) {
+    return TileOfSequence(p, scores.k_tiles, p.kv_heads);
+  } else {
+    return EntryTile(p, p.kv_rows, p.kv_heads);
+  }
+}
+
+template <class Spec>
+__device__ __forceinline__ auto rows_of_block(const BackwardParams& p, const typename Spec::Scores& scores) {
+  if constexpr (Spec::lengths) {
+    return TileOfSequence(p, scores.q_tiles, p.q_heads);
+  } else {
+    return EntryTile(p, p.q_rows, p.q_heads);
+  }
+}
 
 template <class Spec>
 __global__ void __launch_bounds__(kThreads, 1)
@@ -203,29 +268,30 @@ __global__ void __launch_bounds__(kThreads, 1)
   Smem& smem = gpu::shared<Smem>();
   const int ty = gpu::thread_index() / 16;
   const int tx = gpu::thread_index() % 16;
-  const Place place(p.kv_rows, p.kv_heads);
+  const auto place = keys_of_block<Spec>(p, scores);
+  if (!place.exists()) return;
   const int first_key = place.first_row;
-  const auto k = tile_of<const T>(p.k, place.batch, place.head, first_key, p.kv_rows, p.head_dim);
-  const auto v = tile_of<const T>(p.v, place.batch, place.head, first_key, p.kv_rows, p.head_dim);
+  const auto k = tile_of<const T>(p.k, place.k_batch(), place.head, first_key, place.kv_rows(), p.head_dim);
+  const auto v = tile_of<const T>(p.v, place.k_batch(), place.head, first_key, place.kv_rows(), p.head_dim);
   float dK[kRows][Spec::slices * kColumns] = {};
   float dV[kRows][Spec::slices * kColumns] = {};
-  int first_query = first_key - p.causal_shift;  // that sees a key of the tile
-  const int64_t behind_last = int64_t{first_key} + kTile - p.runs.begin;
-  int end = behind_last < p.q_rows ? static_cast<int>(behind_last) : p.q_rows;
+  int first_query = first_key - place.causal_shift();  // that sees a key of the tile
+  const int64_t behind_last = int64_t{first_key} + kTile - place.runs().begin;
+  int end = behind_last < place.q_rows() ? static_cast<int>(behind_last) : place.q_rows();
   if (p.table.given()) {
     first_query = 0;
-    end = p.q_rows;
+    end = place.q_rows();
   }
   for (int head = place.head * p.group; head < (place.head + 1) * p.group; ++head) {
-    const auto head_scores = scores_of(scores, place.batch, head);
+    const auto head_scores = scores_of(scores, place.number(), head);
     for (int row = first_query <= 0 ? 0 : first_query / kTile * kTile; row < end; row += kTile) {
       if (p.table.given()) {
-        const TileRuns seen = load_tile(p.table, place.batch, row / kTableTile);
+        const TileRuns seen = load_tile(p.table, place.number(), row / kTableTile);
         if (seen.max_end <= first_key || seen.min_begin >= first_key + kTile) continue;
       }
-      const auto q = tile_of<const T>(p.q, place.batch, head, row, p.q_rows, p.head_dim);
-      const auto dout = tile_of<const T>(p.dout, place.batch, head, row, p.q_rows, p.head_dim);
-      find_statistics<T>(smem, p, place.batch, head, row);
+      const auto q = tile_of<const T>(p.q, place.q_batch(), head, row, place.q_rows(), p.head_dim);
+      const auto dout = tile_of<const T>(p.dout, place.q_batch(), head, row, place.q_rows(), p.head_dim);
+      find_statistics<T>(smem, p, place, head, row);
       float S[kRows][kOthers], dP[kRows][kOthers];
       multiply(S, smem, k, q);
       multiply(dP, smem, v, dout);
@@ -234,7 +300,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
         for (int j = 0; j < kOthers; ++j) {
           const int in_tile = tx + 16 * j;
-          differentiate(S[i][j], dP[i][j], smem, p, head_scores, in_tile, place.batch, row + in_tile,
+          differentiate(S[i][j], dP[i][j], smem, p, head_scores, in_tile, place, row + in_tile,
                         first_key + kRows * ty + i);
         }
       }
@@ -242,8 +308,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       accumulate<Spec>(dK, dP, smem, q);
     }
   }
-  store<Spec>(tile_of<T>(p.dk, place.batch, place.head, first_key, p.kv_rows, p.head_dim), dK, p.scale);
-  store<Spec>(tile_of<T>(p.dv, place.batch, place.head, first_key, p.kv_rows, p.head_dim), dV, 1.0F);
+  store<Spec>(tile_of<T>(p.dk, place.k_batch(), place.head, first_key, place.kv_rows(), p.head_dim), dK, p.scale);
+  store<Spec>(tile_of<T>(p.dv, place.k_batch(), place.head, first_key, place.kv_rows(), p.head_dim), dV, 1.0F);
 }
 
 template <class Spec>
@@ -253,24 +319,25 @@ __global__ void __launch_bounds__(kThreads, 1)
   Smem& smem = gpu::shared<Smem>();
   const int ty = gpu::thread_index() / 16;
   const int tx = gpu::thread_index() % 16;
-  const Place place(p.q_rows, p.q_heads);
+  const auto place = rows_of_block<Spec>(p, scores);
+  if (!place.exists()) return;
   const int first_row = place.first_row;
   const int kv_head = place.head / p.group;
-  const auto q = tile_of<const T>(p.q, place.batch, place.head, first_row, p.q_rows, p.head_dim);
-  const auto dout = tile_of<const T>(p.dout, place.batch, place.head, first_row, p.q_rows, p.head_dim);
+  const auto q = tile_of<const T>(p.q, place.q_batch(), place.head, first_row, place.q_rows(), p.head_dim);
+  const auto dout = tile_of<const T>(p.dout, place.q_batch(), place.head, first_row, place.q_rows(), p.head_dim);
   float dQ[kRows][Spec::slices * kColumns] = {};
-  find_statistics<T>(smem, p, place.batch, place.head, first_row);
-  const auto head_scores = scores_of(scores, place.batch, place.head);
-  int64_t visible = int64_t{first_row} + kTile + p.causal_shift;  // keys of the last row
-  int begin = p.runs.visible(first_row, p.q_rows, p.kv_rows).begin / kTile * kTile;
+  find_statistics<T>(smem, p, place, place.head, first_row);
+  const auto head_scores = scores_of(scores, place.number(), place.head);
+  int64_t visible = int64_t{first_row} + kTile + place.causal_shift();  // keys of the last row
+  int begin = place.runs().visible(first_row, place.q_rows(), place.kv_rows()).begin / kTile * kTile;
   if (p.table.given()) {
-    const TileRuns seen = load_tile(p.table, place.batch, first_row / kTableTile);
+    const TileRuns seen = load_tile(p.table, place.number(), first_row / kTableTile);
     begin = seen.min_begin / kTile * kTile;
     visible = seen.max_end;
   }
-  for (int key = begin; key < p.kv_rows && key < visible; key += kTile) {
-    const auto k = tile_of<const T>(p.k, place.batch, kv_head, key, p.kv_rows, p.head_dim);
-    const auto v = tile_of<const T>(p.v, place.batch, kv_head, key, p.kv_rows, p.head_dim);
+  for (int key = begin; key < place.kv_rows() && key < visible; key += kTile) {
+    const auto k = tile_of<const T>(p.k, place.k_batch(), kv_head, key, place.kv_rows(), p.head_dim);
+    const auto v = tile_of<const T>(p.v, place.k_batch(), kv_head, key, place.kv_rows(), p.head_dim);
     float S[kRows][kOthers], dP[kRows][kOthers];
     multiply(S, smem, q, k);
     multiply(dP, smem, dout, v);
@@ -279,13 +346,13 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
       for (int j = 0; j < kOthers; ++j) {
         const int in_tile = kRows * ty + i;
-        differentiate(S[i][j], dP[i][j], smem, p, head_scores, in_tile, place.batch, first_row + in_tile,
+        differentiate(S[i][j], dP[i][j], smem, p, head_scores, in_tile, place, first_row + in_tile,
                       key + tx + 16 * j);
       }
     }
     accumulate<Spec>(dQ, dP, smem, k);
   }
-  store<Spec>(tile_of<T>(p.dq, place.batch, place.head, first_row, p.q_rows, p.head_dim), dQ, p.scale);
+  store<Spec>(tile_of<T>(p.dq, place.q_batch(), place.head, first_row, place.q_rows(), p.head_dim), dQ, p.scale);
 }
 
 }  // namespace flashmoe::kernels::naive_backward::inline FLASHMOE_TARGET

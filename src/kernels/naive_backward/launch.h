@@ -3,6 +3,7 @@
 
 #include "flashmoe/attention.h"
 #include "kernels/backward_params.h"
+#include "kernels/naive_backward/spec.h"
 #include "kernels/score_params.h"
 
 namespace flashmoe::kernels::naive_backward {
@@ -12,6 +13,8 @@ inline namespace FLASHMOE_TARGET {
 void launch(DType dtype, const BackwardParams& params, void* stream);
 // The same, and scores change.
 void launch_scores(DType dtype, const BackwardParams& params, const ScoreParams& scores, void* stream);
+// The same for sequences of different lengths.
+void launch_lengths(DType dtype, const BackwardParams& params, const LengthParams& lengths, void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::naive_backward

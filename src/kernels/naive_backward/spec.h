@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/score_params.h"
+#include "kernels/sequence_tiles.h"
 
 namespace flashmoe::kernels::naive_backward {
 
@@ -16,6 +17,7 @@ struct Spec {
   static constexpr int slices = kDim / kSlice;
   using Scores = NoScores;  // what the kernel is told of them
   static constexpr bool scores = false;
+  static constexpr bool lengths = false;
 };
 
 // The general form: scores change between q k^T and the softmax.
@@ -23,6 +25,19 @@ template <class Plain>
 struct WithScores : Plain {
   using Scores = ScoreParams;
   static constexpr bool scores = true;
+};
+
+// What it is told where sequences differ in length; distances count from the first key of each.
+struct LengthParams : ScoreParams {
+  SequenceTiles q_tiles, k_tiles;
+  int num_q_tiles, num_k_tiles;  // that there may be
+};
+
+// The general form for sequences of different lengths: blocks take their tiles from lists.
+template <class Plain>
+struct WithLengths : WithScores<Plain> {
+  using Scores = LengthParams;
+  static constexpr bool lengths = true;
 };
 
 }  // namespace flashmoe::kernels::naive_backward

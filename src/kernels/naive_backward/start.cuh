@@ -9,19 +9,24 @@ namespace flashmoe::kernels::naive_backward::inline FLASHMOE_TARGET {
 
 template <class S>
 void start_spec(const BackwardParams& p, const typename S::Scores& scores, void* stream) {
-  const auto blocks = [&](int rows, int heads) {
-    return static_cast<unsigned>((rows + kTile - 1) / kTile * heads * p.batch);
-  };
+  unsigned k_blocks, q_blocks;
+  if constexpr (S::lengths) {
+    k_blocks = static_cast<unsigned>(scores.num_k_tiles * p.kv_heads);
+    q_blocks = static_cast<unsigned>(scores.num_q_tiles * p.q_heads);
+  } else {
+    k_blocks = static_cast<unsigned>((p.kv_rows + kTile - 1) / kTile * p.kv_heads * p.batch);
+    q_blocks = static_cast<unsigned>((p.q_rows + kTile - 1) / kTile * p.q_heads * p.batch);
+  }
   gpu::launch(&naive_dkv<S>,
               {.kernel = "naive_dkv",
-               .blocks = blocks(p.kv_rows, p.kv_heads),
+               .blocks = k_blocks,
                .threads = kThreads,
                .smem_bytes = sizeof(Smem),
                .stream = stream},
               p, scores);
   gpu::launch(&naive_dq<S>,
               {.kernel = "naive_dq",
-               .blocks = blocks(p.q_rows, p.q_heads),
+               .blocks = q_blocks,
                .threads = kThreads,
                .smem_bytes = sizeof(Smem),
                .stream = stream},

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: MIT
+// Sequences of different lengths on the model of a GPU: the lists of their tiles, and the kernels that read
+// them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "dispatch/sequence_tiles.h"
+#include "kernels/backward_on_model.h"
+#include "kernels/on_model.h"
+#include "kernels/prepare_lengths/launch.h"
+#include "problem/sequences.h"
+#include "support/sequences.h"
+
+namespace flashmoe::test {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr dispatch::ForwardChoice kNaive{.kernel = dispatch::ForwardKernel::naive};
+constexpr dispatch::BackwardChoice kNaiveBackward{.kernel = dispatch::BackwardKernel::naive_backward};
+
+struct Forget {
+  ~Forget() { model::forget_memory(); }
+};
+
+// What prepare_lengths writes: every tile of every sequence once, those with the most work first.
+void expect_lists(const Shape& shape, const dispatch::TileLists& lists) {
+  const Forget forget;
+  model::settings() = {};
+  const Problem problem(shape);
+  const ForwardProblem& p = problem.problem;
+  const std::size_t bytes = dispatch::with_tile_lists(0, p, lists);
+  std::vector<std::byte> space(bytes + kWorkspaceAlignment, std::byte{0xFF});
+  Workspace workspace = Workspace::in(space.data(), space.size());
+  workspace.bytes = bytes;
+  const auto params = dispatch::length_params(p, problem.args.lengths, lists, workspace);
+  if (bytes > 0) model::allow_memory("lists", workspace.data, bytes, true);
+  allow_lengths(problem.args);
+  kernels::prepare_lengths::launch(params, nullptr);
+
+  const Sequences sequences(problem.args.lengths, p);
+  for (int l = 0; l < params.num_lists; ++l) {
+    const kernels::prepare_lengths::List& list = params.lists[l];
+    std::map<std::tuple<int, int>, int> found;  // sequence and first row
+    int before = std::numeric_limits<int>::max();
+    int at = 0;
+    for (; at < list.capacity && list.tiles[at].sequence != kernels::kNoSequence; ++at) {
+      const kernels::SequenceTile& tile = list.tiles[at];
+      ASSERT_TRUE(tile.sequence >= 0 && tile.sequence < sequences.count()) << describe(shape);
+      const Sequence sequence = sequences[tile.sequence];
+      EXPECT_EQ(tile.q_place, shape.q_starts.empty() ? sequence.q.batch : sequence.q.rows.begin);
+      EXPECT_EQ(tile.k_place, shape.k_starts.empty() ? sequence.k.batch : sequence.k.rows.begin);
+      EXPECT_EQ(tile.q_rows, sequence.q.rows.size());
+      EXPECT_EQ(tile.k_rows, sequence.k.rows.size());
+      ++found[{tile.sequence, tile.first_row}];
+      const ForwardProblem alone = sequences.problem_of(sequence);
+      int work = 0;  // keys that its last row sees, or rows that see its first key or one behind it
+      if (list.of_keys) {
+        for (int64_t row = 0; row < alone.q_rows; ++row)
+          work += alone.visible(row).end > std::max(tile.first_row, 0) ? 1 : 0;
+        if (tile.first_row < 0) continue;  // counted from a key that is not there
+      } else {
+        const int64_t last = std::min<int64_t>(tile.first_row + list.tile_rows, alone.q_rows) - 1;
+        work = static_cast<int>(alone.visible(last).end);
+      }
+      work = std::min(work, list.most_work);
+      EXPECT_LE(work, before) << describe(shape) << ", entry " << at;
+      before = work;
+    }
+    for (; at < list.capacity; ++at) EXPECT_EQ(list.tiles[at].sequence, kernels::kNoSequence);
+    std::size_t expected = 0;
+    for (int64_t i = 0; i < sequences.count(); ++i) {
+      if (sequences[i].is_empty()) continue;
+      const int64_t rows = (list.of_keys ? sequences[i].k : sequences[i].q).rows.size();
+      const int64_t tiles = (rows + list.tile_rows - 1) / list.tile_rows;
+      for (int64_t tile = 0; tile < tiles; ++tile) {
+        const int64_t first = tile * list.tile_rows - (list.from_end ? tiles * list.tile_rows - rows : 0);
+        EXPECT_EQ((found[{static_cast<int>(i), static_cast<int>(first)}]), 1)
+            << describe(shape) << ", sequence " << i << ", row " << first;
+        ++expected;
+      }
+    }
+    EXPECT_EQ(found.size(), expected) << describe(shape);
+  }
+}
+
+TEST(TileLists, HaveEveryTileOnceLongestFirst) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    Dice dice(seed);
+    Shape shape{.head_dim = 8, .dtype = DType::bf16, .seed = seed};
+    shape.mask = dice.one_of(kMasks);
+    throw_lengths(dice, 700, 700, shape);
+    shape.window = dice.window(200);
+    const auto tile = static_cast<int>(dice.one_of({16, 64, 128}));
+    expect_lists(shape, {.tile_q = tile, .tile_kv = 64, .from_end = dice.between(0, 1) == 0});
+    expect_lists(shape, {.tile_kv = tile});
+  }
+}
+
+// More of them than a block has threads, and than a warp has lanes in turn; lengths at the end of their memory.
+TEST(TileLists, TakeManySequences) {
+  for (const std::size_t count : {1UL, 31UL, 32UL, 33UL, 300UL}) {
+    std::vector<int32_t> q, k;
+    for (std::size_t i = 0; i < count; ++i) {
+      q.push_back(static_cast<int32_t>(i * 7 % 40));
+      k.push_back(static_cast<int32_t>(i * 11 % 90));
+    }
+    Shape shape{.head_dim = 8, .dtype = DType::bf16, .mask = Mask::causal};
+    expect_lists(packed(shape, q, k, 3), {.tile_q = 16, .tile_kv = 32});
+    shape.q_rows = 40;
+    shape.kv_rows = 90;
+    expect_lists(padded(shape, q, k), {.tile_q = 16, .tile_kv = 32, .from_end = true});
+  }
+}
+
+// Nobody has looked at lengths that lie on the GPU: whatever they say, no tile leaves its tensor.
+TEST(TileLists, StayInsideWhateverLengthsSay) {
+  const Forget forget;
+  model::settings() = {};
+  Shape shape = packed({.head_dim = 8, .dtype = DType::bf16}, {30, 20, 50}, {30, 20, 50});
+  Problem problem(shape);
+  const int32_t q_starts[] = {-5, 90, 20, 5000}, k_used[] = {-1, 70, 1000};
+  problem.args.lengths.q_starts = q_starts;
+  problem.args.lengths.k_used = k_used;
+  const dispatch::TileLists lists{.tile_q = 16, .tile_kv = 16};
+  const std::size_t bytes = dispatch::with_tile_lists(0, problem.problem, lists);
+  std::vector<std::byte> space(bytes + kWorkspaceAlignment, std::byte{0xFF});
+  Workspace workspace = Workspace::in(space.data(), space.size());
+  workspace.bytes = bytes;
+  const auto params = dispatch::length_params(problem.problem, problem.args.lengths, lists, workspace);
+  model::allow_memory("lists", workspace.data, bytes, true);
+  allow_lengths(problem.args);
+  kernels::prepare_lengths::launch(params, nullptr);
+  for (const auto& list : params.lists) {
+    for (int at = 0; at < list.capacity; ++at) {
+      const kernels::SequenceTile& tile = list.tiles[at];
+      if (tile.sequence == kernels::kNoSequence) break;
+      EXPECT_TRUE(tile.q_place >= 0 && tile.q_rows > 0 && tile.q_place + tile.q_rows <= 100) << at;
+      EXPECT_TRUE(tile.k_place >= 0 && tile.k_rows > 0 && tile.k_place + tile.k_rows <= 100) << at;
+    }
+  }
+}
+
+// ---- naive ----
+
+TEST(NaiveLengths, PackedSequencesAgreeWithTheOracle) {
+  for (const DType dtype : kDTypes) {
+    for (const Mask mask : kMasks) {
+      const Shape shape{.q_heads = 4,
+                        .kv_heads = 2,
+                        .head_dim = 24,
+                        .dtype = dtype,
+                        .mask = mask,
+                        .layout = mask == Mask::none ? Layout::padded : Layout::bshd};
+      EXPECT_RUNS_ON_MODEL(packed(shape, {40, 1, 130, 3, 0, 17}, {40, 90, 30, 3, 64, 0}, 5), kNaive, 1);
+    }
+  }
+}
+
+TEST(NaiveLengths, PaddedBatchesAgreeWithTheOracle) {
+  for (const Layout layout : {Layout::bhsd, Layout::padded, Layout::reversed, Layout::broadcast}) {
+    const Shape shape{.q_heads = 2,
+                      .kv_heads = 2,
+                      .q_rows = 70,
+                      .kv_rows = 80,
+                      .head_dim = 16,
+                      .dtype = DType::bf16,
+                      .mask = Mask::causal,
+                      .layout = layout};
+    EXPECT_RUNS_ON_MODEL(padded(shape, {70, 0, 13, 1}, {80, 80, 0, 5}), kNaive, 1);
+    Shape keys_alone = padded(shape, {70, 70, 70}, {80, 7, 0});
+    keys_alone.q_used.clear();
+    EXPECT_RUNS_ON_MODEL(keys_alone, kNaive, 1);
+  }
+}
+
+Shape packed_queries_and_padded_keys(Shape shape) {
+  shape = packed(shape, {1, 90, 7}, {0, 0, 0});
+  shape.k_starts.clear();
+  shape.kv_rows = 190;
+  shape.k_used = {133, 190, 12};
+  return shape;
+}
+
+TEST(NaiveLengths, PackedQueriesGoWithPaddedKeys) {
+  EXPECT_RUNS_ON_MODEL(packed_queries_and_padded_keys({.q_heads = 4,
+                                                       .kv_heads = 2,
+                                                       .head_dim = 16,
+                                                       .dtype = DType::fp16,
+                                                       .mask = Mask::causal}),
+                       kNaive, 1);
+}
+
+// Rows before, between and behind sequences; none with both rows and keys.
+TEST(NaiveLengths, RowsThatAreNobodysAreZero) {
+  Shape shape = packed({.q_heads = 2, .head_dim = 16, .dtype = DType::bf16}, {30, 9}, {20, 40}, 2);
+  for (auto* starts : {&shape.q_starts, &shape.k_starts})
+    for (int32_t& start : *starts) ++start;
+  shape.q_used = {25, 0};
+  shape.k_used = {20, 11};
+  EXPECT_RUNS_ON_MODEL(shape, kNaive, 1);
+  shape.k_used = {0, 11};
+  EXPECT_RUNS_ON_MODEL(shape, kNaive, 1);
+  EXPECT_RUNS_ON_MODEL(packed({.head_dim = 16}, {3, 2}, {0, 0}, 2), kNaive, 1);
+  Shape none = packed({.head_dim = 16}, {3, 2}, {0, 0});
+  EXPECT_RUNS_ON_MODEL(none, kNaive, 1);
+}
+
+TEST(NaiveLengths, GoWithWindowsAndScores) {
+  for (const Mask mask : kMasks) {
+    Shape shape = packed({.q_heads = 4, .kv_heads = 2, .head_dim = 40, .dtype = DType::bf16, .mask = mask},
+                         {90, 5, 133, 4}, {90, 170, 20, 0}, 3);
+    shape.window = {13, 2};
+    EXPECT_RUNS_ON_MODEL(shape, kNaive, 1);
+    shape.softcap = 3;
+    for (int i = 0; i < 16; ++i) shape.slopes.push_back(std::exp2(-static_cast<float>(i % 7)));
+    for (int h = 0; h < 4; ++h) shape.sinks.push_back(static_cast<float>(h) - 1);
+    EXPECT_RUNS_ON_MODEL(shape, kNaive, 1);
+  }
+}
+
+TEST(NaiveLengths, RandomOnesAgreeWithTheOracle) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    Dice dice(seed);
+    Shape shape{.q_heads = 2, .kv_heads = 1, .head_dim = 24, .seed = seed};
+    shape.dtype = dice.one_of(kDTypes);
+    shape.mask = dice.one_of(kMasks);
+    throw_lengths(dice, 500, 500, shape);
+    shape.window = dice.window(200);
+    EXPECT_RUNS_ON_MODEL(shape, kNaive, 1);
+  }
+}
+
+// Bits of a sequence's rows of all heads, and of their LSE.
+std::vector<std::byte> bits_of(const Problem& problem, const BatchRows& part) {
+  const Tensor& out = problem.args.out;
+  std::vector<std::byte> bits;
+  const auto add = [&](const void* from, std::size_t bytes) {
+    const auto* begin = static_cast<const std::byte*>(from);
+    bits.insert(bits.end(), begin, begin + bytes);
+  };
+  for (int64_t h = 0; h < out.sizes[1]; ++h) {
+    for (int64_t s = part.rows.begin; s < part.rows.end; ++s) {
+      const int64_t at = part.batch * out.strides[0] + h * out.strides[1] + s * out.strides[2];
+      add(static_cast<const std::byte*>(out.data) + at * element_bytes(out.dtype),
+          static_cast<std::size_t>(out.sizes[3] * element_bytes(out.dtype)));
+      add(problem.args.lse + (part.batch * out.sizes[1] + h) * out.sizes[2] + s, sizeof(float));
+    }
+  }
+  return bits;
+}
+
+// K and V of all sequences but one are spoilt: its bits stay what they were.
+void expect_alone(const Shape& shape, const dispatch::ForwardChoice& choice) {
+  Problem clean(shape);
+  run_on_model(clean, {.choice = choice});
+  EXPECT_AGREES_WITH_ORACLE(clean, shape);
+  const Sequences sequences(clean.args.lengths, clean.problem);
+  for (int64_t kept = 0; kept < sequences.count(); ++kept) {
+    for (const float poison : {kNaN, kInf}) {
+      Problem spoilt(shape);
+      for (int64_t i = 0; i < sequences.count(); ++i) {
+        const BatchRows& rows = sequences[i].k;
+        if (i == kept) continue;
+        for (const Tensor& t : {spoilt.args.k, spoilt.args.v})
+          for (int64_t h = 0; h < t.sizes[1]; ++h)
+            for (int64_t s = rows.rows.begin; s < rows.rows.end; ++s)
+              Problem::set_row(t, rows.batch, h, s, poison);
+      }
+      run_on_model(spoilt, {.choice = choice});
+      EXPECT_EQ(bits_of(spoilt, sequences[kept].q), bits_of(clean, sequences[kept].q))
+          << "sequence " << kept << " of " << describe(shape);
+    }
+  }
+}
+
+TEST(NaiveLengths, WhatNeighboursHoldReachesNobody) {
+  for (const Mask mask : {Mask::none, Mask::causal}) {
+    const Shape shape{.q_heads = 2, .kv_heads = 1, .head_dim = 32, .dtype = DType::bf16, .mask = mask};
+    expect_alone(packed(shape, {4, 70, 33}, {4, 70, 50}), kNaive);
+  }
+}
+
+// ---- naive_backward ----
+
+TEST(NaiveBackwardLengths, AgreeWithTheOracle) {
+  for (const DType dtype : kDTypes) {
+    for (const Mask mask : kMasks) {
+      const Shape shape{.q_heads = 4, .kv_heads = 2, .head_dim = 24, .dtype = dtype, .mask = mask};
+      EXPECT_GRADIENTS_ON_MODEL(packed(shape, {40, 1, 130, 3, 0, 17}, {40, 90, 30, 3, 64, 0}, 5),
+                                {.with_dlse = true, .seeds = 1, .choice = kNaiveBackward});
+    }
+  }
+  EXPECT_GRADIENTS_ON_MODEL(
+      padded({.q_heads = 2, .q_rows = 70, .kv_rows = 80, .head_dim = 16, .mask = Mask::causal},
+             {70, 0, 13, 1}, {80, 80, 0, 5}),
+      {.seeds = 1, .choice = kNaiveBackward});
+  EXPECT_GRADIENTS_ON_MODEL(packed_queries_and_padded_keys({.q_heads = 2, .head_dim = 16}),
+                            {.seeds = 1, .choice = kNaiveBackward});
+}
+
+TEST(NaiveBackwardLengths, GoWithWindowsAndScores) {
+  Shape shape =
+      packed({.q_heads = 4, .kv_heads = 2, .head_dim = 40, .dtype = DType::bf16, .mask = Mask::causal},
+             {90, 5, 133, 4}, {90, 170, 20, 0}, 3);
+  shape.window = {50, 0};
+  EXPECT_GRADIENTS_ON_MODEL(shape, {.seeds = 1, .choice = kNaiveBackward});
+  shape.softcap = 3;
+  for (int i = 0; i < 16; ++i) shape.slopes.push_back(std::exp2(-static_cast<float>(i % 7)));
+  for (int h = 0; h < 4; ++h) shape.sinks.push_back(static_cast<float>(h) - 1);
+  EXPECT_GRADIENTS_ON_MODEL(shape, {.with_dlse = true, .seeds = 1, .choice = kNaiveBackward});
+}
+
+TEST(NaiveBackwardLengths, RandomOnesAgreeWithTheOracle) {
+  for (uint64_t seed = 1; seed <= 24; ++seed) {
+    Dice dice(seed);
+    Shape shape{.q_heads = 2, .kv_heads = 1, .head_dim = 24, .seed = seed};
+    shape.dtype = dice.one_of(kDTypes);
+    shape.mask = dice.one_of(kMasks);
+    throw_lengths(dice, 400, 400, shape);
+    shape.window = dice.window(200);
+    EXPECT_GRADIENTS_ON_MODEL(shape, {.seeds = 1, .choice = kNaiveBackward});
+  }
+}
+
+// Whatever lies in rows that don't count, the LSE included.
+void expect_gradients_alone(Shape shape, const dispatch::BackwardChoice& choice) {
+  BackwardProblem problem(shape, true);
+  const reference::BackwardResult expected = problem.oracle();
+  const Sequences sequences(problem.forward.args.lengths, problem.forward.problem);
+  const ForwardArgs& args = problem.forward.args;
+  for (const float poison : {kNaN, kInf}) {
+    const auto spoil = [&](const Tensor& t, const BatchRows& gap) {
+      for (int64_t h = 0; h < t.sizes[1]; ++h)
+        for (int64_t s = gap.rows.begin; s < gap.rows.end; ++s) Problem::set_row(t, gap.batch, h, s, poison);
+    };
+    const auto spoil_q = [&](const BatchRows& gap) {
+      for (const Tensor& t : {args.q, args.out, problem.dout}) spoil(t, gap);
+    };
+    const auto spoil_k = [&](const BatchRows& gap) {
+      for (const Tensor& t : {args.k, args.v}) spoil(t, gap);
+    };
+    for (int64_t i = 0; i < sequences.count(); ++i) {
+      spoil_q(sequences[i].q_gap());
+      spoil_k(sequences[i].k_gap());
+    }
+    spoil_q({0, sequences.q_behind()});
+    spoil_k({0, sequences.k_behind()});
+    problem.poison_gradients();
+    run_backward_on_model(problem, false, {}, {}, choice);
+    EXPECT_EQ(problem.disagreement(expected), "") << poison << " in " << describe(shape);
+  }
+}
+
+TEST(NaiveBackwardLengths, WhatRowsHoldThatDontCountReachesNobody) {
+  Shape shape = packed({.q_heads = 2, .head_dim = 32, .dtype = DType::bf16, .mask = Mask::causal},
+                       {40, 20, 30}, {50, 24, 61}, 3);
+  shape.q_used = {33, 0, 30};
+  shape.k_used = {41, 24, 60};
+  expect_gradients_alone(shape, kNaiveBackward);
+}
+
+// ---- Plans ----
+
+TEST(LengthsPlan, SaysHowTheyAreComputed) {
+  const Problem problem(packed({.q_heads = 2, .head_dim = 64, .dtype = DType::fp32}, {300, 50}, {300, 60}));
+  const device::Spec spec = device::find("H200");
+  const auto plan = dispatch::plan_forward(problem.problem, true, spec);
+  EXPECT_EQ(plan.kernel, dispatch::ForwardKernel::naive);
+  const std::string said = dispatch::explain(plan, problem.problem, spec);
+  for (const char* part : {"2 sequences, q packed, k and v packed", "prepare_lengths", "blocks at most"})
+    EXPECT_NE(said.find(part), std::string::npos) << part << " is not in\n" << said;
+}
+
+}  // namespace
+}  // namespace flashmoe::test
