@@ -25,30 +25,27 @@ kernels::View view(const Tensor& t) {
   return {t.data, stride(0), stride(1), stride(2)};
 }
 
-// The list of a call's tiles, made in its workspace; rows that have none are cleared.
-kernels::SequenceTiles prepare_lengths(const ForwardPlan& plan, const ForwardProblem& p,
-                                       const ForwardArgs& args, Workspace workspace) {
+void run_with_lengths(const ForwardPlan& plan, const ForwardProblem& p, const ForwardArgs& args,
+                      Workspace workspace) {
+  const auto lengths = length_params_for(plan, p, args, workspace);
+  kernels::prepare_lengths::launch(lengths, args.execution.stream);
+  if (plan.blocks == 0) return;  // no sequence has both rows and keys
+  kernels::naive::launch_lengths(p.dtype, params_for(plan, p, args, workspace), sequence_tiles(p, lengths, 0),
+                                 scores_of(p, args.scores), plan.blocks, args.execution.stream);
+}
+
+}  // namespace
+
+kernels::prepare_lengths::Params length_params_for(const ForwardPlan& plan, const ForwardProblem& p,
+                                                   const ForwardArgs& args, Workspace workspace) {
   auto lengths = length_params(p, args.lengths, lists_of(plan), {workspace.data, plan.workspace_bytes});
   lengths.of_q = {.tensors = {view(args.out)},
                   .num_tensors = 1,
                   .heads = static_cast<int>(p.q_heads),
                   .lse = args.lse,
                   .sinks = args.scores.sinks};
-  kernels::prepare_lengths::launch(lengths, args.execution.stream);
-  return sequence_tiles(p, lengths, 0);
+  return lengths;
 }
-
-void run_with_lengths(const ForwardPlan& plan, const ForwardProblem& p, const ForwardArgs& args,
-                      Workspace workspace) {
-  const kernels::SequenceTiles tiles = prepare_lengths(plan, p, args, workspace);
-  if (plan.blocks == 0) return;  // no sequence has both rows and keys
-  const kernels::ForwardParams params = params_for(plan, p, args, workspace);
-  kernels::ScoreParams scores = scores_of(p, args.scores);
-  scores.first_position = 0;  // each sequence has its own
-  kernels::naive::launch_lengths(p.dtype, params, tiles, scores, plan.blocks, args.execution.stream);
-}
-
-}  // namespace
 
 kernels::ForwardParams params_for(const ForwardPlan& plan, const ForwardProblem& p, const ForwardArgs& args,
                                   Workspace workspace) {

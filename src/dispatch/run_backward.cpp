@@ -50,24 +50,27 @@ void differentiate_sinks(const ForwardProblem& p, const BackwardArgs& args,
 
 void run_with_lengths(const BackwardPlan& plan, const ForwardProblem& p, const BackwardArgs& args,
                       Workspace workspace) {
-  const TileLists lists = lists_of(plan);
-  auto lengths = length_params(p, args.lengths, lists, {workspace.data, plan.workspace_bytes});
-  lengths.of_q = {.tensors = {view(args.dq)}, .num_tensors = 1, .heads = static_cast<int>(p.q_heads)};
-  lengths.of_k = {.tensors = {view(args.dk), view(args.dv)},
-                  .num_tensors = 2,
-                  .heads = static_cast<int>(p.kv_heads)};
+  const auto lengths = length_params_for(plan, p, args, workspace);
   kernels::prepare_lengths::launch(lengths, args.execution.stream);
   dispatch::differentiate_sinks(p, args);
-  if (lengths.lists[0].capacity == 0) return;  // no sequence has both rows and keys
-  kernels::naive_backward::LengthParams params{scores_of(p, args.scores), sequence_tiles(p, lengths, 0),
-                                               sequence_tiles(p, lengths, 1), lengths.lists[0].capacity,
-                                               lengths.lists[1].capacity};
-  params.first_position = 0;  // each sequence has its own
-  kernels::naive_backward::launch_lengths(p.dtype, params_for(plan, p, args, workspace), params,
+  kernels::naive_backward::launch_lengths(p.dtype, params_for(plan, p, args, workspace),
+                                          {scores_of(p, args.scores), sequence_tiles(p, lengths, 0),
+                                           sequence_tiles(p, lengths, 1), lengths.lists[0].capacity,
+                                           lengths.lists[1].capacity},
                                           args.execution.stream);
 }
 
 }  // namespace
+
+kernels::prepare_lengths::Params length_params_for(const BackwardPlan& plan, const ForwardProblem& p,
+                                                   const BackwardArgs& args, Workspace workspace) {
+  auto lengths = length_params(p, args.lengths, lists_of(plan), {workspace.data, plan.workspace_bytes});
+  lengths.of_q = {.tensors = {view(args.dq)}, .num_tensors = 1, .heads = static_cast<int>(p.q_heads)};
+  lengths.of_k = {.tensors = {view(args.dk), view(args.dv)},
+                  .num_tensors = 2,
+                  .heads = static_cast<int>(p.kv_heads)};
+  return lengths;
+}
 
 kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProblem& p,
                                    const BackwardArgs& args, Workspace workspace) {

@@ -44,7 +44,8 @@ inline kernels::ScoreParams scores_of(const ForwardProblem& p, const Scores& sco
           .slopes = scores.alibi_slopes,
           .slopes_batch_stride = scores.slopes_batch_stride,
           .sinks = scores.sinks,
-          .first_position = static_cast<int>(p.first_position()),
+          // With lengths each sequence has its own.
+          .first_position = p.lengths.given ? 0 : static_cast<int>(p.first_position()),
           .inner = p.softcap > 0 ? p.scale / p.softcap : p.scale,
           .inverse_scale = 1 / p.scale};
 }

@@ -352,14 +352,6 @@ TEST(Lengths, NoOutputLiesOverThem) {
               {"lse overlaps lengths.q_starts in memory"}, "lse");
 }
 
-TEST(Lengths, GpusRefuseThem) {
-  Problem problem(packed({.head_dim = 8}, {3, 4}, {5, 6}));
-  problem.args.execution.device = Device::cuda;
-  expect_says(refusal_of([&] { problem.run(); }), ErrorCode::unsupported,
-              {"attention_forward: lengths are given, which no GPU kernel takes", "try: compute on the CPU"},
-              "cuda");
-}
-
 TEST(Lengths, ExplainSaysHowTheyAreCut) {
   Problem problem(packed({.q_heads = 2, .kv_heads = 2, .head_dim = 64, .threads = 2}, {500, 1, 0, 40},
                          {500, 900, 8, 40}));

@@ -9,13 +9,16 @@
 #include "kernels/ampere_backward/launch.h"
 #include "kernels/ampere_backward/spec.h"
 #include "kernels/hopper_backward/spec.h"
+#include "support/sequences.h"
 
 namespace flashmoe::test {
 
 GpuGradients::GpuGradients(BackwardProblem& host, bool deterministic, const dispatch::BackwardChoice& choice)
     : host_(host),
-      spans_(host.forward.args.spans, host.forward.args.q.sizes[0], host.forward.args.k.sizes[2]) {
+      spans_(host.forward.args.spans, host.forward.args.q.sizes[0], host.forward.args.k.sizes[2]),
+      lengths_(host.forward.args.lengths) {
   args_.spans = spans_.spans;
+  args_.lengths = lengths_.lengths;
   const ForwardArgs& forward = host.forward.args;
   args_.q = mirror(forward.q);
   args_.k = mirror(forward.k);
@@ -31,7 +34,7 @@ GpuGradients::GpuGradients(BackwardProblem& host, bool deterministic, const disp
     args_.dlse = static_cast<const float*>(mirror(host.dlse(), rows * sizeof(float)));
   const int64_t heads = forward.q.sizes[1];
   args_.scores = forward.scores;
-  if (const std::size_t bytes = slopes_bytes(forward.scores, forward.q.sizes[0], heads); bytes > 0)
+  if (const std::size_t bytes = slopes_bytes(forward.scores, sequences_of(forward), heads); bytes > 0)
     args_.scores.alibi_slopes = static_cast<const float*>(mirror(forward.scores.alibi_slopes, bytes));
   if (const std::size_t bytes = sinks_bytes(forward.scores, heads); bytes > 0) {
     args_.scores.sinks = static_cast<const float*>(mirror(forward.scores.sinks, bytes));

@@ -32,6 +32,7 @@ class GpuGradients {
   std::vector<std::unique_ptr<DeviceBuffer>> buffers_;
   std::unique_ptr<DeviceBuffer> workspace_;
   GpuSpans spans_;
+  GpuLengths lengths_;
 };
 
 // A backward kernel as a test insists on it: every row of the table of one that has a choice.

@@ -9,6 +9,7 @@
 
 #include "device/probe.h"
 #include "dispatch/run.h"
+#include "support/sequences.h"
 
 namespace flashmoe::test {
 namespace {
@@ -97,10 +98,12 @@ GpuProblem::GpuProblem(Problem& host)
       v_(extent_bytes(host.args.v)),
       out_(extent_bytes(host.args.out)),
       lse_(lse_bytes(host)),
-      slopes_(slopes_bytes(host.args.scores, host.problem.batch, host.problem.q_heads)),
+      slopes_(slopes_bytes(host.args.scores, sequences_of(host.args), host.problem.q_heads)),
       sinks_(sinks_bytes(host.args.scores, host.problem.q_heads)),
-      spans_(host.args.spans, host.args.q.sizes[0], host.args.k.sizes[2]) {
+      spans_(host.args.spans, host.args.q.sizes[0], host.args.k.sizes[2]),
+      lengths_(host.args.lengths) {
   args.spans = spans_.spans;
+  args.lengths = lengths_.lengths;
   if (args.scores.alibi_slopes != nullptr)
     args.scores.alibi_slopes = static_cast<const float*>(slopes_.data());
   if (args.scores.sinks != nullptr) args.scores.sinks = static_cast<const float*>(sinks_.data());
@@ -112,6 +115,20 @@ GpuProblem::GpuProblem(Problem& host)
   args.execution.device = Device::cuda;
   upload_inputs();
   poison_outputs();
+}
+
+GpuLengths::GpuLengths(const Lengths& host) : lengths(host) {
+  const auto mirror = [&](const int32_t*& array, int64_t count) {
+    if (array == nullptr) return;
+    const auto bytes = static_cast<std::size_t>(count) * sizeof(int32_t);
+    buffers_.push_back(std::make_unique<DeviceBuffer>(bytes));
+    copy(buffers_.back()->data(), array, bytes);
+    array = static_cast<const int32_t*>(buffers_.back()->data());
+  };
+  mirror(lengths.q_starts, lengths.sequences + 1);
+  mirror(lengths.k_starts, lengths.sequences + 1);
+  mirror(lengths.q_used, lengths.sequences);
+  mirror(lengths.k_used, lengths.sequences);
 }
 
 GpuSpans::GpuSpans(const Spans& host, int64_t batch, int64_t kv_rows) : spans(host) {

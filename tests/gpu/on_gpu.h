@@ -50,6 +50,17 @@ class GpuSpans {
   std::vector<std::unique_ptr<DeviceBuffer>> buffers_;
 };
 
+// The arrays of a problem's lengths on the GPU.
+class GpuLengths {
+ public:
+  explicit GpuLengths(const Lengths& host);
+
+  Lengths lengths;  // device pointers
+
+ private:
+  std::vector<std::unique_ptr<DeviceBuffer>> buffers_;
+};
+
 // Bytes of what changes the scores of a problem with so many batch entries and query heads.
 std::size_t slopes_bytes(const Scores& scores, int64_t batch, int64_t heads);
 std::size_t sinks_bytes(const Scores& scores, int64_t heads);
@@ -78,6 +89,7 @@ class GpuProblem {
   DeviceBuffer slopes_, sinks_;
   std::unique_ptr<DeviceBuffer> workspace_;
   GpuSpans spans_;
+  GpuLengths lengths_;
 };
 
 // Runs the problem and judges it: "" or the first thing that is wrong.

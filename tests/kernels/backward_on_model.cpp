@@ -13,7 +13,8 @@
 namespace flashmoe::test {
 
 void run_backward_on_model(BackwardProblem& problem, bool deterministic, const model::Settings& settings,
-                           const MainKernel& main_kernel, const dispatch::BackwardChoice& choice) {
+                           const MainKernel& main_kernel, const dispatch::BackwardChoice& choice,
+                           const PrepareLengths& prepare) {
   struct Forget {
     ~Forget() { model::forget_memory(); }
   } const forget;
@@ -50,6 +51,7 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
   model::allow_memory("workspace", workspace.data, plan.workspace_bytes, true);
   if (!main_kernel) return dispatch::run_backward(plan, p, args, workspace);
   const kernels::BackwardParams params = dispatch::params_for(plan, p, args, workspace);
+  if (p.lengths.given) prepare(dispatch::length_params_for(plan, p, args, workspace));
   dispatch::differentiate_sinks(p, args);
   if (plan.kernel == dispatch::BackwardKernel::naive_backward) return main_kernel(params);
   kernels::prepare_backward::launch(p.dtype, params, nullptr);

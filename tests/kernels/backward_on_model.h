@@ -7,6 +7,7 @@
 
 #include "dispatch/backward.h"
 #include "kernels/backward_params.h"
+#include "kernels/prepare_lengths/params.h"
 #include "primitives/model/settings.h"
 #include "support/backward_problem.h"
 
@@ -20,10 +21,12 @@ struct BackwardOnModel {
 };
 
 // Throws model::Failure when a kernel breaks a rule. `main_kernel` takes the place of the plan's own when
-// given.
+// given, and where the problem has lengths, `prepare` that of what comes before it.
 using MainKernel = std::function<void(const kernels::BackwardParams&)>;
+using PrepareLengths = std::function<void(const kernels::prepare_lengths::Params&)>;
 void run_backward_on_model(BackwardProblem& problem, bool deterministic, const model::Settings& settings,
-                           const MainKernel& main_kernel = {}, const dispatch::BackwardChoice& choice = {});
+                           const MainKernel& main_kernel = {}, const dispatch::BackwardChoice& choice = {},
+                           const PrepareLengths& prepare = {});
 
 // Builds the problem and runs it under early and late copies and several schedules; the first thing that is
 // wrong, or "".

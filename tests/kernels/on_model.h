@@ -8,6 +8,7 @@
 #include "dispatch/plan.h"
 #include "primitives/model/settings.h"
 #include "support/problem.h"
+#include "support/sequences.h"
 
 namespace flashmoe::test {
 
@@ -42,12 +43,6 @@ void allow_lengths(const Args& args) {
   allow("k_starts", lengths.k_starts, lengths.sequences + 1);
   allow("q_used", lengths.q_used, lengths.sequences);
   allow("k_used", lengths.k_used, lengths.sequences);
-}
-
-// Sequences, or batch entries.
-template <class Args>
-int64_t sequences_of(const Args& args) {
-  return args.lengths.given() ? args.lengths.sequences : args.q.sizes[0];
 }
 
 struct OnModel {

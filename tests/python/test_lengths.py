@@ -357,10 +357,27 @@ def test_the_longest_may_be_tensors():
     not torch.cuda.is_available() or "cuda" not in fm._C.library_version,
     reason="no GPU, or no CUDA in this build",
 )
-def test_gpus_refuse_them():
-    tensors = [t.cuda() for t in torch_packed(grad=False)]
-    with pytest.raises(NotImplementedError, match="lengths are given, which no GPU kernel takes"):
-        fm.attention_varlen(*tensors)
-    batch = torch.zeros(2, 1, 4, 8, device="cuda")
-    with pytest.raises(NotImplementedError, match="lengths are given, which no GPU kernel takes"):
-        fm.attention(batch, batch, batch, kv_lengths=torch.tensor([4, 1], dtype=torch.int32, device="cuda"))
+def test_gpus_take_them():
+    q, k, v, cu_q, cu_k = torch_packed(grad=False)
+    expected, lse = fm.attention_varlen(q, k, v, cu_q, cu_k, causal=True, return_lse=True)
+    on_gpu = [t.cuda() for t in (q, k, v, cu_q, cu_k)]
+    ours, ours_lse = fm.attention_varlen(*on_gpu, causal=True, return_lse=True)
+    assert torch.allclose(ours.cpu(), expected, atol=1e-5)
+    assert torch.allclose(ours_lse.cpu(), lse, atol=1e-5)
+    batch = torch.randn(2, 1, 4, 8, device="cuda")
+    lengths = torch.tensor([4, 1], dtype=torch.int32, device="cuda")
+    ours = fm.attention(batch, batch, batch, kv_lengths=lengths)
+    assert torch.allclose(ours[1, 0], batch[1, 0, :1].expand(4, 8), atol=1e-6)
+
+
+@pytest.mark.skipif(
+    not torch.cuda.is_available() or "cuda" not in fm._C.library_version,
+    reason="no GPU, or no CUDA in this build",
+)
+def test_gradients_on_gpus():
+    leaves = torch_packed()
+    fm.attention_varlen(*leaves, causal=True).square().sum().backward()
+    on_gpu = [t.detach().cuda().requires_grad_(t.requires_grad) for t in leaves]
+    fm.attention_varlen(*on_gpu, causal=True).square().sum().backward()
+    for ours, theirs in zip(on_gpu[:3], leaves[:3]):
+        assert torch.allclose(ours.grad.cpu(), theirs.grad, atol=1e-4)

@@ -17,6 +17,12 @@ inline std::vector<int32_t> starts_of(const std::vector<int32_t>& lengths, int32
   return starts;
 }
 
+// Sequences, or batch entries, of a call.
+template <class Args>
+int64_t sequences_of(const Args& args) {
+  return args.lengths.given() ? args.lengths.sequences : args.q.sizes[0];
+}
+
 // `shape` with packed sequences of these lengths, and `extra` rows behind them that are nobody's.
 inline Shape packed(Shape shape, const std::vector<int32_t>& q, const std::vector<int32_t>& k,
                     int32_t extra = 0) {

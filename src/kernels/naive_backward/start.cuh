@@ -13,6 +13,7 @@ void start_spec(const BackwardParams& p, const typename S::Scores& scores, void*
   if constexpr (S::lengths) {
     k_blocks = static_cast<unsigned>(scores.num_k_tiles * p.kv_heads);
     q_blocks = static_cast<unsigned>(scores.num_q_tiles * p.q_heads);
+    if (q_blocks == 0) return;  // no sequence has both rows and keys
   } else {
     k_blocks = static_cast<unsigned>((p.kv_rows + kTile - 1) / kTile * p.kv_heads * p.batch);
     q_blocks = static_cast<unsigned>((p.q_rows + kTile - 1) / kTile * p.q_heads * p.batch);

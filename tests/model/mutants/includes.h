@@ -18,6 +18,7 @@
 #include "kernels/head_scores.h"
 #include "kernels/large_scores.h"
 #include "kernels/runs.h"
+#include "kernels/sequence_tiles.h"
 #include "model/mutants/ampere_backward_form.h"
 #include "model/mutants/decode_form.h"
 #include "model/mutants/hopper_backward_form.h"

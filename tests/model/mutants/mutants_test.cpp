@@ -16,11 +16,15 @@
 #include "dispatch/scores.h"
 #include "kernels/backward_on_model.h"
 #include "kernels/combine_splits/launch.h"
+#include "kernels/naive/launch.h"
+#include "kernels/naive_backward/launch.h"
 #include "kernels/on_model.h"
+#include "kernels/prepare_lengths/launch.h"
 #include "model/mutants/ampere_backward_form.h"
 #include "model/mutants/decode_form.h"
 #include "model/mutants/hopper_form.h"
 #include "model/mutants/registry.h"
+#include "support/sequences.h"
 
 namespace flashmoe::test {
 
@@ -36,6 +40,10 @@ Registration::Registration(const std::string& kernel, const char* mistake, declt
 Registration::Registration(const std::string& kernel, const char* mistake,
                            decltype(Mutant::run_backward) run) {
   mutants().push_back({.kernel = kernel, .mistake = mistake, .run_backward = run});
+}
+
+Registration::Registration(const std::string& kernel, const char* mistake, decltype(Mutant::prepare) run) {
+  mutants().push_back({.kernel = kernel, .mistake = mistake, .prepare = run});
 }
 
 namespace {
@@ -109,6 +117,18 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
   if (kernel == "naive, scores" || kernel == "naive_backward, scores")
     return {{changed(shape(2, 1, 70, 150, 64, Mask::causal), 3, true)},
             {changed(shape(2, 1, 150, 40, 64, Mask::causal), 0, true)}};
+  if (kernel.ends_with("lengths")) {
+    // Empty sequences, single rows, tails, rows that see nothing or don't count; packed, and padded.
+    const int64_t dim = kernel.find("at 128") != std::string::npos ? 128 : 64;
+    Shape first = packed(shape(2, 1, 0, 0, dim, Mask::causal), {150, 1, 0, 70, 9, 30}, {150, 90, 5, 300, 0, 20}, 3);
+    first.q_used = {150, 1, 0, 66, 9, 30};
+    Shape second = padded(shape(2, 1, 140, 200, dim, Mask::none), {140, 3, 50}, {77, 200, 130});
+    if (!kernel.starts_with("hopper")) {
+      for (int i = 0; i < 12; ++i) first.slopes.push_back(std::exp2(-static_cast<float>(i)));
+      first.sinks = {1, -1};
+    }
+    return {{first}, {second}, {packed(shape(1, 1, 0, 0, dim, Mask::causal_top_left), {20, 90}, {40, 60})}};
+  }
   if (kernel.ends_with("softcap") || kernel.ends_with("slopes")) {
     const int64_t dim = kernel.find("at 64") != std::string::npos    ? 64
                         : kernel.find("at 256") != std::string::npos ? 256
@@ -221,6 +241,7 @@ OnModel how_to_run(const Mutant& mutant, const MutantCase& c, const model::Setti
                                ForwardKernel::hopper_forward, ForwardKernel::decode_forward}) {
     if (mutant.kernel.starts_with(name_of(kernel))) how.choice.kernel = kernel;
   }
+  if (mutant.prepare != nullptr) how.choice.kernel = ForwardKernel::naive;
   if (mutant.kernel == "combine_splits") how.choice.kernel = ForwardKernel::ampere_forward;
   if (c.tuning >= 0) how.choice.tuning = c.tuning;
   if (how.choice.kernel == ForwardKernel::hopper_forward) {
@@ -253,11 +274,18 @@ Gradients& gradients_of(const Shape& shape) {
 
 dispatch::BackwardChoice backward_choice(const std::string& kernel, const Shape& shape) {
   using dispatch::BackwardKernel;
-  if (kernel.starts_with("naive_backward")) return {.kernel = BackwardKernel::naive_backward};
+  if (kernel.starts_with("naive_backward") || kernel.starts_with("prepare")) return {.kernel = BackwardKernel::naive_backward};
   if (kernel.starts_with("hopper_backward")) return {.kernel = BackwardKernel::hopper_backward};
   const int stages = kernel.ends_with("one stage") ? 1 : 2;
   return {.kernel = BackwardKernel::ampere_backward,
           .tuning = ampere_backward_tuning(static_cast<int>(shape.head_dim), stages)};
+}
+
+void take_lists(const ForwardProblem& p, const kernels::prepare_lengths::Params& lengths) {
+  for (int i = 0; i < lengths.num_lists; ++i) {
+    lists_at_hand().tiles[i] = dispatch::sequence_tiles(p, lengths, i);
+    lists_at_hand().capacity[i] = lengths.lists[i].capacity;
+  }
 }
 
 std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const model::Settings& settings) {
@@ -267,9 +295,21 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
   scores_at_hand() = {
       dispatch::scores_of(p, problem.forward.args.scores),
       dispatch::scale_behind(dispatch::backward_change(p).value_or(kernels::Change::none), p)};
+  const auto prepare = [&](const kernels::prepare_lengths::Params& lengths) {
+    mutant.prepare != nullptr ? mutant.prepare(lengths) : kernels::prepare_lengths::launch(lengths, nullptr);
+    take_lists(p, lengths);
+  };
+  const auto scalar = [&](const kernels::BackwardParams& params) {
+    const ListsAtHand& lists = lists_at_hand();
+    kernels::naive_backward::launch_lengths(p.dtype, params,
+                                            {scores_at_hand().params, lists.tiles[0], lists.tiles[1],
+                                             lists.capacity[0], lists.capacity[1]},
+                                            nullptr);
+  };
   try {
-    run_backward_on_model(problem, c.deterministic, settings, mutant.run_backward,
-                          backward_choice(mutant.kernel, c.shape));
+    run_backward_on_model(problem, c.deterministic, settings,
+                          mutant.prepare != nullptr ? MainKernel(scalar) : mutant.run_backward,
+                          backward_choice(mutant.kernel, c.shape), prepare);
     return problem.disagreement(expected);
   } catch (const model::Failure& failure) {
     return failure.what();
@@ -286,13 +326,23 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
     scores_at_hand() = {
         dispatch::scores_of(p, problem.args.scores),
         dispatch::scale_behind(dispatch::forward_change(p).value_or(kernels::Change::none), p)};
+    if (p.lengths.given) {
+      const auto lengths = dispatch::length_params_for(plan, p, problem.args, workspace);
+      mutant.prepare != nullptr ? mutant.prepare(lengths) : kernels::prepare_lengths::launch(lengths, nullptr);
+      take_lists(p, lengths);
+    }
+    if (mutant.prepare != nullptr) {
+      return kernels::naive::launch_lengths(p.dtype, params, lists_at_hand().tiles[0],
+                                            scores_at_hand().params, plan.blocks, nullptr);
+    }
     mutant.run(params, dispatch::runs_of(problem.problem), plan.aligned, plan.tuning, plan.blocks);
     if (plan.num_splits > 1 && mutant.kernel != "combine_splits")
       kernels::combine_splits::launch(c.shape.dtype, params, plan.head_dim, nullptr);
   };
   try {
     run_on_model(problem, how_to_run(mutant, c, settings), run);
-    return problem.disagreement(expected_of(c.shape));
+    const std::string wrong = problem.disagreement(expected_of(c.shape));
+    return wrong.empty() && mutant.prepare != nullptr ? caught_in_gradients(mutant, c, settings) : wrong;
   } catch (const model::Failure& failure) {
     return failure.what();
   }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Included once per mutant, behind its kernel, with `naive` defined as the mutant's own name and
-// FLASHMOE_SCORES as whether the form changes scores.
+// FLASHMOE_SCORES and FLASHMOE_LENGTHS as whether the form changes scores, and takes lengths.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
 inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs, bool, int, unsigned blocks) {
   using Plain = kernels::naive::Spec<fp16, 128>;
-  using S = std::conditional_t<FLASHMOE_SCORES, kernels::naive::WithScores<Plain>, Plain>;
-  const auto scores = scores_for<typename S::Scores>();
+  using S = std::conditional_t<FLASHMOE_LENGTHS, kernels::naive::WithLengths<Plain>,
+                               std::conditional_t<FLASHMOE_SCORES, kernels::naive::WithScores<Plain>, Plain>>;
+  auto scores = scores_for<typename S::Scores>();
+  if constexpr (S::lengths) scores = {scores_at_hand().params, lists_at_hand().tiles[0]};
   gpu::launch(&kernels::naive::naive_forward<S>,
               {.kernel = "mutant",
                .blocks = blocks,
@@ -16,6 +18,9 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs,
               params, runs, kernels::RowTable{}, scores);
 }
 
-inline const Registration registration(FLASHMOE_SCORES ? "naive, scores" : "naive", FLASHMOE_MISTAKE, &run);
+inline const Registration registration(FLASHMOE_LENGTHS  ? "naive, lengths"
+                                       : FLASHMOE_SCORES ? "naive, scores"
+                                                         : "naive",
+                                       FLASHMOE_MISTAKE, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

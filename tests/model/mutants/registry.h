@@ -8,8 +8,10 @@
 
 #include "kernels/backward_params.h"
 #include "kernels/forward_params.h"
+#include "kernels/prepare_lengths/params.h"
 #include "kernels/runs.h"
 #include "kernels/score_params.h"
+#include "kernels/sequence_tiles.h"
 
 namespace flashmoe::test {
 
@@ -20,8 +22,10 @@ struct Mutant {
   // Runs it on the model; `tuning` is the plan's.
   void (*run)(const kernels::ForwardParams& params, const kernels::Runs& runs, bool aligned, int tuning,
               unsigned blocks) = nullptr;
-  // The same for gradients: one of the two is there.
+  // The same for gradients: one of the three is there.
   void (*run_backward)(const kernels::BackwardParams& params) = nullptr;
+  // The same of what prepares both where sequences differ in length.
+  void (*prepare)(const kernels::prepare_lengths::Params& params) = nullptr;
 };
 
 std::vector<Mutant>& mutants();
@@ -29,6 +33,7 @@ std::vector<Mutant>& mutants();
 struct Registration {
   Registration(const std::string& kernel, const char* mistake, decltype(Mutant::run) run);
   Registration(const std::string& kernel, const char* mistake, decltype(Mutant::run_backward) run);
+  Registration(const std::string& kernel, const char* mistake, decltype(Mutant::prepare) run);
 };
 
 // How the scores of the case at hand change, for forms that do that, and the scale of what follows.
@@ -39,6 +44,16 @@ struct ScoresAtHand {
 inline ScoresAtHand& scores_at_hand() {
   static ScoresAtHand scores;
   return scores;
+}
+
+// The lists of its tiles, for forms that take lengths: of query rows, and for gradients of keys.
+struct ListsAtHand {
+  kernels::SequenceTiles tiles[2];
+  int capacity[2] = {};
+};
+inline ListsAtHand& lists_at_hand() {
+  static ListsAtHand lists;
+  return lists;
 }
 
 // As a form wants them.
