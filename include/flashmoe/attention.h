@@ -145,7 +145,7 @@ struct ForwardArgs {
   std::optional<float> scale{};  // 1/sqrt(D) when not given
   Execution execution{};
   Window window{};    // beside the mask: a key is seen where both let it be
-  Lengths lengths{};  // sequences of different lengths: on the CPU
+  Lengths lengths{};  // sequences of different lengths
   Spans spans{};
   Scores scores{};
 };
@@ -198,7 +198,7 @@ struct WorkspaceSource {
 FLASHMOE_API std::size_t forward_workspace_bytes(const ForwardArgs& args);
 
 // Rows that see no key give output 0 and LSE -inf, or the sink where there is one. The same arguments with
-// the same `threads` give the same bits; a sequence of a call with lengths gives those of a call of its own.
+// the same `threads` give the same bits; so does a sequence of a call with lengths, whatever else is in it.
 FLASHMOE_API void attention_forward(const ForwardArgs& args, Workspace workspace);
 
 // The same, planned once: asking for the size first and then calling plans twice.

@@ -163,7 +163,8 @@ ForwardPlan plan_naive(const ForwardProblem& p, const device::Spec& spec, const 
                    .smem_bytes = sizeof(naive::Smem),
                    .reason = reason};
   set_grid(plan, p, spec);
-  plan.workspace_bytes = p.lengths.given ? with_tile_lists(0, p, lists_of(plan)) : with_row_table(0, p, false);
+  plan.workspace_bytes =
+      p.lengths.given ? with_tile_lists(0, p, lists_of(plan)) : with_row_table(0, p, false);
   return plan;
 }
 

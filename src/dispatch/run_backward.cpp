@@ -53,11 +53,11 @@ void run_with_lengths(const BackwardPlan& plan, const ForwardProblem& p, const B
   const auto lengths = length_params_for(plan, p, args, workspace);
   kernels::prepare_lengths::launch(lengths, args.execution.stream);
   dispatch::differentiate_sinks(p, args);
-  kernels::naive_backward::launch_lengths(p.dtype, params_for(plan, p, args, workspace),
-                                          {scores_of(p, args.scores), sequence_tiles(p, lengths, 0),
-                                           sequence_tiles(p, lengths, 1), lengths.lists[0].capacity,
-                                           lengths.lists[1].capacity},
-                                          args.execution.stream);
+  kernels::naive_backward::launch_lengths(
+      p.dtype, params_for(plan, p, args, workspace),
+      {scores_of(p, args.scores), sequence_tiles(p, lengths, 0), sequence_tiles(p, lengths, 1),
+       lengths.lists[0].capacity, lengths.lists[1].capacity},
+      args.execution.stream);
 }
 
 }  // namespace
@@ -66,9 +66,8 @@ kernels::prepare_lengths::Params length_params_for(const BackwardPlan& plan, con
                                                    const BackwardArgs& args, Workspace workspace) {
   auto lengths = length_params(p, args.lengths, lists_of(plan), {workspace.data, plan.workspace_bytes});
   lengths.of_q = {.tensors = {view(args.dq)}, .num_tensors = 1, .heads = static_cast<int>(p.q_heads)};
-  lengths.of_k = {.tensors = {view(args.dk), view(args.dv)},
-                  .num_tensors = 2,
-                  .heads = static_cast<int>(p.kv_heads)};
+  lengths.of_k = {
+      .tensors = {view(args.dk), view(args.dv)}, .num_tensors = 2, .heads = static_cast<int>(p.kv_heads)};
   return lengths;
 }
 

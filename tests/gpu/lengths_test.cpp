@@ -50,8 +50,8 @@ TEST(GpuSmall, LengthsByTheScalarKernels) {
     for (const Shape& shape :
          ragged({.q_heads = 2, .kv_heads = 1, .head_dim = 50, .dtype = dtype, .layout = Layout::padded})) {
       EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::naive});
-      EXPECT_EQ(
-          trouble_with_gradients(shape, true, {.kernel = dispatch::BackwardKernel::naive_backward}), "");
+      EXPECT_EQ(trouble_with_gradients(shape, true, {.kernel = dispatch::BackwardKernel::naive_backward}),
+                "");
     }
   }
 }
@@ -74,8 +74,8 @@ TEST(GpuLengths, ManySequences) {
   SKIP_WITHOUT_GPU();
   std::vector<int32_t> lengths;
   for (int i = 0; i < 1500; ++i) lengths.push_back(i % 500 == 7 ? 700 : i * 37 % 50);
-  const Shape shape = packed({.q_heads = 2, .head_dim = 64, .dtype = DType::bf16, .mask = Mask::causal},
-                             lengths, lengths, 3);
+  const Shape shape =
+      packed({.q_heads = 2, .head_dim = 64, .dtype = DType::bf16, .mask = Mask::causal}, lengths, lengths, 3);
   EXPECT_RUNS_ON_GPU(shape);
   EXPECT_EQ(trouble_with_gradients(shape, false), "");
 }
@@ -83,8 +83,8 @@ TEST(GpuLengths, ManySequences) {
 TEST(GpuLengths, WhatNeighboursHoldReachesNobody) {
   SKIP_WITHOUT_GPU();
   for (const int64_t head_dim : {64, 128, 256}) {
-    const Shape shape = packed({.q_heads = 2, .head_dim = head_dim, .dtype = DType::bf16}, {100, 300, 77},
-                               {100, 300, 90});
+    const Shape shape =
+        packed({.q_heads = 2, .head_dim = head_dim, .dtype = DType::bf16}, {100, 300, 77}, {100, 300, 90});
     Problem clean(shape), spoilt(shape);
     const Sequences sequences(clean.args.lengths, clean.problem);
     for (const int64_t i : {0, 2})

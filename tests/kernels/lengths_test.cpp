@@ -104,7 +104,8 @@ TEST(TileLists, HaveEveryTileOnceLongestFirst) {
   }
 }
 
-// More of them than a block has threads, and than a warp has lanes in turn; lengths at the end of their memory.
+// More of them than a block has threads, and than a warp has lanes in turn; lengths at the end of their
+// memory.
 TEST(TileLists, TakeManySequences) {
   for (const std::size_t count : {1UL, 31UL, 32UL, 33UL, 300UL}) {
     std::vector<int32_t> q, k;
@@ -190,12 +191,10 @@ Shape packed_queries_and_padded_keys(Shape shape) {
 }
 
 TEST(NaiveLengths, PackedQueriesGoWithPaddedKeys) {
-  EXPECT_RUNS_ON_MODEL(packed_queries_and_padded_keys({.q_heads = 4,
-                                                       .kv_heads = 2,
-                                                       .head_dim = 16,
-                                                       .dtype = DType::fp16,
-                                                       .mask = Mask::causal}),
-                       kNaive, 1);
+  EXPECT_RUNS_ON_MODEL(
+      packed_queries_and_padded_keys(
+          {.q_heads = 4, .kv_heads = 2, .head_dim = 16, .dtype = DType::fp16, .mask = Mask::causal}),
+      kNaive, 1);
 }
 
 // Rows before, between and behind sequences; none with both rows and keys.

@@ -183,8 +183,10 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
   const int kv_head = place.head / p.group;
   const T* q = static_cast<const T*>(p.q.data) + place.q_batch() * p.q.batch_stride +
                place.head * p.q.head_stride + first_row * p.q.row_stride;
-  const T* k = static_cast<const T*>(p.k.data) + place.k_batch() * p.k.batch_stride + kv_head * p.k.head_stride;
-  const T* v = static_cast<const T*>(p.v.data) + place.k_batch() * p.v.batch_stride + kv_head * p.v.head_stride;
+  const T* k =
+      static_cast<const T*>(p.k.data) + place.k_batch() * p.k.batch_stride + kv_head * p.k.head_stride;
+  const T* v =
+      static_cast<const T*>(p.v.data) + place.k_batch() * p.v.batch_stride + kv_head * p.v.head_stride;
   const int slices = (p.head_dim + kSlice - 1) / kSlice;
 
   Sums<Spec> sums{};
@@ -227,8 +229,8 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
       for (int j = 0; j < kKeys; ++j) {
         const int key = first_key + tx + 16 * j;
         const int row = first_row + kRows * ty + i;
-        const bool seen =
-            key < place.kv_rows() && (table.given() ? sees(table, place.number, row, key) : runs.sees(row, key));
+        const bool seen = key < place.kv_rows() &&
+                          (table.given() ? sees(table, place.number, row, key) : runs.sees(row, key));
         if constexpr (Spec::scores) {
           const HeadScores changed(scores, place.number, place.head);
           const float score = gpu::mul_rn(S[i][j], p.scale_log2e);
@@ -312,7 +314,8 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
         gpu::store_global(out + row * p.out.row_stride + column, gpu::narrow<T>(sums.O[i][c] * inverse));
     }
     if (tx == 0 && p.lse != nullptr) {
-      gpu::store_global(p.lse + place.lse_row(row), sum == 0 ? -INFINITY : (m[i] + log2f(sum)) * 0.6931471805599453F);
+      gpu::store_global(p.lse + place.lse_row(row),
+                        sum == 0 ? -INFINITY : (m[i] + log2f(sum)) * 0.6931471805599453F);
     }
   }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // naive_backward: gradients of attention by 64 x 64 tiles in scalar fp32. It takes every problem: any type,
 // strides, alignment, scale, runs of keys and head_dim up to 256, and in its general form any change of
-// scores, and sequences of different lengths; needs no workspace of its own; and gives the same bits every time. Bound: issue slots and shared memory; what
-// no other kernel takes comes here. Two kernels: naive_dkv has a block for 64 keys, naive_dq one for 64 query
-// rows, and both find S and dP of every tile anew. Roles: all threads load, all threads compute; thread (ty,
-// tx) has rows 4 ty .. 4 ty + 3 of what the block keeps, and of what streams by rows (or columns) tx, tx +
-// 16, ...
+// scores, and sequences of different lengths; needs no workspace of its own; and gives the same bits every
+// time. Bound: issue slots and shared memory; what no other kernel takes comes here. Two kernels: naive_dkv
+// has a block for 64 keys, naive_dq one for 64 query rows, and both find S and dP of every tile anew. Roles:
+// all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty + 3 of what the block keeps,
+// and of what streams by rows (or columns) tx, tx + 16, ...
 #pragma once
 
 #include <cmath>
@@ -151,7 +151,8 @@ __device__ inline void differentiate(float& S, float& dP, const Smem& smem, cons
       query < place.q_rows() && key < place.kv_rows() &&
       (p.table.given() ? sees(p.table, place.number(), query, key) : place.runs().sees(query, key));
   if constexpr (std::is_same_v<Scores, HeadScores>) {
-    const ScoreFunction::Changed changed = scores(gpu::mul_rn(S, p.scale_log2e), query + place.first_position(), key);
+    const ScoreFunction::Changed changed =
+        scores(gpu::mul_rn(S, p.scale_log2e), query + place.first_position(), key);
     S = seen ? gpu::ex2(changed.score - smem.lse_log2[row]) : 0.0F;
     dP = seen ? S * (dP - smem.delta[row]) * changed.derivative : 0.0F;
   } else {
@@ -308,8 +309,10 @@ __global__ void __launch_bounds__(kThreads, 1)
       accumulate<Spec>(dK, dP, smem, q);
     }
   }
-  store<Spec>(tile_of<T>(p.dk, place.k_batch(), place.head, first_key, place.kv_rows(), p.head_dim), dK, p.scale);
-  store<Spec>(tile_of<T>(p.dv, place.k_batch(), place.head, first_key, place.kv_rows(), p.head_dim), dV, 1.0F);
+  store<Spec>(tile_of<T>(p.dk, place.k_batch(), place.head, first_key, place.kv_rows(), p.head_dim), dK,
+              p.scale);
+  store<Spec>(tile_of<T>(p.dv, place.k_batch(), place.head, first_key, place.kv_rows(), p.head_dim), dV,
+              1.0F);
 }
 
 template <class Spec>
@@ -324,7 +327,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int first_row = place.first_row;
   const int kv_head = place.head / p.group;
   const auto q = tile_of<const T>(p.q, place.q_batch(), place.head, first_row, place.q_rows(), p.head_dim);
-  const auto dout = tile_of<const T>(p.dout, place.q_batch(), place.head, first_row, place.q_rows(), p.head_dim);
+  const auto dout =
+      tile_of<const T>(p.dout, place.q_batch(), place.head, first_row, place.q_rows(), p.head_dim);
   float dQ[kRows][Spec::slices * kColumns] = {};
   find_statistics<T>(smem, p, place, place.head, first_row);
   const auto head_scores = scores_of(scores, place.number(), place.head);
@@ -352,7 +356,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     accumulate<Spec>(dQ, dP, smem, k);
   }
-  store<Spec>(tile_of<T>(p.dq, place.q_batch(), place.head, first_row, place.q_rows(), p.head_dim), dQ, p.scale);
+  store<Spec>(tile_of<T>(p.dq, place.q_batch(), place.head, first_row, place.q_rows(), p.head_dim), dQ,
+              p.scale);
 }
 
 }  // namespace flashmoe::kernels::naive_backward::inline FLASHMOE_TARGET

@@ -64,9 +64,8 @@ struct Tiles {
   // Rises from tile to tile, where they are of keys falls, and may be more than what there is.
   __device__ __forceinline__ int work(int tile) const {
     const int row = first_row + tile * list.tile_rows;
-    const int all = list.of_keys
-                        ? q_rows - between(row - runs.end + 1, 0, q_rows)
-                        : runs.visible(min_of(row + list.tile_rows, q_rows) - 1, q_rows, k_rows).end;
+    const int all = list.of_keys ? q_rows - between(row - runs.end + 1, 0, q_rows)
+                                 : runs.visible(min_of(row + list.tile_rows, q_rows) - 1, q_rows, k_rows).end;
     return min_of(all, list.most_work);
   }
   // Tiles with more work than that.
@@ -154,8 +153,8 @@ __device__ void clear_row(const Params& p, const View& view, int heads, int batc
   }
 }
 
-__device__ inline void clear_rows(const Params& p, const Side& side, const Side& other, const Cleared& cleared,
-                                  unsigned block) {
+__device__ inline void clear_rows(const Params& p, const Side& side, const Side& other,
+                                  const Cleared& cleared, unsigned block) {
   const int per_batch = (side.rows + kThreads - 1) / kThreads;
   const int batch = static_cast<int>(block) / per_batch;
   const int first = (static_cast<int>(block) - batch * per_batch) * kThreads;
@@ -189,12 +188,13 @@ struct Parts {
 };
 FLASHMOE_HD inline Parts parts_of(const Params& p) {
   const auto blocks = [](const Side& side, const Cleared& cleared) {
-    return cleared.num_tensors == 0
-               ? 0U
-               : static_cast<unsigned>((side.rows + kThreads - 1) / kThreads) * static_cast<unsigned>(side.batch);
+    return cleared.num_tensors == 0 ? 0U
+                                    : static_cast<unsigned>((side.rows + kThreads - 1) / kThreads) *
+                                          static_cast<unsigned>(side.batch);
   };
   const unsigned sequences = p.sequences > 0 ? static_cast<unsigned>(p.sequences) : 1U;
-  return {sequences, sequences * static_cast<unsigned>(p.num_lists), blocks(p.q, p.of_q), blocks(p.k, p.of_k)};
+  return {sequences, sequences * static_cast<unsigned>(p.num_lists), blocks(p.q, p.of_q),
+          blocks(p.k, p.of_k)};
 }
 
 static __global__ void __launch_bounds__(kThreads) prepare_lengths(const __grid_constant__ Params p) {

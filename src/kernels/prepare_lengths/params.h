@@ -21,10 +21,10 @@ struct Side {
 struct List {
   SequenceTile* tiles;
   int capacity;
-  int tile_rows;   // of a tile
-  bool of_keys;    // tiles of keys, else of query rows
-  bool from_end;   // the last tile is whole, and the first begins before the sequence where it is not
-  int most_work;   // keys that a tile of query rows sees, or rows that see a tile of keys, at most
+  int tile_rows;  // of a tile
+  bool of_keys;   // tiles of keys, else of query rows
+  bool from_end;  // the last tile is whole, and the first begins before the sequence where it is not
+  int most_work;  // keys that a tile of query rows sees, or rows that see a tile of keys, at most
 };
 
 // Tensors whose rows are 0 where no sequence computes them.
@@ -32,7 +32,7 @@ struct Cleared {
   View tensors[2];
   int num_tensors;  // 0: nothing is to be cleared
   int heads;
-  float* lse = nullptr;          // of q's side: -inf there, or the sink of a row that counts and sees no key; or null
+  float* lse = nullptr;  // of q's side: -inf there, or the sink of a row that counts and sees no key; or null
   const float* sinks = nullptr;  // or null
 };
 

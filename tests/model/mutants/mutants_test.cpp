@@ -120,7 +120,8 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
   if (kernel.ends_with("lengths")) {
     // Empty sequences, single rows, tails, rows that see nothing or don't count; packed, and padded.
     const int64_t dim = kernel.find("at 128") != std::string::npos ? 128 : 64;
-    Shape first = packed(shape(2, 1, 0, 0, dim, Mask::causal), {150, 1, 0, 70, 9, 30}, {150, 90, 5, 300, 0, 20}, 3);
+    Shape first =
+        packed(shape(2, 1, 0, 0, dim, Mask::causal), {150, 1, 0, 70, 9, 30}, {150, 90, 5, 300, 0, 20}, 3);
     first.q_used = {150, 1, 0, 66, 9, 30};
     Shape second = padded(shape(2, 1, 140, 200, dim, Mask::none), {140, 3, 50}, {77, 200, 130});
     if (!kernel.starts_with("hopper")) {
@@ -274,7 +275,8 @@ Gradients& gradients_of(const Shape& shape) {
 
 dispatch::BackwardChoice backward_choice(const std::string& kernel, const Shape& shape) {
   using dispatch::BackwardKernel;
-  if (kernel.starts_with("naive_backward") || kernel.starts_with("prepare")) return {.kernel = BackwardKernel::naive_backward};
+  if (kernel.starts_with("naive_backward") || kernel.starts_with("prepare"))
+    return {.kernel = BackwardKernel::naive_backward};
   if (kernel.starts_with("hopper_backward")) return {.kernel = BackwardKernel::hopper_backward};
   const int stages = kernel.ends_with("one stage") ? 1 : 2;
   return {.kernel = BackwardKernel::ampere_backward,
@@ -301,10 +303,10 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
   };
   const auto scalar = [&](const kernels::BackwardParams& params) {
     const ListsAtHand& lists = lists_at_hand();
-    kernels::naive_backward::launch_lengths(p.dtype, params,
-                                            {scores_at_hand().params, lists.tiles[0], lists.tiles[1],
-                                             lists.capacity[0], lists.capacity[1]},
-                                            nullptr);
+    kernels::naive_backward::launch_lengths(
+        p.dtype, params,
+        {scores_at_hand().params, lists.tiles[0], lists.tiles[1], lists.capacity[0], lists.capacity[1]},
+        nullptr);
   };
   try {
     run_backward_on_model(problem, c.deterministic, settings,
@@ -328,7 +330,8 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
         dispatch::scale_behind(dispatch::forward_change(p).value_or(kernels::Change::none), p)};
     if (p.lengths.given) {
       const auto lengths = dispatch::length_params_for(plan, p, problem.args, workspace);
-      mutant.prepare != nullptr ? mutant.prepare(lengths) : kernels::prepare_lengths::launch(lengths, nullptr);
+      mutant.prepare != nullptr ? mutant.prepare(lengths)
+                                : kernels::prepare_lengths::launch(lengths, nullptr);
       take_lists(p, lengths);
     }
     if (mutant.prepare != nullptr) {
