@@ -8,8 +8,7 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs,
   using Plain = kernels::naive::Spec<fp16, 128>;
   using S = std::conditional_t<FLASHMOE_LENGTHS, kernels::naive::WithLengths<Plain>,
                                std::conditional_t<FLASHMOE_SCORES, kernels::naive::WithScores<Plain>, Plain>>;
-  auto scores = scores_for<typename S::Scores>();
-  if constexpr (S::lengths) scores = {scores_at_hand().params, lists_at_hand().tiles[0]};
+  const auto scores = scores_for<typename S::Scores>();
   gpu::launch(&kernels::naive::naive_forward<S>,
               {.kernel = "mutant",
                .blocks = blocks,

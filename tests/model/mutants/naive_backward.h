@@ -9,10 +9,8 @@ inline void run(const kernels::BackwardParams& params) {
   namespace naive = kernels::naive_backward;
   using S = std::conditional_t<FLASHMOE_LENGTHS, naive::WithLengths<Plain>,
                                std::conditional_t<FLASHMOE_SCORES, naive::WithScores<Plain>, Plain>>;
-  auto scores = scores_for<typename S::Scores>();
+  const auto scores = scores_for<typename S::Scores>();
   const ListsAtHand& lists = lists_at_hand();
-  if constexpr (S::lengths)
-    scores = {scores_at_hand().params, lists.tiles[0], lists.tiles[1], lists.capacity[0], lists.capacity[1]};
   const auto start = [&](auto kernel, int rows, int heads, int list) {
     constexpr int kTile = kernels::naive_backward::kTile;
     const int tiles = S::lengths ? lists.capacity[list] : (rows + kTile - 1) / kTile * params.batch;

@@ -59,8 +59,16 @@ inline ListsAtHand& lists_at_hand() {
 // As a form wants them.
 template <class Scores>
 Scores scores_for() {
-  if constexpr (std::is_same_v<Scores, kernels::ScoreParams>) return scores_at_hand().params;
-  return {};
+  const ListsAtHand& lists = lists_at_hand();
+  if constexpr (std::is_same_v<Scores, kernels::ScoreParams>) {
+    return scores_at_hand().params;
+  } else if constexpr (requires { &Scores::tiles; }) {
+    return {scores_at_hand().params, lists.tiles[0]};
+  } else if constexpr (requires { &Scores::q_tiles; }) {
+    return {scores_at_hand().params, lists.tiles[0], lists.tiles[1], lists.capacity[0], lists.capacity[1]};
+  } else {
+    return {};
+  }
 }
 
 // Whether this statement of a kernel is to do nothing, this time.
