@@ -95,6 +95,14 @@ struct PairTensor {
   std::array<int64_t, 4> strides{};  // in elements; 0 where all share one
 };
 
+// The gradient of a PairTensor that is added, in fp32 whatever its type. Every pair of query row and key adds
+// to one element: an element that several pairs share, by strides of 0, is their sum. Pairs that nobody sees
+// add 0.
+struct PairGradient {
+  float* data = nullptr;
+  std::array<int64_t, 4> strides{};  // in elements, for [B, Hq, Sq, Skv]; the last one is 0 or 1
+};
+
 // How scores change on their way from scale * q k^T to the softmax: first the cap, then the slopes, then what
 // a tensor adds, then mask and window hide what they hide. The arrays lie in the memory of the device that
 // computes.
@@ -105,7 +113,7 @@ struct Scores {
   int64_t slopes_batch_stride = 0;      // floats from one batch entry, or sequence, to the next; 0: [Hq]
   const float* sinks = nullptr;  // [Hq]: one more score in each row's softmax, of a key without a value. It
                                  // is neither scaled nor capped nor hidden, and the LSE includes it
-  PairTensor attn_mask{};        // on the CPU
+  PairTensor attn_mask{};        // on a GPU by the scalar kernels, and not beside lengths
 };
 
 enum class Device : int32_t { cpu = 0, cuda = 1 };
@@ -163,11 +171,12 @@ struct BackwardArgs {
   std::optional<float> scale{};  // as for attention_forward
   bool deterministic = false;    // the same arguments give the same bits; dk and dv do in any case
   Execution execution{};
-  Window window{};          // as for attention_forward
-  Lengths lengths{};        // as for attention_forward
-  Spans spans{};            // the same
-  Scores scores{};          // the same
-  float* dsinks = nullptr;  // [Hq]: the gradients of the sinks, over all rows; null: not wanted
+  Window window{};            // as for attention_forward
+  Lengths lengths{};          // as for attention_forward
+  Spans spans{};              // the same
+  Scores scores{};            // the same
+  float* dsinks = nullptr;    // [Hq]: the gradients of the sinks, over all rows; null: not wanted
+  PairGradient dattn_mask{};  // of scores.attn_mask, where that is added; data is null: not wanted
 };
 
 inline constexpr std::size_t kWorkspaceAlignment = 64;

@@ -80,6 +80,13 @@ typedef struct flashmoe_pair_tensor {
   int64_t strides[4]; /* in elements; 0 where all share one */
 } flashmoe_pair_tensor;
 
+/* The gradient of a pair tensor that is added. Every pair of query row and key adds to one element: an
+ * element that several pairs share, by strides of 0, is their sum. */
+typedef struct flashmoe_pair_gradient {
+  float* data;
+  int64_t strides[4]; /* in elements, for [B, Hq, Sq, Skv]; the last one is 0 or 1 */
+} flashmoe_pair_gradient;
+
 /* How scores change between scale * q k^T and the softmax: first the cap, then the slopes, then the mask. The
  * arrays lie in the memory of the device that computes. */
 typedef struct flashmoe_scores {
@@ -149,6 +156,7 @@ typedef struct flashmoe_backward_args {
   const flashmoe_spans* spans;     /* as for the forward */
   const flashmoe_scores* scores;   /* as for the forward */
   float* dsinks;                   /* [Hq]: gradients of the sinks, over all rows; NULL = not wanted */
+  const flashmoe_pair_gradient* dattn_mask; /* of scores->attn_mask, where that is added; NULL = not wanted */
 } flashmoe_backward_args;
 
 FLASHMOE_API flashmoe_status flashmoe_backward_workspace_bytes(const flashmoe_backward_args* args,

@@ -3,6 +3,7 @@
 #include "cpu/backward.h"
 
 #include "api/check_backward.h"
+#include "api/check_scores.h"
 #include "api/empty_problem.h"
 #include "api/workspace.h"
 #include "cpu/backward_sequences.h"
@@ -34,12 +35,23 @@ void store_zeros(const BackwardArgs& args) {
   }
 }
 
+// What pairs add to.
+void clear_pairs(const ForwardProblem& problem, const BackwardArgs& args) {
+  if (args.dattn_mask.data == nullptr) return;
+  const Tensor gradient = pair_gradient(args.dattn_mask, problem);
+  if (on_gpu(args.execution))
+    cuda::fill_zero(gradient, args.execution.stream);
+  else
+    cpu::fill_zero(gradient);
+}
+
 // `workspace_of(problem, bytes)` gives the workspace of a plan that needs so many.
 template <class WorkspaceOf>
 void run(const BackwardArgs& args, WorkspaceOf workspace_of) {
   const ForwardProblem problem = check_backward(args);
   check_head_dim(problem);
   if (is_empty(problem)) {
+    clear_pairs(problem, args);
     store_zeros(args);
   } else if (on_gpu(args.execution)) {
     const auto plan = cuda::plan_backward(problem, args);
@@ -47,10 +59,14 @@ void run(const BackwardArgs& args, WorkspaceOf workspace_of) {
   } else if (args.lengths.given() || args.spans.given()) {
     const Sequences sequences(args.lengths, problem, args.spans);
     const auto plan = cpu::plan_backward(sequences, args.execution);
-    cpu::backward(plan, sequences, args, workspace_of(problem, plan.workspace_bytes));
+    const Workspace workspace = workspace_of(problem, plan.workspace_bytes);
+    clear_pairs(problem, args);
+    cpu::backward(plan, sequences, args, workspace);
   } else {
-    const auto plan = cpu::plan_backward(problem, args.execution);
-    cpu::backward(plan, problem, args, workspace_of(problem, plan.workspace_bytes));
+    const auto plan = cpu::plan_backward(problem, args.execution, args.dattn_mask);
+    const Workspace workspace = workspace_of(problem, plan.workspace_bytes);
+    clear_pairs(problem, args);
+    cpu::backward(plan, problem, args, workspace);
   }
   // Even where no row sees a key: the gradient of the LSE is the sink's then.
   if (!on_gpu(args.execution))
@@ -69,8 +85,9 @@ std::size_t backward_workspace_bytes(const BackwardArgs& args) {
     const Sequences sequences(args.lengths, problem, args.spans);
     return cpu::plan_backward(sequences, args.execution).workspace_bytes;
   }
-  return on_gpu(args.execution) ? cuda::backward_workspace_bytes(problem, args.deterministic)
-                                : cpu::plan_backward(problem, args.execution).workspace_bytes;
+  return on_gpu(args.execution)
+             ? cuda::backward_workspace_bytes(problem, args.deterministic)
+             : cpu::plan_backward(problem, args.execution, args.dattn_mask).workspace_bytes;
 }
 
 void attention_backward(const BackwardArgs& args, Workspace workspace) {
@@ -90,11 +107,11 @@ void attention_backward_with(const BackwardArgs& args, WorkspaceSource source) {
 std::string explain_backward(const BackwardArgs& args) {
   const ForwardProblem problem = check_shapes(args);
   check_head_dim(problem);
-  if (is_empty(problem)) return explain_empty();
+  if (is_empty(problem)) return explain_empty(problem);
   if (!on_gpu(args.execution) && (args.lengths.given() || args.spans.given()))
     return cpu::explain_backward(Sequences(args.lengths, problem, args.spans), args.execution);
   return on_gpu(args.execution) ? cuda::explain_backward(problem, args)
-                                : cpu::explain_backward(problem, args.execution);
+                                : cpu::explain_backward(problem, args.execution, args.dattn_mask);
 }
 
 }  // namespace flashmoe

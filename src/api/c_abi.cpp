@@ -116,6 +116,13 @@ flashmoe::Scores from_c(const flashmoe_scores* scores) {
           .attn_mask = attn_mask};
 }
 
+flashmoe::PairGradient from_c(const flashmoe_pair_gradient* gradient) {
+  if (gradient == nullptr) return {};
+  flashmoe::PairGradient converted{.data = gradient->data};
+  std::copy_n(gradient->strides, 4, converted.strides.begin());
+  return converted;
+}
+
 flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
   const flashmoe_forward_args known = known_part(args, "flashmoe_forward_args");
   flashmoe::ForwardArgs converted{.q = from_c(known.q, "q"),
@@ -159,6 +166,7 @@ flashmoe::BackwardArgs from_c(const flashmoe_backward_args* args) {
   converted.spans = from_c(known.spans);
   converted.scores = from_c(known.scores);
   converted.dsinks = known.dsinks;
+  converted.dattn_mask = from_c(known.dattn_mask);
   return converted;
 }
 

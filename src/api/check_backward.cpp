@@ -11,6 +11,11 @@ namespace {
 
 constexpr TensorChecks kChecks("attention_backward");
 
+NamedBytes bytes_of(const PairGradient& gradient, const Tensor& as_tensor) {
+  if (gradient.data == nullptr) return {"dattn_mask", {}};
+  return NamedBytes::of({"dattn_mask", as_tensor});
+}
+
 }  // namespace
 
 ForwardProblem check_shapes(const BackwardArgs& args) {
@@ -26,6 +31,7 @@ ForwardProblem check_shapes(const BackwardArgs& args) {
     kChecks.unsupported("scores.attn_mask is given, which no GPU kernel takes",
                         "compute on the CPU: device = cpu");
   }
+  check_pair_gradient(kChecks, args.dattn_mask, args.scores);
   if (args.dsinks != nullptr && args.scores.sinks == nullptr)
     kChecks.refuse("dsinks is given and scores.sinks is null", "give the sinks that the forward had");
   return problem;
@@ -63,10 +69,17 @@ ForwardProblem check_backward(const BackwardArgs& args) {
     kChecks.apart(*gradient, {&scores.slopes, &scores.sinks, &scores.attn_mask});
   kChecks.apart(dsinks, {&inputs[0], &inputs[1], &inputs[2], &inputs[3], &inputs[4], &lse, &dlse,
                          &gradients[0], &gradients[1], &gradients[2]});
+  kChecks.pointer("dattn_mask", args.dattn_mask.data);
+  const Tensor pairs = pair_gradient(args.dattn_mask, problem);
+  const NamedBytes dattn_mask = bytes_of(args.dattn_mask, pairs);
+  kChecks.nests({"dattn_mask", pairs}, dattn_mask);
+  kChecks.apart(dattn_mask,
+                {&inputs[0], &inputs[1], &inputs[2], &inputs[3], &inputs[4], &lse, &dlse, &gradients[0],
+                 &gradients[1], &gradients[2], &dsinks, &scores.slopes, &scores.sinks, &scores.attn_mask});
   if (!args.lengths.given() && !args.spans.given()) return problem;
   const LengthsBytes lengths(args.lengths);
   const SpansBytes spans(args.spans, args.lengths, problem);
-  for (const NamedBytes* gradient : {&gradients[0], &gradients[1], &gradients[2], &dsinks}) {
+  for (const NamedBytes* gradient : {&gradients[0], &gradients[1], &gradients[2], &dsinks, &dattn_mask}) {
     kChecks.apart(*gradient, {&lengths.q_starts, &lengths.k_starts, &lengths.q_used, &lengths.k_used});
     kChecks.apart(*gradient, {&spans.documents, &spans.prefix, &spans.left_padding});
   }
@@ -90,7 +103,8 @@ void check_workspace_apart(const BackwardArgs& args, const ForwardProblem& probl
   const NamedBytes dlse = NamedBytes::of("dlse", args.dlse, rows_of(problem));
   const NamedBytes dsinks = NamedBytes::of("dsinks", args.dsinks, problem.q_heads);
   const ScoresBytes scores(args.scores, problem, args.lengths);
-  kChecks.apart(workspace, {&dsinks, &scores.slopes, &scores.sinks, &scores.attn_mask});
+  const NamedBytes dattn_mask = bytes_of(args.dattn_mask, pair_gradient(args.dattn_mask, problem));
+  kChecks.apart(workspace, {&dsinks, &dattn_mask, &scores.slopes, &scores.sinks, &scores.attn_mask});
   const LengthsBytes lengths(args.lengths);
   kChecks.apart(workspace,
                 {&lse, &dlse, &lengths.q_starts, &lengths.k_starts, &lengths.q_used, &lengths.k_used});

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string>
 
 #include "numeric/pair_value.h"
@@ -46,10 +47,39 @@ void check_scores(const TensorChecks& checks, const Scores& scores, ForwardProbl
     checks.refuse("scores.attn_mask has a stride of " + std::to_string(pair_stride) +
                   "; it must be 0 or more");
   }
+  const auto past = reinterpret_cast<std::uintptr_t>(scores.attn_mask.data) %
+                    static_cast<std::uintptr_t>(element_bytes(scores.attn_mask.type));
+  if (past != 0) {
+    checks.refuse("scores.attn_mask starts " + std::to_string(past) + " bytes past a multiple of " +
+                  std::to_string(element_bytes(scores.attn_mask.type)) +
+                  "; data must be aligned to its elements");
+  }
   problem.softcap = scores.softcap;
   problem.attn_mask = scores.attn_mask.data != nullptr;
   problem.slopes = scores.alibi_slopes != nullptr;
   problem.sinks = scores.sinks != nullptr;
+}
+
+Tensor pair_gradient(const PairGradient& gradient, const ForwardProblem& problem) {
+  Tensor t{.data = gradient.data, .dtype = DType::fp32, .strides = gradient.strides};
+  const int64_t sizes[] = {problem.batch, problem.q_heads, problem.q_rows, problem.kv_rows};
+  for (std::size_t i = 0; i < 4; ++i) t.sizes[i] = gradient.strides[i] == 0 ? 1 : sizes[i];
+  return t;
+}
+
+void check_pair_gradient(const TensorChecks& checks, const PairGradient& gradient, const Scores& scores) {
+  if (gradient.data == nullptr) return;
+  if (scores.attn_mask.data == nullptr || scores.attn_mask.type == PairType::boolean) {
+    checks.refuse(std::string("dattn_mask is given and scores.attn_mask ") +
+                      (scores.attn_mask.data == nullptr ? "is null" : "is boolean, which has no gradient"),
+                  "give the tensor that the forward added to scores");
+  }
+  for (std::size_t i = 0; i < 4; ++i) {
+    const int64_t stride = gradient.strides[i];
+    if (stride >= 0 && (i < 3 || stride <= 1)) continue;
+    checks.refuse("dattn_mask has a stride of " + std::to_string(stride) + " in dimension " +
+                  std::to_string(i) + "; it must be 0 or " + (i < 3 ? "more" : "1"));
+  }
 }
 
 ScoresBytes::ScoresBytes(const Scores& scores, const ForwardProblem& problem, const Lengths& lengths)

@@ -3,8 +3,9 @@
 
 namespace flashmoe {
 
-std::string explain_empty() {
-  return "nothing to compute: there are no rows or no keys\n  results: 0, and -inf for a log-sum-exp\n";
+std::string explain_empty(const ForwardProblem& p) {
+  return std::string("nothing to compute: there are no rows or no keys\n  results: 0, and ") +
+         (p.sinks ? "its head's sink" : "-inf") + " for a log-sum-exp\n";
 }
 
 }  // namespace flashmoe

@@ -84,7 +84,7 @@ void attention_forward_with(const ForwardArgs& args, WorkspaceSource source) {
 std::string explain_forward(const ForwardArgs& args) {
   const ForwardProblem problem = check_shapes(args);
   check_head_dim(problem);
-  if (is_empty(problem)) return explain_empty();
+  if (is_empty(problem)) return explain_empty(problem);
   if (!on_gpu(args.execution) && (args.lengths.given() || args.spans.given()))
     return cpu::explain_forward(Sequences(args.lengths, problem, args.spans), args.execution);
   return on_gpu(args.execution) ? cuda::explain_forward(problem, args)

@@ -27,8 +27,10 @@ std::array<const BackwardKernel*, 4> backward_kernels(const ForwardProblem& prob
   return kernels;
 }
 
-BackwardPlan plan_backward(const ForwardProblem& problem, const Execution& execution) {
-  return make_plan(problem, choose_backward_kernel(problem), threads_for(execution.threads));
+BackwardPlan plan_backward(const ForwardProblem& problem, const Execution& execution,
+                           const PairGradient& dattn_mask) {
+  return make_plan(problem, choose_backward_kernel(problem), threads_for(execution.threads),
+                   PairTurns::of(dattn_mask));
 }
 
 void backward(const BackwardPlan& plan, const ForwardProblem& problem, const BackwardArgs& args,
@@ -40,15 +42,19 @@ void backward(const BackwardPlan& plan, const ForwardProblem& problem, const Bac
   const BackwardTasks tasks(
       args,
       {.scratch = scratch, .scratch_bytes = plan.scratch_bytes, .dq_sums = sums, .sums = share_floats(plan)});
-  run_tasks(plan.tasks(), plan.threads, plan.core_us,
-            [&](int64_t index, int slot) { tasks.run(all, index, slot); });
+  run_tasks(plan.groups * plan.splits, plan.threads, plan.core_us, [&](int64_t number, int slot) {
+    const int64_t split = number / plan.groups;
+    plan.turns.each_in_group(problem, number % plan.groups,
+                             [&](int64_t head) { tasks.run(all, split * plan.heads + head, slot); });
+  });
   run_tasks(BackwardTasks::combine_tasks(plan), plan.threads, plan.core_us,
             [&](int64_t index, int) { tasks.combine(all, index); });
 }
 
-std::string explain_backward(const ForwardProblem& problem, const Execution& execution) {
-  return describe(plan_backward(problem, execution), problem) + "  instruction set: " + instruction_set() +
-         "\n";
+std::string explain_backward(const ForwardProblem& problem, const Execution& execution,
+                             const PairGradient& dattn_mask) {
+  return describe(plan_backward(problem, execution, dattn_mask), problem) +
+         "  instruction set: " + instruction_set() + "\n";
 }
 
 }  // namespace flashmoe::cpu

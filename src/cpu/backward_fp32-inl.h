@@ -213,6 +213,7 @@ struct BackwardBlock {
   bool k_finite, rows_finite;  // all of K, and all of Q and dO
   float* dq;                   // sums of the block's first row
   const UnitScores* changes;   // null: scores stay as they are
+  PairGradient dpairs;         // what they add to; data may be null
   int64_t first_key;           // of the block
 
   int64_t columns() const { return padded_dim(dim) / unit(); }
@@ -249,6 +250,8 @@ struct BackwardBlock {
                                                                                   scratch.lse + row + first,
                                                                                   scratch.delta + row + first,
                                                                                   runs.from(first), at);
+      if (dpairs.data != nullptr)
+        changes->add_to_pairs(dpairs, row + first, first_key + at, std::min(unit(), keys - at), ds);
       if (changes != nullptr) changes->change_gradients(ds, scratch.derivatives);
       transpose_unit(ds, scratch.ds_t + at * unit());
     }
@@ -390,6 +393,7 @@ void differentiate_fp32(const BackwardTask& task) {
                                 .rows_finite = rows_finite,
                                 .dq = task.dq_sums + row * stride,
                                 .changes = p.changes_scores() ? &changes : nullptr,
+                                .dpairs = task.dpairs,
                                 .first_key = key};
       for (int64_t i = 0; i < rows; i += unit()) block.rows_against_keys(i);
       for (int64_t i = seen.begin / unit() * unit(); i < seen.end; i += unit()) block.keys_against_rows(i);

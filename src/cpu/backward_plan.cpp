@@ -44,19 +44,22 @@ double finish_time(const ForwardProblem& p, const BackwardKernel& kernel, int64_
 
 }  // namespace
 
-BackwardPlan make_plan(const ForwardProblem& p, const BackwardKernel& kernel, int threads) {
+BackwardPlan make_plan(const ForwardProblem& p, const BackwardKernel& kernel, int threads,
+                       const PairTurns& turns) {
   BackwardPlan plan{};
   plan.kernel = &kernel;
   plan.heads = p.batch * p.kv_heads;
+  plan.turns = turns;
+  plan.groups = turns.groups(p);
   plan.rows = p.group() * p.q_rows;
 
-  const double whole = finish_time(p, kernel, plan.heads, 1, threads);
+  const double whole = finish_time(p, kernel, plan.groups, 1, threads);
   int64_t best = 1;
   double best_time = kUsefulSplit * whole;
-  const int64_t most = ceil_div(p.kv_rows, kLeastKeys);
-  for (int64_t splits = 2; splits <= most && plan.heads * splits <= 8 * static_cast<int64_t>(threads);
+  const int64_t most = turns.each_key ? ceil_div(p.kv_rows, kLeastKeys) : 1;
+  for (int64_t splits = 2; splits <= most && plan.groups * splits <= 8 * static_cast<int64_t>(threads);
        ++splits) {
-    const double time = finish_time(p, kernel, plan.heads, splits, threads);
+    const double time = finish_time(p, kernel, plan.groups, splits, threads);
     if (time < best_time) {
       best = splits;
       best_time = time;
@@ -64,7 +67,7 @@ BackwardPlan make_plan(const ForwardProblem& p, const BackwardKernel& kernel, in
   }
   plan.keys_per_split = best == 1 ? p.kv_rows : round_up(ceil_div(p.kv_rows, best), kLeastKeys);
   plan.splits = ceil_div(p.kv_rows, plan.keys_per_split);
-  plan.threads = static_cast<int>(std::min<int64_t>(threads, plan.tasks()));
+  plan.threads = static_cast<int>(std::min<int64_t>(threads, plan.groups * plan.splits));
   plan.dq_sums = round_up(plan.rows, kernel.panel_rows) * kernel.sum_stride(p.head_dim);
   plan.core_us = 2 * kProducts * seen_share(p) * static_cast<double>(plan.heads * plan.rows) *
                  static_cast<double>(p.kv_rows * p.head_dim) / kernel.core_flop_per_us;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cpu/backward_task.h"
+#include "cpu/pair_turns.h"
 
 namespace flashmoe::cpu {
 
@@ -16,7 +17,9 @@ struct BackwardPlan {
   const BackwardKernel* kernel;
   int threads;    // that work at once, at most
   int64_t heads;  // batch entries times K/V heads
-  int64_t rows;   // packed rows of a head: group times Sq
+  PairTurns turns;
+  int64_t groups;  // of heads that do not wait for each other: as many, or fewer where they take turns
+  int64_t rows;    // packed rows of a head: group times Sq
   int64_t keys_per_split;
   int64_t splits;   // tasks of a head
   int64_t dq_sums;  // floats of one task's share of dq: whole panels of rows x sum_stride
@@ -30,7 +33,8 @@ struct BackwardPlan {
   int64_t sums() const { return splits == 1 ? threads : tasks(); }  // shares of dq that are kept at once
 };
 
-BackwardPlan make_plan(const ForwardProblem& problem, const BackwardKernel& kernel, int threads);
+BackwardPlan make_plan(const ForwardProblem& problem, const BackwardKernel& kernel, int threads,
+                       const PairTurns& turns = {});
 
 // Where task number `task` works. Low numbers are the longest: under a causal mask, the first keys of every
 // head.

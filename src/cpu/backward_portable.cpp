@@ -78,7 +78,12 @@ void differentiate(const BackwardTask& task) {
         score = function(score.score, slope, static_cast<float>(std::abs(position - j)));
       score.score += pair_of(task.scores, r % p.group(), r / p.group(), j);
       const float weight = std::exp2(score.score - lse_log2(row.lse));
-      const float ds = weight * (dp - delta) * score.derivative;
+      const float changed = weight * (dp - delta);
+      if (task.dpairs.data != nullptr) {
+        const auto& strides = task.dpairs.strides;
+        task.dpairs.data[r % p.group() * strides[1] + r / p.group() * strides[2] + j * strides[3]] += changed;
+      }
+      const float ds = changed * score.derivative;
       float* dk = scratch.dk + (j - task.kv_begin) * dim;
       float* dv = scratch.dv + (j - task.kv_begin) * dim;
       for (int64_t d = 0; d < dim; ++d) {

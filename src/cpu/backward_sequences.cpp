@@ -58,6 +58,37 @@ void clear_gaps(const Sequences& sequences, const BackwardArgs& args, int64_t in
   clear_k({0, sequences.k_behind()});
 }
 
+// Tasks of all sequences that add to the same elements of dattn_mask: those of one K/V head or of all of
+// them, of one sequence or of all.
+class Turns {
+ public:
+  Turns(const ForwardProblem& whole, const BackwardArgs& args, int64_t planned)
+      : turns_(PairTurns::of(args.dattn_mask)),
+        heads_(turns_.each_head ? whole.kv_heads : 1),
+        planned_(planned),
+        each_sequence_(turns_.each_batch && args.lengths.q_starts == nullptr) {}
+
+  int64_t groups() const { return heads_ * (each_sequence_ ? planned_ : 1); }
+
+  // In their order.
+  void run_group(int64_t group, const PlannedBackward* planned, const BackwardTasks& tasks, int slot) const {
+    const int64_t first = each_sequence_ ? group / heads_ : 0;
+    for (int64_t i = first; i < (each_sequence_ ? first + 1 : planned_); ++i) {
+      for (int64_t split = 0; split < planned[i].plan.splits; ++split) {
+        const auto run = [&](int64_t head) {
+          tasks.run(planned[i], split * planned[i].plan.heads + head, slot);
+        };
+        turns_.each_in_group(planned[i].problem, group % heads_, run);
+      }
+    }
+  }
+
+ private:
+  PairTurns turns_;
+  int64_t heads_, planned_;
+  bool each_sequence_;
+};
+
 }  // namespace
 
 SequencesPlan plan_backward(const Sequences& sequences, const Execution& execution) {
@@ -125,8 +156,12 @@ void backward(const SequencesPlan& plan, const Sequences& by_rule, const Backwar
   const TaskList all(list.runs, plan.runs);
   const TaskList combines(list.combines, plan.combine_runs);
   const BackwardTasks tasks(args, space);
-  run_tasks(plan.tasks + plan.clear_tasks, plan.threads, plan.core_us, [&](int64_t task, int slot) {
-    if (task >= plan.tasks) return clear_gaps(sequences, args, task - plan.tasks);
+  const bool in_turns = args.dattn_mask.data != nullptr;
+  const Turns turns(sequences.whole(), args, plan.computed);
+  const int64_t runs = in_turns ? turns.groups() : plan.tasks;
+  run_tasks(runs + plan.clear_tasks, plan.threads, plan.core_us, [&](int64_t task, int slot) {
+    if (task >= runs) return clear_gaps(sequences, args, task - runs);
+    if (in_turns) return turns.run_group(task, list.planned, tasks, slot);
     const auto [of, index] = all[task];
     tasks.run(list.planned[of], index, slot);
   });

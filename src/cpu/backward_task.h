@@ -31,6 +31,7 @@ struct BackwardTask {
   const float* dlse;  // the same, or null
   int64_t lse_head_stride;
   TaskScores scores;
+  PairGradient dpairs;  // of scores.pairs, from the first query head of the group on; data may be null
 
   int64_t kv_begin, kv_end;  // keys: the task computes dk and dv of these, and their share of dq
 

@@ -44,6 +44,7 @@ BackwardTask BackwardTasks::task_of(const PlannedBackward& of, int64_t head) con
   task.lse = args_.lse + first_row;
   task.dlse = args_.dlse == nullptr ? nullptr : args_.dlse + first_row;
   task.scores = scores_of(args_.scores, of.origin, head / p.kv_heads, q_head);
+  task.dpairs = gradient_of(args_.dattn_mask, of.origin, head / p.kv_heads, q_head);
   return task;
 }
 

@@ -59,6 +59,9 @@ std::string describe(const BackwardPlan& plan, const ForwardProblem& p) {
           count(plan.splits, "key split") + " of " + std::to_string(plan.keys_per_split) + "\n";
   text += "  threads: " + std::to_string(plan.threads);
   if (plan.splits > 1) text += "; keys are split because heads alone leave threads idle";
+  if (plan.groups < plan.heads)
+    text +=
+        "; heads that add to the same elements of dattn_mask take turns, in " + count(plan.groups, "group");
   text += "\n  workspace: " + size(plan.workspace_bytes) + " = " + count(plan.threads, "thread") + " x " +
           size(plan.scratch_bytes) + " of scratch + " + count(plan.sums(), "sum") + " of dq x " +
           size(static_cast<std::size_t>(plan.dq_sums) * sizeof(float));

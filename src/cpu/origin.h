@@ -39,6 +39,17 @@ inline TaskScores scores_of(const Scores& scores, const Origin& origin, int64_t 
   return own;
 }
 
+// The same of the gradient of its tensor.
+inline PairGradient gradient_of(const PairGradient& all, const Origin& origin, int64_t batch,
+                                int64_t q_head) {
+  if (all.data == nullptr) return all;
+  const auto& strides = all.strides;
+  PairGradient own = all;
+  own.data += (origin.q_batch + batch) * strides[0] + q_head * strides[1] + origin.q_row * strides[2] +
+              origin.k_row * strides[3];
+  return own;
+}
+
 inline void* element(const Tensor& t, int64_t batch, int64_t head, int64_t row) {
   return static_cast<std::byte*>(t.data) +
          (batch * t.strides[0] + head * t.strides[1] + row * t.strides[2]) * element_bytes(t.dtype);

@@ -97,14 +97,22 @@ class PanelScores {
   }
 
  private:
+  static constexpr int64_t kPairsAtOnce = 64;  // keys
+
   // What the tensor has for keys that exist.
   HWY_NOINLINE void add_pairs(int64_t first, int64_t keys, float* HWY_RESTRICT s) const {
     const int64_t group = task_.problem->group();
-    const int64_t end = std::min(keys, task_.problem->kv_rows - key_ - first);
-    for (int64_t i = 0; i < 2 * lanes(); ++i) {
-      const int64_t row = row_ + std::min(i, rows_ - 1);
-      for (int64_t key = 0; key < end; ++key)
-        s[key * 2 * lanes() + i] += pair_of(task_.scores, row % group, row / group, key_ + first + key);
+    const auto& strides = task_.scores.pairs.strides;
+    const int64_t all = std::min(keys, task_.problem->kv_rows - key_ - first);
+    float added[kPairsAtOnce];
+    for (int64_t begin = 0; begin < all; begin += kPairsAtOnce) {
+      const int64_t count = std::min(kPairsAtOnce, all - begin);
+      for (int64_t i = 0; i < 2 * lanes(); ++i) {
+        const int64_t row = row_ + std::min(i, rows_ - 1);
+        if (i == 0 || strides[1] != 0 || strides[2] != 0)
+          pairs_of_row(task_.scores, row % group, row / group, key_ + first + begin, count, added);
+        for (int64_t key = 0; key < count; ++key) s[(begin + key) * 2 * lanes() + i] += added[key];
+      }
     }
   }
 
@@ -166,8 +174,21 @@ class UnitScores {
       if (scores_.pairs.data == nullptr) continue;
       const int64_t packed = std::min(row + r, last);
       const int64_t end = std::min(2 * n, p_.kv_rows - key);
-      for (int64_t i = 0; i < end; ++i)
-        s[r * 2 * n + i] += pair_of(scores_, packed % p_.group(), packed / p_.group(), key + i);
+      float added[2 * hn::MaxLanes(Tag())];
+      pairs_of_row(scores_, packed % p_.group(), packed / p_.group(), key, end, added);
+      for (int64_t i = 0; i < end; ++i) s[r * 2 * n + i] += added[i];
+    }
+  }
+
+  // Adds gradients of changed scores to those of the tensor, for `keys` keys.
+  HWY_NOINLINE void add_to_pairs(const PairGradient& to, int64_t row, int64_t key, int64_t keys,
+                                 const float* HWY_RESTRICT ds) const {
+    const int64_t group = p_.group();
+    const int64_t rows = std::min(2 * lanes(), group * p_.q_rows - row);
+    for (int64_t r = 0; r < rows; ++r) {
+      float* own = to.data + (row + r) % group * to.strides[1] + (row + r) / group * to.strides[2] +
+                   key * to.strides[3];
+      for (int64_t i = 0; i < keys; ++i) own[i * to.strides[3]] += ds[r * 2 * lanes() + i];
     }
   }
 

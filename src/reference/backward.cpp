@@ -4,7 +4,8 @@
 //   ds_ij = w_ij (dout_i . v_j - delta_i + dlse_i)
 //   dq_i = scale sum_j ds_ij k_j,   dk_j = scale sum_i ds_ij q_i
 // Where scores change (scores.h), s_ij is what becomes of scale q_i . k_j, and ds_ij times its derivative
-// goes on to dq and dk. A sink's own gradient is that of a score whose value is 0, summed over the rows.
+// goes on to dq and dk. A sink's own gradient is that of a score whose value is 0, summed over the rows; that
+// of a tensor which is added to scores is ds_ij, summed over the pairs that share an element.
 #include "reference/backward.h"
 
 #include <algorithm>
@@ -96,7 +97,9 @@ struct QueryHead {
   const Scores& scores;
   int64_t batch, head;
 
-  void add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks) const;
+  std::optional<std::array<int64_t, 4>> pair_strides;
+
+  void add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks, Sums& dpairs) const;
 };
 
 double dot(const double* x, const double* y, int64_t count, double& size) {
@@ -109,7 +112,7 @@ double dot(const double* x, const double* y, int64_t count, double& size) {
   return sum;
 }
 
-void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks) const {
+void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks, Sums& dpairs) const {
   const int64_t dim = p.head_dim;
   const std::size_t row = first_row + static_cast<std::size_t>(i);
   const double lse = forward.lse[row];
@@ -164,6 +167,12 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks) c
     // P (rounded or not) times the difference, times the derivative; then dS as it enters dS K and dS^T Q.
     const double of_changed =
         (w_error + w_rounding) * (std::abs(centred) + centred_error) + w * centred_error;
+    if (pair_strides) {
+      const auto& [of_batch, of_head, of_row, of_key] = *pair_strides;
+      const double one = 1;
+      dpairs.add(static_cast<std::size_t>(batch * of_batch + head * of_head + i * of_row + j * of_key),
+                 w * centred, of_changed + kUnit * w * std::abs(centred), &one, 1);
+    }
     const double exact = of_changed * (s.derivative + s.derivative_error) +
                          w * std::abs(centred) * (s.derivative_error + (s.derivative == 1 ? 0 : kUnit));
     const double ds_error =
@@ -198,9 +207,28 @@ void put(const Gradient& of_part, const BatchRows& part, const Tensor& t, Gradie
   }
 }
 
+// Elements that strides of pairs lead to.
+std::size_t pair_elements(const ForwardProblem& p, const std::optional<std::array<int64_t, 4>>& strides) {
+  if (!strides) return 0;
+  const int64_t sizes[] = {p.batch, p.q_heads, p.q_rows, p.kv_rows};
+  int64_t last = 0;
+  for (std::size_t i = 0; i < 4; ++i) last += std::max<int64_t>(sizes[i] - 1, 0) * (*strides)[i];
+  return static_cast<std::size_t>(last + 1);
+}
+
+// Adds the gradient of a sequence's pairs to that of all.
+void add_pairs(const Gradient& of_part, std::size_t first, Gradient& all) {
+  for (std::size_t i = 0; i < of_part.value.size() && first + i < all.value.size(); ++i) {
+    all.value[first + i] += of_part.value[i];
+    all.bound[first + i] += of_part.bound[i] + kUnit * std::abs(of_part.value[i]);
+  }
+}
+
 BackwardResult differentiate_sequences(const Sequences& sequences, const BackwardInputs& inputs) {
   const ForwardProblem& p = sequences.whole();
-  BackwardResult result{zeros_like(inputs.q), zeros_like(inputs.k), zeros_like(inputs.v), {}};
+  BackwardResult result{zeros_like(inputs.q), zeros_like(inputs.k), zeros_like(inputs.v), {}, {}};
+  result.dattn_mask.value.assign(pair_elements(p, inputs.dattn_mask_strides), 0.0);
+  result.dattn_mask.bound = result.dattn_mask.value;
   if (p.sinks) {
     result.dsinks.value.assign(static_cast<std::size_t>(p.q_heads), 0.0);
     result.dsinks.bound = result.dsinks.value;
@@ -228,6 +256,13 @@ BackwardResult differentiate_sequences(const Sequences& sequences, const Backwar
     put(one.dq, sequence.q, inputs.q, result.dq);
     put(one.dk, sequence.k, inputs.k, result.dk);
     put(one.dv, sequence.k, inputs.v, result.dv);
+    if (inputs.dattn_mask_strides) {
+      const auto& strides = *inputs.dattn_mask_strides;
+      add_pairs(one.dattn_mask,
+                static_cast<std::size_t>(sequence.q.batch * strides[0] + sequence.q.rows.begin * strides[2] +
+                                         sequence.k.rows.begin * strides[3]),
+                result.dattn_mask);
+    }
     for (std::size_t h = 0; h < result.dsinks.value.size(); ++h) {
       result.dsinks.value[h] += one.dsinks.value[h];
       result.dsinks.bound[h] += one.dsinks.bound[h] + kUnit * std::abs(one.dsinks.value[h]);
@@ -247,6 +282,7 @@ BackwardResult attention_backward(const ForwardProblem& p, const BackwardInputs&
   const auto kv_elements = static_cast<std::size_t>(p.batch * p.kv_heads * p.kv_rows * p.head_dim);
   Sums dq(q_elements), dk(kv_elements), dv(kv_elements);
   Sums dsinks(static_cast<std::size_t>(p.sinks ? p.q_heads : 0));
+  Sums dpairs(pair_elements(p, inputs.dattn_mask_strides));
   for (int64_t b = 0; b < p.batch; ++b) {
     for (int64_t h = 0; h < p.q_heads; ++h) {
       const int64_t kv_head = h / p.group();
@@ -263,17 +299,25 @@ BackwardResult attention_backward(const ForwardProblem& p, const BackwardInputs&
                            .spans = {.p = p, .spans = inputs.spans, .batch = b},
                            .scores = inputs.scores,
                            .batch = b,
-                           .head = h};
-      for (int64_t i = 0; i < p.q_rows; ++i) head.add_row(i, dq, dk, dv, dsinks);
+                           .head = h,
+                           .pair_strides = inputs.dattn_mask_strides};
+      for (int64_t i = 0; i < p.q_rows; ++i) head.add_row(i, dq, dk, dv, dsinks, dpairs);
     }
   }
   const int64_t rows_per_key = p.group() * p.q_rows;
-  ForwardProblem in_fp32 = p;  // as sinks are, whatever the other tensors' type
+  int64_t pairs_per_element = 1;
+  if (inputs.dattn_mask_strides) {
+    const int64_t sizes[] = {p.batch, p.q_heads, p.q_rows, p.kv_rows};
+    for (std::size_t i = 0; i < 4; ++i)
+      if ((*inputs.dattn_mask_strides)[i] == 0) pairs_per_element *= std::max<int64_t>(sizes[i], 1);
+  }
+  ForwardProblem in_fp32 = p;  // as gradients of scores are, whatever the other tensors' type
   in_fp32.dtype = DType::fp32;
   return {.dq = gradient_of(p, dq, p.kv_rows, p.scale),
           .dk = gradient_of(p, dk, rows_per_key, p.scale),
           .dv = gradient_of(p, dv, rows_per_key, 1),
-          .dsinks = gradient_of(in_fp32, dsinks, p.batch * p.q_rows, 1)};
+          .dsinks = gradient_of(in_fp32, dsinks, p.batch * p.q_rows, 1),
+          .dattn_mask = gradient_of(in_fp32, dpairs, pairs_per_element, 1)};
 }
 
 }  // namespace flashmoe::reference

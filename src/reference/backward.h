@@ -2,6 +2,8 @@
 // The oracle for gradients: float64, in the plainest code there is, with a bound for every element.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -23,6 +25,8 @@ struct BackwardInputs {
   Lengths lengths{};  // as for attention_forward
   Spans spans{};      // the same
   Scores scores{};    // as for attention_forward
+  // Where the gradient of scores.attn_mask is wanted: to which element each pair of [B, Hq, Sq, Skv] adds.
+  std::optional<std::array<int64_t, 4>> dattn_mask_strides{};
 };
 
 // A gradient, and how far from it a backend may be; both dense in the shape of their tensor.
@@ -32,9 +36,10 @@ struct Gradient {
 };
 
 struct BackwardResult {
-  Gradient dq;      // [B, Hq, Sq, D]
-  Gradient dk, dv;  // [B, Hkv, Skv, D]: sums over the query heads that share a K/V head
-  Gradient dsinks;  // [Hq]; empty without sinks
+  Gradient dq;          // [B, Hq, Sq, D]
+  Gradient dk, dv;      // [B, Hkv, Skv, D]: sums over the query heads that share a K/V head
+  Gradient dsinks;      // [Hq]; empty without sinks
+  Gradient dattn_mask;  // by its strides; empty where it is not wanted
 };
 
 // Rows that see no key, and keys that no row sees, have gradient 0. The bounds (bound.h has their terms) are

@@ -2,6 +2,7 @@
 // The C ABI: the same results and the same messages as the C++ API, whatever the caller's struct looks like.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "api/bad_inputs.h"
 #include "api/to_c.h"
 #include "flashmoe/flashmoe.h"
+#include "support/backward_call.h"
 
 namespace flashmoe::test {
 namespace {
@@ -222,6 +224,39 @@ TEST_F(CAbi, ALaterStructThatUsesItsNewFieldsIsRefused) {
     EXPECT_TRUE(last_error_has("fields that this library does not know")) << flashmoe_last_error();
     EXPECT_EQ(problem.output_bytes(), untouched);
   }
+}
+
+TEST_F(CAbi, TensorsOfPairsAndTheirGradientsAreThoseOfCpp) {
+  Shape shape{.batch = 2, .q_heads = 2, .q_rows = 5, .kv_rows = 9, .head_dim = 8};
+  shape.pairs = PairType::fp16;
+  shape.pairs_shared = {true, false, false, false};
+  BackwardProblem backward(shape);
+  const BackwardArgs cpp = arguments_of(backward);
+  run_backward(cpp);
+  const std::vector<float> expected(cpp.dattn_mask.data, cpp.dattn_mask.data + 2 * 5 * 9);
+  backward.poison_gradients();
+
+  flashmoe_pair_tensor mask{};
+  mask.data = cpp.scores.attn_mask.data;
+  mask.type = FLASHMOE_FP16;
+  std::copy_n(cpp.scores.attn_mask.strides.begin(), 4, mask.strides);
+  flashmoe_pair_gradient gradient{};
+  gradient.data = cpp.dattn_mask.data;
+  std::copy_n(cpp.dattn_mask.strides.begin(), 4, gradient.strides);
+  flashmoe_scores scores{};
+  scores.attn_mask = &mask;
+  flashmoe_backward_args c = to_c(cpp);
+  c.scores = &scores;
+  c.dattn_mask = &gradient;
+  std::vector<std::byte> space(backward_workspace_bytes(cpp) + kWorkspaceAlignment);
+  const Workspace workspace = Workspace::in(space.data(), space.size());
+  ASSERT_EQ(flashmoe_attention_backward(&c, workspace.data, workspace.bytes), FLASHMOE_OK)
+      << flashmoe_last_error();
+  EXPECT_EQ(backward.disagreement(), "");
+  EXPECT_EQ(std::vector<float>(cpp.dattn_mask.data, cpp.dattn_mask.data + 2 * 5 * 9), expected);
+  mask.reserved = 1;
+  EXPECT_EQ(flashmoe_attention_backward(&c, workspace.data, workspace.bytes), FLASHMOE_UNSUPPORTED);
+  EXPECT_TRUE(last_error_has("scores.attn_mask.reserved is 1")) << flashmoe_last_error();
 }
 
 TEST_F(CAbi, ReservedFieldsMustBeZero) {

@@ -132,6 +132,17 @@ TEST(CheckForward, SizesOfZeroGiveEmptyOrZeroResults) {
   }
 }
 
+TEST(CheckForward, ExplainsTheLogSumExpOfRowsWithoutKeys) {
+  Shape shape{.q_heads = 2, .q_rows = 3, .kv_rows = 0};
+  EXPECT_NE(explain_forward(Problem(shape).args).find("-inf for a log-sum-exp"), std::string::npos);
+  shape.sinks = {1.5F, -2.0F};
+  Problem problem(shape);
+  EXPECT_NE(explain_forward(problem.args).find("sink for a log-sum-exp"), std::string::npos);
+  attention_forward(problem.args, {});
+  EXPECT_EQ(problem.lse(0, 0, 2), 1.5F);
+  EXPECT_EQ(problem.lse(0, 1, 0), -2.0F);
+}
+
 // q, k, v and out lie side by side in one buffer, row by row: no byte is shared.
 TEST(CheckForward, InterleavedViewsThatDoNotOverlapAreAccepted) {
   constexpr int64_t kBatch = 2, kHeads = 3, kRows = 5, kDim = 16;

@@ -31,7 +31,8 @@ inline BackwardArgs arguments_of(const BackwardProblem& problem, bool determinis
           .lengths = forward.lengths,
           .spans = forward.spans,
           .scores = forward.scores,
-          .dsinks = problem.dsinks()};
+          .dsinks = problem.dsinks(),
+          .dattn_mask = problem.dattn_mask()};
 }
 
 // With a fresh workspace of exactly the size that is asked for, so that sanitizers see the first byte past

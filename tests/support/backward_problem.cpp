@@ -41,6 +41,15 @@ struct Comparison {
   }
 };
 
+// Of a dense tensor of pairs, which may be shared along some dimensions.
+std::size_t pair_elements(const ForwardArgs& args) {
+  const int64_t sizes[] = {args.q.sizes[0], args.q.sizes[1], args.q.sizes[2], args.k.sizes[2]};
+  int64_t count = 1;
+  for (std::size_t i = 0; i < 4; ++i)
+    if (args.scores.attn_mask.strides[i] != 0) count *= sizes[i];
+  return static_cast<std::size_t>(count);
+}
+
 }  // namespace
 
 BackwardProblem::BackwardProblem(const Shape& shape, bool with_dlse) : forward(shape) {
@@ -50,6 +59,8 @@ BackwardProblem::BackwardProblem(const Shape& shape, bool with_dlse) : forward(s
   dk = allocate(dk_, args.k.sizes, shape, Role::out);
   dv = allocate(dv_, args.v.sizes, shape, Role::out);
   dsinks_.assign(shape.sinks.size(), std::numeric_limits<float>::quiet_NaN());
+  if (shape.pairs && *shape.pairs != PairType::boolean)
+    dattn_mask_.assign(pair_elements(args), std::numeric_limits<float>::quiet_NaN());
   std::mt19937_64 random(shape.seed + 1'000'000);
   fill_normal(dout, 1.0F, random);
   const int64_t batch = args.q.sizes[0];
@@ -70,6 +81,8 @@ BackwardProblem::BackwardProblem(const Shape& shape, bool with_dlse) : forward(s
 
 reference::BackwardResult BackwardProblem::oracle() const {
   const ForwardArgs& args = forward.args;
+  std::optional<std::array<int64_t, 4>> pair_strides;
+  if (!dattn_mask_.empty()) pair_strides = args.scores.attn_mask.strides;
   return reference::attention_backward(forward.problem, {.q = args.q,
                                                          .k = args.k,
                                                          .v = args.v,
@@ -77,7 +90,8 @@ reference::BackwardResult BackwardProblem::oracle() const {
                                                          .dlse = dlse(),
                                                          .lengths = args.lengths,
                                                          .spans = args.spans,
-                                                         .scores = args.scores});
+                                                         .scores = args.scores,
+                                                         .dattn_mask_strides = pair_strides});
 }
 
 std::string BackwardProblem::disagreement(const reference::BackwardResult& expected) const {
@@ -90,6 +104,7 @@ std::string BackwardProblem::disagreement(const reference::BackwardResult& expec
   comparison.add("dk", dk, expected.dk);
   comparison.add("dv", dv, expected.dv);
   comparison.add("dsinks", dsinks_, expected.dsinks);
+  comparison.add("dattn_mask", dattn_mask_, expected.dattn_mask);
   if (comparison.bad == 0) return "";
   return std::to_string(comparison.bad) + " wrong values; the first: " + comparison.first.str();
 }
@@ -99,6 +114,7 @@ void BackwardProblem::poison_gradients() {
   poison(dk_, dk.dtype);
   poison(dv_, dv.dtype);
   dsinks_.assign(dsinks_.size(), std::numeric_limits<float>::quiet_NaN());
+  dattn_mask_.assign(dattn_mask_.size(), std::numeric_limits<float>::quiet_NaN());
 }
 
 std::vector<std::byte> BackwardProblem::gradient_bytes() const {

@@ -24,6 +24,10 @@ class BackwardProblem {
   Tensor dk, dv;
   const float* dlse() const { return dlse_.empty() ? nullptr : dlse_.data(); }
   float* dsinks() const { return dsinks_.empty() ? nullptr : dsinks_.data(); }
+  // Of a tensor that is added to scores, shared as that is.
+  PairGradient dattn_mask() const {
+    return {dattn_mask_.empty() ? nullptr : dattn_mask_.data(), forward.args.scores.attn_mask.strides};
+  }
 
   reference::BackwardResult oracle() const;
 
@@ -41,7 +45,7 @@ class BackwardProblem {
  private:
   std::vector<std::byte> dout_, dq_, dk_, dv_;
   std::vector<float> dlse_;
-  mutable std::vector<float> dsinks_;  // as writable as what the tensors point at
+  mutable std::vector<float> dsinks_, dattn_mask_;  // as writable as what the tensors point at
 };
 
 }  // namespace flashmoe::test
