@@ -27,8 +27,8 @@ ForwardProblem check_shapes(const BackwardArgs& args) {
   for (const NamedTensor& t : {out, dout, dq}) kChecks.same_shape(t, q);
   for (const NamedTensor& t : {dk, dv}) kChecks.same_shape(t, k);
   check_scores(kChecks, args.scores, problem);
-  if (problem.attn_mask && args.execution.device != Device::cpu) {
-    kChecks.unsupported("scores.attn_mask is given, which no GPU kernel takes",
+  if (problem.attn_mask && args.lengths.given() && args.execution.device != Device::cpu) {
+    kChecks.unsupported("scores.attn_mask and lengths are given, which no GPU kernel takes together",
                         "compute on the CPU: device = cpu");
   }
   check_pair_gradient(kChecks, args.dattn_mask, args.scores);

@@ -20,8 +20,8 @@ ForwardProblem check_shapes(const ForwardArgs& args) {
                                            args.execution, args.lengths, args.spans);
   kChecks.same_shape(out, q);
   check_scores(kChecks, args.scores, problem);
-  if (problem.attn_mask && args.execution.device != Device::cpu) {
-    kChecks.unsupported("scores.attn_mask is given, which no GPU kernel takes",
+  if (problem.attn_mask && args.lengths.given() && args.execution.device != Device::cpu) {
+    kChecks.unsupported("scores.attn_mask and lengths are given, which no GPU kernel takes together",
                         "compute on the CPU: device = cpu");
   }
   return problem;

@@ -101,7 +101,10 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
   }
   switch (plan.kernel) {
     case ForwardKernel::naive:
-      if (problem.changes_scores() || problem.sinks) {
+      if (problem.attn_mask) {
+        kernels::naive::launch_pairs(problem.dtype, params, runs_of(problem), table,
+                                     pair_scores_of(problem, args.scores), plan.blocks, stream);
+      } else if (problem.changes_scores() || problem.sinks) {
         kernels::naive::launch_scores(problem.dtype, params, runs_of(problem), table,
                                       scores_of(problem, args.scores), plan.blocks, stream);
       } else {

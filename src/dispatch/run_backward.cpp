@@ -60,6 +60,18 @@ void run_with_lengths(const BackwardPlan& plan, const ForwardProblem& p, const B
       args.execution.stream);
 }
 
+// All gradients where a tensor adds to scores.
+void differentiate_pairs(const ForwardProblem& p, const BackwardArgs& args,
+                         const kernels::BackwardParams& params) {
+  const kernels::PairScoreParams scores = pair_scores_of(p, args.scores);
+  kernels::naive_backward::launch_pairs(p.dtype, params, scores, args.execution.stream);
+  if (args.dattn_mask.data == nullptr) return;
+  const auto& strides = args.dattn_mask.strides;
+  kernels::naive_backward::launch_pair_gradient(
+      p.dtype, params, scores, {args.dattn_mask.data, strides[0], strides[1], strides[2], strides[3]},
+      args.execution.stream);
+}
+
 }  // namespace
 
 kernels::prepare_lengths::Params length_params_for(const BackwardPlan& plan, const ForwardProblem& p,
@@ -126,6 +138,7 @@ void run_backward(const BackwardPlan& plan, const ForwardProblem& problem, const
   }
   if (plan.kernel == BackwardKernel::naive_backward) {
     differentiate_sinks(problem, args);
+    if (problem.attn_mask) return differentiate_pairs(problem, args, params);
     if (problem.changes_scores())
       return kernels::naive_backward::launch_scores(problem.dtype, params, scores_of(problem, args.scores),
                                                     stream);

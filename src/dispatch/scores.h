@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "flashmoe/attention.h"
+#include "kernels/pair_params.h"
 #include "kernels/score_params.h"
 #include "problem/forward_problem.h"
 
@@ -23,6 +24,7 @@ inline bool is_plain_scale(float scale) {
 // The form of hopper_forward; nothing where it has none: the general one is the scalar kernel's.
 inline std::optional<kernels::Change> forward_change(const ForwardProblem& p) {
   using kernels::Change;
+  if (p.attn_mask) return std::nullopt;
   if (p.spans.given() && (p.changes_scores() || p.sinks || !is_plain_scale(p.scale))) return std::nullopt;
   if (p.softcap > 0) return p.slopes ? std::nullopt : std::optional(Change::softcap);
   if (p.slopes) return is_plain_scale(p.scale) ? std::optional(Change::slopes) : std::nullopt;
@@ -33,7 +35,7 @@ inline std::optional<kernels::Change> forward_change(const ForwardProblem& p) {
 // The form of hopper_backward, which takes any scale, and for which sinks are part of the LSE.
 inline std::optional<kernels::Change> backward_change(const ForwardProblem& p) {
   using kernels::Change;
-  if (p.spans.given() && p.changes_scores()) return std::nullopt;
+  if (p.attn_mask || (p.spans.given() && p.changes_scores())) return std::nullopt;
   if (p.softcap > 0) return p.slopes ? std::nullopt : std::optional(Change::softcap);
   if (p.slopes) return is_plain_scale(p.scale) ? std::optional(Change::slopes) : std::nullopt;
   return Change::none;
@@ -48,6 +50,20 @@ inline kernels::ScoreParams scores_of(const ForwardProblem& p, const Scores& sco
           .first_position = p.lengths.given ? 0 : static_cast<int>(p.first_position()),
           .inner = p.softcap > 0 ? p.scale / p.softcap : p.scale,
           .inverse_scale = 1 / p.scale};
+}
+
+// The same where a tensor is part of it.
+inline kernels::PairScoreParams pair_scores_of(const ForwardProblem& p, const Scores& scores) {
+  const PairTensor& pairs = scores.attn_mask;
+  return {scores_of(p, scores),
+          {.data = pairs.data,
+           .type = pairs.type,
+           .batch_stride = pairs.strides[0],
+           .head_stride = pairs.strides[1],
+           .row_stride = pairs.strides[2],
+           .key_stride = pairs.strides[3],
+           .q_rows = static_cast<int>(p.q_rows),
+           .kv_rows = static_cast<int>(p.kv_rows)}};
 }
 
 // The scale of what follows the change, times log2(e).

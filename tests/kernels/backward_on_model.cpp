@@ -34,7 +34,9 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
   allow_tensor("dv", args.dv, true);
   model::allow_memory("lse", args.lse, row_bytes, false);
   if (args.dlse != nullptr) model::allow_memory("dlse", args.dlse, row_bytes, false);
-  allow_scores(args.scores, sequences_of(args), args.q.sizes[1]);
+  const std::array<int64_t, 4> pairs{sequences_of(args), args.q.sizes[1], args.q.sizes[2], args.k.sizes[2]};
+  allow_scores(args.scores, pairs);
+  allow_pairs("dattn_mask", args.dattn_mask.data, args.dattn_mask.strides, sizeof(float), pairs, true);
   if (args.dsinks != nullptr) {
     model::allow_memory("dsinks", args.dsinks, static_cast<std::size_t>(args.q.sizes[1]) * sizeof(float),
                         true);

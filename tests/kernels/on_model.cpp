@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "dispatch/run.h"
+#include "numeric/pair_value.h"
 
 namespace flashmoe::test {
 namespace {
@@ -28,13 +29,24 @@ void allow_tensor(const char* name, const Tensor& t, bool writable) {
                       static_cast<std::size_t>((end - first) * bytes), writable);
 }
 
-void allow_scores(const Scores& scores, int64_t batch, int64_t heads) {
+void allow_pairs(const char* name, const void* data, const std::array<int64_t, 4>& strides, int64_t element,
+                 const std::array<int64_t, 4>& sizes, bool writable) {
+  if (data == nullptr || std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return;
+  int64_t count = 1;
+  for (std::size_t i = 0; i < 4; ++i) count += (sizes[i] - 1) * strides[i];
+  model::allow_memory(name, data, static_cast<std::size_t>(count * element), writable);
+}
+
+void allow_scores(const Scores& scores, const std::array<int64_t, 4>& pairs) {
+  const int64_t batch = pairs[0], heads = pairs[1];
   const auto allow = [](const char* name, const float* data, int64_t count) {
     if (data != nullptr)
       model::allow_memory(name, data, static_cast<std::size_t>(count) * sizeof(float), false);
   };
   allow("slopes", scores.alibi_slopes, (batch - 1) * scores.slopes_batch_stride + heads);
   allow("sinks", scores.sinks, heads);
+  const PairTensor& mask = scores.attn_mask;
+  allow_pairs("attn_mask", mask.data, mask.strides, element_bytes(mask.type), pairs, false);
 }
 
 dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how, const Launch& launch) {
@@ -45,7 +57,7 @@ dispatch::ForwardPlan run_on_model(Problem& problem, const OnModel& how, const L
   allow_tensor("k", args.k, false);
   allow_tensor("v", args.v, false);
   allow_tensor("out", args.out, true);
-  allow_scores(args.scores, sequences_of(args), args.q.sizes[1]);
+  allow_scores(args.scores, {sequences_of(args), args.q.sizes[1], args.q.sizes[2], args.k.sizes[2]});
   allow_spans(args);
   allow_lengths(args);
   if (args.lse != nullptr) {

@@ -2,6 +2,7 @@
 // Runs a problem through plan and launch on the model of a GPU, every address checked against the tensors.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
 
@@ -14,8 +15,11 @@ namespace flashmoe::test {
 
 // Kernels may touch the tensor's elements, and whatever lies between them.
 void allow_tensor(const char* name, const Tensor& t, bool writable);
-// And read what changes scores, of a problem with so many batch entries and query heads.
-void allow_scores(const Scores& scores, int64_t batch, int64_t heads);
+// And read what changes scores, of a problem with so many batch entries, query heads, query rows and keys.
+void allow_scores(const Scores& scores, const std::array<int64_t, 4>& pairs);
+// The elements, of so many bytes, of a tensor with strides for those.
+void allow_pairs(const char* name, const void* data, const std::array<int64_t, 4>& strides, int64_t element,
+                 const std::array<int64_t, 4>& pairs, bool writable);
 
 // The arrays of its spans, where it has any.
 template <class Args>

@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "kernels/forward_params.h"
-#include "kernels/head_scores.h"
+#include "kernels/head_pairs.h"
 #include "kernels/load_row_table.h"
 #include "kernels/naive/smem.h"
 #include "kernels/runs.h"
@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
         const bool seen = key < place.kv_rows() &&
                           (table.given() ? sees(table, place.number, row, key) : runs.sees(row, key));
         if constexpr (Spec::scores) {
-          const HeadScores changed(scores, place.number, place.head);
+          const auto changed = of_head(scores, place.number, place.head);
           const float score = gpu::mul_rn(S[i][j], p.scale_log2e);
           S[i][j] = seen ? changed(score, row + place.first_position(), key).score : -INFINITY;
         } else {

@@ -3,6 +3,7 @@
 
 #include "flashmoe/attention.h"
 #include "kernels/forward_params.h"
+#include "kernels/pair_params.h"
 #include "kernels/row_table.h"
 #include "kernels/runs.h"
 #include "kernels/score_params.h"
@@ -17,6 +18,9 @@ void launch(DType dtype, const ForwardParams& params, const Runs& runs, const Ro
 // The same, and scores change.
 void launch_scores(DType dtype, const ForwardParams& params, const Runs& runs, const RowTable& table,
                    const ScoreParams& scores, unsigned blocks, void* stream);
+// The same, and a tensor is part of it.
+void launch_pairs(DType dtype, const ForwardParams& params, const Runs& runs, const RowTable& table,
+                  const PairScoreParams& scores, unsigned blocks, void* stream);
 // The same for sequences of different lengths: params.order numbers the tiles of the list.
 void launch_lengths(DType dtype, const ForwardParams& params, const SequenceTiles& tiles,
                     const ScoreParams& scores, unsigned blocks, void* stream);

@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "kernels/backward_params.h"
-#include "kernels/head_scores.h"
+#include "kernels/head_pairs.h"
 #include "kernels/load_row_table.h"
 #include "kernels/naive_backward/smem.h"
 #include "numeric/half.h"
@@ -143,16 +143,37 @@ __device__ void find_statistics(Smem& smem, const BackwardParams& p, const Place
   gpu::sync_block();
 }
 
-// S becomes P, and dP becomes dS. `query` and `key` are of the problem; `row` is the query's in its tile.
+template <class Scores>
+inline constexpr bool kHasPairs = std::is_same_v<Scores, HeadPairScores>;
+
+// What a tensor adds to the scores of a tile goes where the scores will be, [own][other].
+template <bool kOwnKeys, class Scores>
+__device__ void load_pairs(Smem& smem, const Scores& scores, int first_row, int first_key) {
+  if constexpr (kHasPairs<Scores>) {
+    gpu::sync_block();  // all have read the scores before
+    for (int i = gpu::thread_index(); i < kTile * kTile; i += kThreads) {
+      const int row = i / kTile;
+      const int key = i % kTile;
+      smem.scores[kOwnKeys ? key : row][kOwnKeys ? row : key] =
+          scores.added(first_row + row, first_key + key);
+    }
+  }
+}
+
+// S becomes P, and dP becomes dS. `query` and `key` are of the problem; `row` is the query's in its tile;
+// `added` is what load_pairs left for them.
 template <class Scores, class Place>
 __device__ inline void differentiate(float& S, float& dP, const Smem& smem, const BackwardParams& p,
-                                     const Scores& scores, int row, const Place& place, int query, int key) {
+                                     const Scores& scores, int row, const Place& place, int query, int key,
+                                     const float& added) {
   const bool seen =
       query < place.q_rows() && key < place.kv_rows() &&
       (p.table.given() ? sees(p.table, place.number(), query, key) : place.runs().sees(query, key));
-  if constexpr (std::is_same_v<Scores, HeadScores>) {
-    const ScoreFunction::Changed changed =
-        scores(gpu::mul_rn(S, p.scale_log2e), query + place.first_position(), key);
+  if constexpr (!std::is_same_v<Scores, NoScores>) {
+    const HeadScores& by_rule = scores;
+    ScoreFunction::Changed changed =
+        by_rule(gpu::mul_rn(S, p.scale_log2e), query + place.first_position(), key);
+    if constexpr (kHasPairs<Scores>) changed.score += added;
     S = seen ? gpu::ex2(changed.score - smem.lse_log2[row]) : 0.0F;
     dP = seen ? S * (dP - smem.delta[row]) * changed.derivative : 0.0F;
   } else {
@@ -161,11 +182,8 @@ __device__ inline void differentiate(float& S, float& dP, const Smem& smem, cons
   }
 }
 
-// What a query head's scores go through.
-__device__ inline NoScores scores_of(const NoScores&, int, int) { return {}; }
-__device__ inline HeadScores scores_of(const ScoreParams& scores, int batch, int head) {
-  return {scores, batch, head};
-}
+// Where they go through nothing.
+__device__ inline NoScores of_head(const NoScores&, int, int) { return {}; }
 
 template <class Spec, class T>
 __device__ void store(const Matrix<T>& to, const float (&sums)[kRows][Spec::slices * kColumns], float scale) {
@@ -197,6 +215,10 @@ struct EntryTile {
     batch = row_of_tiles / heads;
     head = row_of_tiles - batch * heads;
   }
+
+  // Nothing but the entry, for kernels that number their blocks otherwise.
+  __device__ EntryTile(const BackwardParams& params, int entry)
+      : p(params), batch(entry), head(0), first_row(0) {}
 
   static __device__ constexpr bool exists() { return true; }
   __device__ int number() const { return batch; }
@@ -284,7 +306,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     end = place.q_rows();
   }
   for (int head = place.head * p.group; head < (place.head + 1) * p.group; ++head) {
-    const auto head_scores = scores_of(scores, place.number(), head);
+    const auto head_scores = of_head(scores, place.number(), head);
     for (int row = first_query <= 0 ? 0 : first_query / kTile * kTile; row < end; row += kTile) {
       if (p.table.given()) {
         const TileRuns seen = load_tile(p.table, place.number(), row / kTableTile);
@@ -293,6 +315,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       const auto q = tile_of<const T>(p.q, place.q_batch(), head, row, place.q_rows(), p.head_dim);
       const auto dout = tile_of<const T>(p.dout, place.q_batch(), head, row, place.q_rows(), p.head_dim);
       find_statistics<T>(smem, p, place, head, row);
+      load_pairs<true>(smem, head_scores, row, first_key);
       float S[kRows][kOthers], dP[kRows][kOthers];
       multiply(S, smem, k, q);
       multiply(dP, smem, v, dout);
@@ -302,7 +325,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         for (int j = 0; j < kOthers; ++j) {
           const int in_tile = tx + 16 * j;
           differentiate(S[i][j], dP[i][j], smem, p, head_scores, in_tile, place, row + in_tile,
-                        first_key + kRows * ty + i);
+                        first_key + kRows * ty + i, smem.scores[kRows * ty + i][in_tile]);
         }
       }
       accumulate<Spec>(dV, S, smem, dout);
@@ -331,7 +354,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       tile_of<const T>(p.dout, place.q_batch(), place.head, first_row, place.q_rows(), p.head_dim);
   float dQ[kRows][Spec::slices * kColumns] = {};
   find_statistics<T>(smem, p, place, place.head, first_row);
-  const auto head_scores = scores_of(scores, place.number(), place.head);
+  const auto head_scores = of_head(scores, place.number(), place.head);
   int64_t visible = int64_t{first_row} + kTile + place.causal_shift();  // keys of the last row
   int begin = place.runs().visible(first_row, place.q_rows(), place.kv_rows()).begin / kTile * kTile;
   if (p.table.given()) {
@@ -342,6 +365,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   for (int key = begin; key < place.kv_rows() && key < visible; key += kTile) {
     const auto k = tile_of<const T>(p.k, place.k_batch(), kv_head, key, place.kv_rows(), p.head_dim);
     const auto v = tile_of<const T>(p.v, place.k_batch(), kv_head, key, place.kv_rows(), p.head_dim);
+    load_pairs<false>(smem, head_scores, first_row, key);
     float S[kRows][kOthers], dP[kRows][kOthers];
     multiply(S, smem, q, k);
     multiply(dP, smem, dout, v);
@@ -351,7 +375,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       for (int j = 0; j < kOthers; ++j) {
         const int in_tile = kRows * ty + i;
         differentiate(S[i][j], dP[i][j], smem, p, head_scores, in_tile, place, first_row + in_tile,
-                      key + tx + 16 * j);
+                      key + tx + 16 * j, smem.scores[in_tile][tx + 16 * j]);
       }
     }
     accumulate<Spec>(dQ, dP, smem, k);

@@ -3,7 +3,9 @@
 
 #include "flashmoe/attention.h"
 #include "kernels/backward_params.h"
+#include "kernels/naive_backward/pair_sums.h"
 #include "kernels/naive_backward/spec.h"
+#include "kernels/pair_params.h"
 #include "kernels/score_params.h"
 
 namespace flashmoe::kernels::naive_backward {
@@ -13,6 +15,11 @@ inline namespace FLASHMOE_TARGET {
 void launch(DType dtype, const BackwardParams& params, void* stream);
 // The same, and scores change.
 void launch_scores(DType dtype, const BackwardParams& params, const ScoreParams& scores, void* stream);
+// The same, and a tensor is part of it.
+void launch_pairs(DType dtype, const BackwardParams& params, const PairScoreParams& scores, void* stream);
+// The gradient of that tensor, by a kernel of its own.
+void launch_pair_gradient(DType dtype, const BackwardParams& params, const PairScoreParams& scores,
+                          const PairSums& sums, void* stream);
 // The same for sequences of different lengths.
 void launch_lengths(DType dtype, const BackwardParams& params, const LengthParams& lengths, void* stream);
 }  // namespace FLASHMOE_TARGET

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "kernels/pair_params.h"
 #include "kernels/score_params.h"
 #include "kernels/sequence_tiles.h"
 
@@ -25,6 +26,12 @@ template <class Plain>
 struct WithScores : Plain {
   using Scores = ScoreParams;
   static constexpr bool scores = true;
+};
+
+// The general form with a tensor that adds to scores, or hides keys.
+template <class Plain>
+struct WithPairs : WithScores<Plain> {
+  using Scores = PairScoreParams;
 };
 
 // What it is told where sequences differ in length; distances count from the first key of each.

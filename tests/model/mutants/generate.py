@@ -67,13 +67,13 @@ def write_headers(folder, kernel, name, headers):
         (folder / name / file).write_text(f"{text}// {name}\n")
 
 
-def cxx_of(name, namespace, mistake, form):
+def cxx_of(name, namespace, mistake, form, includes):
     macros = {"MISTAKE": f'"{mistake}"', "MUTANT": name}
     macros |= {key.upper(): str(value).lower() for key, value in form.items()}
     return "\n".join([
         *(f"#define FLASHMOE_{key} {value}" for key, value in macros.items()),
         f"#define {namespace} {name}",
-        f'#include "{name}/kernel.cuh"',
+        *(f'#include "{name}/{file}"' for file in includes),
         f'#include "model/mutants/{namespace}.h"',
         f"#undef {namespace}",
         *(f"#undef FLASHMOE_{key}" for key in macros),
@@ -84,11 +84,12 @@ def cxx_of(name, namespace, mistake, form):
 def generate(toml, sources, folder):
     data = tomllib.loads(toml.read_text())
     kernel, namespace = data["kernel"], data.get("namespace", data["kernel"])
+    includes = data.get("includes", ["kernel.cuh"])
     parts = ['#include "model/mutants/includes.h"\n' for _ in sources]
     for number, (mistake, form, headers) in enumerate(mutants_of(data, headers_of(kernel))):
         name = f"{kernel}_{number}"
         write_headers(folder, kernel, name, headers)
-        parts[number % len(parts)] += "\n" + cxx_of(name, namespace, mistake, form)
+        parts[number % len(parts)] += "\n" + cxx_of(name, namespace, mistake, form, includes)
     for source, text in zip(sources, parts):
         source.write_text(text)
 

@@ -15,6 +15,7 @@
 #include "kernels/backward_params.h"
 #include "kernels/eight_rows.h"
 #include "kernels/forward_params.h"
+#include "kernels/head_pairs.h"
 #include "kernels/head_scores.h"
 #include "kernels/large_scores.h"
 #include "kernels/runs.h"

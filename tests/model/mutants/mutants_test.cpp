@@ -128,6 +128,18 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
     const Shape second = padded(shape(2, 1, 70, 80, 40, Mask::none), {70, 3, 20}, {17, 80, 70});
     return {{first}, {second}};
   }
+  if (kernel.ends_with("pairs") && kernel.starts_with("naive")) {
+    const auto paired = [&](Shape of, PairType type, std::array<bool, 4> shared) {
+      of.batch = 2;
+      of.softcap = 3;
+      of.pairs = type;
+      of.pairs_shared = shared;
+      return of;
+    };
+    return {{paired(shape(4, 2, 70, 150, 64, Mask::causal), PairType::fp32, {false, false, false, false})},
+            {paired(shape(4, 2, 150, 70, 64, Mask::none), PairType::fp16, {true, true, true, false})},
+            {paired(shape(2, 1, 70, 70, 40, Mask::causal), PairType::bf16, {false, true, false, true})}};
+  }
   if (kernel.ends_with("softcap") || kernel.ends_with("slopes")) {
     const int64_t dim = kernel.find("at 64") != std::string::npos    ? 64
                         : kernel.find("at 256") != std::string::npos ? 256
@@ -292,9 +304,9 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
   auto& [problem, expected] = gradients_of(c.shape);
   problem.poison_gradients();
   const ForwardProblem& p = problem.forward.problem;
-  scores_at_hand() = {
-      dispatch::scores_of(p, problem.forward.args.scores),
-      dispatch::scale_behind(dispatch::backward_change(p).value_or(kernels::Change::none), p)};
+  scores_at_hand() = {dispatch::scores_of(p, problem.forward.args.scores),
+                      dispatch::scale_behind(dispatch::backward_change(p).value_or(kernels::Change::none), p),
+                      dispatch::pair_scores_of(p, problem.forward.args.scores).pairs, problem.dattn_mask()};
   const auto prepare = [&](const kernels::prepare_lengths::Params& lengths) {
     mutant.prepare != nullptr ? mutant.prepare(lengths) : kernels::prepare_lengths::launch(lengths, nullptr);
     take_lists(p, lengths);
@@ -325,7 +337,9 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
     const ForwardProblem& p = problem.problem;
     scores_at_hand() = {
         dispatch::scores_of(p, problem.args.scores),
-        dispatch::scale_behind(dispatch::forward_change(p).value_or(kernels::Change::none), p)};
+        dispatch::scale_behind(dispatch::forward_change(p).value_or(kernels::Change::none), p),
+        dispatch::pair_scores_of(p, problem.args.scores).pairs,
+        {}};
     if (p.lengths.given) {
       const auto lengths = dispatch::length_params_for(plan, p, problem.args, workspace);
       mutant.prepare != nullptr ? mutant.prepare(lengths)

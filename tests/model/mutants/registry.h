@@ -8,6 +8,7 @@
 
 #include "kernels/backward_params.h"
 #include "kernels/forward_params.h"
+#include "kernels/pair_params.h"
 #include "kernels/prepare_lengths/params.h"
 #include "kernels/runs.h"
 #include "kernels/score_params.h"
@@ -40,6 +41,8 @@ struct Registration {
 struct ScoresAtHand {
   kernels::ScoreParams params{};
   float scale_log2e = 0;
+  kernels::PairParams pairs{};
+  PairGradient dattn_mask{};
 };
 inline ScoresAtHand& scores_at_hand() {
   static ScoresAtHand scores;
@@ -62,6 +65,8 @@ Scores scores_for() {
   const ListsAtHand& lists = lists_at_hand();
   if constexpr (std::is_same_v<Scores, kernels::ScoreParams>) {
     return scores_at_hand().params;
+  } else if constexpr (std::is_same_v<Scores, kernels::PairScoreParams>) {
+    return {scores_at_hand().params, scores_at_hand().pairs};
   } else if constexpr (requires { &Scores::tiles; }) {
     return {scores_at_hand().params, lists.tiles[0]};
   } else if constexpr (requires { &Scores::q_tiles; }) {
