@@ -33,6 +33,7 @@ def attention(
     softcap: Optional[float] = None,
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]
+    attn_mask: Optional[Any] = None,  # bool or floats, broadcast to [B, Hq, Sq, Skv]
 ) -> _Tensor: ...
 @overload
 def attention(
@@ -58,6 +59,7 @@ def attention(
     softcap: Optional[float] = None,
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]
+    attn_mask: Optional[Any] = None,  # bool or floats, broadcast to [B, Hq, Sq, Skv]
 ) -> Tuple[_Tensor, _Tensor]: ...  # out [B, Hq, Sq, D], lse [B, Hq, Sq] in float32
 @overload
 def attention(
@@ -83,6 +85,7 @@ def attention(
     softcap: Optional[float] = None,
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]
+    attn_mask: Optional[Any] = None,  # bool or floats, broadcast to [B, Hq, Sq, Skv]
 ) -> Tuple[_Tensor, _Tensor]: ...
 @overload
 def attention_varlen(
@@ -162,6 +165,8 @@ def attention_backward(
     softcap: Optional[float] = None,
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]
+    attn_mask: Optional[Any] = None,  # bool or floats, broadcast to [B, Hq, Sq, Skv]
+    dattn_mask: Optional[Any] = None,  # float32, broadcast as attn_mask; written
 ) -> Tuple[_Tensor, _Tensor, _Tensor]: ...  # dq, dk, dv
 def attention_varlen_backward(
     q: _Tensor,  # [total_q, Hq, D]
@@ -214,6 +219,7 @@ def explain(
     softcap: Optional[float] = None,
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]
+    attn_mask: Optional[Any] = None,  # bool or floats, broadcast to [B, Hq, Sq, Skv]
 ) -> str: ...
 def set_num_threads(count: int, /) -> None: ...
 def get_num_threads() -> int: ...

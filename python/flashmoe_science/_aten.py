@@ -10,7 +10,7 @@ the other go together: nothing breaks when activate() or deactivate() come betwe
 import torch
 
 from . import _C
-from ._support import log_once, why_not_dense
+from ._support import NO_MASK_ON_GPU, log_once, why_not_dense, why_not_mask
 
 
 listeners = []  # called with each forward pass: None if it is computed here, else why not
@@ -24,11 +24,12 @@ def _record(reason):
 
 
 def _why_not(query, key, value, dropout_p, scale, mask=None):
-    if mask is not None:
-        return "attn_mask is given"
     if dropout_p != 0:
         return f"dropout_p is {dropout_p}"
-    return why_not_dense(query, key, value, scale)
+    reason = why_not_dense(query, key, value, scale)
+    if reason is None and mask is not None:
+        return why_not_mask(query, key, mask)
+    return reason
 
 
 def _takes(*arguments):
@@ -37,11 +38,23 @@ def _takes(*arguments):
     return reason is None
 
 
-def _forward(query, key, value, causal, scale, window=None):
-    return _C.compute_attention(query, key, value, causal, scale, True, window=window)
+def _forward(query, key, value, causal, scale, window=None, mask=None):
+    return _C.compute_attention(query, key, value, causal, scale, True, window=window, attn_mask=mask)
 
 
-def _backward(grad_out, query, key, value, out, lse, causal, scale, window=None, results=(None, None, None)):
+def _backward(
+    grad_out,
+    query,
+    key,
+    value,
+    out,
+    lse,
+    causal,
+    scale,
+    window=None,
+    results=(None, None, None),
+    mask=None,
+):
     if grad_out.shape[3] > 1 and grad_out.stride(3) != 1:  # of a sum, say: expanded
         grad_out = grad_out.contiguous()
     return _C.attention_backward(
@@ -58,6 +71,7 @@ def _backward(grad_out, query, key, value, out, lse, causal, scale, window=None,
         dq=results[0],
         dk=results[1],
         dv=results[2],
+        attn_mask=mask,
     )
 
 
@@ -69,7 +83,7 @@ def _scaled_dot_product_flash_attention_for_cpu(
 ):
     if not _takes(query, key, value, dropout_p, scale, attn_mask):
         return None
-    out, lse = _forward(query, key, value, "top_left" if is_causal else False, scale)
+    out, lse = _forward(query, key, value, "top_left" if is_causal else False, scale, mask=attn_mask)
     return out, lse.transpose(1, 2).contiguous().transpose(1, 2)  # heads innermost
 
 
@@ -83,7 +97,9 @@ def _scaled_dot_product_flash_attention_for_cpu_backward(
         for t in (query, key, value)
     ]
     causal = "top_left" if is_causal else False
-    return _backward(grad_out, query, key, value, out, logsumexp, causal, scale, results=results)
+    return _backward(
+        grad_out, query, key, value, out, logsumexp, causal, scale, results=results, mask=attn_mask
+    )
 
 
 # ---- CUDA: FlashAttention's is_causal is aligned bottom-right, cuDNN's top-left
@@ -142,7 +158,10 @@ def _scaled_dot_product_cudnn_attention(
     *,
     scale=None,
 ):
-    if return_debug_mask or not _takes(query, key, value, dropout_p, scale, attn_bias):
+    if attn_bias is not None:
+        _record(NO_MASK_ON_GPU)
+        return None
+    if return_debug_mask or not _takes(query, key, value, dropout_p, scale):
         return None
     out, lse = _forward(query, key, value, "top_left" if is_causal else False, scale)
     seed, offset = (torch.empty((), dtype=torch.int64, device=query.device) for _ in range(2))
@@ -168,7 +187,9 @@ def _scaled_dot_product_cudnn_attention_backward(
     *,
     scale=None,
 ):
-    if cum_seq_q is not None or _why_not(query, key, value, dropout_p, scale, attn_bias) is not None:
+    if cum_seq_q is not None or attn_bias is not None:
+        return None
+    if _why_not(query, key, value, dropout_p, scale) is not None:
         return None
     causal = "top_left" if is_causal else False
     return _backward(grad_out, query, key, value, out, logsumexp, causal, scale)

@@ -9,6 +9,7 @@ from ._rules import (
     NO_SCORES,
     NOT_FORWARD_MODE,
     NOT_TWICE,
+    SCORES,
     compute,
     flat_lengths,
     flat_scores,
@@ -40,6 +41,18 @@ class _Gradients(torch.autograd.Function):
         return vmap_rule(_Gradients.apply, 2, 12 + _LENGTHS)(info, in_dims, *args)
 
 
+def _differentiate(ctx, of_scores, dout, dlse, q, k, v, out, lse, arrays):
+    """(dq, dk, dv, dsinks, dattn_mask); the last two are None where they are not wanted. `arrays`: those of lengths, and
+    then SCORES."""
+    differentiate = _Gradients.apply if torch.is_grad_enabled() else gradients
+    arrays, scores = arrays[: len(ARRAYS)], arrays[len(ARRAYS) :]
+    of_sinks, of_mask = of_scores
+    rest = (*arrays, *ctx.numbers, *scores, ctx.softcap, *((True,) if of_mask else ()))
+    dq, dk, dv, *dmask = differentiate(dout, dlse, q, k, v, out, lse, *ctx.options, *rest)
+    dsinks = sink_gradients(dout, dlse, out, lse, scores[1]) if of_sinks else None
+    return dq, dk, dv, dsinks, (dmask[0] if of_mask else None)
+
+
 class _Recorded(torch.autograd.Function):
     """attention(), with lse, for the transforms of torch.func."""
 
@@ -51,22 +64,19 @@ class _Recorded(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx, inputs, output):
         q, k, v, causal, scale, threads, _, deterministic, window, *rest = inputs
-        ctx.save_for_backward(q, k, v, *output, *rest[: len(ARRAYS)], *rest[_LENGTHS : _LENGTHS + 2])
+        ctx.save_for_backward(q, k, v, *output, *rest[: len(ARRAYS)], *rest[_LENGTHS:-1])
         ctx.set_materialize_grads(False)
         ctx.options = causal, scale, threads, deterministic, window
-        ctx.numbers, ctx.softcap = rest[len(ARRAYS) : _LENGTHS], rest[_LENGTHS + 2]
+        ctx.numbers, ctx.softcap = rest[len(ARRAYS) : _LENGTHS], rest[-1]
 
     @staticmethod
     def backward(ctx, dout, dlse):
         if dout is None and dlse is None:
-            return (None,) * (12 + _LENGTHS)
-        differentiate = _Gradients.apply if torch.is_grad_enabled() else gradients
-        q, k, v, out, lse, *arrays, slopes, sinks = ctx.saved_tensors
-        scores = (slopes, sinks, ctx.softcap)
-        results = differentiate(dout, dlse, q, k, v, out, lse, *ctx.options, *arrays, *ctx.numbers, *scores)
-        wanted = ctx.needs_input_grad[10 + _LENGTHS]
-        dsinks = sink_gradients(dout, dlse, out, lse, sinks) if wanted else None
-        return (*results, *(None,) * (7 + _LENGTHS), dsinks, None)
+            return (None,) * (10 + _LENGTHS + len(SCORES))
+        q, k, v, out, lse, *arrays = ctx.saved_tensors
+        of_scores = ctx.needs_input_grad[10 + _LENGTHS : 12 + _LENGTHS]
+        *results, dsinks, dmask = _differentiate(ctx, of_scores, dout, dlse, q, k, v, out, lse, arrays)
+        return (*results, *(None,) * (7 + _LENGTHS), dsinks, dmask, None)
 
     @staticmethod
     def jvp(ctx, *tangents):
@@ -81,15 +91,15 @@ class _Call(torch.autograd.Function):
     """attention() as plain autograd records it. What torch.func needs beside that costs more than the call itself."""
 
     @staticmethod
-    def forward(ctx, q, k, v, sinks, options, programmatic, return_lse, lengths, scores):
+    def forward(ctx, q, k, v, sinks, attn_mask, options, programmatic, return_lse, lengths, scores):
         causal, scale, threads, _, window = ctx.options = options
         known = {"threads": threads, "programmatic": programmatic, "window": window}
         out, lse = compute(q, k, v, causal, scale, True, lengths, scores, **known)
         if lengths is NO_LENGTHS and scores is NO_SCORES:
             ctx.save_for_backward(q, k, v, out, lse)
         else:
-            ctx.save_for_backward(q, k, v, out, lse, *lengths[: len(ARRAYS)], *scores[:2])
-        ctx.numbers, ctx.softcap = lengths[len(ARRAYS) :], scores[2]
+            ctx.save_for_backward(q, k, v, out, lse, *lengths[: len(ARRAYS)], *scores[: len(SCORES)])
+        ctx.numbers, ctx.softcap = lengths[len(ARRAYS) :], scores[-1]
         if not return_lse:
             return out
         ctx.set_materialize_grads(False)
@@ -98,17 +108,15 @@ class _Call(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dout, dlse=None):
         if dout is None and dlse is None:
-            return (None,) * 9
-        differentiate = _Gradients.apply if torch.is_grad_enabled() else gradients
+            return (None,) * 10
         q, k, v, out, lse, *arrays = ctx.saved_tensors
         if not arrays:
+            differentiate = _Gradients.apply if torch.is_grad_enabled() else gradients
             results = differentiate(dout, dlse, q, k, v, out, lse, *ctx.options)
-            return (*results, None, None, None, None, None, None)
-        *arrays, slopes, sinks = arrays
-        scores = (slopes, sinks, ctx.softcap)
-        results = differentiate(dout, dlse, q, k, v, out, lse, *ctx.options, *arrays, *ctx.numbers, *scores)
-        dsinks = sink_gradients(dout, dlse, out, lse, sinks) if ctx.needs_input_grad[3] else None
-        return (*results, dsinks, None, None, None, None, None)
+            return (*results, None, None, None, None, None, None, None)
+        of_scores = ctx.needs_input_grad[3:5]
+        results = _differentiate(ctx, of_scores, dout, dlse, q, k, v, out, lse, arrays)
+        return (*results, None, None, None, None, None)
 
 
 # Function.apply without what is for torch.func: it would look for transforms in every call.
@@ -148,7 +156,8 @@ def recorded_attention(
     if not torch._C._are_functorch_transforms_active():
         options = causal, scale, threads, deterministic, window
         flat = flat_scores(scores)
-        return _record(q, k, v, flat[1], options, programmatic, return_lse, flat_lengths(lengths), flat)
+        lengths = flat_lengths(lengths)
+        return _record(q, k, v, flat[1], flat[2], options, programmatic, return_lse, lengths, flat)
     options = causal, scale, threads, programmatic, deterministic, window
     result = _Recorded.apply(q, k, v, *options, *flat_lengths(lengths), *flat_scores(scores))
     return result if return_lse else result[0]

@@ -3,7 +3,7 @@
 
 import torch
 
-from ._rules import ARRAYS, NOT_TWICE, NUMBERS, compute, gradients, lowered, sink_gradients, vmap_rule
+from ._rules import ARRAYS, NOT_TWICE, NUMBERS, SCORES, compute, gradients, lowered, sink_gradients, vmap_rule
 
 if not hasattr(torch.library, "register_autograd"):
     raise ImportError(
@@ -14,7 +14,7 @@ if not hasattr(torch.library, "register_autograd"):
 # q, k and v are packed where cu_seqlens are given, [rows, heads, head_dim], and else a batch. Tensors come before the
 # star: register_autograd takes none behind it.
 _LENGTHS = ", ".join(f"Tensor? {name}=None" for name in ARRAYS)
-_SCORES = "Tensor? alibi_slopes=None, Tensor? sinks=None"
+_SCORES = ", ".join(f"Tensor? {name}=None" for name in SCORES)
 _NUMBERS = ", ".join(f"SymInt {name}=0" for name in NUMBERS) + ", float softcap=0"
 _FORWARD = (
     f'Tensor q, Tensor k, Tensor v, str mask="none", float? scale=None, {_LENGTHS}, {_SCORES}, *, int threads=0, '
@@ -51,41 +51,43 @@ def _computes(return_lse):
         softcap=0.0,
         **options,
     ):
-        *arrays, slopes, sinks = _filled(arrays)
+        arrays, scores = _filled(arrays)
         lengths = (*arrays, *(options.pop(name, 0) for name in NUMBERS))
-        return compute(
-            q, k, v, _causal(mask), scale, return_lse, lengths, (slopes, sinks, softcap), **options
-        )
+        return compute(q, k, v, _causal(mask), scale, return_lse, lengths, (*scores, softcap), **options)
 
     return kernel
 
 
 def _filled(arrays):
-    """ARRAYS, alibi_slopes and sinks: PyTorch leaves out what comes last and is not given."""
-    return (*arrays, *(None,) * (len(ARRAYS) + 2 - len(arrays)))
+    """ARRAYS and SCORES: PyTorch leaves out what comes last and is not given."""
+    filled = (*arrays, *(None,) * (len(ARRAYS) + len(SCORES) - len(arrays)))
+    return filled[: len(ARRAYS)], filled[len(ARRAYS) :]
 
 
-def _compute_backward(
-    dout,
-    dlse,
-    q,
-    k,
-    v,
-    out,
-    lse,
-    mask="none",
-    scale=None,
-    *arrays,
-    threads=0,
-    deterministic=None,
-    window=None,
-    softcap=0.0,
-    **numbers,
-):
-    options = _causal(mask), scale, threads, deterministic, window
-    *arrays, slopes, sinks = _filled(arrays)
-    rest = (*arrays, *(numbers.get(name, 0) for name in NUMBERS), slopes, sinks, softcap)
-    return gradients(dout, dlse, q, k, v, out, lse, *options, *rest)
+def _computes_backward(of_mask):
+    def kernel(
+        dout,
+        dlse,
+        q,
+        k,
+        v,
+        out,
+        lse,
+        mask="none",
+        scale=None,
+        *arrays,
+        threads=0,
+        deterministic=None,
+        window=None,
+        softcap=0.0,
+        **numbers,
+    ):
+        options = _causal(mask), scale, threads, deterministic, window
+        arrays, scores = _filled(arrays)
+        rest = (*arrays, *(numbers.get(name, 0) for name in NUMBERS), *scores, softcap, *of_mask)
+        return gradients(dout, dlse, q, k, v, out, lse, *options, *rest)
+
+    return kernel
 
 
 # ---- the same without data: as much as is known while a program is being traced
@@ -150,6 +152,11 @@ def _fake_backward(
     return torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
 
 
+def _fake_backward_with_mask(*args, **options):
+    attn_mask = _filled(args[9:])[1][2]
+    return (*_fake_backward(*args, **options), attn_mask.new_empty(attn_mask.shape))
+
+
 # ---- gradients
 
 
@@ -165,15 +172,15 @@ def _keep_for_backward(ctx, inputs, keyword_only_inputs, output):
 
 def _backward(ctx, dout, dlse):
     if dout is None and dlse is None:
-        return (None,) * (7 + len(ARRAYS))
+        return (None,) * (5 + len(ARRAYS) + len(SCORES))
     q, k, v, out, lse, *arrays = ctx.saved_tensors
-    results = torch.ops.flashmoe_science.attention_backward(
-        dout, dlse, q, k, v, out, lse, ctx.mask, ctx.scale, *arrays, **ctx.options
-    )
-    sinks = _filled(arrays)[-1]
-    wanted = sinks is not None and sinks.requires_grad
-    dsinks = sink_gradients(dout, dlse, out, lse, sinks) if wanted else None
-    return (*results, *(None,) * (3 + len(ARRAYS)), dsinks)
+    _, (_, sinks, attn_mask) = _filled(arrays)
+    of_sinks, of_mask = (t is not None and t.requires_grad for t in (sinks, attn_mask))
+    operators = torch.ops.flashmoe_science
+    operator = operators.attention_backward_with_mask if of_mask else operators.attention_backward
+    dq, dk, dv, *dmask = operator(dout, dlse, q, k, v, out, lse, ctx.mask, ctx.scale, *arrays, **ctx.options)
+    dsinks = sink_gradients(dout, dlse, out, lse, sinks) if of_sinks else None
+    return (dq, dk, dv, *(None,) * (3 + len(ARRAYS)), dsinks, dmask[0] if of_mask else None)
 
 
 def _no_second_backward(ctx, *_):
@@ -220,14 +227,20 @@ attention_with_lse_operator = _register(
     f"attention_with_lse({_FORWARD}) -> (Tensor, Tensor)", _computes(True), _fake_with_lse
 )
 _backward_operator = _register(
-    f"attention_backward({_BACKWARD}) -> (Tensor, Tensor, Tensor)", _compute_backward, _fake_backward
+    f"attention_backward({_BACKWARD}) -> (Tensor, Tensor, Tensor)", _computes_backward(()), _fake_backward
+)
+_backward_with_mask_operator = _register(
+    f"attention_backward_with_mask({_BACKWARD}) -> (Tensor, Tensor, Tensor, Tensor)",
+    _computes_backward((True,)),
+    _fake_backward_with_mask,
 )
 
 _library.impl("attention", _recorded, "Autograd")
 torch.library.register_autograd(
     attention_with_lse_operator, _backward, setup_context=_keep_for_backward, lib=_library
 )
-torch.library.register_autograd(_backward_operator, _no_second_backward, lib=_library)
+for _operator in (_backward_operator, _backward_with_mask_operator):
+    torch.library.register_autograd(_operator, _no_second_backward, lib=_library)
 for _operator, _name in (
     (attention_operator, "attention"),
     (attention_with_lse_operator, "attention_with_lse"),

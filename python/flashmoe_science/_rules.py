@@ -22,7 +22,7 @@ NOT_BATCHED = (
 )
 
 NOT_BATCHED_SCORES = (
-    "attention: torch.vmap with alibi_slopes or sinks is not implemented\n"
+    "attention: torch.vmap with alibi_slopes, sinks or attn_mask is not implemented\n"
     "  try: one more dimension of the batch, in one call"
 )
 
@@ -31,11 +31,12 @@ NOT_BATCHED_SCORES = (
 ARRAYS = ("cu_seqlens_q", "cu_seqlens_k", "used_q", "used_k", "documents", "prefix", "left_padding")
 NUMBERS = ("max_seqlen_q", "max_seqlen_k", "chunk", "first_keys")
 NO_LENGTHS = (None,) * len(ARRAYS) + (0,) * len(NUMBERS)
-NO_SCORES = (None, None, 0.0)
+SCORES = ("alibi_slopes", "sinks", "attn_mask")  # tensors or None, and behind them a number: softcap
+NO_SCORES = (None,) * len(SCORES) + (0.0,)
 
 
 def flat_scores(scores):
-    """(alibi_slopes, sinks, softcap): tensors or None, and a number. From (softcap, alibi_slopes, sinks), or None."""
+    """SCORES, and softcap. From softcap and SCORES, or None."""
     if scores is None:
         return NO_SCORES
     softcap, *arrays = scores
@@ -53,8 +54,7 @@ def flat_lengths(lengths):
 
 
 def _by_name(scores):
-    slopes, sinks, softcap = scores
-    return {"softcap": softcap, "alibi_slopes": slopes, "sinks": sinks}
+    return dict(zip((*SCORES, "softcap"), scores))
 
 
 def compute(q, k, v, causal, scale, return_lse, lengths, scores=NO_SCORES, **options):
@@ -95,8 +95,10 @@ def gradients(
     window,
     *rest,
 ):
-    """(dq, dk, dv). dout or dlse is None where nothing depends on that result. `rest`: lengths, and then scores."""
-    lengths, scores = rest[: len(NO_LENGTHS)], rest[len(NO_LENGTHS) :]
+    """(dq, dk, dv). dout or dlse is None where nothing depends on that result. `rest`: lengths, then scores, then True
+    where the gradient of attn_mask is wanted too, as a fourth."""
+    lengths, rest = rest[: len(NO_LENGTHS)], rest[len(NO_LENGTHS) :]
+    scores, of_mask = rest[: len(NO_SCORES)], rest[len(NO_SCORES) :] == (True,)
     if dout is None:
         dout = torch.zeros_like(out)
     elif dout.shape[-1] > 1 and dout.stride(-1) != 1:  # of a sum, say: expanded
@@ -120,7 +122,13 @@ def gradients(
     max_q, max_k, chunk, first_keys = (lengths or NO_LENGTHS)[len(ARRAYS) :]
     if cu_q is None:
         options.update(zip(ARRAYS[4:], spans), chunk=chunk, first_keys=first_keys)
-        return _C.attention_backward(*tensors, **options, q_lengths=used_q, kv_lengths=used_k)
+        mask = options.get("attn_mask")
+        dmask = torch.empty(mask.shape, dtype=torch.float32, device=mask.device) if of_mask else None
+        results = _C.attention_backward(
+            *tensors, **options, q_lengths=used_q, kv_lengths=used_k, dattn_mask=dmask
+        )
+        return (*results, dmask.to(mask.dtype)) if of_mask else results
+    options.pop("attn_mask", None)  # packed sequences have none
     return _C.attention_varlen_backward(
         *tensors, cu_q, cu_k, max_q, max_k, **options, seqused_q=used_q, seqused_k=used_k
     )
@@ -146,11 +154,10 @@ def _unfolded(tensor, count):
 
 
 def vmap_rule(operator, q_at, scores_at):
-    """torch.vmap: one more dimension is part of the batch. q is argument `q_at`, slopes and sinks those from `scores_at`
-    on."""
+    """torch.vmap: one more dimension is part of the batch. q is argument `q_at`, SCORES those from `scores_at` on."""
 
     def rule(info, in_dims, *args, **options):
-        if any(isinstance(arg, torch.Tensor) for arg in args[scores_at : scores_at + 2]):
+        if any(isinstance(arg, torch.Tensor) for arg in args[scores_at : scores_at + len(SCORES)]):
             raise NotImplementedError(NOT_BATCHED_SCORES)
         if args[q_at].dim() - (in_dims[q_at] is not None) == 3:
             raise NotImplementedError(NOT_BATCHED)

@@ -17,6 +17,8 @@ MAX_HEAD_DIM = 256
 LENGTH_DEVICES = (
     "cpu",
 )  # where one call takes sequences of several lengths; elsewhere each length is a call
+NO_MASK_ON_GPU = "attn_mask is given; there is no fast kernel for it on a GPU"
+MASK_DEVICES = ("cpu",)  # where masks that are tensors have kernels that are faster than others'
 
 _HAS_CUDA = "cuda" in _C.library_version
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -101,6 +103,25 @@ def why_not_attention(q, k, v, scale=None, scores=()):
     """Why attention(q, k, v) of [B, H, S, D] is left to others; None where it is not. `scores`: the names of what
     changes them."""
     return _why_not_kind(q) or _why_not_kind(k) or _why_not_kind(v) or why_not_dense(q, k, v, scale, scores)
+
+
+def why_not_mask(q, k, mask):
+    """Why attention(q, k, v, attn_mask=mask) is left to others, where attention(q, k, v) is not; None where it is not."""
+    reason = _why_not_kind(mask)
+    if reason is not None:
+        return f"attn_mask: {reason}"
+    if mask.device != q.device:
+        return "attn_mask is on another device"
+    if q.device.type not in MASK_DEVICES:
+        return NO_MASK_ON_GPU
+    if mask.dtype not in (torch.bool, torch.float32, q.dtype):
+        return f"attn_mask is {mask.dtype} and query {q.dtype}"
+    pairs = (q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+    if not 2 <= mask.dim() <= 4 or any(
+        size not in (1, pair) for size, pair in zip(reversed(mask.shape), reversed(pairs))
+    ):
+        return f"attn_mask has shape {tuple(mask.shape)}; there are {list(pairs)} pairs"
+    return None
 
 
 def log_once(door, reason):

@@ -12,7 +12,7 @@ import torch
 
 from ._autograd import recorded_attention
 from ._operators import attention_operator, attention_with_lse_operator
-from ._rules import ARRAYS, NOT_FORWARD_MODE, NUMBERS, compute, flat_lengths, flat_scores, lowered
+from ._rules import ARRAYS, NOT_FORWARD_MODE, NUMBERS, SCORES, compute, flat_lengths, flat_scores, lowered
 
 __all__ = ["attention", "attention_varlen"]
 
@@ -41,13 +41,13 @@ def lowered_attention(
     if not all(type(t) in _PLAIN for t in (q, k, v)) or torch._C._are_functorch_transforms_active():
         return operated_attention(q, k, v, causal, scale, return_lse, out, **options, **recorded)
     q, k, v = lowered(q, k, v)
-    slopes, sinks, softcap = flat_scores(scores)
-    wanted = (q, k, v) if sinks is None else (q, k, v, sinks)
+    flat = flat_scores(scores)
+    wanted = (
+        t for t in (q, k, v, *flat[1 : len(SCORES)]) if t is not None
+    )  # there are no gradients of slopes
     if torch.is_grad_enabled() and any(t.requires_grad for t in wanted):
         return recorded_attention(q, k, v, causal, scale, return_lse, out, **options, **recorded)
-    return compute(
-        q, k, v, causal, scale, return_lse, flat_lengths(lengths), (slopes, sinks, softcap), **options
-    )
+    return compute(q, k, v, causal, scale, return_lse, flat_lengths(lengths), flat, **options)
 
 
 def _check_supported(name, tensor):
@@ -117,8 +117,8 @@ def operated_attention(
         flat = flat_lengths(lengths)
         arrays, numbers = flat[: len(ARRAYS)], dict(zip(NUMBERS, flat[len(ARRAYS) :]))
     if scores is not None:
-        slopes, sinks, numbers["softcap"] = flat_scores(scores)
-        arrays = (*(arrays or (None,) * len(ARRAYS)), slopes, sinks)
+        *of_scores, numbers["softcap"] = flat_scores(scores)
+        arrays = (*(arrays or (None,) * len(ARRAYS)), *of_scores)
     result = operator(
         q,
         k,
@@ -171,12 +171,13 @@ def attention(
     softcap: Optional[float] = None,
     alibi_slopes: Optional[torch.Tensor] = None,
     sinks: Optional[torch.Tensor] = None,
+    attn_mask: Optional[torch.Tensor] = None,
 ) -> Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
     """flashmoe_science.attention, through the operators. For PyTorch tensors alone; shapes as there.
 
     q, out: [B, Hq, Sq, D]; k, v: [B, Hkv, Skv, D]; q_lengths, kv_lengths, prefix, left_padding: int32 [B];
     documents: int32 [B, Skv] or [Skv]; alibi_slopes: [Hq] or [B, Hq];
-    sinks: [Hq].
+    sinks: [Hq]; attn_mask: broadcast to [B, Hq, Sq, Skv].
     Returns out, or (out, lse) with lse [B, Hq, Sq] in float32.
     """
     arrays = (None, None, q_lengths, kv_lengths, documents, prefix, left_padding)
@@ -194,7 +195,7 @@ def attention(
         deterministic=deterministic,
         window=window,
         lengths=None if plain else (*arrays, None, None, chunk, first_keys),
-        scores=_scores(softcap, alibi_slopes, sinks),
+        scores=_scores(softcap, alibi_slopes, sinks, attn_mask),
     )
 
 
@@ -251,5 +252,5 @@ def attention_varlen(
             0,
             0,
         ),
-        scores=_scores(softcap, alibi_slopes, sinks),
+        scores=_scores(softcap, alibi_slopes, sinks, None),
     )

@@ -10,13 +10,14 @@ namespace flashmoe_python {
 namespace {
 
 struct Call {
-  TensorView q, k, v, out, lse, dout, dlse, dq, dk, dv;
+  TensorView q, k, v, out, lse, dout, dlse, dq, dk, dv, dattn_mask;
   CudaDeviceScope device;
   float scale = 0;
   flashmoe_window window{};
   std::optional<LengthsViews> lengths;
   std::optional<SpansViews> spans;
   std::optional<ScoresViews> scores;
+  flashmoe_pair_gradient pairs{};
   flashmoe_backward_args args{};
 };
 
@@ -61,8 +62,9 @@ bool read_inputs(const BackwardRequest& request, Call& call) {
          read_input(request.v, "v", form, call.q, call.v, args.v) &&
          read_lengths(request, call.q, call.lengths, args.lengths) &&
          read_spans(request, call.q, call.k, call.spans, args.spans) &&
-         read_scores(request, call.q, call.lengths ? call.lengths->lengths.sequences : args.q.sizes[0],
-                     call.scores, args.scores) &&
+         read_scores(request, call.q, call.k,
+                     call.lengths ? call.lengths->lengths.sequences : args.q.sizes[0], call.scores,
+                     args.scores) &&
          read_input(request.out, "out", form, call.q, call.out, args.out) &&
          read_rows(request.lse, "lse", call.q, call.lse, args.lse) &&
          read_input(request.dout, "dout", form, call.q, call.dout, args.dout) &&
@@ -79,11 +81,26 @@ Ref read_gradient(PyObject* wanted, const char* name, const TensorView& like, Te
   return gradient;
 }
 
+// Where the gradient of attn_mask is to be written.
+bool read_pair_gradient(PyObject* wanted, Call& call) {
+  if (!given(wanted)) return true;
+  TensorView& view = call.dattn_mask;
+  if (!read_target(wanted, "dattn_mask", form_of_pairs(wanted, Elements::floats), false, call.q, view) ||
+      !broadcast_pairs(view, call.q, call.k, call.pairs.strides)) {
+    return false;
+  }
+  if (view.tensor.dtype != FLASHMOE_FP32)
+    return fail(PyExc_TypeError, "attention: dattn_mask must be float32, whatever the type of attn_mask");
+  call.pairs.data = static_cast<float*>(view.tensor.data);
+  call.args.dattn_mask = call.pairs.data == nullptr ? nullptr : &call.pairs;
+  return true;
+}
+
 }  // namespace
 
 PyObject* run_backward(const BackwardRequest& request) {
   Call call;
-  if (!read_inputs(request, call)) return nullptr;
+  if (!read_inputs(request, call) || !read_pair_gradient(request.dattn_mask, call)) return nullptr;
   auto& args = call.args;
   const Ref dq = read_gradient(request.dq, "dq", call.q, call.dq, args.dq);
   if (!dq) return nullptr;

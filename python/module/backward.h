@@ -21,6 +21,7 @@ struct BackwardRequest : LengthsRequest, SpansRequest, ScoresRequest {
   PyObject* dq = nullptr;  // made like q when not given, and so on
   PyObject* dk = nullptr;
   PyObject* dv = nullptr;
+  PyObject* dattn_mask = nullptr;  // float32, broadcast as attn_mask; not computed when not given
   PyObject* causal = nullptr;
   PyObject* scale = nullptr;
   PyObject* window = nullptr;

@@ -14,11 +14,13 @@ bool export_buffer(PyObject* object, TensorView& view) {
 bool fill_dtype(TensorView& view) {
   const char* format = view.buffer.format == nullptr ? "B" : view.buffer.format;
   if (*format == '@' || *format == '=' || *format == (PY_LITTLE_ENDIAN ? '<' : '>')) ++format;
-  if (view.form.int32) return std::strcmp(format, "i") == 0;
+  if (view.form.elements == Elements::int32) return std::strcmp(format, "i") == 0;
   if (std::strcmp(format, "f") == 0)
     view.tensor.dtype = FLASHMOE_FP32;
   else if (std::strcmp(format, "e") == 0)
     view.tensor.dtype = FLASHMOE_FP16;
+  else if (std::strcmp(format, "?") == 0 && view.form.elements == Elements::floats_or_bool)
+    view.tensor.dtype = FLASHMOE_BOOLEAN;
   else
     return false;
   return true;

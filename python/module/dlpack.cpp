@@ -37,13 +37,15 @@ const dlpack::Tensor* open_capsule(TensorView& view) {
 
 bool fill_dtype(const dlpack::Tensor& from, TensorView& view) {
   if (from.lanes != 1) return false;
-  if (view.form.int32) return from.code == dlpack::kCodeInt && from.bits == 32;
+  if (view.form.elements == Elements::int32) return from.code == dlpack::kCodeInt && from.bits == 32;
   if (from.code == dlpack::kCodeFloat && from.bits == 32)
     view.tensor.dtype = FLASHMOE_FP32;
   else if (from.code == dlpack::kCodeFloat && from.bits == 16)
     view.tensor.dtype = FLASHMOE_FP16;
   else if (from.code == dlpack::kCodeBfloat && from.bits == 16)
     view.tensor.dtype = FLASHMOE_BF16;
+  else if (from.code == dlpack::kCodeBool && from.bits == 8 && view.form.elements == Elements::floats_or_bool)
+    view.tensor.dtype = FLASHMOE_BOOLEAN;
   else
     return false;
   return true;

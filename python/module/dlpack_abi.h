@@ -7,7 +7,7 @@
 namespace flashmoe_python::dlpack {
 
 enum : int32_t { kDeviceCpu = 1, kDeviceCuda = 2, kDeviceCudaHost = 3 };
-enum : uint8_t { kCodeInt = 0, kCodeFloat = 2, kCodeBfloat = 4 };
+enum : uint8_t { kCodeInt = 0, kCodeFloat = 2, kCodeBfloat = 4, kCodeBool = 6 };
 inline constexpr uint64_t kFlagReadOnly = 1;
 
 struct Tensor {

@@ -53,7 +53,7 @@ bool read_inputs(const ForwardRequest& request, Call& call) {
       !read_spans(request, call.q, call.k, call.spans, call.args.spans))
     return false;
   const int64_t entries = call.lengths ? call.lengths->lengths.sequences : call.q.of_batch().sizes[0];
-  if (!read_scores(request, call.q, entries, call.scores, call.args.scores)) return false;
+  if (!read_scores(request, call.q, call.k, entries, call.scores, call.args.scores)) return false;
   call.args.q = call.q.of_batch();
   call.args.k = call.k.of_batch();
   call.args.v = call.v.of_batch();
@@ -183,11 +183,16 @@ int any_wants_grad(const Call& call) {
   for (const TensorView* view : {&call.q, &call.k, &call.v}) {
     if (const int wants = wants_grad(*view); wants != 0) return wants;
   }
-  return call.scores && call.args.scores->sinks != nullptr ? wants_grad(call.scores->sinks) : 0;
+  if (!call.scores) return 0;
+  const flashmoe_scores& scores = call.scores->scores;
+  const int sinks = scores.sinks == nullptr ? 0 : wants_grad(call.scores->sinks);
+  return sinks != 0 || scores.attn_mask == nullptr ? sinks : wants_grad(call.scores->attn_mask);
 }
 
 bool any_is_wrapped(const ForwardRequest& request) {
-  return torch_wraps(request.q) || torch_wraps(request.k) || torch_wraps(request.v);
+  for (PyObject* object : {request.q, request.k, request.v, request.sinks, request.attn_mask})
+    if (given(object) && torch_wraps(object)) return true;
+  return false;
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 
 // What comes before "--" is what inspect.signature shows.
 constexpr char kAttentionDoc[] =
-    R"(attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, threads=0, programmatic=False, deterministic=None, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, softcap=None, alibi_slopes=None, sinks=None)
+    R"(attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, threads=0, programmatic=False, deterministic=None, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, softcap=None, alibi_slopes=None, sinks=None, attn_mask=None)
 --
 
 Exact attention: softmax(scale * q k^T + mask) v, computed tile by tile.
@@ -49,6 +49,10 @@ softcap: a score s = scale * q k becomes softcap * tanh(s / softcap) before the 
 alibi_slopes: float32 [Hq] or [B, Hq] ([sequences, Hq] where packed): a key loses slope * its distance from the query's own
     position, from which `window` counts too. No gradient of the slopes is computed.
 sinks: float32 [Hq]: one more score in each row's softmax, of a key without a value; lse includes it. Differentiable.
+attn_mask: bool (True where a key is seen) or float32, float16, bfloat16 (added to the scores, behind `softcap` and the
+    slopes), broadcast to [B, Hq, Sq, Skv] as PyTorch does; strides are free. Beside `causal`, `window` and the other masks:
+    a key is seen where all of them let it be. -inf hides; v must be finite where a tensor hides it. Differentiable where it
+    is added. Fast on the CPU; on a GPU by the general kernels, and not beside q_lengths and kv_lengths.
 
 Returns out [B, Hq, Sq, D], a new tensor of q's library laid out in memory as q is, or (out, lse) with return_lse:
 lse [B, Hq, Sq] in float32 is the natural log of the sum of exp over the keys of each row.
@@ -86,19 +90,19 @@ q, out, dout, dq: [total_q, Hq, D]; k, v, dk, dv: [total_k, Hkv, D]; lse, dlse: 
 Rows that belong to no sequence, or don't count, have gradient 0.)";
 
 constexpr char kExplainDoc[] =
-    R"(explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False, deterministic=False, backward=False, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, cu_seqlens_q=None, cu_seqlens_k=None, softcap=None, alibi_slopes=None, sinks=None)
+    R"(explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False, deterministic=False, backward=False, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, cu_seqlens_q=None, cu_seqlens_k=None, softcap=None, alibi_slopes=None, sinks=None, attn_mask=None)
 --
 
 What attention() would do for these arguments, and why, in a few lines; or, with backward, what its backward pass
 would do. Shapes as for attention(), or with cu_seqlens_q and cu_seqlens_k as for attention_varlen().)";
 
 constexpr char kAttentionBackwardDoc[] =
-    R"(attention_backward($module, /, q, k, v, out, lse, dout, *, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, softcap=None, alibi_slopes=None, sinks=None)
+    R"(attention_backward($module, /, q, k, v, out, lse, dout, *, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, softcap=None, alibi_slopes=None, sinks=None, attn_mask=None, dattn_mask=None)
 --
 
 The gradients of attention(): (dq, dk, dv), from its inputs, its results and the gradients of its results.
 
-q, k, v, causal, scale, window, q_lengths, kv_lengths, softcap, alibi_slopes, sinks, threads: as given to
+q, k, v, causal, scale, window, q_lengths, kv_lengths, softcap, alibi_slopes, sinks, attn_mask, threads: as given to
     attention(q, k, v, ..., return_lse=True). The gradients of the sinks are not among the results.
 out, lse: what it returned: [B, Hq, Sq, D], and [B, Hq, Sq] in float32.
 dout: [B, Hq, Sq, D], the dtype of q: the gradient of out.
@@ -106,6 +110,8 @@ dlse: [B, Hq, Sq] in float32, contiguous: the gradient of lse; None counts as 0.
 deterministic: the same arguments give the same bits; otherwise a GPU may sum dq in any order.
 dq, dk, dv: shaped as q, k and v, written in place and returned; they share no memory with anything else. Needed
     where q, k, v are neither NumPy arrays nor PyTorch tensors.
+dattn_mask: float32, shaped as attn_mask or anything else that is broadcast so, its last dimension contiguous: written in
+    place with the gradient of attn_mask, summed over what is broadcast. None: not computed.
 
 dk and dv are sums over the query heads that share a K/V head. Rows that see no key, and keys that no row sees, have
 gradient 0. Autograd is not told: a PyTorch tensor that requires grad is differentiated by attention() itself.)";
@@ -154,7 +160,8 @@ constexpr Parameter<Request> kOptions[] = {{"threads", &Request::threads},
                                            {"first_keys", &Request::first_keys},
                                            {"softcap", &Request::softcap},
                                            {"alibi_slopes", &Request::alibi_slopes},
-                                           {"sinks", &Request::sinks}};
+                                           {"sinks", &Request::sinks},
+                                           {"attn_mask", &Request::attn_mask}};
 constexpr Parameter<Request> kComputeOptions[] = {{"threads", &Request::threads},
                                                   {"programmatic", &Request::programmatic},
                                                   {"deterministic", &Request::deterministic},
@@ -172,7 +179,8 @@ constexpr Parameter<Request> kComputeOptions[] = {{"threads", &Request::threads}
                                                   {"max_seqlen_k", &Request::max_seqlen_k},
                                                   {"softcap", &Request::softcap},
                                                   {"alibi_slopes", &Request::alibi_slopes},
-                                                  {"sinks", &Request::sinks}};
+                                                  {"sinks", &Request::sinks},
+                                                  {"attn_mask", &Request::attn_mask}};
 constexpr Parameter<Request> kVarlenInputs[] = {{"q", &Request::q},
                                                 {"k", &Request::k},
                                                 {"v", &Request::v},
@@ -209,7 +217,8 @@ constexpr Parameter<Request> kExplainOptions[] = {{"threads", &Request::threads}
                                                   {"cu_seqlens_k", &Request::cu_seqlens_k},
                                                   {"softcap", &Request::softcap},
                                                   {"alibi_slopes", &Request::alibi_slopes},
-                                                  {"sinks", &Request::sinks}};
+                                                  {"sinks", &Request::sinks},
+                                                  {"attn_mask", &Request::attn_mask}};
 
 bool has_starts(const LengthsRequest& request) {
   return given(request.cu_seqlens_q) || given(request.cu_seqlens_k);
@@ -269,7 +278,9 @@ PyObject* attention_backward(PyObject*, PyObject* const* args, Py_ssize_t nargs,
                                                      {"first_keys", &Gradients::first_keys},
                                                      {"softcap", &Gradients::softcap},
                                                      {"alibi_slopes", &Gradients::alibi_slopes},
-                                                     {"sinks", &Gradients::sinks}};
+                                                     {"sinks", &Gradients::sinks},
+                                                     {"attn_mask", &Gradients::attn_mask},
+                                                     {"dattn_mask", &Gradients::dattn_mask}};
   static const Signature<Gradients> signature("attention_backward", 6, {kGradientTensors}, kByName);
   Gradients request;
   return signature.parse(args, nargs, kwnames, request) ? run_backward(request) : nullptr;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "scores.h"
 
+#include <algorithm>
+
 #include "arguments.h"
 #include "results.h"
 
@@ -10,14 +12,14 @@ namespace {
 constexpr Form kOfHeads{1, "[query heads]"};
 constexpr Form kOfHeadsOfEach{2, "[batch, query heads]"};
 
-// Of slopes: 2 where they say so.
-int rank_of(PyObject* object) {
+// As many as it says, or 1.
+int dimensions_of(PyObject* object) {
   const Ref rank(PyObject_GetAttrString(object, "ndim"));
   if (!rank || !PyLong_Check(rank.get())) {
     PyErr_Clear();
     return 1;
   }
-  return PyLong_AsLong(rank.get()) == 2 ? 2 : 1;
+  return static_cast<int>(PyLong_AsLong(rank.get()));
 }
 
 // float32, of the query heads, contiguous along them.
@@ -56,18 +58,45 @@ bool read_cap(PyObject* object, float& cap) {
 
 }  // namespace
 
-bool ScoresRequest::has_scores() const { return given(softcap) || given(alibi_slopes) || given(sinks); }
+bool ScoresRequest::has_scores() const {
+  return given(softcap) || given(alibi_slopes) || given(sinks) || given(attn_mask);
+}
 
 Ref ScoresRequest::scores_as_tuple() const {
   const auto or_none = [](PyObject* object) { return object == nullptr ? Py_None : object; };
-  return Ref(PyTuple_Pack(3, or_none(softcap), or_none(alibi_slopes), or_none(sinks)));
+  return Ref(PyTuple_Pack(4, or_none(softcap), or_none(alibi_slopes), or_none(sinks), or_none(attn_mask)));
 }
 
-bool read_scores(const ScoresRequest& request, const TensorView& q, int64_t entries,
+Form form_of_pairs(PyObject* object, Elements elements) {
+  return {std::clamp(dimensions_of(object), 1, 4),
+          "[batch, query heads, query rows, keys], or the last of these", elements};
+}
+
+bool broadcast_pairs(const TensorView& view, const TensorView& q, const TensorView& k,
+                     int64_t (&strides)[4]) {
+  const flashmoe_tensor of_q = q.of_batch();
+  const int64_t pairs[] = {of_q.sizes[0], of_q.sizes[1], of_q.sizes[2], k.of_batch().sizes[2]};
+  const int missing = 4 - view.form.rank;
+  for (int i = 0; i < 4; ++i) {
+    const int own = i - missing;
+    const int64_t size = own < 0 ? 1 : view.tensor.sizes[own];
+    strides[i] = size == 1 ? 0 : view.tensor.strides[own];
+    if (size == 1 || size == pairs[i]) continue;
+    return fail(PyExc_ValueError,
+                "attention: %s has size %lld in dimension %d; it must be 1 or %lld, to be broadcast to "
+                "[batch, query heads, query rows, keys] = [%lld, %lld, %lld, %lld]",
+                view.name, static_cast<long long>(size), own, static_cast<long long>(pairs[i]),
+                static_cast<long long>(pairs[0]), static_cast<long long>(pairs[1]),
+                static_cast<long long>(pairs[2]), static_cast<long long>(pairs[3]));
+  }
+  return true;
+}
+
+bool read_scores(const ScoresRequest& request, const TensorView& q, const TensorView& k, int64_t entries,
                  std::optional<ScoresViews>& views, const flashmoe_scores*& to) {
   if (!request.has_scores()) return true;
-  auto& [slopes, sinks, scores] = views.emplace();
-  const bool of_each = given(request.alibi_slopes) && rank_of(request.alibi_slopes) == 2;
+  auto& [slopes, sinks, attn_mask, pairs, scores] = views.emplace();
+  const bool of_each = given(request.alibi_slopes) && dimensions_of(request.alibi_slopes) == 2;
   if (!read_cap(request.softcap, scores.softcap) ||
       !read_heads(request.alibi_slopes, "alibi_slopes", of_each ? kOfHeadsOfEach : kOfHeads, q, slopes,
                   scores.alibi_slopes) ||
@@ -81,6 +110,18 @@ bool read_scores(const ScoresRequest& request, const TensorView& q, int64_t entr
                   static_cast<long long>(slopes.tensor.sizes[0]), static_cast<long long>(entries));
     }
     scores.slopes_batch_stride = entries > 1 ? slopes.tensor.strides[0] : 0;
+  }
+  if (given(request.attn_mask)) {
+    const Form form = form_of_pairs(request.attn_mask, Elements::floats_or_bool);
+    if (!read_tensor(request.attn_mask, "attn_mask", form, attn_mask) || !check_same_device(attn_mask, q) ||
+        !broadcast_pairs(attn_mask, q, k, pairs.strides)) {
+      return false;
+    }
+    static constexpr float kNone =
+        0;  // a tensor without elements may have no address, and is given all the same
+    pairs.data = attn_mask.tensor.data == nullptr ? &kNone : attn_mask.tensor.data;
+    pairs.type = attn_mask.tensor.dtype;
+    scores.attn_mask = &pairs;
   }
   to = &scores;
   return true;

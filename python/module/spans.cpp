@@ -7,9 +7,9 @@
 namespace flashmoe_python {
 namespace {
 
-constexpr Form kDocuments{2, "[batch, keys], or one: [keys]", true};
-constexpr Form kSharedDocuments{1, "[keys]", true};
-constexpr Form kNumbers{1, "[batch]", true};
+constexpr Form kDocuments{2, "[batch, keys], or one: [keys]", Elements::int32};
+constexpr Form kSharedDocuments{1, "[keys]", Elements::int32};
+constexpr Form kNumbers{1, "[batch]", Elements::int32};
 
 // One dimension, or two.
 bool has_one_dimension(PyObject* object) {

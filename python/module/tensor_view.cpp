@@ -27,8 +27,14 @@ bool check_rank(const TensorView& view, Py_ssize_t dimensions) {
 }
 
 bool refuse_dtype(const TensorView& view, PyObject* dtype) {
-  if (view.form.int32) {
+  if (view.form.elements == Elements::int32) {
     return fail(PyExc_TypeError, "attention: %s is %S; it must be int32\n  try: convert it to int32",
+                view.name, dtype);
+  }
+  if (view.form.elements == Elements::floats_or_bool) {
+    return fail(PyExc_TypeError,
+                "attention: %s is %S; accepted are bool, float32, float16 and bfloat16\n  try: convert it to "
+                "bool (True where a key is seen), or to float32",
                 view.name, dtype);
   }
   return fail(

@@ -11,17 +11,20 @@ namespace flashmoe_python {
 
 enum class Library { numpy, torch, dlpack, buffer };  // the last two: of any library
 
+// What elements may be: float32, float16 or bfloat16; int32; the first or bool.
+enum class Elements { floats, int32, floats_or_bool };
+
 // What a tensor must look like.
 struct Form {
   int rank;
   const char* dimensions;
-  bool int32 = false;  // its elements; else float32, float16 or bfloat16
+  Elements elements = Elements::floats;
 };
 inline constexpr Form kBatch{4, "[batch, heads, rows, head_dim]"};
 inline constexpr Form kBatchRows{3, "[batch, heads, rows]"};
 inline constexpr Form kPacked{3, "[rows, heads, head_dim]"};
 inline constexpr Form kPackedRows{2, "[heads, rows]"};
-inline constexpr Form kLengths{1, "[sequences]", true};
+inline constexpr Form kLengths{1, "[sequences]", Elements::int32};
 
 struct TensorView {
   PyObject* object = nullptr;  // borrowed: the caller holds the arguments for the length of the call

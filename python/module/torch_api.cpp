@@ -39,13 +39,14 @@ const Torch* torch() {
   api.dtypes = {get({"float32"}), get({"float16"}), get({"bfloat16"})};
   api.uint8 = get({"uint8"});
   api.int32 = get({"int32"});
+  api.boolean = get({"bool"});
   api.strided = get({"strided"});
   api.empty = get({"empty"});
   api.empty_like = get({"empty_like"});
   api.is_grad_enabled = Function(get({"is_grad_enabled"}));
   known = api.tensor && api.parameter &&
           std::ranges::all_of(api.dtypes, [](auto* d) { return d != nullptr; }) && api.uint8 && api.int32 &&
-          api.strided && api.empty && api.empty_like && api.is_grad_enabled;
+          api.boolean && api.strided && api.empty && api.empty_like && api.is_grad_enabled;
   if (!known) return nullptr;  // half imported
   api.requires_grad = Attribute(api.tensor, "requires_grad");
   api.is_neg = Method(api.tensor, "is_neg");

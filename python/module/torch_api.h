@@ -13,7 +13,7 @@ namespace flashmoe_python {
 struct Torch {
   PyObject *tensor, *parameter;     // types
   std::array<PyObject*, 3> dtypes;  // of FLASHMOE_FP32, FLASHMOE_FP16, FLASHMOE_BF16
-  PyObject *uint8, *int32, *strided, *empty, *empty_like;
+  PyObject *uint8, *int32, *boolean, *strided, *empty, *empty_like;
   Function is_grad_enabled;
   Attribute requires_grad;
   Method is_neg, data_ptr, numel;

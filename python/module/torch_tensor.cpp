@@ -13,7 +13,12 @@ bool read_dtype(TensorView& view) {
   static PyObject* const name = interned("dtype");
   const Ref dtype = attribute(view.object, name);
   if (!dtype) return false;
-  if (view.form.int32) return dtype.get() == torch()->int32 || refuse_dtype(view, dtype.get());
+  if (view.form.elements == Elements::int32)
+    return dtype.get() == torch()->int32 || refuse_dtype(view, dtype.get());
+  if (view.form.elements == Elements::floats_or_bool && dtype.get() == torch()->boolean) {
+    view.tensor.dtype = FLASHMOE_BOOLEAN;
+    return true;
+  }
   const auto& known = torch()->dtypes;
   const auto at = std::ranges::find(known, dtype.get());
   if (at == known.end()) return refuse_dtype(view, dtype.get());

@@ -57,9 +57,47 @@ def mask_of(dtype):
     return mask if dtype is torch.bool else torch.where(mask, 0.0, -torch.inf).to(dtype)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("kind", [torch.bool, torch.float32, "that of query"])
+@pytest.mark.parametrize(
+    "shape", [(19, 19), (1, 19), (4, 19, 19), (2, 1, 1, 19), (2, 4, 19, 1), (2, 4, 19, 19)]
+)
+def test_masks_mean_what_they_mean_to_pytorch(dtype, kind, shape):
+    q, k, v = qkv(dtype=dtype)
+    mask = normal(*shape, seed=9) < 0.6
+    if kind is not torch.bool:
+        values = normal(*shape, seed=8).where(mask, -torch.inf)
+        mask = values.to(dtype if isinstance(kind, str) else kind)
+    assert fm.why_not(q, k, v, mask) is None
+    exact = theirs(*(t.double() for t in (q, k, v)), mask if kind is torch.bool else mask.double())
+    tolerance = 1e-5 if dtype is torch.float32 else 2e-3 if dtype is torch.float16 else 2e-2
+    torch.testing.assert_close(fm.sdpa(q, k, v, mask).double(), exact, rtol=tolerance, atol=tolerance)
+
+
+def test_a_mask_beside_is_causal_is_pytorchs_to_judge():
+    tensors = qkv()
+    assert (
+        fm.why_not(*tensors, mask_of(torch.bool), is_causal=True) == "attn_mask and is_causal are both given"
+    )
+
+
+def test_a_mask_of_three_dimensions_is_of_heads():
+    q, k, v = (t[0] for t in qkv())
+    mask = normal(4, 19, 19, seed=9) < 0.6
+    torch.testing.assert_close(fm.sdpa(q, k, v, mask), theirs(q, k, v, mask))
+    assert fm.why_not(q, k, v, mask) is None and "4 dimensions" in fm.why_not(q, k, v, mask[None])
+
+
+def test_a_mask_has_a_gradient():
+    leaves = [t.requires_grad_() for t in (*qkv(), normal(4, 1, 19, seed=8))]
+    dout = normal(2, 4, 19, 16, seed=5)
+    exact = [t.detach().double().requires_grad_() for t in leaves]
+    expected = torch.autograd.grad(theirs(*exact), exact, dout.double())
+    for ours, other in zip(torch.autograd.grad(fm.sdpa(*leaves), leaves, dout), expected):
+        torch.testing.assert_close(ours.double(), other, rtol=1e-5, atol=1e-5)
+
+
 LEFT_TO_PYTORCH = {
-    "attn_mask is given": lambda q, k, v: ((q, k, v), {"attn_mask": mask_of(torch.bool)}),
-    "attn_mask is given ": lambda q, k, v: ((q, k, v, mask_of(torch.float32)), {}),
     "dropout_p is 0.5": lambda q, k, v: ((q, k, v), {"dropout_p": 0.5}),
     "torch.float64": lambda q, k, v: ((q.double(), k.double(), v.double()), {"is_causal": True}),
     "head_dim is 272": lambda q, k, v: ([t.repeat(1, 1, 1, 17) for t in (q, k, v)], {}),
@@ -88,6 +126,7 @@ REFUSED = {
     "one dimension": lambda q, k, v: ((q[0, 0, 0], k[0, 0, 0], v[0, 0, 0]), {}),
     "heads": lambda q, k, v: ((q, k[:, :3], v[:, :3]), {"enable_gqa": True}),
     "a mask of another shape": lambda q, k, v: ((q, k, v, torch.ones(3, 5)), {}),
+    "a mask of another type": lambda q, k, v: ((q, k, v, mask_of(torch.float16)), {}),
     "integers": lambda q, k, v: ((q.int(), k.int(), v.int()), {}),
 }
 
@@ -169,9 +208,9 @@ def test_a_reason_is_logged_once(caplog):
     q, k, v = qkv()
     with caplog.at_level(logging.INFO, logger="flashmoe_science"):
         for _ in range(3):
-            fm.sdpa(q, k, v, mask_of(torch.bool))
+            fm.sdpa(q, k, v, dropout_p=0.5)
     assert [r.message for r in caplog.records] == [
-        "sdpa goes on to the implementation before: attn_mask is given"
+        "sdpa goes on to the implementation before: dropout_p is 0.5"
     ]
 
 

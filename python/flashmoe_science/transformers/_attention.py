@@ -8,7 +8,7 @@ import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from .._C import attention, attention_varlen
-from .._support import LENGTH_DEVICES, log_once, why_not_attention
+from .._support import LENGTH_DEVICES, log_once, why_not_attention, why_not_mask
 from ._mask import blocks_of
 
 # What models pass on that changes the scores; an implementation that does not name it would leave it out silently.
@@ -18,12 +18,11 @@ _SDPA_TAKES = inspect.signature(sdpa_attention_forward).parameters
 
 
 def _why_not(query, key, value, dropout, scaling, kwargs):
-    for name in _OF_SCORES:
-        if name not in _OURS and kwargs.get(name) is not None:
-            return f"{name} is given"
     if dropout:
         return f"dropout is {dropout}"
-    return why_not_attention(query, key, value, scaling, _scores(kwargs))
+    bias = kwargs.get("position_bias")
+    reason = why_not_attention(query, key, value, scaling, _scores(kwargs))
+    return why_not_mask(query, key, bias) if reason is None and bias is not None else reason
 
 
 def _eager(module, query, key, value, attention_mask, dropout, scaling, is_causal, kwargs):
@@ -52,18 +51,35 @@ def _scores(kwargs):
     }
 
 
-def _of_blocks(query, key, value, blocks, scaling, scores):
+def _part(bias, entries, rows, keys):
+    """What a bias, broadcast to [B, Hq, Sq, Skv], has for some of them."""
+    if bias is None:
+        return None
+    bias = bias[(None,) * (4 - bias.dim())]
+    parts = (entries, (0, None), rows, keys)
+    return bias[tuple(slice(*part) if size > 1 else slice(None) for size, part in zip(bias.shape, parts))]
+
+
+def _masked(bias, mask):
+    """Both as one tensor."""
+    if bias is None:
+        return mask
+    return torch.where(mask, bias, -torch.inf) if mask.dtype == torch.bool else bias + mask
+
+
+def _of_blocks(query, key, value, blocks, scaling, scores, bias):
     if blocks.spans is not None:
         keys, causal, spans = blocks.spans
         k, v = key[:, :, :keys], value[:, :, :keys]
         known = {"window": blocks.window, **spans, **scores}
+        known["attn_mask"] = _part(bias, (0, None), (0, None), (0, keys))
         return attention(query, k, v, causal, scaling, **known).transpose(1, 2)
     if len(blocks.blocks) > 1 and query.device.type in LENGTH_DEVICES:
         causal = any(block.causal for block in blocks.blocks)
         if blocks.lengths is not None:
-            known = {"window": blocks.window, **blocks.lengths, **scores}
+            known = {"window": blocks.window, "attn_mask": bias, **blocks.lengths, **scores}
             return attention(query, key, value, causal, scaling, **known).transpose(1, 2)
-        if blocks.starts is not None:
+        if blocks.starts is not None and bias is None:
             packed = (t[0].transpose(0, 1) for t in (query, key, value))
             known = {"causal": causal, "scale": scaling, "window": blocks.window, **scores}
             return attention_varlen(*packed, blocks.starts, blocks.starts, **known)[None]
@@ -71,7 +87,8 @@ def _of_blocks(query, key, value, blocks, scaling, scores):
     for entries, rows, keys, causal in blocks.blocks:
         q = query[entries[0] : entries[1], :, rows[0] : rows[1]]
         k, v = (t[entries[0] : entries[1], :, keys[0] : keys[1]] for t in (key, value))
-        out = attention(q, k, v, causal, scaling, window=blocks.window, **scores)
+        known = {"window": blocks.window, "attn_mask": _part(bias, entries, rows, keys), **scores}
+        out = attention(q, k, v, causal, scaling, **known)
         parts.setdefault(entries, []).append(out.transpose(1, 2))
     parts = [outs[0] if len(outs) == 1 else torch.cat(outs, 1) for outs in parts.values()]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
@@ -83,20 +100,25 @@ def attention_forward(
     """query: [B, Hq, Sq, D]; key, value: [B, Hkv, Skv, D]. Gives (out [B, Sq, Hq, D], None)."""
     causal = is_causal if is_causal is not None else getattr(module, "is_causal", True)
     reason = _why_not(query, key, value, dropout, scaling, kwargs)
+    bias = kwargs.get("position_bias")
     if reason is None and attention_mask is None:
         rows = query.shape[2]
         if causal and rows > 1:  # an empty static cache has keys that nobody sees yet
             seen = (query, key[:, :, :rows], value[:, :, :rows])
-            out = attention(*seen, "top_left", scaling, **_scores(kwargs))
+            bias = _part(bias, (0, None), (0, None), (0, rows))
+            out = attention(*seen, "top_left", scaling, attn_mask=bias, **_scores(kwargs))
         else:
-            out = attention(query, key, value, False, scaling, **_scores(kwargs))
+            out = attention(query, key, value, False, scaling, attn_mask=bias, **_scores(kwargs))
         return out.transpose(1, 2).contiguous(), None
     if reason is None:
         blocks = None if torch.compiler.is_compiling() else blocks_of(attention_mask, query, key)
-        if blocks is None:
-            reason = "a mask that is no window, padding or packing known here"
-        else:
-            return _of_blocks(query, key, value, blocks, scaling, _scores(kwargs)).contiguous(), None
+        if blocks is not None:
+            return _of_blocks(query, key, value, blocks, scaling, _scores(kwargs), bias).contiguous(), None
+        if why_not_mask(query, key, attention_mask) is None:
+            mask = _masked(bias, attention_mask)
+            out = attention(query, key, value, False, scaling, attn_mask=mask, **_scores(kwargs))
+            return out.transpose(1, 2).contiguous(), None
+        reason = "a mask that is no window, padding or packing known here"
     if not torch.compiler.is_compiling():
         log_once("transformers", reason)
     if any(kwargs.get(name) is not None and name not in _SDPA_TAKES for name in _OF_SCORES):
