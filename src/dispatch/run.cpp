@@ -30,8 +30,14 @@ void run_with_lengths(const ForwardPlan& plan, const ForwardProblem& p, const Fo
   const auto lengths = length_params_for(plan, p, args, workspace);
   kernels::prepare_lengths::launch(lengths, args.execution.stream);
   if (plan.blocks == 0) return;  // no sequence has both rows and keys
-  kernels::naive::launch_lengths(p.dtype, params_for(plan, p, args, workspace), sequence_tiles(p, lengths, 0),
-                                 scores_of(p, args.scores), plan.blocks, args.execution.stream);
+  const kernels::ForwardParams params = params_for(plan, p, args, workspace);
+  const kernels::SequenceTiles tiles = sequence_tiles(p, lengths, 0);
+  if (plan.kernel == ForwardKernel::hopper_forward) {
+    return kernels::hopper_forward::launch_lengths(p.dtype, params, tiles, places_of(p), plan.tuning,
+                                                   plan.blocks, args.execution.stream);
+  }
+  kernels::naive::launch_lengths(p.dtype, params, tiles, scores_of(p, args.scores), plan.blocks,
+                                 args.execution.stream);
 }
 
 }  // namespace

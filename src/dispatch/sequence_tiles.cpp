@@ -86,6 +86,11 @@ kernels::SequenceTiles sequence_tiles(const ForwardProblem& p, const prepare::Pa
           .rule = params.rule};
 }
 
+kernels::Places places_of(const ForwardProblem& p) {
+  return {.q = p.lengths.q_packed ? p.q_rows : p.lengths.sequences,
+          .k = p.lengths.k_packed ? p.kv_rows : p.lengths.sequences};
+}
+
 kernels::View view_by_place(const kernels::View& view, bool packed) {
   return {view.data, packed ? view.row_stride : view.batch_stride, view.head_stride, view.row_stride};
 }

@@ -33,6 +33,8 @@ kernels::prepare_lengths::Params length_params(const ForwardProblem& problem, co
 kernels::SequenceTiles sequence_tiles(const ForwardProblem& problem,
                                       const kernels::prepare_lengths::Params& params, int list);
 
+kernels::Places places_of(const ForwardProblem& problem);
+
 // A tensor as kernels see it that take sequences by their places.
 kernels::View view_by_place(const kernels::View& view, bool packed);
 

@@ -48,4 +48,9 @@ struct SequenceTiles {
   SequenceRule rule{};
 };
 
+// Where sequences may lie: rows of a packed tensor, or entries of a padded one.
+struct Places {
+  int64_t q, k;
+};
+
 }  // namespace flashmoe::kernels

@@ -13,6 +13,7 @@
 
 #include "dispatch/sequence_tiles.h"
 #include "kernels/backward_on_model.h"
+#include "kernels/hopper_forward/spec.h"
 #include "kernels/on_model.h"
 #include "kernels/prepare_lengths/launch.h"
 #include "problem/sequences.h"
@@ -287,6 +288,122 @@ TEST(NaiveLengths, WhatNeighboursHoldReachesNobody) {
   }
 }
 
+// ---- hopper_forward ----
+
+namespace hopper = kernels::hopper_forward;
+
+class HopperLengths : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    if (!hopper::takes_lengths(hopper::kTunings[GetParam()])) GTEST_SKIP() << "has no form for lengths";
+  }
+  int64_t head_dim() const { return hopper::kTunings[GetParam()].head_dim; }
+  int32_t tile_q() const { return hopper::kTunings[GetParam()].tile_q(); }
+  int32_t tile_kv() const { return hopper::kTunings[GetParam()].tile_kv; }
+  dispatch::ForwardChoice choice() const {
+    return {.kernel = dispatch::ForwardKernel::hopper_forward, .tuning = GetParam()};
+  }
+  Shape shape(Mask mask, DType dtype = DType::bf16) const {
+    return {.q_heads = 2, .kv_heads = 1, .head_dim = head_dim(), .dtype = dtype, .mask = mask};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Tuning, HopperLengths, testing::Range(0, hopper::kNumTunings));
+
+// Whole tiles and a row more or less, single rows, none, and other numbers of keys than of rows.
+TEST_P(HopperLengths, PackedSequencesAgreeWithTheOracle) {
+  for (const Mask mask : kMasks) {
+    EXPECT_RUNS_ON_MODEL(packed(shape(mask), {tile_q(), 1, tile_q() + 1, 0, tile_q() - 1, 5},
+                                {tile_kv(), 2 * tile_kv() + 1, 9, 30, tile_kv() - 1, 0}, 4),
+                         choice(), 1);
+  }
+  EXPECT_RUNS_ON_MODEL(packed(shape(Mask::causal, DType::fp16), {3, 2 * tile_q() + 40}, {3, 2 * tile_q() + 40}),
+                       choice(), 2);
+}
+
+TEST_P(HopperLengths, PaddedBatchesAgreeWithTheOracle) {
+  Shape batch = shape(Mask::causal, DType::fp16);
+  batch.q_rows = tile_q() + 20;
+  batch.kv_rows = 2 * tile_kv() + 10;
+  batch.layout = Layout::bshd;
+  EXPECT_RUNS_ON_MODEL(padded(batch, {tile_q() + 20, 0, 13, 1}, {2 * tile_kv() + 10, 80, 0, 5}), choice(), 1);
+  EXPECT_RUNS_ON_MODEL(packed_queries_and_padded_keys(shape(Mask::causal)), choice(), 1);
+}
+
+TEST_P(HopperLengths, GoWithWindows) {
+  Shape windowed = packed(shape(Mask::none), {tile_q() + 30, 90, 7}, {3 * tile_kv() + 5, 40, 250});
+  windowed.window = {tile_kv() + 3, 20};
+  EXPECT_RUNS_ON_MODEL(windowed, choice(), 1);
+  windowed.mask = Mask::causal;
+  windowed.window = {13, 0};
+  EXPECT_RUNS_ON_MODEL(windowed, choice(), 1);
+}
+
+TEST_P(HopperLengths, WhatNeighboursHoldReachesNobody) {
+  expect_alone(packed(shape(Mask::none), {4, tile_q() + 3, 33}, {4, tile_kv() + 3, 50}), choice());
+  Shape used = packed(shape(Mask::causal), {40, 70}, {tile_kv() + 9, 90});
+  used.k_used = {tile_kv() - 2, 61};
+  expect_alone(used, choice());
+}
+
+// One block has all tiles, of sequences that begin and end with other blocks of keys.
+TEST(HopperLengthsShapes, GoFromTileToTile) {
+  for (const int64_t head_dim : {96, 128, 256}) {
+    const Shape shape =
+        packed({.q_heads = 3, .kv_heads = 1, .head_dim = head_dim, .dtype = DType::bf16, .mask = Mask::causal},
+               {300, 1, 0, 130, 64, 20}, {300, 200, 9, 70, 0, 220}, 5);
+    for (const uint64_t seed : {0, 1}) {
+      Problem problem(shape);
+      const auto time = seed == 1 ? model::CopyTime::early : model::CopyTime::late;
+      run_on_model(problem, {.choice = {.kernel = dispatch::ForwardKernel::hopper_forward},
+                             .settings = {.seed = seed, .copies = time, .stores = time},
+                             .sms = 1});
+      EXPECT_AGREES_WITH_ORACLE(problem, shape);
+    }
+  }
+}
+
+// Whatever else is in the batch.
+TEST(HopperLengthsShapes, ASequenceGivesTheBitsOfACallOfItsOwn) {
+  for (const int64_t head_dim : {64, 128}) {
+    const Shape shape{.q_heads = 2, .head_dim = head_dim, .dtype = DType::bf16, .mask = Mask::causal};
+    Problem all(packed(shape, {150, 40, 300}, {150, 90, 200}));
+    run_on_model(all);
+    const Sequences sequences(all.args.lengths, all.problem);
+    for (int64_t i = 0; i < sequences.count(); ++i) {
+      const Sequence sequence = sequences[i];
+      Problem alone(packed(shape, {static_cast<int32_t>(sequence.q.rows.size())},
+                           {static_cast<int32_t>(sequence.k.rows.size())}));
+      const auto copy = [&](const Tensor& to, const Tensor& from, const BatchRows& rows) {
+        for (int64_t h = 0; h < to.sizes[1]; ++h)
+          for (int64_t s = 0; s < rows.rows.size(); ++s)
+            for (int64_t d = 0; d < to.sizes[3]; ++d)
+              Problem::set(to, 0, h, s, d, Problem::get(from, 0, h, rows.rows.begin + s, d));
+      };
+      copy(alone.args.q, all.args.q, sequence.q);
+      copy(alone.args.k, all.args.k, sequence.k);
+      copy(alone.args.v, all.args.v, sequence.k);
+      run_on_model(alone);
+      EXPECT_EQ(bits_of(alone, {0, {0, sequence.q.rows.size()}}), bits_of(all, sequence.q)) << i;
+    }
+  }
+}
+
+TEST(HopperLengthsShapes, RandomOnesAgreeWithTheOracle) {
+  for (uint64_t seed = 1; seed <= 24; ++seed) {
+    Dice dice(seed);
+    Shape shape{.seed = seed};
+    shape.head_dim = dice.one_of({40, 64, 128});
+    shape.dtype = dice.between(0, 1) == 0 ? DType::fp16 : DType::bf16;
+    shape.mask = dice.one_of(kMasks);
+    shape.kv_heads = dice.one_of({1, 2});
+    shape.q_heads = 2;
+    throw_lengths(dice, 700, 700, shape);
+    if (dice.between(0, 1) == 0) shape.window = dice.window(200);
+    if (shape.kv_rows == 0) continue;
+    EXPECT_RUNS_ON_MODEL(shape, {.kernel = dispatch::ForwardKernel::hopper_forward}, 1);
+  }
+}
+
 // ---- naive_backward ----
 
 TEST(NaiveBackwardLengths, AgreeWithTheOracle) {
@@ -367,6 +484,22 @@ TEST(NaiveBackwardLengths, WhatRowsHoldThatDontCountReachesNobody) {
 }
 
 // ---- Plans ----
+
+TEST(LengthsPlan, HopperTakesThemWhereScoresDontChange) {
+  const device::Spec spec = device::find("H200");
+  Shape shape = packed({.q_heads = 2, .dtype = DType::bf16}, {300, 50}, {300, 60});
+  for (const int64_t head_dim : {8, 64, 72, 96, 128, 192, 256}) {
+    shape.head_dim = head_dim;
+    const auto plan = dispatch::plan_forward(Problem(shape).problem, true, spec);
+    EXPECT_EQ(plan.kernel, dispatch::ForwardKernel::hopper_forward) << head_dim;
+    EXPECT_GE(plan.head_dim, head_dim);
+  }
+  EXPECT_EQ(dispatch::plan_forward(Problem(shape).problem, false, spec).kernel, dispatch::ForwardKernel::naive);
+  EXPECT_EQ(dispatch::plan_forward(Problem(shape).problem, true, device::find("L4")).kernel,
+            dispatch::ForwardKernel::naive);
+  shape.softcap = 3;
+  EXPECT_EQ(dispatch::plan_forward(Problem(shape).problem, true, spec).kernel, dispatch::ForwardKernel::naive);
+}
 
 TEST(LengthsPlan, SaysHowTheyAreComputed) {
   const Problem problem(packed({.q_heads = 2, .head_dim = 64, .dtype = DType::fp32}, {300, 50}, {300, 60}));

@@ -6,6 +6,7 @@
 #include "kernels/row_table.h"
 #include "kernels/runs.h"
 #include "kernels/score_params.h"
+#include "kernels/sequence_tiles.h"
 #include "primitives/target.h"
 
 namespace flashmoe::kernels::hopper_forward {
@@ -24,6 +25,10 @@ void launch_runs(DType dtype, const ForwardParams& params, const Runs& runs, int
 // The same where a table says what rows see; params.pack is 1, and there is one split.
 void launch_rows(DType dtype, const ForwardParams& params, const RowTable& table, int tuning, unsigned blocks,
                  void* stream);
+// The same for sequences of different lengths, for tunings with such a form; params.order numbers the tiles
+// of the list, in which the last of each sequence is whole.
+void launch_lengths(DType dtype, const ForwardParams& params, const SequenceTiles& sequences,
+                    const Places& places, int tuning, unsigned blocks, void* stream);
 // The same, and scores change, or rows have sinks; `params` has the scale of what follows the change. For
 // tunings with such forms.
 void launch_scores(DType dtype, const ForwardParams& params, const Runs& runs, Change change,

@@ -16,16 +16,21 @@ template <class Spec, class Stages>
 __device__ __forceinline__ void load_keys(unsigned char (&stages)[Spec::tuning.stages][Spec::kv_bytes],
                                           uint64_t (&full)[Spec::tuning.stages],
                                           uint64_t (&free)[Spec::tuning.stages], Stages& ring,
-                                          const gpu::TensorMap& map, int block, const Tile& note) {
+                                          const gpu::TensorMap& map, int block, const TileFor<Spec>& note) {
   gpu::mbarrier_wait_in_block(gpu::shared_address(&free[ring.stage]), ring.phase ^ 1);
   const uint32_t barrier = gpu::shared_address(&full[ring.stage]);
   const uint32_t to = gpu::shared_address(stages[ring.stage]);
-  const int first_key = (Spec::begins_anywhere ? note.first_block + block : block) * Spec::tile_kv;
+  int first_key = (Spec::begins_anywhere ? note.first_block + block : block) * Spec::tile_kv;
+  int batch = note.batch;
+  if constexpr (Spec::lengths) {
+    first_key -= note.hidden;
+    batch = note.k_place;
+  }
   gpu::mbarrier_arrive_expect_tx(barrier, Spec::kv_bytes);
 #pragma unroll
   for (int slab = 0; slab < Spec::slabs; ++slab) {
     gpu::tma_load_4d(to + slab * Spec::kv_slab_bytes, map, barrier, slab * Spec::slab_columns, first_key,
-                     note.kv_head, note.batch);
+                     note.kv_head, batch);
   }
   ring.advance();
 }
@@ -58,7 +63,7 @@ __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& sme
   Ring<Spec::tuning.stages> k_ring, v_ring;
   Ring<Spec::tuning.q_slots> q_ring;
   // This thread has few registers: what it wrote down is read again where it is needed.
-  const auto tile = [&]() -> const Tile& { return *gpu::opaque(&smem.loaded); };
+  const auto tile = [&]() -> const TileFor<Spec>& { return *gpu::opaque(&smem.loaded); };
   const auto load_k = [&](int block) {
     load_keys<Spec>(smem.k, smem.k_full, smem.k_free, k_ring, params.k, block, tile());
   };

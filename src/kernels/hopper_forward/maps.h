@@ -7,7 +7,7 @@
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
-// Fills in params.q, out, k and v from params.problem.
-void set_maps(Params& params, const Tuning& tuning);
+// Fills in params.q, out, k and v from params.problem; tensors have so many batch entries.
+void set_maps(Params& params, const Tuning& tuning, int64_t q_batch, int64_t k_batch);
 
 }  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

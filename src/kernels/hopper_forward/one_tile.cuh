@@ -15,7 +15,8 @@ class OneTile {
       : rows_(params, smem, warpgroup) {}
 
   __device__ __forceinline__ void run() {
-    rows_.next_tile();  // the grid has as many blocks as there are tiles
+    const bool has_tile = rows_.next_tile();
+    if (Spec::lengths && !has_tile) return;  // else the grid has as many blocks as there are tiles
     rows_.skip_keys(rows_.unseen);
     rows_.skip_values(rows_.unseen);
     first_step(rows_.seen - 1);

@@ -5,11 +5,14 @@
 #include "kernels/row_table.h"
 #include "kernels/runs.h"
 #include "kernels/score_params.h"
+#include "kernels/sequence_tiles.h"
 #include "primitives/tensor_map.h"
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
 struct Params {
+  // With lengths, packed tensors have as many entries as rows, each of which begins with the row of its
+  // number.
   gpu::TensorMap q, out;  // [B, Hq / pack, Sq, pack, D]: a copy moves 64 packed rows of one slab
   gpu::TensorMap k, v;    // [B, Hkv, Skv, D]: a copy moves one slab of a stage
   ForwardParams problem;
@@ -27,6 +30,7 @@ struct Params {
   }
 
   ScoreParams scores;  // for forms that change them
+  SequenceTiles sequences;  // for Visible::lengths; rows are not packed there, and problem.order numbers them
 };
 
 }  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

@@ -60,6 +60,8 @@ struct Rows : OutputRows<Spec> {
   float alpha[2];  // by which O is to be rescaled, if grown
   bool grown;
   Run runs[Spec::by_rows ? 2 : 1];  // what the lane's rows see, from the table
+  Runs rule;                        // Visible::lengths: of the sequence, and its keys before the first
+  int hidden_keys;
   float slope[2];                   // Change::slopes: of the lane's rows, over the scale
 
   __device__ __forceinline__ Rows(const Params& all_params, Smem<Spec>& shared, int which)
@@ -69,7 +71,7 @@ struct Rows : OutputRows<Spec> {
 
   // Goes to the block's next tile, and waits for its Q; false when there is none.
   __device__ __forceinline__ bool next_tile() {
-    Tile tile;
+    TileFor<Spec> tile;
     if (!find_tile<Spec>(params, ++round, tile)) return false;
     first_row = tile.first_row + warpgroup * kWarpgroupRows;
     seen = blocks_of_warpgroup<Spec>(params, tile, warpgroup);
@@ -80,6 +82,12 @@ struct Rows : OutputRows<Spec> {
       seen_by_all = own.min_end / kKeys;
       hidden = own.max_begin;
       load_runs(tile.batch);
+    } else if constexpr (Spec::lengths) {
+      const int end = run_of_row(tile, first_row < 0 ? 0 : first_row).end;  // of the first row that there is
+      seen_by_all = end < 0 ? 0 : end / kKeys;
+      hidden = run_of_row(tile, first_row + kWarpgroupRows - 1).begin;
+      rule = {tile.run_begin, tile.run_end};
+      hidden_keys = tile.hidden;
     } else {
       seen_by_all = visible_keys<Spec>(params, first_row) / kKeys;
       if constexpr (Spec::runs) hidden = params.visible(first_row + kWarpgroupRows - 1).begin;
@@ -224,7 +232,13 @@ struct Rows : OutputRows<Spec> {
     const int first_key = (first_block + block) * kKeys + 2 * (lane % 4);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const Run run = Spec::by_rows ? runs[r] : params.visible(first_row + 16 * warp + lane / 4 + 8 * r);
+      const int row = first_row + 16 * warp + lane / 4 + 8 * r;
+      Run run;
+      if constexpr (Spec::lengths) {
+        run = {row + rule.begin < hidden_keys ? hidden_keys : row + rule.begin, row + rule.end};
+      } else {
+        run = Spec::by_rows ? runs[r] : params.visible(row);
+      }
       const uint32_t kept = elements_between(run.begin - first_key, run.end - first_key);
 #pragma unroll
       for (int i = 0; i < kKeys / 2; ++i) {

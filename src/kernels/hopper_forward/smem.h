@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/hopper_forward/spec.h"
 
@@ -16,6 +17,19 @@ struct Tile {
   int blocks;  // of keys, walked from the last to the first; at least one, if only of masked keys
 };
 
+// The same of a sequence. Its last tile and its last block of keys are whole: first_row is negative where the
+// first tile is not, and keys are counted from the beginning of the first block, of which `hidden` come before
+// the first key. What TMA is asked for before a sequence's beginning lies outside of its map: it comes as
+// zeros, and is not stored. `batch` is the sequence's place in q.
+struct TileOfSequence : Tile {
+  int k_place;
+  int hidden;
+  int keys_end;             // of all of its blocks
+  int run_begin, run_end;   // row i sees keys from i + run_begin up to i + run_end
+};
+template <class Spec>
+using TileFor = std::conditional_t<Spec::lengths, TileOfSequence, Tile>;
+
 // A full barrier counts the bytes that the loader announced; a free barrier the warpgroups (Q in registers:
 // the warps) that are done with the place.
 template <class Spec>
@@ -29,7 +43,7 @@ struct Smem {
   alignas(1024) unsigned char v[kStages][Spec::kv_bytes];
   alignas(1024) unsigned char q[kMath][kSlots][Spec::q_bytes];
   alignas(1024) unsigned char out[kOwnOut ? kMath : 1][kOwnOut ? Spec::q_bytes : 16];
-  Tile loaded;  // the loader's own note
+  TileFor<Spec> loaded;  // the loader's own note
   uint64_t k_full[kStages], k_free[kStages];
   uint64_t v_full[kStages], v_free[kStages];
   uint64_t q_full[kMath][kSlots], q_free[kMath][kSlots];

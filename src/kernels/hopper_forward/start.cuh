@@ -36,7 +36,7 @@ inline Params params_of(const ForwardParams& problem, const Runs& runs, const Ro
   params.pack_shift = std::countr_zero(static_cast<unsigned>(problem.pack));
   params.runs = runs;
   params.table = table;
-  set_maps(params, kTunings[tuning]);
+  set_maps(params, kTunings[tuning], problem.order.batch, problem.order.batch);
   return params;
 }
 
@@ -86,6 +86,28 @@ void start_with_rows(const ForwardParams& problem, const RowTable& table, int tu
 }
 
 template <class T, int kTuning>
+constexpr Start start_for_lengths() {
+  if constexpr (takes_lengths(kTunings[kTuning])) return &start<T, kTuning, Visible::lengths>;
+  return nullptr;
+}
+
+template <class T, int... kTuning>
+void start_one_with_lengths(std::integer_sequence<int, kTuning...>, int tuning, const Params& params,
+                            void* stream) {
+  constexpr Start kStarts[] = {start_for_lengths<T, kTuning>()...};
+  kStarts[tuning](params, stream);
+}
+
+template <class T>
+void start_with_lengths(const ForwardParams& problem, const SequenceTiles& sequences, const Places& places,
+                        int tuning, unsigned blocks, void* stream) {
+  Params params = params_of(problem, {}, {}, tuning, blocks);
+  params.sequences = sequences;
+  set_maps(params, kTunings[tuning], places.q, places.k);
+  start_one_with_lengths<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+}
+
+template <class T, int kTuning>
 constexpr Start start_for_change(Change change) {
   if constexpr (takes_changes(kTunings[kTuning])) {
     switch (change) {
@@ -129,6 +151,10 @@ void launch_rows_fp16(const ForwardParams& params, const RowTable& table, int tu
                       void* stream);
 void launch_rows_bf16(const ForwardParams& params, const RowTable& table, int tuning, unsigned blocks,
                       void* stream);
+void launch_lengths_fp16(const ForwardParams& params, const SequenceTiles& sequences, const Places& places,
+                         int tuning, unsigned blocks, void* stream);
+void launch_lengths_bf16(const ForwardParams& params, const SequenceTiles& sequences, const Places& places,
+                         int tuning, unsigned blocks, void* stream);
 void launch_scores_fp16(const ForwardParams& params, const Runs& runs, Change change,
                         const ScoreParams& scores, int tuning, unsigned blocks, void* stream);
 void launch_scores_bf16(const ForwardParams& params, const Runs& runs, Change change,

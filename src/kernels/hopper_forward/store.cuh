@@ -43,7 +43,7 @@ struct OutputRows {
   // O / l and the LSE of the block's tile `tile_round` to global memory.
   __device__ __forceinline__ void store(unsigned tile_round, const float (&row_m)[2],
                                         const float (&row_l)[2]) {
-    Tile done;  // worked out anew: there are no registers to keep it in
+    TileFor<Spec> done;  // worked out anew: there are no registers to keep it in
     find_tile<Spec>(params, tile_round, done);
     float inverse[2];
 #pragma unroll
@@ -120,7 +120,7 @@ struct OutputRows {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const int row = done.first_row + warpgroup * kWarpgroupRows + lane_row() + 8 * r;
-      const bool exists = row < p.q_rows * p.pack;
+      const bool exists = Spec::lengths ? row >= 0 : row < p.q_rows * p.pack;
       const int position = params.unpack(row);
       const int head = done.head + (row - position * p.pack);
       T* to = static_cast<T*>(p.out.data) + done.batch * p.out.batch_stride + head * p.out.head_stride +
@@ -176,7 +176,7 @@ struct OutputRows {
   __device__ __forceinline__ void store_statistics(const Tile& done, int row, float row_m,
                                                    float row_l) const {
     const ForwardParams& p = params.problem;
-    if (gpu::lane_index() % 4 != 0 || row >= p.q_rows * p.pack) return;
+    if (gpu::lane_index() % 4 != 0 || (Spec::lengths ? row < 0 : row >= p.q_rows * p.pack)) return;
     if constexpr (kTuning.splits) {
       gpu::store_global(p.partial_stats + dense_row(done, row), RowStats{row_m, row_l});
     } else if (p.lse != nullptr) {
@@ -188,6 +188,8 @@ struct OutputRows {
   // Of [B, Hq, Sq], or [split][B, Hq, Sq].
   __device__ __forceinline__ int64_t dense_row(const Tile& done, int packed_row) const {
     const ForwardParams& p = params.problem;
+    if constexpr (Spec::lengths)
+      return done.batch * params.sequences.lse_stride + int64_t{done.head} * p.q_rows + packed_row;
     const int position = params.unpack(packed_row);
     int64_t head = int64_t{done.batch} * p.q_heads + done.head + (packed_row - position * p.pack);
     if constexpr (kTuning.splits) head += int64_t{done.split} * p.order.batch * p.q_heads;

@@ -9,6 +9,7 @@
 #include "kernels/hopper_forward/smem.h"
 #include "kernels/load_row_table.h"
 #include "primitives/index.h"
+#include "primitives/memory.h"
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
@@ -36,6 +37,12 @@ __device__ __forceinline__ TileRuns runs_of_warpgroup(const Params& params, cons
   return load_tile(params.table, tile.batch, group < last ? group : last);
 }
 
+// What a row of a sequence sees; one before its first sees what that would.
+__device__ __forceinline__ Run run_of_row(const TileOfSequence& tile, int row) {
+  const int begin = row + tile.run_begin, end = row + tile.run_end;
+  return {begin < tile.hidden ? tile.hidden : begin, end < tile.keys_end ? end : tile.keys_end};
+}
+
 // Blocks of keys up to the one that ends what rows see; at least one.
 template <class Spec>
 __device__ __forceinline__ int blocks_before(int end) {
@@ -56,17 +63,43 @@ __device__ __forceinline__ void set_blocks(const Params& params, Tile& tile) {
   tile.blocks = blocks_before<Spec>(end) - tile.first_block;
 }
 
+// The tile that the list has under this number; false where it has none.
+template <class Spec>
+__device__ __forceinline__ bool find_listed(const Params& params, unsigned number, TileOfSequence& tile) {
+  const ForwardParams& p = params.problem;
+  const TileOrder::Tile place = p.order.tile(number);
+  const SequenceTile own = gpu::load_global(params.sequences.tiles + place.q_tile);
+  if (own.sequence == kNoSequence) return false;
+  tile.batch = own.q_place;
+  tile.k_place = own.k_place;
+  tile.head = place.head;
+  tile.kv_head = static_cast<int>(p.by_group.divide(static_cast<uint32_t>(tile.head)));
+  tile.first_row = own.first_row;
+  const Runs runs = params.sequences.rule.runs(own.q_rows, own.k_rows);
+  tile.keys_end = (own.k_rows + Spec::tile_kv - 1) / Spec::tile_kv * Spec::tile_kv;
+  tile.hidden = tile.keys_end - own.k_rows;
+  tile.run_begin = runs.begin + tile.hidden;
+  tile.run_end = runs.end + tile.hidden;
+  const int begin = run_of_row(tile, tile.first_row < 0 ? 0 : tile.first_row).begin;
+  const int end = run_of_row(tile, tile.first_row + Spec::tile_q - 1).end;
+  const bool sees_any = begin < end;
+  tile.first_block = sees_any ? begin / Spec::tile_kv : 0;
+  tile.blocks = sees_any ? (end + Spec::tile_kv - 1) / Spec::tile_kv - tile.first_block : 1;
+  return true;
+}
+
 // The block's tile number `round`; false when there is none. Where work per tile falls from first to last
 // (causal), a block that begins a round with the longest begins the next with the shortest: sums stay even
 // without a counter that all blocks share, and nothing has to be reset between launches. Loader and math
 // warpgroups each work it out for themselves: what a warp reads from shared memory the compiler takes for
 // different in every lane, and loops and addresses that follow from it would leave the uniform registers.
 template <class Spec>
-__device__ __forceinline__ bool find_tile(const Params& params, unsigned round, Tile& tile) {
+__device__ __forceinline__ bool find_tile(const Params& params, unsigned round, TileFor<Spec>& tile) {
   const ForwardParams& p = params.problem;
   const unsigned block = gpu::block_index();
   const unsigned number = round * params.blocks + (round % 2 == 0 ? block : params.blocks - 1 - block);
   if (number >= params.tiles) return false;
+  if constexpr (Spec::lengths) return find_listed<Spec>(params, number, tile);
   const unsigned whole = Spec::tuning.splits ? p.by_splits.divide(number) : number;
   const TileOrder::Tile place = p.order.tile(whole);
   tile.batch = place.batch;
@@ -108,12 +141,20 @@ __device__ __forceinline__ int blocks_seen_by_warpgroup(const Params& params, co
 // them, and may hold those up until it has come to a block that it sees: so that is one of those that are
 // here at the same time.
 template <class Spec>
-__device__ __forceinline__ int blocks_of_warpgroup(const Params& params, const Tile& tile, int warpgroup) {
+__device__ __forceinline__ int blocks_of_warpgroup(const Params& params, const TileFor<Spec>& tile,
+                                                   int warpgroup) {
   if constexpr (Spec::visible == Visible::all) return tile.blocks;
   const int first = tile.first_row + warpgroup * kWarpgroupRows;
-  const int seen = first >= params.problem.q_rows << params.pack_shift
-                       ? 1
-                       : blocks_seen_by_warpgroup<Spec>(params, tile, warpgroup);
+  int seen = 1;
+  if constexpr (Spec::lengths) {
+    const int last = first + kWarpgroupRows - 1;
+    const int end = run_of_row(tile, last).end;
+    if (last >= 0 && end > 0) seen = blocks_before<Spec>(end);
+  } else {
+    seen = first >= params.problem.q_rows << params.pack_shift
+               ? 1
+               : blocks_seen_by_warpgroup<Spec>(params, tile, warpgroup);
+  }
   const int in_tile = seen - tile.first_block < tile.blocks ? seen - tile.first_block : tile.blocks;
   const int here = tile.blocks - (Spec::tuning.stages - 1);
   const int least = here < 1 ? 1 : here;
