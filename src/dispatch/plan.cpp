@@ -392,9 +392,10 @@ ForwardPlan choose_for_lengths(const ForwardProblem& problem, Addressing address
   const char* too_much = kernel == ForwardKernel::hopper_forward ? not_hopper : "lengths";
   if (too_much) refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + too_much);
   return plan_hopper_lengths(problem, spec, choice.tuning,
-                             choice.kernel ? "asked for"
-                                           : "sequences of different lengths in 16-bit inputs on sm_90: wgmma "
-                                             "and TMA");
+                             choice.kernel
+                                 ? "asked for"
+                                 : "sequences of different lengths in 16-bit inputs on sm_90: wgmma "
+                                   "and TMA");
 }
 
 ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const device::Spec& spec,

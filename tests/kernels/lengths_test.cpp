@@ -316,8 +316,8 @@ TEST_P(HopperLengths, PackedSequencesAgreeWithTheOracle) {
                                 {tile_kv(), 2 * tile_kv() + 1, 9, 30, tile_kv() - 1, 0}, 4),
                          choice(), 1);
   }
-  EXPECT_RUNS_ON_MODEL(packed(shape(Mask::causal, DType::fp16), {3, 2 * tile_q() + 40}, {3, 2 * tile_q() + 40}),
-                       choice(), 2);
+  EXPECT_RUNS_ON_MODEL(
+      packed(shape(Mask::causal, DType::fp16), {3, 2 * tile_q() + 40}, {3, 2 * tile_q() + 40}), choice(), 2);
 }
 
 TEST_P(HopperLengths, PaddedBatchesAgreeWithTheOracle) {
@@ -348,9 +348,9 @@ TEST_P(HopperLengths, WhatNeighboursHoldReachesNobody) {
 // One block has all tiles, of sequences that begin and end with other blocks of keys.
 TEST(HopperLengthsShapes, GoFromTileToTile) {
   for (const int64_t head_dim : {96, 128, 256}) {
-    const Shape shape =
-        packed({.q_heads = 3, .kv_heads = 1, .head_dim = head_dim, .dtype = DType::bf16, .mask = Mask::causal},
-               {300, 1, 0, 130, 64, 20}, {300, 200, 9, 70, 0, 220}, 5);
+    const Shape shape = packed(
+        {.q_heads = 3, .kv_heads = 1, .head_dim = head_dim, .dtype = DType::bf16, .mask = Mask::causal},
+        {300, 1, 0, 130, 64, 20}, {300, 200, 9, 70, 0, 220}, 5);
     for (const uint64_t seed : {0, 1}) {
       Problem problem(shape);
       const auto time = seed == 1 ? model::CopyTime::early : model::CopyTime::late;
@@ -494,11 +494,13 @@ TEST(LengthsPlan, HopperTakesThemWhereScoresDontChange) {
     EXPECT_EQ(plan.kernel, dispatch::ForwardKernel::hopper_forward) << head_dim;
     EXPECT_GE(plan.head_dim, head_dim);
   }
-  EXPECT_EQ(dispatch::plan_forward(Problem(shape).problem, false, spec).kernel, dispatch::ForwardKernel::naive);
+  EXPECT_EQ(dispatch::plan_forward(Problem(shape).problem, false, spec).kernel,
+            dispatch::ForwardKernel::naive);
   EXPECT_EQ(dispatch::plan_forward(Problem(shape).problem, true, device::find("L4")).kernel,
             dispatch::ForwardKernel::naive);
   shape.softcap = 3;
-  EXPECT_EQ(dispatch::plan_forward(Problem(shape).problem, true, spec).kernel, dispatch::ForwardKernel::naive);
+  EXPECT_EQ(dispatch::plan_forward(Problem(shape).problem, true, spec).kernel,
+            dispatch::ForwardKernel::naive);
 }
 
 TEST(LengthsPlan, SaysHowTheyAreComputed) {

@@ -11,6 +11,18 @@
 
 namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET {
 
+// Where a block of keys begins, in its sequence or batch entry; and which entry of the map that is.
+template <class Spec>
+__device__ __forceinline__ int first_key_of(const TileFor<Spec>& note, int block) {
+  if constexpr (Spec::lengths) return (note.first_block + block) * Spec::tile_kv - note.hidden;
+  return (Spec::begins_anywhere ? note.first_block + block : block) * Spec::tile_kv;
+}
+template <class Spec>
+__device__ __forceinline__ int key_entry(const TileFor<Spec>& note) {
+  if constexpr (Spec::lengths) return note.k_place;
+  return note.batch;
+}
+
 // One stage of K or V, as soon as it is free.
 template <class Spec, class Stages>
 __device__ __forceinline__ void load_keys(unsigned char (&stages)[Spec::tuning.stages][Spec::kv_bytes],
@@ -20,17 +32,12 @@ __device__ __forceinline__ void load_keys(unsigned char (&stages)[Spec::tuning.s
   gpu::mbarrier_wait_in_block(gpu::shared_address(&free[ring.stage]), ring.phase ^ 1);
   const uint32_t barrier = gpu::shared_address(&full[ring.stage]);
   const uint32_t to = gpu::shared_address(stages[ring.stage]);
-  int first_key = (Spec::begins_anywhere ? note.first_block + block : block) * Spec::tile_kv;
-  int batch = note.batch;
-  if constexpr (Spec::lengths) {
-    first_key -= note.hidden;
-    batch = note.k_place;
-  }
+  const int first_key = first_key_of<Spec>(note, block);
   gpu::mbarrier_arrive_expect_tx(barrier, Spec::kv_bytes);
 #pragma unroll
   for (int slab = 0; slab < Spec::slabs; ++slab) {
     gpu::tma_load_4d(to + slab * Spec::kv_slab_bytes, map, barrier, slab * Spec::slab_columns, first_key,
-                     note.kv_head, batch);
+                     note.kv_head, key_entry<Spec>(note));
   }
   ring.advance();
 }

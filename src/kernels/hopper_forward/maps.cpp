@@ -29,14 +29,14 @@ gpu::TensorMapShape rows_of_queries(const View& view, const ForwardParams& p, co
 gpu::TensorMapShape rows_of_keys(const View& view, const ForwardParams& p, const Tuning& tuning,
                                  int64_t batch) {
   const int64_t heads = p.q_heads / p.group;
-  return {.data = view.data,
-          .rank = 4,
-          .sizes = {p.head_dim, p.kv_rows, heads, batch},
-          .stride_bytes = {0, map_stride_bytes(p.kv_rows, view.row_stride),
-                           map_stride_bytes(heads, view.head_stride),
-                           map_stride_bytes(batch, view.batch_stride)},
-          .box_dim = {slab_columns(tuning), tuning.tile_kv, 1, 1},
-          .swizzle = swizzle(tuning)};
+  return {
+      .data = view.data,
+      .rank = 4,
+      .sizes = {p.head_dim, p.kv_rows, heads, batch},
+      .stride_bytes = {0, map_stride_bytes(p.kv_rows, view.row_stride),
+                       map_stride_bytes(heads, view.head_stride), map_stride_bytes(batch, view.batch_stride)},
+      .box_dim = {slab_columns(tuning), tuning.tile_kv, 1, 1},
+      .swizzle = swizzle(tuning)};
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ struct Params {
     return runs.visible(unpack(packed_row), problem.q_rows, problem.kv_rows);
   }
 
-  ScoreParams scores;  // for forms that change them
+  ScoreParams scores;       // for forms that change them
   SequenceTiles sequences;  // for Visible::lengths; rows are not packed there, and problem.order numbers them
 };
 

@@ -62,7 +62,7 @@ struct Rows : OutputRows<Spec> {
   Run runs[Spec::by_rows ? 2 : 1];  // what the lane's rows see, from the table
   Runs rule;                        // Visible::lengths: of the sequence, and its keys before the first
   int hidden_keys;
-  float slope[2];                   // Change::slopes: of the lane's rows, over the scale
+  float slope[2];  // Change::slopes: of the lane's rows, over the scale
 
   __device__ __forceinline__ Rows(const Params& all_params, Smem<Spec>& shared, int which)
       : Output(all_params, shared, which) {}
@@ -226,19 +226,19 @@ struct Rows : OutputRows<Spec> {
     }
   }
 
+  __device__ __forceinline__ Run seen_by(int row) const {
+    if constexpr (Spec::lengths)
+      return {row + rule.begin < hidden_keys ? hidden_keys : row + rule.begin, row + rule.end};
+    return params.visible(row);
+  }
+
   // Rows see runs that may begin anywhere: one word per row says what stays.
   __device__ __forceinline__ void keep_runs(Scores<Spec>& S, int block) const {
     const int lane = gpu::opaque(gpu::lane_index());  // else the runs are kept from block to block
     const int first_key = (first_block + block) * kKeys + 2 * (lane % 4);
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int row = first_row + 16 * warp + lane / 4 + 8 * r;
-      Run run;
-      if constexpr (Spec::lengths) {
-        run = {row + rule.begin < hidden_keys ? hidden_keys : row + rule.begin, row + rule.end};
-      } else {
-        run = Spec::by_rows ? runs[r] : params.visible(row);
-      }
+      const Run run = Spec::by_rows ? runs[r] : seen_by(first_row + 16 * warp + lane / 4 + 8 * r);
       const uint32_t kept = elements_between(run.begin - first_key, run.end - first_key);
 #pragma unroll
       for (int i = 0; i < kKeys / 2; ++i) {

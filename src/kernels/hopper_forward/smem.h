@@ -18,14 +18,14 @@ struct Tile {
 };
 
 // The same of a sequence. Its last tile and its last block of keys are whole: first_row is negative where the
-// first tile is not, and keys are counted from the beginning of the first block, of which `hidden` come before
-// the first key. What TMA is asked for before a sequence's beginning lies outside of its map: it comes as
-// zeros, and is not stored. `batch` is the sequence's place in q.
+// first tile is not, and keys are counted from the beginning of the first block, of which `hidden` come
+// before the first key. What TMA is asked for before a sequence's beginning lies outside of its map: it comes
+// as zeros, and is not stored. `batch` is the sequence's place in q.
 struct TileOfSequence : Tile {
   int k_place;
   int hidden;
-  int keys_end;             // of all of its blocks
-  int run_begin, run_end;   // row i sees keys from i + run_begin up to i + run_end
+  int keys_end;            // of all of its blocks
+  int run_begin, run_end;  // row i sees keys from i + run_begin up to i + run_end
 };
 template <class Spec>
 using TileFor = std::conditional_t<Spec::lengths, TileOfSequence, Tile>;

@@ -129,11 +129,23 @@ __device__ __forceinline__ bool find_tile(const Params& params, unsigned round, 
 
 // Blocks of keys that hold all that a warpgroup sees.
 template <class Spec>
-__device__ __forceinline__ int blocks_seen_by_warpgroup(const Params& params, const Tile& tile,
+__device__ __forceinline__ int blocks_seen_by_warpgroup(const Params& params, const TileFor<Spec>& tile,
                                                         int warpgroup) {
   if constexpr (Spec::by_rows)
     return blocks_before<Spec>(runs_of_warpgroup<Spec>(params, tile, warpgroup).max_end);
-  return blocks_seen<Spec>(params, tile.first_row + (warpgroup + 1) * kWarpgroupRows);
+  if constexpr (Spec::lengths) {
+    const int end = run_of_row(tile, tile.first_row + (warpgroup + 1) * kWarpgroupRows - 1).end;
+    return blocks_before<Spec>(end < 0 ? 0 : end);
+  } else {
+    return blocks_seen<Spec>(params, tile.first_row + (warpgroup + 1) * kWarpgroupRows);
+  }
+}
+
+// Whether none of the rows of a warpgroup exists, of which this is the first.
+template <class Spec>
+__device__ __forceinline__ bool has_no_row(const Params& params, int first) {
+  if constexpr (Spec::lengths) return first + kWarpgroupRows <= 0;
+  return first >= params.problem.q_rows << params.pack_shift;
 }
 
 // Of the tile's blocks of keys, those up to the last one that a warpgroup sees: its rows may all see less
@@ -145,16 +157,8 @@ __device__ __forceinline__ int blocks_of_warpgroup(const Params& params, const T
                                                    int warpgroup) {
   if constexpr (Spec::visible == Visible::all) return tile.blocks;
   const int first = tile.first_row + warpgroup * kWarpgroupRows;
-  int seen = 1;
-  if constexpr (Spec::lengths) {
-    const int last = first + kWarpgroupRows - 1;
-    const int end = run_of_row(tile, last).end;
-    if (last >= 0 && end > 0) seen = blocks_before<Spec>(end);
-  } else {
-    seen = first >= params.problem.q_rows << params.pack_shift
-               ? 1
-               : blocks_seen_by_warpgroup<Spec>(params, tile, warpgroup);
-  }
+  const int seen =
+      has_no_row<Spec>(params, first) ? 1 : blocks_seen_by_warpgroup<Spec>(params, tile, warpgroup);
   const int in_tile = seen - tile.first_block < tile.blocks ? seen - tile.first_block : tile.blocks;
   const int here = tile.blocks - (Spec::tuning.stages - 1);
   const int least = here < 1 ? 1 : here;

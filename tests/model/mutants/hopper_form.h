@@ -23,9 +23,9 @@ constexpr int hopper_tuning(int head_dim, int blocks_per_sm, bool splits) {
 }
 
 // The real kernel's parameters, whose maps a mutant's are copied from: to the compiler, each has a type of
-// its own.
+// its own. Tensors have so many batch entries, or places for sequences.
 inline kernels::hopper_forward::Params hopper_params(const kernels::ForwardParams& problem, int tuning,
-                                                     unsigned blocks) {
+                                                     unsigned blocks, const kernels::Places& places) {
   kernels::hopper_forward::Params params;
   params.problem = problem;
   const auto splits = static_cast<unsigned>(problem.num_splits);
@@ -33,7 +33,7 @@ inline kernels::hopper_forward::Params hopper_params(const kernels::ForwardParam
       static_cast<unsigned>(problem.order.q_tiles * problem.order.heads * problem.order.batch) * splits;
   params.blocks = blocks * splits;
   params.pack_shift = std::countr_zero(static_cast<unsigned>(problem.pack));
-  kernels::hopper_forward::set_maps(params, kernels::hopper_forward::kTunings[tuning]);
+  kernels::hopper_forward::set_maps(params, kernels::hopper_forward::kTunings[tuning], places.q, places.k);
   return params;
 }
 

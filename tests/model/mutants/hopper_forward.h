@@ -10,7 +10,8 @@ inline void run(const kernels::ForwardParams& problem, const kernels::Runs& runs
   constexpr int kTuning = hopper_tuning(FLASHMOE_HEAD_DIM, FLASHMOE_BLOCKS_PER_SM, FLASHMOE_SPLITS);
   using S = kernels::hopper_forward::Spec<fp16, kTuning, kernels::hopper_forward::Visible::FLASHMOE_VISIBLE,
                                           kernels::Change::FLASHMOE_CHANGE>;
-  auto real = hopper_params(problem, kTuning, blocks);
+  const kernels::Places entries{problem.order.batch, problem.order.batch};
+  auto real = hopper_params(problem, kTuning, blocks, S::lengths ? lists_at_hand().places : entries);
   if (S::change != kernels::Change::none) real.problem.scale_log2e = scores_at_hand().scale_log2e;
   const kernels::hopper_forward::Params params{real.q,
                                                real.out,
@@ -22,7 +23,8 @@ inline void run(const kernels::ForwardParams& problem, const kernels::Runs& runs
                                                real.pack_shift,
                                                runs,
                                                kernels::RowTable{},
-                                               scores_at_hand().params};
+                                               scores_at_hand().params,
+                                               lists_at_hand().tiles[0]};
   gpu::launch(&kernels::hopper_forward::hopper_forward<S>,
               {.kernel = "mutant",
                .blocks = params.blocks,
@@ -37,8 +39,10 @@ inline const Registration registration(
                 : FLASHMOE_BLOCKS_PER_SM == 2 ? "hopper_forward in pairs at 64"
                 : FLASHMOE_HEAD_DIM == 64     ? "hopper_forward at 64"
                                               : "hopper_forward at 128") +
-        (kernels::hopper_forward::Visible::FLASHMOE_VISIBLE == kernels::hopper_forward::Visible::runs
-             ? ", runs"
+        (kernels::hopper_forward::Visible::FLASHMOE_VISIBLE == kernels::hopper_forward::Visible::runs ? ", runs"
+         : kernels::hopper_forward::Visible::FLASHMOE_VISIBLE ==
+                 kernels::hopper_forward::Visible::lengths
+             ? ", lengths"
              : "") +
         (kernels::Change::FLASHMOE_CHANGE == kernels::Change::softcap  ? ", softcap"
          : kernels::Change::FLASHMOE_CHANGE == kernels::Change::slopes ? ", slopes"

@@ -118,6 +118,16 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
     return {{changed(shape(2, 1, 70, 150, 64, Mask::causal), 3, true)},
             {changed(shape(2, 1, 150, 40, 64, Mask::causal), 0, true)}};
   if (kernel.ends_with("lengths")) {
+    if (kernel.starts_with("hopper")) {
+      // More than a tile, and more blocks of keys than stages, beside short ones.
+      const int64_t dim = kernel.find("at 128") != std::string::npos ? 128 : 64;
+      Shape long_ones =
+          packed(shape(2, 1, 0, 0, dim, Mask::causal), {150, 1, 0, 70, 9, 30}, {150, 90, 5, 300, 0, 20}, 3);
+      long_ones.q_used = {150, 1, 0, 66, 9, 30};
+      return {{long_ones},
+              {padded(shape(2, 1, 140, 200, dim, Mask::none), {140, 3, 50}, {77, 200, 130})},
+              {packed(shape(1, 1, 0, 0, dim, Mask::causal_top_left), {20, 90}, {40, 60})}};
+    }
     // Empty sequences, single rows, equal ones, tails, rows that see nothing or don't count; packed, and
     // padded.
     Shape first =
@@ -294,6 +304,7 @@ dispatch::BackwardChoice backward_choice(const std::string& kernel, const Shape&
 }
 
 void take_lists(const ForwardProblem& p, const kernels::prepare_lengths::Params& lengths) {
+  lists_at_hand().places = dispatch::places_of(p);
   for (int i = 0; i < lengths.num_lists; ++i) {
     lists_at_hand().tiles[i] = dispatch::sequence_tiles(p, lengths, i);
     lists_at_hand().capacity[i] = lengths.lists[i].capacity;

@@ -53,6 +53,7 @@ inline ScoresAtHand& scores_at_hand() {
 struct ListsAtHand {
   kernels::SequenceTiles tiles[2];
   int capacity[2] = {};
+  kernels::Places places{};
 };
 inline ListsAtHand& lists_at_hand() {
   static ListsAtHand lists;
