@@ -39,9 +39,9 @@ inline const Registration registration(
                 : FLASHMOE_BLOCKS_PER_SM == 2 ? "hopper_forward in pairs at 64"
                 : FLASHMOE_HEAD_DIM == 64     ? "hopper_forward at 64"
                                               : "hopper_forward at 128") +
-        (kernels::hopper_forward::Visible::FLASHMOE_VISIBLE == kernels::hopper_forward::Visible::runs ? ", runs"
-         : kernels::hopper_forward::Visible::FLASHMOE_VISIBLE ==
-                 kernels::hopper_forward::Visible::lengths
+        (kernels::hopper_forward::Visible::FLASHMOE_VISIBLE == kernels::hopper_forward::Visible::runs
+             ? ", runs"
+         : kernels::hopper_forward::Visible::FLASHMOE_VISIBLE == kernels::hopper_forward::Visible::lengths
              ? ", lengths"
              : "") +
         (kernels::Change::FLASHMOE_CHANGE == kernels::Change::softcap  ? ", softcap"
