@@ -3,7 +3,7 @@
 """Times attention on the GPU at hand against each backend of PyTorch's SDPA by itself, all in one run.
 
   python benches/attention_gpu.py                       # everything, about five minutes
-  python benches/attention_gpu.py --only small,call     # some groups: small, decode, large, many heads, window, spans, scores, call
+  python benches/attention_gpu.py --only small,call     # some groups: small, decode, large, many heads, window, spans, scores, varlen, call
   python benches/attention_gpu.py --json FILE           # saved after each case
 
 Kernel time is that of a CUDA graph which holds the call many times, divided by their number: no launch gaps, no Python.
@@ -15,6 +15,7 @@ moves by up to 0.18 us from one instantiation to the next; the median over all s
 
 import argparse
 import contextlib
+import inspect
 import random
 import time
 from collections import namedtuple
@@ -23,10 +24,10 @@ import harness
 
 Case = namedtuple(
     "Case",
-    "group dtype batch q_heads kv_heads q_rows kv_rows head_dim causal cold window documents prefix scores",
-    defaults=(False, False, 0, 0, 0, ""),
+    "group dtype batch q_heads kv_heads q_rows kv_rows head_dim causal cold window documents prefix scores sequences",
+    defaults=(False, False, 0, 0, 0, "", 0),
 )  # window: keys that a row sees, itself and those before it; documents: as many, of one length; prefix: keys; 0: none.
-# scores: "softcap", "alibi", or as they are.
+# scores: "softcap", "alibi", or as they are. sequences: as many, packed, of different lengths; 0: a plain batch.
 
 
 def small_cases():
@@ -78,6 +79,18 @@ def scores_cases():
             yield Case(*shape, scores=scores)
 
 
+def varlen_cases():
+    for sequences in (1, 8, 64):
+        shape = "varlen", "bfloat16", 1, 16, 16, 16384, 16384, 128, True
+        yield Case(*shape, sequences=sequences)
+
+
+def lengths_of(case):
+    """The rows, cut at random places, always the same."""
+    cuts = sorted(random.Random(0).sample(range(1, case.q_rows), case.sequences - 1))
+    return [end - begin for begin, end in zip([0, *cuts], [*cuts, case.q_rows])]
+
+
 GROUPS = {
     "small": small_cases,
     "decode": decode_cases,
@@ -86,6 +99,7 @@ GROUPS = {
     "window": window_cases,
     "spans": spans_cases,
     "scores": scores_cases,
+    "varlen": varlen_cases,
 }
 
 
@@ -94,7 +108,9 @@ def flops(case):
     if case.window:  # rows and keys are as many
         pairs = case.q_rows * case.window - case.window * (case.window - 1) // 2
         return 4 * case.batch * case.q_heads * pairs * case.head_dim
-    if case.documents:
+    if case.sequences:
+        pairs = sum(rows * (rows + 1) // 2 for rows in lengths_of(case))
+    elif case.documents:
         rows = case.q_rows // case.documents
         pairs = case.documents * rows * (rows + 1) // 2
     elif case.causal:
@@ -109,7 +125,7 @@ def name_of(case):
         f"{case.group} {case.dtype} B={case.batch} H={heads} Sq={case.q_rows} Skv={case.kv_rows} D={case.head_dim}"
         f"{' causal' if case.causal else ''}{f' window {case.window}' if case.window else ''}"
         f"{f' {case.documents} documents' if case.documents else ''}{f' prefix {case.prefix}' if case.prefix else ''}"
-        f"{f' {case.scores}' if case.scores else ''}"
+        f"{f' {case.scores}' if case.scores else ''}{f' {case.sequences} sequences' if case.sequences else ''}"
         f"{' cold' if case.cold else ''}"
     )
 
@@ -220,6 +236,27 @@ def with_scores(torch, package, case):
     }
 
 
+def packed(torch, package, case):
+    """Sequences of different lengths, one behind the other: PyTorch's varlen_attn, which is FlashAttention 2."""
+    from torch.nn.attention.varlen import varlen_attn
+
+    # It has had two names for a causal mask.
+    named = "is_causal" in inspect.signature(varlen_attn).parameters
+    causal = {"is_causal": True} if named else {"window_size": (-1, 0)}
+    lengths = lengths_of(case)
+    ends = torch.tensor([0, *lengths], dtype=torch.int32).cumsum(0, dtype=torch.int32).cuda()
+
+    def in_rows(call):  # [rows, H, D], whatever the values
+        return lambda *tensors: call(*(x.view(case.q_rows, -1, case.head_dim) for x in tensors))
+
+    return {
+        "flashmoe": in_rows(lambda q, k, v: package.attention_varlen(q, k, v, ends, ends, causal=True)),
+        "flash": in_rows(
+            lambda q, k, v: varlen_attn(q, k, v, ends, ends, max(lengths), max(lengths), **causal)
+        ),
+    }
+
+
 def contenders(torch, package, case):
     """{name: call(q, k, v)}; those that refuse the case are left out. Their outputs are allocated inside."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -248,6 +285,8 @@ def contenders(torch, package, case):
         everyone = spanned(torch, package, case)
     elif case.scores:
         everyone = with_scores(torch, package, case)
+    elif case.sequences:
+        everyone = packed(torch, package, case)
     q, k, v = input_sets(torch, case._replace(cold=False))[0]
     able, expected = {}, None
     for name, call in everyone.items():

@@ -4,7 +4,7 @@
 import torch
 
 from .._C import attention, attention_varlen
-from .._support import DTYPES, LENGTH_DEVICES
+from .._support import DTYPES, LENGTH_DEVICES, takes_packed
 from ._options import of_entries
 
 _AS_THEY_ARE = {}  # scores: softcap, alibi_slopes, sinks
@@ -69,7 +69,7 @@ def attend_packed(
     """q: [tokens, Hq, D]; k, v: [tokens, Hkv, D]; sequence i lies between cu_seqlens[i] and [i + 1], or is as long as
     used[i] says. Gives out [tokens, Hq, D] and lse [Hq, tokens]; what no sequence has is 0 and -inf.
     """
-    if q.device.type in LENGTH_DEVICES:
+    if takes_packed(q, k, v, scores):
         of_v = v.shape[-1]
         q, k, v, scale = _evened(*_readable(q, k, v), options["scale"])
         out, lse = attention_varlen(
