@@ -116,6 +116,15 @@ struct Scores {
   PairTensor attn_mask{};        // on a GPU by the scalar kernels, and not beside lengths
 };
 
+// Weights of the softmax that training leaves out at random: each with probability p, the others divided by
+// 1 - p. Which ones is decided by the seed and by the pair's place (batch entry or sequence, head, row, key)
+// alone: the backward pass wants the seed of the forward, every other call one of its own. The LSE is the one
+// without dropout.
+struct Dropout {
+  float p = 0;  // 0 to 1, in steps of 2^-16
+  uint64_t seed = 0;
+};
+
 enum class Device : int32_t { cpu = 0, cuda = 1 };
 
 // A four-dimensional view [batch, heads, rows, head_dim]. Every size but head_dim may be 0. Strides count
@@ -156,6 +165,7 @@ struct ForwardArgs {
   Lengths lengths{};  // sequences of different lengths
   Spans spans{};
   Scores scores{};
+  Dropout dropout{};
 };
 
 // The gradients of a scalar with respect to q, k and v, from those with respect to out and lse.
@@ -177,6 +187,7 @@ struct BackwardArgs {
   Scores scores{};            // the same
   float* dsinks = nullptr;    // [Hq]: the gradients of the sinks, over all rows; null: not wanted
   PairGradient dattn_mask{};  // of scores.attn_mask, where that is added; data is null: not wanted
+  Dropout dropout{};          // as for attention_forward, with its seed
 };
 
 inline constexpr std::size_t kWorkspaceAlignment = 64;

@@ -98,6 +98,14 @@ typedef struct flashmoe_scores {
   const flashmoe_pair_tensor* attn_mask; /* NULL = none */
 } flashmoe_scores;
 
+/* Weights of the softmax that training leaves out at random: each with probability p, the others divided by
+ * 1 - p. Which ones, the seed and a pair's place decide alone: the backward pass wants the forward's seed. */
+typedef struct flashmoe_dropout {
+  float p;          /* 0 to 1, in steps of 2^-16 */
+  int32_t reserved; /* 0 */
+  uint64_t seed;
+} flashmoe_dropout;
+
 typedef struct flashmoe_forward_args {
   size_t struct_size; /* sizeof(flashmoe_forward_args) */
   flashmoe_tensor q, k, v, out;
@@ -113,6 +121,7 @@ typedef struct flashmoe_forward_args {
   const flashmoe_lengths* lengths; /* NULL = none: all rows of all batch entries count */
   const flashmoe_spans* spans;     /* NULL = none */
   const flashmoe_scores* scores;   /* NULL = as they are */
+  const flashmoe_dropout* dropout; /* NULL = none */
 } flashmoe_forward_args;
 
 FLASHMOE_API flashmoe_status flashmoe_forward_workspace_bytes(const flashmoe_forward_args* args,
@@ -157,6 +166,7 @@ typedef struct flashmoe_backward_args {
   const flashmoe_scores* scores;   /* as for the forward */
   float* dsinks;                   /* [Hq]: gradients of the sinks, over all rows; NULL = not wanted */
   const flashmoe_pair_gradient* dattn_mask; /* of scores->attn_mask, where that is added; NULL = not wanted */
+  const flashmoe_dropout* dropout;          /* as for the forward, with its seed */
 } flashmoe_backward_args;
 
 FLASHMOE_API flashmoe_status flashmoe_backward_workspace_bytes(const flashmoe_backward_args* args,

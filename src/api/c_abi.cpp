@@ -123,6 +123,12 @@ flashmoe::PairGradient from_c(const flashmoe_pair_gradient* gradient) {
   return converted;
 }
 
+flashmoe::Dropout from_c(const flashmoe_dropout* dropout) {
+  if (dropout == nullptr) return {};
+  require_zero(dropout->reserved, "dropout");
+  return {.p = dropout->p, .seed = dropout->seed};
+}
+
 flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
   const flashmoe_forward_args known = known_part(args, "flashmoe_forward_args");
   flashmoe::ForwardArgs converted{.q = from_c(known.q, "q"),
@@ -140,6 +146,7 @@ flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
   converted.lengths = from_c(known.lengths);
   converted.spans = from_c(known.spans);
   converted.scores = from_c(known.scores);
+  converted.dropout = from_c(known.dropout);
   return converted;
 }
 
@@ -165,6 +172,7 @@ flashmoe::BackwardArgs from_c(const flashmoe_backward_args* args) {
   converted.lengths = from_c(known.lengths);
   converted.spans = from_c(known.spans);
   converted.scores = from_c(known.scores);
+  converted.dropout = from_c(known.dropout);
   converted.dsinks = known.dsinks;
   converted.dattn_mask = from_c(known.dattn_mask);
   return converted;

@@ -82,6 +82,12 @@ void check_pair_gradient(const TensorChecks& checks, const PairGradient& gradien
   }
 }
 
+void check_dropout(const TensorChecks& checks, const Dropout& dropout, ForwardProblem& problem) {
+  if (!(dropout.p >= 0 && dropout.p <= 1))
+    checks.refuse("dropout.p is " + std::to_string(dropout.p) + "; it must be a probability, from 0 to 1");
+  problem.dropout = dropout;
+}
+
 ScoresBytes::ScoresBytes(const Scores& scores, const ForwardProblem& problem, const Lengths& lengths)
     : slopes(NamedBytes::of(
           "alibi_slopes", scores.alibi_slopes,

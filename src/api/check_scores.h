@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether what changes scores can be right.
+// Whether what changes scores and weights can be right.
 #pragma once
 
 #include "api/check_tensors.h"
@@ -9,6 +9,7 @@ namespace flashmoe {
 
 // Of the values, the cap alone is looked at: the others may lie on a GPU. The problem knows of them then.
 void check_scores(const TensorChecks& checks, const Scores& scores, ForwardProblem& problem);
+void check_dropout(const TensorChecks& checks, const Dropout& dropout, ForwardProblem& problem);
 
 // The gradient of scores.attn_mask, where it is wanted, as a tensor: dimensions that its elements are sums
 // over have the size 1.

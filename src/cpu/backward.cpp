@@ -17,7 +17,7 @@ std::array<const BackwardKernel*, 4> backward_kernels(const ForwardProblem& prob
   std::array<const BackwardKernel*, 4> kernels{};
   std::size_t count = 0;
 #ifdef FLASHMOE_NEON_BF16
-  if (problem.dtype == DType::bf16 && !problem.changes_scores() && neon_bf16_supported())
+  if (problem.dtype == DType::bf16 && !problem.changes_pairs() && neon_bf16_supported())
     kernels[count++] = &neon_bf16_backward_kernel();
 #endif
 #ifdef FLASHMOE_HIGHWAY

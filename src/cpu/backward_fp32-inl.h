@@ -31,6 +31,7 @@
 #include "cpu/arena.h"
 #include "cpu/backward_kernels.h"
 #include "cpu/convert-inl.h"
+#include "cpu/dropout-inl.h"
 #include "cpu/exp2-inl.h"
 #include "cpu/pack_fp32-inl.h"
 #include "cpu/panel_product-inl.h"
@@ -57,6 +58,7 @@ struct BackwardScratch {
   float *p, *ds;        // [unit of keys][weights_rows()][unit]
   float* ds_t;          // [key][unit], of one unit of rows
   float* derivatives;   // of changed scores, [unit][unit]
+  float* factors;       // of dropout, the same
   BlockRuns runs;
   std::size_t bytes;
 
@@ -84,6 +86,7 @@ struct BackwardScratch {
     ds = arena.take<float>(keys * weights_rows());
     ds_t = arena.take<float>(keys * unit());
     derivatives = arena.take<float>(problem.changes_scores() ? unit() * unit() : 0);
+    factors = arena.take<float>(problem.dropout.p > 0 ? unit() * unit() : 0);
     runs.begins = arena.take<int32_t>(backward_block_rows());
     runs.limits = arena.take<int32_t>(backward_block_rows());
     bytes = arena.bytes();
@@ -214,6 +217,7 @@ struct BackwardBlock {
   float* dq;                   // sums of the block's first row
   const UnitScores* changes;   // null: scores stay as they are
   PairGradient dpairs;         // what they add to; data may be null
+  const RowDropout* dropout;   // null: no weight is left out
   int64_t first_key;           // of the block
 
   int64_t columns() const { return padded_dim(dim) / unit(); }
@@ -246,10 +250,15 @@ struct BackwardBlock {
 
     for (int64_t at = begin; at < seen.end; at += unit(), p += step, ds += step) {
       if (changes != nullptr) changes->change(row + first, first_key + at, p, scratch.derivatives);
+      if (dropout != nullptr) {
+        find_factors(*dropout, row + first, last + 1 - first, first_key + at, scratch.factors);
+        drop_unit(scratch.factors, last + 1 - first, ds);
+      }
       (runs.full(first, last, at, unit()) ? weigh_unit<false> : weigh_unit<true>)(p, ds,
                                                                                   scratch.lse + row + first,
                                                                                   scratch.delta + row + first,
                                                                                   runs.from(first), at);
+      if (dropout != nullptr) drop_unit(scratch.factors, last + 1 - first, p);
       if (dpairs.data != nullptr)
         changes->add_to_pairs(dpairs, row + first, first_key + at, std::min(unit(), keys - at), ds);
       if (changes != nullptr) changes->change_gradients(ds, scratch.derivatives);
@@ -372,6 +381,7 @@ void differentiate_fp32(const BackwardTask& task) {
   prepare_rows<T>(task, scratch);
   std::fill_n(task.dq_sums, round_up(all_rows, unit()) * stride, 0.0F);
   const UnitScores changes(p, task.scores);
+  const RowDropout dropout(p, task.scores);
 
   for (int64_t key = task.kv_begin; key < task.kv_end; key += backward_block_keys()) {
     const int64_t keys = std::min(backward_block_keys(), task.kv_end - key);
@@ -394,6 +404,7 @@ void differentiate_fp32(const BackwardTask& task) {
                                 .dq = task.dq_sums + row * stride,
                                 .changes = p.changes_scores() ? &changes : nullptr,
                                 .dpairs = task.dpairs,
+                                .dropout = p.dropout.p > 0 ? &dropout : nullptr,
                                 .first_key = key};
       for (int64_t i = 0; i < rows; i += unit()) block.rows_against_keys(i);
       for (int64_t i = seen.begin / unit() * unit(); i < seen.end; i += unit()) block.keys_against_rows(i);

@@ -9,6 +9,7 @@
 #include "cpu/backward_kernels.h"
 #include "cpu/pair_of.h"
 #include "cpu/store_row.h"
+#include "numeric/dropout.h"
 #include "numeric/half.h"
 #include "numeric/score_function.h"
 
@@ -38,6 +39,7 @@ void differentiate(const BackwardTask& task) {
   const int64_t keys = task.kv_end - task.kv_begin;
   const Scratch scratch(task.scratch, p, keys);
   const ScoreFunction function(p.softcap);
+  const PairDropout dropout(p.dropout.p, p.dropout.seed);
   const auto all_q = task.q.as<const T>(p.group());
   const auto all_out = task.out.as<const T>(p.group());
   const auto all_dout = task.dout.as<const T>(p.group());
@@ -77,8 +79,13 @@ void differentiate(const BackwardTask& task) {
       if (p.changes_scores())
         score = function(score.score, slope, static_cast<float>(std::abs(position - j)));
       score.score += pair_of(task.scores, r % p.group(), r / p.group(), j);
-      const float weight = std::exp2(score.score - lse_log2(row.lse));
-      const float changed = weight * (dp - delta);
+      float weight = std::exp2(score.score - lse_log2(row.lse));
+      float changed = weight * (dp - delta);
+      if (p.dropout.p > 0) {
+        const float factor = dropout.factor(task.scores.first_head + r % p.group(), r / p.group(), j);
+        changed = weight * (drop(dp, factor) - delta);
+        weight = drop(weight, factor);
+      }
       if (task.dpairs.data != nullptr) {
         const auto& strides = task.dpairs.strides;
         task.dpairs.data[r % p.group() * strides[1] + r / p.group() * strides[2] + j * strides[3]] += changed;

@@ -43,7 +43,7 @@ BackwardTask BackwardTasks::task_of(const PlannedBackward& of, int64_t head) con
   const int64_t first_row = (q_batch * p.q_heads + q_head) * task.lse_head_stride + of.origin.q_row;
   task.lse = args_.lse + first_row;
   task.dlse = args_.dlse == nullptr ? nullptr : args_.dlse + first_row;
-  task.scores = scores_of(args_.scores, of.origin, head / p.kv_heads, q_head);
+  task.scores = scores_of(args_.scores, of.origin, head / p.kv_heads, q_head, p.q_heads);
   task.dpairs = gradient_of(args_.dattn_mask, of.origin, head / p.kv_heads, q_head);
   return task;
 }

@@ -15,9 +15,9 @@ namespace {
 [[maybe_unused]] constexpr int64_t kMostRowsInPlaceNeonBf16 = 8;
 
 // The bf16 kernels multiply scores by the scale, and rely on -inf staying -inf. The others multiply Q by it.
-// None of them changes scores.
+// None of them changes pairs.
 bool scales_scores(const ForwardProblem& problem) {
-  return problem.dtype == DType::bf16 && std::isnormal(problem.scale * kLog2E) && !problem.changes_scores();
+  return problem.dtype == DType::bf16 && std::isnormal(problem.scale * kLog2E) && !problem.changes_pairs();
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ const Kernel& choose_kernel(const ForwardProblem& problem) {
   }
 #endif
 #ifdef FLASHMOE_HIGHWAY
-  if (rows <= kMostRowsInPlace && !problem.changes_scores()) return rows_kernel(problem.dtype);
+  if (rows <= kMostRowsInPlace && !problem.changes_pairs()) return rows_kernel(problem.dtype);
 #endif
   if (scales_scores(problem)) {
     if (const Kernel* kernel = amx_bf16_kernel()) return *kernel;

@@ -39,7 +39,7 @@ Task task_at(const TaskPlace& place, const PlannedForward& of, const ForwardArgs
   task.k_heads_stride = args.k.strides[1];
   task.v_heads_stride = args.v.strides[1];
   task.out_heads_stride = p.group() * args.out.strides[1];
-  task.scores = scores_of(args.scores, of.origin, batch, q_head);
+  task.scores = scores_of(args.scores, of.origin, batch, q_head, p.q_heads);
   return task;
 }
 

@@ -33,6 +33,7 @@ Task head_of(const Task& task, int64_t head, int64_t scratch_bytes) {
         head * task.problem->group() * task.scores.pairs.strides[1] * element_bytes(task.scores.pairs.type);
   }
   if (task.scores.sinks != nullptr) one.scores.sinks = task.scores.sinks + head * task.problem->group();
+  one.scores.first_head = task.scores.first_head + head * task.problem->group();
   one.heads = 1;
   return one;
 }

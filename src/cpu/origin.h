@@ -24,11 +24,14 @@ struct Origin {
 };
 
 // From a query head of a batch entry on, counted from the origin.
-inline TaskScores scores_of(const Scores& scores, const Origin& origin, int64_t batch, int64_t q_head) {
+inline TaskScores scores_of(const Scores& scores, const Origin& origin, int64_t batch, int64_t q_head,
+                            int64_t q_heads) {
   const auto at = [&](const float* all, int64_t stride) {
     return all == nullptr ? nullptr : all + (origin.sequence + batch) * stride + q_head;
   };
-  TaskScores own{.slopes = at(scores.alibi_slopes, scores.slopes_batch_stride), .sinks = at(scores.sinks, 0)};
+  TaskScores own{.slopes = at(scores.alibi_slopes, scores.slopes_batch_stride),
+                 .sinks = at(scores.sinks, 0),
+                 .first_head = (origin.sequence + batch) * q_heads + q_head};
   const PairTensor& pairs = scores.attn_mask;
   if (pairs.data == nullptr) return own;
   own.pairs = pairs;

@@ -9,6 +9,7 @@
 #include "cpu/kernels.h"
 #include "cpu/pair_of.h"
 #include "cpu/store_row.h"
+#include "numeric/dropout.h"
 #include "numeric/half.h"
 #include "numeric/score_function.h"
 
@@ -23,6 +24,7 @@ void attend(const Task& task) {
   const int64_t dim = p.head_dim;
   const float scale_log2e = p.scale * kLog2E;
   const ScoreFunction function(p.softcap);
+  const PairDropout dropout(p.dropout.p, p.dropout.seed);
   float* q = reinterpret_cast<float*>(task.scratch);
   float* sum = q + dim;
   float* block_sum =
@@ -64,8 +66,10 @@ void attend(const Task& task) {
       std::fill_n(block_sum, dim, 0.0F);
       for (int64_t j = 0; j < count; ++j) {
         if (hidden(j)) continue;
-        const float weight = std::exp2(weights[j] - largest);
+        float weight = std::exp2(weights[j] - largest);
         block_weight += weight;
+        if (p.dropout.p > 0)
+          weight = drop(weight, dropout.factor(task.scores.first_head + head, position, begin + j));
         const T* v = static_cast<const T*>(task.v) + (begin + j) * task.v_row_stride;
         for (int64_t d = 0; d < dim; ++d) block_sum[d] += weight * to_float(v[d]);
       }

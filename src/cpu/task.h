@@ -30,6 +30,7 @@ struct TaskScores {
   const float* slopes = nullptr;  // null: none
   const float* sinks = nullptr;   // null: none
   PairTensor pairs{};             // of [heads, rows, keys] from there on; strides[0] is not used
+  int64_t first_head = 0;         // the number of that head among those of all batch entries or sequences
 };
 
 struct Task {

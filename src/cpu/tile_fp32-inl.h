@@ -24,6 +24,7 @@
 
 #include "cpu/arena.h"
 #include "cpu/convert-inl.h"
+#include "cpu/dropout-inl.h"
 #include "cpu/exp2-inl.h"
 #include "cpu/outer_product-inl.h"
 #include "cpu/pack_fp32-inl.h"
@@ -282,6 +283,10 @@ void absorb_fp32(const PanelStep& step) {
     auto total = hn::Load(d, step.sum + i);
     if (rose) total = hn::Mul(total, hn::Load(d, factors + i));
     hn::Store(hn::Add(total, hn::Load(d, sums + i)), d, step.sum + i);
+  }
+  if (step.task->problem->dropout.p > 0) {
+    const RowDropout dropout(*step.task->problem, step.task->scores);
+    drop_panel(dropout, step.row, step.rows, step.key + first, step.key + step.keys, s + 2 * n * first);
   }
 
   if (step.v_finite || !step.cut()) {

@@ -81,6 +81,11 @@ struct ForwardProblem {
   // row's end.
   bool changes_scores() const { return softcap > 0 || slopes || attn_mask; }
 
+  Dropout dropout{};
+  // Whether something happens to pairs of rows and keys beside the softmax of q k^T: only general kernels do
+  // that.
+  bool changes_pairs() const { return changes_scores() || dropout.p > 0; }
+
   // Query heads that share one K/V head; 1 where there are no heads.
   int64_t group() const { return kv_heads == 0 ? 1 : q_heads / kv_heads; }
 

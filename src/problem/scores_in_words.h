@@ -24,7 +24,11 @@ inline std::string scores_in_words(const ForwardProblem& p) {
     words << before << "what a tensor adds";
     before = ", ";
   }
-  if (p.sinks) words << before << "a sink in every row's sum";
+  if (p.sinks) {
+    words << before << "a sink in every row's sum";
+    before = ", ";
+  }
+  if (p.dropout.p > 0) words << before << "weights left out at random, " << 100 * p.dropout.p << " %";
   return words.str();
 }
 

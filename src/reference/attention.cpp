@@ -7,6 +7,7 @@
 
 #include "problem/sequences.h"
 #include "reference/bound.h"
+#include "reference/dropout.h"
 #include "reference/scores.h"
 #include "reference/spans.h"
 #include "reference/values.h"
@@ -48,7 +49,8 @@ void logits_of(const ForwardProblem& p, const std::vector<double>& q, const Head
 // `hides(j)`: whether a key of `seen` is hidden all the same.
 template <class Hides>
 void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Head& head,
-                const ScoreRow& scores, Range seen, const Hides& hides, int64_t row, ForwardResult& result) {
+                const ScoreRow& scores, const RowDropout& dropout, Range seen, const Hides& hides,
+                int64_t row, ForwardResult& result) {
   const int64_t dim = p.head_dim;
   std::vector<double> weight(static_cast<std::size_t>(seen.size()), 0.0);  // logits first
   std::vector<double> error(static_cast<std::size_t>(seen.size()), 0.0);   // sizes of logits first
@@ -60,12 +62,16 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
     weight[j] = hidden[j] ? -kInfinity : changed.score;
     error[j] = changed.size;
   }
-  // A sink is a key whose value is 0.
+  // A sink is a key whose value is 0. A weight that is left out, or raised since others are, is one whose
+  // value is.
   const int64_t keys = seen.size() + (p.sinks ? 1 : 0);
-  const std::vector<double> no_value(static_cast<std::size_t>(dim), 0.0);
-  const auto value_of = [&](int64_t j) {
-    return j < seen.size() ? head.v.data() + (seen.begin + j) * dim : no_value.data();
-  };
+  std::vector<double> values(head.v.begin() + seen.begin * dim, head.v.begin() + seen.end * dim);
+  values.resize(static_cast<std::size_t>(keys * dim), 0.0);
+  for (int64_t j = 0; j < seen.size(); ++j) {
+    const double factor = dropout.factor(seen.begin + j);
+    for (int64_t d = 0; d < dim; ++d) values[j * dim + d] *= factor;
+  }
+  const auto value_of = [&](int64_t j) { return values.data() + j * dim; };
   if (p.sinks) {
     weight.push_back(scores.sink());
     error.push_back(std::abs(scores.sink()));
@@ -162,7 +168,7 @@ ForwardResult attend_sequences(const Sequences& sequences, const ForwardArgs& ar
     if (alone.scores.alibi_slopes != nullptr)
       alone.scores.alibi_slopes += i * args.scores.slopes_batch_stride;
     alone.scores.attn_mask = pairs_of(args.scores.attn_mask, sequence.q, sequence.k);
-    const ForwardResult one = attention_forward(sequences.problem_of(sequence), alone);
+    const ForwardResult one = attention_forward(sequences.problem_of(sequence), alone, i);
     for (int64_t h = 0; h < p.q_heads; ++h) {
       const int64_t rows = sequence.q.rows.size();
       const int64_t from = h * rows;
@@ -183,7 +189,7 @@ ForwardResult attend_sequences(const Sequences& sequences, const ForwardArgs& ar
 
 }  // namespace
 
-ForwardResult attention_forward(const ForwardProblem& p, const ForwardArgs& args) {
+ForwardResult attention_forward(const ForwardProblem& p, const ForwardArgs& args, int64_t first) {
   if (args.lengths.given()) return attend_sequences(Sequences(args.lengths, p), args);
   ForwardResult result = nothing_seen(p);
   std::vector<double> q(static_cast<std::size_t>(p.head_dim));
@@ -196,12 +202,13 @@ ForwardResult attention_forward(const ForwardProblem& p, const ForwardArgs& args
           for (int64_t d = 0; d < p.head_dim; ++d) q[d] = value(args.q, b, h, i, d);
           const int64_t row = (b * p.q_heads + h) * p.q_rows + i;
           const ScoreRow scores(p, args.scores, b, h, i);
+          const RowDropout dropout(p, (first + b) * p.q_heads + h, i);
           if (args.spans.given()) {
             const auto hides = [&](int64_t j) { return !spans.sees(i, j); };
-            attend_row(p, q, head, scores, {0, p.kv_rows}, hides, row, result);
+            attend_row(p, q, head, scores, dropout, {0, p.kv_rows}, hides, row, result);
           } else {
             attend_row(
-                p, q, head, scores, p.visible(i), [](int64_t) { return false; }, row, result);
+                p, q, head, scores, dropout, p.visible(i), [](int64_t) { return false; }, row, result);
           }
         }
       }

@@ -23,8 +23,9 @@ struct ForwardResult {
 
 // `args` as for attention_forward; args.out, args.lse and args.execution are not used. Sums are exact enough
 // for any input whose logits fit in fp32: a product that overflows there does not overflow here. With
-// lengths, each sequence is a problem of its own.
-ForwardResult attention_forward(const ForwardProblem& problem, const ForwardArgs& args);
+// lengths, each sequence is a problem of its own. `first`: the number of the first batch entry, where that is
+// a sequence.
+ForwardResult attention_forward(const ForwardProblem& problem, const ForwardArgs& args, int64_t first = 0);
 
 // Largest allowed |error| of output element `i` and of the LSE of row `r`; finite wherever the expected value
 // is.

@@ -14,6 +14,7 @@
 #include "problem/sequences.h"
 #include "reference/attention.h"
 #include "reference/bound.h"
+#include "reference/dropout.h"
 #include "reference/scores.h"
 #include "reference/spans.h"
 #include "reference/values.h"
@@ -57,14 +58,14 @@ struct Forward {
   std::vector<double> lse, lse_error;  // [B, Hq, Sq]
 };
 
-Forward computed(const ForwardProblem& p, const BackwardInputs& inputs) {
+Forward computed(const ForwardProblem& p, const BackwardInputs& inputs, int64_t first) {
   ForwardArgs args;
   args.q = inputs.q;
   args.k = inputs.k;
   args.v = inputs.v;
   args.spans = inputs.spans;
   args.scores = inputs.scores;
-  const ForwardResult result = attention_forward(p, args);
+  const ForwardResult result = attention_forward(p, args, first);
   Forward forward{.out = result.out, .out_error = {}, .lse = result.lse, .lse_error = {}};
   for (std::size_t i = 0; i < result.out.size(); ++i) forward.out_error.push_back(output_bound(p, result, i));
   for (std::size_t i = 0; i < result.lse.size(); ++i) forward.lse_error.push_back(lse_bound(result, i));
@@ -96,7 +97,7 @@ struct QueryHead {
   EntrySpans spans;
   const Scores& scores;
   int64_t batch, head;
-
+  int64_t number;  // of the head among those of all batch entries or sequences
   std::optional<std::array<int64_t, 4>> pair_strides;
 
   void add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks, Sums& dpairs) const;
@@ -140,6 +141,7 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks, S
   };
 
   const ScoreRow row_scores(p, scores, batch, head, i);
+  const RowDropout dropout(p, number, i);
   if (p.sinks) {
     const double w = std::exp(row_scores.sink() - lse);
     const double error = w * relative_error(std::abs(row_scores.sink()), row_scores.sink(), w);
@@ -157,12 +159,17 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks, S
     const double w = std::exp(s.score - lse);
     const double w_error = w * relative_error(s.size, s.score, w) + kSmallestWeight;
     // P as it enters P^T dO.
+    const double factor = dropout.factor(j);
+    const double by_factor = factor == 1 ? 0 : kUnit;  // a product more
     const double w_rounding = unit.weights * std::max(w, unit.weights_smallest);
-    dv.add((first_key + static_cast<std::size_t>(j)) * dim, w, w_error + w_rounding, dout_row, dim);
+    dv.add((first_key + static_cast<std::size_t>(j)) * dim, w * factor,
+           (w_error + w_rounding + by_factor * w) * factor, dout_row, dim);
 
     double dw_size = 0;
-    const double centred = dot(dout_row, v.data() + j * dim, dim, dw_size) - delta;
-    const double centred_error = roundings * dw_size + delta_error + kUnit * std::abs(centred);
+    const double dw = factor * dot(dout_row, v.data() + j * dim, dim, dw_size);
+    const double centred = dw - delta;
+    const double centred_error =
+        factor * roundings * dw_size + by_factor * std::abs(dw) + delta_error + kUnit * std::abs(centred);
     const double ds = w * centred * s.derivative;
     // P (rounded or not) times the difference, times the derivative; then dS as it enters dS K and dS^T Q.
     const double of_changed =
@@ -252,7 +259,7 @@ BackwardResult differentiate_sequences(const Sequences& sequences, const Backwar
       alone.out = part_of(*inputs.out, sequence.q);
       alone.lse = (lse = rows_of(inputs.lse, p, sequence.q)).data();
     }
-    const BackwardResult one = attention_backward(sequences.problem_of(sequence), alone);
+    const BackwardResult one = attention_backward(sequences.problem_of(sequence), alone, i);
     put(one.dq, sequence.q, inputs.q, result.dq);
     put(one.dk, sequence.k, inputs.k, result.dk);
     put(one.dv, sequence.k, inputs.v, result.dv);
@@ -273,9 +280,9 @@ BackwardResult differentiate_sequences(const Sequences& sequences, const Backwar
 
 }  // namespace
 
-BackwardResult attention_backward(const ForwardProblem& p, const BackwardInputs& inputs) {
+BackwardResult attention_backward(const ForwardProblem& p, const BackwardInputs& inputs, int64_t first) {
   if (inputs.lengths.given()) return differentiate_sequences(Sequences(inputs.lengths, p), inputs);
-  const Forward forward = inputs.out ? given(p, inputs) : computed(p, inputs);
+  const Forward forward = inputs.out ? given(p, inputs) : computed(p, inputs, first);
   const auto q_rows = static_cast<std::size_t>(p.q_rows);
   const auto kv_rows = static_cast<std::size_t>(p.kv_rows);
   const auto q_elements = static_cast<std::size_t>(p.batch * p.q_heads * p.q_rows * p.head_dim);
@@ -300,6 +307,7 @@ BackwardResult attention_backward(const ForwardProblem& p, const BackwardInputs&
                            .scores = inputs.scores,
                            .batch = b,
                            .head = h,
+                           .number = (first + b) * p.q_heads + h,
                            .pair_strides = inputs.dattn_mask_strides};
       for (int64_t i = 0; i < p.q_rows; ++i) head.add_row(i, dq, dk, dv, dsinks, dpairs);
     }

@@ -46,6 +46,8 @@ struct BackwardResult {
 // for a backend that is given out and LSE by any honest forward, computes P = exp(scale q k^T - LSE) and
 // everything else in fp32, in any order and tiling, and may round P and dS to the input's type before it
 // multiplies by them. fp16: only where dS and the gradients stay below 65504.
-BackwardResult attention_backward(const ForwardProblem& problem, const BackwardInputs& inputs);
+// `first`: as for attention_forward.
+BackwardResult attention_backward(const ForwardProblem& problem, const BackwardInputs& inputs,
+                                  int64_t first = 0);
 
 }  // namespace flashmoe::reference

@@ -32,7 +32,8 @@ inline BackwardArgs arguments_of(const BackwardProblem& problem, bool determinis
           .spans = forward.spans,
           .scores = forward.scores,
           .dsinks = problem.dsinks(),
-          .dattn_mask = problem.dattn_mask()};
+          .dattn_mask = problem.dattn_mask(),
+          .dropout = forward.dropout};
 }
 
 // With a fresh workspace of exactly the size that is asked for, so that sanitizers see the first byte past

@@ -82,6 +82,7 @@ std::string describe(const Shape& s) {
     text << " pairs=" << static_cast<int>(*s.pairs) << " shared=";
     for (const bool shared : s.pairs_shared) text << (shared ? 1 : 0);
   }
+  if (s.dropout.p > 0) text << " dropout=" << s.dropout.p << " of seed " << s.dropout.seed;
   return text.str();
 }
 
@@ -128,6 +129,7 @@ Problem::Problem(const Shape& shape) : shape_(shape) {
   args.spans = spans_of(shape_);
   args.scores = scores_of(shape_);
   if (shape.pairs) args.scores.attn_mask = random_pairs(shape, args, pairs_);
+  args.dropout = shape.dropout;
   args.scale = shape.scale;
   args.execution.threads = shape.threads;
   std::mt19937_64 random(shape.seed);

@@ -63,6 +63,7 @@ struct Shape {
   // A tensor for every pair, random, about a third of it hidden; shared along some of [B, Hq, Sq, Skv].
   std::optional<PairType> pairs{};
   std::array<bool, 4> pairs_shared{};
+  Dropout dropout{};
 };
 
 std::string describe(const Shape& shape);
