@@ -130,7 +130,10 @@ __attribute__((visibility("default"))) double hopper_maps_ns(const HopperProblem
   params.problem = dispatch::params_for(plan, call.problem, call.args, {});
   constexpr int kTimes = 10'000;
   const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < kTimes; ++i) hopper::set_maps(params, hopper::kTunings[plan.tuning]);
+  for (int i = 0; i < kTimes; ++i) {
+    hopper::set_maps(params, hopper::kTunings[plan.tuning], params.problem.order.batch,
+                     params.problem.order.batch);
+  }
   const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
   return took.count() / kTimes;
 }
