@@ -118,7 +118,7 @@ TEST_F(FlashInfer, CustomInputsAndAWrongCandidate) {
 }
 
 TEST(FlashInferTasks, AreFoundInASetAndInFoldersOfTheirOwn) {
-  EXPECT_EQ(flashinfer_tasks(fs::path(DENT_SUITES) / "trace").size(), 5U);
+  EXPECT_EQ(flashinfer_tasks(fs::path(DENT_SUITES) / "trace").size(), 6U);
   EXPECT_EQ(flashinfer_tasks(fs::path(DENT_SUITES) / "custom").size(), 2U);
   EXPECT_EQ(trace_set_of("/a/set/definitions/op/x.json"), "/a/set");
   EXPECT_EQ(trace_set_of("/a/task/definition.json"), "/a/task");
