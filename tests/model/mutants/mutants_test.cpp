@@ -126,7 +126,8 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
       long_ones.q_used = {150, 1, 0, 66, 9, 30};
       return {{long_ones},
               {padded(shape(2, 1, 140, 200, dim, Mask::none), {140, 3, 50}, {77, 200, 130})},
-              {packed(shape(1, 1, 0, 0, dim, Mask::causal_top_left), {20, 90}, {40, 60})}};
+              {packed(shape(1, 1, 0, 0, dim, Mask::causal_top_left), {20, 90, 300}, {40, 60, 290})},
+              {packed(windowed(shape(1, 1, 0, 0, dim, Mask::causal), 100, 0), {300, 40}, {420, 40})}};
     }
     // Empty sequences, single rows, equal ones, tails, rows that see nothing or don't count; packed, and
     // padded.
