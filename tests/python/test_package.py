@@ -70,12 +70,12 @@ def test_signatures_can_be_asked_for():
     parameters = inspect.signature(fm.attention).parameters
     assert " ".join(parameters) == (
         "q k v causal scale return_lse out threads programmatic deterministic window q_lengths kv_lengths "
-        "documents prefix left_padding chunk first_keys softcap alibi_slopes sinks"
+        "documents prefix left_padding chunk first_keys softcap alibi_slopes sinks attn_mask"
     )
     backward = inspect.signature(fm.attention_backward).parameters
     assert " ".join(backward) == (
         "q k v out lse dout dlse causal scale deterministic threads dq dk dv window q_lengths kv_lengths "
-        "documents prefix left_padding chunk first_keys softcap alibi_slopes sinks"
+        "documents prefix left_padding chunk first_keys softcap alibi_slopes sinks attn_mask dattn_mask"
     )
     varlen = inspect.signature(fm.attention_varlen).parameters
     assert " ".join(varlen) == (
