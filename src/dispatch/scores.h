@@ -24,10 +24,11 @@ inline bool is_plain_scale(float scale) {
 // The form of hopper_forward; nothing where it has none: the general one is the scalar kernel's.
 inline std::optional<kernels::Change> forward_change(const ForwardProblem& p) {
   using kernels::Change;
-  if (p.attn_mask) return std::nullopt;
-  if (p.spans.given() && (p.changes_scores() || p.sinks || !is_plain_scale(p.scale))) return std::nullopt;
-  if (p.softcap > 0) return p.slopes ? std::nullopt : std::optional(Change::softcap);
-  if (p.slopes) return is_plain_scale(p.scale) ? std::optional(Change::slopes) : std::nullopt;
+  if (p.attn_mask || (p.softcap > 0 && p.slopes)) return {};
+  if (p.spans.given() && (p.changes_scores() || p.sinks || !is_plain_scale(p.scale))) return {};
+  if (p.softcap > 0) return Change::softcap;
+  if (p.slopes && !is_plain_scale(p.scale)) return {};
+  if (p.slopes) return Change::slopes;
   if (!is_plain_scale(p.scale)) return Change::scaled;
   return p.sinks ? Change::sinks : Change::none;
 }
@@ -35,10 +36,11 @@ inline std::optional<kernels::Change> forward_change(const ForwardProblem& p) {
 // The form of hopper_backward, which takes any scale, and for which sinks are part of the LSE.
 inline std::optional<kernels::Change> backward_change(const ForwardProblem& p) {
   using kernels::Change;
-  if (p.attn_mask || (p.spans.given() && p.changes_scores())) return std::nullopt;
-  if (p.softcap > 0) return p.slopes ? std::nullopt : std::optional(Change::softcap);
-  if (p.slopes) return is_plain_scale(p.scale) ? std::optional(Change::slopes) : std::nullopt;
-  return Change::none;
+  if (p.attn_mask || (p.softcap > 0 && p.slopes)) return {};
+  if (p.spans.given() && p.changes_scores()) return {};
+  if (p.softcap > 0) return Change::softcap;
+  if (p.slopes && !is_plain_scale(p.scale)) return {};
+  return p.slopes ? Change::slopes : Change::none;
 }
 
 inline kernels::ScoreParams scores_of(const ForwardProblem& p, const Scores& scores) {
