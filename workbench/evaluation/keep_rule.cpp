@@ -7,9 +7,6 @@
 #include <cmath>
 #include <vector>
 
-#include "base/error.h"
-#include "measure/blocks.h"
-
 namespace dent {
 
 double confirmation_alpha(double false_keep, int candidates) {
