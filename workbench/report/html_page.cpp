@@ -42,17 +42,17 @@ void HtmlPage::paragraph(std::string_view text, std::string_view css_class) {
 
 void HtmlPage::markup(std::string_view markup) { text_ += markup; }
 
-void HtmlPage::begin_table(std::initializer_list<Cell> head) {
+void HtmlPage::begin_table(std::initializer_list<TableCell> head) {
   text_ += "<div class=\"scroll\"><table>\n<thead>";
   cells("th", head);
   text_ += "</thead>\n<tbody>\n";
 }
 
-void HtmlPage::row(std::initializer_list<Cell> row_cells) { cells("td", row_cells); }
+void HtmlPage::row(std::initializer_list<TableCell> row_cells) { cells("td", row_cells); }
 
-void HtmlPage::cells(std::string_view tag, std::initializer_list<Cell> row_cells) {
+void HtmlPage::cells(std::string_view tag, std::initializer_list<TableCell> row_cells) {
   text_ += "<tr>";
-  for (const Cell& cell : row_cells) {
+  for (const TableCell& cell : row_cells) {
     text_ += fmt::format("<{}{}>{}</{}>", tag, class_attribute(cell.css_class),
                          cell.is_markup ? cell.text : escape_html(cell.text), tag);
   }

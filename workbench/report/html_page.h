@@ -8,7 +8,7 @@
 
 namespace dent {
 
-struct Cell {
+struct TableCell {
   std::string text;
   std::string_view css_class = {};  // "number" is aligned to the right
   bool is_markup = false;
@@ -28,14 +28,14 @@ class HtmlPage {
   void subsection(std::string_view title);
   void paragraph(std::string_view text, std::string_view css_class = {});
   void markup(std::string_view markup);
-  void begin_table(std::initializer_list<Cell> head);
-  void row(std::initializer_list<Cell> cells);
+  void begin_table(std::initializer_list<TableCell> head);
+  void row(std::initializer_list<TableCell> cells);
   void end_table();
   void details(std::string_view summary, std::string_view preformatted);
   std::string take() &&;
 
  private:
-  void cells(std::string_view tag, std::initializer_list<Cell> cells);
+  void cells(std::string_view tag, std::initializer_list<TableCell> cells);
   bool whole_ = false;
   std::string text_;
 };
