@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <charconv>
 
+#include "records/session.h"
+
 namespace dent {
 namespace {
 
-enum class Uses { nothing, compiler, device };
 struct GateName {
   std::string_view name;
   Uses uses;
