@@ -4,6 +4,7 @@
 # dent_test(NAME LAYER sources...)
 function(dent_test name layer)
   add_executable(${name} ${ARGN})
+  target_compile_options(${name} PRIVATE ${FLASHMOE_TEST_OPTIONS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE ${layer} fmt::fmt GTest::gtest_main flashmoe_warnings)
   target_compile_definitions(${name} PRIVATE
