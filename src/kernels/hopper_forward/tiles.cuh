@@ -141,13 +141,6 @@ __device__ __forceinline__ int blocks_seen_by_warpgroup(const Params& params, co
   }
 }
 
-// Whether none of the rows of a warpgroup exists, of which this is the first.
-template <class Spec>
-__device__ __forceinline__ bool has_no_row(const Params& params, int first) {
-  if constexpr (Spec::lengths) return first + kWarpgroupRows <= 0;
-  return first >= params.problem.q_rows << params.pack_shift;
-}
-
 // Of the tile's blocks of keys, those up to the last one that a warpgroup sees: its rows may all see less
 // than the last row of the tile, or not exist. It goes past the others while other warpgroups still need
 // them, and may hold those up until it has come to a block that it sees: so that is one of those that are
@@ -157,8 +150,9 @@ __device__ __forceinline__ int blocks_of_warpgroup(const Params& params, const T
                                                    int warpgroup) {
   if constexpr (Spec::visible == Visible::all) return tile.blocks;
   const int first = tile.first_row + warpgroup * kWarpgroupRows;
-  const int seen =
-      has_no_row<Spec>(params, first) ? 1 : blocks_seen_by_warpgroup<Spec>(params, tile, warpgroup);
+  const bool no_row =
+      Spec::lengths ? first + kWarpgroupRows <= 0 : first >= params.problem.q_rows << params.pack_shift;
+  const int seen = no_row ? 1 : blocks_seen_by_warpgroup<Spec>(params, tile, warpgroup);
   const int in_tile = seen - tile.first_block < tile.blocks ? seen - tile.first_block : tile.blocks;
   const int here = tile.blocks - (Spec::tuning.stages - 1);
   const int least = here < 1 ? 1 : here;
