@@ -11,6 +11,7 @@
 #include "cpu/amx_attend-inl.h"
 #include "cpu/amx_kernel.h"
 #include "cpu/combine.h"
+#include "support/dice.h"
 #include "support/problem.h"
 
 namespace flashmoe::test::amx {
@@ -282,7 +283,8 @@ TEST(AmxBf16, AgreesOnRandomShapes) {
   const auto pick = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
-  for (int i = 0; i < 200; ++i) {
+  const uint64_t cases = number_from("FLASHMOE_SWEEP", 200);
+  for (uint64_t i = 0; i < cases; ++i) {
     const int64_t kv_heads = pick(1, 2);
     const Shape shape{.batch = pick(1, 2),
                       .q_heads = kv_heads * pick(1, 3),

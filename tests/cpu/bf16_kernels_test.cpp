@@ -12,6 +12,7 @@
 #include "cpu/avx512_bf16.h"
 #include "cpu/bf16_run_kernel.h"
 #include "cpu/neon_bf16.h"
+#include "support/dice.h"
 #include "support/problem.h"
 
 namespace flashmoe::test {
@@ -82,7 +83,8 @@ TEST_P(Bf16Kernel, AgreesForGroupsStridesAndSplits) {
   const auto pick = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
-  for (int i = 0; i < 120; ++i) {
+  const uint64_t cases = number_from("FLASHMOE_SWEEP", 120);
+  for (uint64_t i = 0; i < cases; ++i) {
     const int64_t kv_heads = pick(1, 2);
     const Shape shape{.batch = pick(1, 2),
                       .q_heads = kv_heads * pick(1, 5),
@@ -94,7 +96,7 @@ TEST_P(Bf16Kernel, AgreesForGroupsStridesAndSplits) {
                       .mask = static_cast<Mask>(pick(0, 2)),
                       .layout = static_cast<Layout>(pick(0, 2)),
                       .spread = pick(0, 3) == 0 ? 10.0F : 1.0F,
-                      .seed = static_cast<uint64_t>(i)};
+                      .seed = i};
     expect_agrees(shape, {.rows = pick(1, 100), .keys = pick(0, 1) == 0 ? 1 << 30 : pick(1, 400)});
   }
 }
@@ -104,7 +106,8 @@ TEST_P(Bf16Kernel, AgreesUnderWindows) {
   const auto pick = [&](int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   };
-  for (int i = 0; i < 200; ++i) {
+  const uint64_t cases = number_from("FLASHMOE_SWEEP", 200);
+  for (uint64_t i = 0; i < cases; ++i) {
     const int64_t left = pick(0, 5) == 0 ? Window::kUnlimited : pick(0, i % 2 == 0 ? 20 : 400);
     const int64_t right = pick(0, 5) == 0 ? Window::kUnlimited : pick(0, i % 3 == 0 ? 5 : 300);
     const Shape shape{.q_heads = pick(1, 3),
@@ -114,7 +117,7 @@ TEST_P(Bf16Kernel, AgreesUnderWindows) {
                       .dtype = DType::bf16,
                       .mask = static_cast<Mask>(pick(0, 2)),
                       .window = {left, right},
-                      .seed = static_cast<uint64_t>(i)};
+                      .seed = i};
     expect_agrees(shape, {.rows = pick(1, 200), .keys = pick(0, 1) == 0 ? 1 << 30 : pick(1, 400)});
   }
 }
