@@ -34,6 +34,8 @@ def attention(
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]
     attn_mask: Optional[Any] = None,  # bool or floats, broadcast to [B, Hq, Sq, Skv]
+    dropout_p: Optional[float] = 0.0,
+    dropout_seed: Optional[Any] = None,  # an integer, a tensor of one, or a torch.Generator
 ) -> _Tensor: ...
 @overload
 def attention(
@@ -60,6 +62,8 @@ def attention(
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]
     attn_mask: Optional[Any] = None,  # bool or floats, broadcast to [B, Hq, Sq, Skv]
+    dropout_p: Optional[float] = 0.0,
+    dropout_seed: Optional[Any] = None,  # an integer, a tensor of one, or a torch.Generator
 ) -> Tuple[_Tensor, _Tensor]: ...  # out [B, Hq, Sq, D], lse [B, Hq, Sq] in float32
 @overload
 def attention(
@@ -86,6 +90,8 @@ def attention(
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]
     attn_mask: Optional[Any] = None,  # bool or floats, broadcast to [B, Hq, Sq, Skv]
+    dropout_p: Optional[float] = 0.0,
+    dropout_seed: Optional[Any] = None,  # an integer, a tensor of one, or a torch.Generator
 ) -> Tuple[_Tensor, _Tensor]: ...
 @overload
 def attention_varlen(
@@ -110,6 +116,8 @@ def attention_varlen(
     softcap: Optional[float] = None,
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]
+    dropout_p: Optional[float] = 0.0,
+    dropout_seed: Optional[Any] = None,  # an integer, a tensor of one, or a torch.Generator
 ) -> _Tensor: ...
 @overload
 def attention_varlen(
@@ -134,6 +142,8 @@ def attention_varlen(
     softcap: Optional[float] = None,
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]
+    dropout_p: Optional[float] = 0.0,
+    dropout_seed: Optional[Any] = None,  # an integer, a tensor of one, or a torch.Generator
 ) -> Tuple[_Tensor, _Tensor]: ...  # out [total_q, Hq, D], lse [Hq, total_q] in float32
 def compute_attention(
     *args: Any, **options: Any
@@ -167,6 +177,8 @@ def attention_backward(
     sinks: Optional[Any] = None,  # float32 [Hq]
     attn_mask: Optional[Any] = None,  # bool or floats, broadcast to [B, Hq, Sq, Skv]
     dattn_mask: Optional[Any] = None,  # float32, broadcast as attn_mask; written
+    dropout_p: Optional[float] = 0.0,
+    dropout_seed: Optional[Any] = None,  # an integer, or a tensor of one
 ) -> Tuple[_Tensor, _Tensor, _Tensor]: ...  # dq, dk, dv
 def attention_varlen_backward(
     q: _Tensor,  # [total_q, Hq, D]
@@ -194,6 +206,8 @@ def attention_varlen_backward(
     softcap: Optional[float] = None,
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]
+    dropout_p: Optional[float] = 0.0,
+    dropout_seed: Optional[Any] = None,  # an integer, or a tensor of one
 ) -> Tuple[_Tensor, _Tensor, _Tensor]: ...  # dq, dk, dv
 def explain(
     q: Any,
@@ -220,6 +234,7 @@ def explain(
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]
     attn_mask: Optional[Any] = None,  # bool or floats, broadcast to [B, Hq, Sq, Skv]
+    dropout_p: Optional[float] = 0.0,
 ) -> str: ...
 def set_num_threads(count: int, /) -> None: ...
 def get_num_threads() -> int: ...

@@ -47,7 +47,7 @@ def _differentiate(ctx, of_scores, dout, dlse, q, k, v, out, lse, arrays):
     differentiate = _Gradients.apply if torch.is_grad_enabled() else gradients
     arrays, scores = arrays[: len(ARRAYS)], arrays[len(ARRAYS) :]
     of_sinks, of_mask = of_scores
-    rest = (*arrays, *ctx.numbers, *scores, ctx.softcap, *((True,) if of_mask else ()))
+    rest = (*arrays, *ctx.numbers, *scores, *ctx.score_numbers, *((True,) if of_mask else ()))
     dq, dk, dv, *dmask = differentiate(dout, dlse, q, k, v, out, lse, *ctx.options, *rest)
     dsinks = sink_gradients(dout, dlse, out, lse, scores[1]) if of_sinks else None
     return dq, dk, dv, dsinks, (dmask[0] if of_mask else None)
@@ -64,19 +64,21 @@ class _Recorded(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx, inputs, output):
         q, k, v, causal, scale, threads, _, deterministic, window, *rest = inputs
-        ctx.save_for_backward(q, k, v, *output, *rest[: len(ARRAYS)], *rest[_LENGTHS:-1])
+        ctx.save_for_backward(
+            q, k, v, *output, *rest[: len(ARRAYS)], *rest[_LENGTHS : _LENGTHS + len(SCORES)]
+        )
         ctx.set_materialize_grads(False)
         ctx.options = causal, scale, threads, deterministic, window
-        ctx.numbers, ctx.softcap = rest[len(ARRAYS) : _LENGTHS], rest[-1]
+        ctx.numbers, ctx.score_numbers = rest[len(ARRAYS) : _LENGTHS], rest[_LENGTHS + len(SCORES) :]
 
     @staticmethod
     def backward(ctx, dout, dlse):
         if dout is None and dlse is None:
-            return (None,) * (10 + _LENGTHS + len(SCORES))
+            return (None,) * (9 + _LENGTHS + len(NO_SCORES))
         q, k, v, out, lse, *arrays = ctx.saved_tensors
         of_scores = ctx.needs_input_grad[10 + _LENGTHS : 12 + _LENGTHS]
         *results, dsinks, dmask = _differentiate(ctx, of_scores, dout, dlse, q, k, v, out, lse, arrays)
-        return (*results, *(None,) * (7 + _LENGTHS), dsinks, dmask, None)
+        return (*results, *(None,) * (7 + _LENGTHS), dsinks, dmask, *(None,) * (len(NO_SCORES) - 3))
 
     @staticmethod
     def jvp(ctx, *tangents):
@@ -99,7 +101,7 @@ class _Call(torch.autograd.Function):
             ctx.save_for_backward(q, k, v, out, lse)
         else:
             ctx.save_for_backward(q, k, v, out, lse, *lengths[: len(ARRAYS)], *scores[: len(SCORES)])
-        ctx.numbers, ctx.softcap = lengths[len(ARRAYS) :], scores[-1]
+        ctx.numbers, ctx.score_numbers = lengths[len(ARRAYS) :], scores[len(SCORES) :]
         if not return_lse:
             return out
         ctx.set_materialize_grads(False)

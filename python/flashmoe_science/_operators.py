@@ -3,7 +3,18 @@
 
 import torch
 
-from ._rules import ARRAYS, NOT_TWICE, NUMBERS, SCORES, compute, gradients, lowered, sink_gradients, vmap_rule
+from ._rules import (
+    ARRAYS,
+    NOT_TWICE,
+    NUMBERS,
+    SCORE_NUMBERS,
+    SCORES,
+    compute,
+    gradients,
+    lowered,
+    sink_gradients,
+    vmap_rule,
+)
 
 if not hasattr(torch.library, "register_autograd"):
     raise ImportError(
@@ -15,7 +26,9 @@ if not hasattr(torch.library, "register_autograd"):
 # star: register_autograd takes none behind it.
 _LENGTHS = ", ".join(f"Tensor? {name}=None" for name in ARRAYS)
 _SCORES = ", ".join(f"Tensor? {name}=None" for name in SCORES)
-_NUMBERS = ", ".join(f"SymInt {name}=0" for name in NUMBERS) + ", float softcap=0"
+_NUMBERS = ", ".join(f"SymInt {name}=0" for name in NUMBERS) + "".join(
+    f", float {name}=0" for name in SCORE_NUMBERS
+)
 _FORWARD = (
     f'Tensor q, Tensor k, Tensor v, str mask="none", float? scale=None, {_LENGTHS}, {_SCORES}, *, int threads=0, '
     f"bool programmatic=False, bool? deterministic=None, int[]? window=None, {_NUMBERS}"
@@ -48,12 +61,12 @@ def _computes(return_lse):
         scale=None,
         *arrays,
         deterministic=None,
-        softcap=0.0,
         **options,
     ):
         arrays, scores = _filled(arrays)
         lengths = (*arrays, *(options.pop(name, 0) for name in NUMBERS))
-        return compute(q, k, v, _causal(mask), scale, return_lse, lengths, (*scores, softcap), **options)
+        scores = (*scores, *(options.pop(name, 0.0) for name in SCORE_NUMBERS))
+        return compute(q, k, v, _causal(mask), scale, return_lse, lengths, scores, **options)
 
     return kernel
 
@@ -79,12 +92,13 @@ def _computes_backward(of_mask):
         threads=0,
         deterministic=None,
         window=None,
-        softcap=0.0,
         **numbers,
     ):
         options = _causal(mask), scale, threads, deterministic, window
         arrays, scores = _filled(arrays)
-        rest = (*arrays, *(numbers.get(name, 0) for name in NUMBERS), *scores, softcap, *of_mask)
+        lengths = (*arrays, *(numbers.get(name, 0) for name in NUMBERS))
+        scores = (*scores, *(numbers.get(name, 0.0) for name in SCORE_NUMBERS))
+        rest = (*lengths, *scores, *of_mask)
         return gradients(dout, dlse, q, k, v, out, lse, *options, *rest)
 
     return kernel
@@ -164,7 +178,7 @@ def _keep_for_backward(ctx, inputs, keyword_only_inputs, output):
     q, k, v, ctx.mask, ctx.scale, *arrays = inputs
     ctx.options = {
         name: keyword_only_inputs[name]
-        for name in ("threads", "deterministic", "window", *NUMBERS, "softcap")
+        for name in ("threads", "deterministic", "window", *NUMBERS, *SCORE_NUMBERS)
     }
     ctx.save_for_backward(q, k, v, *output, *arrays)
     ctx.set_materialize_grads(False)
@@ -174,13 +188,13 @@ def _backward(ctx, dout, dlse):
     if dout is None and dlse is None:
         return (None,) * (5 + len(ARRAYS) + len(SCORES))
     q, k, v, out, lse, *arrays = ctx.saved_tensors
-    _, (_, sinks, attn_mask) = _filled(arrays)
+    _, (_, sinks, attn_mask, _) = _filled(arrays)
     of_sinks, of_mask = (t is not None and t.requires_grad for t in (sinks, attn_mask))
     operators = torch.ops.flashmoe_science
     operator = operators.attention_backward_with_mask if of_mask else operators.attention_backward
     dq, dk, dv, *dmask = operator(dout, dlse, q, k, v, out, lse, ctx.mask, ctx.scale, *arrays, **ctx.options)
     dsinks = sink_gradients(dout, dlse, out, lse, sinks) if of_sinks else None
-    return (dq, dk, dv, *(None,) * (3 + len(ARRAYS)), dsinks, dmask[0] if of_mask else None)
+    return (dq, dk, dv, *(None,) * (3 + len(ARRAYS)), dsinks, dmask[0] if of_mask else None, None)
 
 
 def _no_second_backward(ctx, *_):

@@ -4,6 +4,7 @@
 import torch
 
 from . import _C
+from ._dropout import as_tensor
 
 NOT_TWICE = (
     "attention: second derivatives are not implemented\n"
@@ -31,17 +32,19 @@ NOT_BATCHED_SCORES = (
 ARRAYS = ("cu_seqlens_q", "cu_seqlens_k", "used_q", "used_k", "documents", "prefix", "left_padding")
 NUMBERS = ("max_seqlen_q", "max_seqlen_k", "chunk", "first_keys")
 NO_LENGTHS = (None,) * len(ARRAYS) + (0,) * len(NUMBERS)
-SCORES = ("alibi_slopes", "sinks", "attn_mask")  # tensors or None, and behind them a number: softcap
-NO_SCORES = (None,) * len(SCORES) + (0.0,)
+# What changes scores, and the weights that are made of them: tensors or None, and behind them numbers.
+SCORES = ("alibi_slopes", "sinks", "attn_mask", "dropout_seed")
+SCORE_NUMBERS = ("softcap", "dropout_p")
+NO_SCORES = (None,) * len(SCORES) + (0.0,) * len(SCORE_NUMBERS)
 
 
 def flat_scores(scores):
-    """SCORES, and softcap. From softcap and SCORES, or None."""
+    """SCORES, and SCORE_NUMBERS. From these in the other order, or None."""
     if scores is None:
         return NO_SCORES
-    softcap, *arrays = scores
+    softcap, dropout_p, *arrays, seed = scores
     tensors = (t if t is None or isinstance(t, torch.Tensor) else torch.as_tensor(t) for t in arrays)
-    return (*tensors, float(softcap or 0))
+    return (*tensors, as_tensor(seed), float(softcap or 0), float(dropout_p or 0))
 
 
 def flat_lengths(lengths):
@@ -54,7 +57,7 @@ def flat_lengths(lengths):
 
 
 def _by_name(scores):
-    return dict(zip((*SCORES, "softcap"), scores))
+    return dict(zip(SCORES + SCORE_NUMBERS, scores))
 
 
 def compute(q, k, v, causal, scale, return_lse, lengths, scores=NO_SCORES, **options):
@@ -153,15 +156,30 @@ def _unfolded(tensor, count):
     return tensor.unflatten(0, (count, tensor.shape[0] // count))
 
 
+def _one_by_one(operator, count, in_dims, args, options):
+    """A call for each, with its own seed: dropout goes by the place in the batch."""
+    results = [
+        operator(*(arg if dim is None else arg.select(dim, i) for arg, dim in zip(args, in_dims)), **options)
+        for i in range(count)
+    ]
+    if isinstance(results[0], torch.Tensor):
+        return torch.stack(results), 0
+    stacked = tuple(map(torch.stack, zip(*results)))
+    return stacked, (0,) * len(stacked)
+
+
 def vmap_rule(operator, q_at, scores_at):
     """torch.vmap: one more dimension is part of the batch. q is argument `q_at`, SCORES those from `scores_at` on."""
 
     def rule(info, in_dims, *args, **options):
-        if any(isinstance(arg, torch.Tensor) for arg in args[scores_at : scores_at + len(SCORES)]):
+        *scores, seed = (*args[scores_at : scores_at + len(SCORES)], *(None,) * len(SCORES))[: len(SCORES)]
+        if any(isinstance(arg, torch.Tensor) for arg in scores):
             raise NotImplementedError(NOT_BATCHED_SCORES)
         if args[q_at].dim() - (in_dims[q_at] is not None) == 3:
             raise NotImplementedError(NOT_BATCHED)
         count = info.batch_size
+        if seed is not None:
+            return _one_by_one(operator, count, in_dims, args, options)
         folded = [
             _folded(arg, dim, count) if isinstance(arg, torch.Tensor) else arg
             for arg, dim in zip(args, in_dims)

@@ -11,8 +11,19 @@ from typing import Optional, Sequence, Tuple, Union
 import torch
 
 from ._autograd import recorded_attention
+from ._dropout import seed_of
 from ._operators import attention_operator, attention_with_lse_operator
-from ._rules import ARRAYS, NOT_FORWARD_MODE, NUMBERS, SCORES, compute, flat_lengths, flat_scores, lowered
+from ._rules import (
+    ARRAYS,
+    NOT_FORWARD_MODE,
+    NUMBERS,
+    SCORE_NUMBERS,
+    SCORES,
+    compute,
+    flat_lengths,
+    flat_scores,
+    lowered,
+)
 
 __all__ = ["attention", "attention_varlen"]
 
@@ -117,8 +128,9 @@ def operated_attention(
         flat = flat_lengths(lengths)
         arrays, numbers = flat[: len(ARRAYS)], dict(zip(NUMBERS, flat[len(ARRAYS) :]))
     if scores is not None:
-        *of_scores, numbers["softcap"] = flat_scores(scores)
-        arrays = (*(arrays or (None,) * len(ARRAYS)), *of_scores)
+        flat = flat_scores(scores)
+        arrays = (*(arrays or (None,) * len(ARRAYS)), *flat[: len(SCORES)])
+        numbers.update(zip(SCORE_NUMBERS, flat[len(SCORES) :]))
     result = operator(
         q,
         k,
@@ -144,7 +156,8 @@ def operated_attention(
     return out.copy_(result[0]), result[1]
 
 
-def _scores(*scores):
+def _scores(softcap, dropout_p, *arrays, dropout_seed):
+    scores = (softcap, dropout_p or None, *arrays, seed_of(dropout_p, dropout_seed))
     return None if all(score is None for score in scores) else scores
 
 
@@ -172,6 +185,8 @@ def attention(
     alibi_slopes: Optional[torch.Tensor] = None,
     sinks: Optional[torch.Tensor] = None,
     attn_mask: Optional[torch.Tensor] = None,
+    dropout_p: float = 0.0,
+    dropout_seed: Union[int, torch.Tensor, torch.Generator, None] = None,
 ) -> Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
     """flashmoe_science.attention, through the operators. For PyTorch tensors alone; shapes as there.
 
@@ -195,7 +210,7 @@ def attention(
         deterministic=deterministic,
         window=window,
         lengths=None if plain else (*arrays, None, None, chunk, first_keys),
-        scores=_scores(softcap, alibi_slopes, sinks, attn_mask),
+        scores=_scores(softcap, dropout_p, alibi_slopes, sinks, attn_mask, dropout_seed=dropout_seed),
     )
 
 
@@ -221,6 +236,8 @@ def attention_varlen(
     softcap: Optional[float] = None,
     alibi_slopes: Optional[torch.Tensor] = None,
     sinks: Optional[torch.Tensor] = None,
+    dropout_p: float = 0.0,
+    dropout_seed: Union[int, torch.Tensor, torch.Generator, None] = None,
 ) -> Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
     """flashmoe_science.attention_varlen, through the operators. For PyTorch tensors alone; shapes as there.
 
@@ -252,5 +269,5 @@ def attention_varlen(
             0,
             0,
         ),
-        scores=_scores(softcap, alibi_slopes, sinks, None),
+        scores=_scores(softcap, dropout_p, alibi_slopes, sinks, None, dropout_seed=dropout_seed),
     )

@@ -17,6 +17,7 @@ struct Call {
   std::optional<LengthsViews> lengths;
   std::optional<SpansViews> spans;
   std::optional<ScoresViews> scores;
+  flashmoe_dropout dropout{};
   flashmoe_pair_gradient pairs{};
   flashmoe_backward_args args{};
 };
@@ -65,6 +66,7 @@ bool read_inputs(const BackwardRequest& request, Call& call) {
          read_scores(request, call.q, call.k,
                      call.lengths ? call.lengths->lengths.sequences : args.q.sizes[0], call.scores,
                      args.scores) &&
+         read_dropout(request, call.dropout, args.dropout) &&
          read_input(request.out, "out", form, call.q, call.out, args.out) &&
          read_rows(request.lse, "lse", call.q, call.lse, args.lse) &&
          read_input(request.dout, "dout", form, call.q, call.dout, args.dout) &&

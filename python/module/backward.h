@@ -2,6 +2,7 @@
 // One backward call: tensors in, pointers to the C ABI, gradients out.
 #pragma once
 
+#include "dropout.h"
 #include "lengths.h"
 #include "object.h"
 #include "scores.h"
@@ -10,7 +11,7 @@
 namespace flashmoe_python {
 
 // What the caller gave: borrowed references, null or None where that was nothing.
-struct BackwardRequest : LengthsRequest, SpansRequest, ScoresRequest {
+struct BackwardRequest : LengthsRequest, SpansRequest, ScoresRequest, DropoutRequest {
   PyObject* q = nullptr;
   PyObject* k = nullptr;
   PyObject* v = nullptr;

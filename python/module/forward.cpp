@@ -20,6 +20,7 @@ struct Call {
   std::optional<LengthsViews> lengths;
   std::optional<SpansViews> spans;
   std::optional<ScoresViews> scores;
+  flashmoe_dropout dropout{};
   bool return_lse = false;
   flashmoe_forward_args args{};
 };
@@ -53,7 +54,9 @@ bool read_inputs(const ForwardRequest& request, Call& call) {
       !read_spans(request, call.q, call.k, call.spans, call.args.spans))
     return false;
   const int64_t entries = call.lengths ? call.lengths->lengths.sequences : call.q.of_batch().sizes[0];
-  if (!read_scores(request, call.q, call.k, entries, call.scores, call.args.scores)) return false;
+  if (!read_scores(request, call.q, call.k, entries, call.scores, call.args.scores) ||
+      !read_dropout(request, call.dropout, call.args.dropout))
+    return false;
   call.args.q = call.q.of_batch();
   call.args.k = call.k.of_batch();
   call.args.v = call.v.of_batch();
@@ -113,7 +116,7 @@ PyObject* compute(const ForwardRequest& request, Call& call) {
 }
 
 // A function of flashmoe_science.torch, found when it is first called. It takes what attention() takes, and
-// lengths and spans as arrays_and_numbers() has them.
+// lengths and spans as arrays_and_numbers() has them, scores and dropout as of_weights().
 struct PythonFunction {
   const char* name;
   PyObject* callable = nullptr;
@@ -126,15 +129,23 @@ struct PythonFunction {
   }
 };
 
+PyObject* or_none(PyObject* object) { return object == nullptr ? Py_None : object; }
+
 // (cu_seqlens_q, cu_seqlens_k, used_q, used_k, documents, prefix, left_padding, max_seqlen_q, max_seqlen_k,
 // chunk, first_keys), None where nothing was given.
 Ref arrays_and_numbers(const ForwardRequest& request) {
-  const auto or_none = [](PyObject* object) { return object == nullptr ? Py_None : object; };
   return Ref(PyTuple_Pack(11, or_none(request.cu_seqlens_q), or_none(request.cu_seqlens_k),
                           or_none(request.used_q), or_none(request.used_k), or_none(request.documents),
                           or_none(request.prefix), or_none(request.left_padding),
                           or_none(request.max_seqlen_q), or_none(request.max_seqlen_k),
                           or_none(request.chunk), or_none(request.first_keys)));
+}
+
+// (softcap, dropout_p, alibi_slopes, sinks, attn_mask, dropout_seed), the same.
+Ref of_weights(const ForwardRequest& request) {
+  return Ref(PyTuple_Pack(6, or_none(request.softcap), or_none(request.dropout_p),
+                          or_none(request.alibi_slopes), or_none(request.sinks), or_none(request.attn_mask),
+                          or_none(request.dropout_seed)));
 }
 
 PyObject* call_python(PythonFunction& function, const ForwardRequest& request) {
@@ -143,7 +154,8 @@ PyObject* call_python(PythonFunction& function, const ForwardRequest& request) {
       Py_BuildValue("(ssssss)", "threads", "programmatic", "deterministic", "window", "lengths", "scores");
   const Ref lengths =
       request.has_lengths() || request.has_spans() ? arrays_and_numbers(request) : Ref::borrow(Py_None);
-  const Ref scores = request.has_scores() ? request.scores_as_tuple() : Ref::borrow(Py_None);
+  const Ref scores =
+      request.has_scores() || request.has_dropout() ? of_weights(request) : Ref::borrow(Py_None);
   if (!lengths || !scores) return nullptr;
   const auto or_else = [](PyObject* object, PyObject* otherwise) { return object ? object : otherwise; };
   static PyObject* const zero = PyLong_FromLong(0);
@@ -190,16 +202,21 @@ int any_wants_grad(const Call& call) {
 }
 
 bool any_is_wrapped(const ForwardRequest& request) {
-  for (PyObject* object : {request.q, request.k, request.v, request.sinks, request.attn_mask})
+  for (PyObject* object :
+       {request.q, request.k, request.v, request.sinks, request.attn_mask, request.dropout_seed})
     if (given(object) && torch_wraps(object)) return true;
   return false;
 }
 
 }  // namespace
 
-PyObject* run_forward(const ForwardRequest& request) {
+PyObject* run_forward(const ForwardRequest& asked) {
+  ForwardRequest request = asked;
+  Ref seed;
   bool deterministic = false;
-  if (!read_flag(request.deterministic, "deterministic", deterministic)) return nullptr;
+  if (!read_flag(request.deterministic, "deterministic", deterministic) ||
+      !draw_seed(request.q, request, seed))
+    return nullptr;
   const bool lse_in_place = given(request.lse);
   if (!lse_in_place && is_torch_tensor(request.q)) {
     if (torch_watches(request.q)) return through_operators(request);
@@ -243,6 +260,7 @@ flashmoe_backward_args backward_of(const Call& call, bool deterministic) {
   args.lengths = call.args.lengths;
   args.spans = call.args.spans;
   args.scores = call.args.scores;
+  args.dropout = call.args.dropout;
   args.device = call.args.device;
   args.stream = call.args.stream;
   args.threads = call.args.threads;
@@ -252,7 +270,9 @@ flashmoe_backward_args backward_of(const Call& call, bool deterministic) {
 
 }  // namespace
 
-PyObject* explain_call(const ForwardRequest& request) {
+PyObject* explain_call(const ForwardRequest& asked) {
+  ForwardRequest request = asked;
+  request.dropout_seed = Py_False;  // any: nothing is drawn
   Call call;
   bool backward = false;
   bool deterministic = false;

@@ -2,6 +2,7 @@
 // One forward call: tensors in, pointers to the C ABI, tensors out.
 #pragma once
 
+#include "dropout.h"
 #include "lengths.h"
 #include "object.h"
 #include "scores.h"
@@ -10,7 +11,7 @@
 namespace flashmoe_python {
 
 // What the caller gave: borrowed references, null or None where that was nothing.
-struct ForwardRequest : LengthsRequest, SpansRequest, ScoresRequest {
+struct ForwardRequest : LengthsRequest, SpansRequest, ScoresRequest, DropoutRequest {
   PyObject* q = nullptr;
   PyObject* k = nullptr;
   PyObject* v = nullptr;
@@ -28,9 +29,9 @@ struct ForwardRequest : LengthsRequest, SpansRequest, ScoresRequest {
 };
 
 // Through PyTorch's autograd or its operators where those have to see the call; else as compute_forward.
-PyObject* run_forward(const ForwardRequest& request);
+PyObject* run_forward(const ForwardRequest& asked);
 // Computes, whatever PyTorch records or watches.
 PyObject* compute_forward(const ForwardRequest& request);
-PyObject* explain_call(const ForwardRequest& request);
+PyObject* explain_call(const ForwardRequest& asked);
 
 }  // namespace flashmoe_python

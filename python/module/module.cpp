@@ -13,7 +13,7 @@ namespace {
 
 // What comes before "--" is what inspect.signature shows.
 constexpr char kAttentionDoc[] =
-    R"(attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, threads=0, programmatic=False, deterministic=None, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, softcap=None, alibi_slopes=None, sinks=None, attn_mask=None)
+    R"(attention($module, /, q, k, v, causal=False, scale=None, return_lse=False, out=None, *, threads=0, programmatic=False, deterministic=None, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, softcap=None, alibi_slopes=None, sinks=None, attn_mask=None, dropout_p=0.0, dropout_seed=None)
 --
 
 Exact attention: softmax(scale * q k^T + mask) v, computed tile by tile.
@@ -53,6 +53,11 @@ attn_mask: bool (True where a key is seen) or float32, float16, bfloat16 (added 
     slopes), broadcast to [B, Hq, Sq, Skv] as PyTorch does; strides are free. Beside `causal`, `window` and the other masks:
     a key is seen where all of them let it be. -inf hides; v must be finite where a tensor hides it. Differentiable where it
     is added. Fast on the CPU; on a GPU by the general kernels, and not beside q_lengths and kv_lengths.
+dropout_p: each weight of the softmax is left out with this probability, 0 to less than 1, in steps of 2^-16, and the others
+    are divided by 1 - dropout_p; lse is the one without. On the CPU; a GPU refuses it.
+dropout_seed: which ones: an integer, or a tensor of one, decides together with the place of query and key (batch entry or
+    sequence, head, row, key). None draws it from PyTorch's generator, as torch.manual_seed() left it; a torch.Generator
+    from that one. The gradients are those of the same draw. NumPy arrays need an integer.
 
 Returns out [B, Hq, Sq, D], a new tensor of q's library laid out in memory as q is, or (out, lse) with return_lse:
 lse [B, Hq, Sq] in float32 is the natural log of the sum of exp over the keys of each row.
@@ -62,7 +67,7 @@ PyTorch tensors that require grad give results that can be differentiated once, 
 Raises ValueError, TypeError or NotImplementedError before anything is written.)";
 
 constexpr char kVarlenDoc[] =
-    R"(attention_varlen($module, /, q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, causal=False, scale=None, return_lse=False, out=None, threads=0, programmatic=False, deterministic=None, window=None, softcap=None, alibi_slopes=None, sinks=None)
+    R"(attention_varlen($module, /, q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, causal=False, scale=None, return_lse=False, out=None, threads=0, programmatic=False, deterministic=None, window=None, softcap=None, alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_seed=None)
 --
 
 attention() of sequences of different lengths that are packed one behind the other.
@@ -73,15 +78,16 @@ cu_seqlens_q, cu_seqlens_k: int32 [sequences + 1], never falling: sequence b is 
 max_seqlen_q, max_seqlen_k: the longest, where it is known. No result depends on it.
 seqused_q, seqused_k: int32 [sequences]: only the first so many rows of a sequence count.
 causal, window: within each sequence: its last query sees its last key.
-scale, return_lse, out, threads, programmatic, deterministic, softcap, alibi_slopes, sinks: as for attention(); out is
-    [total_q, Hq, D].
+scale, return_lse, out, threads, programmatic, deterministic, softcap, alibi_slopes, sinks, dropout_p, dropout_seed: as for
+    attention(); out is [total_q, Hq, D].
 
 Returns out [total_q, Hq, D], or (out, lse) with lse [Hq, total_q] in float32. Each sequence gives what attention()
-gives for it alone, bit for bit. Rows that belong to no sequence, or don't count, give 0 and an lse of -inf.
+gives for it alone, bit for bit, but for what dropout draws. Rows that belong to no sequence, or don't count, give 0 and
+an lse of -inf.
 On the CPU; a GPU refuses it. Differentiable as attention() is.)";
 
 constexpr char kVarlenBackwardDoc[] =
-    R"(attention_varlen_backward($module, /, q, k, v, out, lse, dout, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None, softcap=None, alibi_slopes=None, sinks=None)
+    R"(attention_varlen_backward($module, /, q, k, v, out, lse, dout, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None, softcap=None, alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_seed=None)
 --
 
 The gradients of attention_varlen(): (dq, dk, dv), as attention_backward() gives those of attention().
@@ -90,26 +96,27 @@ q, out, dout, dq: [total_q, Hq, D]; k, v, dk, dv: [total_k, Hkv, D]; lse, dlse: 
 Rows that belong to no sequence, or don't count, have gradient 0.)";
 
 constexpr char kExplainDoc[] =
-    R"(explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False, deterministic=False, backward=False, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, cu_seqlens_q=None, cu_seqlens_k=None, softcap=None, alibi_slopes=None, sinks=None, attn_mask=None)
+    R"(explain($module, /, q, k, v, causal=False, scale=None, *, threads=0, programmatic=False, deterministic=False, backward=False, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, cu_seqlens_q=None, cu_seqlens_k=None, softcap=None, alibi_slopes=None, sinks=None, attn_mask=None, dropout_p=0.0)
 --
 
 What attention() would do for these arguments, and why, in a few lines; or, with backward, what its backward pass
 would do. Shapes as for attention(), or with cu_seqlens_q and cu_seqlens_k as for attention_varlen().)";
 
 constexpr char kAttentionBackwardDoc[] =
-    R"(attention_backward($module, /, q, k, v, out, lse, dout, *, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, softcap=None, alibi_slopes=None, sinks=None, attn_mask=None, dattn_mask=None)
+    R"(attention_backward($module, /, q, k, v, out, lse, dout, *, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None, q_lengths=None, kv_lengths=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, softcap=None, alibi_slopes=None, sinks=None, attn_mask=None, dattn_mask=None, dropout_p=0.0, dropout_seed=None)
 --
 
 The gradients of attention(): (dq, dk, dv), from its inputs, its results and the gradients of its results.
 
-q, k, v, causal, scale, window, q_lengths, kv_lengths, softcap, alibi_slopes, sinks, attn_mask, threads: as given to
-    attention(q, k, v, ..., return_lse=True). The gradients of the sinks are not among the results.
+q, k, v, causal, scale, window, q_lengths, kv_lengths, softcap, alibi_slopes, sinks, attn_mask, dropout_p, threads:
+    as given to attention(q, k, v, ..., return_lse=True). The gradients of the sinks are not among the results.
 out, lse: what it returned: [B, Hq, Sq, D], and [B, Hq, Sq] in float32.
 dout: [B, Hq, Sq, D], the dtype of q: the gradient of out.
 dlse: [B, Hq, Sq] in float32, contiguous: the gradient of lse; None counts as 0.
 deterministic: the same arguments give the same bits; otherwise a GPU may sum dq in any order.
 dq, dk, dv: shaped as q, k and v, written in place and returned; they share no memory with anything else. Needed
     where q, k, v are neither NumPy arrays nor PyTorch tensors.
+dropout_seed: the integer by which attention() drew.
 dattn_mask: float32, shaped as attn_mask or anything else that is broadcast so, its last dimension contiguous: written in
     place with the gradient of attn_mask, summed over what is broadcast. None: not computed.
 
@@ -161,7 +168,9 @@ constexpr Parameter<Request> kOptions[] = {{"threads", &Request::threads},
                                            {"softcap", &Request::softcap},
                                            {"alibi_slopes", &Request::alibi_slopes},
                                            {"sinks", &Request::sinks},
-                                           {"attn_mask", &Request::attn_mask}};
+                                           {"attn_mask", &Request::attn_mask},
+                                           {"dropout_p", &Request::dropout_p},
+                                           {"dropout_seed", &Request::dropout_seed}};
 constexpr Parameter<Request> kComputeOptions[] = {{"threads", &Request::threads},
                                                   {"programmatic", &Request::programmatic},
                                                   {"deterministic", &Request::deterministic},
@@ -180,7 +189,9 @@ constexpr Parameter<Request> kComputeOptions[] = {{"threads", &Request::threads}
                                                   {"softcap", &Request::softcap},
                                                   {"alibi_slopes", &Request::alibi_slopes},
                                                   {"sinks", &Request::sinks},
-                                                  {"attn_mask", &Request::attn_mask}};
+                                                  {"attn_mask", &Request::attn_mask},
+                                                  {"dropout_p", &Request::dropout_p},
+                                                  {"dropout_seed", &Request::dropout_seed}};
 constexpr Parameter<Request> kVarlenInputs[] = {{"q", &Request::q},
                                                 {"k", &Request::k},
                                                 {"v", &Request::v},
@@ -200,7 +211,9 @@ constexpr Parameter<Request> kVarlenOptions[] = {{"seqused_q", &Request::used_q}
                                                  {"window", &Request::window},
                                                  {"softcap", &Request::softcap},
                                                  {"alibi_slopes", &Request::alibi_slopes},
-                                                 {"sinks", &Request::sinks}};
+                                                 {"sinks", &Request::sinks},
+                                                 {"dropout_p", &Request::dropout_p},
+                                                 {"dropout_seed", &Request::dropout_seed}};
 constexpr Parameter<Request> kExplainOptions[] = {{"threads", &Request::threads},
                                                   {"programmatic", &Request::programmatic},
                                                   {"deterministic", &Request::deterministic},
@@ -218,7 +231,8 @@ constexpr Parameter<Request> kExplainOptions[] = {{"threads", &Request::threads}
                                                   {"softcap", &Request::softcap},
                                                   {"alibi_slopes", &Request::alibi_slopes},
                                                   {"sinks", &Request::sinks},
-                                                  {"attn_mask", &Request::attn_mask}};
+                                                  {"attn_mask", &Request::attn_mask},
+                                                  {"dropout_p", &Request::dropout_p}};
 
 bool has_starts(const LengthsRequest& request) {
   return given(request.cu_seqlens_q) || given(request.cu_seqlens_k);
@@ -280,7 +294,9 @@ PyObject* attention_backward(PyObject*, PyObject* const* args, Py_ssize_t nargs,
                                                      {"alibi_slopes", &Gradients::alibi_slopes},
                                                      {"sinks", &Gradients::sinks},
                                                      {"attn_mask", &Gradients::attn_mask},
-                                                     {"dattn_mask", &Gradients::dattn_mask}};
+                                                     {"dattn_mask", &Gradients::dattn_mask},
+                                                     {"dropout_p", &Gradients::dropout_p},
+                                                     {"dropout_seed", &Gradients::dropout_seed}};
   static const Signature<Gradients> signature("attention_backward", 6, {kGradientTensors}, kByName);
   Gradients request;
   return signature.parse(args, nargs, kwnames, request) ? run_backward(request) : nullptr;
@@ -304,7 +320,9 @@ PyObject* attention_varlen_backward(PyObject*, PyObject* const* args, Py_ssize_t
                                                      {"window", &Gradients::window},
                                                      {"softcap", &Gradients::softcap},
                                                      {"alibi_slopes", &Gradients::alibi_slopes},
-                                                     {"sinks", &Gradients::sinks}};
+                                                     {"sinks", &Gradients::sinks},
+                                                     {"dropout_p", &Gradients::dropout_p},
+                                                     {"dropout_seed", &Gradients::dropout_seed}};
   static const Signature<Gradients> signature("attention_varlen_backward", 8, {kGradientTensors, kStarts},
                                               kByName);
   Gradients request;

@@ -62,11 +62,6 @@ bool ScoresRequest::has_scores() const {
   return given(softcap) || given(alibi_slopes) || given(sinks) || given(attn_mask);
 }
 
-Ref ScoresRequest::scores_as_tuple() const {
-  const auto or_none = [](PyObject* object) { return object == nullptr ? Py_None : object; };
-  return Ref(PyTuple_Pack(4, or_none(softcap), or_none(alibi_slopes), or_none(sinks), or_none(attn_mask)));
-}
-
 Form form_of_pairs(PyObject* object, Elements elements) {
   return {std::clamp(dimensions_of(object), 1, 4),
           "[batch, query heads, query rows, keys], or the last of these", elements};

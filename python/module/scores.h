@@ -17,8 +17,6 @@ struct ScoresRequest {
   PyObject* attn_mask = nullptr;     // bool or floats, broadcast to [B, Hq, Sq, Skv]
 
   bool has_scores() const;
-  // (softcap, alibi_slopes, sinks, attn_mask)
-  Ref scores_as_tuple() const;
 };
 
 // The same, read.

@@ -70,17 +70,19 @@ def test_signatures_can_be_asked_for():
     parameters = inspect.signature(fm.attention).parameters
     assert " ".join(parameters) == (
         "q k v causal scale return_lse out threads programmatic deterministic window q_lengths kv_lengths "
-        "documents prefix left_padding chunk first_keys softcap alibi_slopes sinks attn_mask"
+        "documents prefix left_padding chunk first_keys softcap alibi_slopes sinks attn_mask "
+        "dropout_p dropout_seed"
     )
     backward = inspect.signature(fm.attention_backward).parameters
     assert " ".join(backward) == (
         "q k v out lse dout dlse causal scale deterministic threads dq dk dv window q_lengths kv_lengths "
-        "documents prefix left_padding chunk first_keys softcap alibi_slopes sinks attn_mask dattn_mask"
+        "documents prefix left_padding chunk first_keys softcap alibi_slopes sinks attn_mask dattn_mask "
+        "dropout_p dropout_seed"
     )
     varlen = inspect.signature(fm.attention_varlen).parameters
     assert " ".join(varlen) == (
         "q k v cu_seqlens_q cu_seqlens_k max_seqlen_q max_seqlen_k seqused_q seqused_k causal scale return_lse out threads "
-        "programmatic deterministic window softcap alibi_slopes sinks"
+        "programmatic deterministic window softcap alibi_slopes sinks dropout_p dropout_seed"
     )
     assert parameters["causal"].default is False and parameters["scale"].default is None
     for shape in ("[B, Hq, Sq, D]", "[B, Hkv, Skv, D]", "[B, Hq, Sq]"):
