@@ -78,7 +78,8 @@ class _Installation:
 
     def _put(self, ours, device):
         name = f"aten::{ours.__name__}"
-        if torch._C._dispatch_has_kernel_for_dispatch_key(name, device):  # not in a build without CUDA
+        # A build without CUDA has none there.
+        if torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, device):
             before = torch.library.get_kernel(name, device)
             kernel = _in_front_of(before, ours)
             self.library.impl(ours.__name__, kernel, device, with_keyset=True, allow_override=True)

@@ -10,7 +10,8 @@ the other go together: nothing breaks when activate() or deactivate() come betwe
 import torch
 
 from . import _C
-from ._support import NO_MASK_ON_GPU, log_once, why_not_dense, why_not_mask
+from ._sdpa import attend, why_not
+from ._support import NO_MASK_ON_GPU, log_once, why_not_dense, why_not_dropout, why_not_mask
 
 
 listeners = []  # called with each forward pass: None if it is computed here, else why not
@@ -24,8 +25,8 @@ def _record(reason):
 
 
 def _why_not(query, key, value, dropout_p, scale, mask=None):
-    if dropout_p != 0:
-        return f"dropout_p is {dropout_p}"
+    if dropout_p != 0:  # a CPU's operators have no place for a seed; their dropout comes to the math operator
+        return why_not_dropout(query, dropout_p) or f"dropout_p is {dropout_p}"
     reason = why_not_dense(query, key, value, scale)
     if reason is None and mask is not None:
         return why_not_mask(query, key, mask)
@@ -100,6 +101,33 @@ def _scaled_dot_product_flash_attention_for_cpu_backward(
     return _backward(
         grad_out, query, key, value, out, logsumexp, causal, scale, results=results, mask=attn_mask
     )
+
+
+def _scaled_dot_product_attention_math(
+    query,
+    key,
+    value,
+    attn_mask=None,
+    dropout_p=0.0,
+    is_causal=False,
+    dropout_mask=None,
+    *,
+    scale=None,
+    enable_gqa=False,
+):
+    """What PyTorch writes as a formula, and differentiates so: on a CPU, all dropout. It stands above autograd.
+
+    The second result, the weights, which scaled_dot_product_attention does not look at, is empty.
+    """
+    if dropout_p == 0 or dropout_mask is not None:
+        return None
+    if not torch.backends.cuda.flash_sdp_enabled():  # sdpa_kernel(MATH), say, which holds for a CPU too
+        return None
+    reason = why_not(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    _record(reason)
+    if reason is not None:
+        return None
+    return attend(query, key, value, attn_mask, dropout_p, is_causal, scale), query.new_empty(0)
 
 
 # ---- CUDA: FlashAttention's is_causal is aligned bottom-right, cuDNN's top-left
@@ -282,7 +310,9 @@ FLOPS = {
 }
 
 OPERATORS = {
+    "AutogradCPU": (_scaled_dot_product_attention_math,),
     "CPU": (
+        _scaled_dot_product_attention_math,  # where nothing is recorded: torch.inference_mode
         _scaled_dot_product_flash_attention_for_cpu,
         _scaled_dot_product_flash_attention_for_cpu_backward,
     ),

@@ -19,6 +19,7 @@ LENGTH_DEVICES = (
 )  # where one call takes sequences of several lengths; elsewhere each length is a call
 NO_MASK_ON_GPU = "attn_mask is given; there is no fast kernel for it on a GPU"
 MASK_DEVICES = ("cpu",)  # where masks that are tensors have kernels that are faster than others'
+DROPOUT_DEVICES = ("cpu",)
 
 _HAS_CUDA = "cuda" in _C.library_version
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -134,6 +135,14 @@ def why_not_mask(q, k, mask):
     ):
         return f"attn_mask has shape {tuple(mask.shape)}; there are {list(pairs)} pairs"
     return None
+
+
+def why_not_dropout(q, dropout_p):
+    """Why attention(q, k, v, dropout_p=dropout_p) is left to others, where attention(q, k, v) is not; None where it is not."""
+    if dropout_p == 0 or (0 < dropout_p < 1 and q.device.type in DROPOUT_DEVICES):
+        return None
+    where = "; there is no kernel for it on a GPU" if 0 < dropout_p < 1 else ""
+    return f"dropout_p is {dropout_p}{where}"
 
 
 def log_once(door, reason):

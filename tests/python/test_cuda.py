@@ -30,6 +30,14 @@ def check(cpu, causal=False):
 
 
 @in_build
+def test_dropout_is_refused():
+    q, k, v = (tensor.cuda().requires_grad_() for tensor in qkv(torch.bfloat16))
+    with pytest.raises(NotImplementedError, match="which no GPU kernel takes"):
+        fm.attention(q, k, v, dropout_p=0.1)
+    assert fm.why_not(q, k, v, dropout_p=0.1) == "dropout_p is 0.1; there is no kernel for it on a GPU"
+
+
+@in_build
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("causal", [False, True, "top_left"])
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_a_mask_has_a_gradient():
 
 
 LEFT_TO_PYTORCH = {
-    "dropout_p is 0.5": lambda q, k, v: ((q, k, v), {"dropout_p": 0.5}),
+    "dropout_p is 1.0": lambda q, k, v: ((q, k, v), {"dropout_p": 1.0}),
     "torch.float64": lambda q, k, v: ((q.double(), k.double(), v.double()), {"is_causal": True}),
     "head_dim is 272": lambda q, k, v: ([t.repeat(1, 1, 1, 17) for t in (q, k, v)], {}),
     "5 dimensions": lambda q, k, v: ([t[None] for t in (q, k, v)], {}),
@@ -208,9 +208,10 @@ def test_a_reason_is_logged_once(caplog):
     q, k, v = qkv()
     with caplog.at_level(logging.INFO, logger="flashmoe_science"):
         for _ in range(3):
-            fm.sdpa(q, k, v, dropout_p=0.5)
+            fm.sdpa(q.double(), k.double(), v.double())
     assert [r.message for r in caplog.records] == [
-        "sdpa goes on to the implementation before: dropout_p is 0.5"
+        "sdpa goes on to the implementation before: the tensors are torch.float64; there are kernels for float32, "
+        "float16 and bfloat16"
     ]
 
 

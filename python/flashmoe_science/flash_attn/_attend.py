@@ -7,7 +7,7 @@ from .._C import attention, attention_varlen
 from .._support import DTYPES, LENGTH_DEVICES, takes_packed
 from ._options import of_entries
 
-_AS_THEY_ARE = {}  # scores: softcap, alibi_slopes, sinks
+_AS_THEY_ARE = {}  # scores and weights: softcap, alibi_slopes, sinks, dropout_p
 
 
 def _rows_side_by_side(tensor):

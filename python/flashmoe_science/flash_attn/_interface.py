@@ -2,13 +2,13 @@
 """flash_attn_func and its kin, as version 2 has them."""
 
 from ._attend import attend, attend_packed, gathered, window_of
-from ._options import refuse, scores_of
+from ._options import refuse, refuse_dropout, scores_of
 
 _NO_WINDOW = (-1, -1)
 
 
 def _result(q, out, lse, return_attn_probs):
-    """Where it is asked for more than out, version 2 gives three things; the third says which weights were dropped."""
+    """Where it is asked for more than out, version 2 gives three things. The third tells which weights were dropped: none."""
     return (out, lse, q.new_empty(0)) if return_attn_probs else out
 
 
@@ -27,9 +27,10 @@ def flash_attn_func(
     **of_other_versions,
 ):
     """q: [B, Sq, Hq, D]; k, v: [B, Sk, Hkv, D]. Gives out [B, Sq, Hq, D], or (out, lse [B, Hq, Sq], nothing)."""
-    scores = scores_of(softcap, alibi_slopes, of_other_versions)
+    scores = scores_of(softcap, alibi_slopes, of_other_versions, dropout_p)
     chunk = of_other_versions.pop("attention_chunk", 0)
-    refuse("flash_attn_func", {"dropout_p": dropout_p, **of_other_versions})
+    refuse("flash_attn_func", of_other_versions)
+    refuse_dropout("flash_attn_func", q, dropout_p, return_attn_probs)
     out, lse = attend(
         q,
         k,
@@ -80,8 +81,9 @@ def flash_attn_varlen_func(
     cu_seqlens[i + 1]. Gives out [tokens, Hq, D], or (out, lse [Hq, tokens], nothing). max_seqlen_q and _k change nothing.
     With block_table [B, pages of a sequence], k and v are [pages, page size, Hkv, D], and gathered.
     """
-    scores = scores_of(softcap, alibi_slopes, of_other_versions)
-    refuse("flash_attn_varlen_func", {"dropout_p": dropout_p, **of_other_versions})
+    scores = scores_of(softcap, alibi_slopes, of_other_versions, dropout_p)
+    refuse("flash_attn_varlen_func", of_other_versions)
+    refuse_dropout("flash_attn_varlen_func", q, dropout_p, return_attn_probs)
     if block_table is not None:
         k, v = (gathered(cache, block_table, cu_seqlens_k) for cache in (k, v))
     out, lse = attend_packed(

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The arguments of flash_attn's versions that our kernels do not have: which are refused, and which change nothing."""
 
+from .._support import DROPOUT_DEVICES
+
 # By name, with the value that asks for nothing. What the kernels learn is one line less here.
 _UNSUPPORTED = {
-    "dropout_p": 0.0,
+    "dropout_p": 0.0,  # of a cache; the other functions have it
     "qv": None,
     "q_descale": None,
     "k_descale": None,
@@ -30,10 +32,10 @@ _WITHOUT_EFFECT = {
 }
 
 
-def scores_of(softcap, alibi_slopes, options):
-    """What changes scores, as attention() has it; sinks are taken out of the options, under either of their names."""
+def scores_of(softcap, alibi_slopes, options, dropout_p=0.0):
+    """What changes scores and weights, as attention() has it; sinks are taken out of the options, under either of their names."""
     sinks = [options.pop(name, None) for name in ("learnable_sink", "s_aux")]
-    given = {"softcap": softcap or None, "alibi_slopes": alibi_slopes}
+    given = {"softcap": softcap or None, "alibi_slopes": alibi_slopes, "dropout_p": dropout_p or None}
     given["sinks"] = sinks[0] if sinks[0] is not None else sinks[1]
     return {
         name: value.float() if hasattr(value, "float") else value
@@ -61,3 +63,13 @@ def refuse(function, options):
             continue
         shown = f" (it is {value})" if isinstance(value, (int, float)) else ""
         raise NotImplementedError(f"{function}: {name} is not supported yet{shown}")
+
+
+def refuse_dropout(function, q, dropout_p, return_attn_probs):
+    """Raises where there is some, and no kernel for it."""
+    if dropout_p and q.device.type not in DROPOUT_DEVICES:
+        raise NotImplementedError(f"{function}: dropout_p is not supported yet on a GPU (it is {dropout_p})")
+    if dropout_p and return_attn_probs:
+        raise NotImplementedError(
+            f"{function}: beside dropout_p (it is {dropout_p}) return_attn_probs is not supported yet"
+        )

@@ -8,7 +8,7 @@ import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from .._C import attention, attention_varlen
-from .._support import LENGTH_DEVICES, log_once, why_not_attention, why_not_mask
+from .._support import LENGTH_DEVICES, log_once, why_not_attention, why_not_dropout, why_not_mask
 from ._mask import blocks_of
 
 # What models pass on that changes the scores; an implementation that does not name it would leave it out silently.
@@ -18,11 +18,11 @@ _SDPA_TAKES = inspect.signature(sdpa_attention_forward).parameters
 
 
 def _why_not(query, key, value, dropout, scaling, kwargs):
-    if dropout:
-        return f"dropout is {dropout}"
     bias = kwargs.get("position_bias")
     reason = why_not_attention(query, key, value, scaling, _scores(kwargs))
-    return why_not_mask(query, key, bias) if reason is None and bias is not None else reason
+    if reason is None and bias is not None:
+        reason = why_not_mask(query, key, bias)
+    return why_not_dropout(query, dropout) if reason is None else reason
 
 
 def _eager(module, query, key, value, attention_mask, dropout, scaling, is_causal, kwargs):
@@ -42,8 +42,9 @@ def _eager(module, query, key, value, attention_mask, dropout, scaling, is_causa
     return eager(module, query, key, value, attention_mask, scaling=scaling, dropout=dropout, **kwargs)
 
 
-def _scores(kwargs):
+def _scores(kwargs, dropout=0.0):
     given = {ours: kwargs.get(theirs) for theirs, ours in _OURS.items()}
+    given["dropout_p"] = dropout or None
     return {
         name: value.float() if hasattr(value, "float") else value
         for name, value in given.items()
@@ -99,24 +100,27 @@ def attention_forward(
 ):
     """query: [B, Hq, Sq, D]; key, value: [B, Hkv, Skv, D]. Gives (out [B, Sq, Hq, D], None)."""
     causal = is_causal if is_causal is not None else getattr(module, "is_causal", True)
+    if not getattr(module, "training", True):  # as in transformers' eager formula
+        dropout = 0.0
     reason = _why_not(query, key, value, dropout, scaling, kwargs)
+    scores = _scores(kwargs, dropout)
     bias = kwargs.get("position_bias")
     if reason is None and attention_mask is None:
         rows = query.shape[2]
         if causal and rows > 1:  # an empty static cache has keys that nobody sees yet
             seen = (query, key[:, :, :rows], value[:, :, :rows])
             bias = _part(bias, (0, None), (0, None), (0, rows))
-            out = attention(*seen, "top_left", scaling, attn_mask=bias, **_scores(kwargs))
+            out = attention(*seen, "top_left", scaling, attn_mask=bias, **scores)
         else:
-            out = attention(query, key, value, False, scaling, attn_mask=bias, **_scores(kwargs))
+            out = attention(query, key, value, False, scaling, attn_mask=bias, **scores)
         return out.transpose(1, 2).contiguous(), None
     if reason is None:
         blocks = None if torch.compiler.is_compiling() else blocks_of(attention_mask, query, key)
         if blocks is not None:
-            return _of_blocks(query, key, value, blocks, scaling, _scores(kwargs), bias).contiguous(), None
+            return _of_blocks(query, key, value, blocks, scaling, scores, bias).contiguous(), None
         if why_not_mask(query, key, attention_mask) is None:
             mask = _masked(bias, attention_mask)
-            out = attention(query, key, value, False, scaling, attn_mask=mask, **_scores(kwargs))
+            out = attention(query, key, value, False, scaling, attn_mask=mask, **scores)
             return out.transpose(1, 2).contiguous(), None
         reason = "a mask that is no window, padding or packing known here"
     if not torch.compiler.is_compiling():
