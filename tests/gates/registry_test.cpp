@@ -83,6 +83,13 @@ TEST(Gates, ARunIsMadeOfTheList) {
             (std::vector<std::string>{"preflight", "build", "correctness/large", "sanitize", "report"}));
 }
 
+TEST(Gates, WhatAShapeThatIsSlowWouldBringCanBeLeftOut) {
+  const Project project = project_with({"tiny"});
+  EXPECT_EQ(names(make_plan(project, {.gates = gates_of_run({}, {"profile"})})),
+            (std::vector<std::string>{"preflight", "build", "baseline", "correctness/tiny",
+                                      "performance/tiny", "performance", "report"}));
+}
+
 TEST(Gates, AMistakeInAPlanNamesWhatThereIs) {
   EXPECT_NE(error_of([] { gates_of_run({"sanitise"}); }).find("did you mean \"sanitize\"?"),
             std::string::npos);

@@ -15,7 +15,7 @@ void fields(Fields& f, Job& job) {
   f("job", job.id, "its id: a UUID");
   f("command", job.command, "as the session record has it");
   f("project", job.project, "the folder with the manifest, where the job is done");
-  f("gates", job.gates, "names of the gates that are asked");
+  f("gates", job.gates, "names of the gates that are asked; with a minus: left out");
   f("part", job.part, "of a loop, which is done instead");
   f.may("shapes", job.shapes, "names of the shapes; left out for all");
   f.may("clean", job.options.clean, "build from scratch");

@@ -20,7 +20,7 @@ void fields(Fields& f, Session& session) {
   f.may("device_name", session.device_name, "the processor's or GPU's name");
   f("manifest", session.manifest, "the manifest with every default filled in, as JSON text");
   f("plan", session.plan, "its steps, in order; empty for an optimisation loop");
-  f.may("gates", session.gates, "names of the gates that were asked for");
+  f.may("gates", session.gates, "names of the gates that were asked for; with a minus: left out");
   f.may("shapes", session.shapes, "names of the shapes that were asked for; left out for all");
   f.may("command", session.command, "the command, as given");
 }

@@ -28,9 +28,12 @@ void check_shapes(const Project& project, const std::vector<std::string>& wanted
   }
 }
 
+std::string left_out(std::string_view gate) { return fmt::format("-{}", gate); }
+
 // What is slow can only be told where speed is measured.
 bool in_plan(const Gate& gate, const std::vector<std::string>& asked) {
   if (has(asked, gate.info().name)) return true;
+  if (has(asked, left_out(gate.info().name))) return false;
   return gate.info().in_run == InRun::when_slow && has(asked, performance_gate().info().name);
 }
 
@@ -58,10 +61,13 @@ std::vector<std::string> gates_of_run(const std::vector<std::string>& with,
   for (const auto* names : {&with, &without}) {
     for (const std::string& name : *names) gate_named(name);
   }
-  std::vector<std::string> wanted;
+  std::vector<std::string> wanted, omitted;
   for (const Gate* gate : gates()) {
     const std::string name(gate->info().name);
-    if (has(without, name)) continue;
+    if (has(without, name)) {
+      if (gate->info().in_run == InRun::when_slow) omitted.push_back(left_out(name));
+      continue;
+    }
     if (gate->info().in_run == InRun::always || has(with, name)) wanted.push_back(name);
   }
   for (const std::string& name : wanted) {
@@ -72,6 +78,7 @@ std::vector<std::string> gates_of_run(const std::vector<std::string>& with,
       }
     }
   }
+  wanted.insert(wanted.end(), omitted.begin(), omitted.end());
   return wanted;
 }
 

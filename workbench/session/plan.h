@@ -12,7 +12,7 @@
 namespace dent {
 
 struct PlanRequest {
-  std::vector<std::string> gates;     // by name
+  std::vector<std::string> gates;     // by name; "-name": not that one, though a shape is slow
   std::vector<std::string> shapes{};  // by name; none: all
   GateOptions options{};
 };
