@@ -85,6 +85,19 @@ TEST(Bundle, TheSameContentGivesTheSameBytes) {
     EXPECT_NE(std::find(paths.begin(), paths.end(), path), paths.end()) << path;
 }
 
+// dent bundle writes into the present folder, which often is the project's.
+TEST(Bundle, EarlierOnesAreNoSources) {
+  const TemporaryFolder elsewhere("dent-bundle-test");
+  const fs::path earlier = measured().folder() / "earlier.tar";
+  const Bundle first = bundled(earlier);
+  fs::last_write_time(earlier, fs::file_time_type::clock::now() + std::chrono::hours(1));
+  const Project project = read_project(measured().folder());
+  const auto changed = changed_since(project, SessionStore(project.directory).find("latest"));
+  EXPECT_EQ(std::find(changed.begin(), changed.end(), "earlier.tar"), changed.end());
+  EXPECT_EQ(bundled(elsewhere.path() / "next.tar").id, first.id);
+  fs::remove(earlier);
+}
+
 TEST(Bundle, IntactHasNoFault) { EXPECT_EQ(Unpacked().faults(), ""); }
 
 TEST(Bundle, EveryChangeIsNamed) {
@@ -136,7 +149,13 @@ TEST(Bundle, AReportThatSaysOtherThanTheLedgerIsNoticed) {
 TEST(Bundle, WhatIsNoArchiveIsRefused) {
   const TemporaryFolder folder("dent-bundle-test");
   std::ofstream(folder.path() / "x.tar") << "nonsense";
-  EXPECT_THROW(unpack_bundle(folder.path() / "x.tar", folder.path()), Error);
+  try {
+    unpack_bundle(folder.path() / "x.tar", folder.path());
+    ADD_FAILURE() << "it was unpacked";
+  } catch (const Error& problem) {
+    EXPECT_NE(std::string(problem.what()).find("does not look like a tar archive"), std::string::npos)
+        << problem.what();
+  }
   EXPECT_THROW(unpack_bundle(folder.path() / "none.tar", folder.path()), Error);
   EXPECT_THROW(check_bundle(folder.path()), Error);
 }
@@ -192,6 +211,18 @@ TEST(Verify, MeasuresAgainAndSaysWhatDiffers) {
   EXPECT_NE(document.at("reason").get<std::string>().find("right here too"), std::string::npos)
       << document.at("reason");
   EXPECT_EQ(document.at("here").at("session").at("command"), "verify");
+}
+
+TEST(Verify, WithoutACellItSaysHowToTrust) {
+  const TemporaryFolder folder("dent-bundle-test");
+  const fs::path file = folder.path() / "b.tar";
+  bundled(file);
+  setenv("DENT_BWRAP", "/no/such/bwrap", 1);
+  const Ran ran = dent("verify '" + file.string() + "'");
+  unsetenv("DENT_BWRAP");
+  EXPECT_EQ(ran.code, 3) << ran.out;
+  EXPECT_NE(ran.err.find("dent verify --trust"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.err.find("dent.toml"), std::string::npos) << "the manifest is the stranger's: " << ran.err;
 }
 
 TEST(BundleCommand, RefusesSourcesThatAreNewerThanTheSession) {

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <fstream>
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "executors/project_tree.h"
 #include "ledger/ledger.h"
 #include "project/manifest.h"
@@ -15,7 +18,7 @@
 #include "report/session_view.h"
 #include "session/environment.h"
 #include "system/durable_file.h"
-#include "system/process.h"
+#include "system/streams.h"
 #include "system/temporary_folder.h"
 
 namespace dent {
@@ -26,6 +29,23 @@ namespace fs = std::filesystem;
 constexpr double kTarSeconds = 600;
 bool is_executable(const fs::path& file) {
   return (fs::status(file).permissions() & fs::perms::owner_exec) != fs::perms::none;
+}
+
+// By the name of its first member, which a header of tar begins with.
+bool is_bundle(const fs::path& file) {
+  constexpr std::string_view kFirst("bundle.json\0", 12);
+  std::array<char, kFirst.size()> begin{};
+  std::ifstream(file, std::ios::binary).read(begin.data(), begin.size());
+  return std::string_view(begin.data(), begin.size()) == kFirst;
+}
+
+// What the project is made of: bundles that were left in it are results.
+ProjectTree sources_of(const Project& project) {
+  ProjectTree tree = tree_of(project.directory, kManifestName);
+  std::erase_if(tree.files, [&](const std::string& file) {
+    return !fs::is_regular_file(tree.root / file) || is_bundle(tree.root / file);
+  });
+  return tree;
 }
 
 void put(const fs::path& from, const fs::path& to) {
@@ -46,21 +66,19 @@ void put_session(const SessionFolder& session, const fs::path& to) {
 }
 
 void put_tree(const ProjectTree& tree, const fs::path& to) {
-  for (const std::string& file : tree.files) {
-    if (fs::is_regular_file(tree.root / file)) put(tree.root / file, to / file);
-  }
+  for (const std::string& file : tree.files) put(tree.root / file, to / file);
 }
 
 void pack(const fs::path& stage, const fs::path& file) {
-  const Finished packed =
-      run({.argv = {"tar", "--format=posix",
+  const CommandAnswer packed =
+      ask({.argv = {"tar", "--format=posix",
                     "--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime", "--sort=name",
                     "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--mode=a=rX,u+w", "-C",
                     stage.string(), "-cf", file.string(), "bundle.json", "session", "tree"},
            .environment = {{"LC_ALL", "C"}, {"TAR_OPTIONS", ""}}},
           kTarSeconds);
   if (packed.ending.clean()) return;
-  throw Error(ErrorCode::environment, fmt::format("tar {}: {}", describe(packed.ending), packed.output),
+  throw Error(ErrorCode::environment, fmt::format("tar {}: {}", describe(packed.ending), trimmed(packed.err)),
               "GNU tar is needed, and room for " + file.string());
 }
 
@@ -104,12 +122,11 @@ std::vector<std::string> changed_since(const Project& project, const SessionFold
   const auto now = environment_snapshot(project.directory).git;
   const auto then = view.environment ? view.environment->git : std::nullopt;
   if (now && then && now->commit == then->commit && now->dirty == false && then->dirty == false) return {};
-  const ProjectTree tree = tree_of(project.directory, kManifestName);
+  const ProjectTree tree = sources_of(project);
   const auto measured = fs::last_write_time(session.ledger());
   std::vector<std::string> changed;
   for (const std::string& file : tree.files) {
-    if (fs::is_regular_file(tree.root / file) && fs::last_write_time(tree.root / file) > measured)
-      changed.push_back(file);
+    if (fs::last_write_time(tree.root / file) > measured) changed.push_back(file);
   }
   return changed;
 }
@@ -120,13 +137,20 @@ Bundle write_bundle(const Project& project, const SessionFolder& session, fs::pa
   if (!view.end)
     throw Error(ErrorCode::invalid, "session " + session.id + " has no verdict yet",
                 "go on with it: dent resume");
+  // Its baseline is a commit, which the manifest does not name.
+  for (const char* command : {"ci", "bisect", "track"}) {
+    if (view.session.command == command)
+      throw Error(ErrorCode::invalid,
+                  fmt::format("session {} is of dent {}, which compares commits", session.id, command),
+                  "name a session of dent run: dent log lists them");
+  }
   if (!same_project(view.session.manifest, project)) {
     throw Error(ErrorCode::invalid, "dent.toml has changed since session " + session.id,
                 "measure the project as it is: dent run");
   }
   if (file.empty()) file = fmt::format("{}-{}.tar", project.name, session.id);
   const TemporaryFolder stage("dent-bundle");
-  const ProjectTree tree = tree_of(project.directory, kManifestName);
+  const ProjectTree tree = sources_of(project);
   put_session(session, stage.path() / "session");
   put_tree(tree, stage.path() / "tree");
   Bundle bundle{.file = file, .id = {}, .list = {}};

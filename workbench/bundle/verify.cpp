@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cell/cell.h"
 #include "ledger/ledger.h"
 #include "ledger/project_lock.h"
 #include "project/manifest.h"
@@ -15,7 +16,7 @@
 #include "report/format.h"
 #include "session/plan.h"
 #include "session/run.h"
-#include "system/process.h"
+#include "system/streams.h"
 
 namespace dent {
 namespace {
@@ -77,14 +78,14 @@ bool is_right(Verdict verdict) {
 void unpack_bundle(const fs::path& archive, const fs::path& folder) {
   if (!fs::is_regular_file(archive))
     throw Error(ErrorCode::invalid, archive.string() + " is no file", "name a bundle: dent bundle makes one");
-  const Finished unpacked = run({.argv = {"tar", "--no-same-owner", "--no-same-permissions", "-C",
-                                          folder.string(), "-xf", fs::absolute(archive).string()},
-                                 .environment = {{"LC_ALL", "C"}, {"TAR_OPTIONS", ""}}},
-                                kTarSeconds);
+  const CommandAnswer unpacked = ask({.argv = {"tar", "--no-same-owner", "--no-same-permissions", "-C",
+                                               folder.string(), "-xf", fs::absolute(archive).string()},
+                                      .environment = {{"LC_ALL", "C"}, {"TAR_OPTIONS", ""}}},
+                                     kTarSeconds);
   if (unpacked.ending.clean()) return;
   throw Error(ErrorCode::invalid,
               fmt::format("{} is no bundle: tar {}: {}", archive.string(), describe(unpacked.ending),
-                          trimmed(unpacked.output)),
+                          trimmed(unpacked.err)),
               "name a file that dent bundle made; a copy may have been cut off");
 }
 
@@ -133,7 +134,13 @@ Remeasured measure_again(const fs::path& folder, const BundleList& list, bool tr
   Remeasured found;
   found.there = view_session(list.session, read_ledger(folder / "session" / "ledger.jsonl").records);
   Project project = read_project(folder / list.project);
-  if (!trusted) project.sandbox = Sandbox::required;
+  if (!trusted) {
+    project.sandbox = Sandbox::required;
+    if (const Cell cell(Sandbox::automatic); !cell.stands()) {
+      throw Error(ErrorCode::environment, "no cell for a stranger's kernel: " + cell.why_not(),
+                  cell.remedy() + "; or, where you trust its author: dent verify --trust");
+    }
+  }
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
   const SessionFolder session = store.create();

@@ -33,7 +33,7 @@ ExitCode bundle(const BundleArguments& arguments) {
   const auto changed = changed_since(project, session);
   if (!changed.empty() && !arguments.anyway) {
     throw Error(ErrorCode::invalid,
-                fmt::format("{} of the project's files are newer than session {}, the first: {}",
+                fmt::format("{} of the project's files changed after session {}, the first: {}",
                             changed.size(), session.id, changed.front()),
                 "measure the project as it is: dent run; or, where they don't matter: dent bundle --anyway");
   }
@@ -125,7 +125,7 @@ ExitCode tell_measured(const CheckedBundle& checked, const Remeasured& found,
   }
   std::string text = fmt::format("id: {}\n", checked.id);
   for (const std::string& words : found.machines.words) text += "differs: " + words + "\n";
-  if (found.change) text += change_table(*found.change);
+  if (found.change && !found.change->shapes.empty()) text += change_table(*found.change);
   text += fmt::format("{}: {}\n", painted(name(found.verdict), colour_of(found.verdict), colours(1)),
                       found.reason);
   std::fputs(text.c_str(), stdout);
