@@ -142,6 +142,15 @@ TEST(Ci, MeasuresBothCommitsAndWritesTheComment) {
   EXPECT_NE(resumed.err.find("dent ci"), std::string::npos) << resumed.err;
 }
 
+TEST(Ci, ItsSessionIsNoBundle) {
+  const Committed project;
+  project.commit_kernel("wrong", "wrong");
+  EXPECT_EQ(project.dent({"ci", "--base", "HEAD"}).code, 5);
+  const auto ran = project.dent({"bundle", "--anyway", "-o", "/dev/null"});
+  EXPECT_EQ(ran.code, 2) << ran.out;
+  EXPECT_NE(ran.err.find("is of dent ci, which compares commits"), std::string::npos) << ran.err;
+}
+
 TEST(Ci, AWrongKernelIsWrongWhateverWasBefore) {
   const Committed project;
   project.commit_kernel("right", "right");
@@ -157,6 +166,7 @@ TEST(Ci, AChangeThatMendsAWrongKernelPassesWithoutAComparison) {
   EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
   EXPECT_NE(ran.out.find("scale: PASS"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("not compared"), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("Measured in turn"), std::string::npos) << ran.out;
 }
 
 TEST(Ci, WhatCanNotBeComparedIsSaid) {
@@ -170,6 +180,9 @@ TEST(Ci, WhatCanNotBeComparedIsSaid) {
   EXPECT_NE(no_commit.code, 0);
   EXPECT_NE(no_commit.err.find("git knows no commit"), std::string::npos) << no_commit.err;
   EXPECT_NE(no_commit.err.find("fetch-depth"), std::string::npos) << no_commit.err;
+  const auto both = project.dent({"ci", "--base", "HEAD", "--comment", "-", "--json"});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_NE(both.err.find("stdout"), std::string::npos) << both.err;
 }
 
 TEST(BisectCommand, SkipsWhatDoesNotBuildAndRefusesWhereNothingGotSlower) {
@@ -184,11 +197,25 @@ TEST(BisectCommand, SkipsWhatDoesNotBuildAndRefusesWhereNothingGotSlower) {
     EXPECT_EQ(judged[1].at("standing"), "skipped");
     EXPECT_EQ(ran.json().at("first").size(), 2U);
   } else {
-    EXPECT_NE(ran.err.find("is not slower"), std::string::npos) << ran.code << ran.out << ran.err;
+    EXPECT_EQ(ran.code, 15) << ran.code << ran.out << ran.err;
+    EXPECT_EQ(ran.json().at("verdict"), "BUSY MACHINE");
   }
   const auto same = project.dent({"bisect", "HEAD~2", "HEAD~2"});
   EXPECT_NE(same.code, 0);
-  EXPECT_NE(same.err.find("is not slower"), std::string::npos) << same.err;
+  EXPECT_TRUE(same.code != 2 || same.err.find("is not slower") != std::string::npos) << same.err;
+}
+
+// "Not slower" is said of what was measured, and of nothing else.
+TEST(BisectCommand, EndsWithTheVerdictOfTwoThatCanNotBeCompared) {
+  const Committed project;
+  project.commit_kernel("right", "right");
+  project.commit_kernel("wrong", "wrong");
+  const auto ran = project.dent({"bisect", "HEAD~1", "HEAD"});
+  EXPECT_EQ(ran.code, 5) << ran.out << ran.err;
+  EXPECT_NE(ran.out.find("not found out: INCORRECT"), std::string::npos) << ran.out << ran.err;
+  const auto json = project.dent({"bisect", "HEAD~1", "HEAD", "--json", "-q"});
+  EXPECT_EQ(json.json().at("exit_code"), 5) << json.out;
+  EXPECT_EQ(json.json().at("first").size(), 0U) << json.out;
 }
 
 TrackedCommit tracked(std::optional<Ratio> ratio) {
@@ -238,6 +265,13 @@ TEST(TrackedCommits, ABusyMachineSettlesNothing) {
     commit.verdict = verdict;
     EXPECT_TRUE(is_settled(commit));
   }
+}
+
+TEST(TrackedCommits, ABusyMachineIsTold) {
+  std::vector commits{tracked(about(1)), tracked(about(0.5))};
+  EXPECT_EQ(track_text(commits, {}).find("busy machine"), std::string::npos);
+  commits[1].verdict = Verdict::busy_machine;
+  EXPECT_NE(track_text(commits, {}).find("s: busy machine; "), std::string::npos) << track_text(commits, {});
 }
 
 TEST(Track, ListsTheCommitsThatTouchTheProject) {

@@ -47,17 +47,24 @@ class Bisection {
         bad_(commit_named(repository, arguments.bad)),
         reference_(repository, store.folder() / "worktrees" / "good", good_) {}
 
+  struct Found {
+    std::vector<std::string> first{};  // commits that are left
+    std::optional<Conclusion>
+        untold{};  // of the two against each other, where it does not say which is slower
+  };
+
   // Throws Error where there is nothing to look for.
-  std::vector<std::string> run() {
+  Found run() {
     say(fmt::format("{} against {}: is it slower?", in_short(repository_, bad_),
                     in_short(repository_, good_)));
     const MeasuredCommit whole = measure(bad_, project_.performance.seconds);
-    if (whole.end.verdict != Verdict::slower) {
+    if (whole.end.verdict == Verdict::faster || whole.end.verdict == Verdict::same) {
       throw Error(ErrorCode::invalid,
                   fmt::format("{:.12} is not slower than {:.12}: {}: {}", bad_, good_,
                               name(whole.end.verdict), whole.end.reason),
                   "name two commits that differ, on the machine where they did");
     }
+    if (whole.end.verdict != Verdict::slower) return {.untold = whole.end};
     // Half way between the two, where all of it came at once.
     const Ratio loss = whole.session.mean().value();
     halfway_ = std::sqrt(loss.centre);
@@ -65,7 +72,8 @@ class Bisection {
                     halvings(repository_, good_, bad_)));
     judged_.push_back(
         {.commit = bad_, .words = in_short(repository_, bad_), .standing = Standing::as_bad, .ratio = loss});
-    return bisect(repository_, good_, bad_, [&](const std::string& commit) { return judge(commit); });
+    return {.first =
+                bisect(repository_, good_, bad_, [&](const std::string& commit) { return judge(commit); })};
   }
 
   const std::vector<Judged>& judged() const { return judged_; }
@@ -144,8 +152,8 @@ ExitCode run(const BisectArguments& arguments) {
   const ProjectLock lock(store.prepare());
   const Repository repository(project.directory, store.folder(), kManifestName);
   Bisection bisection(arguments, project, store, repository);
-  const auto first = bisection.run();
-  const ExitCode code = first.size() == 1 ? ExitCode::ok : ExitCode::ambiguous;
+  const auto [first, untold] = bisection.run();
+  const ExitCode code = untold ? untold->code : first.size() == 1 ? ExitCode::ok : ExitCode::ambiguous;
   if (arguments.common.json) {
     JsonList judged;
     for (const Judged& one : bisection.judged()) {
@@ -155,7 +163,15 @@ ExitCode run(const BisectArguments& arguments) {
                             {"ratio", one.ratio},
                             {"why", one.standing == Standing::unknown ? one.why : ""}});
     }
-    print_json("bisect", {{"first", first}, {"judged", judged}, {"exit_code", static_cast<int>(code)}});
+    JsonObject document{{"first", first}, {"judged", judged}};
+    if (untold) document.add("verdict", name(untold->verdict)).add("reason", untold->reason);
+    print_json("bisect", document.add("exit_code", static_cast<int>(code)));
+    return code;
+  }
+  if (untold) {
+    std::puts(fmt::format("whether it is slower was not found out: {}: {}\nnext: {}", name(untold->verdict),
+                          untold->reason, untold->next)
+                  .c_str());
     return code;
   }
   if (code == ExitCode::ok) {

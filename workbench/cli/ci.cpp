@@ -51,6 +51,10 @@ bool failed_at(const SessionFolder& folder, std::string_view step) {
 }
 
 ExitCode ci(const CiArguments& arguments) {
+  if (arguments.common.json && arguments.comment == "-") {
+    throw Error(ErrorCode::invalid, "--comment - and --json would both write to stdout",
+                "name a file for the comment: dent ci --comment comment.md --json");
+  }
   const Project project = read_project(arguments.common.project);
   run_supervised("dent ci starts anew", [&] { remove_worktrees(project.directory); });
   SessionStore store(project.directory);

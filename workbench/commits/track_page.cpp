@@ -101,6 +101,11 @@ std::optional<Ratio> ratio_on(const TrackedCommit& commit, const std::string& sh
   return std::nullopt;
 }
 
+std::string remark_on(const TrackedCommit& commit) {
+  if (!commit.why.empty()) return commit.why;
+  return commit.verdict == Verdict::busy_machine ? "busy machine; the next dent track measures it again" : "";
+}
+
 }  // namespace
 
 std::string track_text(std::span<const TrackedCommit> commits, std::span<const ChangePoint> changes) {
@@ -109,12 +114,13 @@ std::string track_text(std::span<const TrackedCommit> commits, std::span<const C
     const TrackedCommit& commit = commits[i];
     if (const ChangePoint* change = change_at(changes, i))
       text += fmt::format("  -- {}\n", change_words(commits, *change));
-    text += fmt::format("{:<10} {:>9}  {:<18} {}{}\n", short_name(commit),
+    const std::string remark = remark_on(commit);
+    text += fmt::format("{:<10} {:>9}  {:<18} {}{}{}\n", short_name(commit),
                         commit.ratio ? fmt::format("{:.3f}x", commit.ratio->centre) : "-",
                         commit.ratio ? fmt::format("{:.3f} to {:.3f}", commit.ratio->interval.low,
                                                    commit.ratio->interval.high)
                                      : "-",
-                        commit.subject, commit.why.empty() ? "" : ": " + commit.why);
+                        commit.subject, remark.empty() ? "" : ": ", remark);
   }
   return text;
 }
@@ -146,7 +152,7 @@ std::string track_page(const std::string& project, std::span<const TrackedCommit
     }
   }
   page.section("Commits");
-  page.begin_table({{"commit"}, {"speed", "number"}, {"change"}, {"subject"}, {"when"}, {"why not"}});
+  page.begin_table({{"commit"}, {"speed", "number"}, {"change"}, {"subject"}, {"when"}, {"remark"}});
   for (std::size_t i = commits.size(); i-- > 0;) {  // the newest first
     const TrackedCommit& commit = commits[i];
     const ChangePoint* change = change_at(changes, i);
@@ -156,7 +162,7 @@ std::string track_page(const std::string& project, std::span<const TrackedCommit
                change != nullptr ? name(tone_of(change->verdict)) : std::string_view()},
               {commit.subject},
               {commit.time.substr(0, 10)},
-              {commit.why}});
+              {remark_on(commit)}});
   }
   page.end_table();
   return std::move(page).take();

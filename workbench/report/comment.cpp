@@ -40,9 +40,12 @@ std::string comment_on(const SessionView& session, const CommentWords& words) {
   if (!session.comparisons.empty()) text += speed_table(session);
   if (session.comparisons.empty() && !session.next.empty())
     text += fmt::format("Next: {}\n\n", escape_markdown_cell(session.next));
-  text += fmt::format("{}Before: {}. After: {}. Measured in turn on {}; above 1x is faster.",
-                      checked(session), escape_markdown_cell(words.before), escape_markdown_cell(words.after),
-                      escape_markdown_cell(session.device()));
+  const std::string device = escape_markdown_cell(session.device());
+  text += fmt::format("{}Before: {}. After: {}. {}", checked(session), escape_markdown_cell(words.before),
+                      escape_markdown_cell(words.after),
+                      session.comparisons.empty()
+                          ? fmt::format("On {}.", device)
+                          : fmt::format("Measured in turn on {}; above 1x is faster.", device));
   if (!words.link.empty()) text += fmt::format(" [Report]({})", words.link);
   return text + "\n";
 }
