@@ -42,6 +42,16 @@ TEST(Score, ZeroMeansRight) {
   const std::vector rows{of(Verdict::pass), of(Verdict::timeout)};
   EXPECT_DOUBLE_EQ(fast_p(rows, 0).share, 0.5);
   EXPECT_EQ(fast_p(rows, 0.01).count, 0);
+  EXPECT_DOUBLE_EQ(fast_p(rows, 0.01).measured.low, 0);
+  EXPECT_DOUBLE_EQ(fast_p(rows, 0.01).measured.high, 0.5) << "its speed may be any";
+}
+
+TEST(SuiteRows, ABusyMachineAndWhatWasNotJudgedDoNotStand) {
+  for (const Verdict verdict :
+       {Verdict::faster, Verdict::ambiguous, Verdict::incorrect, Verdict::build_failed})
+    EXPECT_TRUE(stands(of(verdict)));
+  for (const Verdict verdict : {Verdict::busy_machine, Verdict::environment, Verdict::interrupted})
+    EXPECT_FALSE(stands(of(verdict)));
 }
 
 TEST(Score, FallsWithP) {

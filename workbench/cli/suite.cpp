@@ -130,7 +130,8 @@ void add_suite(Command& dent) {
   add_shared(resume_it, *resumed);
   add_running(resume_it, *resumed);
   resume_it.option("--suite", resumed->id, "Its id, or the beginning of it").show_default();
-  resume_it.flag("--again", resumed->again, "Also the projects that could not be judged");
+  resume_it.flag("--again", resumed->again,
+                 "Also projects that could not be judged, or were measured on a busy machine");
   resume_it.examples("  dent suite resume level1\n  dent suite resume level1 --again");
   resume_it.run([resumed] { return resume(*resumed); });
 

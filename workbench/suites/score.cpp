@@ -16,7 +16,7 @@ void fields(Fields& f, FastP& fast) {
   f("count", fast.count, "projects that are right and faster than that; p = 0: right");
   f("share", fast.share, "of all projects");
   f("low", fast.measured.low, "of the share, by the lower ends of the projects' intervals");
-  f("high", fast.measured.high, "by the upper ends, and with those that were not judged");
+  f("high", fast.measured.high, "by the upper ends, and with those whose speed is not known");
   f("low_over_tasks", fast.tasks.low, "95 %, where the projects are a sample of others like them");
   f("high_over_tasks", fast.tasks.high, "its upper end");
 }
@@ -38,7 +38,7 @@ FastP fast_p(std::span<const SuiteRow> rows, double p) {
     const bool any_speed = p == 0;
     sure += any_speed || (row.ratio && row.ratio->interval.low > p) ? 1 : 0;
     count += any_speed || (row.ratio && row.ratio->centre > p) ? 1 : 0;
-    possible += any_speed || (row.ratio && row.ratio->interval.high > p) ? 1 : 0;
+    possible += any_speed || !row.ratio || row.ratio->interval.high > p ? 1 : 0;
   }
   const int all = static_cast<int>(rows.size());
   const auto share = [all](int some) { return all > 0 ? static_cast<double>(some) / all : 0; };

@@ -86,6 +86,10 @@ Found found(const SuiteRow& row) {
   return Found::not_judged;
 }
 
+bool stands(const SuiteRow& row) {
+  return found(row) != Found::not_judged && row.verdict != Verdict::busy_machine;
+}
+
 std::vector<std::string> projects_below(const fs::path& folder) {
   std::error_code problem;
   fs::recursive_directory_iterator entries(folder, fs::directory_options::skip_permission_denied, problem);

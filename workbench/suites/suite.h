@@ -51,6 +51,8 @@ inline constexpr Word<Found> kFoundWords[] = {
     {Found::right, "right"}, {Found::wrong, "wrong"}, {Found::not_judged, "not judged"}};
 constexpr std::span<const Word<Found>> words(Found) { return kFoundWords; }
 Found found(const SuiteRow& row);
+// Whether another run on this machine would say the same: not where it was busy, or in the way.
+bool stands(const SuiteRow& row);
 
 // Every folder with a manifest in `folder` and below, relative to it, in the order of the numbers that their
 // names begin with. Hidden folders are passed over. Throws Error where there is none.

@@ -194,7 +194,7 @@ void run_suite(const Suite& suite, const SuiteRunRules& rules, Observer& observe
   std::vector<std::optional<Entry>> entries(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto before = suite.row(i);
-    if (before && !(rules.again && found(*before) == Found::not_judged)) {
+    if (before && !(rules.again && !stands(*before))) {
       ++begun;
       ++done;
       continue;

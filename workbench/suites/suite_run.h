@@ -16,7 +16,7 @@ namespace dent {
 struct SuiteRunRules {
   std::filesystem::path program;    // dent
   std::vector<std::string> gpus{};  // to use at the same time, as CUDA_VISIBLE_DEVICES names them
-  bool again = false;               // also those that have a row and were not judged
+  bool again = false;               // also those that have a row which does not stand
 };
 
 // Those without a row, or with one that is asked for again. `each` is told as soon as one has ended, and how
