@@ -77,7 +77,7 @@ TEST_F(FlashInfer, ATraceSetIsImportedOrRefusedWithReasons) {
       tasks["unknown_codes"].at("refused"),
       "no rule for the values of codes: values and scales, packed one behind the other in a way that only "
       "their writer knows");
-  EXPECT_NE(tasks["scaled_norm_h64"].at("notes").dump().find("1 of 4 workloads need up to 8 GiB"),
+  EXPECT_NE(tasks["scaled_norm_h64"].at("notes").dump().find("1 of 4 workloads need up to 8.2 GiB"),
             std::string::npos);
   EXPECT_NE(tasks["double"].at("notes").dump().find("no workloads"), std::string::npos);
 
@@ -115,6 +115,24 @@ TEST_F(FlashInfer, CustomInputsAndAWrongCandidate) {
   scratch_.write("projects/row_picks/candidate.py", "def run(table, picks):\n    return table.reshape(-1)\n");
   const Ran wrong = dent("check -p '" + (projects() / "row_picks").string() + "'");
   EXPECT_EQ(wrong.code, 5) << wrong.out << wrong.err;
+}
+
+TEST_F(FlashInfer, OfTwoTasksWithOneNameTheSecondIsRefusedByTheFirst) {
+  const fs::path set = scratch_.folder() / "set";
+  fs::create_directories(set);
+  for (const char* folder : {"a", "b"})
+    fs::copy(fs::path(DENT_SUITES) / "custom" / "row_picks", set / folder, fs::copy_options::recursive);
+  auto tasks = import(set);
+  ASSERT_EQ(tasks.size(), 2U);
+  EXPECT_FALSE(tasks["a"].contains("refused")) << tasks["a"];
+  const std::string why = tasks["b"].at("refused");
+  EXPECT_NE(why.find("a/definition.json has the same name"), std::string::npos) << why;
+}
+
+TEST_F(FlashInfer, APathThatIsNotThereIsNamed) {
+  const Ran ran = dent("import flashinfer /no/such/definition.json");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("there is no /no/such/definition.json"), std::string::npos) << ran.err;
 }
 
 TEST(FlashInferTasks, AreFoundInASetAndInFoldersOfTheirOwn) {

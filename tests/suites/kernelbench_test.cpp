@@ -61,6 +61,7 @@ TEST_F(KernelBench, AFolderIsImportedOrRefusedWithReasons) {
   EXPECT_NE(notes("2_linear").find("dropout is switched off"), std::string::npos);
   EXPECT_NE(notes("4_batch_norm").find("norm.running_mean"), std::string::npos);
   EXPECT_NE(notes("5_large").find("batch = 16384"), std::string::npos) << "the published sizes are told";
+  EXPECT_NE(notes("5_large").find(" GiB; cut to fit 2.0 GiB"), std::string::npos) << notes("5_large");
 
   // What the importer wrote is a project, with dimensions that follow from the sizes.
   const Project scale = read_project(scratch_.folder() / "1_scale");

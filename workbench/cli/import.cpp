@@ -36,8 +36,15 @@ double memory_here_gib() {
          static_cast<double>(1LL << 30);
 }
 
-void write_project(ImportedTask& task, const fs::path& into) {
+// `earlier`: that this command has imported.
+void write_project(ImportedTask& task, const fs::path& into, const std::vector<ImportedTask>& earlier) {
   const fs::path folder = into / task.name;
+  for (const ImportedTask& other : earlier) {
+    if (other.folder != folder.string()) continue;
+    task.refused = fmt::format("{} has the same name, {}: import this one alone, with another --into",
+                               other.task, task.name);
+    return;
+  }
   for (const auto& [name, content] : task.files) {
     if (fs::exists(folder / name)) {
       task.refused = (folder / name).string() + " is there already: choose another folder with --into";
@@ -69,6 +76,9 @@ std::string row_of(const ImportedTask& task) {
 }
 
 ExitCode import_tasks(const ImportArguments& arguments) {
+  if (!fs::exists(arguments.path))
+    throw Error(ErrorCode::invalid, "there is no " + arguments.path,
+                "name a task, or a folder of them, in a checkout of yours");
   const fs::path into = fs::absolute(arguments.folder).lexically_normal();
   const bool flashinfer = arguments.suite == "flashinfer";
   ImportRequest request{
@@ -86,7 +96,7 @@ ExitCode import_tasks(const ImportArguments& arguments) {
       arguments.memory_gib.value_or(arguments.device == "cuda" ? memory_here_gib() : kCpuGib);
   std::vector<ImportedTask> tasks;
   read_tasks(request, [&](ImportedTask task) {
-    if (task.refused.empty()) write_project(task, into);
+    if (task.refused.empty()) write_project(task, into, tasks);
     task.files.clear();
     if (!arguments.json) {
       std::fputs(row_of(task).c_str(), stdout);
@@ -108,7 +118,8 @@ ExitCode import_tasks(const ImportArguments& arguments) {
         fmt::format("\n{} of {} imported; GiB: memory that measuring a shape takes\n", imported, tasks.size())
             .c_str(),
         stdout);
-    if (first != nullptr) std::fputs(fmt::format("next: dent run -p {}\n", first->folder).c_str(), stdout);
+    if (imported == 1) std::fputs(fmt::format("next: dent run -p {}\n", first->folder).c_str(), stdout);
+    if (imported > 1) std::fputs(fmt::format("next: dent suite run {}\n", into.string()).c_str(), stdout);
   }
   return imported > 0 ? ExitCode::ok : ExitCode::usage;
 }

@@ -15,7 +15,7 @@ import dent_definition
 import dent_import
 import torch
 from dent_definition import DTYPES, axes_of, is_made, scalars_of, shape_of, tensors_of
-from dent_import import SETS, TAKEN, Refused, in_parentheses, listed, plain
+from dent_import import SETS, TAKEN, Refused, in_parentheses, listed, needs, plain
 
 _TOLERANCE = 1e-2  # the suites' own, absolute and relative, where a workload has none
 _MOST_ELEMENTS = 10**10  # of one tensor; operators/problem.cpp says the same
@@ -112,19 +112,19 @@ def choose_shapes(definition, workloads, memory):
     sources = {name: source for name, source in first.items() if source["type"] != "safetensors"}  # of other sizes
     tiny = Shape("tiny", definition, {"axes": own_axes(definition, 0), "inputs": sources})
     if tiny.needed > room:
-        raise Refused(f"needs {tiny.needed:.1f} GiB, and can't be cut to fit {room:.1f} GiB: --memory-gib raises that")
+        raise Refused(f"needs {needs(tiny.needed)}, and can't be cut to fit {room:.1f} GiB: --memory-gib raises that")
     distinct = {json.dumps(w["axes"], sort_keys=True): w for w in reversed(workloads)}
     shapes = sorted((Shape("", definition, w) for w in distinct.values()), key=lambda shape: shape.bytes)
     fitting = [shape for shape in shapes if shape.needed <= room]
     if len(fitting) < len(shapes):
         most = shapes[-1].needed
-        notes.append(f"{len(shapes) - len(fitting)} of {len(shapes)} workloads need up to {most:.0f} GiB; not imported")
+        notes.append(f"{len(shapes) - len(fitting)} of {len(shapes)} workloads need up to {needs(most)}; not imported")
     if not fitting:
         own = Shape("medium", definition, {"axes": own_axes(definition, 1), "inputs": sources})
         if not shapes:
             notes.append("no workloads in this checkout: the sizes are dent's own")
         if own.needed > room:
-            notes.append(f"a larger shape needs {own.needed:.0f} GiB; cut to the tiny one")
+            notes.append(f"a larger shape needs {needs(own.needed)}; cut to the tiny one")
         return ([tiny] if own.needed > room else [tiny, own]), notes
     chosen = {0: "small", len(fitting) // 2: "medium", len(fitting) - 1: "large"}
     for index, name in chosen.items():

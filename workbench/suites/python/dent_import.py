@@ -7,6 +7,7 @@ is a program. It writes one line of JSON for each task on descriptor 3: the file
 
 import json
 import keyword
+import math
 import os
 import pathlib
 import re
@@ -41,6 +42,11 @@ def plain(name, taken):
         word += "_"
     taken.add(word)
     return word
+
+
+def needs(gib):
+    """Rounded up: what is too large by little may not read as what fits."""
+    return f"{math.ceil(10 * gib) / 10:.1f} GiB"
 
 
 def listed(items):

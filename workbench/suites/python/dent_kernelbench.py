@@ -13,7 +13,7 @@ import re
 import dent_import
 import dent_task
 import torch
-from dent_import import SETS, TAKEN, Refused, in_parentheses, listed, plain, why
+from dent_import import SETS, TAKEN, Refused, in_parentheses, listed, needs, plain, why
 from torch.overrides import TorchFunctionMode
 
 _TINY, _MEDIUM = 1 << 16, {"cpu": 4 << 20, "cuda": 64 << 20}  # bytes of inputs, weights and outputs together
@@ -113,10 +113,10 @@ def choose_shapes(source, device, memory):
         last = ("cut", sizes, seen)
         needed, asked = SETS * whole.bytes() / 2**30 + 0.5, memory / 2**30
         was = ", ".join(f"{name} = {value}" for name, value in published.items())
-        notes.append(f"published with {was}: that needs {needed:.0f} GiB; cut to fit {asked:.1f} GiB")
+        notes.append(f"published with {was}: that needs {needs(needed)}; cut to fit {asked:.1f} GiB")
         if seen.bytes() > room:
             least = SETS * seen.bytes() / 2**30 + 0.5
-            raise Refused(f"needs {least:.1f} GiB, cut as far as it goes; --memory-gib raises the {asked:.1f}")
+            raise Refused(f"needs {needs(least)}, cut as far as it goes; --memory-gib raises the {asked:.1f}")
     for name, most in (("tiny", _TINY), ("medium", _MEDIUM[device])):
         sizes, seen = shrink(source, last[1], most, _LEAST[name])
         if sizes != last[1] and all(sizes != other for _, other, _ in shapes):
