@@ -288,6 +288,11 @@ TEST(Manifest, EveryTemplateIsAValidOne) {
   }
   EXPECT_THROW(project_template("convolution", "cpp", "x"), Error);
   EXPECT_THROW(project_template("custom", "rust", "x"), Error);
+  EXPECT_NO_THROW(parse(project_template("triton", "", "x").at(0).content));
+  EXPECT_THROW(project_template("triton", "cuda", "x"), Error) << "it would be ignored";
+  const std::string odd = "my \"fast\" op\\2";
+  for (const char* kind : {"attention", "attention-backward", "custom", "triton"})
+    EXPECT_EQ(parse(project_template(kind, "", odd).at(0).content).name, odd) << kind;
 }
 
 TEST(Manifest, ShowsEveryDefaultInItsEffectiveForm) {

@@ -19,7 +19,7 @@ struct InitArguments {
   Common common;
   std::string kind = "attention";
   std::string folder = ".";
-  std::string language = "cpp";
+  std::string language;
 };
 
 ExitCode init(const InitArguments& arguments) {
@@ -35,6 +35,9 @@ ExitCode init(const InitArguments& arguments) {
   }
   std::error_code problem;
   fs::create_directories(folder, problem);
+  if (problem)
+    throw Error(ErrorCode::environment,
+                fmt::format("can't make the folder {}: {}", folder.string(), problem.message()));
   std::vector<std::string> names;
   for (const TemplateFile& file : files) {
     write_durably(folder / file.name, file.content);
@@ -58,7 +61,7 @@ void add_init(Command& dent) {
               "attention, attention-backward, custom (an operator that the manifest describes), or triton")
       .show_default();
   command.option("folder", arguments->folder, "Where to write it").show_default();
-  command.option("-l,--language", arguments->language, "cpp or cuda").show_default();
+  command.option("-l,--language", arguments->language, "cpp (the default) or cuda; triton has none");
   command.flag("--json", arguments->common.json, "One JSON document on stdout instead of text");
   command.examples(
       "  dent init attention my-kernel\n  dent init custom my-softmax --language cuda\n  dent init triton "

@@ -342,7 +342,7 @@ name = "{name}"
 
 [kernel]
 python = "kernel:softmax"
-device = "cuda"                 # "cpu": by Triton's interpreter, slow, and good for a look without a GPU
+device = "cuda"                 # "cpu": by Triton's interpreter, slow: for dent check without a GPU
 
 [baseline.torch]
 python = "reference:softmax"
@@ -398,11 +398,29 @@ def softmax(x):
     return torch.softmax(x, dim=-1)
 )~";
 
+// Between the quotes of a string in TOML.
+std::string escaped(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      safe += fmt::format("\\{}", c);
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      safe += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
+    else
+      safe += c;
+  }
+  return safe;
+}
+
 }  // namespace
 
-std::vector<TemplateFile> project_template(const std::string& kind, const std::string& language,
-                                           const std::string& name) {
+std::vector<TemplateFile> project_template(const std::string& kind, const std::string& wanted_language,
+                                           const std::string& project) {
+  const std::string name = escaped(project);
   if (kind == "triton") {
+    if (!wanted_language.empty())
+      throw Error(ErrorCode::invalid, "language is \"" + wanted_language + "\"; triton is written in Python",
+                  "leave it out: dent init triton");
     return {{"dent.toml", fmt::format(fmt::runtime(kTritonManifest), fmt::arg("name", name))},
             {"kernel.py", kTritonKernel},
             {"reference.py", kTritonReference}};
@@ -411,6 +429,7 @@ std::vector<TemplateFile> project_template(const std::string& kind, const std::s
     throw Error(ErrorCode::invalid, "no template is called \"" + kind +
                                         "\"; there are attention, attention-backward, custom, triton");
   }
+  const std::string language = wanted_language.empty() ? "cpp" : wanted_language;
   if (language != "cpp" && language != "cuda") {
     throw Error(ErrorCode::invalid, "language is \"" + language + "\"; accepted are cpp, cuda");
   }

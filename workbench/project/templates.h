@@ -12,9 +12,9 @@ struct TemplateFile {
   std::string content;
 };
 
-// kind: "attention", "attention-backward" or "custom"; language: "cpp" or "cuda". Throws Error for anything
-// else.
-std::vector<TemplateFile> project_template(const std::string& kind, const std::string& language,
-                                           const std::string& name);
+// kind: "attention", "attention-backward" or "custom", with a language: "cpp" (also where it is empty) or
+// "cuda"; or "triton", which has none. Throws Error for anything else.
+std::vector<TemplateFile> project_template(const std::string& kind, const std::string& wanted_language,
+                                           const std::string& project);
 
 }  // namespace dent
