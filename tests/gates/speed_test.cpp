@@ -70,6 +70,16 @@ TEST(Summary, ABusyMachineHasACauseOfItsOwnAndIsOnRecord) {
   }
 }
 
+// An idle machine would not help where the time box has no room for samples.
+TEST(Summary, TooFewSamplesOnABusyMachineNeedMoreTime) {
+  record::Comparison shape;
+  shape.disturbance = Disturbance{.processors = 2, .others = 1.5, .waited = 0.3};
+  shape.busy = true;
+  EXPECT_NE(summarize({shape}, {}).next().find("raise performance.seconds"), std::string::npos);
+  shape.ratio = Ratio{1, {0.9, 1.1}};
+  EXPECT_EQ(summarize({shape}, {}).next().find("performance.seconds"), std::string::npos);
+}
+
 TEST(Watch, WhatIsNotOursIsOthers) {
   ProcessorUse start, end;
   start.processors = end.processors = 2;

@@ -105,7 +105,10 @@ void Terminal::draw() {
   drawn_ = now;
   const double elapsed = std::chrono::duration<double>(now - began_).count();
   if (!live_) {
-    say(fmt::format("{} {:.0f} s of at most {:.0f} s: {}\n", heading_, elapsed, box_s_, doing_));
+    // A time box is for the measurement: starting what is measured comes on top.
+    say(elapsed <= box_s_
+            ? fmt::format("{} {:.0f} s of at most {:.0f} s: {}\n", heading_, elapsed, box_s_, doing_)
+            : fmt::format("{} {:.0f} s, longer than its {:.0f} s: {}\n", heading_, elapsed, box_s_, doing_));
     return;
   }
   // A line that wraps can't be drawn again: it would stay, once for each redraw.

@@ -55,8 +55,10 @@ GateResult summarize(const std::vector<record::Comparison>& comparisons, const P
   GateResult result = ended(summary);
   if (busiest != nullptr) {
     summary.reason = fmt::format("{}; {}", summary.reason, busy_in_words(*busiest->disturbance));
-    result = failed(Cause::busy_machine, fmt::format("{} {}", name(summary.verdict), summary.reason),
-                    "wait for the other programs to end (top lists them), then measure again");
+    result = failed(
+        Cause::busy_machine, fmt::format("{} {}", name(summary.verdict), summary.reason),
+        std::string("wait for the other programs to end (top lists them), then measure again") +
+            (summary.ratio ? "" : "; if a call takes seconds, raise performance.seconds in dent.toml"));
   }
   result.records.emplace_back(std::move(summary));
   return result;
