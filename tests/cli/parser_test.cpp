@@ -78,6 +78,8 @@ TEST_F(ParserTest, ErrorsNameWhatIsWrongAndWhatToTry) {
   EXPECT_EQ(usage_error({"lsit"}),
             "no command is called \"lsit\"; did you mean \"list\"?\n  try: tool --help");
   EXPECT_EQ(usage_error({"zebra"}), "no command is called \"zebra\"\n  try: tool --help");
+  EXPECT_EQ(usage_error({"list", "ad"}),
+            "no command is called \"ad\"; did you mean \"add\"?\n  try: tool list --help");
   for (const auto& [words, named] : std::vector<std::pair<std::vector<const char*>, const char*>>{
            {{"list", "--nonsense"}, "--nonsense"},
            {{"list", "-n", "x"}, "--most"},
@@ -88,7 +90,8 @@ TEST_F(ParserTest, ErrorsNameWhatIsWrongAndWhatToTry) {
            {{"open", "/no/such/folder"}, "/no/such/folder"}}) {
     const std::string text = usage_error(words);
     EXPECT_NE(text.find(named), std::string::npos) << text;
-    EXPECT_NE(text.find(std::string("\n  try: tool ") + words[0] + " --help"), std::string::npos) << text;
+    const std::string command = std::string(words[0]) + (words[1] == std::string("add") ? " add" : "");
+    EXPECT_NE(text.find("\n  try: tool " + command + " --help"), std::string::npos) << text;
   }
   EXPECT_EQ(ran_, "") << "an error runs nothing";
 }

@@ -4,22 +4,29 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <span>
 
 #include "base/nearest.h"
 
 namespace dent::cli {
 namespace {
 
-std::string usage_text(const Command& root, const CLI::ParseError& problem, const std::string& first) {
-  std::vector<std::string> names;
-  for (const auto& command : root.commands()) names.push_back(command->name());
-  if (first.starts_with("-") || std::find(names.begin(), names.end(), first) != names.end()) {
-    return std::string(problem.what()) + "\n  try: " + root.name() + " " +
-           (first.starts_with("-") ? "" : first + " ") + "--help";
+// `words`: those that follow the command's own name. `full_name`: "dent suite".
+std::string usage_text(const Command& command, const CLI::ParseError& problem, const std::string& full_name,
+                       std::span<const char* const> words) {
+  const std::string first = words.empty() ? "-" : words.front();
+  if (!first.starts_with("-") && !command.commands().empty()) {
+    std::vector<std::string> names;
+    for (const auto& inner : command.commands()) {
+      if (inner->name() == first)
+        return usage_text(*inner, problem, full_name + " " + first, words.subspan(1));
+      names.push_back(inner->name());
+    }
+    const auto near = nearest(first, names);
+    return "no command is called \"" + first + "\"" + (near ? "; did you mean \"" + *near + "\"?" : "") +
+           "\n  try: " + full_name + " --help";
   }
-  const auto near = nearest(first, names);
-  return "no command is called \"" + first + "\"" + (near ? "; did you mean \"" + *near + "\"?" : "") +
-         "\n  try: " + root.name() + " --help";
+  return std::string(problem.what()) + "\n  try: " + full_name + " --help";
 }
 
 }  // namespace
@@ -113,7 +120,8 @@ Action Parser::parse(int argc, const char* const* argv) {
     if (argc == 1) {
       return [help = app_->help()] { return std::fputs(help.c_str(), stderr), ExitCode::usage; };
     }
-    throw UsageError(usage_text(*root_, problem, argv[1]));
+    const std::span words(argv, static_cast<std::size_t>(argc));
+    throw UsageError(usage_text(*root_, problem, root_->name(), words.subspan(1)));
   }
   return root_->chosen().action_;
 }
