@@ -115,5 +115,17 @@ TEST_F(PythonWorker, ACandidateDoesNotEndTheSessionByBreakingItsWorker) {
   }
 }
 
+// Workers run in folders of their own.
+TEST(FindPython, APathIsWhole) {
+  const char* before = std::getenv("DENT_PYTHON");
+  const std::string kept = before != nullptr ? before : "";
+  setenv("DENT_PYTHON", "env/bin/python", 1);
+  EXPECT_EQ(find_python("/project", ""), (std::filesystem::current_path() / "env/bin/python").string());
+  EXPECT_EQ(find_python("/project", "env/bin/python"), "/project/env/bin/python");
+  setenv("DENT_PYTHON", "python3.11", 1);
+  EXPECT_EQ(find_python("/project", ""), "python3.11");
+  before != nullptr ? setenv("DENT_PYTHON", kept.c_str(), 1) : unsetenv("DENT_PYTHON");
+}
+
 }  // namespace
 }  // namespace dent

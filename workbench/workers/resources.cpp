@@ -36,9 +36,14 @@ Resources find_resources() {
 }
 
 std::string find_python(const fs::path& project, const std::string& chosen) {
-  if (!chosen.empty())
-    return chosen.find('/') == std::string::npos ? chosen : (project / chosen).lexically_normal().string();
-  if (const char* python = std::getenv("DENT_PYTHON"); python != nullptr && *python != '\0') return python;
+  // Whole paths: workers run in other folders. Links stay, since that of a virtual environment is what makes
+  // it one.
+  const auto in = [](const fs::path& folder, const std::string& python) {
+    return python.find('/') == std::string::npos ? python : (folder / python).lexically_normal().string();
+  };
+  if (!chosen.empty()) return in(project, chosen);
+  if (const char* python = std::getenv("DENT_PYTHON"); python != nullptr && *python != '\0')
+    return in(fs::current_path(), python);
   for (fs::path folder = project;; folder = folder.parent_path()) {
     const fs::path python = folder / ".venv/bin/python";
     if (access(python.c_str(), X_OK) == 0) return python;
