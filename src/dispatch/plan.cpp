@@ -2,336 +2,45 @@
 #include "dispatch/plan.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "dispatch/decode.h"
 #include "dispatch/hopper.h"
-#include "dispatch/row_table.h"
-#include "dispatch/runs.h"
+#include "dispatch/plan_kernels.h"
+#include "dispatch/plan_lengths.h"
 #include "dispatch/scores.h"
-#include "dispatch/sequence_tiles.h"
-#include "flashmoe/error.h"
-#include "kernels/ampere_forward/launch.h"
-#include "kernels/decode_forward/spec.h"
-#include "kernels/hopper_forward/launch.h"
-#include "kernels/hopper_forward/spec.h"
-#include "kernels/naive/smem.h"
-#include "kernels/row_stats.h"
-#include "kernels/small_forward/spec.h"
-#include "numeric/ceil_div.h"
 
 namespace flashmoe::dispatch {
 namespace {
 
 constexpr int64_t kMaxRows = int64_t{1} << 30;  // so that row numbers, packed ones too, fit an int
-constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();  // of a grid
-constexpr int64_t kMaxGridY = 65535;
-constexpr int64_t kMaxSequences = 1 << 20;  // which prepare_lengths has a block for, each
-
-[[noreturn]] void refuse(const std::string& what, const std::string& remedy = {},
-                         std::source_location where = std::source_location::current()) {
-  throw Error(ErrorCode::unsupported, "attention_forward on cuda: " + what, remedy, where);
-}
+constexpr int64_t kMaxSequences = 1 << 20;      // which prepare_lengths has a block for, each
 
 void check_limits(const ForwardProblem& p, const device::Spec& spec) {
   if (spec.arch < 80) {
-    refuse("this GPU has compute capability " + std::to_string(spec.arch / 10) + "." +
-               std::to_string(spec.arch % 10) + "; kernels exist from 8.0 on",
-           "compute on the CPU: device = cpu");
+    refuse_forward("this GPU has compute capability " + std::to_string(spec.arch / 10) + "." +
+                       std::to_string(spec.arch % 10) + "; kernels exist from 8.0 on",
+                   "compute on the CPU: device = cpu");
   }
   if (p.head_dim > kMaxHeadDim) {
     // No remedy: the CPU backend takes no more.
-    refuse("head_dim is " + std::to_string(p.head_dim) + "; accepted are 1 to " +
-           std::to_string(kMaxHeadDim));
+    refuse_forward("head_dim is " + std::to_string(p.head_dim) + "; accepted are 1 to " +
+                   std::to_string(kMaxHeadDim));
   }
   if (p.q_rows * p.group() > kMaxRows || p.kv_rows > kMaxRows) {
-    refuse("q has " + std::to_string(p.q_rows) + " rows for " + std::to_string(p.group()) +
-           " heads per K/V head, k has " + std::to_string(p.kv_rows) +
-           " rows; accepted are up to 2^30 rows of k, and of q times heads");
+    refuse_forward("q has " + std::to_string(p.q_rows) + " rows for " + std::to_string(p.group()) +
+                   " heads per K/V head, k has " + std::to_string(p.kv_rows) +
+                   " rows; accepted are up to 2^30 rows of k, and of q times heads");
   }
   if (p.lengths.sequences > kMaxSequences) {
-    refuse("lengths.sequences is " + std::to_string(p.lengths.sequences) + "; accepted are up to 2^20",
-           "split the sequences over several calls");
+    refuse_forward(
+        "lengths.sequences is " + std::to_string(p.lengths.sequences) + "; accepted are up to 2^20",
+        "split the sequences over several calls");
   }
-}
-
-// Why only hopper_forward has a form for it, if any tensor-core kernel has; null when all can take it.
-const char* needs_change(const ForwardProblem& p) {
-  if (p.changes_scores()) return "scores that change before the softmax";
-  if (!is_plain_scale(p.scale))
-    return "a softmax scale that is zero, negative or beyond the normal range of fp32";
-  return p.sinks ? "sinks" : nullptr;
 }
 
 // Why no tensor-core kernel can take it on this GPU; null when one can.
 const char* needs_scalar(const ForwardProblem& p, bool hopper) {
   if (p.dtype == DType::fp32) return "fp32 inputs, computed in fp32 throughout";
   return hopper && forward_change(p) ? nullptr : needs_change(p);
-}
-
-// Why the kernels that know causal masks alone can't take it; null when they can.
-const char* needs_runs(const ForwardProblem& p) {
-  if (p.spans.given()) return "spans";
-  return p.window.limits() ? "a window of keys" : nullptr;
-}
-
-// K and V of the heads in flight should stay in the L2 cache until every tile has read them: what the heads'
-// tiles of a row see of them.
-int heads_that_fit(const ForwardPlan& plan, const ForwardProblem& p, int64_t all_heads,
-                   const device::Spec& spec) {
-  const int64_t keys = std::max<int64_t>(1, most_keys(p, plan.tile_q / plan.pack));
-  const int64_t kv_bytes = 2 * keys * p.head_dim * element_bytes(p.dtype);
-  const int64_t kv_heads = std::max<int64_t>(1, spec.l2_bytes / 2 / kv_bytes);
-  return static_cast<int>(std::min(all_heads, kv_heads * (p.group() / plan.pack)));
-}
-
-// With lengths, tiles are those that there may be: how many there are is known on the GPU alone.
-void set_grid_of_lengths(ForwardPlan& plan, const ForwardProblem& p) {
-  const int64_t tiles = most_q_tiles(p, plan.tile_q);
-  if (p.q_heads > 0 && tiles > kMaxBlocks / p.q_heads) {
-    refuse("the sequences have up to " + std::to_string(tiles) + " tiles of " + std::to_string(p.q_heads) +
-               " heads, more than the 2^31 - 1 blocks of a grid",
-           "split the sequences over several calls");
-  }
-  plan.tiles = static_cast<unsigned>(p.q_heads * tiles);
-  plan.blocks = plan.tiles;
-}
-
-void set_grid(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
-  if (p.lengths.given) return set_grid_of_lengths(plan, p);
-  const int64_t heads = p.batch * (p.q_heads / plan.pack);
-  const int64_t tiles = ceil_div(p.q_rows * plan.pack, plan.tile_q);
-  if (heads > kMaxBlocks / tiles) {
-    refuse("the problem has " + std::to_string(heads) + " heads of " + std::to_string(tiles) +
-               " tiles, more than the 2^31 - 1 blocks of a grid",
-           "split the batch over several calls");
-  }
-  plan.tiles = static_cast<unsigned>(heads * tiles);
-  plan.blocks = plan.tiles;
-  if (p.mask == Mask::none && !p.window.limits()) return;  // all tiles are the same work
-  const auto blocks_of = [&](int64_t tile) {
-    return key_blocks(p, plan.tile_q, plan.tile_kv, plan.pack, tile);
-  };
-  plan.last_first = blocks_of(tiles - 1) >= blocks_of(0);
-  plan.heads_at_once = heads_that_fit(plan, p, heads, spec);
-}
-
-// Rows of a tile that hold a query, as a share.
-double row_share(int64_t rows, int tile) {
-  return static_cast<double>(rows) / static_cast<double>(ceil_div(rows, tile) * tile);
-}
-
-// As few blocks per tile as keep the SMs nearly as busy as any number would.
-int choose_splits(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
-  const int64_t kv_tiles = ceil_div(most_keys(p, plan.tile_q / plan.pack), int64_t{plan.tile_kv});
-  const int resident = std::max(1, device::blocks_per_sm(spec, plan.threads, 255, plan.smem_bytes));
-  const int64_t slots = int64_t{spec.sms} * resident;
-  constexpr int64_t kFewTiles = 4;  // too few to share: the second kernel costs more than it saves
-  if (plan.blocks >= slots * 8 / 10 || kv_tiles <= kFewTiles) return 1;
-  const auto most = static_cast<int>(std::min<int64_t>({kMaxSplits, slots, kv_tiles / 2}));
-  const auto busy = [&](int splits) {
-    const int64_t blocks = int64_t{plan.blocks} * splits;
-    return static_cast<double>(blocks) / static_cast<double>(ceil_div(blocks, slots) * slots);
-  };
-  double best = 0;
-  for (int splits = 1; splits <= most; ++splits) best = std::max(best, busy(splits));
-  for (int splits = 1; splits <= most; ++splits) {
-    if (busy(splits) >= 0.85 * best) return splits;
-  }
-  return 1;
-}
-
-// What the splits leave for combine_splits: fp32 rows and their statistics.
-std::size_t partials_bytes(const ForwardPlan& plan, const ForwardProblem& p) {
-  if (plan.num_splits == 1) return 0;
-  const int64_t rows = p.batch * p.q_heads * p.q_rows;
-  return static_cast<std::size_t>(plan.num_splits * rows) *
-         (static_cast<std::size_t>(plan.head_dim) * sizeof(float) + sizeof(kernels::RowStats));
-}
-
-ForwardPlan plan_naive(const ForwardProblem& p, const device::Spec& spec, const char* reason) {
-  namespace naive = kernels::naive;
-  ForwardPlan plan{.kernel = ForwardKernel::naive,
-                   .aligned = false,
-                   .head_dim = p.head_dim <= 64    ? 64
-                               : p.head_dim <= 128 ? 128
-                                                   : 256,
-                   .tile_q = naive::kTile,
-                   .tile_kv = naive::kTile,
-                   .threads = naive::kThreads,
-                   .smem_bytes = sizeof(naive::Smem),
-                   .reason = reason};
-  set_grid(plan, p, spec);
-  plan.workspace_bytes =
-      p.lengths.given ? with_tile_lists(0, p, lists_of(plan)) : with_row_table(0, p, false);
-  return plan;
-}
-
-ForwardPlan plan_ampere(const ForwardProblem& p, bool aligned, const device::Spec& spec,
-                        std::optional<int> splits, const char* reason) {
-  aligned = aligned && p.head_dim % 8 == 0;  // rows are whole pieces of 16 bytes
-  namespace ampere = kernels::ampere_forward;
-  const auto head_dim = static_cast<int>(p.head_dim);
-  const ampere::Form form =
-      needs_runs(p) ? ampere::form_for_runs(head_dim) : ampere::form_for(head_dim, aligned);
-  ForwardPlan plan{.kernel = ForwardKernel::ampere_forward,
-                   .aligned = aligned,
-                   .head_dim = form.head_dim,
-                   .tile_q = form.tile_q,
-                   .tile_kv = form.tile_kv,
-                   .threads = form.threads,
-                   .smem_bytes = form.smem_bytes,
-                   .reason = reason};
-  const auto group = static_cast<int>(p.group());
-  if (group > 1 && row_share(p.q_rows, plan.tile_q) < 0.9 * row_share(p.q_rows * group, plan.tile_q))
-    plan.pack = group;
-  set_grid(plan, p, spec);
-  plan.num_splits = splits.value_or(choose_splits(plan, p, spec));
-  plan.workspace_bytes = partials_bytes(plan, p);
-  return plan;
-}
-
-ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, const ForwardChoice& choice,
-                        const char* reason) {
-  namespace hopper = kernels::hopper_forward;
-  const int pack = p.spans.given() ? 1 : hopper_pack(p);
-  if (choice.tuning && (*choice.tuning < 0 || *choice.tuning >= hopper::kNumTunings ||
-                        hopper::kTunings[*choice.tuning].head_dim < p.head_dim)) {
-    refuse("tuning is " + std::to_string(*choice.tuning) + "; hopper_forward has 0 to " +
-           std::to_string(hopper::kNumTunings - 1) + ", and not all of them take head_dim " +
-           std::to_string(p.head_dim));
-  }
-  if (choice.tuning && needs_runs(p) && !hopper::kTunings[*choice.tuning].runs) {
-    refuse("tuning " + std::to_string(*choice.tuning) + " of hopper_forward does not take " + needs_runs(p));
-  }
-  if (p.spans.given() &&
-      ((choice.tuning && hopper::kTunings[*choice.tuning].splits) || choice.num_splits.value_or(1) > 1)) {
-    refuse("hopper_forward does not share out the keys of a problem with spans");
-  }
-  if (const char* change = needs_change(p);
-      choice.tuning && change && !hopper::takes_changes(hopper::kTunings[*choice.tuning])) {
-    refuse("tuning " + std::to_string(*choice.tuning) + " of hopper_forward does not take " + change);
-  }
-  const int splits = choice.num_splits ? *choice.num_splits
-                     : choice.tuning   ? (hopper::kTunings[*choice.tuning].splits ? 2 : 1)
-                     : p.spans.given() ? 1
-                                       : hopper_splits(p, pack, spec);
-  const int index =
-      choice.tuning.value_or(splits > 1 ? hopper_split_tuning(p) : hopper_tuning(p, pack, spec));
-  const hopper::Tuning& tuning = hopper::kTunings[index];
-  if (tuning.splits != (splits > 1)) {
-    refuse("num_splits is " + std::to_string(splits) + "; tuning " + std::to_string(index) +
-           " of hopper_forward " + (tuning.splits ? "needs 2 or more" : "has whole tiles: 1"));
-  }
-  ForwardPlan plan{.kernel = ForwardKernel::hopper_forward,
-                   .head_dim = tuning.head_dim,
-                   .tile_q = tuning.tile_q(),
-                   .tile_kv = tuning.tile_kv,
-                   .threads = tuning.threads(),
-                   .smem_bytes = hopper::smem_bytes(index),
-                   .tuning = index,
-                   .pack = pack,
-                   .num_splits = splits,
-                   .reason = reason};
-  set_grid(plan, p, spec);
-  // Persistent blocks, or one for every tile or share of one.
-  const bool persistent = tuning.blocks_per_sm == 1 && !tuning.splits;
-  plan.blocks = persistent ? std::min(plan.tiles, static_cast<unsigned>(spec.sms)) : plan.tiles;
-  plan.workspace_bytes = with_row_table(partials_bytes(plan, p), p, false);
-  order_hopper_tiles(plan, p, spec);
-  return plan;
-}
-
-// Why ampere_forward can't take it; null when it can.
-const char* too_much_for_ampere(const ForwardProblem& p, bool aligned) {
-  if (p.spans.first_keys > 0) return "first keys beside a run";
-  if (p.spans.given()) return "spans";
-  if (!needs_runs(p) || (aligned && p.head_dim % 8 == 0)) return nullptr;
-  return "a window of keys with rows that are not whole multiples of 16 bytes";
-}
-
-// Why small_forward can't take it; null when it can.
-const char* too_much_for_small(const ForwardProblem& p, bool aligned, const device::Spec& spec) {
-  if (const char* runs = needs_runs(p)) return runs;
-  if (!aligned || p.head_dim % 8 != 0) return "rows that are not whole multiples of 16 bytes";
-  if (p.head_dim > 128) return "head_dim above 128";
-  if (p.batch * p.kv_heads > kMaxGridY) return "more than 65,535 K/V heads in the batch";
-  const bool fits = p.kv_rows <= kernels::small::kMaxKeys &&
-                    kernels::small::find_tuning(static_cast<int>(p.head_dim), static_cast<int>(p.kv_rows),
-                                                spec.smem_per_block) >= 0;
-  return fits ? nullptr : "more keys than fit its shared memory";
-}
-
-ForwardPlan plan_small(const ForwardProblem& p, const device::Spec& spec, const char* reason) {
-  namespace small = kernels::small;
-  const int index =
-      small::find_tuning(static_cast<int>(p.head_dim), static_cast<int>(p.kv_rows), spec.smem_per_block);
-  const small::Tuning& tuning = small::kTunings[index];
-  ForwardPlan plan{.kernel = ForwardKernel::small_forward,
-                   .head_dim = tuning.head_dim,
-                   .tile_q = small::kRows,
-                   .tile_kv = tuning.max_keys(),
-                   .threads = tuning.threads(),
-                   .smem_bytes = tuning.smem_bytes(),
-                   .tuning = index,
-                   .pack = static_cast<int>(p.group()),
-                   .reason = reason};
-  set_grid(plan, p, spec);
-  return plan;
-}
-
-// Why decode_forward can't take it; null when it can.
-const char* too_much_for_decode(const ForwardProblem& p, bool aligned) {
-  if (const char* runs = needs_runs(p)) return runs;
-  if (!aligned || p.head_dim % 8 != 0) return "rows that are not whole multiples of 16 bytes";
-  if (p.head_dim > 128) return "head_dim above 128";
-  if (p.q_rows * p.group() > kernels::decode::kRows) return "more than 8 query rows for a K/V head";
-  if (p.batch > kMaxGridY || p.kv_heads > kMaxGridY) return "more than 65,535 K/V heads or batch entries";
-  return nullptr;
-}
-
-// What the caller insists on.
-DecodeCut cut_as_asked(const ForwardProblem& p, const device::Spec& spec, const ForwardChoice& choice) {
-  namespace decode = kernels::decode;
-  const int splits = choice.num_splits.value_or(1);
-  if (!choice.tuning) {
-    const int cluster = decode::kTunings[cut_for_decode(p, spec).tuning].cluster;
-    return {find_decode_tuning(p, spec, cluster, splits, false), splits};
-  }
-  if (*choice.tuning < 0 || *choice.tuning >= decode::kNumTunings) {
-    refuse("tuning is " + std::to_string(*choice.tuning) + "; decode_forward has 0 to " +
-           std::to_string(decode::kNumTunings - 1));
-  }
-  const decode::Tuning& t = decode::kTunings[*choice.tuning];
-  if (t.cluster > spec.max_cluster || t.smem_bytes() > spec.smem_per_block ||
-      !decode::takes(t, p.head_dim, p.kv_rows, splits)) {
-    refuse("configuration " + std::to_string(*choice.tuning) +
-           " of decode_forward does not take this problem here");
-  }
-  return {*choice.tuning, splits};
-}
-
-ForwardPlan plan_decode(const ForwardProblem& p, const device::Spec& spec, const ForwardChoice& choice,
-                        const char* reason) {
-  namespace decode = kernels::decode;
-  const DecodeCut cut =
-      choice.tuning || choice.num_splits ? cut_as_asked(p, spec, choice) : cut_for_decode(p, spec);
-  const decode::Tuning& tuning = decode::kTunings[cut.tuning];
-  ForwardPlan plan{.kernel = ForwardKernel::decode_forward,
-                   .head_dim = tuning.head_dim,
-                   .tile_q = decode::kRows,
-                   .tile_kv = tuning.block_keys,
-                   .threads = tuning.threads(),
-                   .smem_bytes = tuning.smem_bytes(),
-                   .tuning = cut.tuning,
-                   .pack = static_cast<int>(p.group()),
-                   .num_splits = cut.splits,
-                   .cluster = tuning.cluster,
-                   .reason = reason};
-  set_grid(plan, p, spec);
-  plan.workspace_bytes = partials_bytes(plan, p);
-  return plan;
 }
 
 // Every block of small_forward reads all keys of its head for just 8 rows: it pays while all blocks run at
@@ -343,61 +52,6 @@ bool small_pays(const ForwardPlan& plan, const ForwardProblem& p, const device::
   return plan.blocks <= static_cast<unsigned>(spec.sms) || elements <= few * spec.sms;
 }
 
-// Why hopper_forward can't take lengths here; null when it can.
-const char* lengths_too_much_for_hopper(const ForwardProblem& p, Addressing addressing,
-                                        const device::Spec& spec) {
-  if (p.dtype == DType::fp32) return "fp32 inputs, computed in fp32 throughout";
-  if (p.kv_rows == 0) return "no keys";
-  if (const char* change = needs_change(p)) return change;
-  return too_much_for_hopper(p, addressing, spec);
-}
-
-ForwardPlan plan_hopper_lengths(const ForwardProblem& p, const device::Spec& spec, std::optional<int> choice,
-                                const char* reason) {
-  namespace hopper = kernels::hopper_forward;
-  const auto takes = [&](int index) {
-    return hopper::takes_lengths(hopper::kTunings[index]) && hopper::kTunings[index].head_dim >= p.head_dim;
-  };
-  int index = 0;  // rows stand in the order of their head_dim
-  while (!takes(index)) ++index;
-  if (choice && (*choice < 0 || *choice >= hopper::kNumTunings || !takes(*choice))) {
-    refuse("tuning is " + std::to_string(*choice) + "; of hopper_forward's " +
-           std::to_string(hopper::kNumTunings) + " not all take lengths, and head_dim " +
-           std::to_string(p.head_dim));
-  }
-  index = choice.value_or(index);
-  const hopper::Tuning& tuning = hopper::kTunings[index];
-  ForwardPlan plan{.kernel = ForwardKernel::hopper_forward,
-                   .head_dim = tuning.head_dim,
-                   .tile_q = tuning.tile_q(),
-                   .tile_kv = tuning.tile_kv,
-                   .threads = tuning.threads(),
-                   .smem_bytes = hopper::smem_bytes(index),
-                   .tuning = index,
-                   .reason = reason};
-  set_grid(plan, p, spec);
-  if (tuning.blocks_per_sm == 1) plan.blocks = std::min(plan.tiles, static_cast<unsigned>(spec.sms));
-  plan.workspace_bytes = with_tile_lists(0, p, lists_of(plan));
-  return plan;
-}
-
-ForwardPlan choose_for_lengths(const ForwardProblem& problem, Addressing addressing, const device::Spec& spec,
-                               const ForwardChoice& choice) {
-  if (choice.num_splits.value_or(1) > 1) refuse("no kernel shares out the keys of a problem with lengths");
-  const char* not_hopper = lengths_too_much_for_hopper(problem, addressing, spec);
-  const ForwardKernel kernel =
-      choice.kernel.value_or(not_hopper ? ForwardKernel::naive : ForwardKernel::hopper_forward);
-  if (kernel == ForwardKernel::naive)
-    return plan_naive(problem, spec, choice.kernel ? "asked for" : not_hopper);
-  const char* too_much = kernel == ForwardKernel::hopper_forward ? not_hopper : "lengths";
-  if (too_much) refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + too_much);
-  return plan_hopper_lengths(problem, spec, choice.tuning,
-                             choice.kernel
-                                 ? "asked for"
-                                 : "sequences of different lengths in 16-bit inputs on sm_90: wgmma "
-                                   "and TMA");
-}
-
 ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const device::Spec& spec,
                    const ForwardChoice& choice) {
   const bool aligned = addressing.aligned;
@@ -406,32 +60,35 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
   const char* not_hopper = too_much_for_hopper(problem, addressing, spec);
   const char* scalar = needs_scalar(problem, not_hopper == nullptr);
   if (choice.num_splits && (*choice.num_splits < 1 || *choice.num_splits > kMaxSplits)) {
-    refuse("num_splits is " + std::to_string(*choice.num_splits) + "; accepted are 1 to " +
-           std::to_string(kMaxSplits));
+    refuse_forward("num_splits is " + std::to_string(*choice.num_splits) + "; accepted are 1 to " +
+                   std::to_string(kMaxSplits));
   }
   const ForwardKernel kernel =
       choice.kernel.value_or(scalar ? ForwardKernel::naive : ForwardKernel::ampere_forward);
   const char* reason = choice.kernel ? "asked for" : scalar ? scalar : "16-bit inputs: tensor cores";
   if (kernel == ForwardKernel::naive) return plan_naive(problem, spec, reason);
-  if (scalar) refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + scalar);
+  if (scalar)
+    refuse_forward(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + scalar);
   if (const char* change = needs_change(problem)) {
     if (choice.kernel && kernel != ForwardKernel::hopper_forward)
-      refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + change);
+      refuse_forward(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + change);
     return plan_hopper(problem, spec, {.num_splits = 1, .tuning = choice.tuning},
                        choice.kernel ? reason : change);
   }
   const char* too_much = too_much_for_small(problem, aligned, spec);
   if (kernel == ForwardKernel::small_forward) {
-    if (too_much) refuse(std::string("the chosen kernel, small_forward, does not take ") + too_much);
+    if (too_much) refuse_forward(std::string("the chosen kernel, small_forward, does not take ") + too_much);
     return plan_small(problem, spec, reason);
   }
   const char* not_decode = too_much_for_decode(problem, aligned);
   if (kernel == ForwardKernel::decode_forward) {
-    if (not_decode) refuse(std::string("the chosen kernel, decode_forward, does not take ") + not_decode);
+    if (not_decode)
+      refuse_forward(std::string("the chosen kernel, decode_forward, does not take ") + not_decode);
     return plan_decode(problem, spec, choice, reason);
   }
   if (kernel == ForwardKernel::hopper_forward) {
-    if (not_hopper) refuse(std::string("the chosen kernel, hopper_forward, does not take ") + not_hopper);
+    if (not_hopper)
+      refuse_forward(std::string("the chosen kernel, hopper_forward, does not take ") + not_hopper);
     return plan_hopper(problem, spec, choice, reason);
   }
   if (!choice.kernel && !choice.num_splits) {
@@ -443,7 +100,8 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
       return plan_decode(problem, spec, {}, "few rows for many keys: reading them is all there is");
   }
   if (const char* not_ampere = too_much_for_ampere(problem, aligned)) {
-    if (choice.kernel) refuse(std::string("the chosen kernel, ampere_forward, does not take ") + not_ampere);
+    if (choice.kernel)
+      refuse_forward(std::string("the chosen kernel, ampere_forward, does not take ") + not_ampere);
     if (not_hopper) return plan_naive(problem, spec, not_ampere);
   }
   if (choice.kernel || (choice.num_splits && (not_hopper || !needs_runs(problem))))
@@ -466,10 +124,6 @@ ProgrammaticLaunch programmatic_for(const ForwardPlan& plan, const device::Spec&
 }
 
 }  // namespace
-
-TileLists lists_of(const ForwardPlan& plan) {
-  return {.tile_q = plan.tile_q, .from_end = plan.kernel == ForwardKernel::hopper_forward};
-}
 
 ForwardPlan plan_forward(const ForwardProblem& problem, Addressing addressing, const device::Spec& spec,
                          const ForwardChoice& choice) {

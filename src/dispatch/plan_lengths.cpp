@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "dispatch/plan_lengths.h"
+
+#include <algorithm>
+
+#include "dispatch/hopper.h"
+#include "dispatch/plan_kernels.h"
+#include "dispatch/sequence_tiles.h"
+#include "kernels/hopper_forward/launch.h"
+#include "kernels/hopper_forward/spec.h"
+
+namespace flashmoe::dispatch {
+namespace {
+
+// Why hopper_forward can't take lengths here; null when it can.
+const char* lengths_too_much_for_hopper(const ForwardProblem& p, Addressing addressing,
+                                        const device::Spec& spec) {
+  if (p.dtype == DType::fp32) return "fp32 inputs, computed in fp32 throughout";
+  if (p.kv_rows == 0) return "no keys";
+  if (const char* change = needs_change(p)) return change;
+  return too_much_for_hopper(p, addressing, spec);
+}
+
+ForwardPlan plan_hopper_lengths(const ForwardProblem& p, const device::Spec& spec, std::optional<int> choice,
+                                const char* reason) {
+  namespace hopper = kernels::hopper_forward;
+  const auto takes = [&](int index) {
+    return hopper::takes_lengths(hopper::kTunings[index]) && hopper::kTunings[index].head_dim >= p.head_dim;
+  };
+  int index = 0;  // rows stand in the order of their head_dim
+  while (!takes(index)) ++index;
+  if (choice && (*choice < 0 || *choice >= hopper::kNumTunings || !takes(*choice))) {
+    refuse_forward("tuning is " + std::to_string(*choice) + "; of hopper_forward's " +
+                   std::to_string(hopper::kNumTunings) + " not all take lengths, and head_dim " +
+                   std::to_string(p.head_dim));
+  }
+  index = choice.value_or(index);
+  const hopper::Tuning& tuning = hopper::kTunings[index];
+  ForwardPlan plan{.kernel = ForwardKernel::hopper_forward,
+                   .head_dim = tuning.head_dim,
+                   .tile_q = tuning.tile_q(),
+                   .tile_kv = tuning.tile_kv,
+                   .threads = tuning.threads(),
+                   .smem_bytes = hopper::smem_bytes(index),
+                   .tuning = index,
+                   .reason = reason};
+  add_tiles_of_lengths(plan, p);
+  if (tuning.blocks_per_sm == 1) plan.blocks = std::min(plan.tiles, static_cast<unsigned>(spec.sms));
+  return plan;
+}
+
+}  // namespace
+
+TileLists lists_of(const ForwardPlan& plan) {
+  return {.tile_q = plan.tile_q, .from_end = plan.kernel == ForwardKernel::hopper_forward};
+}
+
+void add_tiles_of_lengths(ForwardPlan& plan, const ForwardProblem& p) {
+  const int64_t tiles = most_q_tiles(p, plan.tile_q);
+  if (p.q_heads > 0 && tiles > kMaxBlocks / p.q_heads) {
+    refuse_forward("the sequences have up to " + std::to_string(tiles) + " tiles of " +
+                       std::to_string(p.q_heads) + " heads, more than the 2^31 - 1 blocks of a grid",
+                   "split the sequences over several calls");
+  }
+  plan.tiles = static_cast<unsigned>(p.q_heads * tiles);
+  plan.blocks = plan.tiles;
+  plan.workspace_bytes = with_tile_lists(0, p, lists_of(plan));
+}
+
+ForwardPlan choose_for_lengths(const ForwardProblem& problem, Addressing addressing, const device::Spec& spec,
+                               const ForwardChoice& choice) {
+  if (choice.num_splits.value_or(1) > 1)
+    refuse_forward("no kernel shares out the keys of a problem with lengths");
+  const char* not_hopper = lengths_too_much_for_hopper(problem, addressing, spec);
+  const ForwardKernel kernel =
+      choice.kernel.value_or(not_hopper ? ForwardKernel::naive : ForwardKernel::hopper_forward);
+  if (kernel == ForwardKernel::naive)
+    return plan_naive(problem, spec, choice.kernel ? "asked for" : not_hopper);
+  const char* too_much = kernel == ForwardKernel::hopper_forward ? not_hopper : "lengths";
+  if (too_much)
+    refuse_forward(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + too_much);
+  return plan_hopper_lengths(problem, spec, choice.tuning,
+                             choice.kernel
+                                 ? "asked for"
+                                 : "sequences of different lengths in 16-bit inputs on sm_90: wgmma "
+                                   "and TMA");
+}
+
+}  // namespace flashmoe::dispatch
