@@ -13,39 +13,21 @@
 namespace flashmoe::test {
 namespace {
 
-struct How {
-  dispatch::BackwardChoice choice{};
-  bool deterministic = false;
-  bool with_dlse = false;
-};
-
-std::string trouble(const Shape& shape, const How& how) {
-  BackwardProblem problem(shape, how.with_dlse);
-  GpuGradients gpu(problem, how.deterministic, how.choice);
-  gpu.launch();
-  gpu.launch();  // a second call finds the workspace as the first left it
-  const std::string stray = gpu.download();
-  const std::string wrong = stray.empty() ? problem.disagreement() : stray;
-  return wrong.empty() ? ""
-                       : describe(shape) + " by " + describe(how.choice) +
-                             (how.deterministic ? ", deterministic: " : ": ") + wrong;
-}
-
 // Small enough for compute-sanitizer.
 TEST(GpuSmall, GradientsOnce) {
   SKIP_WITHOUT_GPU();
   for (const BackwardForm& form : backward_forms_here()) {
     for (DType dtype : {DType::fp16, DType::bf16}) {
       for (Mask mask : kMasks) {
-        EXPECT_EQ(trouble({.batch = 2,
-                           .q_heads = 4,
-                           .kv_heads = 2,
-                           .q_rows = 150,
-                           .kv_rows = 200,
-                           .head_dim = form.head_dim == 0 ? 52 : form.head_dim,
-                           .dtype = dtype,
-                           .mask = mask},
-                          {form.choice, mask == Mask::causal, mask != Mask::none}),
+        EXPECT_EQ(trouble_with_gradients({.batch = 2,
+                                          .q_heads = 4,
+                                          .kv_heads = 2,
+                                          .q_rows = 150,
+                                          .kv_rows = 200,
+                                          .head_dim = form.head_dim == 0 ? 52 : form.head_dim,
+                                          .dtype = dtype,
+                                          .mask = mask},
+                                         {form.choice, mask == Mask::causal, mask != Mask::none}),
                   "");
       }
     }
@@ -57,12 +39,12 @@ TEST(GpuRaces, Backward) {
   SKIP_WITHOUT_GPU();
   for (const BackwardForm& form : backward_forms_here()) {
     for (bool deterministic : {false, true}) {
-      EXPECT_EQ(trouble({.q_rows = 140,
-                         .kv_rows = 260,
-                         .head_dim = form.head_dim == 0 ? 40 : form.head_dim,
-                         .dtype = DType::bf16,
-                         .mask = Mask::causal},
-                        {form.choice, deterministic}),
+      EXPECT_EQ(trouble_with_gradients({.q_rows = 140,
+                                        .kv_rows = 260,
+                                        .head_dim = form.head_dim == 0 ? 40 : form.head_dim,
+                                        .dtype = DType::bf16,
+                                        .mask = Mask::causal},
+                                       {form.choice, deterministic}),
                 "");
     }
   }

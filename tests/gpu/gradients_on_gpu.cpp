@@ -100,4 +100,21 @@ std::string describe(const dispatch::BackwardChoice& choice) {
          (choice.tuning ? ":" + std::to_string(*choice.tuning) : "");
 }
 
+std::string trouble_with_gradients(const Shape& shape, const How& how) {
+  std::string wrong;
+  try {
+    BackwardProblem problem(shape, how.with_dlse);
+    GpuGradients gpu(problem, how.deterministic, how.choice);
+    gpu.launch();
+    gpu.launch();  // a second call finds the workspace as the first left it
+    wrong = gpu.download();
+    if (wrong.empty()) wrong = problem.disagreement();
+  } catch (const std::exception& error) {
+    wrong = error.what();
+  }
+  return wrong.empty() ? ""
+                       : describe(shape) + " by " + describe(how.choice) +
+                             (how.deterministic ? ", deterministic: " : ": ") + wrong;
+}
+
 }  // namespace flashmoe::test

@@ -43,4 +43,13 @@ struct BackwardForm {
 std::vector<BackwardForm> backward_forms_here();
 std::string describe(const dispatch::BackwardChoice& choice);
 
+// How a test asks for gradients.
+struct How {
+  dispatch::BackwardChoice choice{};
+  bool deterministic = false;
+  bool with_dlse = false;
+};
+// What is wrong with them, computed twice in one workspace; "" for nothing.
+std::string trouble_with_gradients(const Shape& shape, const How& how = {});
+
 }  // namespace flashmoe::test

@@ -29,20 +29,6 @@ std::vector<Shape> ragged(Shape shape) {
   return shapes;
 }
 
-std::string trouble_with_gradients(const Shape& shape, bool deterministic,
-                                   const dispatch::BackwardChoice& choice = {}) {
-  try {
-    BackwardProblem problem(shape);
-    GpuGradients gpu(problem, deterministic, choice);
-    gpu.launch();
-    std::string wrong = gpu.download();
-    if (wrong.empty()) wrong = problem.disagreement();
-    return wrong.empty() ? "" : describe(shape) + ": " + wrong;
-  } catch (const std::exception& error) {
-    return describe(shape) + ": " + error.what();
-  }
-}
-
 // Small enough for compute-sanitizer.
 TEST(GpuSmall, LengthsByTheScalarKernels) {
   SKIP_WITHOUT_GPU();
@@ -50,7 +36,8 @@ TEST(GpuSmall, LengthsByTheScalarKernels) {
     for (const Shape& shape :
          ragged({.q_heads = 2, .kv_heads = 1, .head_dim = 50, .dtype = dtype, .layout = Layout::padded})) {
       EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::naive});
-      EXPECT_EQ(trouble_with_gradients(shape, true, {.kernel = dispatch::BackwardKernel::naive_backward}),
+      EXPECT_EQ(trouble_with_gradients(shape, {.choice = {.kernel = dispatch::BackwardKernel::naive_backward},
+                                               .deterministic = true}),
                 "");
     }
   }
@@ -63,7 +50,7 @@ TEST(GpuLengths, EveryHeadDimAndType) {
       for (const Shape& shape : ragged({.q_heads = 6, .kv_heads = 2, .head_dim = head_dim, .dtype = dtype})) {
         EXPECT_RUNS_ON_GPU(shape);
         for (const bool deterministic : {false, true})
-          EXPECT_EQ(trouble_with_gradients(shape, deterministic), "");
+          EXPECT_EQ(trouble_with_gradients(shape, {.deterministic = deterministic}), "");
       }
     }
   }
@@ -77,7 +64,7 @@ TEST(GpuLengths, ManySequences) {
   const Shape shape =
       packed({.q_heads = 2, .head_dim = 64, .dtype = DType::bf16, .mask = Mask::causal}, lengths, lengths, 3);
   EXPECT_RUNS_ON_GPU(shape);
-  EXPECT_EQ(trouble_with_gradients(shape, false), "");
+  EXPECT_EQ(trouble_with_gradients(shape), "");
 }
 
 TEST(GpuLengths, WhatNeighboursHoldReachesNobody) {
@@ -116,7 +103,7 @@ TEST(GpuLengths, RandomOnesAgreeWithTheOracle) {
     throw_lengths(dice, 1500, 1500, shape);
     shape.window = dice.window(400);
     EXPECT_RUNS_ON_GPU(shape);
-    EXPECT_EQ(trouble_with_gradients(shape, seed % 2 == 0), "");
+    EXPECT_EQ(trouble_with_gradients(shape, {.deterministic = seed % 2 == 0}), "");
   }
 }
 

@@ -89,20 +89,6 @@ TEST(GpuSpans, EveryGpuTakesThemByNaive) {
   }
 }
 
-std::string trouble_with_gradients(const Shape& shape, bool deterministic,
-                                   const dispatch::BackwardChoice& choice) {
-  try {
-    BackwardProblem problem(shape);
-    GpuGradients gpu(problem, deterministic, choice);
-    gpu.launch();
-    std::string wrong = gpu.download();
-    if (wrong.empty()) wrong = problem.disagreement();
-    return wrong.empty() ? "" : describe(shape) + ": " + wrong;
-  } catch (const std::exception& error) {
-    return describe(shape) + ": " + error.what();
-  }
-}
-
 TEST(GpuSpans, GradientsAreTheOracles) {
   SKIP_WITHOUT_GPU();
   for (const int64_t head_dim : {64, 128, 256}) {
@@ -115,14 +101,14 @@ TEST(GpuSpans, GradientsAreTheOracles) {
                                 .head_dim = head_dim,
                                 .dtype = dtype})) {
         for (const bool deterministic : {false, true})
-          EXPECT_EQ(trouble_with_gradients(shape, deterministic, {}), "");
+          EXPECT_EQ(trouble_with_gradients(shape, {.deterministic = deterministic}), "");
       }
     }
   }
   for (Shape shape :
        masked({.batch = 2, .q_heads = 2, .kv_heads = 1, .q_rows = 200, .kv_rows = 200, .head_dim = 40})) {
     shape.first_keys = 5;
-    EXPECT_EQ(trouble_with_gradients(shape, false, {}), "");
+    EXPECT_EQ(trouble_with_gradients(shape), "");
   }
 }
 
@@ -143,7 +129,7 @@ TEST(GpuSpans, RandomOnesAgreeWithTheOracle) {
     shape.window = dice.window(shape.kv_rows);
     throw_spans(dice, shape);
     EXPECT_RUNS_ON_GPU(shape);
-    EXPECT_EQ(trouble_with_gradients(shape, seed % 2 == 0, {}), "");
+    EXPECT_EQ(trouble_with_gradients(shape, {.deterministic = seed % 2 == 0}), "");
   }
 }
 
