@@ -127,6 +127,7 @@ TEST_F(FlashInfer, OfTwoTasksWithOneNameTheSecondIsRefusedByTheFirst) {
   EXPECT_FALSE(tasks["a"].contains("refused")) << tasks["a"];
   const std::string why = tasks["b"].at("refused");
   EXPECT_NE(why.find("a/definition.json has the same name"), std::string::npos) << why;
+  EXPECT_NE(scratch_.read("stderr").find("\n- b "), std::string::npos) << "rows are the progress of --json";
 }
 
 TEST_F(FlashInfer, APathThatIsNotThereIsNamed) {

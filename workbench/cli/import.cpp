@@ -98,10 +98,9 @@ ExitCode import_tasks(const ImportArguments& arguments) {
   read_tasks(request, [&](ImportedTask task) {
     if (task.refused.empty()) write_project(task, into, tasks);
     task.files.clear();
-    if (!arguments.json) {
-      std::fputs(row_of(task).c_str(), stdout);
-      std::fflush(stdout);
-    }
+    std::FILE* rows = arguments.json ? stderr : stdout;  // a level takes minutes, and its document comes last
+    std::fputs(row_of(task).c_str(), rows);
+    std::fflush(rows);
     tasks.push_back(std::move(task));
   });
   std::size_t imported = 0;
