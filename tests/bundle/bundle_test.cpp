@@ -136,6 +136,17 @@ TEST(Bundle, ALedgerThatWasEditedDoesNotFitItsChain) {
   EXPECT_NE(check_bundle(bundle / "").id, id);
 }
 
+// It would be measured in the bundle's place.
+TEST(Bundle, AProjectOutsideOfItIsNoticed) {
+  const Unpacked bundle;
+  BundleList list = check_bundle(bundle / "").list;
+  for (const std::string& project : {measured().folder().string(), std::string("tree/../../here")}) {
+    list.project = project;
+    bundle.write("bundle.json", list_text(list));
+    EXPECT_EQ(bundle.faults(), project + " is named as the project, and no such one is listed\n");
+  }
+}
+
 TEST(Bundle, AReportThatSaysOtherThanTheLedgerIsNoticed) {
   const Unpacked bundle;
   const std::string verdict =

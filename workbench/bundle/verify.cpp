@@ -39,6 +39,10 @@ void compare_files(const fs::path& folder, const BundleList& list, std::vector<s
     there.erase(found);
   }
   for (const auto& [path, file] : there) faults.push_back(path + " is not listed: it was added");
+  // What is measured again is a project of the bundle, and none that was here before.
+  const std::string manifest = (fs::path(list.project) / kManifestName).string();
+  if (std::ranges::find(list.files, manifest, &BundledFile::path) == list.files.end())
+    faults.push_back(list.project + " is named as the project, and no such one is listed");
 }
 
 struct ReportVerdict {
