@@ -215,6 +215,16 @@ TEST(Optimize, WithNothingToTryItSaysWhatAManifestNeeds) {
   EXPECT_EQ(resumed.code, 2);
 }
 
+// What a change has to prove depends on them.
+TEST(Optimize, AResumeRefusesWhatItCanNotChange) {
+  const Repository project(kTunables);
+  for (const std::string option : {"--target", "--iterations", "--parallel"}) {
+    const auto ran = project.dent({"optimize", "--resume", "latest", option, "2"});
+    EXPECT_EQ(ran.code, 2) << option;
+    EXPECT_NE(ran.err.find(option + " with --resume"), std::string::npos) << ran.err;
+  }
+}
+
 TEST(Optimize, AStartThatIsWrongIsNoStart) {
   const Repository project("[tunables]\nSPIN = [64, 1]\nBROKEN = [1, 0]\n");
   const auto ran = project.dent({"optimize", "-q", "--json"}, 120);

@@ -141,12 +141,15 @@ void add_optimize(Command& dent) {
   add_common(command, arguments->common);
   add_events(command, arguments->common);
   command.option("folder", arguments->common.project, "Same as --project");
-  command.option("-t,--target", arguments->loop.target, "Stop at this many times the baseline's speed");
-  command.option("-n,--iterations", arguments->loop.iterations, "How many changes to try at most");
+  const Option target =
+      command.option("-t,--target", arguments->loop.target, "Stop at this many times the baseline's speed");
+  const Option iterations =
+      command.option("-n,--iterations", arguments->loop.iterations, "How many changes to try at most");
   command.option("--minutes", arguments->loop.minutes, "Time budget, resumed ones included");
   add_executor(command, arguments->loop.executor);
-  command.option("--parallel", arguments->loop.parallel,
-                 "So many candidates at a time; here, by --on local, unless --on says where");
+  const Option parallel =
+      command.option("--parallel", arguments->loop.parallel,
+                     "So many candidates at a time; here, by --on local, unless --on says where");
   const Option resume = command
                             .option("--resume", arguments->session,
                                     "Go on with a loop that was interrupted: its id, or the last")
@@ -160,8 +163,16 @@ void add_optimize(Command& dent) {
       "  dent optimize -n 10 --minutes 5 --json | jq .speedup\n"
       "  dent optimize --on cluster --parallel 16\n"
       "  dent optimize --resume");
-  command.run([arguments, resume] {
+  command.run([=] {
     arguments->resume = resume.given();
+    for (const auto& [option, name] : {std::pair(target, "--target"), std::pair(iterations, "--iterations"),
+                                       std::pair(parallel, "--parallel")}) {
+      if (resume.given() && option.given())
+        throw UsageError(
+            fmt::format("{} with --resume: a loop goes on as it began\n"
+                        "  try: dent optimize --resume, with --minutes where it needs more time",
+                        name));
+    }
     if (arguments->session.empty()) arguments->session = "latest";
     return optimize(*arguments);
   });
