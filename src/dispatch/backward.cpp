@@ -35,6 +35,12 @@ int64_t padded_rows(const ForwardProblem& p) {
   return ceil_div(p.q_rows, kernels::kRowPadding) * kernels::kRowPadding;
 }
 
+// Of one head, as kernels/padded_sequences.h lays them out.
+int64_t padded_rows_of_lengths(const ForwardProblem& p) {
+  return p.lengths.q_packed ? padded_rows(p) + p.lengths.sequences * kernels::kRowPadding
+                            : p.lengths.sequences * padded_rows(p);
+}
+
 void check_limits(const ForwardProblem& p, const device::Spec& spec) {
   if (spec.arch < 80) {
     refuse("this GPU has compute capability " + std::to_string(spec.arch / 10) + "." +
@@ -112,14 +118,16 @@ BackwardPlan plan_naive(const ForwardProblem& p, bool deterministic, const char*
           .reason = reason};
 }
 
-BackwardPlan plan_for_lengths(const ForwardProblem& p, bool deterministic, const BackwardChoice& choice) {
-  if (choice.kernel.value_or(BackwardKernel::naive_backward) != BackwardKernel::naive_backward)
-    refuse(std::string("the chosen kernel, ") + name_of(*choice.kernel) + ", does not take lengths");
-  return plan_naive(p, deterministic, choice.kernel ? "asked for" : "sequences of different lengths");
-}
-
 // What the main kernel's row of its table does not say.
 void complete(BackwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
+  if (p.lengths.given) {
+    plan.padded_rows = static_cast<int>(padded_rows_of_lengths(p));
+    plan.key_tiles = static_cast<int>(most_k_tiles(p, plan.tile_kv));
+    plan.heads_at_once = static_cast<int>(p.kv_heads);  // the longest tiles of all heads come first
+    const auto words = static_cast<std::size_t>(p.q_heads * plan.padded_rows * (plan.head_dim + 2));
+    plan.workspace_bytes = with_tile_lists(words * sizeof(float), p, lists_of(plan));
+    return;
+  }
   plan.padded_rows = static_cast<int>(padded_rows(p));
   plan.key_tiles = static_cast<int>(ceil_div(p.kv_rows, plan.tile_kv));
   order_tiles(plan, p, spec);
@@ -145,6 +153,33 @@ BackwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, bool
                     .reason = reason};
   complete(plan, p, spec);
   return plan;
+}
+
+// Why hopper_backward can't take lengths here; null when it can.
+const char* lengths_too_much_for_hopper(const ForwardProblem& p, Addressing addressing,
+                                        const device::Spec& spec, bool deterministic) {
+  const char* not_hopper = too_much_for_hopper(p, addressing, spec);
+  if (const char* scalar = needs_scalar(p, addressing, false)) return scalar;
+  if (not_hopper) return not_hopper;
+  if (deterministic) return "sums in a fixed order, of sequences of different lengths";
+  if (p.q_rows == 0 || p.kv_rows == 0) return "no rows or no keys";
+  constexpr int64_t kMost = int64_t{1} << 31;  // so that rows and pieces of dq are numbers that fit an int
+  return p.q_heads * padded_rows_of_lengths(p) >= kMost ? "more than 2^31 rows in its workspace" : nullptr;
+}
+
+BackwardPlan plan_for_lengths(const ForwardProblem& p, Addressing addressing, const device::Spec& spec,
+                              bool deterministic, const BackwardChoice& choice) {
+  const char* not_hopper = lengths_too_much_for_hopper(p, addressing, spec, deterministic);
+  const BackwardKernel kernel =
+      choice.kernel.value_or(not_hopper ? BackwardKernel::naive_backward : BackwardKernel::hopper_backward);
+  if (kernel == BackwardKernel::naive_backward)
+    return plan_naive(p, deterministic, choice.kernel ? "asked for" : not_hopper);
+  const char* too_much = kernel == BackwardKernel::hopper_backward ? not_hopper : "lengths";
+  if (too_much) refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + too_much);
+  return plan_hopper(p, spec, deterministic,
+                     choice.kernel
+                         ? "asked for"
+                         : "sequences of different lengths in 16-bit inputs on sm_90: wgmma and TMA");
 }
 
 bool takes(int index, const ForwardProblem& p, const device::Spec& spec) {
@@ -201,12 +236,15 @@ const char* name_of(BackwardKernel kernel) {
   return "";
 }
 
-TileLists lists_of(const BackwardPlan& plan) { return {.tile_q = plan.tile_q, .tile_kv = plan.tile_kv}; }
+TileLists lists_of(const BackwardPlan& plan) {
+  if (plan.kernel == BackwardKernel::hopper_backward) return {.tile_kv = plan.tile_kv, .from_end = true};
+  return {.tile_q = plan.tile_q, .tile_kv = plan.tile_kv};
+}
 
 BackwardPlan plan_backward(const ForwardProblem& p, Addressing addressing, const device::Spec& spec,
                            bool deterministic, const BackwardChoice& choice) {
   check_limits(p, spec);
-  if (p.lengths.given) return plan_for_lengths(p, deterministic, choice);
+  if (p.lengths.given) return plan_for_lengths(p, addressing, spec, deterministic, choice);
   const char* not_hopper = too_much_for_hopper(p, addressing, spec);
   const char* scalar = needs_scalar(p, addressing, not_hopper == nullptr);
   const BackwardKernel kernel = choice.kernel     ? *choice.kernel

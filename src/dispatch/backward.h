@@ -23,13 +23,13 @@ struct BackwardPlan {
   int tile_kv = 0;
   int threads = 0;  // per block
   int smem_bytes = 0;
-  int padded_rows = 0;      // query rows of a head in workspace
-  int key_tiles = 0;        // per K/V head
+  int padded_rows = 0;      // query rows of a head in workspace; with lengths, of all sequences
+  int key_tiles = 0;        // per K/V head; with lengths, at most
   int heads_at_once = 1;    // K/V heads whose tiles of keys interleave
   bool last_first = false;  // the last tile of keys begins
   bool deterministic = false;
   // naive_backward: none. Else 4 B Hq padded_rows (head_dim + 2); 4 more per 4096 sums of dq, and 4, if
-  // deterministic.
+  // deterministic. With lengths B is 1, and lists of tiles stand behind.
   std::size_t workspace_bytes = 0;
   const char* reason = "";  // for this kernel
 };

@@ -15,10 +15,11 @@ std::string workspace_of(const BackwardPlan& plan, const ForwardProblem& p) {
   if (plan.kernel == BackwardKernel::naive_backward)
     return number(static_cast<int64_t>(plan.workspace_bytes)) +
            (p.lengths.given ? " bytes: lists of tiles" : " bytes: what rows see");
-  return number(static_cast<int64_t>(plan.workspace_bytes)) + " bytes = 4 x " + number(p.batch * p.q_heads) +
-         " heads x " + number(plan.padded_rows) + " rows x (" + number(plan.head_dim) + " sums of dq + 2)" +
+  return number(static_cast<int64_t>(plan.workspace_bytes)) + " bytes = 4 x " +
+         number((p.lengths.given ? 1 : p.batch) * p.q_heads) + " heads x " + number(plan.padded_rows) +
+         " rows x (" + number(plan.head_dim) + " sums of dq + 2)" +
          (plan.deterministic ? " + counters that put the sums in order" : "") +
-         (p.spans.given() ? " + what rows see" : "");
+         (p.spans.given() ? " + what rows see" : "") + (p.lengths.given ? " + lists of tiles" : "");
 }
 
 }  // namespace
@@ -36,7 +37,8 @@ std::string explain(const BackwardPlan& plan, const ForwardProblem& p, const dev
   if (const std::string spans = spans_in_words(p.spans); !spans.empty())
     text += "spans: " + spans + ", in a table that prepare_runs makes before\n";
   if (!scalar) {
-    text += "grid: " + std::to_string(p.batch * p.kv_heads * plan.key_tiles) + " tiles of keys, " +
+    text += "grid: " + std::to_string((p.lengths.given ? 1 : p.batch) * p.kv_heads * plan.key_tiles) +
+            (p.lengths.given ? " tiles of keys at most, " : " tiles of keys, ") +
             std::to_string(plan.threads) + " threads and " + std::to_string(plan.smem_bytes) +
             " bytes of shared memory each, on " + std::to_string(spec.sms) +
             " SMs; prepare_backward before, finish_backward after\n";

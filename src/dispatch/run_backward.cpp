@@ -53,8 +53,17 @@ void run_with_lengths(const BackwardPlan& plan, const ForwardProblem& p, const B
   const auto lengths = length_params_for(plan, p, args, workspace);
   kernels::prepare_lengths::launch(lengths, args.execution.stream);
   dispatch::differentiate_sinks(p, args);
+  const kernels::BackwardParams params = params_for(plan, p, args, workspace);
+  if (plan.kernel == BackwardKernel::hopper_backward) {
+    const kernels::SequenceTiles tiles = sequence_tiles(p, lengths, 0);
+    const kernels::PaddedSequences padded = padded_sequences(plan, p, lengths);
+    kernels::prepare_backward::launch_sequences(p.dtype, params, padded, args.execution.stream);
+    kernels::hopper_backward::launch_lengths(p.dtype, params, tiles, padded, places_of(p), plan.tuning,
+                                             args.execution.stream);
+    return kernels::finish_backward::launch_sequences(p.dtype, params, padded, args.execution.stream);
+  }
   kernels::naive_backward::launch_lengths(
-      p.dtype, params_for(plan, p, args, workspace),
+      p.dtype, params,
       {scores_of(p, args.scores), sequence_tiles(p, lengths, 0), sequence_tiles(p, lengths, 1),
        lengths.lists[0].capacity, lengths.lists[1].capacity},
       args.execution.stream);
@@ -83,6 +92,16 @@ kernels::prepare_lengths::Params length_params_for(const BackwardPlan& plan, con
   return lengths;
 }
 
+kernels::PaddedSequences padded_sequences(const BackwardPlan& plan, const ForwardProblem& p,
+                                          const kernels::prepare_lengths::Params& lengths) {
+  return {.starts = lengths.q.starts,
+          .used = lengths.q.used,
+          .sequences = lengths.sequences,
+          .rows = static_cast<int>(p.q_rows),
+          .tile_rows = plan.tile_q,
+          .lse_stride = sequence_tiles(p, lengths, 0).lse_stride};
+}
+
 kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProblem& p,
                                    const BackwardArgs& args, Workspace workspace) {
   kernels::BackwardParams params{};
@@ -102,7 +121,9 @@ kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProble
   }
   params.lse = args.lse;
   params.dlse = args.dlse;
-  params.batch = static_cast<int>(p.batch);
+  // Sequences of different lengths lie behind one another in the workspace of one entry.
+  const bool in_one_entry = p.lengths.given && plan.kernel == BackwardKernel::hopper_backward;
+  params.batch = in_one_entry ? 1 : static_cast<int>(p.batch);
   params.q_heads = static_cast<int>(p.q_heads);
   params.kv_heads = static_cast<int>(p.kv_heads);
   params.q_rows = static_cast<int>(p.q_rows);
@@ -118,7 +139,7 @@ kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProble
   params.padded_dim = plan.head_dim;
   params.in_order = plan.deterministic;
   params.sums_by_element = plan.kernel == BackwardKernel::ampere_backward;
-  const int64_t rows = p.batch * p.q_heads * plan.padded_rows;
+  const int64_t rows = params.batch * p.q_heads * plan.padded_rows;
   params.lse_log2 = static_cast<float*>(workspace.data);
   params.delta = params.lse_log2 + rows;
   params.dq_sums = params.delta + rows;

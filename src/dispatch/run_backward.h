@@ -4,6 +4,7 @@
 #include "dispatch/backward.h"
 #include "flashmoe/attention.h"
 #include "kernels/backward_params.h"
+#include "kernels/padded_sequences.h"
 #include "kernels/prepare_lengths/params.h"
 #include "primitives/target.h"
 
@@ -20,6 +21,10 @@ kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProble
 // What prepare_lengths is told, where the problem has lengths.
 kernels::prepare_lengths::Params length_params_for(const BackwardPlan& plan, const ForwardProblem& problem,
                                                    const BackwardArgs& args, Workspace workspace);
+
+// And hopper_backward, with those before and behind it.
+kernels::PaddedSequences padded_sequences(const BackwardPlan& plan, const ForwardProblem& problem,
+                                          const kernels::prepare_lengths::Params& lengths);
 
 // Launches what the plan says, on the caller's stream, and what finds args.dsinks. `args` have been checked,
 // `workspace` is as large as planned.

@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "device/probe.h"
 #include "gpu/gradients_on_gpu.h"
 #include "gpu/on_gpu.h"
 #include "problem/sequences.h"
@@ -39,6 +40,20 @@ TEST(GpuSmall, LengthsByTheScalarKernels) {
       EXPECT_EQ(trouble_with_gradients(shape, {.choice = {.kernel = dispatch::BackwardKernel::naive_backward},
                                                .deterministic = true}),
                 "");
+    }
+  }
+}
+
+TEST(GpuSmall, LengthsByHoppersKernels) {
+  SKIP_WITHOUT_GPU();
+  if (device::probe().arch != 90) GTEST_SKIP() << "they need compute capability 9.0";
+  for (const int64_t head_dim : {64, 128, 256}) {
+    for (const Shape& shape :
+         ragged({.q_heads = 2, .kv_heads = 1, .head_dim = head_dim, .dtype = DType::bf16})) {
+      EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::hopper_forward});
+      EXPECT_EQ(
+          trouble_with_gradients(shape, {.choice = {.kernel = dispatch::BackwardKernel::hopper_backward}}),
+          "");
     }
   }
 }

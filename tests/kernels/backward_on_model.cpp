@@ -53,9 +53,17 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
   model::allow_memory("workspace", workspace.data, plan.workspace_bytes, true);
   if (!main_kernel) return dispatch::run_backward(plan, p, args, workspace);
   const kernels::BackwardParams params = dispatch::params_for(plan, p, args, workspace);
-  if (p.lengths.given) prepare(dispatch::length_params_for(plan, p, args, workspace));
+  const auto lengths = p.lengths.given ? dispatch::length_params_for(plan, p, args, workspace)
+                                       : kernels::prepare_lengths::Params{};
+  if (p.lengths.given) prepare(lengths);
   dispatch::differentiate_sinks(p, args);
   if (plan.kernel == dispatch::BackwardKernel::naive_backward) return main_kernel(params);
+  if (p.lengths.given) {
+    const kernels::PaddedSequences padded = dispatch::padded_sequences(plan, p, lengths);
+    kernels::prepare_backward::launch_sequences(p.dtype, params, padded, nullptr);
+    main_kernel(params);
+    return kernels::finish_backward::launch_sequences(p.dtype, params, padded, nullptr);
+  }
   kernels::prepare_backward::launch(p.dtype, params, nullptr);
   main_kernel(params);
   kernels::finish_backward::launch(p.dtype, params, nullptr);

@@ -6,6 +6,7 @@
 
 #include "kernels/backward_params.h"
 #include "kernels/eight_rows.h"
+#include "kernels/find_padded_row.h"
 #include "numeric/half.h"
 #include "primitives/arithmetic.h"
 #include "primitives/control.h"
@@ -16,9 +17,16 @@ namespace flashmoe::kernels::finish_backward::inline FLASHMOE_TARGET {
 
 inline constexpr int kThreads = 256;
 
-// kByElement: as BackwardParams::sums_by_element.
-template <class T, bool kByElement>
-__global__ void __launch_bounds__(kThreads) finish_backward(const __grid_constant__ BackwardParams p) {
+// Where the first row of a piece goes, and how many rows there are: none below 0 or from `rows` on.
+struct Rows {
+  int batch, head;
+  int first, rows;
+};
+
+// kByElement: as BackwardParams::sums_by_element. find: from a head of all and the first padded row of a
+// piece to where it goes.
+template <class T, bool kByElement, class Find>
+__device__ __forceinline__ void finish_piece(const BackwardParams& p, const Find& find) {
   gpu::griddepcontrol_wait();
   const int pieces_across = p.padded_dim / kDqPieceColumns;
   const int pieces_down = p.padded_rows / kDqPieceRows;
@@ -33,8 +41,9 @@ __global__ void __launch_bounds__(kThreads) finish_backward(const __grid_constan
   const int in_eight = gpu::thread_index() / 8 % 8;
   const int warp = gpu::thread_index() / 64;
   const int column = kDqPieceColumns * across + 8 * group;
-  const int first_row = kDqPieceRows * down + 16 * warp + in_eight;
-  if (column >= p.head_dim || first_row >= p.q_rows) return;
+  const Rows own = find(head, kDqPieceRows * down);
+  const int first_row = own.first + 16 * warp + in_eight;
+  if (column >= p.head_dim || first_row >= own.rows) return;
   uint32_t word[2][4];
   if constexpr (kByElement) {
     const float* from = p.dq_sums + piece * kDqPieceFloats + 4 * (128 * group + 32 * warp + in_eight);
@@ -56,16 +65,35 @@ __global__ void __launch_bounds__(kThreads) finish_backward(const __grid_constan
       word[1][i] = gpu::pack<T>(sums.z * p.scale, sums.w * p.scale);
     }
   }
-  const int batch = head / p.q_heads;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     const int row = first_row + 8 * r;
-    if (row >= p.q_rows) continue;
-    T* to = static_cast<T*>(p.dq.data) + batch * p.dq.batch_stride +
-            (head - batch * p.q_heads) * p.dq.head_stride + row * p.dq.row_stride + column;
+    if (static_cast<uint32_t>(row) >= static_cast<uint32_t>(own.rows)) continue;
+    T* to = static_cast<T*>(p.dq.data) + own.batch * p.dq.batch_stride + own.head * p.dq.head_stride +
+            row * p.dq.row_stride + column;
     gpu::store_global(reinterpret_cast<gpu::Chunk*>(to),
                       gpu::Chunk{word[r][0], word[r][1], word[r][2], word[r][3]});
   }
+}
+
+template <class T, bool kByElement>
+__global__ void __launch_bounds__(kThreads) finish_backward(const __grid_constant__ BackwardParams p) {
+  finish_piece<T, kByElement>(p, [&](int head, int padded_row) {
+    const int batch = head / p.q_heads;
+    return Rows{batch, head - batch * p.q_heads, padded_row, p.q_rows};
+  });
+}
+
+// The same for sequences of different lengths; p.batch is 1. A piece has rows of one of them: both begin at
+// multiples of its rows.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    finish_sequences(const __grid_constant__ BackwardParams p,
+                     const __grid_constant__ PaddedSequences sequences) {
+  finish_piece<T, false>(p, [&](int head, int padded_row) {
+    const PaddedRow own = find_padded_row(sequences, padded_row);
+    return Rows{own.place, head, own.row, own.rows};
+  });
 }
 
 }  // namespace flashmoe::kernels::finish_backward::inline FLASHMOE_TARGET

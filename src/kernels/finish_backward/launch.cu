@@ -7,28 +7,36 @@
 namespace flashmoe::kernels::finish_backward::inline FLASHMOE_TARGET {
 namespace {
 
-template <class T, bool kByElement>
-void start(const BackwardParams& params, void* stream) {
+gpu::LaunchShape shape_of(const BackwardParams& params, void* stream) {
   const int64_t pieces = int64_t{params.batch} * params.q_heads * (params.padded_rows / kDqPieceRows) *
                          (params.padded_dim / kDqPieceColumns);
-  gpu::launch(&finish_backward<T, kByElement>,
-              {.kernel = "finish_backward",
-               .blocks = static_cast<unsigned>(pieces),
-               .threads = kThreads,
-               .programmatic = true,
-               .stream = stream},
-              params);
+  return {.kernel = "finish_backward",
+          .blocks = static_cast<unsigned>(pieces),
+          .threads = kThreads,
+          .programmatic = true,
+          .stream = stream};
 }
 
 template <class T>
 void start(const BackwardParams& params, void* stream) {
-  (params.sums_by_element ? start<T, true> : start<T, false>)(params, stream);
+  gpu::launch(params.sums_by_element ? &finish_backward<T, true> : &finish_backward<T, false>,
+              shape_of(params, stream), params);
+}
+
+template <class T>
+void start_sequences(const BackwardParams& params, const PaddedSequences& sequences, void* stream) {
+  gpu::launch(&finish_sequences<T>, shape_of(params, stream), params, sequences);
 }
 
 }  // namespace
 
 void launch(DType dtype, const BackwardParams& params, void* stream) {
   (dtype == DType::fp16 ? start<fp16> : start<bf16>)(params, stream);
+}
+
+void launch_sequences(DType dtype, const BackwardParams& params, const PaddedSequences& sequences,
+                      void* stream) {
+  (dtype == DType::fp16 ? start_sequences<fp16> : start_sequences<bf16>)(params, sequences, stream);
 }
 
 }  // namespace flashmoe::kernels::finish_backward::inline FLASHMOE_TARGET

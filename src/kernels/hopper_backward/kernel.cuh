@@ -133,7 +133,7 @@ __device__ __forceinline__ void walk_shared(Keys<Spec>& keys, const Work& work) 
   take_shared_step<true, true>(keys);
 #pragma unroll 1
   for (int left = work.steps - 1; left > 0; --left) {
-    if (!Spec::by_rows && needs_mask<Spec>(keys.params, work, keys.q_tile)) {
+    if (!Spec::notes_masks && needs_mask<Spec>(keys.params, work, keys.q_tile)) {
       take_shared_step<true, false>(keys);
     } else {
       take_shared_step<false, false>(keys);
@@ -147,7 +147,7 @@ __device__ __forceinline__ void walk(Keys<Spec>& keys, const Work& work) {
   take_step<true, true>(keys);
 #pragma unroll 1
   for (int left = work.steps - 1; left > 0; --left) {
-    if (!Spec::by_rows && needs_mask<Spec>(keys.params, work, keys.q_tile)) {
+    if (!Spec::notes_masks && needs_mask<Spec>(keys.params, work, keys.q_tile)) {
       take_step<true, false>(keys);
     } else {
       take_step<false, false>(keys);
@@ -190,6 +190,14 @@ __global__ void __launch_bounds__(kThreads, 1) hopper_backward(const __grid_cons
     }
     gpu::sync_block();
     const Work work = find_work<Spec>(params, tile_number(params, smem));
+    if constexpr (Spec::lengths) {
+      if (work.steps == kNoWork) return;
+      if (gpu::thread_index() == 0) {
+        smem.causal_shift = work.causal_shift;
+        smem.more_rows = work.more_rows;
+      }
+      gpu::sync_block();
+    }
     const int warpgroup = gpu::warp_index() / 4;
     if (warpgroup == kMathWarpgroups) {
       gpu::setmaxnreg_dec<kLoadRegisters>();

@@ -56,6 +56,15 @@ struct Keys {
         q_tile(own.begin),
         dq_piece(first_piece<Spec>(all_params, own, Step(all_params, own)) + number * Spec::own_pieces) {}
 
+  // A row sees no key behind this one and its own number, and as many rows behind the first see a key.
+  // A sequence's own come from shared memory: registers have no room.
+  __device__ __forceinline__ int causal_shift() const {
+    return Spec::lengths ? smem.causal_shift : params.problem.causal_shift;
+  }
+  __device__ __forceinline__ int more_rows() const {
+    return Spec::lengths ? smem.more_rows : params.problem.causal_shift - params.problem.runs.begin;
+  }
+
   // Which of the tile's keys, queries and columns are this warpgroup's.
   __device__ __forceinline__ int own_key() const { return kSharesKeys ? 0 : warpgroup * kWarpgroupKeys; }
   __device__ __forceinline__ int own_query() const { return kSharesKeys ? warpgroup * kQueries : 0; }
@@ -151,11 +160,11 @@ struct Keys {
 
   // ---- Scores ----
 
-  // The same where the loader has noted with the queries whether there is a mask: a branch on what the table
-  // says, around a whole step, would keep its numbers in registers that the step needs.
+  // The same where the loader has noted with the queries whether there is a mask: a branch around a
+  // whole step would keep the numbers that decide it in registers that the step needs.
   template <bool kMasked>
   __device__ __forceinline__ void weigh_noted() {
-    if constexpr (Spec::by_rows) {
+    if constexpr (Spec::notes_masks) {
       if (gpu::any_lane(smem.masked[ring.stage] != 0)) {
         weigh<true>();
       } else {
@@ -191,8 +200,9 @@ struct Keys {
           if (key < params.problem.kv_rows) rows = load_key(params.problem.table, batch, key);
           kept[r] = elements_between(rows.begin - first_column, rows.end - first_column);
         } else {
-          const int first_row = key - params.problem.causal_shift;
-          unseen[r] = key >= params.problem.kv_rows ? INT_MAX : first_row - first_column;
+          const int first_row = key - causal_shift();
+          const bool is_none = Spec::lengths ? key < 0 : key >= params.problem.kv_rows;
+          unseen[r] = is_none ? INT_MAX : first_row - first_column;
         }
       }
     }
@@ -280,7 +290,7 @@ struct Keys {
     const int column = 8 * group + i % 2;
     if constexpr (Spec::runs) {
       const auto behind_first = static_cast<uint32_t>(column) - static_cast<uint32_t>(unseen);
-      return behind_first > static_cast<uint32_t>(params.problem.causal_shift - params.problem.runs.begin);
+      return behind_first > static_cast<uint32_t>(more_rows());
     }
     return column < unseen;
   }
@@ -382,10 +392,11 @@ struct Keys {
     for (int i = 0; i < Spec::own_columns / Spec::slab_columns; ++i) {
       const int slab = own_slab() + i;
       const int offset = slab * Spec::kv_slab_bytes + own_key() * Spec::row_bytes;
+      const int entry = Spec::lengths ? own.k_place : own.batch;
       gpu::tma_store_4d(params.dv, gpu::shared_address(smem.v) + offset, slab * Spec::slab_columns, first_key,
-                        own.kv_head, own.batch);
+                        own.kv_head, entry);
       gpu::tma_store_4d(params.dk, gpu::shared_address(smem.k) + offset, slab * Spec::slab_columns, first_key,
-                        own.kv_head, own.batch);
+                        own.kv_head, entry);
     }
     gpu::tma_store_commit();
     gpu::tma_store_wait_read<0>();

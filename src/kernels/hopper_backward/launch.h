@@ -3,7 +3,9 @@
 
 #include "flashmoe/attention.h"
 #include "kernels/backward_params.h"
+#include "kernels/padded_sequences.h"
 #include "kernels/score_params.h"
+#include "kernels/sequence_tiles.h"
 #include "primitives/target.h"
 
 namespace flashmoe::kernels::hopper_backward {
@@ -20,7 +22,12 @@ void launch(DType dtype, const BackwardParams& params, int tuning, void* stream)
 void launch_runs(DType dtype, const BackwardParams& params, int tuning, void* stream);
 // And where params.table says what rows see.
 void launch_rows(DType dtype, const BackwardParams& params, int tuning, void* stream);
-// The same, and scores change by softcap or slopes; params.scale_log2e is that of what follows the change.
+// The same for sequences of different lengths, in no order: params.order numbers the tiles of keys in the
+// list, which count from a sequence's end, and views count by places.
+void launch_lengths(DType dtype, const BackwardParams& params, const SequenceTiles& sequences,
+                    const PaddedSequences& padded, const Places& places, int tuning, void* stream);
+// As launch_runs, and scores change by softcap or slopes; params.scale_log2e is that of what follows the
+// change.
 void launch_scores(DType dtype, const BackwardParams& params, Change change, const ScoreParams& scores,
                    int tuning, void* stream);
 }  // namespace FLASHMOE_TARGET

@@ -20,7 +20,7 @@ __device__ __forceinline__ void load_keys(unsigned char (&place)[Spec::kv_bytes]
 #pragma unroll
   for (int slab = 0; slab < Spec::slabs; ++slab) {
     gpu::tma_load_4d(to + slab * Spec::kv_slab_bytes, map, barrier, slab * Spec::slab_columns, work.first_key,
-                     work.kv_head, work.batch);
+                     work.kv_head, Spec::lengths ? work.k_place : work.batch);
   }
 }
 
@@ -37,7 +37,8 @@ __device__ __forceinline__ void load_rows(unsigned char (&place)[Spec::q_bytes],
 #pragma unroll
   for (int slab = 0; slab < Spec::slabs; ++slab) {
     gpu::tma_load_4d(to + slab * Spec::q_slab_bytes, map, barrier, slab * Spec::slab_columns,
-                     step.q_tile * Spec::tile_q, step.head, work.batch);
+                     step.q_tile * Spec::tile_q - (Spec::lengths ? work.rows_before : 0), step.head,
+                     work.batch);
   }
   gpu::bulk_load(gpu::shared_address(statistics), numbers, kNumbersBytes, barrier);
 }
@@ -56,7 +57,7 @@ __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& sme
     const int stage = ring.stage;
     const int64_t row = step.template padded_row<Spec>(params, work);
     gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free[stage]), ring.phase ^ 1);
-    if constexpr (Spec::by_rows) smem.masked[stage] = needs_mask<Spec>(params, work, step.q_tile) ? 1 : 0;
+    if constexpr (Spec::notes_masks) smem.masked[stage] = needs_mask<Spec>(params, work, step.q_tile) ? 1 : 0;
     if constexpr (Spec::change == Change::slopes) smem.slope[stage] = slope_of(params.scores, work, step);
     load_rows<Spec>(smem.q[stage], smem.lse_log2[stage], smem.q_full[stage], params.q,
                     params.problem.lse_log2 + row, step, work);

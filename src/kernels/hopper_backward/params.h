@@ -2,7 +2,9 @@
 #pragma once
 
 #include "kernels/backward_params.h"
+#include "kernels/padded_sequences.h"
 #include "kernels/score_params.h"
+#include "kernels/sequence_tiles.h"
 #include "primitives/tensor_map.h"
 
 namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
@@ -13,6 +15,11 @@ struct Params {
       dv;  // [B, Hkv, Skv, D]: a copy moves one slab of a tile of keys, or of a warpgroup's
   BackwardParams problem;
   ScoreParams scores;  // for forms that change them
+  // Visible::lengths: tiles of keys, counted from a sequence's end, which problem.order numbers; and where
+  // query rows lie in workspace. Packed tensors have as many entries as rows, each of which begins with the
+  // row of its number.
+  SequenceTiles sequences;
+  PaddedSequences padded;
 };
 
 }  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET

@@ -30,8 +30,9 @@ struct Smem {
   uint64_t ds_full[2];                              // both warpgroups' keys
   uint64_t first_is_ahead;                          // the first warpgroup is half a step into its first tile
   int tile;                                         // where blocks take their numbers from a counter
-  int masked[kStages];   // by rows: whether some row of the step's tile does not see some key
+  int masked[kStages];   // Spec::notes_masks: whether some row of the step's tile does not see some key
   float slope[kStages];  // Change::slopes: of the step's head, over the scale
+  int causal_shift, more_rows;  // Visible::lengths: of the sequence, as Work has them
 };
 
 }  // namespace flashmoe::kernels::hopper_backward

@@ -36,15 +36,18 @@ inline constexpr int kLoadRegisters = 24;
 inline constexpr int kMathRegisters = 240;
 
 // What rows see: all keys up to one of their own; or runs that may begin anywhere, by a rule
-// (BackwardParams::runs) or by a table in memory (BackwardParams::table).
-enum class Visible { from_first, runs, rows };
+// (BackwardParams::runs), by a table in memory (BackwardParams::table), or, for sequences of different
+// lengths, by a rule that is each one's own.
+enum class Visible { from_first, runs, rows, lengths };
 
 template <class T, int kTuning, Visible kVisible, Change kChange = Change::none>
 struct Spec {
   using Element = T;
   static constexpr Change change = kChange;  // none, softcap or slopes: gradients need no others
-  static constexpr bool runs = kVisible == Visible::runs;
+  static constexpr bool lengths = kVisible == Visible::lengths;
+  static constexpr bool runs = kVisible == Visible::runs || lengths;
   static constexpr bool by_rows = kVisible == Visible::rows;
+  static constexpr bool notes_masks = by_rows || lengths;  // the loader, with each tile of queries
   static constexpr int head_dim = kTunings[kTuning].head_dim;
   static constexpr int tile_q = kTunings[kTuning].tile_q;
   static constexpr int tile_kv = kTunings[kTuning].tile_kv;

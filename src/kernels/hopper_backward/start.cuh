@@ -37,8 +37,19 @@ template <class T, Visible kVisible>
 void start_any(const BackwardParams& problem, int tuning, void* stream) {
   Params params;
   params.problem = problem;
-  set_maps(params, kTunings[tuning]);
+  set_maps(params, kTunings[tuning], problem.batch, problem.batch);
   start_one_of<T, kVisible>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+}
+
+template <class T>
+void start_with_lengths(const BackwardParams& problem, const SequenceTiles& sequences,
+                        const PaddedSequences& padded, const Places& places, int tuning, void* stream) {
+  Params params;
+  params.problem = problem;
+  params.sequences = sequences;
+  params.padded = padded;
+  set_maps(params, kTunings[tuning], places.q, places.k);
+  start_one_of<T, Visible::lengths>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
 }
 
 template <class T, int... kTuning>
@@ -56,7 +67,7 @@ void start_with_change(const BackwardParams& problem, Change change, const Score
   Params params;
   params.problem = problem;
   params.scores = scores;
-  set_maps(params, kTunings[tuning]);
+  set_maps(params, kTunings[tuning], problem.batch, problem.batch);
   start_with_change<T>(std::make_integer_sequence<int, kNumTunings>(), change, tuning, params, stream);
 }
 
@@ -66,6 +77,10 @@ void launch_runs_fp16(const BackwardParams& params, int tuning, void* stream);
 void launch_runs_bf16(const BackwardParams& params, int tuning, void* stream);
 void launch_rows_fp16(const BackwardParams& params, int tuning, void* stream);
 void launch_rows_bf16(const BackwardParams& params, int tuning, void* stream);
+void launch_lengths_fp16(const BackwardParams& params, const SequenceTiles& sequences,
+                         const PaddedSequences& padded, const Places& places, int tuning, void* stream);
+void launch_lengths_bf16(const BackwardParams& params, const SequenceTiles& sequences,
+                         const PaddedSequences& padded, const Places& places, int tuning, void* stream);
 void launch_scores_fp16(const BackwardParams& params, Change change, const ScoreParams& scores, int tuning,
                         void* stream);
 void launch_scores_bf16(const BackwardParams& params, Change change, const ScoreParams& scores, int tuning,

@@ -9,6 +9,7 @@
 #include "kernels/hopper_backward/smem.h"
 #include "kernels/load_row_table.h"
 #include "primitives/index.h"
+#include "primitives/memory.h"
 #include "primitives/registers.h"
 #include "primitives/shuffle.h"
 
@@ -21,9 +22,18 @@ struct Work {
   int first_key;
   int begin, end;  // query tiles of a head
   int unmasked;    // from this one on, every row sees every key; the tail of K has none
-  int full_end;    // by rows: and from this one on no more
+  int full_end;    // by rows, and with lengths: and from this one on no more
   int steps;       // of all heads
+
+  // Visible::lengths: `batch` is the sequence's place in q. Its rows count from the first tile's first, which
+  // may stand before them, and keys below 0 are none.
+  int k_place;
+  int rows_before;   // how many of them
+  int first_padded;  // of its rows in workspace
+  int causal_shift;  // row i sees no key behind i + causal_shift
+  int more_rows;     // that see a key, behind the first that does
 };
+inline constexpr int kNoWork = -1;  // steps: there is no tile under this number
 
 // The block's number among all tiles. Where blocks wait for one another it comes from a counter, so that all
 // lower numbers have begun. All lanes have it from one, and the compiler knows that it is the same in all.
@@ -53,8 +63,44 @@ __device__ __forceinline__ void set_query_tiles(const Params& params, Work& work
   work.full_end = rows.full_end < p.q_rows ? rows.full_end / Spec::tile_q : work.end;
 }
 
+// The tile that the list has under this number.
+template <class Spec>
+__device__ __forceinline__ Work find_listed(const Params& params, uint32_t number) {
+  const TileOrder::Tile tile = params.problem.order.tile(number);
+  const SequenceTile own = gpu::load_global(params.sequences.tiles + tile.q_tile);
+  Work work;
+  work.steps = kNoWork;
+  if (own.sequence == kNoSequence) return work;
+  const Runs runs = params.sequences.rule.runs(own.q_rows, own.k_rows);
+  const int q_tiles = (own.q_rows + Spec::tile_q - 1) / Spec::tile_q;
+  work.batch = own.q_place;
+  work.k_place = own.k_place;
+  work.kv_head = tile.head;
+  work.first_key = own.first_row;
+  work.first_padded = params.padded.begin(own.sequence, own.q_place);
+  work.rows_before = q_tiles * Spec::tile_q - own.q_rows;
+  work.causal_shift = runs.end - 1 - work.rows_before;
+  work.more_rows = runs.end - 1 - runs.begin;
+  const int first_row = (work.first_key < 0 ? 0 : work.first_key) - work.causal_shift;
+  const int last_key = work.first_key + Spec::tile_kv - 1;
+  const int full_row = last_key - work.causal_shift;
+  const int behind = full_row + work.more_rows + 1;  // rows that see the last key
+  work.begin = first_row <= 0 ? 0 : first_row / Spec::tile_q;
+  work.end = behind <= 0 ? 0 : (behind + Spec::tile_q - 1) / Spec::tile_q;
+  if (work.end > q_tiles) work.end = q_tiles;
+  if (work.begin > work.end) work.begin = work.end;
+  work.unmasked = full_row <= 0 ? 0 : (full_row + Spec::tile_q - 1) / Spec::tile_q;
+  if (work.first_key < 0) work.unmasked = work.end;
+  const int sees_first =
+      work.first_key - work.causal_shift + work.more_rows + 1;  // rows before the first that does not
+  work.full_end = sees_first < 0 ? 0 : sees_first / Spec::tile_q;
+  work.steps = params.problem.group * (work.end - work.begin);
+  return work;
+}
+
 template <class Spec>
 __device__ __forceinline__ Work find_work(const Params& params, uint32_t number) {
+  if constexpr (Spec::lengths) return find_listed<Spec>(params, number);
   const BackwardParams& p = params.problem;
   const TileOrder::Tile tile = p.order.tile(number);
   Work work;
@@ -93,7 +139,7 @@ __device__ __forceinline__ bool hides_first_key(const Params& params, const Work
 // Whether some row of a tile of queries does not see some key.
 template <class Spec>
 __device__ __forceinline__ bool needs_mask(const Params& params, const Work& work, int q_tile) {
-  if constexpr (Spec::by_rows) return q_tile < work.unmasked || q_tile >= work.full_end;
+  if constexpr (Spec::notes_masks) return q_tile < work.unmasked || q_tile >= work.full_end;
   return q_tile < work.unmasked || (Spec::runs && hides_first_key<Spec>(params, work, q_tile));
 }
 
@@ -116,6 +162,8 @@ struct Step {
   template <class Spec>
   __device__ __forceinline__ int64_t padded_row(const Params& params, const Work& work) const {
     const BackwardParams& p = params.problem;
+    if constexpr (Spec::lengths)
+      return int64_t{head} * p.padded_rows + work.first_padded + q_tile * Spec::tile_q;
     return (int64_t{work.batch} * p.q_heads + head) * p.padded_rows + q_tile * Spec::tile_q;
   }
 };

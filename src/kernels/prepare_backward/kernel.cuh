@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "kernels/backward_params.h"
+#include "kernels/find_padded_row.h"
 #include "numeric/half.h"
 #include "numeric/lse_log2.h"
 #include "primitives/arithmetic.h"
@@ -42,23 +43,29 @@ __device__ __forceinline__ gpu::Chunk load_columns(const View& view, int batch, 
   return gpu::load_global(reinterpret_cast<const gpu::Chunk*>(from));
 }
 
-// kLanes: per row; they cover the compiled head_dim.
-template <class T, int kLanes>
-__global__ void __launch_bounds__(kThreads) prepare_backward(const __grid_constant__ BackwardParams p) {
+// What stands in a padded row; real: something does. dense: its place in the LSE.
+struct Row {
+  bool real;
+  int batch, head, row;
+  int64_t dense;
+};
+
+// kLanes: per row; they cover the compiled head_dim. find: from a head of all and a padded row of it to what
+// stands there.
+template <class T, int kLanes, class Find>
+__device__ __forceinline__ void prepare_row(const BackwardParams& p, const Find& find) {
   gpu::griddepcontrol_launch_dependents();
   const int64_t thread = int64_t{gpu::block_index()} * kThreads + gpu::thread_index();
   const int64_t row = thread / kLanes;  // of all heads, padded
   const auto lane = static_cast<int>(thread % kLanes);
   const auto head = static_cast<int>(row / p.padded_rows);
   const auto position = static_cast<int>(row - int64_t{head} * p.padded_rows);
-  const bool real = head < p.batch * p.q_heads && position < p.q_rows;
+  const Row own = find(head, position);
 
   float delta = 0;
-  if (real && kColumns * lane < p.head_dim) {
-    const int batch = head / p.q_heads;
-    const int own_head = head - batch * p.q_heads;
-    delta = dot<T>(load_columns<T>(p.out, batch, own_head, position, kColumns * lane),
-                   load_columns<T>(p.dout, batch, own_head, position, kColumns * lane));
+  if (own.real && kColumns * lane < p.head_dim) {
+    delta = dot<T>(load_columns<T>(p.out, own.batch, own.head, own.row, kColumns * lane),
+                   load_columns<T>(p.dout, own.batch, own.head, own.row, kColumns * lane));
   }
 #pragma unroll
   for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) delta += gpu::shuffle_xor(delta, lanes);
@@ -66,10 +73,9 @@ __global__ void __launch_bounds__(kThreads) prepare_backward(const __grid_consta
 
   if (lane == 0) {
     float lse_log2 = INFINITY;
-    if (real) {
-      const int64_t dense = int64_t{head} * p.q_rows + position;
-      lse_log2 = flashmoe::lse_log2(gpu::load_global(p.lse + dense));
-      if (p.dlse != nullptr) delta -= gpu::load_global(p.dlse + dense);
+    if (own.real) {
+      lse_log2 = flashmoe::lse_log2(gpu::load_global(p.lse + own.dense));
+      if (p.dlse != nullptr) delta -= gpu::load_global(p.dlse + own.dense);
     }
     gpu::store_global(p.lse_log2 + row, lse_log2);
     gpu::store_global(p.delta + row, delta);
@@ -78,6 +84,28 @@ __global__ void __launch_bounds__(kThreads) prepare_backward(const __grid_consta
   gpu::store_global(sums, {0, 0, 0, 0});
   gpu::store_global(sums + 1, {0, 0, 0, 0});
   if (p.in_order && thread < p.num_counters()) gpu::store_global(p.counters + thread, 0);
+}
+
+template <class T, int kLanes>
+__global__ void __launch_bounds__(kThreads) prepare_backward(const __grid_constant__ BackwardParams p) {
+  prepare_row<T, kLanes>(p, [&](int head, int position) {
+    const int batch = head / p.q_heads;
+    return Row{head < p.batch * p.q_heads && position < p.q_rows, batch, head - batch * p.q_heads, position,
+               int64_t{head} * p.q_rows + position};
+  });
+}
+
+// The same for sequences of different lengths; p.batch is 1.
+template <class T, int kLanes>
+__global__ void __launch_bounds__(kThreads)
+    prepare_sequences(const __grid_constant__ BackwardParams p,
+                      const __grid_constant__ PaddedSequences sequences) {
+  prepare_row<T, kLanes>(p, [&](int head, int position) {
+    if (head >= p.q_heads) return Row{false, 0, 0, 0, 0};
+    const PaddedRow own = find_padded_row(sequences, position);
+    return Row{own.row >= 0 && own.row < own.rows, own.place, head, own.row,
+               own.place * sequences.lse_stride + int64_t{head} * p.q_rows + own.row};
+  });
 }
 
 }  // namespace flashmoe::kernels::prepare_backward::inline FLASHMOE_TARGET

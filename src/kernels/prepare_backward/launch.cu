@@ -8,28 +8,32 @@ namespace flashmoe::kernels::prepare_backward::inline FLASHMOE_TARGET {
 namespace {
 
 template <class T, int kLanes>
-void start(const BackwardParams& params, void* stream) {
+void start(const BackwardParams& params, const PaddedSequences* sequences, void* stream) {
   const int64_t rows = int64_t{params.batch} * params.q_heads * params.padded_rows;
-  gpu::launch(&prepare_backward<T, kLanes>,
-              {.kernel = "prepare_backward",
-               .blocks = static_cast<unsigned>((rows * kLanes + kThreads - 1) / kThreads),
-               .threads = kThreads,
-               .stream = stream},
-              params);
+  const gpu::LaunchShape shape{.kernel = "prepare_backward",
+                               .blocks = static_cast<unsigned>((rows * kLanes + kThreads - 1) / kThreads),
+                               .threads = kThreads,
+                               .stream = stream};
+  if (sequences != nullptr) return gpu::launch(&prepare_sequences<T, kLanes>, shape, params, *sequences);
+  gpu::launch(&prepare_backward<T, kLanes>, shape, params);
 }
 
 template <class T>
-void start(const BackwardParams& params, void* stream) {
-  if (params.padded_dim == 64) return start<T, 64 / kColumns>(params, stream);
-  if (params.padded_dim == 128) return start<T, 128 / kColumns>(params, stream);
-  start<T, 256 / kColumns>(params, stream);
+void start(const BackwardParams& params, const PaddedSequences* sequences, void* stream) {
+  if (params.padded_dim == 64) return start<T, 64 / kColumns>(params, sequences, stream);
+  if (params.padded_dim == 128) return start<T, 128 / kColumns>(params, sequences, stream);
+  start<T, 256 / kColumns>(params, sequences, stream);
 }
 
 }  // namespace
 
 void launch(DType dtype, const BackwardParams& params, void* stream) {
-  if (dtype == DType::fp16) return start<fp16>(params, stream);
-  start<bf16>(params, stream);
+  (dtype == DType::fp16 ? start<fp16> : start<bf16>)(params, nullptr, stream);
+}
+
+void launch_sequences(DType dtype, const BackwardParams& params, const PaddedSequences& sequences,
+                      void* stream) {
+  (dtype == DType::fp16 ? start<fp16> : start<bf16>)(params, &sequences, stream);
 }
 
 }  // namespace flashmoe::kernels::prepare_backward::inline FLASHMOE_TARGET

@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: MIT
 // Included once per mutant, behind its kernel, with `hopper_backward` defined as the mutant's own name and
-// FLASHMOE_HEAD_DIM, FLASHMOE_RUNS and FLASHMOE_CHANGE as those of the form to compile.
+// FLASHMOE_HEAD_DIM, FLASHMOE_VISIBLE and FLASHMOE_CHANGE as those of the form to compile.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
 inline void run(const kernels::BackwardParams& problem) {
   constexpr int kTuning = hopper_backward_tuning(FLASHMOE_HEAD_DIM);
-  using S = kernels::hopper_backward::Spec<fp16, kTuning,
-                                           FLASHMOE_RUNS ? kernels::hopper_backward::Visible::runs
-                                                         : kernels::hopper_backward::Visible::from_first,
+  using S = kernels::hopper_backward::Spec<fp16, kTuning, kernels::hopper_backward::Visible::FLASHMOE_VISIBLE,
                                            kernels::Change::FLASHMOE_CHANGE>;
-  auto real = hopper_backward_params(problem, kTuning);
+  const kernels::Places entries{problem.batch, problem.batch};
+  auto real = hopper_backward_params(problem, kTuning, S::lengths ? lists_at_hand().places : entries);
   if (S::change != kernels::Change::none) real.problem.scale_log2e = scores_at_hand().scale_log2e;
-  const kernels::hopper_backward::Params params{real.q,  real.dout, real.k,       real.v,
-                                                real.dk, real.dv,   real.problem, scores_at_hand().params};
+  const kernels::hopper_backward::Params params{real.q,
+                                                real.dout,
+                                                real.k,
+                                                real.v,
+                                                real.dk,
+                                                real.dv,
+                                                real.problem,
+                                                scores_at_hand().params,
+                                                lists_at_hand().tiles[0],
+                                                lists_at_hand().padded};
   gpu::launch(
       &kernels::hopper_backward::hopper_backward<S>,
       {.kernel = "mutant",
@@ -24,10 +31,15 @@ inline void run(const kernels::BackwardParams& problem) {
       params);
 }
 
+constexpr const char* kSeen =
+    kernels::hopper_backward::Visible::FLASHMOE_VISIBLE == kernels::hopper_backward::Visible::runs ? ", runs"
+    : kernels::hopper_backward::Visible::FLASHMOE_VISIBLE == kernels::hopper_backward::Visible::lengths
+        ? ", lengths"
+        : "";
 inline const Registration registration(std::string(FLASHMOE_HEAD_DIM == 64    ? "hopper_backward at 64"
                                                    : FLASHMOE_HEAD_DIM == 128 ? "hopper_backward at 128"
                                                                               : "hopper_backward at 256") +
-                                           (FLASHMOE_RUNS ? ", runs" : "") +
+                                           kSeen +
                                            (kernels::Change::FLASHMOE_CHANGE == kernels::Change::softcap
                                                 ? ", softcap"
                                             : kernels::Change::FLASHMOE_CHANGE == kernels::Change::slopes

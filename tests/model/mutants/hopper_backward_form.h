@@ -5,6 +5,7 @@
 #include "kernels/hopper_backward/maps.h"
 #include "kernels/hopper_backward/params.h"
 #include "kernels/hopper_backward/spec.h"
+#include "kernels/sequence_tiles.h"
 
 namespace flashmoe::test {
 
@@ -17,10 +18,10 @@ constexpr int hopper_backward_tuning(int head_dim) {
 // The real kernel's parameters, whose maps a mutant's are copied from: to the compiler, each has a type of
 // its own.
 inline kernels::hopper_backward::Params hopper_backward_params(const kernels::BackwardParams& problem,
-                                                               int tuning) {
+                                                               int tuning, const kernels::Places& places) {
   kernels::hopper_backward::Params params;
   params.problem = problem;
-  kernels::hopper_backward::set_maps(params, kernels::hopper_backward::kTunings[tuning]);
+  kernels::hopper_backward::set_maps(params, kernels::hopper_backward::kTunings[tuning], places.q, places.k);
   return params;
 }
 

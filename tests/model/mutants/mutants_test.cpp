@@ -12,6 +12,7 @@
 #include <set>
 
 #include "dispatch/run.h"
+#include "dispatch/run_backward.h"
 #include "dispatch/runs.h"
 #include "dispatch/scores.h"
 #include "kernels/backward_on_model.h"
@@ -22,6 +23,7 @@
 #include "kernels/prepare_lengths/launch.h"
 #include "model/mutants/ampere_backward_form.h"
 #include "model/mutants/decode_form.h"
+#include "model/mutants/hopper_backward_form.h"
 #include "model/mutants/hopper_form.h"
 #include "model/mutants/registry.h"
 #include "support/sequences.h"
@@ -120,11 +122,19 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
   if (kernel.ends_with("lengths")) {
     if (kernel.starts_with("hopper")) {
       // More than a tile, and more blocks of keys than stages, beside short ones.
-      const int64_t dim = kernel.find("at 128") != std::string::npos ? 128 : 64;
+      const int64_t dim = kernel.find("at 128") != std::string::npos   ? 128
+                          : kernel.find("at 256") != std::string::npos ? 256
+                                                                       : 64;
       Shape long_ones =
           packed(shape(2, 1, 0, 0, dim, Mask::causal), {150, 1, 0, 70, 9, 30}, {150, 90, 5, 300, 0, 20}, 3);
       long_ones.q_used = {150, 1, 0, 66, 9, 30};
+      // Scores far below 0, where a key that is not there, and scores 0, would weigh more than anything; and
+      // full tiles between masked ones.
+      Shape low = shape(2, 1, 0, 0, dim, Mask::none);
+      low.spread = 20;
       return {{long_ones},
+              {packed(low, {5, 70, 400}, {1, 3, 2})},
+              {packed(windowed(shape(1, 1, 0, 0, dim, Mask::none), 280, 20), {420, 40}, {400, 30})},
               {padded(shape(2, 1, 140, 200, dim, Mask::none), {140, 3, 50}, {77, 200, 130})},
               {packed(shape(1, 1, 0, 0, dim, Mask::causal_top_left), {20, 90, 300}, {40, 60, 290})},
               {packed(windowed(shape(1, 1, 0, 0, dim, Mask::causal), 100, 0), {300, 40}, {420, 40})}};
@@ -322,6 +332,11 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
   const auto prepare = [&](const kernels::prepare_lengths::Params& lengths) {
     mutant.prepare != nullptr ? mutant.prepare(lengths) : kernels::prepare_lengths::launch(lengths, nullptr);
     take_lists(p, lengths);
+    if (mutant.kernel.starts_with("hopper_backward")) {
+      const int tuning = hopper_backward_tuning(static_cast<int>(c.shape.head_dim));
+      lists_at_hand().padded = dispatch::padded_sequences(
+          {.tile_q = kernels::hopper_backward::kTunings[tuning].tile_q}, p, lengths);
+    }
   };
   const auto scalar = [&](const kernels::BackwardParams& params) {
     const ListsAtHand& lists = lists_at_hand();

@@ -8,6 +8,7 @@
 
 #include "kernels/backward_params.h"
 #include "kernels/forward_params.h"
+#include "kernels/padded_sequences.h"
 #include "kernels/pair_params.h"
 #include "kernels/prepare_lengths/params.h"
 #include "kernels/runs.h"
@@ -54,6 +55,7 @@ struct ListsAtHand {
   kernels::SequenceTiles tiles[2];
   int capacity[2] = {};
   kernels::Places places{};
+  kernels::PaddedSequences padded{};  // of hopper_backward
 };
 inline ListsAtHand& lists_at_hand() {
   static ListsAtHand lists;
