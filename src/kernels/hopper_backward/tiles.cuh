@@ -63,6 +63,41 @@ __device__ __forceinline__ void set_query_tiles(const Params& params, Work& work
   work.full_end = rows.full_end < p.q_rows ? rows.full_end / Spec::tile_q : work.end;
 }
 
+template <class Spec>
+__device__ __forceinline__ Work find_listed(const Params& params, uint32_t number);
+
+template <class Spec>
+__device__ __forceinline__ Work find_work(const Params& params, uint32_t number) {
+  if constexpr (Spec::lengths) return find_listed<Spec>(params, number);
+  const BackwardParams& p = params.problem;
+  const TileOrder::Tile tile = p.order.tile(number);
+  Work work;
+  work.batch = tile.batch;
+  work.kv_head = tile.head;
+  work.first_key = tile.q_tile * Spec::tile_kv;
+  if constexpr (Spec::by_rows) {
+    set_query_tiles<Spec>(params, work);
+    if (work.first_key + Spec::tile_kv > p.kv_rows) work.unmasked = work.end;
+    work.steps = p.group * (work.end - work.begin);
+    return work;
+  }
+  const int first_row = work.first_key - p.causal_shift;  // that sees a key of the tile
+  const int full_row = first_row + Spec::tile_kv - 1;     // that sees all of them
+  work.end = (p.q_rows + Spec::tile_q - 1) / Spec::tile_q;
+  work.begin = first_row <= 0 ? 0 : first_row / Spec::tile_q;
+  if (work.begin > work.end) work.begin = work.end;
+  work.unmasked = full_row <= 0 ? 0 : (full_row + Spec::tile_q - 1) / Spec::tile_q;
+  if constexpr (Spec::runs) {
+    const int64_t behind = int64_t{work.first_key} + Spec::tile_kv - p.runs.begin;  // rows that see the last
+    const int rows = static_cast<int>(behind < 0 ? 0 : behind < p.q_rows ? behind : p.q_rows);
+    work.end = (rows + Spec::tile_q - 1) / Spec::tile_q;
+    if (work.begin > work.end) work.begin = work.end;
+  }
+  if (work.first_key + Spec::tile_kv > p.kv_rows) work.unmasked = work.end;
+  work.steps = p.group * (work.end - work.begin);
+  return work;
+}
+
 // The tile that the list has under this number.
 template <class Spec>
 __device__ __forceinline__ Work find_listed(const Params& params, uint32_t number) {
@@ -95,38 +130,6 @@ __device__ __forceinline__ Work find_listed(const Params& params, uint32_t numbe
       work.first_key - work.causal_shift + work.more_rows + 1;  // rows before the first that does not
   work.full_end = sees_first < 0 ? 0 : sees_first / Spec::tile_q;
   work.steps = params.problem.group * (work.end - work.begin);
-  return work;
-}
-
-template <class Spec>
-__device__ __forceinline__ Work find_work(const Params& params, uint32_t number) {
-  if constexpr (Spec::lengths) return find_listed<Spec>(params, number);
-  const BackwardParams& p = params.problem;
-  const TileOrder::Tile tile = p.order.tile(number);
-  Work work;
-  work.batch = tile.batch;
-  work.kv_head = tile.head;
-  work.first_key = tile.q_tile * Spec::tile_kv;
-  if constexpr (Spec::by_rows) {
-    set_query_tiles<Spec>(params, work);
-    if (work.first_key + Spec::tile_kv > p.kv_rows) work.unmasked = work.end;
-    work.steps = p.group * (work.end - work.begin);
-    return work;
-  }
-  const int first_row = work.first_key - p.causal_shift;  // that sees a key of the tile
-  const int full_row = first_row + Spec::tile_kv - 1;     // that sees all of them
-  work.end = (p.q_rows + Spec::tile_q - 1) / Spec::tile_q;
-  work.begin = first_row <= 0 ? 0 : first_row / Spec::tile_q;
-  if (work.begin > work.end) work.begin = work.end;
-  work.unmasked = full_row <= 0 ? 0 : (full_row + Spec::tile_q - 1) / Spec::tile_q;
-  if constexpr (Spec::runs) {
-    const int64_t behind = int64_t{work.first_key} + Spec::tile_kv - p.runs.begin;  // rows that see the last
-    const int rows = static_cast<int>(behind < 0 ? 0 : behind < p.q_rows ? behind : p.q_rows);
-    work.end = (rows + Spec::tile_q - 1) / Spec::tile_q;
-    if (work.begin > work.end) work.begin = work.end;
-  }
-  if (work.first_key + Spec::tile_kv > p.kv_rows) work.unmasked = work.end;
-  work.steps = p.group * (work.end - work.begin);
   return work;
 }
 
