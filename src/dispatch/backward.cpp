@@ -158,9 +158,8 @@ BackwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, bool
 // Why hopper_backward can't take lengths here; null when it can.
 const char* lengths_too_much_for_hopper(const ForwardProblem& p, Addressing addressing,
                                         const device::Spec& spec, bool deterministic) {
-  const char* not_hopper = too_much_for_hopper(p, addressing, spec);
   if (const char* scalar = needs_scalar(p, addressing, false)) return scalar;
-  if (not_hopper) return not_hopper;
+  if (const char* not_hopper = too_much_for_hopper(p, addressing, spec)) return not_hopper;
   if (deterministic) return "sums in a fixed order, of sequences of different lengths";
   if (p.q_rows == 0 || p.kv_rows == 0) return "no rows or no keys";
   constexpr int64_t kMost = int64_t{1} << 31;  // so that rows and pieces of dq are numbers that fit an int
