@@ -177,6 +177,21 @@ TEST(Repository, AWorktreeWithoutItsGitFileIsStillNobodyElses) {
   }
 }
 
+// A `git worktree add` goes on after dent was killed, and writes where the next dent has just removed an entry.
+TEST(Repository, WhatIsLeftOfAWorktreeGoesAndThoseOfOthersStay) {
+  const Scratch scratch;
+  make_dirty(scratch);
+  scratch.git({"worktree", "add", "-q", "theirs", "HEAD"});
+  scratch.write(".git/worktrees/sent/ORIG_HEAD", "0\n");
+  scratch.write(".git/worktrees/new/locked", "initializing\n");  // by a git that is at work
+  const Repository repository(scratch.folder(), scratch.dent(), "dent.toml");
+  repository.remove_worktrees(scratch.dent() / "worktrees");
+  EXPECT_FALSE(fs::exists(scratch.folder() / ".git/worktrees/sent"));
+  EXPECT_TRUE(fs::exists(scratch.folder() / ".git/worktrees/new/locked"));
+  EXPECT_TRUE(fs::exists(scratch.folder() / ".git/worktrees/theirs/gitdir"));
+  EXPECT_TRUE(fs::exists(scratch.folder() / "theirs/dent.toml"));
+}
+
 TEST(Repository, ACleanTreeNeedsNoCommitOfItsOwn) {
   const Scratch scratch;
   scratch.git({"init", "-q"});

@@ -26,6 +26,12 @@ bool is_below(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
+// Garbage by git's own rule (`git worktree prune` removes it at once): a `git worktree add` that outlived the dent
+// which started it writes ORIG_HEAD into an entry that the next dent has removed.
+bool is_left_over(const fs::path& entry) {
+  return !fs::exists(entry / "gitdir") && !fs::exists(entry / "locked");
+}
+
 }  // namespace
 
 std::string Repository::Answer::line() const {
@@ -196,7 +202,8 @@ void Repository::remove_worktrees(const fs::path& folder) const {
   if (fs::exists(entries, ignored)) {
     std::vector<fs::path> ours;
     for (const auto& entry : fs::directory_iterator(entries, ignored)) {
-      if (is_below(first_line(text_of(entry.path() / "gitdir")), folder)) ours.push_back(entry.path());
+      const fs::path tied_to = first_line(text_of(entry.path() / "gitdir"));
+      if (is_below(tied_to, folder) || is_left_over(entry.path())) ours.push_back(entry.path());
     }
     for (const fs::path& entry : ours) fs::remove_all(entry, ignored);
     if (fs::is_empty(entries, ignored)) fs::remove(entries, ignored);
