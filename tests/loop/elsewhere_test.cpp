@@ -14,8 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 using test::expect_a_finished_loop;
+using test::expect_nothing_stays_in;
 using test::kTunables;
-using test::processes_in;
 using test::Repository;
 using test::ScratchProject;
 
@@ -96,8 +96,7 @@ TEST(OptimizeOn, AKilledCoordinatorFindsItsJobsAgain) {
   expect_measured_elsewhere(project);
   const LoopState state = state_of(project.records());
   EXPECT_EQ(state.done(), 2) << project.outcomes() << project.read("log");
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_TRUE(processes_in(project.folder()).empty()) << processes_in(project.folder()).front();
+  expect_nothing_stays_in(project.folder());
 }
 
 TEST(OptimizeOn, WorkThatIsTakenAwayIsCode14AndGoesOn) {

@@ -6,11 +6,14 @@
 #include <gtest/gtest.h>
 #include <sys/file.h>
 
+#include <chrono>
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "base/text.h"
 #include "ledger/ledger.h"
 #include "ledger/session_store.h"
 #include "loop/state/loop_state.h"
@@ -142,16 +145,25 @@ inline void wait_for_the_lock(const ScratchProject& project) {
   EXPECT_EQ(::flock(lock.get(), LOCK_EX), 0);
 }
 
-// Processes that run a file of that folder or have it as their folder.
+// Processes that have that folder, or one in it, as theirs.
 inline std::vector<std::string> processes_in(const fs::path& folder) {
   std::vector<std::string> found;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
     if (entry.path().filename().string().find_first_not_of("0123456789") != std::string::npos) continue;
     const std::string where = fs::read_symlink(entry.path() / "cwd", ignored).string();
-    if (where.rfind(folder.string(), 0) == 0) found.push_back(entry.path().string() + " in " + where);
+    if (where.rfind(folder.string(), 0) == 0)
+      found.push_back(text_of(entry.path() / "cmdline") + " in " + where);
   }
   return found;
+}
+
+// What a dent that was killed had started goes by itself, at once on a machine that has nothing else to do.
+inline void expect_nothing_stays_in(const fs::path& folder) {
+  auto left = processes_in(folder);
+  for (int i = 0; i < 300 && !left.empty(); ++i, left = processes_in(folder))
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_TRUE(left.empty()) << left.front();
 }
 
 inline void expect_a_finished_loop(const Repository& project) {

@@ -14,9 +14,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::expect_a_finished_loop;
+using test::expect_nothing_stays_in;
 using test::kKernel;
 using test::kTunables;
-using test::processes_in;
 using test::Repository;
 using test::ScratchProject;
 using test::wait_for_the_lock;
@@ -98,8 +98,7 @@ TEST(Optimize, GoesOnAfterKillsAtRandomAndTouchesNothingOfTheUsers) {
   EXPECT_TRUE(state.incumbent().tunables.contains("SPIN"))
       << project.outcomes();  // less idle work than at first
   EXPECT_EQ(project.git({"rev-parse", state.branch}), state.incumbent_commit() + "\n");
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_TRUE(processes_in(project.folder()).empty()) << processes_in(project.folder()).front();
+  expect_nothing_stays_in(project.folder());
 }
 
 TEST(Optimize, AnInterruptionLeavesNothingBehind) {

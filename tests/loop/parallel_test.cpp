@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <random>
-#include <thread>
 
 #include "executors/job_table.h"
 #include "loop/loop_project.h"
@@ -14,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::expect_a_finished_loop;
-using test::processes_in;
+using test::expect_nothing_stays_in;
 using test::Repository;
 using test::ScratchProject;
 
@@ -173,8 +172,7 @@ TEST(Parallel, AKilledCoordinatorFindsAllThatIsInFlight) {
   for (const auto& [iteration, count] : iterations) EXPECT_EQ(count, 1) << iteration;
   EXPECT_EQ(outcomes, 5);
   EXPECT_EQ(verdicts, 1);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_TRUE(processes_in(project.folder()).empty()) << processes_in(project.folder()).front();
+  expect_nothing_stays_in(project.folder());
 }
 
 // An agent as the proposer, whose own children are looked after: the jobs are none of them.

@@ -177,7 +177,8 @@ TEST(Repository, AWorktreeWithoutItsGitFileIsStillNobodyElses) {
   }
 }
 
-// A `git worktree add` goes on after dent was killed, and writes where the next dent has just removed an entry.
+// A `git worktree add` goes on after dent was killed, and writes where the next dent has just removed an
+// entry.
 TEST(Repository, WhatIsLeftOfAWorktreeGoesAndThoseOfOthersStay) {
   const Scratch scratch;
   make_dirty(scratch);

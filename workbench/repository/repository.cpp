@@ -26,8 +26,8 @@ bool is_below(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-// Garbage by git's own rule (`git worktree prune` removes it at once): a `git worktree add` that outlived the dent
-// which started it writes ORIG_HEAD into an entry that the next dent has removed.
+// Garbage by git's own rule (`git worktree prune` removes it at once): a `git worktree add` that outlived the
+// dent which started it writes ORIG_HEAD into an entry that the next dent has removed.
 bool is_left_over(const fs::path& entry) {
   return !fs::exists(entry / "gitdir") && !fs::exists(entry / "locked");
 }
