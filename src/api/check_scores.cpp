@@ -56,6 +56,7 @@ void check_scores(const TensorChecks& checks, const Scores& scores, ForwardProbl
   }
   problem.softcap = scores.softcap;
   problem.attn_mask = scores.attn_mask.data != nullptr;
+  problem.pairs = PairNames::of(scores.attn_mask);
   problem.slopes = scores.alibi_slopes != nullptr;
   problem.sinks = scores.sinks != nullptr;
 }

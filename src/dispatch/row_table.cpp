@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "dispatch/row_table.h"
 
+#include "dispatch/pieces.h"
 #include "dispatch/runs.h"
 #include "numeric/ceil_div.h"
 
@@ -10,21 +11,6 @@ namespace {
 int64_t padded(int64_t count) { return ceil_div(count, int64_t{kernels::kTableTile}) * kernels::kTableTile; }
 
 int64_t entries(const ForwardProblem& p) { return p.spans.per_entry ? p.batch : 1; }
-
-// Hands out pieces of the table in order; with no buffer it only counts.
-struct Pieces {
-  std::byte* base;
-  std::size_t used = 0;
-
-  template <class T>
-  T* take(int64_t count) {
-    T* piece = base == nullptr ? nullptr : reinterpret_cast<T*>(base + used);
-    used += static_cast<std::size_t>(
-                ceil_div(count * static_cast<int64_t>(sizeof(T)), int64_t{kWorkspaceAlignment})) *
-            kWorkspaceAlignment;
-    return piece;
-  }
-};
 
 void place(const ForwardProblem& p, bool backward, Pieces& pieces, kernels::prepare_runs::Params& params) {
   const int64_t rows = entries(p) * padded(p.q_rows), keys = entries(p) * padded(p.kv_rows);

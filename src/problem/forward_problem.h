@@ -53,6 +53,16 @@ struct LengthNames {
   }
 };
 
+// What is known of Scores::attn_mask wherever it lies.
+struct PairNames {
+  bool boolean = false;
+  bool per_entry = false, per_head = false;  // it differs from batch entry to batch entry, or head to head
+
+  static PairNames of(const PairTensor& pairs) {
+    return {pairs.type == PairType::boolean, pairs.strides[0] != 0, pairs.strides[1] != 0};
+  }
+};
+
 struct ForwardProblem {
   int64_t batch = 1;
   int64_t q_heads = 1;
@@ -76,6 +86,7 @@ struct ForwardProblem {
   bool slopes = false;
   bool sinks = false;
   bool attn_mask = false;
+  PairNames pairs{};  // of the attn_mask
 
   // Whether something happens to scores between q k^T and the softmax. A sink is no such thing: it joins at a
   // row's end.

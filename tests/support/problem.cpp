@@ -81,16 +81,32 @@ std::string describe(const Shape& s) {
   if (s.pairs) {
     text << " pairs=" << static_cast<int>(*s.pairs) << " shared=";
     for (const bool shared : s.pairs_shared) text << (shared ? 1 : 0);
+    text << " step=" << s.pairs_step << (s.pairs_shown ? " by rule" : "");
   }
   if (s.dropout.p > 0) text << " dropout=" << s.dropout.p << " of seed " << s.dropout.seed;
   return text.str();
+}
+
+static void show_pairs(const Shape& s, const PairTensor& tensor, const int64_t (&sizes)[4],
+                       std::vector<std::byte>& memory) {
+  for (int64_t b = 0; b < sizes[0]; ++b) {
+    for (int64_t h = 0; h < sizes[1]; ++h) {
+      for (int64_t i = 0; i < sizes[2]; ++i) {
+        for (int64_t j = 0; j < sizes[3]; ++j) {
+          const int64_t at =
+              b * tensor.strides[0] + h * tensor.strides[1] + i * tensor.strides[2] + j * tensor.strides[3];
+          memory[static_cast<std::size_t>(at)] = std::byte{s.pairs_shown(b, h, i, j)};
+        }
+      }
+    }
+  }
 }
 
 // Values of their own seed: those of the other tensors stay as they are without.
 static PairTensor random_pairs(const Shape& s, const ForwardArgs& args, std::vector<std::byte>& memory) {
   const int64_t sizes[] = {args.q.sizes[0], args.q.sizes[1], args.q.sizes[2], args.k.sizes[2]};
   PairTensor tensor{.type = *s.pairs};
-  int64_t count = 1;
+  int64_t count = s.pairs_step;
   for (int i = 3; i >= 0; --i) {
     if (s.pairs_shared[static_cast<std::size_t>(i)]) continue;
     tensor.strides[static_cast<std::size_t>(i)] = count;
@@ -110,6 +126,7 @@ static PairTensor random_pairs(const Shape& s, const ForwardArgs& args, std::vec
     if (tensor.type == PairType::bf16) put(from_float<bf16>(value));
   }
   tensor.data = memory.data();
+  if (s.pairs_shown) show_pairs(s, tensor, sizes, memory);
   return tensor;
 }
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/prepare_pairs/launch.h"
+
+#include "kernels/prepare_pairs/kernel.cuh"
+#include "primitives/launch.h"
+
+namespace flashmoe::kernels::prepare_pairs::inline FLASHMOE_TARGET {
+
+void launch(const Params& params, void* stream) {
+  const auto strips = [&](int lines) {
+    return static_cast<unsigned>(params.entries) * static_cast<unsigned>(lines / kTableTile);
+  };
+  gpu::launch(params.by_words ? &pair_rows<true> : &pair_rows<false>,
+              {.kernel = "pair_rows",
+               .blocks = strips(params.padded_rows),
+               .threads = kThreads,
+               .smem_bytes = sizeof(Smem),
+               .stream = stream},
+              params);
+  if (params.by_key == nullptr) return;
+  gpu::launch(&pair_keys,
+              {.kernel = "pair_keys",
+               .blocks = strips(params.padded_keys),
+               .threads = kThreads,
+               .smem_bytes = sizeof(Smem),
+               .stream = stream},
+              params);
+}
+
+}  // namespace flashmoe::kernels::prepare_pairs::inline FLASHMOE_TARGET
