@@ -116,6 +116,7 @@ TEST(GpuLengths, RandomOnesAgreeWithTheOracle) {
     shape.kv_heads = dice.one_of({1, 2});
     shape.q_heads = shape.kv_heads * dice.one_of({1, 2, 4});
     throw_lengths(dice, 1500, 1500, shape);
+    if (shape.q_rows == 0 || shape.kv_rows == 0) continue;  // no kernel is asked
     shape.window = dice.window(400);
     EXPECT_RUNS_ON_GPU(shape);
     EXPECT_EQ(trouble_with_gradients(shape, {.deterministic = seed % 2 == 0}), "");

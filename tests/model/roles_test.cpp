@@ -221,13 +221,13 @@ struct StoreSmem {
   alignas(1024) uint32_t tile[kTileBytes / 4];
 };
 
-void store_tile(gpu::TensorMap map) {
+void store_tile(gpu::TensorMap map, int first_row) {
   auto& smem = gpu::shared<StoreSmem>();
   for (int i = gpu::thread_index(); i < kTileBytes / 4; i += 128) smem.tile[i] = 0x11111111;
   gpu::fence_proxy_async();
   gpu::sync_block();
   if (gpu::thread_index() != 0) return;
-  gpu::tma_store_5d(map, gpu::shared_address(smem.tile), 0, 0, 0, 0, 0);
+  gpu::tma_store_5d(map, gpu::shared_address(smem.tile), 0, 0, first_row, 0, 0);
   gpu::tma_store_commit();
   gpu::tma_store_wait_read<0>();
 }
@@ -243,9 +243,9 @@ TEST(ModelOfTma, AStoreWritesWholePieces) {
                                                      .stride_bytes = {0, 128, 128, 128, 128},
                                                      .box_dim = {64, 1, kRows, 1, 1},
                                                      .swizzle = gpu::Swizzle::bytes_128});
-    EXPECT_EQ(
-        said(&store_tile, {.kernel = "store_tile", .threads = 128, .smem_bytes = sizeof(StoreSmem)}, {}, map),
-        "");
+    EXPECT_EQ(said(&store_tile, {.kernel = "store_tile", .threads = 128, .smem_bytes = sizeof(StoreSmem)}, {},
+                   map, 0),
+              "");
     model::forget_memory();
     for (std::size_t row = 0; row < kRows; ++row) {
       for (int column = 0; column < 64; ++column) {
@@ -255,6 +255,22 @@ TEST(ModelOfTma, AStoreWritesWholePieces) {
       }
     }
   }
+}
+
+// As on an H200, which loads such tiles.
+TEST(ModelOfTma, AStoreBeginsInTheTensor) {
+  std::vector<fp16> out(kRows * 64);
+  model::allow_memory("out", out.data(), out.size() * 2, true);
+  const gpu::TensorMap map = gpu::make_tensor_map({.data = out.data(),
+                                                   .rank = 5,
+                                                   .sizes = {64, 1, kRows, 1, 1},
+                                                   .stride_bytes = {0, 128, 128, 128, 128},
+                                                   .box_dim = {64, 1, kRows, 1, 1},
+                                                   .swizzle = gpu::Swizzle::bytes_128});
+  const std::string text = said(
+      &store_tile, {.kernel = "store_tile", .threads = 128, .smem_bytes = sizeof(StoreSmem)}, {}, map, -1);
+  EXPECT_NE(text.find("begins before the tensor"), std::string::npos) << text;
+  model::forget_memory();
 }
 
 TEST(Roles, ThePipelineIsRightUnderEverySchedule) {

@@ -9,6 +9,7 @@
 
 #include "kernels/hopper_backward/reduce.cuh"
 #include "kernels/load_row_table.h"
+#include "kernels/store_swizzled_rows.h"
 #include "numeric/half.h"
 #include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
@@ -386,8 +387,15 @@ struct Keys {
     put_gradient(smem.k, dK, params.problem.scale);
     gpu::fence_proxy_async();
     gpu::named_barrier_sync(number(Barrier::warpgroup, warpgroup), kWarpgroup);
-    if (thread != 0) return;
     const int first_key = own.first_key + own_key();
+    if constexpr (Spec::lengths) {
+      if (first_key < 0) {
+        store_beginning(own, smem.v, params.problem.dv);
+        store_beginning(own, smem.k, params.problem.dk);
+        return;
+      }
+    }
+    if (thread != 0) return;
 #pragma unroll
     for (int i = 0; i < Spec::own_columns / Spec::slab_columns; ++i) {
       const int slab = own_slab() + i;
@@ -400,6 +408,23 @@ struct Keys {
     }
     gpu::tma_store_commit();
     gpu::tma_store_wait_read<0>();
+  }
+
+  // Of a sequence's first keys, what is there.
+  __device__ __forceinline__ void store_beginning(const Work& own,
+                                                  const unsigned char (&place)[Spec::kv_bytes],
+                                                  const View& gradient) const {
+    const int first_key = own.first_key + own_key();
+    T* to = static_cast<T*>(gradient.data) + own.k_place * gradient.batch_stride +
+            own.kv_head * gradient.head_stride + first_key * gradient.row_stride;
+#pragma unroll 1
+    for (int i = 0; i < Spec::own_columns / Spec::slab_columns; ++i) {
+      const int slab = own_slab() + i;
+      const int column = slab * Spec::slab_columns;
+      store_swizzled_rows<Spec::row_bytes>(place + slab * Spec::kv_slab_bytes + own_key() * Spec::row_bytes,
+                                           first_key, to + column, gradient.row_stride,
+                                           params.problem.head_dim - column, thread);
+    }
   }
 
   __device__ __forceinline__ void put_gradient(unsigned char (&place)[Spec::kv_bytes],

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernels/hopper_forward/tiles.cuh"
+#include "kernels/store_swizzled_rows.h"
 #include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
 #include "primitives/memory.h"
@@ -102,6 +103,9 @@ struct OutputRows {
     }
     gpu::fence_proxy_async();
     sync_warpgroup();
+    if constexpr (Spec::lengths) {
+      if (done.first_row + warpgroup * kWarpgroupRows < 0) return store_beginning(done);
+    }
     if (thread == 0) {
 #pragma unroll
       for (int slab = 0; slab < Spec::slabs; ++slab) {
@@ -110,6 +114,21 @@ struct OutputRows {
                           params.unpack(done.head), done.batch);
       }
       gpu::tma_store_commit();
+    }
+  }
+
+  // Of a sequence's first rows, what is there.
+  __device__ __forceinline__ void store_beginning(const Tile& done) const {
+    const View& out = params.problem.out;
+    const int first_row = done.first_row + warpgroup * kWarpgroupRows;
+    T* to = static_cast<T*>(out.data) + done.batch * out.batch_stride + done.head * out.head_stride +
+            first_row * out.row_stride;
+#pragma unroll 1
+    for (int slab = 0; slab < Spec::slabs; ++slab) {
+      const int column = slab * Spec::slab_columns;
+      store_swizzled_rows<Spec::row_bytes>(smem.out[warpgroup] + slab * Spec::q_slab_bytes, first_row,
+                                           to + column, out.row_stride, params.problem.head_dim - column,
+                                           thread);
     }
   }
 

@@ -4,6 +4,7 @@
 // later writes global memory.
 #include "primitives/model/tma.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "primitives/model/mbarrier.h"
@@ -114,6 +115,9 @@ void load(const TensorMap& map, const Coordinates& first, int rank, uint32_t to,
 void store(const TensorMap& map, const Coordinates& first, int rank, uint32_t from, const char* what,
            const Where& where) {
   const Tile tile = tile_of(map, first, rank, from, true, what, where);
+  // An H200 takes it for an illegal instruction, though it loads such tiles.
+  if (std::any_of(first.begin(), first.end(), [](int at) { return at < 0; }))
+    report(std::string(what) + ": a tile that begins before the tensor", where);
   const std::size_t group = begin_tma_store();
   each_piece(tile, [&](const std::byte* shared, const std::byte*, std::size_t) {
     order_async_read(Reader::tma_store, shared, kPiece, group + 1, where);

@@ -34,9 +34,9 @@ __device__ __forceinline__ void tma_load_5d(uint32_t to, const TensorMap& map, u
       : "memory");
 }
 
-// The way back: what lies outside of the tensor is dropped. Those who wrote `from` have passed
-// fence_proxy_async() and a barrier. Caller: one thread, which then commits, and waits before `from` is
-// written again.
+// The way back: what lies outside of the tensor is dropped, but no coordinate is negative, which an H200
+// takes for an illegal instruction. Those who wrote `from` have passed fence_proxy_async() and a barrier.
+// Caller: one thread, which then commits, and waits before `from` is written again.
 __device__ __forceinline__ void tma_store_4d(const TensorMap& map, uint32_t from, int c0, int c1, int c2,
                                              int c3) {
   asm volatile(
