@@ -70,6 +70,8 @@ std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, cons
     text += "lengths: " + lengths + ", in a list of tiles that prepare_lengths makes before, longest first\n";
   if (const std::string spans = spans_in_words(problem.spans); !spans.empty())
     text += "spans: " + spans + ", in a table that prepare_runs makes before\n";
+  if (problem.attn_mask && plan.kernel == ForwardKernel::hopper_forward)
+    text += "pairs: what the tensor shows, in bits that prepare_pairs makes before\n";
   if (plan.pack > 1)
     text += "packed: the " + std::to_string(plan.pack) + " query heads of a K/V head share tiles\n";
   text += "grid: " + std::to_string(plan.blocks) + " blocks" + (problem.lengths.given ? " at most" : "");

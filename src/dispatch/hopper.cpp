@@ -113,8 +113,8 @@ int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec) {
                 hopper::kTunings[k256Keys64].runs);
   // Measured on an H200: NOTES.md of the kernel has the figures. A row that sees a window is as long as that.
   const int64_t keys = most_keys(p, 128 / pack);
-  // Forms that change scores exist for fewer shapes of tiles.
-  const bool changes = forward_change(p) != kernels::Change::none;
+  // Forms that change scores, or take bits, exist for fewer shapes of tiles.
+  const bool changes = forward_change(p) != kernels::Change::none || p.attn_mask;
   static_assert(hopper::takes_changes(hopper::kTunings[k64Rows128]) &&
                 hopper::takes_changes(hopper::kTunings[k64Rows192]) &&
                 hopper::takes_changes(hopper::kTunings[k128]) &&
@@ -129,7 +129,8 @@ int hopper_tuning(const ForwardProblem& p, int pack, const device::Spec& spec) {
     return tiles(p, pack, hopper::kTunings[tuning].tile_q()) >= spec.sms;
   };
   const bool masked = p.mask != Mask::none || p.window.limits() || p.spans.given() || changes;
-  if (p.spans.documents || p.spans.chunk > 0) return k64Rows128;  // how short rows are, nobody knows
+  if (p.spans.documents || p.spans.chunk > 0 || p.attn_mask)
+    return k64Rows128;  // how short rows are, nobody knows
   if (p.spans.given() && keys > 2048 && fills(k64Rows256)) return k64Rows256;
   if (keys <= (masked ? 2048 : 1024)) return !masked && fills(k64Rows256) ? k64Rows256 : k64Rows128;
   return fills(k64Rows192) ? k64Rows192 : k64Rows128;
@@ -154,7 +155,7 @@ int hopper_splits(const ForwardProblem& p, int pack, const device::Spec& spec) {
 
 void order_hopper_tiles(ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
   if (p.mask == Mask::none && !p.window.limits()) return;
-  if (p.spans.documents || p.spans.chunk > 0 || (p.spans.given() && p.head_dim > 64)) {
+  if (p.spans.documents || p.spans.chunk > 0 || p.attn_mask || (p.spans.given() && p.head_dim > 64)) {
     plan.heads_at_once = 1;
     return;
   }

@@ -73,7 +73,9 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
     if (choice.kernel && kernel != ForwardKernel::hopper_forward)
       refuse_forward(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + change);
     return plan_hopper(problem, spec, {.num_splits = 1, .tuning = choice.tuning},
-                       choice.kernel ? reason : change);
+                       choice.kernel         ? reason
+                       : takes_bits(problem) ? "a bool attn_mask in 16-bit inputs on sm_90: wgmma and TMA"
+                                             : change);
   }
   const char* too_much = too_much_for_small(problem, aligned, spec);
   if (kernel == ForwardKernel::small_forward) {

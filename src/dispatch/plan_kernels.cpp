@@ -5,6 +5,7 @@
 
 #include "dispatch/decode.h"
 #include "dispatch/hopper.h"
+#include "dispatch/pair_bits.h"
 #include "dispatch/plan_lengths.h"
 #include "dispatch/row_table.h"
 #include "dispatch/runs.h"
@@ -172,7 +173,7 @@ ForwardPlan plan_ampere(const ForwardProblem& p, bool aligned, const device::Spe
 ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, const ForwardChoice& choice,
                         const char* reason) {
   namespace hopper = kernels::hopper_forward;
-  const int pack = p.spans.given() ? 1 : hopper_pack(p);
+  const int pack = p.spans.given() || p.attn_mask ? 1 : hopper_pack(p);
   if (choice.tuning && (*choice.tuning < 0 || *choice.tuning >= hopper::kNumTunings ||
                         hopper::kTunings[*choice.tuning].head_dim < p.head_dim)) {
     refuse_forward("tuning is " + std::to_string(*choice.tuning) + "; hopper_forward has 0 to " +
@@ -217,6 +218,7 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, const
   const bool persistent = tuning.blocks_per_sm == 1 && !tuning.splits;
   plan.blocks = persistent ? std::min(plan.tiles, static_cast<unsigned>(spec.sms)) : plan.tiles;
   plan.workspace_bytes = with_row_table(partials_bytes(plan, p), p, false);
+  if (p.attn_mask) plan.workspace_bytes = with_pair_bits(plan.workspace_bytes, p, false);
   order_hopper_tiles(plan, p, spec);
   return plan;
 }

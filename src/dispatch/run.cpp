@@ -2,6 +2,7 @@
 // From a plan to launches. Compiled twice where there is CUDA: for the GPU, and for the model of one.
 #include "dispatch/run.h"
 
+#include "dispatch/pair_bits.h"
 #include "dispatch/row_table.h"
 #include "dispatch/runs.h"
 #include "dispatch/scores.h"
@@ -12,6 +13,7 @@
 #include "kernels/hopper_forward/launch.h"
 #include "kernels/naive/launch.h"
 #include "kernels/prepare_lengths/launch.h"
+#include "kernels/prepare_pairs/launch.h"
 #include "kernels/prepare_runs/launch.h"
 #include "kernels/small_forward/launch.h"
 
@@ -125,7 +127,13 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
       }
       break;
     case ForwardKernel::hopper_forward:
-      if (table.given()) {
+      if (problem.attn_mask) {
+        const auto pairs =
+            pair_bits_params(problem, args.scores, false, {workspace.data, plan.workspace_bytes});
+        kernels::prepare_pairs::launch(pairs, stream);
+        kernels::hopper_forward::launch_bits(problem.dtype, params, pair_bits(pairs), plan.tuning,
+                                             plan.blocks, stream);
+      } else if (table.given()) {
         kernels::hopper_forward::launch_rows(problem.dtype, params, table, plan.tuning, plan.blocks, stream);
       } else if (const kernels::Change change = forward_change(problem).value();
                  change != kernels::Change::none) {

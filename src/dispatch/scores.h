@@ -21,9 +21,16 @@ inline bool is_plain_scale(float scale) {
   return factor >= std::numeric_limits<float>::min() && factor <= std::numeric_limits<float>::max();
 }
 
+// Whether a bool tensor hides pairs and nothing else happens to scores: a bit for every pair says it all.
+inline bool takes_bits(const ForwardProblem& p) {
+  return p.attn_mask && p.pairs.boolean && p.softcap == 0 && !p.slopes && !p.sinks && p.dropout.p == 0 &&
+         !p.spans.given() && !p.lengths.given && is_plain_scale(p.scale);
+}
+
 // The form of hopper_forward; nothing where it has none: the general one is the scalar kernel's.
 inline std::optional<kernels::Change> forward_change(const ForwardProblem& p) {
   using kernels::Change;
+  if (takes_bits(p)) return Change::none;
   if (p.attn_mask || (p.softcap > 0 && p.slopes)) return {};
   if (p.spans.given() && (p.changes_scores() || p.sinks || !is_plain_scale(p.scale))) return {};
   if (p.softcap > 0) return Change::softcap;

@@ -9,6 +9,7 @@
 
 #include "device/probe.h"
 #include "dispatch/run.h"
+#include "numeric/pair_value.h"
 #include "support/sequences.h"
 
 namespace flashmoe::test {
@@ -59,6 +60,14 @@ std::size_t sinks_bytes(const Scores& scores, int64_t heads) {
   return scores.sinks == nullptr ? 0 : static_cast<std::size_t>(heads) * sizeof(float);
 }
 
+std::size_t pairs_bytes(const PairTensor& pairs, const ForwardProblem& p) {
+  const int64_t sizes[] = {p.batch, p.q_heads, p.q_rows, p.kv_rows};
+  if (pairs.data == nullptr || std::find(std::begin(sizes), std::end(sizes), 0) != std::end(sizes)) return 0;
+  int64_t elements = 1;
+  for (std::size_t i = 0; i < 4; ++i) elements += (sizes[i] - 1) * pairs.strides[i];
+  return static_cast<std::size_t>(elements * element_bytes(pairs.type));
+}
+
 std::string no_gpu() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -100,6 +109,7 @@ GpuProblem::GpuProblem(Problem& host)
       lse_(lse_bytes(host)),
       slopes_(slopes_bytes(host.args.scores, sequences_of(host.args), host.problem.q_heads)),
       sinks_(sinks_bytes(host.args.scores, host.problem.q_heads)),
+      pairs_(pairs_bytes(host.args.scores.attn_mask, host.problem)),
       spans_(host.args.spans, host.args.q.sizes[0], host.args.k.sizes[2]),
       lengths_(host.args.lengths) {
   args.spans = spans_.spans;
@@ -107,6 +117,7 @@ GpuProblem::GpuProblem(Problem& host)
   if (args.scores.alibi_slopes != nullptr)
     args.scores.alibi_slopes = static_cast<const float*>(slopes_.data());
   if (args.scores.sinks != nullptr) args.scores.sinks = static_cast<const float*>(sinks_.data());
+  if (args.scores.attn_mask.data != nullptr) args.scores.attn_mask.data = pairs_.data();
   args.q.data = q_.data();
   args.k.data = k_.data();
   args.v.data = v_.data();
@@ -150,6 +161,7 @@ void GpuProblem::upload_inputs() {
   copy(v_.data(), host_.args.v.data, v_.bytes());
   copy(slopes_.data(), host_.args.scores.alibi_slopes, slopes_.bytes());
   copy(sinks_.data(), host_.args.scores.sinks, sinks_.bytes());
+  copy(pairs_.data(), host_.args.scores.attn_mask.data, pairs_.bytes());
 }
 
 void GpuProblem::poison_outputs() {

@@ -64,6 +64,7 @@ class GpuLengths {
 // Bytes of what changes the scores of a problem with so many batch entries and query heads.
 std::size_t slopes_bytes(const Scores& scores, int64_t batch, int64_t heads);
 std::size_t sinks_bytes(const Scores& scores, int64_t heads);
+std::size_t pairs_bytes(const PairTensor& pairs, const ForwardProblem& problem);
 
 // The mirror of a problem: same strides, same gaps. Uploads on construction.
 class GpuProblem {
@@ -86,7 +87,7 @@ class GpuProblem {
  private:
   Problem& host_;
   DeviceBuffer q_, k_, v_, out_, lse_;
-  DeviceBuffer slopes_, sinks_;
+  DeviceBuffer slopes_, sinks_, pairs_;
   std::unique_ptr<DeviceBuffer> workspace_;
   GpuSpans spans_;
   GpuLengths lengths_;

@@ -3,6 +3,7 @@
 
 #include "flashmoe/attention.h"
 #include "kernels/forward_params.h"
+#include "kernels/pair_bits.h"
 #include "kernels/row_table.h"
 #include "kernels/runs.h"
 #include "kernels/score_params.h"
@@ -24,6 +25,9 @@ void launch_runs(DType dtype, const ForwardParams& params, const Runs& runs, int
                  void* stream);
 // The same where a table says what rows see; params.pack is 1, and there is one split.
 void launch_rows(DType dtype, const ForwardParams& params, const RowTable& table, int tuning, unsigned blocks,
+                 void* stream);
+// The same where bits do, for tunings with such a form.
+void launch_bits(DType dtype, const ForwardParams& params, const PairBits& bits, int tuning, unsigned blocks,
                  void* stream);
 // The same for sequences of different lengths, for tunings with such a form; params.order numbers the tiles
 // of the list, in which the last of each sequence is whole.

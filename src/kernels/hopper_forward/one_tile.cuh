@@ -49,6 +49,7 @@ class OneTile {
   template <bool kMasked>
   __device__ __forceinline__ void step(int block) {
     Scores<Spec> S;
+    if constexpr (kMasked) rows_.load_mask(block);
     multiply_by_keys(S);
     rows_.change(S, block);
     if constexpr (kMasked) rows_.mask(S, block);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/forward_params.h"
+#include "kernels/pair_bits.h"
 #include "kernels/row_table.h"
 #include "kernels/runs.h"
 #include "kernels/score_params.h"
@@ -31,6 +32,7 @@ struct Params {
 
   ScoreParams scores;       // for forms that change them
   SequenceTiles sequences;  // for Visible::lengths; rows are not packed there, and problem.order numbers them
+  PairBits bits;            // for Visible::bits; rows are not packed there
 };
 
 }  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

@@ -69,6 +69,7 @@ class Persistent {
   template <bool kMasked>
   __device__ __forceinline__ void step(int block) {
     issue_both();
+    if constexpr (kMasked) rows_.load_mask(block);
     gpu::wgmma_wait<1>();
     gpu::pin(S_);
     rows_.release_keys();

@@ -62,7 +62,9 @@ struct Rows : OutputRows<Spec> {
   Run runs[Spec::by_rows ? 2 : 1];  // what the lane's rows see, from the table
   Runs rule;                        // Visible::lengths: of the sequence, and its keys before the first
   int hidden_keys;
-  float slope[2];  // Change::slopes: of the lane's rows, over the scale
+  const PairWords* words;                // Visible::bits: of the head's first row
+  uint32_t kept[Spec::by_bits ? 2 : 1];  // and what stays of a masked block, in the lane's rows
+  float slope[2];                        // Change::slopes: of the lane's rows, over the scale
 
   __device__ __forceinline__ Rows(const Params& all_params, Smem<Spec>& shared, int which)
       : Output(all_params, shared, which) {}
@@ -77,11 +79,15 @@ struct Rows : OutputRows<Spec> {
     seen = blocks_of_warpgroup<Spec>(params, tile, warpgroup);
     unseen = tile.blocks - seen;
     int hidden = 0;  // keys at the beginning, from some row
-    if constexpr (Spec::by_rows) {
+    if constexpr (Spec::by_rows || Spec::by_bits) {
       const TileRuns own = runs_of_warpgroup<Spec>(params, tile, warpgroup);
       seen_by_all = own.min_end / kKeys;
       hidden = own.max_begin;
-      load_runs(tile.batch);
+      if constexpr (Spec::by_rows) load_runs(tile.batch);
+      if constexpr (Spec::by_bits) {
+        const PairBits& bits = params.bits;
+        words = bits.by_row + bits.entry(tile.batch, tile.head) * bits.padded_rows * bits.key_blocks();
+      }
     } else if constexpr (Spec::lengths) {
       const int end = run_of_row(tile, first_row < 0 ? 0 : first_row).end;  // of the first row that there is
       seen_by_all = end < 0 ? 0 : end / kKeys;
@@ -203,9 +209,29 @@ struct Rows : OutputRows<Spec> {
     return block >= seen_by_all;
   }
 
+  // What mask() needs of a block from memory, while its products are computed.
+  __device__ __forceinline__ void load_mask(int block) {
+    if constexpr (Spec::by_bits) {
+      const int lane = gpu::opaque(gpu::lane_index());  // else addresses are kept from block to block
+      const int of_words = (first_block + block) * kKeys / kBitColumns;
+      const int last = params.problem.q_rows - 1;
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const int row = first_row + 16 * warp + lane / 4 + 8 * r;
+        const PairWords* at = words + int64_t{row < last ? row : last} * params.bits.key_blocks() + of_words;
+        kept[r] = gpu::load_global(&at->of_lane[lane % 4]);
+      }
+    }
+  }
+
   // Scores of keys that a row does not see become -inf.
   __device__ __forceinline__ void mask(Scores<Spec>& S, int block) const {
-    if constexpr (Spec::runs) {
+    if constexpr (Spec::by_bits) {
+      const int half =
+          (first_block + block) * kKeys % kBitColumns / 4;  // of a word, where blocks have 64 keys
+#pragma unroll
+      for (int r = 0; r < 2; ++r) keep_elements(S, r, kept[r] >> half);
+    } else if constexpr (Spec::runs) {
       keep_runs(S, block);
     } else {
       cut_off(S, block);
@@ -239,11 +265,15 @@ struct Rows : OutputRows<Spec> {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const Run run = Spec::by_rows ? runs[r] : seen_by(first_row + 16 * warp + lane / 4 + 8 * r);
-      const uint32_t kept = elements_between(run.begin - first_key, run.end - first_key);
+      keep_elements(S, r, elements_between(run.begin - first_key, run.end - first_key));
+    }
+  }
+
+  // Of row r of the lane's two.
+  static __device__ __forceinline__ void keep_elements(Scores<Spec>& S, int r, uint32_t elements) {
 #pragma unroll
-      for (int i = 0; i < kKeys / 2; ++i) {
-        if (i / 2 % 2 == r && (kept >> (2 * (i / 4) + i % 2) & 1) == 0) S[i] = -INFINITY;
-      }
+    for (int i = 0; i < kKeys / 2; ++i) {
+      if (i / 2 % 2 == r && (elements >> (2 * (i / 4) + i % 2) & 1) == 0) S[i] = -INFINITY;
     }
   }
 
@@ -309,7 +339,10 @@ struct Rows : OutputRows<Spec> {
   // For the first block that is walked, which is the last one that the warpgroup sees.
   __device__ __forceinline__ void begin_softmax(Scores<Spec>& S, int block) {
     change(S, block);
-    if (needs_mask(block)) mask(S, block);
+    if (needs_mask(block)) {
+      load_mask(block);
+      mask(S, block);
+    }
     begin_maximum(S);
     subtract_large_maxima(S);
     exponentials<true>(S);

@@ -55,14 +55,18 @@ inline constexpr Tuning kTunings[] = {
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
 
 // What rows see, as a kernel is compiled for it: every key; those up to one of their own, beside the first;
-// or a run of keys that may begin anywhere, by a rule, by a table in memory, or by a rule of their sequence.
-enum class Visible { all, causal, runs, rows, lengths };
+// or a run of keys that may begin anywhere, by a rule, by a table in memory, or by a rule of their sequence;
+// or any keys, by bits in memory.
+enum class Visible { all, causal, runs, rows, lengths, bits };
 
 // Whether there are forms that change scores: for the head_dims of most models, and none with shares of keys.
 FLASHMOE_HD constexpr bool takes_changes(const Tuning& t) {
   return t.runs && !t.splits &&
          (t.head_dim == 128 || t.head_dim == 256 || (t.head_dim == 64 && t.math_warpgroups < 4));
 }
+
+// Whether there is a form for bits: for the same.
+FLASHMOE_HD constexpr bool takes_bits(const Tuning& t) { return takes_changes(t); }
 
 // Whether there is a form for sequences of different lengths: one for each head_dim, so that a sequence's
 // bits don't hang on others. Short ones are the rule, and those want blocks of one tile where there is a
@@ -95,8 +99,9 @@ struct Spec {
   static constexpr Tuning tuning = kTunings[kTuning];
   static constexpr Visible visible = kVisible;
   static constexpr bool by_rows = kVisible == Visible::rows;
+  static constexpr bool by_bits = kVisible == Visible::bits;
   static constexpr bool lengths = kVisible == Visible::lengths;
-  static constexpr bool runs = kVisible == Visible::runs || by_rows || lengths;
+  static constexpr bool runs = kVisible == Visible::runs || by_rows || by_bits || lengths;
   static constexpr bool begins_anywhere = runs || tuning.splits;  // a tile's blocks of keys: not at the first
   static constexpr int head_dim = tuning.head_dim;
   static constexpr int tile_kv = tuning.tile_kv;
@@ -122,6 +127,7 @@ struct Spec {
 
   static_assert(head_dim % slab_columns == 0 && tile_kv % 16 == 0 && tile_kv <= 256);
   static_assert(!runs || (tuning.runs && tile_kv <= 128), "a lane keeps at most 32 elements of a row");
+  static_assert(!by_bits || tile_kv == 128 || tile_kv == 64, "a lane's elements are a word, or half of one");
 };
 
 }  // namespace flashmoe::kernels::hopper_forward

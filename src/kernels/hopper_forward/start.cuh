@@ -141,6 +141,27 @@ void start_with_change(const ForwardParams& problem, const Runs& runs, Change ch
   start_one_with_change<T>(std::make_integer_sequence<int, kNumTunings>(), change, tuning, params, stream);
 }
 
+template <class T, int kTuning>
+constexpr Start start_for_bits() {
+  if constexpr (takes_bits(kTunings[kTuning])) return &start<T, kTuning, Visible::bits>;
+  return nullptr;
+}
+
+template <class T, int... kTuning>
+void start_one_with_bits(std::integer_sequence<int, kTuning...>, int tuning, const Params& params,
+                         void* stream) {
+  constexpr Start kStarts[] = {start_for_bits<T, kTuning>()...};
+  kStarts[tuning](params, stream);
+}
+
+template <class T>
+void start_with_bits(const ForwardParams& problem, const PairBits& bits, int tuning, unsigned blocks,
+                     void* stream) {
+  Params params = params_of(problem, {}, {}, tuning, blocks);
+  params.bits = bits;
+  start_one_with_bits<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+}
+
 void launch_fp16(const ForwardParams& params, int tuning, unsigned blocks, void* stream);
 void launch_bf16(const ForwardParams& params, int tuning, unsigned blocks, void* stream);
 void launch_runs_fp16(const ForwardParams& params, const Runs& runs, int tuning, unsigned blocks,
@@ -155,6 +176,10 @@ void launch_lengths_fp16(const ForwardParams& params, const SequenceTiles& seque
                          int tuning, unsigned blocks, void* stream);
 void launch_lengths_bf16(const ForwardParams& params, const SequenceTiles& sequences, const Places& places,
                          int tuning, unsigned blocks, void* stream);
+void launch_bits_fp16(const ForwardParams& params, const PairBits& bits, int tuning, unsigned blocks,
+                      void* stream);
+void launch_bits_bf16(const ForwardParams& params, const PairBits& bits, int tuning, unsigned blocks,
+                      void* stream);
 void launch_scores_fp16(const ForwardParams& params, const Runs& runs, Change change,
                         const ScoreParams& scores, int tuning, unsigned blocks, void* stream);
 void launch_scores_bf16(const ForwardParams& params, const Runs& runs, Change change,

@@ -24,7 +24,8 @@ inline void run(const kernels::ForwardParams& problem, const kernels::Runs& runs
                                                runs,
                                                kernels::RowTable{},
                                                scores_at_hand().params,
-                                               lists_at_hand().tiles[0]};
+                                               lists_at_hand().tiles[0],
+                                               scores_at_hand().bits};
   gpu::launch(&kernels::hopper_forward::hopper_forward<S>,
               {.kernel = "mutant",
                .blocks = params.blocks,
@@ -43,6 +44,8 @@ inline const Registration registration(
              ? ", runs"
          : kernels::hopper_forward::Visible::FLASHMOE_VISIBLE == kernels::hopper_forward::Visible::lengths
              ? ", lengths"
+         : kernels::hopper_forward::Visible::FLASHMOE_VISIBLE == kernels::hopper_forward::Visible::bits
+             ? ", bits"
              : "") +
         (kernels::Change::FLASHMOE_CHANGE == kernels::Change::softcap  ? ", softcap"
          : kernels::Change::FLASHMOE_CHANGE == kernels::Change::slopes ? ", slopes"

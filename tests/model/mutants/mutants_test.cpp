@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 
+#include "dispatch/pair_bits.h"
 #include "dispatch/run.h"
 #include "dispatch/run_backward.h"
 #include "dispatch/runs.h"
@@ -21,6 +22,7 @@
 #include "kernels/naive_backward/launch.h"
 #include "kernels/on_model.h"
 #include "kernels/prepare_lengths/launch.h"
+#include "kernels/prepare_pairs/launch.h"
 #include "model/mutants/ampere_backward_form.h"
 #include "model/mutants/decode_form.h"
 #include "model/mutants/hopper_backward_form.h"
@@ -119,6 +121,23 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
   if (kernel == "naive, scores" || kernel == "naive_backward, scores")
     return {{changed(shape(2, 1, 70, 150, 64, Mask::causal), 3, true)},
             {changed(shape(2, 1, 150, 40, 64, Mask::causal), 0, true)}};
+  if (kernel.ends_with("bits")) {
+    // Empty, full and random squares, another mask for each entry and head, tails; and one for all.
+    const int64_t dim = kernel.find("at 128") != std::string::npos ? 128 : 64;
+    Shape squares = shape(2, 1, 330, 530, dim, Mask::none);
+    squares.batch = 2;
+    squares.pairs = PairType::boolean;
+    squares.pairs_shown = [](int64_t b, int64_t h, int64_t row, int64_t key) {
+      const int64_t band = key / 64 - row / 64 - 2 * b - h;  // full from the diagonal on, then random
+      return band > 4 ? false : band > 2 ? (row * 31 + key * 17) % 3 != 0 : band >= 0;
+    };
+    Shape random = shape(2, 1, 200, 300, dim, Mask::causal);
+    random.batch = 2;
+    random.pairs = PairType::boolean;
+    Shape one = random;
+    one.pairs_shared = {true, true, false, false};
+    return {{squares}, {random}, {one}};
+  }
   if (kernel.ends_with("lengths")) {
     if (kernel.starts_with("hopper")) {
       // More than a tile, and more blocks of keys than stages, beside short ones.
@@ -367,6 +386,11 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
         dispatch::scale_behind(dispatch::forward_change(p).value_or(kernels::Change::none), p),
         dispatch::pair_scores_of(p, problem.args.scores).pairs,
         {}};
+    if (dispatch::takes_bits(p)) {
+      const auto bits = dispatch::pair_bits_params(p, problem.args.scores, false, workspace);
+      kernels::prepare_pairs::launch(bits, nullptr);
+      scores_at_hand().bits = dispatch::pair_bits(bits);
+    }
     if (p.lengths.given) {
       const auto lengths = dispatch::length_params_for(plan, p, problem.args, workspace);
       mutant.prepare != nullptr ? mutant.prepare(lengths)

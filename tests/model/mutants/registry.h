@@ -9,6 +9,7 @@
 #include "kernels/backward_params.h"
 #include "kernels/forward_params.h"
 #include "kernels/padded_sequences.h"
+#include "kernels/pair_bits.h"
 #include "kernels/pair_params.h"
 #include "kernels/prepare_lengths/params.h"
 #include "kernels/runs.h"
@@ -44,6 +45,7 @@ struct ScoresAtHand {
   float scale_log2e = 0;
   kernels::PairParams pairs{};
   PairGradient dattn_mask{};
+  kernels::PairBits bits{};  // of pairs, for forms that take them
 };
 inline ScoresAtHand& scores_at_hand() {
   static ScoresAtHand scores;

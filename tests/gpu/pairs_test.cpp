@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Bool tensors on a GPU, by their bits: element by element against the oracle.
+//   FLASHMOE_SWEEP=100   so many random problems instead of 40
+#include <gtest/gtest.h>
+
+#include "device/probe.h"
+#include "gpu/on_gpu.h"
+#include "kernels/hopper_forward/spec.h"
+#include "support/bool_masks.h"
+#include "support/dice.h"
+
+namespace flashmoe::test {
+namespace {
+
+using dispatch::ForwardKernel;
+
+Shape with_pairs(Shape shape, const Shown& shown) {
+  shape.pairs = PairType::boolean;
+  shape.pairs_shared = {true, true, false, false};
+  shape.pairs_shown = shown;
+  return shape;
+}
+
+// Small enough for compute-sanitizer.
+TEST(GpuSmall, BitsOfEveryConfigurationOfHopper) {
+  SKIP_WITHOUT_GPU();
+  if (device::probe().arch != 90) GTEST_SKIP() << "hopper_forward needs compute capability 9.0";
+  for (int tuning = 0; tuning < kernels::hopper_forward::kNumTunings; ++tuning) {
+    const kernels::hopper_forward::Tuning& t = kernels::hopper_forward::kTunings[tuning];
+    if (!kernels::hopper_forward::takes_bits(t)) continue;
+    for (const DType dtype : {DType::fp16, DType::bf16}) {
+      for (const Shown& shown : bool_masks(t.tile_kv)) {
+        const Shape shape{.batch = 2,
+                          .q_heads = 2,
+                          .kv_heads = 1,
+                          .q_rows = t.tile_q() + 50,
+                          .kv_rows = 3 * t.tile_kv + 77,
+                          .head_dim = t.head_dim,
+                          .dtype = dtype};
+        EXPECT_RUNS_ON_GPU(with_pairs(shape, shown),
+                           {.kernel = ForwardKernel::hopper_forward, .tuning = tuning});
+      }
+    }
+  }
+}
+
+TEST(GpuPairs, ManyTilesOfEveryHeadDim) {
+  SKIP_WITHOUT_GPU();
+  for (const int64_t head_dim : {64, 96, 128, 192, 256}) {
+    for (const Shown& shown : bool_masks(128)) {
+      EXPECT_RUNS_ON_GPU(with_pairs({.q_heads = 48,
+                                     .kv_heads = 6,
+                                     .q_rows = 540,
+                                     .kv_rows = 540,
+                                     .head_dim = head_dim,
+                                     .dtype = DType::bf16},
+                                    shown));
+    }
+  }
+}
+
+TEST(GpuPairs, RandomOnesAgreeWithTheOracle) {
+  SKIP_WITHOUT_GPU();
+  const uint64_t count = number_from("FLASHMOE_SWEEP", 40);
+  for (uint64_t seed = 1; seed <= count; ++seed) {
+    Dice dice(seed);
+    Shape shape{.q_heads = 4, .seed = seed};
+    shape.kv_heads = dice.one_of({1, 2, 4});
+    shape.head_dim = dice.one_of({8, 40, 64, 96, 128, 160, 256});
+    shape.dtype = dice.between(0, 1) == 0 ? DType::fp16 : DType::bf16;
+    shape.mask = dice.one_of(kMasks);
+    shape.layout = dice.one_of({Layout::bhsd, Layout::bshd});
+    shape.batch = dice.one_of({1, 2});
+    shape.kv_rows = dice.length(1500);
+    shape.q_rows = dice.between(0, 1) == 0 ? shape.kv_rows : dice.length(1500);
+    shape.window = dice.window(shape.kv_rows);
+    shape.pairs = PairType::boolean;
+    shape.pairs_step = dice.one_of({1, 1, 2});
+    for (bool& shared : shape.pairs_shared) shared = dice.between(0, 2) == 0;
+    EXPECT_RUNS_ON_GPU(shape);
+  }
+}
+
+}  // namespace
+}  // namespace flashmoe::test
