@@ -9,9 +9,9 @@
 
 namespace flashmoe::kernels::inline FLASHMOE_TARGET {
 
-// Of 64 rows in a slab as TMA swizzles it, those from row 0 of the tensor on: `to` is where the slab's first row would
-// be, and has `columns` columns from there on, a multiple of 8. Caller: all 128 threads of a warpgroup, once the slab
-// is written.
+// Of 64 rows in a slab as TMA swizzles it, those from row 0 of the tensor on: `to` is where the slab's first
+// row would be, and has `columns` columns from there on, a multiple of 8. Caller: all 128 threads of a
+// warpgroup, once the slab is written.
 template <int kRowBytes, class T>
 __device__ __forceinline__ void store_swizzled_rows(const unsigned char* slab, int first_row, T* to,
                                                     int64_t row_stride, int columns, int thread) {
