@@ -7,6 +7,7 @@
 
 #include "device/occupancy.h"
 #include "dispatch/hopper.h"
+#include "dispatch/pair_bits.h"
 #include "dispatch/row_table.h"
 #include "dispatch/scores.h"
 #include "dispatch/sequence_tiles.h"
@@ -85,9 +86,10 @@ void order_tiles(BackwardPlan& plan, const ForwardProblem& p, const device::Spec
     plan.last_first = true;  // as the kernels' turn_of() needs it
     // Without a mask all of a head's blocks begin with the same queries, one turn after the other, and so
     // they end. With as many heads side by side as the GPU holds blocks for, their places go to the next
-    // heads' blocks in the same order, and nobody waits again. Causal blocks begin with queries of their own.
-    if (plan.kernel == BackwardKernel::hopper_backward && p.mask == Mask::none && !p.window.limits() &&
-        !p.spans.given()) {
+    // heads' blocks in the same order, and nobody waits again. Causal blocks begin with queries of their own,
+    // unless bits say what rows see: then all begin with the first.
+    const bool begins_together = p.mask == Mask::none && !p.window.limits() && !p.spans.given();
+    if (plan.kernel == BackwardKernel::hopper_backward && (begins_together || counts_by_bits(p))) {
       const int64_t fit = std::max<int64_t>(1, spec.sms / plan.key_tiles);
       plan.heads_at_once = static_cast<int>(std::min(fit, p.batch * p.kv_heads));
     }
@@ -135,6 +137,7 @@ void complete(BackwardPlan& plan, const ForwardProblem& p, const device::Spec& s
   int64_t words = rows * (plan.head_dim + 2);
   if (plan.deterministic) words += 1 + rows * plan.head_dim / kernels::kDqPieceFloats;
   plan.workspace_bytes = with_row_table(static_cast<std::size_t>(words) * sizeof(float), p, true);
+  if (counts_by_bits(p)) plan.workspace_bytes = with_pair_bits(plan.workspace_bytes, p, true);
 }
 
 BackwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, bool deterministic,

@@ -29,7 +29,8 @@ struct BackwardPlan {
   bool last_first = false;  // the last tile of keys begins
   bool deterministic = false;
   // naive_backward: none. Else 4 B Hq padded_rows (head_dim + 2); 4 more per 4096 sums of dq, and 4, if
-  // deterministic. With lengths B is 1, and lists of tiles stand behind.
+  // deterministic. With lengths B is 1, and lists of tiles stand behind. Where a bool attn_mask says which
+  // pairs count, dispatch/pair_bits.h has what stands behind.
   std::size_t workspace_bytes = 0;
   const char* reason = "";  // for this kernel
 };

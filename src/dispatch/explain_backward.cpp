@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "dispatch/explain_backward.h"
 
+#include "dispatch/scores.h"
 #include "problem/lengths_in_words.h"
 #include "problem/scores_in_words.h"
 #include "problem/window_in_words.h"
@@ -19,7 +20,9 @@ std::string workspace_of(const BackwardPlan& plan, const ForwardProblem& p) {
          number((p.lengths.given ? 1 : p.batch) * p.q_heads) + " heads x " + number(plan.padded_rows) +
          " rows x (" + number(plan.head_dim) + " sums of dq + 2)" +
          (plan.deterministic ? " + counters that put the sums in order" : "") +
-         (p.spans.given() ? " + what rows see" : "") + (p.lengths.given ? " + lists of tiles" : "");
+         (p.spans.given() ? " + what rows see" : "") +
+         (counts_by_bits(p) ? " + two bits for each pair and what whole tiles have" : "") +
+         (p.lengths.given ? " + lists of tiles" : "");
 }
 
 }  // namespace
@@ -36,6 +39,8 @@ std::string explain(const BackwardPlan& plan, const ForwardProblem& p, const dev
     text += "lengths: " + lengths + ", in lists of tiles that prepare_lengths makes before, longest first\n";
   if (const std::string spans = spans_in_words(p.spans); !spans.empty())
     text += "spans: " + spans + ", in a table that prepare_runs makes before\n";
+  if (!scalar && counts_by_bits(p))
+    text += "pairs: one bit says whether each counts, which prepare_pairs makes of the tensor before\n";
   if (!scalar) {
     text += "grid: " + std::to_string((p.lengths.given ? 1 : p.batch) * p.kv_heads * plan.key_tiles) +
             (p.lengths.given ? " tiles of keys at most, " : " tiles of keys, ") +

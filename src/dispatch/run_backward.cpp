@@ -2,6 +2,7 @@
 // From a plan to launches. Compiled twice where there is CUDA: for the GPU, and for the model of one.
 #include "dispatch/run_backward.h"
 
+#include "dispatch/pair_bits.h"
 #include "dispatch/row_table.h"
 #include "dispatch/runs.h"
 #include "dispatch/scores.h"
@@ -12,6 +13,7 @@
 #include "kernels/naive_backward/launch.h"
 #include "kernels/prepare_backward/launch.h"
 #include "kernels/prepare_lengths/launch.h"
+#include "kernels/prepare_pairs/launch.h"
 #include "kernels/prepare_runs/launch.h"
 #include "kernels/sink_gradients/launch.h"
 
@@ -165,8 +167,18 @@ void run_backward(const BackwardPlan& plan, const ForwardProblem& problem, const
                                                     stream);
     return kernels::naive_backward::launch(problem.dtype, params, stream);
   }
+  kernels::PairBits bits;
+  if (counts_by_bits(problem)) {
+    const auto pairs = pair_bits_params(problem, args.scores, true, {workspace.data, plan.workspace_bytes});
+    kernels::prepare_pairs::launch(pairs, stream);
+    bits = pair_bits(pairs);
+  }
   kernels::prepare_backward::launch(problem.dtype, params, stream);
   differentiate_sinks(problem, args, params);
+  if (bits.given()) {
+    kernels::hopper_backward::launch_bits(problem.dtype, params, bits, plan.tuning, stream);
+    return kernels::finish_backward::launch(problem.dtype, params, stream);
+  }
   const kernels::Change change = backward_change(problem).value();
   if (change != kernels::Change::none) {
     kernels::BackwardParams changed = params;

@@ -40,9 +40,17 @@ inline std::optional<kernels::Change> forward_change(const ForwardProblem& p) {
   return p.sinks ? Change::sinks : Change::none;
 }
 
+// Where a tensor says no more than which pairs count, and nothing else is general: one bit for each pair
+// does.
+inline bool counts_by_bits(const ForwardProblem& p) {
+  return p.attn_mask && p.pairs.boolean && p.softcap == 0 && !p.slopes && !p.spans.given() &&
+         !p.lengths.given;
+}
+
 // The form of hopper_backward, which takes any scale, and for which sinks are part of the LSE.
 inline std::optional<kernels::Change> backward_change(const ForwardProblem& p) {
   using kernels::Change;
+  if (counts_by_bits(p)) return Change::none;
   if (p.attn_mask || (p.softcap > 0 && p.slopes)) return {};
   if (p.spans.given() && p.changes_scores()) return {};
   if (p.softcap > 0) return Change::softcap;

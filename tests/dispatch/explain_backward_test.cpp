@@ -46,5 +46,38 @@ TEST(ExplainBackward, NamesTheWindow) {
   }
 }
 
+TEST(ExplainBackward, ABoolTensorIsBitsWhereNothingElseIsGeneral) {
+  ForwardProblem problem{.q_heads = 2,
+                         .q_rows = 513,
+                         .kv_rows = 300,
+                         .head_dim = 64,
+                         .dtype = DType::bf16,
+                         .scale = 1,
+                         .attn_mask = true,
+                         .pairs = {.boolean = true, .per_head = true}};
+  const device::Spec& spec = device::find("H200");
+  for (const bool deterministic : {false, true}) {
+    const BackwardPlan plan = plan_backward(problem, true, spec, deterministic);
+    expect_has(explain(plan, problem, spec),
+               {"cuda: hopper_backward, because: ", "pairs: one bit says whether each counts",
+                " + two bits for each pair and what whole tiles have"});
+    // 640 padded rows, 384 keys: of two heads, two words of 16 bytes per 128 pairs; 16 bytes per 64 rows,
+    // keys.
+    ForwardProblem plain = problem;
+    plain.attn_mask = false;
+    const std::size_t without = plan_backward(plain, true, spec, deterministic).workspace_bytes;
+    EXPECT_EQ(plan.workspace_bytes, (without + 63) / 64 * 64 + 2 * (2 * 640 * 3 * 16 + (10 + 6) * 16));
+  }
+  const auto kernel = [&](const char* gpu) {
+    return plan_backward(problem, true, device::find(gpu), false).kernel;
+  };
+  EXPECT_EQ(kernel("L4"), BackwardKernel::naive_backward);
+  problem.softcap = 2;
+  EXPECT_EQ(kernel("H200"), BackwardKernel::naive_backward);
+  problem.softcap = 0;
+  problem.pairs.boolean = false;
+  EXPECT_EQ(kernel("H200"), BackwardKernel::naive_backward);
+}
+
 }  // namespace
 }  // namespace flashmoe::dispatch

@@ -40,6 +40,8 @@ GpuGradients::GpuGradients(BackwardProblem& host, bool deterministic, const disp
     args_.scores.sinks = static_cast<const float*>(mirror(forward.scores.sinks, bytes));
     args_.dsinks = static_cast<float*>(mirror(host.dsinks(), bytes));
   }
+  if (const std::size_t bytes = pairs_bytes(forward.scores.attn_mask, host.forward.problem); bytes > 0)
+    args_.scores.attn_mask.data = mirror(forward.scores.attn_mask.data, bytes);
   args_.mask = forward.mask;
   args_.deterministic = deterministic;
   plan_ = dispatch::plan_backward(host.forward.problem, dispatch::addressing_of(args_), device::probe(),

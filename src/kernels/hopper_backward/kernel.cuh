@@ -42,6 +42,7 @@ template <bool kMasked, bool kFirst, class Spec>
 __device__ __forceinline__ void take_step(Keys<Spec>& keys) {
   Smem<Spec>& smem = keys.smem;
   keys.wait_for_queries();
+  if constexpr (Spec::by_bits) keys.load_words();
   keys.issue_scores();
   keys.wait_for_dout();
   keys.issue_dp();
@@ -86,6 +87,7 @@ __device__ __forceinline__ void take_shared_step(Keys<Spec>& keys) {
   Smem<Spec>& smem = keys.smem;
   const int stage = keys.ring.stage;
   keys.wait_for_queries();
+  if constexpr (Spec::by_bits) keys.load_words();
   keys.issue_scores();
   keys.wait_for_dout();
   keys.issue_dp();

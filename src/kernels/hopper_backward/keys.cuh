@@ -42,6 +42,8 @@ struct Keys {
   int dq_piece;             // the first of this warpgroup's pieces of dQ
   Ring<Spec::stages> ring;  // of Q, dO and dS
 
+  uint32_t words[2];  // by bits: of the lane's keys, for the step's queries
+
   float dK[Spec::own_columns / 2], dV[Spec::own_columns / 2];
   float S[kQueries / 2], dP[kQueries / 2];
   float dQ[32];
@@ -69,6 +71,10 @@ struct Keys {
   // Which of the tile's keys, queries and columns are this warpgroup's.
   __device__ __forceinline__ int own_key() const { return kSharesKeys ? 0 : warpgroup * kWarpgroupKeys; }
   __device__ __forceinline__ int own_query() const { return kSharesKeys ? warpgroup * kQueries : 0; }
+  // By bits: where this warpgroup's queries of the step begin in their words.
+  __device__ __forceinline__ int first_bit() const {
+    return (q_tile * Spec::tile_q % kBitColumns + own_query()) / 4;
+  }
   __device__ __forceinline__ int own_slab() const {
     return kSharesKeys ? warpgroup * (Spec::own_columns / Spec::slab_columns) : 0;
   }
@@ -182,12 +188,24 @@ struct Keys {
   }
   __device__ __forceinline__ int own_lane() const { return warpgroup * kWarpgroup + gpu::opaque(thread); }
 
+  // By bits: asked for before S is, so that they are there when it is. Of every step: where some do without,
+  // the words of the step before would stay in registers.
+  __device__ __forceinline__ void load_words() {
+    const int lane = gpu::opaque(gpu::lane_index());  // else all of this is kept from step to step
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const int key = own_key() + 16 * warp + lane / 4 + 8 * r;  // of the block
+      const PairWords* of_key = smem.words[ring.stage] + int64_t{key} * params.bits.row_blocks();
+      words[r] = gpu::load_global(&of_key->of_lane[lane % 4]);
+    }
+  }
+
   // P = exp2(scale S - LSE), packed; 0 where a query does not see a key, or the key does not exist.
   template <bool kMasked>
   __device__ __forceinline__ void weigh() {
     const float scale = params.problem.scale_log2e;
     int unseen[2] = {0, 0};     // of this lane's columns, counted from its first
-    uint32_t kept[2] = {0, 0};  // by rows: one bit for each of those columns
+    uint32_t kept[2] = {0, 0};  // by rows and by bits: one bit for each of those columns
     if constexpr (kMasked) {
       const int lane = gpu::opaque(gpu::lane_index());  // else all of this is kept from step to step
 #pragma unroll
@@ -200,6 +218,8 @@ struct Keys {
           Run rows{0, 0};
           if (key < params.problem.kv_rows) rows = load_key(params.problem.table, batch, key);
           kept[r] = elements_between(rows.begin - first_column, rows.end - first_column);
+        } else if constexpr (Spec::by_bits) {
+          kept[r] = words[r] >> first_bit();
         } else {
           const int first_row = key - causal_shift();
           const bool is_none = Spec::lengths ? key < 0 : key >= params.problem.kv_rows;
@@ -285,9 +305,9 @@ struct Keys {
   }
 
   // Element i, of a group of 8 columns, of a key whose first `unseen` columns do not see it. Runs: as many
-  // rows see each key, from the first on. By rows: `kept` says which do.
+  // rows see each key, from the first on. By rows and by bits: `kept` says which do.
   __device__ __forceinline__ bool is_hidden(int group, int i, int unseen, uint32_t kept) const {
-    if constexpr (Spec::by_rows) return (kept >> (2 * group + i % 2) & 1) == 0;
+    if constexpr (Spec::by_rows || Spec::by_bits) return (kept >> (2 * group + i % 2) & 1) == 0;
     const int column = 8 * group + i % 2;
     if constexpr (Spec::runs) {
       const auto behind_first = static_cast<uint32_t>(column) - static_cast<uint32_t>(unseen);

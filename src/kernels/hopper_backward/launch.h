@@ -4,6 +4,7 @@
 #include "flashmoe/attention.h"
 #include "kernels/backward_params.h"
 #include "kernels/padded_sequences.h"
+#include "kernels/pair_bits.h"
 #include "kernels/score_params.h"
 #include "kernels/sequence_tiles.h"
 #include "primitives/target.h"
@@ -26,6 +27,8 @@ void launch_rows(DType dtype, const BackwardParams& params, int tuning, void* st
 // list, which count from a sequence's end, and views count by places.
 void launch_lengths(DType dtype, const BackwardParams& params, const SequenceTiles& sequences,
                     const PaddedSequences& padded, const Places& places, int tuning, void* stream);
+// The same where one bit for each query row and key says which it sees.
+void launch_bits(DType dtype, const BackwardParams& params, const PairBits& bits, int tuning, void* stream);
 // As launch_runs, and scores change by softcap or slopes; params.scale_log2e is that of what follows the
 // change.
 void launch_scores(DType dtype, const BackwardParams& params, Change change, const ScoreParams& scores,

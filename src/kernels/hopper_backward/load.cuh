@@ -48,6 +48,15 @@ __device__ __forceinline__ float slope_of(const ScoreParams& scores, const Work&
          gpu::load_global(scores.slopes + work.batch * scores.slopes_batch_stride + step.head);
 }
 
+// The block's first key has them, and its other keys row_blocks() further each.
+template <class Spec>
+__device__ __forceinline__ const PairWords* words_of(const Params& params, const Work& work,
+                                                     const Step& step) {
+  const PairBits& bits = params.bits;
+  const int64_t key = bits.entry(work.batch, step.head) * bits.padded_keys + work.first_key;
+  return bits.by_key + key * bits.row_blocks() + step.q_tile * Spec::tile_q / kBitColumns;
+}
+
 template <class Spec>
 __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& smem, const Work& work) {
   Ring<Spec::stages> ring;
@@ -58,6 +67,7 @@ __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& sme
     const int64_t row = step.template padded_row<Spec>(params, work);
     gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free[stage]), ring.phase ^ 1);
     if constexpr (Spec::notes_masks) smem.masked[stage] = needs_mask<Spec>(params, work, step.q_tile) ? 1 : 0;
+    if constexpr (Spec::by_bits) smem.words[stage] = words_of<Spec>(params, work, step);
     if constexpr (Spec::change == Change::slopes) smem.slope[stage] = slope_of(params.scores, work, step);
     load_rows<Spec>(smem.q[stage], smem.lse_log2[stage], smem.q_full[stage], params.q,
                     params.problem.lse_log2 + row, step, work);

@@ -3,6 +3,7 @@
 
 #include "kernels/backward_params.h"
 #include "kernels/padded_sequences.h"
+#include "kernels/pair_bits.h"
 #include "kernels/score_params.h"
 #include "kernels/sequence_tiles.h"
 #include "primitives/tensor_map.h"
@@ -20,6 +21,7 @@ struct Params {
   // row of its number.
   SequenceTiles sequences;
   PaddedSequences padded;
+  PairBits bits;  // Visible::bits
 };
 
 }  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/hopper_backward/spec.h"
+#include "kernels/pair_bits.h"
 
 namespace flashmoe::kernels::hopper_backward {
 
@@ -32,7 +33,8 @@ struct Smem {
   int tile;                                         // where blocks take their numbers from a counter
   int masked[kStages];   // Spec::notes_masks: whether some row of the step's tile does not see some key
   float slope[kStages];  // Change::slopes: of the step's head, over the scale
-  int causal_shift, more_rows;  // Visible::lengths: of the sequence, as Work has them
+  int causal_shift, more_rows;      // Visible::lengths: of the sequence, as Work has them
+  const PairWords* words[kStages];  // Visible::bits: of the block's first key, for the step's queries
 };
 
 }  // namespace flashmoe::kernels::hopper_backward

@@ -37,8 +37,8 @@ inline constexpr int kMathRegisters = 240;
 
 // What rows see: all keys up to one of their own; or runs that may begin anywhere, by a rule
 // (BackwardParams::runs), by a table in memory (BackwardParams::table), or, for sequences of different
-// lengths, by a rule that is each one's own.
-enum class Visible { from_first, runs, rows, lengths };
+// lengths, by a rule that is each one's own; or any keys, by one bit for each (Params::bits).
+enum class Visible { from_first, runs, rows, lengths, bits };
 
 template <class T, int kTuning, Visible kVisible, Change kChange = Change::none>
 struct Spec {
@@ -47,7 +47,8 @@ struct Spec {
   static constexpr bool lengths = kVisible == Visible::lengths;
   static constexpr bool runs = kVisible == Visible::runs || lengths;
   static constexpr bool by_rows = kVisible == Visible::rows;
-  static constexpr bool notes_masks = by_rows || lengths;  // the loader, with each tile of queries
+  static constexpr bool by_bits = kVisible == Visible::bits;
+  static constexpr bool notes_masks = by_rows || lengths || by_bits;  // the loader, with each tile of queries
   static constexpr int head_dim = kTunings[kTuning].head_dim;
   static constexpr int tile_q = kTunings[kTuning].tile_q;
   static constexpr int tile_kv = kTunings[kTuning].tile_kv;

@@ -52,6 +52,15 @@ void start_with_lengths(const BackwardParams& problem, const SequenceTiles& sequ
   start_one_of<T, Visible::lengths>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
 }
 
+template <class T>
+void start_with_bits(const BackwardParams& problem, const PairBits& bits, int tuning, void* stream) {
+  Params params;
+  params.problem = problem;
+  params.bits = bits;
+  set_maps(params, kTunings[tuning], problem.batch, problem.batch);
+  start_one_of<T, Visible::bits>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+}
+
 template <class T, int... kTuning>
 void start_with_change(std::integer_sequence<int, kTuning...>, Change change, int tuning,
                        const Params& params, void* stream) {
@@ -81,6 +90,8 @@ void launch_lengths_fp16(const BackwardParams& params, const SequenceTiles& sequ
                          const PaddedSequences& padded, const Places& places, int tuning, void* stream);
 void launch_lengths_bf16(const BackwardParams& params, const SequenceTiles& sequences,
                          const PaddedSequences& padded, const Places& places, int tuning, void* stream);
+void launch_bits_fp16(const BackwardParams& params, const PairBits& bits, int tuning, void* stream);
+void launch_bits_bf16(const BackwardParams& params, const PairBits& bits, int tuning, void* stream);
 void launch_scores_fp16(const BackwardParams& params, Change change, const ScoreParams& scores, int tuning,
                         void* stream);
 void launch_scores_bf16(const BackwardParams& params, Change change, const ScoreParams& scores, int tuning,

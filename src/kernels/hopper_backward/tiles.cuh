@@ -8,6 +8,7 @@
 #include "kernels/hopper_backward/params.h"
 #include "kernels/hopper_backward/smem.h"
 #include "kernels/load_row_table.h"
+#include "kernels/pair_bits.h"
 #include "primitives/index.h"
 #include "primitives/memory.h"
 #include "primitives/registers.h"
@@ -22,7 +23,7 @@ struct Work {
   int first_key;
   int begin, end;  // query tiles of a head
   int unmasked;    // from this one on, every row sees every key; the tail of K has none
-  int full_end;    // by rows, and with lengths: and from this one on no more
+  int full_end;    // by rows, by bits, and with lengths: and from this one on no more
   int steps;       // of all heads
 
   // Visible::lengths: `batch` is the sequence's place in q. Its rows count from the first tile's first, which
@@ -63,6 +64,36 @@ __device__ __forceinline__ void set_query_tiles(const Params& params, Work& work
   work.full_end = rows.full_end < p.q_rows ? rows.full_end / Spec::tile_q : work.end;
 }
 
+// The query tiles that see keys of the block's tile in some head of the group, and of those the ones where
+// every row sees every key in all heads. Where blocks take turns, each takes one at every tile of queries:
+// which others see a tile, no block knows.
+template <class Spec>
+__device__ __forceinline__ void set_query_tiles_of_group(const Params& params, Work& work) {
+  const BackwardParams& p = params.problem;
+  const PairBits& bits = params.bits;
+  constexpr int kKeyTiles = Spec::tile_kv / kTableTile;
+  TileRows rows{kNobody, 0, 0, kNobody};
+  const int heads = bits.head_entries == 0 ? 1 : p.group;
+  for (int i = 0; i < heads * kKeyTiles; ++i) {
+    const int64_t entry = bits.entry(work.batch, work.kv_head * p.group + i / kKeyTiles);
+    const int key_tile = work.first_key / kTableTile + i % kKeyTiles;
+    const TileRows own =
+        gpu::load_global(bits.key_tiles + entry * (bits.padded_keys / kTableTile) + key_tile);
+    if (own.begin < own.end) {
+      if (own.begin < rows.begin) rows.begin = own.begin;
+      if (own.end > rows.end) rows.end = own.end;
+    }
+    if (own.full_begin > rows.full_begin) rows.full_begin = own.full_begin;
+    if (own.full_end < rows.full_end) rows.full_end = own.full_end;
+  }
+  if (p.in_order) rows.begin = 0, rows.end = p.q_rows;
+  if (rows.begin > rows.end) rows.begin = rows.end;
+  work.begin = rows.begin / Spec::tile_q;
+  work.end = (rows.end + Spec::tile_q - 1) / Spec::tile_q;
+  work.unmasked = (rows.full_begin + Spec::tile_q - 1) / Spec::tile_q;
+  work.full_end = rows.full_end < p.q_rows ? rows.full_end / Spec::tile_q : work.end;
+}
+
 template <class Spec>
 __device__ __forceinline__ Work find_listed(const Params& params, uint32_t number);
 
@@ -75,8 +106,12 @@ __device__ __forceinline__ Work find_work(const Params& params, uint32_t number)
   work.batch = tile.batch;
   work.kv_head = tile.head;
   work.first_key = tile.q_tile * Spec::tile_kv;
-  if constexpr (Spec::by_rows) {
-    set_query_tiles<Spec>(params, work);
+  if constexpr (Spec::by_rows || Spec::by_bits) {
+    if constexpr (Spec::by_rows) {
+      set_query_tiles<Spec>(params, work);
+    } else {
+      set_query_tiles_of_group<Spec>(params, work);
+    }
     if (work.first_key + Spec::tile_kv > p.kv_rows) work.unmasked = work.end;
     work.steps = p.group * (work.end - work.begin);
     return work;

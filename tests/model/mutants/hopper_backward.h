@@ -20,7 +20,8 @@ inline void run(const kernels::BackwardParams& problem) {
                                                 real.problem,
                                                 scores_at_hand().params,
                                                 lists_at_hand().tiles[0],
-                                                lists_at_hand().padded};
+                                                lists_at_hand().padded,
+                                                scores_at_hand().bits};
   gpu::launch(
       &kernels::hopper_backward::hopper_backward<S>,
       {.kernel = "mutant",
@@ -35,6 +36,8 @@ constexpr const char* kSeen =
     kernels::hopper_backward::Visible::FLASHMOE_VISIBLE == kernels::hopper_backward::Visible::runs ? ", runs"
     : kernels::hopper_backward::Visible::FLASHMOE_VISIBLE == kernels::hopper_backward::Visible::lengths
         ? ", lengths"
+    : kernels::hopper_backward::Visible::FLASHMOE_VISIBLE == kernels::hopper_backward::Visible::bits
+        ? ", bits"
         : "";
 inline const Registration registration(std::string(FLASHMOE_HEAD_DIM == 64    ? "hopper_backward at 64"
                                                    : FLASHMOE_HEAD_DIM == 128 ? "hopper_backward at 128"

@@ -18,6 +18,7 @@
 #include "kernels/head_pairs.h"
 #include "kernels/head_scores.h"
 #include "kernels/large_scores.h"
+#include "kernels/pair_bits.h"
 #include "kernels/runs.h"
 #include "kernels/sequence_tiles.h"
 #include "model/mutants/ampere_backward_form.h"

@@ -28,6 +28,7 @@
 #include "model/mutants/hopper_backward_form.h"
 #include "model/mutants/hopper_form.h"
 #include "model/mutants/registry.h"
+#include "support/pair_patterns.h"
 #include "support/sequences.h"
 
 namespace flashmoe::test {
@@ -217,6 +218,22 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
   if (kernel.starts_with("hopper_backward")) {
     const auto at = [&](const char* size) { return kernel.find(size) != std::string::npos; };
     const int64_t dim = at("at 64") ? 64 : at("at 128") ? 128 : 256;
+    if (kernel.ends_with("bits")) {
+      const auto paired = [](Shape of, decltype(Shape::pairs_shown) shown = {}) {
+        of.batch = 2;
+        of.pairs = PairType::boolean;
+        of.pairs_shown = std::move(shown);
+        return of;
+      };
+      Shape low = paired(shape(1, 1, 200, 1, dim, Mask::none), all_pairs);
+      low.spread = 20;  // some LSEs are far below 0, the score of a key that does not exist
+      return {{paired(shape(2, 1, 500, 300, dim, Mask::none), causal_pairs)},
+              {paired(shape(2, 1, 600, 400, dim, Mask::none), patches_of_pairs)},
+              {windowed(paired(shape(2, 1, 600, 300, dim, Mask::none), all_pairs), 280, 20)},
+              {.shape = paired(shape(2, 1, 300, 300, dim, Mask::none), causal_pairs), .deterministic = true},
+              {paired(shape(2, 1, 150, 200, dim, Mask::none))},
+              {low}};
+    }
     if (kernel.ends_with("runs")) {
       // Full tiles between masked ones, none at all, keys that nobody sees.
       return {{windowed(shape(2, 1, 600, 300, dim, Mask::none), 280, 20)},
@@ -364,10 +381,21 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
         {scores_at_hand().params, lists.tiles[0], lists.tiles[1], lists.capacity[0], lists.capacity[1]},
         nullptr);
   };
+  const auto choice = backward_choice(mutant.kernel, c.shape);
+  const auto behind_bits = [&](const kernels::BackwardParams& params) {
+    const auto plan = dispatch::plan_backward(p, true, device::find("H200"), c.deterministic, choice);
+    const auto pairs = dispatch::pair_bits_params(p, problem.forward.args.scores, true,
+                                                  {params.lse_log2, plan.workspace_bytes});
+    kernels::prepare_pairs::launch(pairs, nullptr);
+    scores_at_hand().bits = dispatch::pair_bits(pairs);
+    mutant.run_backward(params);
+  };
   try {
     run_backward_on_model(problem, c.deterministic, settings,
-                          mutant.prepare != nullptr ? MainKernel(scalar) : mutant.run_backward,
-                          backward_choice(mutant.kernel, c.shape), prepare);
+                          mutant.prepare != nullptr         ? MainKernel(scalar)
+                          : mutant.kernel.ends_with("bits") ? MainKernel(behind_bits)
+                                                            : mutant.run_backward,
+                          choice, prepare);
     return problem.disagreement(expected);
   } catch (const model::Failure& failure) {
     return failure.what();

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/hopper_backward/launch.h"
+
+#include "kernels/hopper_backward/start.cuh"
+
+namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
+
+void launch_bits_fp16(const BackwardParams& params, const PairBits& bits, int tuning, void* stream) {
+  start_with_bits<fp16>(params, bits, tuning, stream);
+}
+
+void launch_bits(DType dtype, const BackwardParams& params, const PairBits& bits, int tuning, void* stream) {
+  (dtype == DType::fp16 ? launch_bits_fp16 : launch_bits_bf16)(params, bits, tuning, stream);
+}
+
+}  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET

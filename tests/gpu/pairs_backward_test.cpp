@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// Gradients on a GPU where a bool tensor says which pairs count: element by element against the oracle.
+//   FLASHMOE_SWEEP=100   so many random problems instead of 40
+#include <gtest/gtest.h>
+
+#include "device/probe.h"
+#include "gpu/gradients_on_gpu.h"
+#include "gpu/on_gpu.h"
+#include "support/dice.h"
+#include "support/pair_patterns.h"
+
+namespace flashmoe::test {
+namespace {
+
+using Pattern = bool (*)(int64_t, int64_t, int64_t, int64_t);
+constexpr Pattern kScattered = nullptr;  // a third is hidden
+constexpr Pattern kPatterns[] = {kScattered,          &causal_pairs, &patches_of_pairs,
+                                 &some_rows_and_keys, &all_pairs,    &no_pairs};
+
+Shape with_pairs(Shape shape, Pattern pattern) {
+  shape.pairs = PairType::boolean;
+  if (pattern != kScattered) shape.pairs_shown = pattern;
+  return shape;
+}
+
+// Small enough for compute-sanitizer.
+TEST(GpuSmall, GradientsByBitsOfEveryHeadDim) {
+  SKIP_WITHOUT_GPU();
+  if (device::probe().arch != 90) GTEST_SKIP() << "hopper_backward needs compute capability 9.0";
+  for (const int64_t head_dim : {64, 128, 256}) {
+    for (const DType dtype : {DType::fp16, DType::bf16}) {
+      for (const Pattern pattern : kPatterns) {
+        for (const bool deterministic : {false, true}) {
+          const Shape shape = with_pairs({.batch = 2,
+                                          .q_heads = 2,
+                                          .kv_heads = 1,
+                                          .q_rows = 450,
+                                          .kv_rows = 290,
+                                          .head_dim = head_dim,
+                                          .dtype = dtype},
+                                         pattern);
+          EXPECT_EQ(
+              trouble_with_gradients(shape, {.choice = {.kernel = dispatch::BackwardKernel::hopper_backward},
+                                             .deterministic = deterministic,
+                                             .with_dlse = !deterministic}),
+              "");
+        }
+      }
+    }
+  }
+}
+
+TEST(GpuPairs, GradientsOfManyTiles) {
+  SKIP_WITHOUT_GPU();
+  for (const int64_t head_dim : {64, 128, 256}) {
+    for (const Pattern pattern : {kScattered, &causal_pairs, &patches_of_pairs}) {
+      Shape shape = with_pairs({.q_heads = 8,
+                                .kv_heads = 2,
+                                .q_rows = 1100,
+                                .kv_rows = 1300,
+                                .head_dim = head_dim,
+                                .dtype = DType::bf16},
+                               pattern);
+      shape.pairs_shared = {false, pattern == kScattered, false, false};
+      for (const bool deterministic : {false, true})
+        EXPECT_EQ(trouble_with_gradients(shape, {.deterministic = deterministic}), "");
+    }
+  }
+}
+
+TEST(GpuPairs, RandomGradientsAgreeWithTheOracle) {
+  SKIP_WITHOUT_GPU();
+  const uint64_t count = number_from("FLASHMOE_SWEEP", 40);
+  for (uint64_t seed = 1; seed <= count; ++seed) {
+    Dice dice(seed + 4000);
+    Shape shape{.seed = seed};
+    shape.dtype = dice.one_of({DType::fp16, DType::bf16, DType::bf16});
+    shape.mask = dice.one_of(kMasks);
+    shape.head_dim = dice.one_of({40, 64, 64, 96, 128, 128, 256});
+    shape.batch = dice.one_of({1, 2, 3});
+    shape.kv_heads = dice.one_of({1, 2});
+    shape.q_heads = shape.kv_heads * dice.one_of({1, 2, 4});
+    shape.kv_rows = dice.length(700);
+    shape.q_rows = dice.between(0, 1) == 0 ? shape.kv_rows : dice.length(700);
+    shape.window = dice.window(shape.kv_rows);
+    for (bool& shared : shape.pairs_shared) shared = dice.between(0, 3) == 0;
+    if (dice.between(0, 2) == 0) shape.sinks.assign(static_cast<std::size_t>(shape.q_heads), 0.5F);
+    shape = with_pairs(shape, dice.one_of(kPatterns));
+    EXPECT_EQ(trouble_with_gradients(shape, {.deterministic = seed % 2 == 0, .with_dlse = seed % 3 == 0}),
+              "");
+  }
+}
+
+}  // namespace
+}  // namespace flashmoe::test
