@@ -122,7 +122,7 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
   if (kernel == "naive, scores" || kernel == "naive_backward, scores")
     return {{changed(shape(2, 1, 70, 150, 64, Mask::causal), 3, true)},
             {changed(shape(2, 1, 150, 40, 64, Mask::causal), 0, true)}};
-  if (kernel.ends_with("bits")) {
+  if (kernel.starts_with("hopper_forward") && kernel.ends_with("bits")) {
     // Empty, full and random squares, another mask for each entry and head, tails; and one for all.
     const int64_t dim = kernel.find("at 128") != std::string::npos ? 128 : 64;
     Shape squares = shape(2, 1, 330, 530, dim, Mask::none);
