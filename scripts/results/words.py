@@ -66,12 +66,20 @@ def scores_of(case):
     return f" {case['scores']}" if case.get("scores") else ""
 
 
+def sequences_of(case):
+    return f" {case['sequences']} sequences" if case.get("sequences") else ""
+
+
+def tensor_of(case):
+    return f" by a {case['tensor']}" if case.get("tensor") else ""
+
+
 def shape_of(case):
     dtype = SHORT[case["dtype"]] + " " if "dtype" in case else ""
     return (
         f"{dtype}B={case.get('batch', 1)} H={heads_of(case)} {rows_of(case)} D={case['head_dim']}"
         f"{' causal' if case.get('causal') or case.get('mask') == 'causal' else ''}{' cold' if case.get('cold') else ''}"
-        f"{spans_of(case)}{scores_of(case)}"
+        f"{spans_of(case)}{scores_of(case)}{sequences_of(case)}{tensor_of(case)}"
     )
 
 
