@@ -39,16 +39,19 @@ def _is_hopper(index):
     return torch.cuda.is_available() and torch.cuda.get_device_capability(index) == (9, 0)
 
 
-def takes_packed(q, k, v, scores):
-    """Whether one call takes packed sequences, and fast. On a GPU that is so forward, on Hopper; elsewhere a call for
-    each sequence is faster."""
+def takes_packed(q, k, v, scores, deterministic):
+    """Whether one call takes packed sequences, and fast. On a GPU that is so on Hopper, but for gradients in a fixed
+    order; elsewhere a call for each sequence is faster."""
     if q.device.type in LENGTH_DEVICES:
         return True
     if q.device.type != "cuda" or not _HAS_CUDA or not _is_hopper(q.device.index):
         return False
     wants_gradients = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
+    in_order = deterministic or torch.are_deterministic_algorithms_enabled()
+    if scores or (wants_gradients and in_order):
+        return False
     whole_rows = q.shape[-1] % 8 == 0 and v.shape[-1] % 8 == 0
-    return q.dtype in (torch.float16, torch.bfloat16) and whole_rows and not scores and not wants_gradients
+    return q.dtype in (torch.float16, torch.bfloat16) and whole_rows
 
 
 def _why_not_on(device, dtype, head_dim, scale, scores):

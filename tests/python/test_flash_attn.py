@@ -2,12 +2,14 @@
 """flashmoe_science.flash_attn: flash_attn's functions, arguments and results."""
 
 import inspect
+from types import SimpleNamespace
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
 if not hasattr(torch.library, "register_autograd"):
     pytest.skip("gradients need PyTorch 2.4 or newer", allow_module_level=True)
+from flashmoe_science import _support
 from flashmoe_science import flash_attn as fa
 from flashmoe_science.flash_attn import _attend, bert_padding, version3
 
@@ -535,6 +537,30 @@ def test_unpad_and_pad():
     unused = torch.tensor([[0, 0, 0, 1, 0], [0] * 5, [0] * 5])
     rows, _, cu_seqlens, longest, used = bert_padding.unpad_input(x, mask, unused)
     assert cu_seqlens.tolist() == [0, 4, 5, 10] and longest == 5 and used.tolist() == [3, 1, 5]
+
+
+@pytest.mark.parametrize(
+    ("hopper", "dtype", "head_dim", "scores", "trains", "deterministic", "one_call"),
+    [
+        (True, torch.bfloat16, 128, {}, False, False, True),
+        (True, torch.bfloat16, 128, {}, True, False, True),
+        (True, torch.bfloat16, 128, {}, False, True, True),
+        (True, torch.bfloat16, 128, {}, True, True, False),
+        (True, torch.bfloat16, 128, {"softcap": 30.0}, False, False, False),
+        (True, torch.float32, 128, {}, False, False, False),
+        (True, torch.float16, 20, {}, False, False, False),
+        (False, torch.bfloat16, 128, {}, False, False, False),
+    ],
+)
+def test_where_packed_sequences_on_a_gpu_are_one_call(
+    monkeypatch, hopper, dtype, head_dim, scores, trains, deterministic, one_call
+):
+    monkeypatch.setattr(_support, "_HAS_CUDA", True)
+    monkeypatch.setattr(_support, "_is_hopper", lambda index: hopper)
+    q = SimpleNamespace(
+        device=torch.device("cuda", 0), dtype=dtype, shape=(9, 2, head_dim), requires_grad=trains
+    )
+    assert _support.takes_packed(q, q, q, scores, deterministic) is one_call
 
 
 def test_unpad_sequences_that_share_a_row():

@@ -69,7 +69,7 @@ def attend_packed(
     """q: [tokens, Hq, D]; k, v: [tokens, Hkv, D]; sequence i lies between cu_seqlens[i] and [i + 1], or is as long as
     used[i] says. Gives out [tokens, Hq, D] and lse [Hq, tokens]; what no sequence has is 0 and -inf.
     """
-    if takes_packed(q, k, v, scores):
+    if takes_packed(q, k, v, scores, options.get("deterministic", False)):
         of_v = v.shape[-1]
         q, k, v, scale = _evened(*_readable(q, k, v), options["scale"])
         out, lse = attention_varlen(
