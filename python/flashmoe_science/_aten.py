@@ -29,7 +29,7 @@ def _why_not(query, key, value, dropout_p, scale, mask=None):
         return why_not_dropout(query, dropout_p) or f"dropout_p is {dropout_p}"
     reason = why_not_dense(query, key, value, scale)
     if reason is None and mask is not None:
-        return why_not_mask(query, key, mask)
+        return why_not_mask(query, key, value, mask)
     return reason
 
 

@@ -34,7 +34,7 @@ def why_not(
     if reason is None and query.shape[1] != key.shape[1] and not enable_gqa:
         return f"query has {query.shape[1]} heads and key {key.shape[1]}, without enable_gqa"
     if reason is None and attn_mask is not None:
-        reason = why_not_mask(query, key, attn_mask)
+        reason = why_not_mask(query, key, value, attn_mask)
     return why_not_dropout(query, dropout_p) if reason is None else reason
 
 

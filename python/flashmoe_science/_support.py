@@ -17,9 +17,9 @@ MAX_HEAD_DIM = 256
 LENGTH_DEVICES = (
     "cpu",
 )  # where one call takes sequences of several lengths; elsewhere each length is a call
-NO_MASK_ON_GPU = "attn_mask is given; there is no fast kernel for it on a GPU"
-MASK_DEVICES = ("cpu",)  # where masks that are tensors have kernels that are faster than others'
+NO_MASK_ON_GPU = "attn_mask is given; there is no fast kernel for it on this GPU"
 DROPOUT_DEVICES = ("cpu",)
+_MANY_ROWS = 128  # a tile of the kernel that takes an attn_mask, which shares out no keys
 
 _HAS_CUDA = "cuda" in _C.library_version
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -121,15 +121,35 @@ def why_not_attention(q, k, v, scale=None, scores=()):
     return _why_not_kind(q) or _why_not_kind(k) or _why_not_kind(v) or why_not_dense(q, k, v, scale, scores)
 
 
-def why_not_mask(q, k, mask):
-    """Why attention(q, k, v, attn_mask=mask) is left to others, where attention(q, k, v) is not; None where it is not."""
+def _why_not_mask_on_gpu(tensors, mask, scores):
+    if not _is_hopper(mask.device.index):
+        return NO_MASK_ON_GPU
+    if mask.dtype != torch.bool:
+        return f"attn_mask is {mask.dtype}; on a GPU a bool is fast"
+    if scores:
+        return f"{' and '.join(sorted(scores))} beside attn_mask: there is no fast kernel for both on a GPU"
+    rows = tensors[0].shape[2]
+    if rows < _MANY_ROWS:
+        return f"attn_mask beside {rows} rows: the kernel for it is fast from {_MANY_ROWS} on"
+    for tensor in tensors:
+        for size, stride in zip(tensor.shape[:3], tensor.stride()[:3]):
+            if size > 1 and (stride == 0 or stride % 8 != 0):
+                return "attn_mask beside rows that TMA can't read: there is no fast kernel for them"
+    return None
+
+
+def why_not_mask(q, k, v, mask, scores=()):
+    """Why attention(q, k, v, attn_mask=mask) is left to others, where attention(q, k, v) is not; None where it is not.
+    `scores`: the names of what else changes them."""
     reason = _why_not_kind(mask)
     if reason is not None:
         return f"attn_mask: {reason}"
     if mask.device != q.device:
         return "attn_mask is on another device"
-    if q.device.type not in MASK_DEVICES:
-        return NO_MASK_ON_GPU
+    if q.device.type != "cpu":
+        reason = _why_not_mask_on_gpu((q, k, v), mask, scores)
+        if reason is not None:
+            return reason
     if mask.dtype not in (torch.bool, torch.float32, q.dtype):
         return f"attn_mask is {mask.dtype} and query {q.dtype}"
     pairs = (q.shape[0], q.shape[1], q.shape[2], k.shape[2])

@@ -48,6 +48,24 @@ def test_agrees_with_the_oracle(dtype, causal, shape):
 
 
 @in_build
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("shape", [(200, 260), (1, 4, 200, 260), (2, 1, 1, 260)])
+def test_a_bool_mask(shape, causal):
+    cpu = qkv(torch.bfloat16, (2, 4, 200, 64), (2, 2, 260, 64))
+    mask = torch.rand(shape, generator=torch.Generator().manual_seed(0)) < 0.7
+    gpu = [tensor.cuda().requires_grad_() for tensor in cpu]
+    out = fm.attention(*gpu, causal, attn_mask=mask.cuda())
+    exact = [tensor.double().requires_grad_() for tensor in cpu]
+    seen = mask & torch.ones(200, 260, dtype=torch.bool).tril(60) if causal else mask
+    expected = torch.nn.functional.scaled_dot_product_attention(*exact, attn_mask=seen, enable_gqa=True)
+    dout = torch.randn(out.shape, generator=torch.Generator().manual_seed(1))
+    found = (out, *torch.autograd.grad(out, gpu, dout.cuda().bfloat16()))
+    wanted = (expected, *torch.autograd.grad(expected, exact, dout.bfloat16().double()))
+    for ours, theirs in zip(found, wanted):
+        assert (ours.cpu().double() - theirs).norm() <= 9e-3 * theirs.norm()
+
+
+@in_build
 def test_views_and_out():
     q, k, v = (tensor.cuda().transpose(1, 2).contiguous().transpose(1, 2) for tensor in qkv(torch.float16))
     out = torch.empty_like(q)

@@ -13,6 +13,10 @@ import flashmoe_science as fm
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
 if not hasattr(torch.library, "register_autograd"):
     pytest.skip("gradients need PyTorch 2.4 or newer", allow_module_level=True)
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from flashmoe_science import _support
+
 theirs = torch.nn.functional.scaled_dot_product_attention
 
 
@@ -86,6 +90,31 @@ def test_a_mask_of_three_dimensions_is_of_heads():
     mask = normal(4, 19, 19, seed=9) < 0.6
     torch.testing.assert_close(fm.sdpa(q, k, v, mask), theirs(q, k, v, mask))
     assert fm.why_not(q, k, v, mask) is None and "4 dimensions" in fm.why_not(q, k, v, mask[None])
+
+
+MASKS_ON_A_GPU = {
+    "taken": ({}, None),
+    "not Hopper": ({"hopper": False}, "no fast kernel for it on this GPU"),
+    "added": ({"mask": torch.bfloat16}, "a bool is fast"),
+    "a step of decoding": ({"rows": 1}, "beside 1 rows"),
+    "expanded keys": ({"expanded": True}, "TMA"),
+    "beside a cap": ({"scores": ("softcap",)}, "softcap beside attn_mask"),
+}
+
+
+@pytest.mark.parametrize("case", MASKS_ON_A_GPU)
+def test_masks_on_a_gpu_are_taken_where_they_are_fast(monkeypatch, case):
+    changes, reason = MASKS_ON_A_GPU[case]
+    monkeypatch.setattr(_support, "_is_hopper", lambda index: changes.get("hopper", True))
+    with FakeTensorMode():  # which needs no GPU
+        rows = changes.get("rows", 300)
+        q = torch.empty(2, 4, rows, 64, device="cuda", dtype=torch.bfloat16)
+        k = v = torch.empty(2, 4, 300, 64, device="cuda", dtype=torch.bfloat16)
+        if "expanded" in changes:
+            k = torch.empty_strided(k.shape, (19200, 0, 64, 1), device="cuda", dtype=torch.bfloat16)
+        mask = torch.empty(rows, 300, device="cuda", dtype=changes.get("mask", torch.bool))
+        found = _support.why_not_mask(q, k, v, mask, changes.get("scores", ()))
+    assert found is None if reason is None else reason in found
 
 
 def test_a_mask_has_a_gradient():

@@ -21,7 +21,7 @@ def _why_not(query, key, value, dropout, scaling, kwargs):
     bias = kwargs.get("position_bias")
     reason = why_not_attention(query, key, value, scaling, _scores(kwargs))
     if reason is None and bias is not None:
-        reason = why_not_mask(query, key, bias)
+        reason = why_not_mask(query, key, value, bias)
     return why_not_dropout(query, dropout) if reason is None else reason
 
 
@@ -118,8 +118,8 @@ def attention_forward(
         blocks = None if torch.compiler.is_compiling() else blocks_of(attention_mask, query, key)
         if blocks is not None:
             return _of_blocks(query, key, value, blocks, scaling, scores, bias).contiguous(), None
-        if why_not_mask(query, key, attention_mask) is None:
-            mask = _masked(bias, attention_mask)
+        mask = _masked(bias, attention_mask)
+        if why_not_mask(query, key, value, mask, scores) is None:
             out = attention(query, key, value, False, scaling, attn_mask=mask, **scores)
             return out.transpose(1, 2).contiguous(), None
         reason = "a mask that is no window, padding or packing known here"
