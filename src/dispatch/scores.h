@@ -21,10 +21,16 @@ inline bool is_plain_scale(float scale) {
   return factor >= std::numeric_limits<float>::min() && factor <= std::numeric_limits<float>::max();
 }
 
-// Whether a bool tensor hides pairs and nothing else happens to scores: a bit for every pair says it all.
+// Where a tensor says no more than which pairs count, and nothing else is general: one bit for each pair
+// does. Gradients have sinks in their LSE, and any scale.
+inline bool counts_by_bits(const ForwardProblem& p) {
+  return p.attn_mask && p.pairs.boolean && p.softcap == 0 && !p.slopes && !p.spans.given() &&
+         !p.lengths.given;
+}
+
+// The same of a forward, which has a form for bits alone.
 inline bool takes_bits(const ForwardProblem& p) {
-  return p.attn_mask && p.pairs.boolean && p.softcap == 0 && !p.slopes && !p.sinks && p.dropout.p == 0 &&
-         !p.spans.given() && !p.lengths.given && is_plain_scale(p.scale);
+  return counts_by_bits(p) && !p.sinks && p.dropout.p == 0 && is_plain_scale(p.scale);
 }
 
 // The form of hopper_forward; nothing where it has none: the general one is the scalar kernel's.
@@ -38,13 +44,6 @@ inline std::optional<kernels::Change> forward_change(const ForwardProblem& p) {
   if (p.slopes) return Change::slopes;
   if (!is_plain_scale(p.scale)) return Change::scaled;
   return p.sinks ? Change::sinks : Change::none;
-}
-
-// Where a tensor says no more than which pairs count, and nothing else is general: one bit for each pair
-// does.
-inline bool counts_by_bits(const ForwardProblem& p) {
-  return p.attn_mask && p.pairs.boolean && p.softcap == 0 && !p.slopes && !p.spans.given() &&
-         !p.lengths.given;
 }
 
 // The form of hopper_backward, which takes any scale, and for which sinks are part of the LSE.
