@@ -90,39 +90,53 @@ class _Recorded(torch.autograd.Function):
 
 
 class _Call(torch.autograd.Function):
-    """attention() as plain autograd records it. What torch.func needs beside that costs more than the call itself."""
+    """attention() as plain autograd records it, once it is computed: `results` are its (out, lse), which autograd does not
+    see as inputs. What torch.func needs beside that costs more than the call itself."""
 
     @staticmethod
-    def forward(ctx, q, k, v, sinks, attn_mask, options, programmatic, return_lse, lengths, scores):
-        causal, scale, threads, _, window = ctx.options = options
-        known = {"threads": threads, "programmatic": programmatic, "window": window}
-        out, lse = compute(q, k, v, causal, scale, True, lengths, scores, **known)
-        if lengths is NO_LENGTHS and scores is NO_SCORES:
-            ctx.save_for_backward(q, k, v, out, lse)
-        else:
-            ctx.save_for_backward(q, k, v, out, lse, *lengths[: len(ARRAYS)], *scores[: len(SCORES)])
+    def forward(ctx, q, k, v, results, options, return_lse):
+        ctx.to_save = (q, k, v, *results)  # save_for_backward(), which is one more call
+        ctx.options = options
+        if not return_lse:
+            return results[0]
+        ctx.set_materialize_grads(False)
+        return results
+
+    @staticmethod
+    def backward(ctx, dout, dlse=None):
+        if dout is None and dlse is None:
+            return (None,) * 6
+        differentiate = _Gradients.apply if torch.is_grad_enabled() else gradients
+        return (*differentiate(dout, dlse, *ctx.saved_tensors, *ctx.options), None, None, None)
+
+
+class _GeneralCall(torch.autograd.Function):
+    """The same with lengths, spans, scores or dropout."""
+
+    @staticmethod
+    def forward(ctx, q, k, v, sinks, attn_mask, results, options, return_lse, lengths, scores):
+        ctx.save_for_backward(q, k, v, *results, *lengths[: len(ARRAYS)], *scores[: len(SCORES)])
+        ctx.options = options
         ctx.numbers, ctx.score_numbers = lengths[len(ARRAYS) :], scores[len(SCORES) :]
         if not return_lse:
-            return out
+            return results[0]
         ctx.set_materialize_grads(False)
-        return out, lse
+        return results
 
     @staticmethod
     def backward(ctx, dout, dlse=None):
         if dout is None and dlse is None:
             return (None,) * 10
         q, k, v, out, lse, *arrays = ctx.saved_tensors
-        if not arrays:
-            differentiate = _Gradients.apply if torch.is_grad_enabled() else gradients
-            results = differentiate(dout, dlse, q, k, v, out, lse, *ctx.options)
-            return (*results, None, None, None, None, None, None, None)
         of_scores = ctx.needs_input_grad[3:5]
         results = _differentiate(ctx, of_scores, dout, dlse, q, k, v, out, lse, arrays)
         return (*results, None, None, None, None, None)
 
 
-# Function.apply without what is for torch.func: it would look for transforms in every call.
-_record = super(torch.autograd.Function, _Call).apply
+# Function.apply without what is for torch.func: it would look for transforms in every call. The module's attention() calls
+# the first by itself where there is nothing but q, k and v.
+record = super(torch.autograd.Function, _Call).apply
+_record_general = super(torch.autograd.Function, _GeneralCall).apply
 
 
 def recorded_attention(
@@ -155,11 +169,14 @@ def recorded_attention(
                 f"attention: {name} is a {type(tensor).__name__}, and a gradient is wanted\n"
                 f"  try: torch.as_tensor({name}), or call under torch.no_grad()"
             )
-    if not torch._C._are_functorch_transforms_active():
-        options = causal, scale, threads, deterministic, window
-        flat = flat_scores(scores)
-        lengths = flat_lengths(lengths)
-        return _record(q, k, v, flat[1], flat[2], options, programmatic, return_lse, lengths, flat)
-    options = causal, scale, threads, programmatic, deterministic, window
-    result = _Recorded.apply(q, k, v, *options, *flat_lengths(lengths), *flat_scores(scores))
-    return result if return_lse else result[0]
+    lengths, scores = flat_lengths(lengths), flat_scores(scores)
+    if torch._C._are_functorch_transforms_active():
+        options = causal, scale, threads, programmatic, deterministic, window
+        result = _Recorded.apply(q, k, v, *options, *lengths, *scores)
+        return result if return_lse else result[0]
+    known = {"threads": threads, "programmatic": programmatic, "window": window}
+    results = compute(q, k, v, causal, scale, True, lengths, scores, **known)
+    options = causal, scale, threads, deterministic, window
+    if lengths is NO_LENGTHS and scores is NO_SCORES:
+        return record(q, k, v, results, options, return_lse)
+    return _record_general(q, k, v, scores[1], scores[2], results, options, return_lse, lengths, scores)

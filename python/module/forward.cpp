@@ -115,21 +115,26 @@ PyObject* compute(const ForwardRequest& request, Call& call) {
   return call.return_lse ? PyTuple_Pack(2, out.get(), lse.get()) : out.release();
 }
 
-// A function of flashmoe_science.torch, found when it is first called. It takes what attention() takes, and
-// lengths and spans as arrays_and_numbers() has them, scores and dropout as of_weights().
+// A function of ours, found when it is first called.
 struct PythonFunction {
+  const char* module_name;
   const char* name;
   PyObject* callable = nullptr;
 
   bool find() {
     if (callable != nullptr) return true;
-    const Ref module(PyImport_ImportModule("flashmoe_science.torch"));
+    const Ref module(PyImport_ImportModule(module_name));
     callable = module ? PyObject_GetAttrString(module.get(), name) : nullptr;
     return callable != nullptr;
   }
 };
 
-PyObject* or_none(PyObject* object) { return object == nullptr ? Py_None : object; }
+PyObject* or_else(PyObject* object, PyObject* otherwise) { return object == nullptr ? otherwise : object; }
+PyObject* or_none(PyObject* object) { return or_else(object, Py_None); }
+PyObject* threads_of(const ForwardRequest& request) {
+  static PyObject* const zero = PyLong_FromLong(0);
+  return given(request.threads) ? request.threads : zero;
+}
 
 // (cu_seqlens_q, cu_seqlens_k, used_q, used_k, documents, prefix, left_padding, max_seqlen_q, max_seqlen_k,
 // chunk, first_keys), None where nothing was given.
@@ -148,6 +153,8 @@ Ref of_weights(const ForwardRequest& request) {
                           or_none(request.dropout_seed)));
 }
 
+// A function that takes what attention() takes, and lengths and spans as arrays_and_numbers() has them,
+// scores and dropout as of_weights().
 PyObject* call_python(PythonFunction& function, const ForwardRequest& request) {
   if (!function.find()) return nullptr;
   static PyObject* const keywords =
@@ -157,37 +164,58 @@ PyObject* call_python(PythonFunction& function, const ForwardRequest& request) {
   const Ref scores =
       request.has_scores() || request.has_dropout() ? of_weights(request) : Ref::borrow(Py_None);
   if (!lengths || !scores) return nullptr;
-  const auto or_else = [](PyObject* object, PyObject* otherwise) { return object ? object : otherwise; };
-  static PyObject* const zero = PyLong_FromLong(0);
   PyObject* args[] = {request.q,
                       request.k,
                       request.v,
                       or_else(request.causal, Py_False),
-                      or_else(request.scale, Py_None),
+                      or_none(request.scale),
                       or_else(request.return_lse, Py_False),
-                      or_else(request.out, Py_None),
-                      given(request.threads) ? request.threads : zero,
+                      or_none(request.out),
+                      threads_of(request),
                       given(request.programmatic) ? request.programmatic : Py_False,
-                      or_else(request.deterministic, Py_None),
-                      or_else(request.window, Py_None),
+                      or_none(request.deterministic),
+                      or_none(request.window),
                       lengths.get(),
                       scores.get()};
   return PyObject_Vectorcall(function.callable, args, 7, keywords);
 }
 
 PyObject* through_operators(const ForwardRequest& request) {
-  static PythonFunction function{"operated_attention"};
+  static PythonFunction function{"flashmoe_science.torch", "operated_attention"};
   return call_python(function, request);
 }
 
 PyObject* through_autocast(const ForwardRequest& request) {
-  static PythonFunction function{"lowered_attention"};
+  static PythonFunction function{"flashmoe_science.torch", "lowered_attention"};
   return call_python(function, request);
 }
 
-PyObject* through_autograd(const ForwardRequest& request) {
-  static PythonFunction function{"recorded_attention"};
-  return call_python(function, request);
+// Nothing but PyTorch's q, k and v, which nothing but autograd watches.
+bool is_plain(const ForwardRequest& request) {
+  return is_torch_tensor(request.q) && is_torch_tensor(request.k) && is_torch_tensor(request.v) &&
+         !given(request.out) && !request.has_lengths() && !request.has_spans() && !request.has_scores() &&
+         !request.has_dropout() && !torch_transforms();
+}
+
+// Most calls in training: what has been read is computed here, and recorded behind that.
+PyObject* compute_and_record(const ForwardRequest& request, Call& call) {
+  static PythonFunction function{"flashmoe_science._autograd", "record"};
+  if (!function.find()) return nullptr;
+  PyObject* const return_lse = call.return_lse ? Py_True : Py_False;
+  call.return_lse = true;
+  const Ref results(compute(request, call));
+  if (!results) return nullptr;
+  const Ref options(PyTuple_Pack(5, or_else(request.causal, Py_False), or_none(request.scale),
+                                 threads_of(request), or_none(request.deterministic),
+                                 or_none(request.window)));
+  if (!options) return nullptr;
+  PyObject* args[] = {request.q, request.k, request.v, results.get(), options.get(), return_lse};
+  return PyObject_Vectorcall(function.callable, args, 6, nullptr);
+}
+
+PyObject* through_autograd(const ForwardRequest& request, Call& call) {
+  static PythonFunction function{"flashmoe_science.torch", "recorded_attention"};
+  return is_plain(request) ? compute_and_record(request, call) : call_python(function, request);
 }
 
 // -1 with an exception.
@@ -232,7 +260,7 @@ PyObject* run_forward(const ForwardRequest& asked) {
   const int wants = any_wants_grad(call);
   if (wants < 0) return nullptr;
   if (wants == 0) return compute(request, call);
-  if (!lse_in_place) return through_autograd(request);
+  if (!lse_in_place) return through_autograd(request, call);
   fail(PyExc_NotImplementedError,
        "attention: lse is written in place, and q, k or v requires grad\n  try: attention(..., "
        "return_lse=True), "

@@ -56,6 +56,7 @@ const Torch* torch() {
   if (api.has_operators) {
     api.is_any_autocast_enabled = Function(get({"_C", "_is_any_autocast_enabled"}));
     api.num_dispatch_modes = Function(get({"_C", "_len_torch_dispatch_stack"}));
+    api.are_transforms_active = Function(get({"_C", "_are_functorch_transforms_active"}));
     const Ref forward_ad(get({"autograd", "forward_ad"}));
     if (forward_ad && PyModule_Check(forward_ad.get())) api.forward_ad = PyModule_GetDict(forward_ad.get());
     api.is_functorch_wrapped = get({"_C", "_functorch", "is_functorch_wrapped_tensor"});

@@ -19,7 +19,7 @@ struct Torch {
   Method is_neg, data_ptr, numel;
   bool has_operators;  // ours: from PyTorch 2.4 on. The others can't be told all that they need.
   // What may watch operators. Null where we have none.
-  Function is_any_autocast_enabled, num_dispatch_modes;
+  Function is_any_autocast_enabled, num_dispatch_modes, are_transforms_active;
   PyObject* forward_ad;            // the dictionary of torch.autograd.forward_ad
   PyObject* is_functorch_wrapped;  // tensor -> bool
   // Of torch._C: what every CUDA build has, and null in others.

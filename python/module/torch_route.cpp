@@ -50,6 +50,10 @@ bool torch_autocasts() {
   return answers(torch()->is_any_autocast_enabled, [](PyObject* answer) { return answer == Py_True; });
 }
 
+bool torch_transforms() {
+  return !answers(torch()->are_transforms_active, [](PyObject* answer) { return answer == Py_False; });
+}
+
 bool torch_wraps(PyObject* tensor) {
   const PendingException kept;
   if (!is_torch_tensor(tensor) || !torch()->has_operators) return false;

@@ -11,6 +11,7 @@ namespace flashmoe_python {
 // Something but autocast watches the operators of this thread. `tensor` is a PyTorch tensor.
 bool torch_watches(PyObject* tensor);
 bool torch_autocasts();
+bool torch_transforms();  // torch.func: or it can't be asked
 
 // A tensor that is no plain memory, but whose operators know what it is: fake, functional, of torch.func.
 // Asked after it could not be read: the current exception stays.

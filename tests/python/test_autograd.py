@@ -152,6 +152,47 @@ def test_a_changed_input_is_noticed():
         out.sum().backward()
 
 
+@pytest.mark.parametrize("options", [{}, {"softcap": 2.0}])
+def test_a_changed_result_is_noticed(options):
+    out = fm.attention(*qkv(), **options)
+    out.mul_(3)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+
+
+@pytest.mark.parametrize("return_lse", [False, True])
+def test_hooks_see_what_is_saved(return_lse):
+    q, k, v = qkv()
+    packed, unpacked = [], []
+
+    def pack(tensor):
+        packed.append(tensor.shape)
+        return tensor.clone()
+
+    def unpack(tensor):
+        unpacked.append(tensor.shape)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        result = fm.attention(q, k, v, return_lse=return_lse)
+    out = result[0] if return_lse else result
+    assert packed == [q.shape, k.shape, v.shape, out.shape, out.shape[:3]] and not unpacked
+    expected = gradients(fm.attention, qkv())
+    assert same(torch.autograd.grad(out, (q, k, v), torch.ones_like(out)), expected)
+    assert unpacked == packed
+
+
+def test_torch_func_around_tensors_that_it_does_not_know():
+    q, k, v = qkv()
+    scale = torch.tensor(2.0)
+
+    def loss(scale):  # q, k and v are autograd's, and no transform's
+        return (fm.attention(q, k, v) * scale).sum()
+
+    expected = fm.attention(q, k, v).sum()
+    assert torch.allclose(torch.func.grad(loss)(scale), expected)
+
+
 def test_a_gradient_of_numpy_arrays_is_not_lost():
     q, k, v = qkv()
     with pytest.raises(TypeError, match=r"k is a ndarray, and a gradient is wanted\n.*torch.as_tensor\(k\)"):
