@@ -18,7 +18,6 @@ LENGTH_DEVICES = (
     "cpu",
 )  # where one call takes sequences of several lengths; elsewhere each length is a call
 NO_MASK_ON_GPU = "attn_mask is given; there is no fast kernel for it on this GPU"
-DROPOUT_DEVICES = ("cpu",)
 _MANY_ROWS = 128  # a tile of the kernel that takes an attn_mask, which shares out no keys
 
 _HAS_CUDA = "cuda" in _C.library_version
@@ -40,11 +39,15 @@ def _is_hopper(index):
 
 
 def takes_packed(q, k, v, scores, deterministic):
-    """Whether one call takes packed sequences, and fast. On a GPU that is so on Hopper, but for gradients in a fixed
-    order; elsewhere a call for each sequence is faster."""
+    """Whether one call takes packed sequences, and no slower than a call for each. On a GPU that is so on Hopper, but for
+    gradients in a fixed order, and of dropout, which is the general kernels' either way."""
     if q.device.type in LENGTH_DEVICES:
         return True
-    if q.device.type != "cuda" or not _HAS_CUDA or not _is_hopper(q.device.index):
+    if q.device.type != "cuda" or not _HAS_CUDA:
+        return False
+    if "dropout_p" in scores:
+        return True
+    if not _is_hopper(q.device.index):
         return False
     wants_gradients = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
     in_order = deterministic or torch.are_deterministic_algorithms_enabled()
@@ -162,9 +165,9 @@ def why_not_mask(q, k, v, mask, scores=()):
 
 def why_not_dropout(q, dropout_p):
     """Why attention(q, k, v, dropout_p=dropout_p) is left to others, where attention(q, k, v) is not; None where it is not."""
-    if dropout_p == 0 or (0 < dropout_p < 1 and q.device.type in DROPOUT_DEVICES):
+    if dropout_p == 0 or (0 < dropout_p < 1 and q.device.type == "cpu"):
         return None
-    where = "; there is no kernel for it on a GPU" if 0 < dropout_p < 1 else ""
+    where = "; there is no fast kernel for it on a GPU" if 0 < dropout_p < 1 else ""
     return f"dropout_p is {dropout_p}{where}"
 
 

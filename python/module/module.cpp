@@ -35,8 +35,8 @@ deterministic: whether the backward pass of PyTorch tensors gives the same bits 
 window: (left, right): a query sees at most so many keys before its own position and behind it, which is that of the
     last key it sees under `causal`; None or -1 for a side without a limit. (1023, 0) is a sliding window of 1024 keys.
 q_lengths, kv_lengths: int32 [B], for a padded batch: only the first so many rows of q, or of k and v, count. `causal` and
-    `window` count within them. Rows behind them give 0 and an lse of -inf, and what they hold reaches nothing. On the
-    CPU; a GPU refuses them. attention_varlen() is for sequences that are packed.
+    `window` count within them. Rows behind them give 0 and an lse of -inf, and what they hold reaches nothing.
+    attention_varlen() is for sequences that are packed.
 documents: int32 [B, Skv] or [Skv]: a number for each key, and for the query at its position, which sees no other
     document. Neighbours with the same number are one document: a number that comes back later is another one.
 prefix: int32 [B]: the first so many keys are seen by the queries before them too, whatever `causal` hides.
@@ -54,7 +54,7 @@ attn_mask: bool (True where a key is seen) or float32, float16, bfloat16 (added 
     a key is seen where all of them let it be. -inf hides; v must be finite where a tensor hides it. Differentiable where it
     is added. Fast on the CPU; on a GPU by the general kernels, and not beside q_lengths and kv_lengths.
 dropout_p: each weight of the softmax is left out with this probability, 0 to less than 1, in steps of 2^-16, and the others
-    are divided by 1 - dropout_p; lse is the one without. On the CPU; a GPU refuses it.
+    are divided by 1 - dropout_p; lse is the one without. On a GPU by the general kernels, slowly.
 dropout_seed: which ones: an integer, or a tensor of one, decides together with the place of query and key (batch entry or
     sequence, head, row, key). None draws it from PyTorch's generator, as torch.manual_seed() left it; a torch.Generator
     from that one. The gradients are those of the same draw. NumPy arrays need an integer.
@@ -83,8 +83,7 @@ scale, return_lse, out, threads, programmatic, deterministic, softcap, alibi_slo
 
 Returns out [total_q, Hq, D], or (out, lse) with lse [Hq, total_q] in float32. Each sequence gives what attention()
 gives for it alone, bit for bit, but for what dropout draws. Rows that belong to no sequence, or don't count, give 0 and
-an lse of -inf.
-On the CPU; a GPU refuses it. Differentiable as attention() is.)";
+an lse of -inf. Differentiable as attention() is.)";
 
 constexpr char kVarlenBackwardDoc[] =
     R"(attention_varlen_backward($module, /, q, k, v, out, lse, dout, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None, softcap=None, alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_seed=None)

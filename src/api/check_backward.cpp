@@ -28,10 +28,6 @@ ForwardProblem check_shapes(const BackwardArgs& args) {
   for (const NamedTensor& t : {dk, dv}) kChecks.same_shape(t, k);
   check_scores(kChecks, args.scores, problem);
   check_dropout(kChecks, args.dropout, problem);
-  if (problem.dropout.p > 0 && args.execution.device != Device::cpu) {
-    kChecks.unsupported("dropout.p is above 0, which no GPU kernel takes",
-                        "compute on the CPU: device = cpu");
-  }
   if (problem.attn_mask && args.lengths.given() && args.execution.device != Device::cpu) {
     kChecks.unsupported("scores.attn_mask and lengths are given, which no GPU kernel takes together",
                         "compute on the CPU: device = cpu");

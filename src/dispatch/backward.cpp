@@ -75,6 +75,7 @@ constexpr const char* kSpansElsewhere =
 // Why no tensor-core kernel can take it on this GPU; null when one can.
 const char* needs_scalar(const ForwardProblem& p, Addressing addressing, bool hopper) {
   if (p.dtype == DType::fp32) return "fp32 inputs, computed in fp32 throughout";
+  if (p.dropout.p > 0) return kDropout;
   if (p.head_dim % 8 != 0 || !addressing.aligned) return "rows that are not whole pieces of 16 bytes";
   return p.changes_scores() && !(hopper && backward_change(p)) ? "scores that change before the softmax"
                                                                : nullptr;
@@ -111,7 +112,7 @@ BackwardPlan plan_naive(const ForwardProblem& p, bool deterministic, const char*
           .tile_q = naive::kTile,
           .tile_kv = naive::kTile,
           .threads = naive::kThreads,
-          .smem_bytes = sizeof(naive::Smem),
+          .smem_bytes = static_cast<int>(p.dropout.p > 0 ? sizeof(naive::DropoutSmem) : sizeof(naive::Smem)),
           .key_tiles = static_cast<int>(ceil_div(p.kv_rows, naive::kTile)),
           .deterministic = deterministic,
           .workspace_bytes = p.lengths.given

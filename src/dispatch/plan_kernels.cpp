@@ -114,6 +114,7 @@ void refuse_forward(const std::string& what, const std::string& remedy, std::sou
 }
 
 const char* needs_change(const ForwardProblem& p) {
+  if (p.dropout.p > 0) return kDropout;
   if (p.changes_scores()) return "scores that change before the softmax";
   if (!is_plain_scale(p.scale))
     return "a softmax scale that is zero, negative or beyond the normal range of fp32";
@@ -135,7 +136,8 @@ ForwardPlan plan_naive(const ForwardProblem& p, const device::Spec& spec, const 
                    .tile_q = naive::kTile,
                    .tile_kv = naive::kTile,
                    .threads = naive::kThreads,
-                   .smem_bytes = sizeof(naive::Smem),
+                   .smem_bytes = static_cast<int>(p.dropout.p > 0 ? sizeof(naive::DropoutSmem<naive::Smem>)
+                                                                  : sizeof(naive::Smem)),
                    .reason = reason};
   if (p.lengths.given) {
     add_tiles_of_lengths(plan, p);

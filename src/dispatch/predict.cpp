@@ -35,7 +35,7 @@ KeyTiles key_tiles(const ForwardPlan& plan, const ForwardProblem& p) {
 device::Launch launch_of(const ForwardPlan& plan, const ForwardProblem& p, const KeyTiles& keys) {
   device::Launch launch;
   launch.ctas = int64_t{plan.blocks} * plan.num_splits * plan.cluster;
-  launch.block = {.threads = plan.threads, .registers = registers_of(plan), .smem_bytes = plan.smem_bytes};
+  launch.block = {.threads = plan.threads, .registers = registers_of(plan, p), .smem_bytes = plan.smem_bytes};
   launch.cluster = plan.cluster;
   launch.items = int64_t{plan.tiles} * plan.num_splits * plan.cluster;
   const double mean = keys.sum / static_cast<double>(ceil_div(p.q_rows * plan.pack, plan.tile_q));
@@ -163,9 +163,10 @@ device::Manner manner_of(const ForwardPlan& plan, const ForwardProblem& p, const
 
 }  // namespace
 
-int registers_of(const ForwardPlan& plan) {
+int registers_of(const ForwardPlan& plan, const ForwardProblem& problem) {
   switch (plan.kernel) {
     case ForwardKernel::naive:
+      if (problem.dropout.p > 0) return plan.head_dim <= 64 ? 128 : plan.head_dim <= 128 ? 168 : 200;
       return plan.head_dim <= 64 ? 122 : plan.head_dim <= 128 ? 128 : 246;
     case ForwardKernel::ampere_forward:
       return ampere_registers(plan);

@@ -35,6 +35,6 @@ std::vector<device::Change> forward_changes(const ForwardPlan& plan, const Forwa
 
 // Registers per thread that ptxas 13.0 gives the plan's kernel, at most, on sm_80, sm_89 and sm_90a
 // (scripts/kernel-resources).
-int registers_of(const ForwardPlan& plan);
+int registers_of(const ForwardPlan& plan, const ForwardProblem& problem);
 
 }  // namespace flashmoe::dispatch

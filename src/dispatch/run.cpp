@@ -38,6 +38,10 @@ void run_with_lengths(const ForwardPlan& plan, const ForwardProblem& p, const Fo
     return kernels::hopper_forward::launch_lengths(p.dtype, params, tiles, places_of(p), plan.tuning,
                                                    plan.blocks, args.execution.stream);
   }
+  if (p.dropout.p > 0) {
+    return kernels::naive::launch_dropout_lengths(p.dtype, params, tiles, scores_of(p, args.scores),
+                                                  dropout_of(p), plan.blocks, args.execution.stream);
+  }
   kernels::naive::launch_lengths(p.dtype, params, tiles, scores_of(p, args.scores), plan.blocks,
                                  args.execution.stream);
 }
@@ -109,7 +113,11 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
   }
   switch (plan.kernel) {
     case ForwardKernel::naive:
-      if (problem.attn_mask) {
+      if (problem.dropout.p > 0) {
+        kernels::naive::launch_dropout(problem.dtype, params, runs_of(problem), table,
+                                       pair_scores_of(problem, args.scores), dropout_of(problem), plan.blocks,
+                                       stream);
+      } else if (problem.attn_mask) {
         kernels::naive::launch_pairs(problem.dtype, params, runs_of(problem), table,
                                      pair_scores_of(problem, args.scores), plan.blocks, stream);
       } else if (problem.changes_scores() || problem.sinks) {

@@ -64,23 +64,31 @@ void run_with_lengths(const BackwardPlan& plan, const ForwardProblem& p, const B
                                              args.execution.stream);
     return kernels::finish_backward::launch_sequences(p.dtype, params, padded, args.execution.stream);
   }
-  kernels::naive_backward::launch_lengths(
-      p.dtype, params,
-      {scores_of(p, args.scores), sequence_tiles(p, lengths, 0), sequence_tiles(p, lengths, 1),
-       lengths.lists[0].capacity, lengths.lists[1].capacity},
-      args.execution.stream);
+  const kernels::naive_backward::LengthParams scores{scores_of(p, args.scores), sequence_tiles(p, lengths, 0),
+                                                     sequence_tiles(p, lengths, 1), lengths.lists[0].capacity,
+                                                     lengths.lists[1].capacity};
+  if (p.dropout.p > 0) {
+    return kernels::naive_backward::launch_dropout_lengths(p.dtype, params, scores, dropout_of(p),
+                                                           args.execution.stream);
+  }
+  kernels::naive_backward::launch_lengths(p.dtype, params, scores, args.execution.stream);
 }
 
-// All gradients where a tensor adds to scores.
+// All gradients where a tensor adds to scores, or weights are left out.
 void differentiate_pairs(const ForwardProblem& p, const BackwardArgs& args,
                          const kernels::BackwardParams& params) {
   const kernels::PairScoreParams scores = pair_scores_of(p, args.scores);
-  kernels::naive_backward::launch_pairs(p.dtype, params, scores, args.execution.stream);
+  const PairDropout dropout = dropout_of(p);
+  if (p.dropout.p > 0) {
+    kernels::naive_backward::launch_dropout(p.dtype, params, scores, dropout, args.execution.stream);
+  } else {
+    kernels::naive_backward::launch_pairs(p.dtype, params, scores, args.execution.stream);
+  }
   if (args.dattn_mask.data == nullptr) return;
   const auto& strides = args.dattn_mask.strides;
   kernels::naive_backward::launch_pair_gradient(
-      p.dtype, params, scores, {args.dattn_mask.data, strides[0], strides[1], strides[2], strides[3]},
-      args.execution.stream);
+      p.dtype, params, scores, dropout,
+      {args.dattn_mask.data, strides[0], strides[1], strides[2], strides[3]}, args.execution.stream);
 }
 
 }  // namespace
@@ -161,7 +169,7 @@ void run_backward(const BackwardPlan& plan, const ForwardProblem& problem, const
   }
   if (plan.kernel == BackwardKernel::naive_backward) {
     differentiate_sinks(problem, args);
-    if (problem.attn_mask) return differentiate_pairs(problem, args, params);
+    if (problem.attn_mask || problem.dropout.p > 0) return differentiate_pairs(problem, args, params);
     if (problem.changes_scores())
       return kernels::naive_backward::launch_scores(problem.dtype, params, scores_of(problem, args.scores),
                                                     stream);

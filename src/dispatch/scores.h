@@ -8,6 +8,7 @@
 #include "flashmoe/attention.h"
 #include "kernels/pair_params.h"
 #include "kernels/score_params.h"
+#include "numeric/dropout.h"
 #include "problem/forward_problem.h"
 
 namespace flashmoe::dispatch {
@@ -24,20 +25,20 @@ inline bool is_plain_scale(float scale) {
 // Where a tensor says no more than which pairs count, and nothing else is general: one bit for each pair
 // does. Gradients have sinks in their LSE, and any scale.
 inline bool counts_by_bits(const ForwardProblem& p) {
-  return p.attn_mask && p.pairs.boolean && p.softcap == 0 && !p.slopes && !p.spans.given() &&
-         !p.lengths.given;
+  return p.attn_mask && p.pairs.boolean && p.softcap == 0 && !p.slopes && p.dropout.p == 0 &&
+         !p.spans.given() && !p.lengths.given;
 }
 
 // The same of a forward, which has a form for bits alone.
 inline bool takes_bits(const ForwardProblem& p) {
-  return counts_by_bits(p) && !p.sinks && p.dropout.p == 0 && is_plain_scale(p.scale);
+  return counts_by_bits(p) && !p.sinks && is_plain_scale(p.scale);
 }
 
 // The form of hopper_forward; nothing where it has none: the general one is the scalar kernel's.
 inline std::optional<kernels::Change> forward_change(const ForwardProblem& p) {
   using kernels::Change;
   if (takes_bits(p)) return Change::none;
-  if (p.attn_mask || (p.softcap > 0 && p.slopes)) return {};
+  if (p.dropout.p > 0 || p.attn_mask || (p.softcap > 0 && p.slopes)) return {};
   if (p.spans.given() && (p.changes_scores() || p.sinks || !is_plain_scale(p.scale))) return {};
   if (p.softcap > 0) return Change::softcap;
   if (p.slopes && !is_plain_scale(p.scale)) return {};
@@ -50,12 +51,17 @@ inline std::optional<kernels::Change> forward_change(const ForwardProblem& p) {
 inline std::optional<kernels::Change> backward_change(const ForwardProblem& p) {
   using kernels::Change;
   if (counts_by_bits(p)) return Change::none;
-  if (p.attn_mask || (p.softcap > 0 && p.slopes)) return {};
+  if (p.dropout.p > 0 || p.attn_mask || (p.softcap > 0 && p.slopes)) return {};
   if (p.spans.given() && p.changes_scores()) return {};
   if (p.softcap > 0) return Change::softcap;
   if (p.slopes && !is_plain_scale(p.scale)) return {};
   return p.slopes ? Change::slopes : Change::none;
 }
+
+// Why no tensor-core kernel has a form for it.
+inline constexpr const char* kDropout = "dropout, which the general kernels alone take";
+
+inline PairDropout dropout_of(const ForwardProblem& p) { return {p.dropout.p, p.dropout.seed}; }
 
 inline kernels::ScoreParams scores_of(const ForwardProblem& p, const Scores& scores) {
   return {.function = ScoreFunction(p.softcap),
@@ -68,8 +74,9 @@ inline kernels::ScoreParams scores_of(const ForwardProblem& p, const Scores& sco
           .inverse_scale = 1 / p.scale};
 }
 
-// The same where a tensor is part of it.
+// The same where a tensor is part of it, or could be.
 inline kernels::PairScoreParams pair_scores_of(const ForwardProblem& p, const Scores& scores) {
+  if (!p.attn_mask) return {scores_of(p, scores), {}};
   const PairTensor& pairs = scores.attn_mask;
   return {scores_of(p, scores),
           {.data = pairs.data,

@@ -55,16 +55,26 @@ class PairDropout {
   FLASHMOE_HD float factor(int64_t head, int64_t row, int64_t key) const {
     return factor_of(number(head, row, key / kKeys), static_cast<int>(key % kKeys));
   }
+  // Which of them are kept: bit i for key 8 block + i. Their factor is raise().
+  FLASHMOE_HD uint32_t kept(int64_t head, int64_t row, int64_t block) const {
+    const Philox random = number(head, row, block);
+    uint32_t bits = 0;
+    for (int i = 0; i < kKeys; ++i) bits |= (keeps(random, i) ? 1U : 0U) << i;
+    return bits;
+  }
+  FLASHMOE_HD float raise() const { return raise_; }
+  bool any() const { return threshold_ > 0; }
 
  private:
   FLASHMOE_HD Philox number(int64_t head, int64_t row, int64_t block) const {
     return {seed_, static_cast<uint32_t>(block), static_cast<uint32_t>(row), static_cast<uint32_t>(head),
             static_cast<uint32_t>(head >> 32)};
   }
-  FLASHMOE_HD float factor_of(const Philox& random, int i) const {
+  FLASHMOE_HD bool keeps(const Philox& random, int i) const {
     const uint32_t drawn = random.word[i / 2] >> (i % 2 * 16) & 0xFFFF;
-    return drawn < threshold_ ? 0.0F : raise_;
+    return drawn >= threshold_;
   }
+  FLASHMOE_HD float factor_of(const Philox& random, int i) const { return keeps(random, i) ? raise_ : 0.0F; }
 
   uint64_t seed_ = 0;
   uint32_t threshold_ = 0;  // drawn numbers below it leave a pair out

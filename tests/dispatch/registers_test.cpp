@@ -62,6 +62,9 @@ std::vector<std::string> forms_of(const ForwardPlan& plan, const ForwardProblem&
                     tuning = std::to_string(plan.tuning);
   switch (plan.kernel) {
     case ForwardKernel::naive:
+      if (p.dropout.p > 0)
+        return {"naive_forward<naive::WithDropout<naive::WithPairs<naive::Spec<" + type + ", " + dim +
+                ">>>>"};
       return {"naive_forward<naive::Spec<" + type + ", " + dim + ">>"};
     case ForwardKernel::ampere_forward:
       return {std::string(p.window.limits() ? "ampere_forward_runs" : "ampere_forward") +
@@ -100,6 +103,8 @@ std::vector<ForwardProblem> problems() {
             all.push_back(p);
             p.window.left = 20;
             all.push_back(p);
+            p.dropout.p = 0.1F;
+            all.push_back(p);
           }
         }
       }
@@ -115,7 +120,7 @@ TEST(Registers, AreWhatTheCompilerReports) {
   const auto compare = [&](const std::string& arch, const device::Spec& spec, const ForwardProblem& problem,
                            bool aligned) {
     const ForwardPlan plan = plan_forward(problem, aligned, spec);
-    const int claimed = registers_of(plan);
+    const int claimed = registers_of(plan, problem);
     const int foreseen = device::blocks_per_sm(spec, plan.threads, claimed, plan.smem_bytes);
     const std::vector<std::string> forms = forms_of(plan, problem);
     for (const std::string& form : forms) {

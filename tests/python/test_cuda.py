@@ -29,12 +29,86 @@ def check(cpu, causal=False):
     oracle.check(out.cpu(), lse.cpu(), *cpu, causal=causal)
 
 
+def with_gradients(function, tensors):
+    """(out, dq, dk, dv), on the CPU."""
+    leaves = [tensor.detach().clone().requires_grad_() for tensor in tensors]
+    out = function(*leaves)
+    dout = torch.randn(out.shape, generator=torch.Generator().manual_seed(1)).to(out)
+    return [t.cpu() for t in (out.detach(), *torch.autograd.grad(out, leaves, dout))]
+
+
+def assert_close(ours, others, tolerance):
+    for one, other in zip(ours, others):
+        torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
+
+
 @in_build
-def test_dropout_is_refused():
-    q, k, v = (tensor.cuda().requires_grad_() for tensor in qkv(torch.bfloat16))
-    with pytest.raises(NotImplementedError, match="which no GPU kernel takes"):
-        fm.attention(q, k, v, dropout_p=0.1)
-    assert fm.why_not(q, k, v, dropout_p=0.1) == "dropout_p is 0.1; there is no kernel for it on a GPU"
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "options", [{}, {"causal": True, "softcap": 5.0}, {"causal": True, "window": (40, 0)}]
+)
+def test_dropout_of_a_seed_is_that_of_the_cpu(dtype, options):
+    cpu = qkv(dtype, (2, 4, 129, 64), (2, 2, 150, 64))
+
+    def dropped(*tensors):
+        return fm.attention(*tensors, dropout_p=0.3, dropout_seed=2**63 + 11, **options)
+
+    tolerance = 1e-4 if dtype == torch.float32 else 3e-2
+    assert_close(with_gradients(dropped, [t.cuda() for t in cpu]), with_gradients(dropped, cpu), tolerance)
+
+
+@in_build
+def test_dropout_of_packed_sequences_is_that_of_the_cpu():
+    import flashmoe_science.flash_attn as fa
+
+    cpu = [t[0].transpose(0, 1).contiguous() for t in qkv(torch.bfloat16, (1, 4, 129, 64))]
+    starts = torch.tensor([0, 70, 70, 129], dtype=torch.int32)
+
+    def dropped(*tensors):
+        torch.manual_seed(3)
+        cu = starts.to(tensors[0].device)
+        return fa.flash_attn_varlen_func(*tensors, cu, cu, 70, 70, dropout_p=0.3, causal=True)
+
+    assert_close(with_gradients(dropped, [t.cuda() for t in cpu]), with_gradients(dropped, cpu), 3e-2)
+
+
+@in_build
+def test_dropout_by_pytorchs_generator_and_compiled():
+    torch._dynamo.reset()
+    gpu = [tensor.cuda() for tensor in qkv(torch.bfloat16)]
+
+    def dropped(q, k, v):
+        torch.manual_seed(5)
+        return fm.attention(q, k, v, causal=True, dropout_p=0.3)
+
+    first, again = with_gradients(dropped, gpu), with_gradients(dropped, gpu)
+    assert all(map(torch.equal, first, again))
+    assert not torch.equal(fm.attention(*gpu, dropout_p=0.3), fm.attention(*gpu, dropout_p=0.3))
+    compiled = torch.compile(
+        lambda q, k, v: fm.attention(q, k, v, causal=True, dropout_p=0.3), fullgraph=True
+    )
+    torch.manual_seed(7)
+    outs = [compiled(*gpu) for _ in range(2)]
+    assert not torch.equal(*outs)
+
+
+@in_build
+def test_dropout_leaves_out_as_many_as_asked_for():
+    nothing = torch.zeros(2, 4, 1000, 128, device="cuda", dtype=torch.float16)
+    keys = torch.zeros(2, 4, 128, 128, device="cuda", dtype=torch.float16)
+    one = torch.eye(128, device="cuda", dtype=torch.float16).expand_as(keys).contiguous()
+    for p in (0.01, 0.1, 0.5, 0.9):
+        out = fm.attention(nothing, keys, one, dropout_p=p, dropout_seed=1)
+        deviation = (p * (1 - p) / out.numel()) ** 0.5
+        assert abs((out == 0).double().mean().item() - p) <= 5 * deviation + 2**-16
+
+
+@in_build
+def test_the_doors_leave_dropout_to_who_is_faster():
+    q, k, v = (tensor.cuda() for tensor in qkv(torch.bfloat16))
+    assert fm.why_not(q, k, v, dropout_p=0.1) == "dropout_p is 0.1; there is no fast kernel for it on a GPU"
+    assert fm.sdpa(q, k, v, dropout_p=0.1).shape == q.shape
+    assert "naive, because: dropout" in fm.explain(q, k, v, dropout_p=0.1)
 
 
 @in_build

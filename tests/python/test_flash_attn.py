@@ -547,6 +547,8 @@ def test_unpad_and_pad():
         (True, torch.bfloat16, 128, {}, False, True, True),
         (True, torch.bfloat16, 128, {}, True, True, False),
         (True, torch.bfloat16, 128, {"softcap": 30.0}, False, False, False),
+        (True, torch.bfloat16, 128, {"dropout_p": 0.1}, True, True, True),
+        (False, torch.float32, 20, {"dropout_p": 0.1}, True, False, True),
         (True, torch.float32, 128, {}, False, False, False),
         (True, torch.float16, 20, {}, False, False, False),
         (False, torch.bfloat16, 128, {}, False, False, False),

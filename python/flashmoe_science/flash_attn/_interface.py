@@ -30,7 +30,7 @@ def flash_attn_func(
     scores = scores_of(softcap, alibi_slopes, of_other_versions, dropout_p)
     chunk = of_other_versions.pop("attention_chunk", 0)
     refuse("flash_attn_func", of_other_versions)
-    refuse_dropout("flash_attn_func", q, dropout_p, return_attn_probs)
+    refuse_dropout("flash_attn_func", dropout_p, return_attn_probs)
     out, lse = attend(
         q,
         k,
@@ -83,7 +83,7 @@ def flash_attn_varlen_func(
     """
     scores = scores_of(softcap, alibi_slopes, of_other_versions, dropout_p)
     refuse("flash_attn_varlen_func", of_other_versions)
-    refuse_dropout("flash_attn_varlen_func", q, dropout_p, return_attn_probs)
+    refuse_dropout("flash_attn_varlen_func", dropout_p, return_attn_probs)
     if block_table is not None:
         k, v = (gathered(cache, block_table, cu_seqlens_k) for cache in (k, v))
     out, lse = attend_packed(

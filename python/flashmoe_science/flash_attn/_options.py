@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The arguments of flash_attn's versions that our kernels do not have: which are refused, and which change nothing."""
 
-from .._support import DROPOUT_DEVICES
-
 # By name, with the value that asks for nothing. What the kernels learn is one line less here.
 _UNSUPPORTED = {
     "dropout_p": 0.0,  # of a cache; the other functions have it
@@ -65,10 +63,8 @@ def refuse(function, options):
         raise NotImplementedError(f"{function}: {name} is not supported yet{shown}")
 
 
-def refuse_dropout(function, q, dropout_p, return_attn_probs):
-    """Raises where there is some, and no kernel for it."""
-    if dropout_p and q.device.type not in DROPOUT_DEVICES:
-        raise NotImplementedError(f"{function}: dropout_p is not supported yet on a GPU (it is {dropout_p})")
+def refuse_dropout(function, dropout_p, return_attn_probs):
+    """Raises where there is some, and a result that would say of what."""
     if dropout_p and return_attn_probs:
         raise NotImplementedError(
             f"{function}: beside dropout_p (it is {dropout_p}) return_attn_probs is not supported yet"

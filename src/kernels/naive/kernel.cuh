@@ -2,7 +2,7 @@
 // naive_forward: attention by 64 x 64 tiles in scalar fp32, one block for 64 query rows.
 // Bound: issue slots and shared memory; it is the first rung of the ladder, not a fast kernel. It takes every
 // problem: any type, strides, alignment, scale, runs of keys and head_dim up to 256; in its general form any
-// change of scores, and sequences of different lengths, too.
+// change of scores, sequences of different lengths, and dropout, too.
 // Roles: all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty + 3 and columns tx, tx
 // + 16, ...
 #pragma once
@@ -10,6 +10,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "kernels/draw_kept_pairs.h"
 #include "kernels/forward_params.h"
 #include "kernels/head_pairs.h"
 #include "kernels/load_row_table.h"
@@ -60,7 +61,9 @@ struct Sums {
 };
 
 template <class Spec>
-using SmemOf = std::conditional_t<Spec::long_sums, LongSmem<Spec>, Smem>;
+using SumsSmem = std::conditional_t<Spec::long_sums, LongSmem<Spec>, Smem>;
+template <class Spec>
+using SmemOf = std::conditional_t<Spec::dropout, DropoutSmem<SumsSmem<Spec>>, SumsSmem<Spec>>;
 
 // The sums of the stretches before, touched once in a stretch: what this thread has of O in its own column of
 // shared memory.
@@ -205,6 +208,10 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
     if constexpr (Spec::long_sums) {
       if (first_key > begin && first_key % (kStretch * kTile) == 0) before.take(sums);
     }
+    if constexpr (Spec::dropout) {
+      const int64_t head = int64_t{place.number} * p.q_heads + place.head;
+      draw_kept_pairs<kThreads>(smem.kept, scores.dropout, head, first_row, first_key);
+    }
     const int key_rows = place.kv_rows() - first_key < kTile ? place.kv_rows() - first_key : kTile;
     float S[kRows][kKeys] = {};
     for (int slice = 0; slice < slices; ++slice) {
@@ -249,8 +256,10 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
       float l = Spec::long_sums ? 0.0F : sums.l[i] * alpha[i];
 #pragma unroll
       for (int j = 0; j < kKeys; ++j) {
-        const float weight = gpu::ex2(S[i][j] - base);
+        float weight = gpu::ex2(S[i][j] - base);
         l += weight;
+        if constexpr (Spec::dropout)
+          weight = drop(weight, smem.kept.factor(scores.dropout, kRows * ty + i, tx + 16 * j));
         smem.p[kRows * ty + i][tx + 16 * j] = weight;
       }
       sums.l[i] = Spec::long_sums ? fmaf(sums.l[i], alpha[i], l) : l;

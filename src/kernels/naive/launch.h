@@ -8,6 +8,7 @@
 #include "kernels/runs.h"
 #include "kernels/score_params.h"
 #include "kernels/sequence_tiles.h"
+#include "numeric/dropout.h"
 
 namespace flashmoe::kernels::naive {
 
@@ -24,6 +25,12 @@ void launch_pairs(DType dtype, const ForwardParams& params, const Runs& runs, co
 // The same for sequences of different lengths: params.order numbers the tiles of the list.
 void launch_lengths(DType dtype, const ForwardParams& params, const SequenceTiles& tiles,
                     const ScoreParams& scores, unsigned blocks, void* stream);
+// All of that with dropout, where a tensor need not be part of it: none has values for no rows.
+void launch_dropout(DType dtype, const ForwardParams& params, const Runs& runs, const RowTable& table,
+                    const PairScoreParams& scores, const PairDropout& dropout, unsigned blocks, void* stream);
+void launch_dropout_lengths(DType dtype, const ForwardParams& params, const SequenceTiles& tiles,
+                            const ScoreParams& scores, const PairDropout& dropout, unsigned blocks,
+                            void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::naive

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "kernels/kept_pairs.h"
 #include "kernels/naive/spec.h"
 
 namespace flashmoe::kernels::naive {
@@ -16,6 +17,12 @@ struct Smem {
 template <class Spec>
 struct LongSmem : Smem {
   float stretches[Spec::outputs][kThreads];
+};
+
+// With the pairs of the tile at hand that dropout keeps.
+template <class Plain>
+struct DropoutSmem : Plain {
+  KeptPairs kept;
 };
 
 }  // namespace flashmoe::kernels::naive

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "kernels/kept_pairs.h"
 #include "kernels/pair_params.h"
 #include "kernels/score_params.h"
 #include "kernels/sequence_tiles.h"
@@ -21,6 +22,7 @@ struct Spec {
   using Scores = NoScores;  // what the kernel is told of them
   static constexpr bool scores = false;
   static constexpr bool lengths = false;
+  static constexpr bool dropout = false;
   static constexpr int blocks_per_sm = kDim <= 128 ? 2 : 1;  // as registers allow
 };
 
@@ -56,6 +58,14 @@ template <class Plain>
 struct WithLengths : WithScores<Plain> {
   using Scores = LengthParams;
   static constexpr bool lengths = true;
+};
+
+// One of these with dropout.
+template <class General>
+struct WithDropout : General {
+  using Scores = WithPairDropout<typename General::Scores>;
+  static constexpr bool dropout = true;
+  static constexpr int blocks_per_sm = 1;  // with half of the registers, it spills
 };
 
 inline constexpr int kStretch = 32;           // tiles

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 // naive_backward: gradients of attention by 64 x 64 tiles in scalar fp32. It takes every problem: any type,
 // strides, alignment, scale, runs of keys and head_dim up to 256, and in its general form any change of
-// scores, and sequences of different lengths; needs no workspace of its own; and gives the same bits every
-// time. Bound: issue slots and shared memory; what no other kernel takes comes here. Two kernels: naive_dkv
-// has a block for 64 keys, naive_dq one for 64 query rows, and both find S and dP of every tile anew. Roles:
-// all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty + 3 of what the block keeps,
-// and of what streams by rows (or columns) tx, tx + 16, ...
+// scores, sequences of different lengths, and dropout; needs no workspace of its own; and gives the same bits
+// every time. Bound: issue slots and shared memory; what no other kernel takes comes here. Two kernels:
+// naive_dkv has a block for 64 keys, naive_dq one for 64 query rows, and both find S and dP of every tile
+// anew. Roles: all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty + 3 of what the
+// block keeps, and of what streams by rows (or columns) tx, tx + 16, ...
 #pragma once
 
 #include <cmath>
 #include <type_traits>
 
 #include "kernels/backward_params.h"
+#include "kernels/draw_kept_pairs.h"
 #include "kernels/head_pairs.h"
 #include "kernels/load_row_table.h"
 #include "kernels/naive_backward/smem.h"
@@ -160,22 +161,46 @@ __device__ void load_pairs(Smem& smem, const Scores& scores, int first_row, int 
   }
 }
 
-// S becomes P, and dP becomes dS. `query` and `key` are of the problem; `row` is the query's in its tile;
-// `added` is what load_pairs left for them.
+// Barriers lie between the reads of the tile before and this, and between this and its own.
+template <class Spec>
+__device__ void draw_dropout(SmemOf<Spec>& smem, const BackwardParams& p, const typename Spec::Scores& scores,
+                             int entry, int head, int first_row, int first_key) {
+  if constexpr (Spec::dropout) {
+    draw_kept_pairs<kThreads>(smem.kept, scores.dropout, int64_t{entry} * p.q_heads + head, first_row,
+                              first_key);
+  }
+}
+
+// What the weight of a pair of the tile is multiplied by.
+template <class Spec>
+__device__ __forceinline__ float factor_of(const SmemOf<Spec>& smem, const typename Spec::Scores& scores,
+                                           int row, int key) {
+  if constexpr (Spec::dropout) {
+    return smem.kept.factor(scores.dropout, row, key);
+  } else {
+    return 1;
+  }
+}
+
+// S becomes P, less what dropout leaves out, and dP becomes dS. `query` and `key` are of the problem; `row`
+// is the query's in its tile; `added` is what load_pairs left for them, `factor` what the weight was
+// multiplied by.
 template <class Scores, class Place>
 __device__ inline void differentiate(float& S, float& dP, const Smem& smem, const BackwardParams& p,
                                      const Scores& scores, int row, const Place& place, int query, int key,
-                                     const float& added) {
+                                     const float& added, float factor) {
   const bool seen =
       query < place.q_rows() && key < place.kv_rows() &&
       (p.table.given() ? sees(p.table, place.number(), query, key) : place.runs().sees(query, key));
   if constexpr (!std::is_same_v<Scores, NoScores>) {
+    dP = drop(dP, factor);
     const HeadScores& by_rule = scores;
     ScoreFunction::Changed changed =
         by_rule(gpu::mul_rn(S, p.scale_log2e), query + place.first_position(), key);
     if constexpr (kHasPairs<Scores>) changed.score += added;
     S = seen ? gpu::ex2(changed.score - smem.lse_log2[row]) : 0.0F;
     dP = seen ? S * (dP - smem.delta[row]) * changed.derivative : 0.0F;
+    S = drop(S, factor);
   } else {
     S = seen ? gpu::ex2(S * p.scale_log2e - smem.lse_log2[row]) : 0.0F;
     dP = seen ? S * (dP - smem.delta[row]) : 0.0F;
@@ -288,7 +313,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     naive_dkv(const __grid_constant__ BackwardParams p,
               const __grid_constant__ typename Spec::Scores scores) {
   using T = typename Spec::Element;
-  Smem& smem = gpu::shared<Smem>();
+  SmemOf<Spec>& smem = gpu::shared<SmemOf<Spec>>();
   const int ty = gpu::thread_index() / 16;
   const int tx = gpu::thread_index() % 16;
   const auto place = keys_of_block<Spec>(p, scores);
@@ -316,6 +341,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       const auto dout = tile_of<const T>(p.dout, place.q_batch(), head, row, place.q_rows(), p.head_dim);
       find_statistics<T>(smem, p, place, head, row);
       load_pairs<true>(smem, head_scores, row, first_key);
+      draw_dropout<Spec>(smem, p, scores, place.number(), head, row, first_key);
       float S[kRows][kOthers], dP[kRows][kOthers];
       multiply(S, smem, k, q);
       multiply(dP, smem, v, dout);
@@ -325,7 +351,8 @@ __global__ void __launch_bounds__(kThreads, 1)
         for (int j = 0; j < kOthers; ++j) {
           const int in_tile = tx + 16 * j;
           differentiate(S[i][j], dP[i][j], smem, p, head_scores, in_tile, place, row + in_tile,
-                        first_key + kRows * ty + i, smem.scores[kRows * ty + i][in_tile]);
+                        first_key + kRows * ty + i, smem.scores[kRows * ty + i][in_tile],
+                        factor_of<Spec>(smem, scores, in_tile, kRows * ty + i));
         }
       }
       accumulate<Spec>(dV, S, smem, dout);
@@ -342,7 +369,7 @@ template <class Spec>
 __global__ void __launch_bounds__(kThreads, 1)
     naive_dq(const __grid_constant__ BackwardParams p, const __grid_constant__ typename Spec::Scores scores) {
   using T = typename Spec::Element;
-  Smem& smem = gpu::shared<Smem>();
+  SmemOf<Spec>& smem = gpu::shared<SmemOf<Spec>>();
   const int ty = gpu::thread_index() / 16;
   const int tx = gpu::thread_index() % 16;
   const auto place = rows_of_block<Spec>(p, scores);
@@ -366,6 +393,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     const auto k = tile_of<const T>(p.k, place.k_batch(), kv_head, key, place.kv_rows(), p.head_dim);
     const auto v = tile_of<const T>(p.v, place.k_batch(), kv_head, key, place.kv_rows(), p.head_dim);
     load_pairs<false>(smem, head_scores, first_row, key);
+    draw_dropout<Spec>(smem, p, scores, place.number(), place.head, first_row, key);
     float S[kRows][kOthers], dP[kRows][kOthers];
     multiply(S, smem, q, k);
     multiply(dP, smem, dout, v);
@@ -375,7 +403,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       for (int j = 0; j < kOthers; ++j) {
         const int in_tile = kRows * ty + i;
         differentiate(S[i][j], dP[i][j], smem, p, head_scores, in_tile, place, first_row + in_tile,
-                      key + tx + 16 * j, smem.scores[in_tile][tx + 16 * j]);
+                      key + tx + 16 * j, smem.scores[in_tile][tx + 16 * j],
+                      factor_of<Spec>(smem, scores, in_tile, tx + 16 * j));
       }
     }
     accumulate<Spec>(dQ, dP, smem, k);

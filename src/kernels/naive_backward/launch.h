@@ -7,6 +7,7 @@
 #include "kernels/naive_backward/spec.h"
 #include "kernels/pair_params.h"
 #include "kernels/score_params.h"
+#include "numeric/dropout.h"
 
 namespace flashmoe::kernels::naive_backward {
 
@@ -17,11 +18,16 @@ void launch(DType dtype, const BackwardParams& params, void* stream);
 void launch_scores(DType dtype, const BackwardParams& params, const ScoreParams& scores, void* stream);
 // The same, and a tensor is part of it.
 void launch_pairs(DType dtype, const BackwardParams& params, const PairScoreParams& scores, void* stream);
-// The gradient of that tensor, by a kernel of its own.
+// The gradient of that tensor, by a kernel of its own, with dropout or without any.
 void launch_pair_gradient(DType dtype, const BackwardParams& params, const PairScoreParams& scores,
-                          const PairSums& sums, void* stream);
+                          const PairDropout& dropout, const PairSums& sums, void* stream);
 // The same for sequences of different lengths.
 void launch_lengths(DType dtype, const BackwardParams& params, const LengthParams& lengths, void* stream);
+// All of that with dropout, where a tensor need not be part of it: none has values for no rows.
+void launch_dropout(DType dtype, const BackwardParams& params, const PairScoreParams& scores,
+                    const PairDropout& dropout, void* stream);
+void launch_dropout_lengths(DType dtype, const BackwardParams& params, const LengthParams& lengths,
+                            const PairDropout& dropout, void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::naive_backward

@@ -19,13 +19,16 @@ __device__ inline int take(unsigned& number, int parts) {
 }
 
 // Adds dS of a tile to the thread's sums.
-template <class T>
-__device__ void add_tile(float (&sums)[kRows][kOthers], Smem& smem, const BackwardParams& p,
-                         const HeadPairScores& scores, int batch, int head, int first_row, int first_key) {
+template <class Spec>
+__device__ void add_tile(float (&sums)[kRows][kOthers], SmemOf<Spec>& smem, const BackwardParams& p,
+                         const typename Spec::Scores& scores, const HeadPairScores& head_scores, int batch,
+                         int head, int first_row, int first_key) {
+  using T = typename Spec::Element;
   const int ty = gpu::thread_index() / 16;
   const int tx = gpu::thread_index() % 16;
   const int kv_head = head / p.group;
   find_statistics<T>(smem, p, EntryTile(p, batch), head, first_row);
+  draw_dropout<Spec>(smem, p, scores, batch, head, first_row, first_key);
   float S[kRows][kOthers], dP[kRows][kOthers];
   multiply(S, smem, tile_of<const T>(p.q, batch, head, first_row, p.q_rows, p.head_dim),
            tile_of<const T>(p.k, batch, kv_head, first_key, p.kv_rows, p.head_dim));
@@ -41,7 +44,8 @@ __device__ void add_tile(float (&sums)[kRows][kOthers], Smem& smem, const Backwa
       const bool seen = query < p.q_rows && key < p.kv_rows &&
                         (p.table.given() ? sees(p.table, batch, query, key) : p.runs.sees(query, key));
       if (!seen) continue;
-      const float score = scores(gpu::mul_rn(S[i][j], p.scale_log2e), query, key).score;
+      const float score = head_scores(gpu::mul_rn(S[i][j], p.scale_log2e), query, key).score;
+      dP[i][j] = drop(dP[i][j], factor_of<Spec>(smem, scores, row, tx + 16 * j));
       sums[i][j] += gpu::ex2(score - smem.lse_log2[row]) * (dP[i][j] - smem.delta[row]);
     }
   }
@@ -72,10 +76,9 @@ __device__ inline void store_sums(const float (&sums)[kRows][kOthers], Smem& sme
 
 template <class Spec>
 __global__ void __launch_bounds__(kThreads, 1)
-    naive_dpairs(const __grid_constant__ BackwardParams p, const __grid_constant__ PairScoreParams scores,
-                 const __grid_constant__ PairSums to) {
-  using T = typename Spec::Element;
-  Smem& smem = gpu::shared<Smem>();
+    naive_dpairs(const __grid_constant__ BackwardParams p,
+                 const __grid_constant__ typename Spec::Scores scores, const __grid_constant__ PairSums to) {
+  SmemOf<Spec>& smem = gpu::shared<SmemOf<Spec>>();
   const int row_tiles = (p.q_rows + kTile - 1) / kTile;
   const int key_tiles = (p.kv_rows + kTile - 1) / kTile;
   unsigned number = gpu::block_index();
@@ -92,7 +95,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       const HeadPairScores head_scores = of_head(scores, batch, head);
       for (int row = rows.begin; row < rows.end; ++row)
         for (int key = keys.begin; key < keys.end; ++key)
-          add_tile<T>(sums, smem, p, head_scores, batch, head, row * kTile, key * kTile);
+          add_tile<Spec>(sums, smem, p, scores, head_scores, batch, head, row * kTile, key * kTile);
     }
   }
   const int first_row = rows.begin * kTile;

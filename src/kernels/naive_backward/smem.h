@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <type_traits>
+
+#include "kernels/kept_pairs.h"
 #include "kernels/naive_backward/spec.h"
 
 namespace flashmoe::kernels::naive_backward {
@@ -13,5 +16,13 @@ struct Smem {
   float lse_log2[kTile];           // of the tile's queries
   float delta[kTile];
 };
+
+// With the pairs of the tile at hand that dropout keeps.
+struct DropoutSmem : Smem {
+  KeptPairs kept;
+};
+
+template <class Spec>
+using SmemOf = std::conditional_t<Spec::dropout, DropoutSmem, Smem>;
 
 }  // namespace flashmoe::kernels::naive_backward

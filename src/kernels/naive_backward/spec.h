@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "kernels/kept_pairs.h"
 #include "kernels/pair_params.h"
 #include "kernels/score_params.h"
 #include "kernels/sequence_tiles.h"
@@ -19,6 +20,7 @@ struct Spec {
   using Scores = NoScores;  // what the kernel is told of them
   static constexpr bool scores = false;
   static constexpr bool lengths = false;
+  static constexpr bool dropout = false;
 };
 
 // The general form: scores change between q k^T and the softmax.
@@ -45,6 +47,13 @@ template <class Plain>
 struct WithLengths : WithScores<Plain> {
   using Scores = LengthParams;
   static constexpr bool lengths = true;
+};
+
+// One of these with dropout.
+template <class General>
+struct WithDropout : General {
+  using Scores = WithPairDropout<typename General::Scores>;
+  static constexpr bool dropout = true;
 };
 
 }  // namespace flashmoe::kernels::naive_backward

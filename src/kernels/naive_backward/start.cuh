@@ -22,14 +22,14 @@ void start_spec(const BackwardParams& p, const typename S::Scores& scores, void*
               {.kernel = "naive_dkv",
                .blocks = k_blocks,
                .threads = kThreads,
-               .smem_bytes = sizeof(Smem),
+               .smem_bytes = sizeof(SmemOf<S>),
                .stream = stream},
               p, scores);
   gpu::launch(&naive_dq<S>,
               {.kernel = "naive_dq",
                .blocks = q_blocks,
                .threads = kThreads,
-               .smem_bytes = sizeof(Smem),
+               .smem_bytes = sizeof(SmemOf<S>),
                .stream = stream},
               p, scores);
 }

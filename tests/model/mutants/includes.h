@@ -13,10 +13,12 @@
 
 #include "kernels/ampere_forward/launch.h"
 #include "kernels/backward_params.h"
+#include "kernels/draw_kept_pairs.h"
 #include "kernels/eight_rows.h"
 #include "kernels/forward_params.h"
 #include "kernels/head_pairs.h"
 #include "kernels/head_scores.h"
+#include "kernels/kept_pairs.h"
 #include "kernels/large_scores.h"
 #include "kernels/pair_bits.h"
 #include "kernels/runs.h"

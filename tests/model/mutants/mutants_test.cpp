@@ -78,6 +78,8 @@ bool is_taken_out(const char* file, int line, const char* text) {
 
 namespace {
 
+constexpr std::string_view kDropout = ", dropout";  // in the names of forms with it
+
 struct MutantCase {
   Shape shape;
   int num_splits = 1;
@@ -88,6 +90,11 @@ struct MutantCase {
 // Short on purpose, but: more tiles than stages, tails, a row block that sees nothing, groups, splits, odd
 // head_dims.
 std::vector<MutantCase> cases_for(const std::string& kernel) {
+  if (const auto at = kernel.find(kDropout); at != std::string::npos) {
+    std::vector<MutantCase> cases = cases_for(std::string(kernel).erase(at, kDropout.size()));
+    for (MutantCase& c : cases) c.shape.dropout = {.p = 0.3F, .seed = 0x987654321};
+    return cases;
+  }
   const auto shape = [](int64_t heads, int64_t kv_heads, int64_t rows, int64_t keys, int64_t dim, Mask mask,
                         Layout layout = Layout::bhsd) {
     return Shape{.q_heads = heads,
@@ -365,6 +372,7 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
   scores_at_hand() = {dispatch::scores_of(p, problem.forward.args.scores),
                       dispatch::scale_behind(dispatch::backward_change(p).value_or(kernels::Change::none), p),
                       dispatch::pair_scores_of(p, problem.forward.args.scores).pairs, problem.dattn_mask()};
+  scores_at_hand().dropout = dispatch::dropout_of(p);
   const auto prepare = [&](const kernels::prepare_lengths::Params& lengths) {
     mutant.prepare != nullptr ? mutant.prepare(lengths) : kernels::prepare_lengths::launch(lengths, nullptr);
     take_lists(p, lengths);
@@ -414,6 +422,7 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
         dispatch::scale_behind(dispatch::forward_change(p).value_or(kernels::Change::none), p),
         dispatch::pair_scores_of(p, problem.args.scores).pairs,
         {}};
+    scores_at_hand().dropout = dispatch::dropout_of(p);
     if (dispatch::takes_bits(p)) {
       const auto bits = dispatch::pair_bits_params(p, problem.args.scores, false, workspace);
       kernels::prepare_pairs::launch(bits, nullptr);

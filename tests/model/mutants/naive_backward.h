@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Included once per mutant, behind its kernels, with `naive_backward` defined as the mutant's own name and
-// FLASHMOE_SCORES, FLASHMOE_PAIRS and FLASHMOE_LENGTHS as whether the form changes scores, does so by a
-// tensor, and takes lengths.
+// FLASHMOE_SCORES, FLASHMOE_PAIRS, FLASHMOE_LENGTHS and FLASHMOE_DROPOUT as whether the form changes scores,
+// does so by a tensor, takes lengths, and leaves out weights.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
@@ -9,8 +9,9 @@ inline void run(const kernels::BackwardParams& params) {
   using Plain = kernels::naive_backward::Spec<fp16, 64>;
   namespace naive = kernels::naive_backward;
   using Changed = std::conditional_t<FLASHMOE_PAIRS, naive::WithPairs<Plain>, naive::WithScores<Plain>>;
-  using S = std::conditional_t<FLASHMOE_LENGTHS, naive::WithLengths<Plain>,
-                               std::conditional_t<FLASHMOE_SCORES, Changed, Plain>>;
+  using Kept = std::conditional_t<FLASHMOE_LENGTHS, naive::WithLengths<Plain>,
+                                  std::conditional_t<FLASHMOE_SCORES, Changed, Plain>>;
+  using S = std::conditional_t<FLASHMOE_DROPOUT, naive::WithDropout<Kept>, Kept>;
   const auto scores = scores_for<typename S::Scores>();
   const ListsAtHand& lists = lists_at_hand();
   const auto tiles = [](int rows) { return (rows + naive::kTile - 1) / naive::kTile; };
@@ -18,7 +19,7 @@ inline void run(const kernels::BackwardParams& params) {
     return gpu::LaunchShape{.kernel = "mutant",
                             .blocks = static_cast<unsigned>(blocks),
                             .threads = naive::kThreads,
-                            .smem_bytes = sizeof(naive::Smem)};
+                            .smem_bytes = sizeof(naive::SmemOf<S>)};
   };
   const auto start = [&](auto kernel, int rows, int heads, int list) {
     const int of_head = S::lengths ? lists.capacity[list] : tiles(rows) * params.batch;
@@ -26,24 +27,25 @@ inline void run(const kernels::BackwardParams& params) {
   };
   start(&naive::naive_dkv<S>, params.kv_rows, params.kv_heads, 1);
   start(&naive::naive_dq<S>, params.q_rows, params.q_heads, 0);
-  const auto differentiate_pairs = [&]<class Scores>(const Scores& with_pairs) {
-    if constexpr (std::is_same_v<Scores, kernels::PairScoreParams>) {
+  const auto differentiate_pairs = [&]<class Form>(const typename Form::Scores& with_pairs) {
+    if constexpr (std::is_base_of_v<kernels::PairScoreParams, typename Form::Scores>) {
       using Sums = naive::PairSums;
       const auto& [data, strides] = scores_at_hand().dattn_mask;
       const int blocks = Sums::parts(strides[0], params.batch) * Sums::parts(strides[1], params.q_heads) *
                          Sums::parts(strides[2], tiles(params.q_rows)) *
                          Sums::parts(strides[3], tiles(params.kv_rows));
-      gpu::launch(&naive::naive_dpairs<Plain>, shape(blocks), params, with_pairs,
+      gpu::launch(&naive::naive_dpairs<Form>, shape(blocks), params, with_pairs,
                   Sums{data, strides[0], strides[1], strides[2], strides[3]});
     }
   };
-  differentiate_pairs(scores);
+  differentiate_pairs.template operator()<S>(scores);
 }
 
-inline const Registration registration(FLASHMOE_LENGTHS  ? "naive_backward, lengths"
-                                       : FLASHMOE_PAIRS  ? "naive_backward, pairs"
-                                       : FLASHMOE_SCORES ? "naive_backward, scores"
-                                                         : "naive_backward",
+inline const Registration registration(std::string("naive_backward") + (FLASHMOE_DROPOUT ? ", dropout" : "") +
+                                           (FLASHMOE_LENGTHS  ? ", lengths"
+                                            : FLASHMOE_PAIRS  ? ", pairs"
+                                            : FLASHMOE_SCORES ? ", scores"
+                                                              : ""),
                                        FLASHMOE_MISTAKE, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

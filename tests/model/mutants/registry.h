@@ -8,6 +8,7 @@
 
 #include "kernels/backward_params.h"
 #include "kernels/forward_params.h"
+#include "kernels/kept_pairs.h"
 #include "kernels/padded_sequences.h"
 #include "kernels/pair_bits.h"
 #include "kernels/pair_params.h"
@@ -46,6 +47,7 @@ struct ScoresAtHand {
   kernels::PairParams pairs{};
   PairGradient dattn_mask{};
   kernels::PairBits bits{};  // of pairs, for forms that take them
+  PairDropout dropout{};
 };
 inline ScoresAtHand& scores_at_hand() {
   static ScoresAtHand scores;
@@ -66,9 +68,21 @@ inline ListsAtHand& lists_at_hand() {
 
 // As a form wants them.
 template <class Scores>
+Scores scores_for();
+
+template <class Plain>
+void take_scores(kernels::WithPairDropout<Plain>& to) {
+  to = {scores_for<Plain>(), scores_at_hand().dropout};
+}
+
+template <class Scores>
 Scores scores_for() {
   const ListsAtHand& lists = lists_at_hand();
-  if constexpr (std::is_same_v<Scores, kernels::ScoreParams>) {
+  if constexpr (requires { &Scores::dropout; }) {
+    Scores scores;
+    take_scores(scores);
+    return scores;
+  } else if constexpr (std::is_same_v<Scores, kernels::ScoreParams>) {
     return scores_at_hand().params;
   } else if constexpr (std::is_same_v<Scores, kernels::PairScoreParams>) {
     return {scores_at_hand().params, scores_at_hand().pairs};

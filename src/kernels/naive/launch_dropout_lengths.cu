@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/naive/launch.h"
+#include "kernels/naive/start.cuh"
+
+namespace flashmoe::kernels::naive::inline FLASHMOE_TARGET {
+namespace {
+
+template <class Plain>
+using Lengths = WithDropout<WithLengths<Plain>>;
+
+}  // namespace
+
+void launch_dropout_lengths(DType dtype, const ForwardParams& params, const SequenceTiles& tiles,
+                            const ScoreParams& scores, const PairDropout& dropout, unsigned blocks,
+                            void* stream) {
+  start<Lengths>(dtype, params, {}, {}, WithPairDropout<LengthParams>{{scores, tiles}, dropout}, blocks,
+                 stream);
+}
+
+}  // namespace flashmoe::kernels::naive::inline FLASHMOE_TARGET
