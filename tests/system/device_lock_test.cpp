@@ -23,11 +23,14 @@ class DeviceLockTest : public ::testing::Test {
 
 TEST_F(DeviceLockTest, TheSecondWaitsUntilTheFirstHasLetGo) {
   const DeviceLock device("GPU-1 / odd\nname", folder_), other("GPU-2", folder_);
-  DeviceLock::Held held = device.hold([] { FAIL() << "nobody else has it"; });
-  const DeviceLock::Held another = other.hold([] { FAIL() << "another device"; });
+  DeviceLock::Held held = device.hold("the first", [](const std::string&) { FAIL() << "nobody else has it"; });
+  const DeviceLock::Held another = other.hold("another", [](const std::string&) { FAIL() << "another device"; });
   std::atomic<bool> waits = false, has = false;
   std::thread second([&] {
-    const DeviceLock::Held mine = device.hold([&] { waits = true; });
+    const DeviceLock::Held mine = device.hold("the second", [&](const std::string& who) {
+      EXPECT_EQ(who, "the first (process " + std::to_string(getpid()) + ")");
+      waits = true;
+    });
     has = true;
   });
   while (!waits) std::this_thread::yield();
@@ -45,7 +48,7 @@ TEST_F(DeviceLockTest, ManyWhoTakeTurnsNeverHaveItTogether) {
   for (int i = 0; i < 4; ++i) {
     all.emplace_back([&] {
       for (int turn = 0; turn < 50; ++turn) {
-        const DeviceLock::Held held = device.hold([] {});
+        const DeviceLock::Held held = device.hold("", [](const std::string&) {});
         EXPECT_EQ(++inside, 1);
         ++turns;
         --inside;
@@ -62,14 +65,14 @@ TEST_F(DeviceLockTest, DiesWithItsProcess) {
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
   if (child == 0) {
-    const DeviceLock::Held held = device.hold([] {});
+    const DeviceLock::Held held = device.hold("", [](const std::string&) {});
     [[maybe_unused]] const ssize_t told = write(ready[1], "x", 1);
     for (;;) pause();
   }
   char ignored = 0;
   ASSERT_EQ(read(ready[0], &ignored, 1), 1);
   bool waited = false;
-  const DeviceLock::Held held = device.hold([&] {
+  const DeviceLock::Held held = device.hold("", [&](const std::string&) {
     waited = true;
     kill(child, SIGKILL);
   });

@@ -6,7 +6,7 @@
 namespace dent {
 namespace {
 
-std::atomic<double> waited_s{0};
+std::atomic<double> waited_s{0}, waited_turn_s{0};
 
 }  // namespace
 
@@ -16,5 +16,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 double waited_for_user_s() { return waited_s; }
 void add_waited_for_user(double seconds) { waited_s += seconds; }
+
+double waited_for_turn_s() { return waited_turn_s; }
+void add_waited_for_turn(double seconds) { waited_turn_s += seconds; }
 
 }  // namespace dent

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 struct SuiteArguments {
   std::string folder = ".", id = "latest";
   std::vector<std::string> with, without;
-  int parallel = 0;
+  int parallel = 0, per_gpu = 1;
   bool again = false, json = false, quiet = false;
 };
 
@@ -62,8 +62,10 @@ ExitCode tell(const Suite& suite, const SuiteArguments& arguments) {
 }
 
 ExitCode carry_through(const Suite& suite, const SuiteArguments& arguments) {
-  SuiteRunRules rules{
-      .program = fs::read_symlink("/proc/self/exe"), .gpus = visible_gpus(), .again = arguments.again};
+  SuiteRunRules rules{.program = fs::read_symlink("/proc/self/exe"),
+                      .gpus = visible_gpus(),
+                      .per_gpu = arguments.per_gpu,
+                      .again = arguments.again};
   if (rules.gpus.size() < 2) rules.gpus.clear();  // then the environment is as it should be
   if (arguments.parallel > 0 && rules.gpus.size() > static_cast<std::size_t>(arguments.parallel))
     rules.gpus.resize(static_cast<std::size_t>(arguments.parallel));
@@ -103,6 +105,11 @@ void add_running(Command& command, SuiteArguments& arguments) {
   command.flag("-q,--quiet", arguments.quiet, "No progress on stderr");
   command.option("--parallel", arguments.parallel, "GPUs to use at the same time, a project each; 0: all")
       .between(0, 1024)
+      .show_default();
+  command
+      .option("--per-gpu", arguments.per_gpu,
+              "Projects at a time on each GPU: they take turns on it, and start, compile and check side by side")
+      .between(1, 64)
       .show_default();
 }
 

@@ -13,8 +13,8 @@
 #include "commits/measure_commit.h"
 #include "ledger/project_lock.h"
 #include "project/manifest.h"
-#include "session/environment.h"
 #include "session/supervise.h"
+#include "workers/device_id.h"
 #include "system/durable_file.h"
 
 namespace dent::cli {

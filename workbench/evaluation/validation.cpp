@@ -65,6 +65,7 @@ class Validation {
     unseen.shapes = finalists_.held_out;
     if (unseen.shapes.empty()) return true;
     WorkerFactory workers(unseen, workers_.resources(), workers_.builder());
+    workers.share_turns(workers_);
     Oracle oracle(workers, sides_.artifacts());
     Sides sides(workers, oracle, finalists_.winner, finalists_.start, Against::start, sides_.artifacts());
     sides_.restart();

@@ -11,9 +11,8 @@
 #include "executors/project_tree.h"
 #include "ledger/project_lock.h"
 #include "project/choice.h"
-#include "session/environment.h"
 #include "session/event_stream.h"
-#include "system/device_lock.h"
+#include "workers/device_id.h"
 
 namespace dent {
 namespace {
@@ -86,16 +85,15 @@ Conclusion do_part(const Job& job, const Project& project, const fs::path& folde
   if (part.opponent) kernels.opponent = trees.kernel(*part.opponent, "opponent");
 
   const std::string device_name = device_id(project.kernel.device);
-  const DeviceLock device(device_name);
   DoingFile doing(folder, where(device_name));
   Observers observers;
   observers.add(observer);
   observers.add(doing);
 
   Session session(project, store, {job.id, folder}, observers);
-  session.share(device);
   KernelBuilder builder(project, store.folder(), find_resources().include);
   WorkerFactory workers(project, find_resources(), builder);
+  session.share(workers.turns());
   Oracle oracle(workers, session.folder().artifacts());
   Sides against_baseline(workers, oracle, kernels.candidate, session.folder().artifacts());
   if (!part.baseline.empty()) against_baseline.keep_baseline(part.baseline);

@@ -19,8 +19,9 @@ namespace dent {
 struct TimeBox {
   double seconds = 0;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  double waited_before_s = waited_for_turn_s();
 
-  double elapsed_s() const { return seconds_since(start); }
+  double elapsed_s() const { return seconds_since(start) - (waited_for_turn_s() - waited_before_s); }
   bool over() const { return elapsed_s() > seconds; }
 };
 

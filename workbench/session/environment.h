@@ -21,8 +21,4 @@ std::string device_name(const record::Environment& environment, DeviceKind devic
 // The GPUs that kernels may run on, as CUDA_VISIBLE_DEVICES names them.
 std::vector<std::string> visible_gpus();
 
-// The device that such a kernel runs on, as one name on this machine: a GPU's UUID, "cpu <host>". GPUs that
-// can't be told apart are one.
-std::string device_id(DeviceKind device);
-
 }  // namespace dent

@@ -13,6 +13,7 @@ std::optional<std::size_t> slowest_shape(const SessionFacts& facts, const Projec
   std::optional<std::size_t> slowest;
   double ratio = project.performance.profile_below;
   for (const record::Comparison& comparison : facts.comparisons(Against::baseline)) {
+    if (comparison.verdict == SpeedVerdict::same) continue;  // by its centre one of two equals is the slower
     // Too few pairs for an interval still have medians.
     const double here =
         comparison.ratio ? comparison.ratio->centre : comparison.baseline_ns / comparison.candidate_ns;
@@ -52,7 +53,7 @@ GateResult perform(Session& session, Step step, Sides& sides, const record::Gate
 
 Conclusion run_plan(Session& session, const SessionRequest& request, Sides& sides) {
   const auto start = std::chrono::steady_clock::now();
-  const double waited = waited_for_user_s();
+  const double waited = waited_for_user_s() + waited_for_turn_s();
   const double own_before = session.facts().own_s();
   session.open(request, sides);
   std::size_t done = 0;
@@ -65,7 +66,7 @@ Conclusion run_plan(Session& session, const SessionRequest& request, Sides& side
   }
   const double own_in_steps = session.facts().own_s() - own_before;
   return session.conclude(conclude(session.folder().id, request.plan, session.facts()),
-                          seconds_since(start) - (waited_for_user_s() - waited) - own_in_steps);
+                          seconds_since(start) - (waited_for_user_s() + waited_for_turn_s() - waited) - own_in_steps);
 }
 
 Conclusion run_plan(const Project& project, SessionStore& store, const SessionFolder& folder,

@@ -154,6 +154,9 @@ void Session::end(const Step& step, const GateResult& result, double seconds) {
 
 GateResult Session::perform(const Step& step, Sides& sides) {
   const Progress tell = progress();
+  sides.workers().turns().on_wait([this, name = step.name](const std::string& who) {
+    observer_.progress(0, fmt::format("{}: waits for its turn; the device is in use by {}", name, who));
+  });
   return carry_out(step, [&] { return run_step(step, sides, facts_, store_, tell); });
 }
 
@@ -188,9 +191,8 @@ GateResult Session::carry_out(const Step& step, const std::function<Performed()>
   } else {
     observer_.begin_part(step);
   }
-  DeviceLock::Held alone;
-  if (device_ != nullptr && runs_kernels(step))
-    alone = device_->hold([&] { observer_.progress(0, step.name + ": waits for the device"); });
+  DeviceTurns::Turn alone;
+  if (device_ != nullptr && runs_kernels(step)) alone = device_->take();
   Performed performed = work();
   const GateResult& result = performed.result;
   records.insert(records.end(), result.records.begin(), result.records.end());

@@ -22,7 +22,7 @@
 #include "session/conclude.h"
 #include "session/observer.h"
 #include "session/step_runner.h"
-#include "system/device_lock.h"
+#include "workers/device_turns.h"
 
 namespace dent {
 
@@ -49,7 +49,7 @@ class Session {
 
   // From now on, steps that run kernels have the device to themselves among all who ask for it this way,
   // until what they found is on record.
-  void share(const DeviceLock& device) { device_ = &device; }
+  void share(DeviceTurns& device) { device_ = &device; }
 
   // Asks the step's gate, unless the answer is on record.
   GateResult perform(const Step& step, Sides& sides);
@@ -88,7 +88,7 @@ class Session {
   Observer& observer_;
   Ledger ledger_;
   SessionFacts facts_;
-  const DeviceLock* device_ = nullptr;
+  DeviceTurns* device_ = nullptr;
   std::map<std::string, std::int64_t> taken_;  // of each job: the number of its last record
   std::size_t number_ = 0, of_ = 0;            // steps that people have seen, of how many
 };

@@ -38,7 +38,7 @@ Step step_of(const Gate& gate, const Project& project, std::string name, std::op
 
 Performed run_step(const Step& step, Sides& sides, const SessionFacts& facts, const SessionStore& store,
                    const Progress& progress) {
-  const auto start = std::chrono::steady_clock::now();
+  const TimeBox box{step.time_box_s};
   const double waited = waited_for_user_s();
   WorkerFactory& workers = sides.workers();
   Performed performed;
@@ -50,12 +50,12 @@ Performed run_step(const Step& step, Sides& sides, const SessionFacts& facts, co
                  .store = store,
                  .rules = step.rules.value_or(MeasureRules{workers.project().performance}),
                  .seed = performed.seed,
-                 .box = {step.time_box_s, start},
+                 .box = box,
                  .options = step.options,
                  .held_out = step.held_out,
                  .progress = progress};
   performed.result = ask(step, at);
-  performed.seconds = seconds_since(start);
+  performed.seconds = box.elapsed_s();
   performed.own_s = std::max(0.0, performed.seconds - (waited_for_user_s() - waited));
   return performed;
 }

@@ -6,7 +6,8 @@
 
 namespace dent {
 
-Schedule::Schedule(std::vector<std::string> gpus) : gpus_(std::move(gpus)) {
+Schedule::Schedule(std::vector<std::string> gpus, std::size_t per_gpu)
+    : gpus_(std::move(gpus)), per_gpu_(per_gpu) {
   if (gpus_.empty()) gpus_.emplace_back();
 }
 
@@ -14,11 +15,11 @@ void Schedule::add(std::size_t project, DeviceKind device) { waiting_.push_back(
 
 std::optional<std::string> Schedule::free_gpu() const {
   if (!running_.empty() && running_.front().device == DeviceKind::cpu) return std::nullopt;
-  for (const std::string& gpu : gpus_) {
-    if (std::none_of(running_.begin(), running_.end(), [&](const Running& one) { return one.gpu == gpu; }))
-      return gpu;
-  }
-  return std::nullopt;
+  const auto busy_with = [this](const std::string& gpu) {
+    return static_cast<std::size_t>(std::ranges::count(running_, gpu, &Running::gpu));
+  };
+  const auto& freest = *std::ranges::min_element(gpus_, {}, busy_with);
+  return busy_with(freest) < per_gpu_ ? std::optional(freest) : std::nullopt;
 }
 
 std::optional<Placed> Schedule::next() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which project is measured when, and where: each GPU has one at a time, and a kernel of the CPU has the
-// machine to itself, since what runs beside it would be in its times.
+// Which project is measured when, and where: each GPU has as many at a time as asked for, which take turns on
+// it, and a kernel of the CPU has the machine to itself, since what runs beside it would be in its times.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct Placed {
 class Schedule {
  public:
   // `gpus`: that may be used at the same time; none: whatever the environment shows, one project at a time.
-  explicit Schedule(std::vector<std::string> gpus);
+  explicit Schedule(std::vector<std::string> gpus, std::size_t per_gpu = 1);
 
   void add(std::size_t project, DeviceKind device);  // behind the others
   // The next that may begin now; it counts as begun. Nothing: wait for an end, or all have begun.
@@ -38,9 +38,10 @@ class Schedule {
     DeviceKind device;
     std::string gpu;
   };
-  std::optional<std::string> free_gpu() const;
+  std::optional<std::string> free_gpu() const;  // the one with the least to do
 
   std::vector<std::string> gpus_;
+  std::size_t per_gpu_;
   std::vector<Waiting> waiting_;
   std::vector<Running> running_;
 };

@@ -190,7 +190,7 @@ void run_suite(const Suite& suite, const SuiteRunRules& rules, Observer& observe
     suite.put(number, row);
     each(row, ++done);
   };
-  Schedule schedule(rules.gpus);
+  Schedule schedule(rules.gpus, static_cast<std::size_t>(rules.per_gpu));
   std::vector<std::optional<Entry>> entries(names.size());
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto before = suite.row(i);

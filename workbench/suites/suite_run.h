@@ -16,6 +16,7 @@ namespace dent {
 struct SuiteRunRules {
   std::filesystem::path program;    // dent
   std::vector<std::string> gpus{};  // to use at the same time, as CUDA_VISIBLE_DEVICES names them
+  int per_gpu = 1;                  // projects at a time
   bool again = false;               // also those that have a row which does not stand
 };
 

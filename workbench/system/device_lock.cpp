@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 #include "base/error.h"
@@ -37,26 +38,36 @@ FileDescriptor open_own(const fs::path& file) {
   return descriptor;
 }
 
+// He may not have said it yet.
+std::string holder_in(const FileDescriptor& file) {
+  std::array<char, 1024> text{};
+  const ssize_t length = ::pread(file.get(), text.data(), text.size(), 0);
+  return length > 0 ? std::string(text.data(), static_cast<std::size_t>(length)) : "another dent";
+}
+
 }  // namespace
 
 DeviceLock::DeviceLock(const std::string& device, const fs::path& folder)
     : file_(folder / file_name(device)) {}
 
 // Who lets go of it removes the file. Whoever had it open by then holds a lock on nothing, and looks again.
-DeviceLock::Held DeviceLock::hold(const std::function<void()>& waits) const {
+DeviceLock::Held DeviceLock::hold(const std::string& whose,
+                                  const std::function<void(const std::string& who)>& waits) const {
   for (bool told = false;;) {
     FileDescriptor descriptor = open_own(file_);
     while (::flock(descriptor.get(), told ? LOCK_EX : LOCK_EX | LOCK_NB) != 0) {
       if (errno == EINTR) continue;
       if (errno != EWOULDBLOCK) refuse("can't lock", file_, errno);
       told = true;
-      waits();
+      waits(holder_in(descriptor));
     }
     struct stat held {
     }, there{};
     if (::fstat(descriptor.get(), &held) == 0 && ::lstat(file_.c_str(), &there) == 0 &&
-        held.st_ino == there.st_ino && held.st_dev == there.st_dev)
+        held.st_ino == there.st_ino && held.st_dev == there.st_dev) {
+      write_all(descriptor.get(), fmt::format("{} (process {})", whose, getpid()), file_);
       return {std::move(descriptor), file_};
+    }
   }
 }
 

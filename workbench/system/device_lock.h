@@ -34,8 +34,9 @@ class DeviceLock {
     std::filesystem::path file_;
   };
 
-  // `waits` is called once when somebody else has it.
-  Held hold(const std::function<void()>& waits) const;
+  // `whose`: what the others are told while they wait. `waits` is called once when somebody else has it, with
+  // what that one has said.
+  Held hold(const std::string& whose, const std::function<void(const std::string& who)>& waits) const;
 
  private:
   std::filesystem::path file_;

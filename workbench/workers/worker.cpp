@@ -23,6 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr int kWatchEveryMs = 50;  // how often memory and life are looked at while waiting
 constexpr std::int64_t kMemoryBesides = std::int64_t{256} << 20;  // a page table, a log's pages
+constexpr double kReportSeconds = 20;  // that a memory checker may take to say what it has found
 constexpr std::size_t kShown = 200;                               // characters of garbage in a message
 
 // How long a process's first thread was ready to run and did not, since its start; 0 where the system does
@@ -168,6 +169,7 @@ Ending Worker::finish(double seconds) {
 
 void Worker::ask(protocol::Verb verb, const Pass& request, const Pass& answer, double seconds) {
   doing_ = verb;
+  const DeviceTurns::Turn turn = turn_for(verb);
   std::int64_t id = next_id_++;
   const std::string line = write_json([&](Fields& f) {
                              f("id", id, "of the request");
@@ -208,6 +210,12 @@ void Worker::ask(protocol::Verb verb, const Pass& request, const Pass& answer, d
     accuse(setup_.role, Cheat::late_write, refusal->error);
   if (refusal && refusal->internal) fail_internally(refusal->error);
   if (refusal) fail(refusal->code, refusal->error);
+}
+
+// A kernel is loaded without one: that takes seconds, and nothing is launched.
+DeviceTurns::Turn Worker::turn_for(protocol::Verb verb) const {
+  const bool launches = setup_.load.device == DeviceKind::cuda && verb != protocol::Verb::load;
+  return launches && setup_.turns != nullptr ? setup_.turns->take() : DeviceTurns::Turn();
 }
 
 bool Worker::becomes_ready(int descriptor, short events) {
@@ -325,6 +333,7 @@ std::string Worker::read_line(double seconds) {
 }
 
 void Worker::fail(FailureKind kind, const std::string& what) {
+  if (setup_.role == Role::sanitized && requests_ >= 0) finish(kReportSeconds);
   process_->kill(Ending::Kind::signalled);
   throw KernelFailed({kind, fmt::format("{} ({}): {}", name(setup_.role), name(doing_), what),
                       process_->last_words(), setup_.role});

@@ -15,6 +15,7 @@
 #include "records/json.h"
 #include "system/process.h"
 #include "system/shared_memory.h"
+#include "workers/device_turns.h"
 #include "workers/messages.h"
 #include "workers/protocol.h"
 
@@ -34,6 +35,7 @@ struct WorkerSetup {
   double compile_seconds = 0;       // that the first call of a problem may take longer, where it compiles
   std::filesystem::path scratch{};  // a folder of its own, removed with it; empty: none
   bool confined = false;            // see system/confinement.h
+  DeviceTurns* turns = nullptr;     // for kernels of a GPU: every call is one's own turn
   Cell cell{Sandbox::off};
   CellView view{};  // what it sees in its cell
   bool candidate_confined =
@@ -81,6 +83,7 @@ class Worker {
  private:
   // Asks `verb` with the request's fields, and reads the answer's; either may be empty.
   void ask(protocol::Verb verb, const Pass& request, const Pass& answer, double seconds);
+  DeviceTurns::Turn turn_for(protocol::Verb verb) const;
   std::string read_line(double seconds);
   void refuse_unasked();
   bool becomes_ready(int descriptor, short events);  // waits a little

@@ -55,7 +55,8 @@ WorkerFactory::WorkerFactory(const Project& project, Resources resources, Kernel
           problems_, [this] { return start_input_maker(); }, project.limits.call_seconds),
       jit_(builder.folder() / "jit"),
       confined_(confined && why_not_confined().empty()),
-      cell_(project.sandbox) {}
+      cell_(project.sandbox),
+      turns_(std::make_shared<DeviceTurns>(project.kernel.device, "dent in " + project.directory.string())) {}
 
 std::vector<std::string> WorkerFactory::walls() const {
   const std::string& unfiltered = why_not_confined();
@@ -78,6 +79,7 @@ WorkerSetup WorkerFactory::setup(Role role, const fs::path& logs) const {
   setup.confined =
       confined_ && (role == Role::candidate || role == Role::baseline || role == Role::incumbent);
   setup.candidate_confined = confined_;
+  setup.turns = turns_.get();
   setup.cell = cell_;
   setup.view = surroundings_of(project_);
   for (const fs::path& file :
@@ -194,7 +196,8 @@ std::unique_ptr<Worker> WorkerFactory::start_sanitized_python(const Kernel& kern
   WorkerSetup how = setup(Role::sanitized, logs);
   how.cell = Cell(Sandbox::off);  // as for a profiler
   how.load_seconds *= 4;
-  how.argv = {"compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "86"};
+  // What PyTorch asks the driver in vain is no finding, and where Python stood says nothing about a kernel.
+  how.argv = {"compute-sanitizer", "--tool", "memcheck", "--report-api-errors", "no", "--show-backtrace", "device"};
   how.environment = {{"PYTORCH_NO_CUDA_MEMORY_CACHING", "1"}};
   return start_with(std::move(how), kernel, {});
 }

@@ -11,6 +11,7 @@
 
 #include "build/kernel_builder.h"
 #include "project/project.h"
+#include "workers/device_turns.h"
 #include "workers/input_source.h"
 #include "workers/interpreter.h"
 #include "workers/jit_store.h"
@@ -33,6 +34,8 @@ class WorkerFactory {
   const std::string& python() const { return python_; }
   const Resources& resources() const { return resources_; }
   const Cell& cell() const { return cell_; }
+  DeviceTurns& turns() const { return *turns_; }
+  void share_turns(const WorkerFactory& other) { turns_ = other.turns_; }  // of the same session
   std::vector<std::string> walls() const;  // for the record: those that stand, and why others don't
 
   // A process with the kernel loaded; what it prints goes to a file in `logs`. Processes that a judged kernel
@@ -79,6 +82,7 @@ class WorkerFactory {
   std::map<std::string, Jitted> jitted_;  // by where the kernel comes from
   bool confined_;
   Cell cell_;
+  std::shared_ptr<DeviceTurns> turns_;
 };
 
 // The problem as the reference is asked it: outputs in its own type, and for attention with their bounds.

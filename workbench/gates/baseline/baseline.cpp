@@ -20,8 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr double kSecondsPerShape = 0.25;
-constexpr int kStartsToRecord =
-    3;  // where its pages lie makes a program faster or slower as long as it lives
+constexpr int kStartsToRecord = 3;
 constexpr int kStartsToReproduce = 4;  // at most, each twice as long: a busy moment is no changed baseline
 constexpr int kCalls = 8;
 
@@ -34,6 +33,7 @@ std::string key_of(const std::string& machine, const std::string& baseline, cons
 
 // The quickest stretch.
 double fastest_ns(GateContext& at, const Problem& problem, std::uint64_t seed, double seconds) {
+  const DeviceTurns::Turn alone = at.workers().turns().take_gpu();
   at.workers().inputs().renew(problem, seed);
   TimedSide side(at.sides.opponent(), problem, at.workers(), seed);
   double least = 0;
@@ -79,6 +79,12 @@ std::optional<GateResult> wrong_somewhere(GateContext& at) {
   return std::nullopt;
 }
 
+// Where its pages lie makes a program of the CPU faster or slower for as long as it lives. A GPU's does not
+// notice, and takes seconds to start.
+int starts_to_record(const Worker& baseline) {
+  return baseline.loaded().device == DeviceKind::cpu ? kStartsToRecord : 1;
+}
+
 struct Measured {
   FastestByShape by_shape;
   std::optional<Disturbance> busy;  // when the machine was, the worst of it
@@ -97,7 +103,7 @@ Measured measure(GateContext& at, const FastestByShape& recorded) {
       if (problem.weight == 0) continue;
       const auto before = recorded.find(problem.shape);
       const bool settled = before == recorded.end()
-                               ? start >= kStartsToRecord
+                               ? start >= starts_to_record(at.sides.opponent())
                                : start > 0 && reproduced(before->second, measured.by_shape[problem.shape],
                                                          within) == Reproduced::yes;
       if (!settled) open.push_back(&problem);

@@ -70,6 +70,7 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   Worker& opponent = at.sides.opponent();
   const std::string& step = at.step;
   Random random(seed);
+  DeviceTurns::Turn alone = at.workers().turns().take_gpu();
   at.workers().inputs().renew(problem, random.next());
   opponent.pause();
   TimedSide ours(candidate, problem, at.workers(), random.next());
@@ -113,6 +114,7 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
     finding = cheat(Cheat::clock_tampered, clocks.evidence, step, problem.shape);
   }
   candidate.pause();
+  alone = {};
   if (!finding) finding = check_timed_outputs(at, ours, rules.seconds);
   record::Comparison comparison = record::comparison_of(problem.shape, at.sides.against(), sampling, policy);
   comparison.clock = clock;

@@ -45,7 +45,10 @@ GateResult PreflightGate::run(GateContext& at) const {
   at.progress(0.4, "Python");
   add(python_checks(project, at.workers().python()));
   at.progress(0.8, "GPU");
-  add(gpu_checks(project));
+  {
+    const DeviceTurns::Turn alone = at.workers().turns().take_gpu();  // so that no other dent is at work there
+    add(gpu_checks(project));
+  }
 
   GateResult result;
   int passes = 0, notes = 0;

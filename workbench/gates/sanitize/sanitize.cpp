@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "gates/context.h"
 #include "gates/judging/call.h"
 #include "gates/registry.h"
@@ -12,7 +13,8 @@
 namespace dent {
 namespace {
 
-constexpr double kSlowdown = 50;  // how much longer a call may take under a checker
+constexpr double kSlowdown = 50;       // how much longer a call may take under a checker
+constexpr double kReportSeconds = 60;  // and its end
 
 // The line of a sanitizer's report that says what it found.
 std::string finding_in(const std::string& text) {
@@ -64,6 +66,12 @@ GateResult SanitizeGate::run(GateContext& at) const {
   at.progress(0, python ? "starting it under the checker" : "building with the checker");
   Random random(at.seed);
   std::size_t checked = 0;
+  const std::filesystem::path log = at.artifacts() / "sanitized.log";
+  const auto found = [&log](const std::string& finding, std::string last_words) {
+    return failed(Cause::incorrect, finding,
+                  fmt::format("mend it; the checker's whole report: less '{}'", log.string()),
+                  std::move(last_words));
+  };
   try {
     const auto worker = at.workers().start_sanitized(kernel, at.artifacts());
     for (const Problem& problem : problems) {
@@ -76,13 +84,12 @@ GateResult SanitizeGate::run(GateContext& at) const {
                       "check the kernel's bounds, and ask again: dent check --shape " + problem.shape);
       ++checked;
     }
+    worker->finish(kReportSeconds);
+    if (const std::string finding = finding_in(text_of(log)); !finding.empty()) return found(finding, {});
   } catch (const KernelFailed& problem) {
-    const std::string finding = finding_in(problem.failure().last_words);
+    const std::string finding = finding_in(text_of(log));
     if (finding.empty()) throw;
-    return failed(Cause::incorrect, finding,
-                  fmt::format("mend it; the checker's whole report: less '{}'",
-                              (at.artifacts() / "sanitized.log").string()),
-                  problem.failure().last_words);
+    return found(finding, problem.failure().last_words);
   } catch (const Error& problem) {
     if (problem.code() != ErrorCode::environment) throw;
     return skipped(problem.in_one_line());

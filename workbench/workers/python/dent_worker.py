@@ -17,6 +17,7 @@ import mmap
 import os
 import sys
 import time
+import warnings
 
 import dent_cuda_graph
 import dent_jit
@@ -90,6 +91,7 @@ class Worker:
             self.synchronize = self.torch.cuda.synchronize
             self.event = self.torch.cuda.Event
             self.sleep = getattr(self.torch.cuda, "_sleep", None)
+            warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # nor is it: see _window
         self.keywords, self.required = _parameters(self.function)
         self.makes_ready = getattr(module, "setup", None) if "setup" in self.required else None
         self.set_up, self.setup_ns = None, 0
@@ -147,13 +149,16 @@ class Worker:
         return {"ns": self.setup_ns}
 
     def _window(self, place, offset):
-        """The values of one input: a copy, since the pool can't be written and must not be."""
+        """The values of one input: a copy, since the pool can't be written and must not be. What goes to a GPU is
+        copied on its way there."""
         count = 1
         for size in place["sizes"]:
             count *= size
         stored = self.numpy.dtype(_NUMPY[place["stored"]])
         values = self.numpy.frombuffer(self.pool, stored, count, place["at"] + offset * stored.itemsize)
-        values = values.reshape(place["sizes"]).copy()
+        values = values.reshape(place["sizes"])
+        if self.device != "cuda":
+            values = values.copy()
         if place["stored"] != place["dtype"]:
             if place["stored"] == "bf16":
                 values = (values.astype("uint32") << 16).view("float32")
