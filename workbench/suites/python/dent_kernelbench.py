@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 _TINY, _MEDIUM = 1 << 16, {"cpu": 4 << 20, "cuda": 64 << 20}  # bytes of inputs, weights and outputs together
 _LEAST = {"tiny": 4, "medium": 16, "cut": 16}  # that a size is made
+_TRIED = 64 << 20  # bytes of the largest shape on which float32 is held against float64
 _SUITES_TOLERANCE = 1e-4  # absolute and relative, of float32
 _UNITS = 64 * 2.0**-24  # dent's own bound in float32, of an element and of the output's size
 _DTYPES = {
@@ -78,6 +79,18 @@ def try_to_see(source, sizes):
         return Seen(source, sizes)
     except Exception:  # such sizes are none of this task's
         return None
+
+
+def shrink_evenly(source, sizes, most):
+    """All sizes halved, so that what one is to another stays: groups, for example, keep several channels each."""
+    seen = Seen(source, sizes)
+    while seen.bytes() > most:
+        trial = {name: max(1, value // 2) for name, value in sizes.items()}
+        smaller = try_to_see(source, trial)
+        if not smaller or not smaller.is_like(seen) or smaller.bytes() >= seen.bytes():
+            break
+        sizes, seen = trial, smaller
+    return sizes, seen
 
 
 def shrink(source, sizes, most, least):
@@ -194,23 +207,45 @@ class Checked:
         self.dropout = any(
             isinstance(part, torch.nn.modules.dropout._DropoutNd) and part.p > 0 for part in model.modules()
         )
-        self._compare(model, first)
+        self.reference, self.why_not_double = "fp64", ""
+        self.error = self.share = 0.0
+        self.zeros_pass = True
+        try:
+            self._compare(first, self._in_double(model, first))
+        except Exception as problem:
+            self.reference, self.why_not_double = "fp32", why(problem)
+            self._compare(first, first)
+
+    def compare_at(self, source, sizes):
+        """Errors of float32 grow with the sizes: what they are there. `zeros_pass` is for any shape."""
+        if self.reference != "fp64":
+            return
+        torch.manual_seed(1)
+        module = dent_task.load(source, sizes)
+        inputs = [value.contiguous() for value in module.get_inputs() if isinstance(value, torch.Tensor)]
+        model = dent_task.make_model(module)
+        first = self._run(model, inputs)
+        small, self.zeros_pass = self.zeros_pass, True
+        self._compare(first, self._in_double(model, first, inputs))
+        self.zeros_pass = self.zeros_pass or small
+
+    def is_noise(self):
+        """Whether float32 has nothing right of a result that is almost 0."""
+        return self.zeros_pass and self.share > 1 / _UNITS
 
     def _run(self, model, inputs):
         given = iter(t.clone() for t in inputs)
         return dent_task.as_outputs(model(*(next(given) if v is None else v for v in self.arguments)), False)
 
-    def _compare(self, model, first):
+    def _in_double(self, model, first, inputs=None):
+        inputs = self.inputs if inputs is None else inputs
+        wide = self._run(model.double(), [t.double() if t.is_floating_point() else t for t in inputs])
+        if [t.shape for t in wide] != [t.shape for t in first]:
+            raise Refused("outputs of other shapes in float64")
+        return wide
+
+    def _compare(self, first, wide):
         """Float32 as PyTorch has it, against float64."""
-        self.reference, self.why_not_double = "fp64", ""
-        try:
-            wide = self._run(model.double(), [t.double() if t.is_floating_point() else t for t in self.inputs])
-            if [t.shape for t in wide] != [t.shape for t in first]:
-                raise Refused("outputs of other shapes in float64")
-        except Exception as problem:
-            self.reference, self.why_not_double, wide = "fp32", why(problem), first
-        self.error = self.share = 0.0
-        self.zeros_pass = True
         for got, right in zip(first, wide):
             got, right = got.double(), right.double()
             finite = torch.isfinite(right)
@@ -226,13 +261,19 @@ class Checked:
 
 
 def check(source, shapes):
-    """Runs the smallest shape. Sizes may be too small for an operator that did not say so without memory."""
+    """Runs the smallest shape. Sizes may be too small for an operator that did not say so without memory, or
+    leave nothing to compute: a group of one element less its mean is 0."""
     trouble = None
-    for least in (None, 16, 32, 64):
-        if least:
-            shapes[0] = ("tiny", *shrink(source, shapes[-1][1], _TINY, least))
+    largest = shapes[-1][1]
+    smaller = [lambda least=least: shrink(source, largest, _TINY, least) for least in (16, 32, 64)]
+    for smallest in (None, lambda: shrink_evenly(source, largest, _TINY), *smaller):
+        if smallest:
+            shapes[0] = ("tiny", *smallest())
         try:
-            return Checked(source, shapes[0][1])
+            checked = Checked(source, shapes[0][1])
+            if not checked.is_noise():
+                return checked
+            trouble = Refused("its output is rounding errors and nothing else: float32 and float64 do not agree on it")
         except Refused:
             raise
         except Exception as problem:
@@ -347,6 +388,8 @@ def project(path, device, memory):
     shapes, notes = choose_shapes(source, device, memory)
     checked = check(source, shapes)
     first = shapes[0][2]
+    if small := [sizes for _, sizes, seen in shapes[1:] if seen.bytes() <= _TRIED]:
+        checked.compare_at(source, small[-1])
     if any(dtype not in _DTYPES for _, dtype in first.tensors()):
         raise Refused("tensors of a type that dent does not have")
     if any(0 in shape for _, _, seen in shapes for shape, _ in seen.tensors()):
