@@ -145,13 +145,6 @@ inline void wait_for_the_lock(const ScratchProject& project) {
   EXPECT_EQ(::flock(lock.get(), LOCK_EX), 0);
 }
 
-// bubblewrap's own: its inner process waits for word from the outer one before it asks to die with it, and
-// waits for ever where that is killed in between. It has started nothing.
-inline bool waits_for_a_dead_bwrap(const fs::path& process) {
-  const fs::path children = process / "task" / process.filename() / "children";
-  return text_of(process / "comm") == "bwrap\n" && text_of(children).empty();
-}
-
 // Processes that have that folder, or one in it, as theirs.
 inline std::vector<std::string> processes_in(const fs::path& folder) {
   std::vector<std::string> found;
@@ -159,7 +152,7 @@ inline std::vector<std::string> processes_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
     if (entry.path().filename().string().find_first_not_of("0123456789") != std::string::npos) continue;
     const std::string where = fs::read_symlink(entry.path() / "cwd", ignored).string();
-    if (where.rfind(folder.string(), 0) == 0 && !waits_for_a_dead_bwrap(entry.path()))
+    if (where.rfind(folder.string(), 0) == 0)
       found.push_back(text_of(entry.path() / "cmdline") + " in " + where);
   }
   return found;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -54,6 +55,22 @@ class ProcessTest : public testing::Test {
   const std::filesystem::path log_ =
       std::filesystem::temp_directory_path() / ("dent-process-test-" + std::to_string(getpid()) + ".log");
 };
+
+// Bubblewrap's inner process does not die with the outer one before it has asked to: here it never asks.
+TEST_F(ProcessTest, WhatACellHasBegunEndsWithADentThatIsKilled) {
+  Command command{.argv = {"true"}, .log = log_};
+  command.cell = {"/bin/sh", "-c", "sleep 1000 & echo $!; wait"};
+  const pid_t dent = fork();
+  if (dent == 0) {
+    const Process process(command);
+    for (;;) pause();
+  }
+  pid_t inner = 0;
+  while (!(std::ifstream(log_) >> inner)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  kill(dent, SIGKILL);
+  waitpid(dent, nullptr, 0);
+  EXPECT_TRUE(ends(inner));
+}
 
 TEST_F(ProcessTest, TellsHowItEnded) {
   EXPECT_TRUE(run(shell("exit 0"), kLong).ending.clean());

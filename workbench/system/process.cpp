@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/stopwatch.h"
 #include "system/exit_watch.h"
+#include "system/keeper.h"
 #include "system/process_table.h"
 #include "system/spawn.h"
 
@@ -181,9 +182,15 @@ std::optional<Ending> Process::poll() {
   return ending_;
 }
 
+// Its number may be another's from now on.
+void Process::let_go() const {
+  if (in_cell()) drop_group(keeper(), pid_);
+}
+
 void Process::take(int status) {
   if (!WIFSIGNALED(status) && !WIFEXITED(status)) return;
   ::kill(-pid_, SIGKILL);  // what it left behind in its group
+  let_go();
   shorten_log();
   ending_ = WIFSIGNALED(status) ? Ending{Ending::Kind::signalled, WTERMSIG(status), {}}
                                 : Ending{Ending::Kind::exited, WEXITSTATUS(status), {}};
@@ -225,6 +232,7 @@ Ending Process::kill(Ending::Kind why) {
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   ending_ = Ending{why, SIGKILL, {}};
+  let_go();
   shorten_log();
   return *ending_;
 }

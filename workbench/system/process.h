@@ -85,6 +85,7 @@ class Process {
 
  private:
   void take(int status);
+  void let_go() const;
   void wait_until_stopped();
   bool in_cell() const { return !command_.cell.empty(); }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "system/keeper.h"
 #include "system/process.h"
 #include "system/process_table.h"
 
@@ -110,12 +111,13 @@ void close_others_on_exec(int first) {
 
 // Between fork and exec: only calls that are safe there. Returns errno of what failed.
 int become(const Command& command, pid_t parent, char* const* argv, char* const* env, int log,
-           const char* directory, int channel, std::span<const int> doors) {
+           const char* directory, int channel, std::span<const int> doors, int keeper) {
   // In a session of its own it has no terminal to type on, and no process can change into another's group,
   // where it would be stopped and continued with that.
   if (!command.confined || setsid() < 0) setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) return ESRCH;  // it died before the line above
+  if (keeper >= 0 && !keep_group(keeper, getpid())) return errno;
+  if (getppid() != parent) return ESRCH;  // it died before the lines above
   for (const int door : doors) {
     if (write(door, "0", 1) != 1) return errno;
   }
@@ -167,11 +169,13 @@ Spawned spawn(const Command& command) {
   const FileDescriptor ours(ends[0]);
   FileDescriptor theirs(ends[1]);
   const pid_t parent = getpid();
+  const int cells_keeper = command.cell.empty() ? -1 : keeper();
   Spawned spawned;
   spawned.process = fork();
   if (spawned.process == 0) {
     const int away = fcntl(theirs.get(), F_DUPFD_CLOEXEC, kChannel);
-    say(away, become(command, parent, argv.data(), env.data(), log.get(), directory.c_str(), away, doors));
+    say(away, become(command, parent, argv.data(), env.data(), log.get(), directory.c_str(), away, doors,
+                     cells_keeper));
     _exit(127);
   }
   const int forked = errno;
@@ -179,6 +183,7 @@ Spawned spawn(const Command& command) {
   const int problem = spawned.process < 0 ? forked : hear(ours.get(), spawned.listener);
   if (problem == 0) return spawned;
   if (spawned.process > 0) waitpid(spawned.process, nullptr, 0);
+  if (spawned.process > 0 && cells_keeper >= 0) drop_group(cells_keeper, spawned.process);
   throw Error(ErrorCode::environment, "can't start " + command.argv.at(0) + ": " + std::strerror(problem),
               "check that it is installed and in PATH");
 }

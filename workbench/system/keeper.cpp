@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "system/keeper.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <mutex>
+
+#include "system/file_descriptor.h"
+#include "system/strays.h"
+
+namespace dent {
+namespace {
+
+constexpr int kMostDescriptors = 1024;
+constexpr std::size_t kMostGroups = 4096;
+
+struct Word {  // written at once, so words of several processes do not mix
+  pid_t group = 0;
+  bool keep = false;
+};
+
+// In the keeper: no memory is asked for, since another thread may have held its lock when it was made.
+[[noreturn]] void keep_until_the_end(int words) {
+  setsid();  // a signal to its maker's group is none to it
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE}) ::signal(signal, SIG_IGN);
+  for (int fd = 0; fd < kMostDescriptors; ++fd) {
+    if (fd != words) close(fd);  // whoever reads from dent must see its end
+  }
+  if (chdir("/") != 0) _exit(1);
+  static std::array<pid_t, kMostGroups> groups{};
+  for (Word word;;) {
+    const ssize_t n = read(words, &word, sizeof word);
+    if (n < 0 && errno == EINTR) continue;
+    if (n != sizeof word) break;  // all who could write are gone
+    pid_t* place = nullptr;
+    for (pid_t& group : groups) {
+      if (group == (word.keep ? 0 : word.group)) place = &group;
+    }
+    if (place != nullptr) *place = word.keep ? word.group : 0;
+  }
+  for (const pid_t group : groups) {
+    if (group > 0) ::kill(-group, SIGKILL);
+  }
+  _exit(0);
+}
+
+FileDescriptor start() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return {};
+  FileDescriptor words(ends[0]), ours(ends[1]);
+  const OrphansLetGo not_ours;  // it is nothing that a kernel has left behind
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ends[1]);
+    if (fork() == 0) keep_until_the_end(ends[0]);
+    _exit(0);
+  }
+  if (child < 0) return {};
+  while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return ours;
+}
+
+bool tell(int keeper, const Word& word) {
+  ssize_t n = -1;
+  while ((n = write(keeper, &word, sizeof word)) < 0 && errno == EINTR) {
+  }
+  return n == sizeof word;
+}
+
+}  // namespace
+
+int keeper() {
+  static std::mutex mutex;
+  static FileDescriptor ours;
+  static pid_t whose = 0;
+  const std::lock_guard lock(mutex);
+  if (whose != getpid()) {  // after a fork the other one's has its own to wait for
+    ours = start();
+    whose = getpid();
+  }
+  return ours.get();
+}
+
+bool keep_group(int keeper, pid_t group) { return tell(keeper, {group, true}); }
+void drop_group(int keeper, pid_t group) { tell(keeper, {group, false}); }
+
+}  // namespace dent
