@@ -41,9 +41,10 @@ dent_test(dent_records_test dent_records
 dent_test(dent_kernel_test dent_kernel
   cell/cell_test.cpp cell/cgroup_test.cpp ledger/ledger_test.cpp ledger/ledger_kill_test.cpp ledger/ledger_disk_test.cpp ledger/project_lock_test.cpp
   ledger/session_store_test.cpp project/executor_rules_test.cpp project/manifest_test.cpp build/compile_test.cpp build/glue_test.cpp build/declaration_test.cpp build/remedy_test.cpp
-  workers/worker_test.cpp workers/python_worker_test.cpp workers/graph_clock_test.cpp)
+  workers/device_turns_test.cpp workers/worker_test.cpp workers/python_worker_test.cpp workers/graph_clock_test.cpp)
 add_dependencies(dent_kernel_test dent-worker dent_test_kernels dent_model_driver dent_model_kernels)
 target_compile_definitions(dent_kernel_test PRIVATE DENT_WORKER="$<TARGET_FILE:dent-worker>"
+                           DENT_INCLUDE="${PROJECT_SOURCE_DIR}/workbench/include"
                            DENT_PYTHON_WORKER="${PROJECT_SOURCE_DIR}/workbench/workers/python/dent_worker.py"
                            DENT_TEST_KERNELS="$<TARGET_FILE:dent_test_kernels>"
                            DENT_GPU_DRIVER="$<TARGET_FILE_DIR:dent_model_driver>"

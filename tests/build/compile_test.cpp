@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cell/bubblewrap.h"
 #include "ledger/in_child.h"
+#include "project/manifest.h"
 
 namespace dent {
 namespace {
@@ -79,6 +80,49 @@ TEST_F(BuildInACell, ABuildCommandWritesBesideItsSourcesAndNowhereElse) {
   EXPECT_FALSE(fs::exists(project_.directory / ".dent" / "ledger"));
   EXPECT_TRUE(build(kernel, Sandbox::off).ok);
   EXPECT_EQ(text_of(key_), "a key\nx\n") << "without a cell it would not get there either";
+}
+
+class BuildAnywhere : public testing::Test {
+ protected:
+  // Of the same sources, in a project of that name.
+  Built build_in(const std::string& name, const std::string& source) const {
+    const fs::path folder = scratch_ / name;
+    fs::create_directories(folder);
+    std::ofstream(folder / "kernel.h") << source;
+    const Project project = parse_project(
+        "version = 1\nshapes = [{ name = \"tiny\", n = 3 }]\n"
+        "[kernel]\nsources = [\"kernel.h\"]\nentry = \"void kernel(const float* x, float* y, int n)\"\n"
+        "[baseline.none]\npython = \"none:none\"\n[operator]\nname = \"scale\"\n"
+        "inputs.x = { shape = [\"n\"] }\noutputs.y = { shape = [\"n\"] }\n"
+        "reference = { python = \"none:none\" }\n",
+        folder);
+    return build_kernel(project, project.kernel,
+                        {.folder = project.directory / ".dent" / "build",
+                         .include = DENT_INCLUDE,
+                         .clean = false,
+                         .extra_flags = {},
+                         .cell = Cell(Sandbox::off)});
+  }
+  const test::ScratchFolder scratch_;
+};
+
+TEST_F(BuildAnywhere, TheSameSourcesHaveTheSameHashInAnotherFolder) {
+  const std::string source = "inline void kernel(const float* x, float* y, int n) { y[n - 1] = x[0]; }\n";
+  const Built here = build_in("here", source), there = build_in("bundle/sources/there", source);
+  ASSERT_TRUE(here.ok) << here.problem << here.log;
+  EXPECT_EQ(here.source_hash, there.source_hash);
+  EXPECT_EQ(staleness(here), "");
+  EXPECT_TRUE(build_in("here", source).reused);
+  EXPECT_NE(build_in("here", source + "// changed\n").source_hash, here.source_hash);
+  EXPECT_NE(staleness(here), "");
+}
+
+TEST_F(BuildAnywhere, AProblemNamesFilesAsTheManifestDoes) {
+  const Built built =
+      build_in("worktrees/base", "inline void kernel(const float*, float* y, int) { y[0] = m; }\n");
+  EXPECT_FALSE(built.ok);
+  EXPECT_NE(built.problem.find("kernel.h:1:"), std::string::npos) << built.problem;
+  EXPECT_EQ(built.problem.find(scratch_.path().string()), std::string::npos) << built.problem;
 }
 
 }  // namespace

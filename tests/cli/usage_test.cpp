@@ -65,6 +65,14 @@ TEST(Usage, MistakesEndWithTwoAndSayWhatToTry) {
   }
 }
 
+TEST(Usage, WhatToDoNextCanBePastedIntoAShell) {
+  const ScratchProject scratch;
+  const std::string folder = (scratch.folder() / "my first kernel").string();
+  const Ran ran = dent("init custom '" + folder + "'");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("next: dent run -p '" + folder + "'\n"), std::string::npos) << ran.out;
+}
+
 TEST(Usage, AMistakeWithJsonIsADocumentToo) {
   const Ran ran = dent("rnu --json");
   EXPECT_EQ(ran.code, 2);

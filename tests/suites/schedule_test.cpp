@@ -24,6 +24,16 @@ TEST(Schedule, EveryGpuHasOneProjectAtATime) {
   EXPECT_TRUE(schedule.over());
 }
 
+TEST(Schedule, SeveralAtATimeGoWhereTheLeastIsDone) {
+  Schedule schedule({"0", "1"}, 2);
+  for (std::size_t i = 0; i < 6; ++i) schedule.add(i, DeviceKind::cuda);
+  for (const char* gpu : {"0", "1", "0", "1"}) EXPECT_EQ(schedule.next()->gpu, gpu);
+  EXPECT_FALSE(schedule.next());
+  schedule.ended(1);
+  EXPECT_EQ(schedule.next()->gpu, "1");
+  EXPECT_FALSE(schedule.next());
+}
+
 TEST(Schedule, AKernelOfTheCpuHasTheMachineToItself) {
   Schedule schedule({"0", "1"});
   schedule.add(0, DeviceKind::cuda);

@@ -23,8 +23,10 @@ class DeviceLockTest : public ::testing::Test {
 
 TEST_F(DeviceLockTest, TheSecondWaitsUntilTheFirstHasLetGo) {
   const DeviceLock device("GPU-1 / odd\nname", folder_), other("GPU-2", folder_);
-  DeviceLock::Held held = device.hold("the first", [](const std::string&) { FAIL() << "nobody else has it"; });
-  const DeviceLock::Held another = other.hold("another", [](const std::string&) { FAIL() << "another device"; });
+  DeviceLock::Held held =
+      device.hold("the first", [](const std::string&) { FAIL() << "nobody else has it"; });
+  const DeviceLock::Held another =
+      other.hold("another", [](const std::string&) { FAIL() << "another device"; });
   std::atomic<bool> waits = false, has = false;
   std::thread second([&] {
     const DeviceLock::Held mine = device.hold("the second", [&](const std::string& who) {

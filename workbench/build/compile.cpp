@@ -36,9 +36,25 @@ std::vector<std::string> dependencies_in(const fs::path& file) {
   return files;
 }
 
-std::string hash_of(const std::vector<std::string>& files, const std::string& commands) {
-  std::string all = commands;
-  for (const std::string& file : files) all += "\n" + file + " " + sha256_of_file(file);
+void replace_all(std::string& text, const std::string& what, const std::string& by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
+}
+
+// The same in a copy of the project elsewhere: each folder is called by its number.
+std::string anywhere(std::string text, const std::vector<std::string>& places) {
+  for (std::size_t i = 0; i < places.size(); ++i) replace_all(text, places[i] + "/", fmt::format("<{}>/", i));
+  return text;
+}
+
+std::string hash_of(const std::vector<std::string>& files, const std::string& commands,
+                    const std::vector<std::string>& places) {
+  std::string all = anywhere(commands, places);
+  for (const std::string& file : files) {
+    const bool ours = file.starts_with(places.front() + "/");  // which names the files that it includes
+    all += "\n" + anywhere(file, places) + " " +
+           (ours ? sha256(anywhere(text_of(file), places)) : sha256_of_file(file));
+  }
   return sha256(all);
 }
 
@@ -86,6 +102,7 @@ class Build {
         folder_(options.folder / kernel.name) {
     fs::create_directories(folder_);
     built_.library = folder_ / "kernel.so";
+    built_.places = {folder_.string(), home_.string(), project.directory.string()};
     built_.entry = is_declaration(kernel.entry) ? kGlueEntry : kernel.entry;
     built_.setup = is_declaration(kernel.setup) ? kGlueSetup : kernel.setup;
   }
@@ -339,7 +356,7 @@ class Build {
   bool up_to_date(const std::string& recipe) {
     const auto known = remembered(folder_);
     if (!known || known->recipe != recipe) return false;
-    if (hash_of(known->inputs, recipe) != known->source_hash) return false;
+    if (hash_of(known->inputs, recipe, built_.places) != known->source_hash) return false;
     if (sha256_of_file(built_.library) != known->binary_hash) return false;
     built_.log = known->log;
     built_.reused = true;
@@ -351,7 +368,7 @@ class Build {
     const std::set<std::string> once(inputs.begin(), inputs.end());
     built_.inputs.assign(once.begin(), once.end());
     recipe_ = recipe;
-    built_.source_hash = hash_of(built_.inputs, recipe);
+    built_.source_hash = hash_of(built_.inputs, recipe, built_.places);
     built_.ok = true;
   }
 
@@ -363,7 +380,9 @@ class Build {
   static void append(std::vector<std::string>& list, const std::vector<std::string>& more) {
     list.insert(list.end(), more.begin(), more.end());
   }
+  // Files are named as the manifest does: where the kernel lies may be a folder that is gone by then.
   void fail(std::string problem, std::string next) {
+    replace_all(problem, home_.string() + "/", "");
     built_.problem = std::move(problem);
     built_.next = std::move(next);
   }
@@ -388,7 +407,7 @@ std::string staleness(const Built& built) {
     return built.library.string() + " is not the one that was built";
   const auto known = remembered(built.library.parent_path());
   if (!known || known->source_hash != built.source_hash) return "something else was built meanwhile";
-  if (hash_of(built.inputs, known->recipe) == built.source_hash) return {};
+  if (hash_of(built.inputs, known->recipe, built.places) == built.source_hash) return {};
   return "the sources have changed since they were built";
 }
 

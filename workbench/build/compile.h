@@ -20,9 +20,10 @@ struct Built {
   std::filesystem::path library;
   std::string entry;                // symbol
   std::string setup;                // symbol; empty: none
-  std::string source_hash;          // of every file that went in, and of the commands
+  std::string source_hash;          // of every file that went in, and of the commands, wherever they lie
   std::string binary_hash;          // of the library
   std::vector<std::string> inputs;  // the files
+  std::vector<std::string> places;  // folders that are in no hash: of what is built, the kernel, the project
   std::string log;                  // what the compiler said
   double seconds = 0;
   bool reused = false;  // nothing had changed

@@ -10,6 +10,7 @@
 #include "bundle/verify.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "executors/shell_words.h"
 #include "project/manifest.h"
 #include "report/document.h"
 #include "report/format.h"
@@ -49,7 +50,7 @@ ExitCode bundle(const BundleArguments& arguments) {
   } else {
     std::fputs(fmt::format("{}: {} files, {}\nid: {}\nnext: dent verify {} --id {}\n", made.file.string(),
                            made.list.files.size(), show_bytes(static_cast<double>(bytes)), made.id,
-                           made.file.string(), made.id)
+                           quoted_if_needed(made.file.string()), made.id)
                    .c_str(),
                stdout);
   }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "executors/shell_words.h"
 #include "suites/flashinfer.h"
 #include "suites/kernelbench.h"
 #include "suites/reader.h"
@@ -117,8 +118,10 @@ ExitCode import_tasks(const ImportArguments& arguments) {
         fmt::format("\n{} of {} imported; GiB: memory that measuring a shape takes\n", imported, tasks.size())
             .c_str(),
         stdout);
-    if (imported == 1) std::fputs(fmt::format("next: dent run -p {}\n", first->folder).c_str(), stdout);
-    if (imported > 1) std::fputs(fmt::format("next: dent suite run {}\n", into.string()).c_str(), stdout);
+    if (imported == 1)
+      std::fputs(fmt::format("next: dent run -p {}\n", quoted_if_needed(first->folder)).c_str(), stdout);
+    if (imported > 1)
+      std::fputs(fmt::format("next: dent suite run {}\n", quoted_if_needed(into.string())).c_str(), stdout);
   }
   return imported > 0 ? ExitCode::ok : ExitCode::usage;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "executors/shell_words.h"
 #include "project/templates.h"
 #include "system/durable_file.h"
 
@@ -46,8 +47,10 @@ ExitCode init(const InitArguments& arguments) {
   if (arguments.common.json)
     print_json("init", {{"files", names}});
   else
-    std::fputs(fmt::format("{}\nnext: dent run -p {}\n", fmt::join(names, "\n"), arguments.folder).c_str(),
-               stdout);
+    std::fputs(
+        fmt::format("{}\nnext: dent run -p {}\n", fmt::join(names, "\n"), quoted_if_needed(arguments.folder))
+            .c_str(),
+        stdout);
   return ExitCode::ok;
 }
 

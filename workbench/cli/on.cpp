@@ -9,6 +9,7 @@
 #include "cli/terminal.h"
 #include "executors/conduct.h"
 #include "executors/machine.h"
+#include "executors/shell_words.h"
 #include "ledger/project_lock.h"
 #include "report/write_reports.h"
 #include "session/environment.h"
@@ -18,7 +19,7 @@ namespace dent::cli {
 namespace {
 
 std::string in_project(const std::string& command, const Common& common) {
-  return common.project == "." ? command : fmt::format("{} -p '{}'", command, common.project);
+  return common.project == "." ? command : fmt::format("{} -p {}", command, quoted_if_needed(common.project));
 }
 
 // A job that ended without a verdict of its own.

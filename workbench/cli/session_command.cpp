@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/optimize.h"
 #include "cli/terminal.h"
+#include "executors/shell_words.h"
 #include "ledger/facts.h"
 #include "ledger/project_lock.h"
 #include "project/manifest.h"
@@ -30,7 +31,7 @@ constexpr std::size_t kTableWidth = 80;
 
 // What to type after an interruption.
 std::string how_to_go_on(const Common& common) {
-  return common.project == "." ? "dent resume" : fmt::format("dent resume -p '{}'", common.project);
+  return common.project == "." ? "dent resume" : "dent resume -p " + quoted_if_needed(common.project);
 }
 
 std::string speed_table(const SessionView& view) {

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
+#include "executors/shell_words.h"
 #include "ledger/project_lock.h"
 #include "session/environment.h"
 #include "session/plan.h"
@@ -83,7 +84,7 @@ ExitCode run(const SuiteArguments& arguments) {
   const fs::path folder = folder_of(arguments);
   gates_of_run(arguments.with, arguments.without);  // a mistake in them is no suite
   SuitePlan plan{projects_below(folder), arguments.with, arguments.without};
-  run_supervised("dent suite resume '" + folder.string() + "'");
+  run_supervised("dent suite resume " + quoted_if_needed(folder.string()));
   const ProjectLock lock(suites_folder(folder));
   return carry_through(Suite::create(folder, std::move(plan)), arguments);
 }
@@ -91,7 +92,7 @@ ExitCode run(const SuiteArguments& arguments) {
 ExitCode resume(const SuiteArguments& arguments) {
   const fs::path folder = folder_of(arguments);
   const Suite suite = Suite::open(folder, arguments.id);
-  run_supervised("dent suite resume '" + folder.string() + "'");
+  run_supervised("dent suite resume " + quoted_if_needed(folder.string()));
   const ProjectLock lock(suites_folder(folder));
   return carry_through(suite, arguments);
 }
@@ -107,8 +108,9 @@ void add_running(Command& command, SuiteArguments& arguments) {
       .between(0, 1024)
       .show_default();
   command
-      .option("--per-gpu", arguments.per_gpu,
-              "Projects at a time on each GPU: they take turns on it, and start, compile and check side by side")
+      .option(
+          "--per-gpu", arguments.per_gpu,
+          "Projects at a time on each GPU: they take turns on it, and start, compile and check side by side")
       .between(1, 64)
       .show_default();
 }

@@ -14,8 +14,8 @@
 #include "ledger/project_lock.h"
 #include "project/manifest.h"
 #include "session/supervise.h"
-#include "workers/device_id.h"
 #include "system/durable_file.h"
+#include "workers/device_id.h"
 
 namespace dent::cli {
 namespace {

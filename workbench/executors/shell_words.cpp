@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "executors/shell_words.h"
 
+#include <algorithm>
+
 namespace dent {
 
 std::string quoted(std::string_view word) {
@@ -12,6 +14,15 @@ std::string quoted(std::string_view word) {
       text += c;
   }
   return text + "'";
+}
+
+std::string quoted_if_needed(std::string_view word) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-+=:,@%").find(c) != std::string_view::npos;
+  };
+  const bool all_plain = !word.empty() && std::ranges::all_of(word, plain);
+  return all_plain ? std::string(word) : quoted(word);
 }
 
 std::string quoted(const std::vector<std::string>& words) {

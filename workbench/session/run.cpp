@@ -65,8 +65,9 @@ Conclusion run_plan(Session& session, const SessionRequest& request, Sides& side
     if (result.failed() != nullptr && stopped_by.empty()) stopped_by = step.name;
   }
   const double own_in_steps = session.facts().own_s() - own_before;
-  return session.conclude(conclude(session.folder().id, request.plan, session.facts()),
-                          seconds_since(start) - (waited_for_user_s() + waited_for_turn_s() - waited) - own_in_steps);
+  return session.conclude(
+      conclude(session.folder().id, request.plan, session.facts()),
+      seconds_since(start) - (waited_for_user_s() + waited_for_turn_s() - waited) - own_in_steps);
 }
 
 Conclusion run_plan(const Project& project, SessionStore& store, const SessionFolder& folder,

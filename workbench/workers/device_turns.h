@@ -37,7 +37,8 @@ class DeviceTurns {
   };
 
   Turn take() { return Turn(*this); }
-  // On a GPU. Kernels of the CPU have no turns of their own: what else runs there is seen while they are timed.
+  // On a GPU. Kernels of the CPU have no turns of their own: what else runs there is seen while they are
+  // timed.
   Turn take_gpu() { return device_ == DeviceKind::cuda ? take() : Turn(); }
 
   // Who is told that it has to wait, and for whom.

@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kWatchEveryMs = 50;  // how often memory and life are looked at while waiting
 constexpr std::int64_t kMemoryBesides = std::int64_t{256} << 20;  // a page table, a log's pages
 constexpr double kReportSeconds = 20;  // that a memory checker may take to say what it has found
-constexpr std::size_t kShown = 200;                               // characters of garbage in a message
+constexpr std::size_t kShown = 200;    // characters of garbage in a message
 
 // How long a process's first thread was ready to run and did not, since its start; 0 where the system does
 // not say.

@@ -197,7 +197,8 @@ std::unique_ptr<Worker> WorkerFactory::start_sanitized_python(const Kernel& kern
   how.cell = Cell(Sandbox::off);  // as for a profiler
   how.load_seconds *= 4;
   // What PyTorch asks the driver in vain is no finding, and where Python stood says nothing about a kernel.
-  how.argv = {"compute-sanitizer", "--tool", "memcheck", "--report-api-errors", "no", "--show-backtrace", "device"};
+  how.argv = {"compute-sanitizer", "--tool", "memcheck", "--report-api-errors", "no",
+              "--show-backtrace",  "device"};
   how.environment = {{"PYTORCH_NO_CUDA_MEMORY_CACHING", "1"}};
   return start_with(std::move(how), kernel, {});
 }

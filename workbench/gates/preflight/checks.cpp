@@ -25,7 +25,8 @@ constexpr double kGiB = static_cast<double>(1LL << 30);
 constexpr double kLeastDiskGiB = 0.5;
 constexpr double kIdleBelowPercent = 10;
 constexpr std::chrono::milliseconds kLookAround{150};
-// nvidia-smi says how busy a GPU was for up to a second: by then what a dent did that has let go of it is over.
+// nvidia-smi says how busy a GPU was for up to a second: by then what a dent did that has let go of it is
+// over.
 constexpr std::chrono::milliseconds kLookAgain{300};
 constexpr int kMostLooks = 5;
 

@@ -46,7 +46,8 @@ GateResult PreflightGate::run(GateContext& at) const {
   add(python_checks(project, at.workers().python()));
   at.progress(0.8, "GPU");
   {
-    const DeviceTurns::Turn alone = at.workers().turns().take_gpu();  // so that no other dent is at work there
+    const DeviceTurns::Turn alone =
+        at.workers().turns().take_gpu();  // so that no other dent is at work there
     add(gpu_checks(project));
   }
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "workers/device_turns.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "base/stopwatch.h"
+
+namespace dent {
+namespace {
+
+// No GPU is needed to wait for one: they are told apart by name.
+TEST(DeviceTurns, OfTwoSessionsOneWaitsAndIsToldForWhom) {
+  DeviceTurns first(DeviceKind::cuda, "dent in /first"), second(DeviceKind::cuda, "dent in /second");
+  std::string who;
+  std::atomic<bool> waits = false, has = false;
+  second.on_wait([&](const std::string& holder) {
+    who = holder;
+    waits = true;
+  });
+  const double waited_before = waited_for_turn_s();
+  DeviceTurns::Turn turn = first.take_gpu();
+  std::thread other([&] {
+    const DeviceTurns::Turn mine = second.take_gpu();
+    has = true;
+  });
+  while (!waits) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(has);
+  turn = {};
+  other.join();
+  EXPECT_TRUE(has);
+  EXPECT_EQ(who.rfind("dent in /first (process ", 0), 0U) << who;
+  EXPECT_GE(waited_for_turn_s() - waited_before, 0.02) << "no gate is charged for it";
+}
+
+TEST(DeviceTurns, OneWithinAnotherIsPartOfIt) {
+  DeviceTurns turns(DeviceKind::cuda, "outer");
+  DeviceTurns::Turn outer = turns.take();
+  { const DeviceTurns::Turn inner = turns.take(); }
+  DeviceTurns other(DeviceKind::cuda, "other");
+  std::atomic<bool> waits = false;
+  other.on_wait([&](const std::string&) { waits = true; });
+  std::thread waiting([&] { other.take(); });
+  while (!waits) std::this_thread::yield();  // the inner one's end was not the outer one's
+  outer = {};
+  waiting.join();
+}
+
+TEST(DeviceTurns, KernelsOfTheCpuHaveNone) {
+  DeviceTurns first(DeviceKind::cpu, "first"), second(DeviceKind::cpu, "second");
+  const DeviceTurns::Turn one = first.take_gpu(), two = second.take_gpu();
+}
+
+}  // namespace
+}  // namespace dent
