@@ -73,6 +73,42 @@ def dent_gpu_clock_section(document):
     )
 
 
+def suites_import_section(document):
+    rows = []
+    for suite in document["suites"]:
+        commit = f" ({suite['commit'][:12]})" if suite["commit"] else ""
+        rows.append([suite["suite"] + commit, str(suite["imported"]), str(suite["of"])])
+    yield from table(["suite", "imported", "of"], rows)
+    yield ""
+    for suite in document["suites"]:
+        for refused in suite["refused"]:
+            yield f"- {suite['suite']}, {refused['task']}: {refused['why']}"
+    yield ""
+    yield f"{document['date']}, PyTorch {document['torch']}."
+
+
+def suites_same_section(document):
+    verdicts = document["verdicts"]
+    share = 100 * document["same"] / document["run"]
+    yield (
+        f"{document['gpu']}, PyTorch {document['torch']}, {document['date']}: {document['same']} of {document['run']} are SAME "
+        f"({share:.1f} %): " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())) + "."
+    )
+    yield ""
+    rows = []
+    for row in sorted(document["rows"], key=lambda row: row["task"]):
+        for shape in row.get("shapes", []):
+            if not shape["ratio"]:
+                continue
+            low, high = shape["ratio"]["interval"]["low"], shape["ratio"]["interval"]["high"]
+            clock = (shape["clock"] or {}).get("by", "")
+            rows.append([row["task"], f"{shape['baseline_ns'] / 1e3:.1f} us", f"{shape['candidate_ns'] / 1e3:.1f} us"])
+            rows[-1] += [f"{shape['ratio']['centre']:.4f} ({low:.4f} to {high:.4f})", clock, shape["verdict"]]
+        if row["verdict"] != "SAME":
+            rows.append([row["task"], "", "", row["reason"].replace("|", "/"), "", row["verdict"]])
+    yield from table(["task", "baseline", "candidate", "ratio, 95 %", "clock", "verdict"], rows)
+
+
 def loop_aa_section(document):
     yield (
         f"{document['loops']} loops over {document['candidates_measured']} candidates that differ in their bytes alone "
