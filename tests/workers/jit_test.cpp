@@ -155,6 +155,18 @@ TEST_F(Triton, ExamplesAreRightByItsInterpreter) {
   }
 }
 
+// CuTe DSL has no interpreter: it takes the package and a GPU.
+TEST_F(Python, TheExampleInCuteDslIsRightAndItsCompilerIsOnRecord) {
+  if (!has("torch, cutlass.cute")) GTEST_SKIP() << python_ << " can't import torch and cutlass.cute";
+  if (std::system(("'" + python_ + "' -c 'import torch; assert torch.cuda.is_available()' >/dev/null 2>&1")
+                      .c_str()) != 0)
+    GTEST_SKIP() << "PyTorch sees no GPU";
+  copy("cute-scale");
+  const Ran ran = scratch_.dent({"check"}, 240);
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_NE(ran.err.find("CuTe DSL"), std::string::npos) << ran.err;
+}
+
 TEST_F(Triton, TheTemplateRunsAndAMistakeInItIsFound) {
   const fs::path folder = scratch_.folder();
   const auto init =
