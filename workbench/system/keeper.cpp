@@ -16,10 +16,10 @@
 namespace dent {
 namespace {
 
-constexpr int kMostDescriptors = 1024;
+constexpr int kDescriptorsOfDent = 1024;
 constexpr std::size_t kMostGroups = 4096;
 
-struct Word {  // written at once, so words of several processes do not mix
+struct GroupWord {  // written at once, so words of several processes do not mix
   pid_t group = 0;
   bool keep = false;
 };
@@ -28,12 +28,12 @@ struct Word {  // written at once, so words of several processes do not mix
 [[noreturn]] void keep_until_the_end(int words) {
   setsid();  // a signal to its maker's group is none to it
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE}) ::signal(signal, SIG_IGN);
-  for (int fd = 0; fd < kMostDescriptors; ++fd) {
+  for (int fd = 0; fd < kDescriptorsOfDent; ++fd) {
     if (fd != words) close(fd);  // whoever reads from dent must see its end
   }
   if (chdir("/") != 0) _exit(1);
   static std::array<pid_t, kMostGroups> groups{};
-  for (Word word;;) {
+  for (GroupWord word;;) {
     const ssize_t n = read(words, &word, sizeof word);
     if (n < 0 && errno == EINTR) continue;
     if (n != sizeof word) break;  // all who could write are gone
@@ -49,7 +49,7 @@ struct Word {  // written at once, so words of several processes do not mix
   _exit(0);
 }
 
-FileDescriptor start() {
+FileDescriptor start_keeper() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return {};
   FileDescriptor words(ends[0]), ours(ends[1]);
@@ -66,7 +66,7 @@ FileDescriptor start() {
   return ours;
 }
 
-bool tell(int keeper, const Word& word) {
+bool tell_keeper(int keeper, const GroupWord& word) {
   ssize_t n = -1;
   while ((n = write(keeper, &word, sizeof word)) < 0 && errno == EINTR) {
   }
@@ -81,13 +81,13 @@ int keeper() {
   static pid_t whose = 0;
   const std::lock_guard lock(mutex);
   if (whose != getpid()) {  // after a fork the other one's has its own to wait for
-    ours = start();
+    ours = start_keeper();
     whose = getpid();
   }
   return ours.get();
 }
 
-bool keep_group(int keeper, pid_t group) { return tell(keeper, {group, true}); }
-void drop_group(int keeper, pid_t group) { tell(keeper, {group, false}); }
+bool keep_group(int keeper, pid_t group) { return tell_keeper(keeper, {group, true}); }
+void drop_group(int keeper, pid_t group) { tell_keeper(keeper, {group, false}); }
 
 }  // namespace dent
