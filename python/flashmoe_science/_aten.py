@@ -11,7 +11,7 @@ import torch
 
 from . import _C
 from ._sdpa import attend, why_not
-from ._support import NO_MASK_ON_GPU, log_once, why_not_dense, why_not_dropout, why_not_mask
+from ._support import log_once, why_not_dense, why_not_dropout, why_not_mask
 
 
 listeners = []  # called with each forward pass: None if it is computed here, else why not
@@ -24,12 +24,12 @@ def _record(reason):
         listener(reason)
 
 
-def _why_not(query, key, value, dropout_p, scale, mask=None):
+def _why_not(query, key, value, dropout_p, scale, mask=None, trains=None):
     if dropout_p != 0:  # a CPU's operators have no place for a seed; their dropout comes to the math operator
         return why_not_dropout(query, dropout_p) or f"dropout_p is {dropout_p}"
     reason = why_not_dense(query, key, value, scale)
     if reason is None and mask is not None:
-        return why_not_mask(query, key, value, mask)
+        return why_not_mask(query, key, value, mask, trains=trains)
     return reason
 
 
@@ -186,12 +186,9 @@ def _scaled_dot_product_cudnn_attention(
     *,
     scale=None,
 ):
-    if attn_bias is not None:
-        _record(NO_MASK_ON_GPU)
+    if return_debug_mask or not _takes(query, key, value, dropout_p, scale, attn_bias, compute_log_sumexp):
         return None
-    if return_debug_mask or not _takes(query, key, value, dropout_p, scale):
-        return None
-    out, lse = _forward(query, key, value, "top_left" if is_causal else False, scale)
+    out, lse = _forward(query, key, value, "top_left" if is_causal else False, scale, mask=attn_bias)
     seed, offset = (torch.empty((), dtype=torch.int64, device=query.device) for _ in range(2))
     return out, lse.unsqueeze(3), None, None, query.shape[2], key.shape[2], seed, offset, None
 
@@ -215,12 +212,12 @@ def _scaled_dot_product_cudnn_attention_backward(
     *,
     scale=None,
 ):
-    if cum_seq_q is not None or attn_bias is not None:
+    if cum_seq_q is not None:
         return None
-    if _why_not(query, key, value, dropout_p, scale) is not None:
+    if _why_not(query, key, value, dropout_p, scale, attn_bias, True) is not None:
         return None
     causal = "top_left" if is_causal else False
-    return _backward(grad_out, query, key, value, out, logsumexp, causal, scale)
+    return _backward(grad_out, query, key, value, out, logsumexp, causal, scale, mask=attn_bias)
 
 
 # [B, S, H, D], or [tokens, H, D] with the sequences' offsets. The operator below scaled_dot_product_flash_attention,

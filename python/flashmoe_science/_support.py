@@ -18,6 +18,7 @@ LENGTH_DEVICES = (
     "cpu",
 )  # where one call takes sequences of several lengths; elsewhere each length is a call
 NO_MASK_ON_GPU = "attn_mask is given; there is no fast kernel for it on this GPU"
+_WIDEST_WITH_BIAS = 128  # head_dim of the fast kernel for gradients under an attn_mask that is added
 _MANY_ROWS = 128  # a tile of the kernel that takes an attn_mask, which shares out no keys
 
 _HAS_CUDA = "cuda" in _C.library_version
@@ -124,33 +125,59 @@ def why_not_attention(q, k, v, scale=None, scores=()):
     return _why_not_kind(q) or _why_not_kind(k) or _why_not_kind(v) or why_not_dense(q, k, v, scale, scores)
 
 
-def _why_not_mask_on_gpu(tensors, mask, scores):
+def _tma_reads(tensor):
+    return all(
+        size == 1 or (stride > 0 and stride % 8 == 0)
+        for size, stride in zip(tensor.shape[:-1], tensor.stride()[:-1])
+    )
+
+
+def _why_not_bias_on_gpu(q, mask, trains):
+    head_dim = q.shape[3]
+    if mask.dtype != q.dtype:
+        return f"attn_mask is {mask.dtype}; on a GPU a bool is fast, or query's own type"
+    if trains and head_dim > _WIDEST_WITH_BIAS:
+        return f"gradients with attn_mask added and head_dim {head_dim}: fast up to {_WIDEST_WITH_BIAS}"
+    if trains and mask.requires_grad:
+        return "attn_mask needs a gradient, for which there is no fast kernel on a GPU"
+    shared = [size == 1 or stride == 0 for size, stride in zip(mask.shape, mask.stride())]
+    strides = [stride for stride, of_all in zip(mask.stride()[:-1], shared) if not of_all]
+    if shared[-1] or (shared[-2] and q.shape[2] > 1):
+        return "attn_mask is shared by rows or keys: what is added is fast where each pair has a value"
+    if mask.stride(-1) != 1 or mask.storage_offset() % 8 != 0 or any(stride % 8 != 0 for stride in strides):
+        return "attn_mask has rows that TMA can't read: there is no fast kernel for them"
+    return None
+
+
+def _why_not_mask_on_gpu(tensors, mask, scores, trains):
     if not _is_hopper(mask.device.index):
         return NO_MASK_ON_GPU
     if mask.dtype != torch.bool:
-        return f"attn_mask is {mask.dtype}; on a GPU a bool is fast"
+        reason = _why_not_bias_on_gpu(tensors[0], mask, trains)
+        if reason is not None:
+            return reason
     if scores:
         return f"{' and '.join(sorted(scores))} beside attn_mask: there is no fast kernel for both on a GPU"
     rows = tensors[0].shape[2]
     if rows < _MANY_ROWS:
         return f"attn_mask beside {rows} rows: the kernel for it is fast from {_MANY_ROWS} on"
-    for tensor in tensors:
-        for size, stride in zip(tensor.shape[:3], tensor.stride()[:3]):
-            if size > 1 and (stride == 0 or stride % 8 != 0):
-                return "attn_mask beside rows that TMA can't read: there is no fast kernel for them"
+    if not all(map(_tma_reads, tensors)):
+        return "attn_mask beside rows that TMA can't read: there is no fast kernel for them"
     return None
 
 
-def why_not_mask(q, k, v, mask, scores=()):
+def why_not_mask(q, k, v, mask, scores=(), trains=None):
     """Why attention(q, k, v, attn_mask=mask) is left to others, where attention(q, k, v) is not; None where it is not.
-    `scores`: the names of what else changes them."""
+    `scores`: the names of what else changes them. `trains`: whether gradients follow, where autograd does not say."""
     reason = _why_not_kind(mask)
     if reason is not None:
         return f"attn_mask: {reason}"
     if mask.device != q.device:
         return "attn_mask is on another device"
     if q.device.type != "cpu":
-        reason = _why_not_mask_on_gpu((q, k, v), mask, scores)
+        if trains is None:
+            trains = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v, mask))
+        reason = _why_not_mask_on_gpu((q, k, v), mask, scores, trains)
         if reason is not None:
             return reason
     if mask.dtype not in (torch.bool, torch.float32, q.dtype):

@@ -88,9 +88,9 @@ void order_tiles(BackwardPlan& plan, const ForwardProblem& p, const device::Spec
     // Without a mask all of a head's blocks begin with the same queries, one turn after the other, and so
     // they end. With as many heads side by side as the GPU holds blocks for, their places go to the next
     // heads' blocks in the same order, and nobody waits again. Causal blocks begin with queries of their own,
-    // unless bits say what rows see: then all begin with the first.
+    // unless a tensor says what rows see: then all begin with the first.
     const bool begins_together = p.mask == Mask::none && !p.window.limits() && !p.spans.given();
-    if (plan.kernel == BackwardKernel::hopper_backward && (begins_together || counts_by_bits(p))) {
+    if (plan.kernel == BackwardKernel::hopper_backward && (begins_together || p.attn_mask)) {
       const int64_t fit = std::max<int64_t>(1, spec.sms / plan.key_tiles);
       plan.heads_at_once = static_cast<int>(std::min(fit, p.batch * p.kv_heads));
     }
@@ -138,7 +138,7 @@ void complete(BackwardPlan& plan, const ForwardProblem& p, const device::Spec& s
   int64_t words = rows * (plan.head_dim + 2);
   if (plan.deterministic) words += 1 + rows * plan.head_dim / kernels::kDqPieceFloats;
   plan.workspace_bytes = with_row_table(static_cast<std::size_t>(words) * sizeof(float), p, true);
-  if (counts_by_bits(p)) plan.workspace_bytes = with_pair_bits(plan.workspace_bytes, p, true);
+  if (p.attn_mask) plan.workspace_bytes = with_pair_bits(plan.workspace_bytes, p, true);
 }
 
 BackwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, bool deterministic,
@@ -146,15 +146,16 @@ BackwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, bool
   int index = 0;
   while (hopper::kTunings[index].head_dim < p.head_dim) ++index;
   const hopper::Tuning& tuning = hopper::kTunings[index];
-  BackwardPlan plan{.kernel = BackwardKernel::hopper_backward,
-                    .tuning = index,
-                    .head_dim = tuning.head_dim,
-                    .tile_q = tuning.tile_q,
-                    .tile_kv = tuning.tile_kv,
-                    .threads = hopper::kThreads,
-                    .smem_bytes = hopper::smem_bytes(index),
-                    .deterministic = deterministic,
-                    .reason = reason};
+  BackwardPlan plan{
+      .kernel = BackwardKernel::hopper_backward,
+      .tuning = index,
+      .head_dim = tuning.head_dim,
+      .tile_q = tuning.tile_q,
+      .tile_kv = tuning.tile_kv,
+      .threads = hopper::kThreads,
+      .smem_bytes = adds_bias(p) ? hopper::smem_bytes_with_bias(index) : hopper::smem_bytes(index),
+      .deterministic = deterministic,
+      .reason = reason};
   complete(plan, p, spec);
   return plan;
 }

@@ -5,6 +5,7 @@
 
 #include "dispatch/plan.h"
 #include "dispatch/runs.h"
+#include "dispatch/scores.h"
 #include "problem/lengths_in_words.h"
 #include "problem/scores_in_words.h"
 #include "problem/window_in_words.h"
@@ -71,7 +72,9 @@ std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, cons
   if (const std::string spans = spans_in_words(problem.spans); !spans.empty())
     text += "spans: " + spans + ", in a table that prepare_runs makes before\n";
   if (problem.attn_mask && plan.kernel == ForwardKernel::hopper_forward)
-    text += "pairs: what the tensor shows, in bits that prepare_pairs makes before\n";
+    text += adds_bias(problem)
+                ? "pairs: the tensor by TMA, but for tiles that prepare_pairs has found empty before\n"
+                : "pairs: what the tensor shows, in bits that prepare_pairs makes before\n";
   if (plan.pack > 1)
     text += "packed: the " + std::to_string(plan.pack) + " query heads of a K/V head share tiles\n";
   text += "grid: " + std::to_string(plan.blocks) + " blocks" + (problem.lengths.given ? " at most" : "");

@@ -21,7 +21,7 @@ std::string workspace_of(const BackwardPlan& plan, const ForwardProblem& p) {
          " rows x (" + number(plan.head_dim) + " sums of dq + 2)" +
          (plan.deterministic ? " + counters that put the sums in order" : "") +
          (p.spans.given() ? " + what rows see" : "") +
-         (counts_by_bits(p) ? " + two bits for each pair and what whole tiles have" : "") +
+         (p.attn_mask ? " + two bits for each pair and what whole tiles have" : "") +
          (p.lengths.given ? " + lists of tiles" : "");
 }
 
@@ -39,8 +39,10 @@ std::string explain(const BackwardPlan& plan, const ForwardProblem& p, const dev
     text += "lengths: " + lengths + ", in lists of tiles that prepare_lengths makes before, longest first\n";
   if (const std::string spans = spans_in_words(p.spans); !spans.empty())
     text += "spans: " + spans + ", in a table that prepare_runs makes before\n";
-  if (!scalar && counts_by_bits(p))
-    text += "pairs: one bit says whether each counts, which prepare_pairs makes of the tensor before\n";
+  if (!scalar && p.attn_mask)
+    text += adds_bias(p)
+                ? "pairs: the tensor by TMA, but for tiles that prepare_pairs has found empty before\n"
+                : "pairs: one bit says whether each counts, which prepare_pairs makes of the tensor before\n";
   if (!scalar) {
     text += "grid: " + std::to_string((p.lengths.given ? 1 : p.batch) * p.kv_heads * plan.key_tiles) +
             (p.lengths.given ? " tiles of keys at most, " : " tiles of keys, ") +

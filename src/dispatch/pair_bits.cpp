@@ -21,10 +21,15 @@ int64_t padded(int64_t count) { return ceil_div(count, int64_t{kBitColumns}) * k
 int64_t heads(const ForwardProblem& p) { return p.pairs.per_head ? p.q_heads : 1; }
 int64_t entries(const ForwardProblem& p) { return heads(p) * (p.pairs.per_entry ? p.batch : 1); }
 
+// A forward that adds the tensor needs to know what whole tiles have, and no more.
+bool needs_words(const ForwardProblem& p, bool backward) {
+  return backward || p.pairs.type == PairType::boolean;
+}
+
 void place(const ForwardProblem& p, bool backward, Pieces& pieces, prepare::Params& params) {
   const int64_t rows = padded(p.q_rows), keys = padded(p.kv_rows);
   const int64_t words = entries(p) * rows * (keys / kBitColumns);  // as many by row as by key
-  params.by_row = pieces.take<kernels::PairWords>(words);
+  if (needs_words(p, backward)) params.by_row = pieces.take<kernels::PairWords>(words);
   params.tiles = pieces.take<kernels::TileRuns>(entries(p) * (rows / kTableTile));
   if (!backward) return;
   params.by_key = pieces.take<kernels::PairWords>(words);
@@ -38,10 +43,15 @@ std::size_t pair_bits_bytes(const ForwardProblem& p, bool backward) {
   return pieces.used;
 }
 
+uint32_t hidden_value(PairType type) {
+  return type == PairType::boolean ? 0 : type == PairType::fp16 ? 0xFC00 : 0xFF80;
+}
+
 // Whether four neighbouring keys of any row are one aligned word.
 bool lie_in_words(const kernels::PairParams& pairs) {
   const int64_t strides[] = {pairs.batch_stride, pairs.head_stride, pairs.row_stride, pairs.kv_rows};
-  return pairs.key_stride == 1 && reinterpret_cast<std::uintptr_t>(pairs.data) % 4 == 0 &&
+  const std::uintptr_t word = pairs.type == PairType::boolean ? 4 : 8;
+  return pairs.key_stride == 1 && reinterpret_cast<std::uintptr_t>(pairs.data) % word == 0 &&
          std::all_of(std::begin(strides), std::end(strides), [](int64_t stride) { return stride % 4 == 0; });
 }
 
@@ -55,6 +65,7 @@ prepare::Params pair_bits_params(const ForwardProblem& p, const Scores& scores, 
                                  Workspace workspace) {
   prepare::Params params{};
   params.pairs = pair_scores_of(p, scores).pairs;
+  params.hidden = hidden_value(params.pairs.type);
   params.by_words = lie_in_words(params.pairs);
   params.by_mask = runs_of(p);
   params.entries = static_cast<int>(entries(p));

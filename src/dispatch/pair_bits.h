@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a call with a bool tensor keeps its bits: at the end of its workspace.
+// Where a call with a tensor keeps its bits, and what whole tiles have: at the end of its workspace.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,8 @@
 namespace flashmoe::dispatch {
 
 // A workspace of `bytes` and behind it, for each batch entry and head that the tensor tells apart, a bit for
-// every pair, twice for a backward, and 16 bytes for every 64 rows, and keys.
+// every pair, twice for a backward, and 16 bytes for every 64 rows, and keys. No bits for a forward that adds
+// the tensor.
 std::size_t with_pair_bits(std::size_t bytes, const ForwardProblem& problem, bool backward);
 
 // What prepare_pairs is told, with the bits at the end of the workspace; and what others are.

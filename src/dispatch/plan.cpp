@@ -75,7 +75,9 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
     return plan_hopper(problem, spec, {.num_splits = 1, .tuning = choice.tuning},
                        choice.kernel         ? reason
                        : takes_bits(problem) ? "a bool attn_mask in 16-bit inputs on sm_90: wgmma and TMA"
-                                             : change);
+                       : adds_bias(problem)
+                           ? "an attn_mask of the inputs' 16-bit type on sm_90: wgmma and TMA"
+                           : change);
   }
   const char* too_much = too_much_for_small(problem, aligned, spec);
   if (kernel == ForwardKernel::small_forward) {

@@ -190,8 +190,9 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, const
       ((choice.tuning && hopper::kTunings[*choice.tuning].splits) || choice.num_splits.value_or(1) > 1)) {
     refuse_forward("hopper_forward does not share out the keys of a problem with spans");
   }
+  const auto takes = adds_bias(p) ? hopper::takes_bias : hopper::takes_changes;
   if (const char* change = needs_change(p);
-      choice.tuning && change && !hopper::takes_changes(hopper::kTunings[*choice.tuning])) {
+      choice.tuning && change && !takes(hopper::kTunings[*choice.tuning])) {
     refuse_forward("tuning " + std::to_string(*choice.tuning) + " of hopper_forward does not take " + change);
   }
   const int splits = choice.num_splits ? *choice.num_splits
@@ -205,16 +206,17 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, const
     refuse_forward("num_splits is " + std::to_string(splits) + "; tuning " + std::to_string(index) +
                    " of hopper_forward " + (tuning.splits ? "needs 2 or more" : "has whole tiles: 1"));
   }
-  ForwardPlan plan{.kernel = ForwardKernel::hopper_forward,
-                   .head_dim = tuning.head_dim,
-                   .tile_q = tuning.tile_q(),
-                   .tile_kv = tuning.tile_kv,
-                   .threads = tuning.threads(),
-                   .smem_bytes = hopper::smem_bytes(index),
-                   .tuning = index,
-                   .pack = pack,
-                   .num_splits = splits,
-                   .reason = reason};
+  ForwardPlan plan{
+      .kernel = ForwardKernel::hopper_forward,
+      .head_dim = tuning.head_dim,
+      .tile_q = tuning.tile_q(),
+      .tile_kv = tuning.tile_kv,
+      .threads = tuning.threads(),
+      .smem_bytes = adds_bias(p) ? hopper::smem_bytes_with_bias(index) : hopper::smem_bytes(index),
+      .tuning = index,
+      .pack = pack,
+      .num_splits = splits,
+      .reason = reason};
   set_grid(plan, p, spec);
   // Persistent blocks, or one for every tile or share of one.
   const bool persistent = tuning.blocks_per_sm == 1 && !tuning.splits;

@@ -139,8 +139,16 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
         const auto pairs =
             pair_bits_params(problem, args.scores, false, {workspace.data, plan.workspace_bytes});
         kernels::prepare_pairs::launch(pairs, stream);
-        kernels::hopper_forward::launch_bits(problem.dtype, params, pair_bits(pairs), plan.tuning,
-                                             plan.blocks, stream);
+        if (adds_bias(problem)) {
+          kernels::ForwardParams changed = params;
+          changed.scale_log2e = scale_behind(kernels::Change::bias, problem);
+          kernels::hopper_forward::launch_bias(problem.dtype, changed, runs_of(problem), pair_bits(pairs),
+                                               pair_scores_of(problem, args.scores), plan.tuning, plan.blocks,
+                                               stream);
+        } else {
+          kernels::hopper_forward::launch_bits(problem.dtype, params, pair_bits(pairs), plan.tuning,
+                                               plan.blocks, stream);
+        }
       } else if (table.given()) {
         kernels::hopper_forward::launch_rows(problem.dtype, params, table, plan.tuning, plan.blocks, stream);
       } else if (const kernels::Change change = forward_change(problem).value();

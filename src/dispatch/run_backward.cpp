@@ -74,21 +74,32 @@ void run_with_lengths(const BackwardPlan& plan, const ForwardProblem& p, const B
   kernels::naive_backward::launch_lengths(p.dtype, params, scores, args.execution.stream);
 }
 
-// All gradients where a tensor adds to scores, or weights are left out.
-void differentiate_pairs(const ForwardProblem& p, const BackwardArgs& args,
-                         const kernels::BackwardParams& params) {
-  const kernels::PairScoreParams scores = pair_scores_of(p, args.scores);
-  const PairDropout dropout = dropout_of(p);
-  if (p.dropout.p > 0) {
-    kernels::naive_backward::launch_dropout(p.dtype, params, scores, dropout, args.execution.stream);
-  } else {
-    kernels::naive_backward::launch_pairs(p.dtype, params, scores, args.execution.stream);
-  }
+// The gradient of a tensor that is added to scores, if it is wanted: by a kernel of its own.
+void differentiate_bias(const ForwardProblem& p, const BackwardArgs& args,
+                        const kernels::BackwardParams& params) {
   if (args.dattn_mask.data == nullptr) return;
   const auto& strides = args.dattn_mask.strides;
   kernels::naive_backward::launch_pair_gradient(
-      p.dtype, params, scores, dropout,
+      p.dtype, params, pair_scores_of(p, args.scores), dropout_of(p),
       {args.dattn_mask.data, strides[0], strides[1], strides[2], strides[3]}, args.execution.stream);
+}
+
+// dK, dV and the sums of dQ, between prepare_backward and finish_backward.
+void run_hopper(const BackwardPlan& plan, const ForwardProblem& p, const BackwardArgs& args,
+                const kernels::BackwardParams& params, const kernels::PairBits& bits) {
+  namespace hopper = kernels::hopper_backward;
+  void* stream = args.execution.stream;
+  const kernels::Change change = backward_change(p).value();
+  kernels::BackwardParams changed = params;
+  if (change != kernels::Change::none) changed.scale_log2e = scale_behind(change, p);
+  if (change == kernels::Change::bias)
+    return hopper::launch_bias(p.dtype, changed, bits, pair_scores_of(p, args.scores), plan.tuning, stream);
+  if (bits.given()) return hopper::launch_bits(p.dtype, params, bits, plan.tuning, stream);
+  if (change != kernels::Change::none)
+    return hopper::launch_scores(p.dtype, changed, change, scores_of(p, args.scores), plan.tuning, stream);
+  (params.table.given() ? hopper::launch_rows
+   : p.window.limits()  ? hopper::launch_runs
+                        : hopper::launch)(p.dtype, params, plan.tuning, stream);
 }
 
 }  // namespace
@@ -169,42 +180,36 @@ void run_backward(const BackwardPlan& plan, const ForwardProblem& problem, const
   }
   if (plan.kernel == BackwardKernel::naive_backward) {
     differentiate_sinks(problem, args);
-    if (problem.attn_mask || problem.dropout.p > 0) return differentiate_pairs(problem, args, params);
+    if (problem.attn_mask || problem.dropout.p > 0) {
+      const kernels::PairScoreParams scores = pair_scores_of(problem, args.scores);
+      if (problem.dropout.p > 0) {
+        kernels::naive_backward::launch_dropout(problem.dtype, params, scores, dropout_of(problem), stream);
+      } else {
+        kernels::naive_backward::launch_pairs(problem.dtype, params, scores, stream);
+      }
+      return differentiate_bias(problem, args, params);
+    }
     if (problem.changes_scores())
       return kernels::naive_backward::launch_scores(problem.dtype, params, scores_of(problem, args.scores),
                                                     stream);
     return kernels::naive_backward::launch(problem.dtype, params, stream);
   }
   kernels::PairBits bits;
-  if (counts_by_bits(problem)) {
+  if (problem.attn_mask) {
     const auto pairs = pair_bits_params(problem, args.scores, true, {workspace.data, plan.workspace_bytes});
     kernels::prepare_pairs::launch(pairs, stream);
     bits = pair_bits(pairs);
   }
   kernels::prepare_backward::launch(problem.dtype, params, stream);
   differentiate_sinks(problem, args, params);
-  if (bits.given()) {
-    kernels::hopper_backward::launch_bits(problem.dtype, params, bits, plan.tuning, stream);
-    return kernels::finish_backward::launch(problem.dtype, params, stream);
-  }
-  const kernels::Change change = backward_change(problem).value();
-  if (change != kernels::Change::none) {
-    kernels::BackwardParams changed = params;
-    changed.scale_log2e = scale_behind(change, problem);
-    kernels::hopper_backward::launch_scores(problem.dtype, changed, change, scores_of(problem, args.scores),
-                                            plan.tuning, stream);
-    return kernels::finish_backward::launch(problem.dtype, params, stream);
-  }
-  const bool runs = problem.window.limits();
   if (plan.kernel == BackwardKernel::hopper_backward) {
-    (params.table.given() ? kernels::hopper_backward::launch_rows
-     : runs               ? kernels::hopper_backward::launch_runs
-                          : kernels::hopper_backward::launch)(problem.dtype, params, plan.tuning, stream);
+    run_hopper(plan, problem, args, params, bits);
   } else {
-    (runs ? kernels::ampere_backward::launch_runs : kernels::ampere_backward::launch)(problem.dtype, params,
-                                                                                      plan.tuning, stream);
+    (problem.window.limits() ? kernels::ampere_backward::launch_runs : kernels::ampere_backward::launch)(
+        problem.dtype, params, plan.tuning, stream);
   }
   kernels::finish_backward::launch(problem.dtype, params, stream);
+  differentiate_bias(problem, args, params);
 }
 
 void differentiate_sinks(const ForwardProblem& p, const BackwardArgs& args) {

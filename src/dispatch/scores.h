@@ -22,11 +22,17 @@ inline bool is_plain_scale(float scale) {
   return factor >= std::numeric_limits<float>::min() && factor <= std::numeric_limits<float>::max();
 }
 
-// Where a tensor says no more than which pairs count, and nothing else is general: one bit for each pair
-// does. Gradients have sinks in their LSE, and any scale.
+// Whether nothing but a tensor is general: tensor-core kernels have forms for that. Sinks and scales don't
+// count.
+inline bool has_only_a_tensor(const ForwardProblem& p) {
+  return p.attn_mask && p.softcap == 0 && !p.slopes && !p.spans.given() && !p.lengths.given &&
+         p.dropout.p == 0;
+}
+
+// Where it says no more than which pairs count: one bit for each pair does. Gradients have sinks in their
+// LSE, and any scale.
 inline bool counts_by_bits(const ForwardProblem& p) {
-  return p.attn_mask && p.pairs.boolean && p.softcap == 0 && !p.slopes && p.dropout.p == 0 &&
-         !p.spans.given() && !p.lengths.given;
+  return has_only_a_tensor(p) && p.pairs.type == PairType::boolean;
 }
 
 // The same of a forward, which has a form for bits alone.
@@ -34,10 +40,16 @@ inline bool takes_bits(const ForwardProblem& p) {
   return counts_by_bits(p) && !p.sinks && is_plain_scale(p.scale);
 }
 
+// Where it is added to scores, in the type that everything else has.
+inline bool adds_bias(const ForwardProblem& p) {
+  return has_only_a_tensor(p) && static_cast<int>(p.pairs.type) == static_cast<int>(p.dtype);
+}
+
 // The form of hopper_forward; nothing where it has none: the general one is the scalar kernel's.
 inline std::optional<kernels::Change> forward_change(const ForwardProblem& p) {
   using kernels::Change;
   if (takes_bits(p)) return Change::none;
+  if (adds_bias(p)) return Change::bias;
   if (p.dropout.p > 0 || p.attn_mask || (p.softcap > 0 && p.slopes)) return {};
   if (p.spans.given() && (p.changes_scores() || p.sinks || !is_plain_scale(p.scale))) return {};
   if (p.softcap > 0) return Change::softcap;
@@ -47,10 +59,14 @@ inline std::optional<kernels::Change> forward_change(const ForwardProblem& p) {
   return p.sinks ? Change::sinks : Change::none;
 }
 
+// Above, shared memory of hopper_backward has no room for a tile of what is added.
+inline constexpr int64_t kMaxHeadDimOfBias = 128;
+
 // The form of hopper_backward, which takes any scale, and for which sinks are part of the LSE.
 inline std::optional<kernels::Change> backward_change(const ForwardProblem& p) {
   using kernels::Change;
   if (counts_by_bits(p)) return Change::none;
+  if (adds_bias(p) && p.head_dim <= kMaxHeadDimOfBias) return Change::bias;
   if (p.dropout.p > 0 || p.attn_mask || (p.softcap > 0 && p.slopes)) return {};
   if (p.spans.given() && p.changes_scores()) return {};
   if (p.softcap > 0) return Change::softcap;
@@ -91,9 +107,10 @@ inline kernels::PairScoreParams pair_scores_of(const ForwardProblem& p, const Sc
 
 // The scale of what follows the change, times log2(e).
 inline float scale_behind(kernels::Change change, const ForwardProblem& p) {
-  const double scale = change == kernels::Change::softcap  ? p.softcap
-                       : change == kernels::Change::scaled ? 1.0
-                                                           : p.scale;
+  using kernels::Change;
+  const double scale = change == Change::softcap                            ? p.softcap
+                       : change == Change::scaled || change == Change::bias ? 1.0
+                                                                            : p.scale;
   return static_cast<float>(scale * kLog2E);
 }
 

@@ -14,7 +14,8 @@ struct NoScores {};
 //   softcap: S becomes tanh(inner S), and the scale of what follows is the cap
 //   slopes: S less slope / scale times the distance
 //   scaled: S becomes inner S, for scales of any sign and size, and the scale of what follows is 1
-enum class Change { none, sinks, softcap, slopes, scaled };
+//   bias: the same, and a tensor's value for the pair is added
+enum class Change { none, sinks, softcap, slopes, scaled, bias };
 
 struct ScoreParams {
   ScoreFunction function;

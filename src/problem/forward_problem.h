@@ -55,11 +55,11 @@ struct LengthNames {
 
 // What is known of Scores::attn_mask wherever it lies.
 struct PairNames {
-  bool boolean = false;
+  PairType type = PairType::boolean;
   bool per_entry = false, per_head = false;  // it differs from batch entry to batch entry, or head to head
 
   static PairNames of(const PairTensor& pairs) {
-    return {pairs.type == PairType::boolean, pairs.strides[0] != 0, pairs.strides[1] != 0};
+    return {pairs.type, pairs.strides[0] != 0, pairs.strides[1] != 0};
   }
 };
 

@@ -54,7 +54,7 @@ TEST(ExplainBackward, ABoolTensorIsBitsWhereNothingElseIsGeneral) {
                          .dtype = DType::bf16,
                          .scale = 1,
                          .attn_mask = true,
-                         .pairs = {.boolean = true, .per_head = true}};
+                         .pairs = {.type = PairType::boolean, .per_head = true}};
   const device::Spec& spec = device::find("H200");
   for (const bool deterministic : {false, true}) {
     const BackwardPlan plan = plan_backward(problem, true, spec, deterministic);
@@ -75,7 +75,7 @@ TEST(ExplainBackward, ABoolTensorIsBitsWhereNothingElseIsGeneral) {
   problem.softcap = 2;
   EXPECT_EQ(kernel("H200"), BackwardKernel::naive_backward);
   problem.softcap = 0;
-  problem.pairs.boolean = false;
+  problem.pairs.type = PairType::fp32;
   EXPECT_EQ(kernel("H200"), BackwardKernel::naive_backward);
 }
 

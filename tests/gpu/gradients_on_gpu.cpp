@@ -42,6 +42,9 @@ GpuGradients::GpuGradients(BackwardProblem& host, bool deterministic, const disp
   }
   if (const std::size_t bytes = pairs_bytes(forward.scores.attn_mask, host.forward.problem); bytes > 0)
     args_.scores.attn_mask.data = mirror(forward.scores.attn_mask.data, bytes);
+  args_.dattn_mask = host.dattn_mask();
+  if (const std::size_t bytes = host.dattn_mask_bytes(); bytes > 0)
+    args_.dattn_mask.data = static_cast<float*>(mirror(args_.dattn_mask.data, bytes));
   args_.mask = forward.mask;
   args_.deterministic = deterministic;
   plan_ = dispatch::plan_backward(host.forward.problem, dispatch::addressing_of(args_), device::probe(),
@@ -63,6 +66,9 @@ std::string GpuGradients::download() {
                           sinks_bytes(args_.scores, host_.forward.args.q.sizes[1]), cudaMemcpyDefault),
                "cudaMemcpy");
   }
+  if (const std::size_t bytes = host_.dattn_mask_bytes(); bytes > 0)
+    check_cuda(cudaMemcpy(host_.dattn_mask().data, args_.dattn_mask.data, bytes, cudaMemcpyDefault),
+               "cudaMemcpy");
   if (!workspace_->guards_are_intact()) return "memory around the workspace was written";
   for (const auto& buffer : buffers_) {
     if (!buffer->guards_are_intact()) return "memory around a tensor was written";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Gradients on a GPU where a bool tensor says which pairs count: element by element against the oracle.
+// Gradients on a GPU where a bool tensor says which pairs count, or another is added to scores: element by
+// element against the oracle.
 //   FLASHMOE_SWEEP=100   so many random problems instead of 40
 #include <gtest/gtest.h>
 
@@ -17,33 +18,39 @@ constexpr Pattern kScattered = nullptr;  // a third is hidden
 constexpr Pattern kPatterns[] = {kScattered,          &causal_pairs, &patches_of_pairs,
                                  &some_rows_and_keys, &all_pairs,    &no_pairs};
 
-Shape with_pairs(Shape shape, Pattern pattern) {
-  shape.pairs = PairType::boolean;
+PairType own_type(DType dtype) { return dtype == DType::fp16 ? PairType::fp16 : PairType::bf16; }
+
+Shape with_pairs(Shape shape, Pattern pattern, PairType type = PairType::boolean) {
+  shape.pairs = type;
+  shape.pairs_aligned = true;
   if (pattern != kScattered) shape.pairs_shown = pattern;
   return shape;
 }
 
 // Small enough for compute-sanitizer.
-TEST(GpuSmall, GradientsByBitsOfEveryHeadDim) {
+TEST(GpuSmall, GradientsWithTensorsOfEveryHeadDim) {
   SKIP_WITHOUT_GPU();
   if (device::probe().arch != 90) GTEST_SKIP() << "hopper_backward needs compute capability 9.0";
   for (const int64_t head_dim : {64, 128, 256}) {
     for (const DType dtype : {DType::fp16, DType::bf16}) {
       for (const Pattern pattern : kPatterns) {
-        for (const bool deterministic : {false, true}) {
-          const Shape shape = with_pairs({.batch = 2,
-                                          .q_heads = 2,
-                                          .kv_heads = 1,
-                                          .q_rows = 450,
-                                          .kv_rows = 290,
-                                          .head_dim = head_dim,
-                                          .dtype = dtype},
-                                         pattern);
-          EXPECT_EQ(
-              trouble_with_gradients(shape, {.choice = {.kernel = dispatch::BackwardKernel::hopper_backward},
-                                             .deterministic = deterministic,
-                                             .with_dlse = !deterministic}),
-              "");
+        for (const PairType type : {PairType::boolean, own_type(dtype)}) {
+          if (type != PairType::boolean && head_dim == 256) continue;  // hopper_backward has no room
+          for (const bool deterministic : {false, true}) {
+            const Shape shape = with_pairs({.batch = 2,
+                                            .q_heads = 2,
+                                            .kv_heads = 1,
+                                            .q_rows = 450,
+                                            .kv_rows = 290,
+                                            .head_dim = head_dim,
+                                            .dtype = dtype},
+                                           pattern, type);
+            EXPECT_EQ(trouble_with_gradients(shape,
+                                             {.choice = {.kernel = dispatch::BackwardKernel::hopper_backward},
+                                              .deterministic = deterministic,
+                                              .with_dlse = !deterministic}),
+                      "");
+          }
         }
       }
     }
@@ -62,8 +69,11 @@ TEST(GpuPairs, GradientsOfManyTiles) {
                                 .dtype = DType::bf16},
                                pattern);
       shape.pairs_shared = {false, pattern == kScattered, false, false};
-      for (const bool deterministic : {false, true})
-        EXPECT_EQ(trouble_with_gradients(shape, {.deterministic = deterministic}), "");
+      for (const PairType type : {PairType::boolean, PairType::bf16}) {
+        shape.pairs = type;
+        for (const bool deterministic : {false, true})
+          EXPECT_EQ(trouble_with_gradients(shape, {.deterministic = deterministic}), "");
+      }
     }
   }
 }
@@ -85,9 +95,9 @@ TEST(GpuPairs, RandomGradientsAgreeWithTheOracle) {
     shape.window = dice.window(shape.kv_rows);
     for (bool& shared : shape.pairs_shared) shared = dice.between(0, 3) == 0;
     if (dice.between(0, 2) == 0) shape.sinks.assign(static_cast<std::size_t>(shape.q_heads), 0.5F);
-    shape = with_pairs(shape, dice.one_of(kPatterns));
-    EXPECT_EQ(trouble_with_gradients(shape, {.deterministic = seed % 2 == 0, .with_dlse = seed % 3 == 0}),
-              "");
+    shape =
+        with_pairs(shape, dice.one_of(kPatterns), seed % 2 == 0 ? PairType::boolean : own_type(shape.dtype));
+    EXPECT_EQ(trouble_with_gradients(shape, {.deterministic = seed % 4 < 2, .with_dlse = seed % 3 == 0}), "");
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bool tensors on a GPU, by their bits: element by element against the oracle.
+// Tensors for every pair on a GPU, bool ones by their bits, others added by TMA: element by element against
+// the oracle.
 //   FLASHMOE_SWEEP=100   so many random problems instead of 40
 #include <gtest/gtest.h>
 
@@ -14,15 +15,18 @@ namespace {
 
 using dispatch::ForwardKernel;
 
-Shape with_pairs(Shape shape, const Shown& shown) {
-  shape.pairs = PairType::boolean;
+PairType own_type(DType dtype) { return dtype == DType::fp16 ? PairType::fp16 : PairType::bf16; }
+
+Shape with_pairs(Shape shape, const Shown& shown, PairType type = PairType::boolean) {
+  shape.pairs = type;
+  shape.pairs_aligned = true;
   shape.pairs_shared = {true, true, false, false};
   shape.pairs_shown = shown;
   return shape;
 }
 
 // Small enough for compute-sanitizer.
-TEST(GpuSmall, BitsOfEveryConfigurationOfHopper) {
+TEST(GpuSmall, TensorsByEveryConfigurationOfHopper) {
   SKIP_WITHOUT_GPU();
   if (device::probe().arch != 90) GTEST_SKIP() << "hopper_forward needs compute capability 9.0";
   for (int tuning = 0; tuning < kernels::hopper_forward::kNumTunings; ++tuning) {
@@ -37,8 +41,10 @@ TEST(GpuSmall, BitsOfEveryConfigurationOfHopper) {
                           .kv_rows = 3 * t.tile_kv + 77,
                           .head_dim = t.head_dim,
                           .dtype = dtype};
-        EXPECT_RUNS_ON_GPU(with_pairs(shape, shown),
-                           {.kernel = ForwardKernel::hopper_forward, .tuning = tuning});
+        const dispatch::ForwardChoice choice{.kernel = ForwardKernel::hopper_forward, .tuning = tuning};
+        EXPECT_RUNS_ON_GPU(with_pairs(shape, shown), choice);
+        if (!kernels::hopper_forward::takes_bias(t)) continue;
+        EXPECT_RUNS_ON_GPU(with_pairs(shape, shown, own_type(dtype)), choice);
       }
     }
   }
@@ -48,13 +54,15 @@ TEST(GpuPairs, ManyTilesOfEveryHeadDim) {
   SKIP_WITHOUT_GPU();
   for (const int64_t head_dim : {64, 128, 256}) {
     for (const Shown& shown : bool_masks(128)) {
-      EXPECT_RUNS_ON_GPU(with_pairs({.q_heads = 24,
-                                     .kv_heads = 3,
-                                     .q_rows = 540,
-                                     .kv_rows = 540,
-                                     .head_dim = head_dim,
-                                     .dtype = DType::bf16},
-                                    shown));
+      for (const PairType type : {PairType::boolean, PairType::bf16}) {
+        EXPECT_RUNS_ON_GPU(with_pairs({.q_heads = 24,
+                                       .kv_heads = 3,
+                                       .q_rows = 540,
+                                       .kv_rows = 540,
+                                       .head_dim = head_dim,
+                                       .dtype = DType::bf16},
+                                      shown, type));
+      }
     }
   }
 }
@@ -74,9 +82,11 @@ TEST(GpuPairs, RandomOnesAgreeWithTheOracle) {
     shape.kv_rows = dice.length(700);
     shape.q_rows = dice.between(0, 1) == 0 ? shape.kv_rows : dice.length(700);
     shape.window = dice.window(shape.kv_rows);
-    shape.pairs = PairType::boolean;
-    shape.pairs_step = dice.one_of({1, 1, 2});
+    shape.pairs = seed % 2 == 0 ? PairType::boolean : own_type(shape.dtype);
+    shape.pairs_aligned = dice.between(0, 3) != 0;
+    shape.pairs_step = dice.one_of({1, 1, 1, 2});
     for (bool& shared : shape.pairs_shared) shared = dice.between(0, 2) == 0;
+    if (seed % 2 != 0 && dice.between(0, 1) == 0) shape.sinks.assign(4, 0.5F);
     EXPECT_RUNS_ON_GPU(shape);
   }
 }

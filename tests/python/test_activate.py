@@ -199,7 +199,7 @@ def test_what_the_operators_of_a_gpu_leave_to_the_kernels_before():
     rows = [t.transpose(1, 2) for t in (q, k, v)]
     flash, cudnn = _aten._scaled_dot_product_flash_attention, _aten._scaled_dot_product_cudnn_attention
     assert flash(q, k, v, 0.1) is None and flash(q, k, v, 0.0, False, True) is None
-    assert cudnn(q, k, v, normal(19, 19), True) is None and cudnn(q, k, v, None, True, 0.1) is None
+    assert cudnn(q, k, v, normal(19, 19).half(), True) is None and cudnn(q, k, v, None, True, 0.1) is None
     forward = _aten._flash_attention_forward
     dense = (None, None, 19, 19, 0.0, False, False)
     assert forward(*rows, *dense) is not None

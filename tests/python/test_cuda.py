@@ -140,6 +140,49 @@ def test_a_bool_mask(shape, causal):
 
 
 @in_build
+@pytest.mark.parametrize("head_dim", [64, 128, 256])
+@pytest.mark.parametrize(
+    "shape", [(200, 264), (1, 4, 200, 264), (2, 1, 200, 264), (2, 1, 1, 264), (200, 261)]
+)
+def test_a_bias(shape, head_dim):
+    keys = shape[-1]
+    cpu = qkv(torch.bfloat16, (2, 4, 200, head_dim), (2, 2, keys, head_dim))
+    bias = torch.randn(shape, generator=torch.Generator().manual_seed(0)).bfloat16()
+    bias[..., 30:50] = -torch.inf
+    gpu = [tensor.cuda().requires_grad_() for tensor in (*cpu, bias)]
+    out = fm.attention(*gpu[:3], attn_mask=gpu[3])
+    exact = [tensor.double().requires_grad_() for tensor in (*cpu, bias)]
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        *exact[:3], attn_mask=exact[3], enable_gqa=True
+    )
+    dout = torch.randn(out.shape, generator=torch.Generator().manual_seed(1))
+    found = (out, *torch.autograd.grad(out, gpu, dout.cuda().bfloat16()))
+    wanted = (expected, *torch.autograd.grad(expected, exact, dout.bfloat16().double()))
+    for ours, theirs in zip(found, wanted):
+        assert (ours.cpu().double() - theirs).norm() <= 9e-3 * theirs.norm()
+
+
+@in_build
+@pytest.mark.parametrize("kind", ["bool", "bias"])
+def test_masks_come_to_activated_kernels(kind):
+    hopper = torch.cuda.get_device_capability() == (9, 0)
+    q, k, v = (tensor.cuda().requires_grad_() for tensor in qkv(torch.bfloat16, (2, 4, 256, 64)))
+    seen = torch.rand(256, 256, generator=torch.Generator().manual_seed(0)).cuda() < 0.7
+    mask = seen if kind == "bool" else torch.where(seen, 0.5, -torch.inf).bfloat16()
+    dout = torch.randn_like(q)
+    attend = torch.nn.functional.scaled_dot_product_attention
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.CUDNN_ATTENTION):
+        theirs = attend(q, k, v, mask)
+        wanted = (theirs, *torch.autograd.grad(theirs, (q, k, v), dout))
+        with fm.activate() as calls:
+            ours = attend(q, k, v, mask)
+            found = (ours, *torch.autograd.grad(ours, (q, k, v), dout))
+    assert calls.ours == (1 if hopper else 0)
+    for mine, other in zip(found, wanted):
+        assert (mine.double() - other.double()).norm() <= 9e-3 * other.double().norm()
+
+
+@in_build
 def test_views_and_out():
     q, k, v = (tensor.cuda().transpose(1, 2).contiguous().transpose(1, 2) for tensor in qkv(torch.float16))
     out = torch.empty_like(q)

@@ -95,7 +95,16 @@ def test_a_mask_of_three_dimensions_is_of_heads():
 MASKS_ON_A_GPU = {
     "taken": ({}, None),
     "not Hopper": ({"hopper": False}, "no fast kernel for it on this GPU"),
-    "added": ({"mask": torch.bfloat16}, "a bool is fast"),
+    "added": ({"mask": torch.bfloat16}, None),
+    "added in another type": ({"mask": torch.float16}, "a bool is fast"),
+    "added, rows of no whole pieces": ({"mask": torch.bfloat16, "keys": 300}, "TMA"),
+    "added to every row alike": ({"mask": torch.bfloat16, "mask_rows": 1}, "shared by rows"),
+    "added, wide heads": ({"mask": torch.bfloat16, "head_dim": 256}, None),
+    "added, gradients of wide heads": (
+        {"mask": torch.bfloat16, "head_dim": 256, "trains": True},
+        "up to 128",
+    ),
+    "added, gradients": ({"mask": torch.bfloat16, "trains": True}, None),
     "a step of decoding": ({"rows": 1}, "beside 1 rows"),
     "expanded keys": ({"expanded": True}, "TMA"),
     "beside a cap": ({"scores": ("softcap",)}, "softcap beside attn_mask"),
@@ -107,12 +116,14 @@ def test_masks_on_a_gpu_are_taken_where_they_are_fast(monkeypatch, case):
     changes, reason = MASKS_ON_A_GPU[case]
     monkeypatch.setattr(_support, "_is_hopper", lambda index: changes.get("hopper", True))
     with FakeTensorMode():  # which needs no GPU
-        rows = changes.get("rows", 300)
-        q = torch.empty(2, 4, rows, 64, device="cuda", dtype=torch.bfloat16)
-        k = v = torch.empty(2, 4, 300, 64, device="cuda", dtype=torch.bfloat16)
+        rows, keys, head_dim = changes.get("rows", 300), changes.get("keys", 304), changes.get("head_dim", 64)
+        q = torch.empty(2, 4, rows, head_dim, device="cuda", dtype=torch.bfloat16)
+        q.requires_grad_("trains" in changes)
+        k = v = torch.empty(2, 4, keys, head_dim, device="cuda", dtype=torch.bfloat16)
         if "expanded" in changes:
-            k = torch.empty_strided(k.shape, (19200, 0, 64, 1), device="cuda", dtype=torch.bfloat16)
-        mask = torch.empty(rows, 300, device="cuda", dtype=changes.get("mask", torch.bool))
+            k = torch.empty_strided(k.shape, (19456, 0, 64, 1), device="cuda", dtype=torch.bfloat16)
+        mask_rows = changes.get("mask_rows", rows)
+        mask = torch.empty(mask_rows, keys, device="cuda", dtype=changes.get("mask", torch.bool))
         found = _support.why_not_mask(q, k, v, mask, changes.get("scores", ()))
     assert found is None if reason is None else reason in found
 

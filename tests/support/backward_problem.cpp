@@ -42,12 +42,17 @@ struct Comparison {
 };
 
 // Of a dense tensor of pairs, which may be shared along some dimensions.
-std::size_t pair_elements(const ForwardArgs& args) {
+// Of a gradient without gaps, shared as the tensor is; and how many elements that has.
+std::pair<std::array<int64_t, 4>, std::size_t> pair_layout(const ForwardArgs& args) {
   const int64_t sizes[] = {args.q.sizes[0], args.q.sizes[1], args.q.sizes[2], args.k.sizes[2]};
+  std::array<int64_t, 4> strides{};
   int64_t count = 1;
-  for (std::size_t i = 0; i < 4; ++i)
-    if (args.scores.attn_mask.strides[i] != 0) count *= sizes[i];
-  return static_cast<std::size_t>(count);
+  for (std::size_t i = 4; i-- > 0;) {
+    if (args.scores.attn_mask.strides[i] == 0) continue;
+    strides[i] = count;
+    count *= sizes[i];
+  }
+  return {strides, static_cast<std::size_t>(count)};
 }
 
 }  // namespace
@@ -60,7 +65,8 @@ BackwardProblem::BackwardProblem(const Shape& shape, bool with_dlse) : forward(s
   dv = allocate(dv_, args.v.sizes, shape, Role::out);
   dsinks_.assign(shape.sinks.size(), std::numeric_limits<float>::quiet_NaN());
   if (shape.pairs && *shape.pairs != PairType::boolean)
-    dattn_mask_.assign(pair_elements(args), std::numeric_limits<float>::quiet_NaN());
+    dattn_mask_.assign(pair_layout(args).second, std::numeric_limits<float>::quiet_NaN());
+  dattn_mask_strides_ = pair_layout(args).first;
   std::mt19937_64 random(shape.seed + 1'000'000);
   fill_normal(dout, 1.0F, random);
   const int64_t batch = args.q.sizes[0];
@@ -82,7 +88,7 @@ BackwardProblem::BackwardProblem(const Shape& shape, bool with_dlse) : forward(s
 reference::BackwardResult BackwardProblem::oracle() const {
   const ForwardArgs& args = forward.args;
   std::optional<std::array<int64_t, 4>> pair_strides;
-  if (!dattn_mask_.empty()) pair_strides = args.scores.attn_mask.strides;
+  if (!dattn_mask_.empty()) pair_strides = dattn_mask_strides_;
   return reference::attention_backward(forward.problem, {.q = args.q,
                                                          .k = args.k,
                                                          .v = args.v,

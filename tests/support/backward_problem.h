@@ -25,8 +25,9 @@ class BackwardProblem {
   const float* dlse() const { return dlse_.empty() ? nullptr : dlse_.data(); }
   float* dsinks() const { return dsinks_.empty() ? nullptr : dsinks_.data(); }
   // Of a tensor that is added to scores, shared as that is.
+  std::size_t dattn_mask_bytes() const { return dattn_mask_.size() * sizeof(float); }
   PairGradient dattn_mask() const {
-    return {dattn_mask_.empty() ? nullptr : dattn_mask_.data(), forward.args.scores.attn_mask.strides};
+    return {dattn_mask_.empty() ? nullptr : dattn_mask_.data(), dattn_mask_strides_};
   }
 
   reference::BackwardResult oracle() const;
@@ -46,6 +47,7 @@ class BackwardProblem {
   std::vector<std::byte> dout_, dq_, dk_, dv_;
   std::vector<float> dlse_;
   mutable std::vector<float> dsinks_, dattn_mask_;  // as writable as what the tensors point at
+  std::array<int64_t, 4> dattn_mask_strides_{};
 };
 
 }  // namespace flashmoe::test

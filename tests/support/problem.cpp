@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "api/check_forward.h"
+#include "numeric/ceil_div.h"
 #include "numeric/pair_value.h"
 #include "support/tensors.h"
 
@@ -81,52 +82,54 @@ std::string describe(const Shape& s) {
   if (s.pairs) {
     text << " pairs=" << static_cast<int>(*s.pairs) << " shared=";
     for (const bool shared : s.pairs_shared) text << (shared ? 1 : 0);
-    text << " step=" << s.pairs_step << (s.pairs_shown ? " by rule" : "");
+    text << " step=" << s.pairs_step << (s.pairs_aligned ? " aligned" : "")
+         << (s.pairs_shown ? " by rule" : "");
   }
   if (s.dropout.p > 0) text << " dropout=" << s.dropout.p << " of seed " << s.dropout.seed;
   return text.str();
 }
 
-static void show_pairs(const Shape& s, const PairTensor& tensor, const int64_t (&sizes)[4],
-                       std::vector<std::byte>& memory) {
-  for (int64_t b = 0; b < sizes[0]; ++b) {
-    for (int64_t h = 0; h < sizes[1]; ++h) {
-      for (int64_t i = 0; i < sizes[2]; ++i) {
-        for (int64_t j = 0; j < sizes[3]; ++j) {
-          const int64_t at =
-              b * tensor.strides[0] + h * tensor.strides[1] + i * tensor.strides[2] + j * tensor.strides[3];
-          memory[static_cast<std::size_t>(at)] = std::byte{s.pairs_shown(b, h, i, j)};
-        }
-      }
-    }
-  }
+static void put_pair(PairType type, std::byte* at, bool shown, float value) {
+  const auto put = [&](auto x) { std::memcpy(at, &x, sizeof x); };
+  if (!shown) value = -std::numeric_limits<float>::infinity();
+  if (type == PairType::boolean) put(static_cast<unsigned char>(shown ? 1 : 0));
+  if (type == PairType::fp32) put(value);
+  if (type == PairType::fp16) put(from_float<fp16>(value));
+  if (type == PairType::bf16) put(from_float<bf16>(value));
 }
 
-// Values of their own seed: those of the other tensors stay as they are without.
+// Values of their own seed: those of the other tensors stay as they are without. Gaps between rows are NaN.
 static PairTensor random_pairs(const Shape& s, const ForwardArgs& args, std::vector<std::byte>& memory) {
   const int64_t sizes[] = {args.q.sizes[0], args.q.sizes[1], args.q.sizes[2], args.k.sizes[2]};
   PairTensor tensor{.type = *s.pairs};
+  int64_t shared_sizes[4] = {1, 1, 1, 1};
   int64_t count = s.pairs_step;
   for (int i = 3; i >= 0; --i) {
     if (s.pairs_shared[static_cast<std::size_t>(i)]) continue;
     tensor.strides[static_cast<std::size_t>(i)] = count;
+    shared_sizes[i] = sizes[i];
     count *= sizes[i];
+    if (i == 3 && s.pairs_aligned) count = ceil_div(count, int64_t{8}) * 8;
   }
-  memory.resize(static_cast<std::size_t>(count * element_bytes(tensor.type)));
+  const int64_t bytes = element_bytes(tensor.type);
+  memory.assign(static_cast<std::size_t>(count * bytes), std::byte{0xFF});
   std::mt19937_64 random(s.seed + 2'000'000);
   std::normal_distribution<float> normal;
-  for (int64_t i = 0; i < count; ++i) {
-    const bool hidden = random() % 3 == 0;
-    const float value = hidden ? -std::numeric_limits<float>::infinity() : normal(random);
-    std::byte* at = memory.data() + i * element_bytes(tensor.type);
-    const auto put = [&](auto x) { std::memcpy(at, &x, sizeof x); };
-    if (tensor.type == PairType::boolean) put(static_cast<unsigned char>(hidden ? 0 : 1));
-    if (tensor.type == PairType::fp32) put(value);
-    if (tensor.type == PairType::fp16) put(from_float<fp16>(value));
-    if (tensor.type == PairType::bf16) put(from_float<bf16>(value));
+  for (int64_t b = 0; b < shared_sizes[0]; ++b) {
+    for (int64_t h = 0; h < shared_sizes[1]; ++h) {
+      for (int64_t i = 0; i < shared_sizes[2]; ++i) {
+        for (int64_t j = 0; j < shared_sizes[3]; ++j) {
+          const bool chance = random() % 3 != 0;
+          const bool shown = s.pairs_shown ? s.pairs_shown(b, h, i, j) : chance;
+          const int64_t at =
+              b * tensor.strides[0] + h * tensor.strides[1] + i * tensor.strides[2] + j * tensor.strides[3];
+          const float value = shown ? s.pairs_spread * normal(random) : 0.0F;
+          put_pair(tensor.type, memory.data() + at * bytes, shown, value);
+        }
+      }
+    }
   }
   tensor.data = memory.data();
-  if (s.pairs_shown) show_pairs(s, tensor, sizes, memory);
   return tensor;
 }
 

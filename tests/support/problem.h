@@ -64,8 +64,10 @@ struct Shape {
   // A tensor for every pair, random, about a third of it hidden; shared along some of [B, Hq, Sq, Skv].
   std::optional<PairType> pairs{};
   std::array<bool, 4> pairs_shared{};
-  int64_t pairs_step = 1;  // elements from one key to the next
-  // Which pairs of [B, Hq, Sq, Skv] a boolean one shows, instead of random ones; empty: those.
+  int64_t pairs_step = 1;      // elements from one key to the next
+  bool pairs_aligned = false;  // rows begin at multiples of 8 elements
+  float pairs_spread = 1;      // of what is added
+  // Which pairs of [B, Hq, Sq, Skv] it shows, instead of random ones; empty: those.
   std::function<bool(int64_t batch, int64_t head, int64_t row, int64_t key)> pairs_shown{};
   Dropout dropout{};
 };

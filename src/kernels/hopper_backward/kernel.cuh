@@ -32,6 +32,12 @@ __device__ __forceinline__ void init_barriers(Smem<Spec>& smem) {
     init(smem.dout_free[i], kMathWarps);
   }
   for (uint64_t& full : smem.ds_full) init(full, kMathWarps);
+  if constexpr (Spec::adds_bias) {
+    for (int w = 0; w < kMathWarpgroups; ++w) {
+      init(smem.bias_full[w], 1);
+      init(smem.bias_free[w], 4);
+    }
+  }
   init(smem.first_is_ahead, 1);
   gpu::fence_mbarrier_init();
 }
@@ -50,6 +56,7 @@ __device__ __forceinline__ void take_step(Keys<Spec>& keys) {
   gpu::pin(keys.S);
   keys.template weigh_noted<kMasked>();
   keys.template issue_dv<kFirst>();
+  if constexpr (Spec::adds_bias) keys.release_bias();
   if (kFirst && keys.warpgroup == 0 && keys.thread == 0) {
     gpu::mbarrier_arrive(gpu::shared_address(&smem.first_is_ahead));
   }

@@ -90,7 +90,7 @@ struct Keys {
                                                       unsigned char (&queries)[Spec::q_bytes]) {
     uint32_t a = gpu::descriptor_low(gpu::shared_address(keys) + own_key() * Spec::row_bytes, 0);
     // Else all steps' descriptors are kept from tile to tile, and do not fit.
-    if constexpr (kSharesKeys) a = static_cast<uint32_t>(gpu::opaque(static_cast<int>(a)));
+    if constexpr (kSharesKeys || Spec::adds_bias) a = static_cast<uint32_t>(gpu::opaque(static_cast<int>(a)));
     const uint32_t b = gpu::descriptor_low(gpu::shared_address(queries) + own_query() * Spec::row_bytes, 0);
     gpu::pin(product);
     gpu::wgmma_fence();
@@ -171,6 +171,7 @@ struct Keys {
   // whole step would keep the numbers that decide it in registers that the step needs.
   template <bool kMasked>
   __device__ __forceinline__ void weigh_noted() {
+    if constexpr (Spec::adds_bias) add_bias();
     if constexpr (Spec::notes_masks) {
       if (gpu::any_lane(smem.masked[ring.stage] != 0)) {
         weigh<true>();
@@ -276,6 +277,31 @@ struct Keys {
       const auto column = static_cast<float>(8 * (i / 4) + i % 2 - 8 * (i / 2 % 2));
       S[i] = fmaf(-slope, fabsf(distance + column), S[i]);
     }
+  }
+
+  // The tensor has query rows as rows: its fragments come transposed, as scores are.
+  __device__ __forceinline__ void add_bias() {
+    wait_full(smem.bias_full[warpgroup], static_cast<uint32_t>(ring.stage));  // one place: as two in turn
+    const int lane = gpu::opaque(gpu::lane_index());
+    const int row = lane / 16 * 8 + lane % 8;
+    const uint32_t rows = gpu::shared_address(smem.bias[warpgroup]) + row * Spec::row_bytes +
+                          16 * ((2 * warp + lane / 8 % 2) ^ row % 8);
+#pragma unroll
+    for (int step = 0; step < Spec::own_row_steps; ++step) {
+      uint32_t pairs[4];
+      gpu::ldmatrix_x4_trans(pairs, rows + step * 16 * Spec::row_bytes);
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const auto bits = static_cast<uint16_t>(i % 2 == 0 ? pairs[i / 2] & 0xFFFF : pairs[i / 2] >> 16);
+        S[8 * step + i] = fmaf(S[8 * step + i], params.scores.inner, gpu::widen(T{bits}));
+      }
+    }
+  }
+  // Behind something that needs all of P: an arrival right behind the loads may overtake them, and the next
+  // tile would come before this one is read.
+  __device__ __forceinline__ void release_bias() {
+    gpu::sync_warp();
+    arrive(smem.bias_free[warpgroup]);
   }
 
   // Change::softcap where keys are shared: P and dS at once. With t = tanh(inner S), S is cap t, and dS / (1

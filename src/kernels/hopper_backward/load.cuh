@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The loading thread: the block's K and V once, then Q and dO of each step, with their rows' statistics.
+// The loading thread: the block's K and V once, then Q and dO of each step, with their rows' statistics, and
+// what is added to scores.
 #pragma once
 
 #include "kernels/hopper_backward/tiles.cuh"
@@ -57,6 +58,25 @@ __device__ __forceinline__ const PairWords* words_of(const Params& params, const
   return bits.by_key + key * bits.row_blocks() + step.q_tile * Spec::tile_q / kBitColumns;
 }
 
+// What is added to the scores of each math warpgroup's keys, as soon as it has read that of the step before.
+template <class Spec>
+__device__ __forceinline__ void load_bias(const Params& params, Smem<Spec>& smem, const Work& work,
+                                          const Step& step, uint32_t parity) {
+  const PairBits& bits = params.bits;
+#pragma unroll
+  for (int w = 0; w < kMathWarpgroups; ++w) {
+    gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.bias_free[w]), parity ^ 1);
+    const uint32_t barrier = gpu::shared_address(&smem.bias_full[w]);
+    gpu::mbarrier_arrive_expect_tx(barrier, Spec::bias_bytes);
+#pragma unroll
+    for (int row = 0; row < Spec::tile_q; row += 64) {
+      gpu::tma_load_4d(gpu::shared_address(smem.bias[w]) + row * Spec::row_bytes, params.bias, barrier,
+                       work.first_key + w * kWarpgroupKeys, step.q_tile * Spec::tile_q + row,
+                       step.head * bits.head_entries, bits.batch_entries == 0 ? 0 : work.batch);
+    }
+  }
+}
+
 template <class Spec>
 __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& smem, const Work& work) {
   Ring<Spec::stages> ring;
@@ -78,6 +98,8 @@ __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& sme
     gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.dout_free[stage]), ring.phase ^ 1);
     load_rows<Spec>(smem.dout[stage], smem.delta[stage], smem.dout_full[stage], params.dout,
                     params.problem.delta + row, step, work);
+    if constexpr (Spec::adds_bias)
+      load_bias<Spec>(params, smem, work, step, static_cast<uint32_t>(stage));  // of two, in turn
     ring.advance();
     step.advance(work);
   }

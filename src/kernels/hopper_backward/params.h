@@ -21,7 +21,8 @@ struct Params {
   // row of its number.
   SequenceTiles sequences;
   PaddedSequences padded;
-  PairBits bits;  // Visible::bits
+  PairBits bits;        // Visible::bits, and tiles
+  gpu::TensorMap bias;  // Change::bias: [B or 1, Hq or 1, Sq, Skv]; a copy moves 64 rows and 64 keys
 };
 
 }  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET

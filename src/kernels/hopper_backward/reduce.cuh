@@ -33,7 +33,7 @@ __device__ __forceinline__ int turn_of(const BackwardParams& p, int batch, int q
     const int end = load_row(p.table, batch, last_row < p.q_rows ? last_row : p.q_rows - 1).end;
     return (end - 1) / Spec::tile_kv - first_key / Spec::tile_kv;
   }
-  if constexpr (Spec::by_bits) return (p.kv_rows - 1) / Spec::tile_kv - first_key / Spec::tile_kv;
+  if constexpr (Spec::by_key_tiles) return (p.kv_rows - 1) / Spec::tile_kv - first_key / Spec::tile_kv;
   const int last_key = last_row + p.causal_shift;
   const int last_tile = (last_key < p.kv_rows ? last_key : p.kv_rows - 1) / Spec::tile_kv;
   return last_tile - first_key / Spec::tile_kv;

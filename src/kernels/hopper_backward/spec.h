@@ -37,18 +37,25 @@ inline constexpr int kMathRegisters = 240;
 
 // What rows see: all keys up to one of their own; or runs that may begin anywhere, by a rule
 // (BackwardParams::runs), by a table in memory (BackwardParams::table), or, for sequences of different
-// lengths, by a rule that is each one's own; or any keys, by one bit for each (Params::bits).
-enum class Visible { from_first, runs, rows, lengths, bits };
+// lengths, by a rule that is each one's own; or any keys, by one bit for each (Params::bits); or by a rule,
+// in tiles that a table says count.
+enum class Visible { from_first, runs, rows, lengths, bits, tiles };
+
+// Whether there is a form that adds a tensor: where shared memory has room for a tile of it.
+FLASHMOE_HD constexpr bool takes_bias(const Tuning& t) { return t.head_dim <= 128; }
 
 template <class T, int kTuning, Visible kVisible, Change kChange = Change::none>
 struct Spec {
   using Element = T;
-  static constexpr Change change = kChange;  // none, softcap or slopes: gradients need no others
+  static constexpr Change change = kChange;  // none, softcap, slopes or bias: gradients need no others
+  static constexpr bool adds_bias = kChange == Change::bias;
   static constexpr bool lengths = kVisible == Visible::lengths;
-  static constexpr bool runs = kVisible == Visible::runs || lengths;
+  static constexpr bool runs = kVisible == Visible::runs || kVisible == Visible::tiles || lengths;
   static constexpr bool by_rows = kVisible == Visible::rows;
   static constexpr bool by_bits = kVisible == Visible::bits;
-  static constexpr bool notes_masks = by_rows || lengths || by_bits;  // the loader, with each tile of queries
+  static constexpr bool by_key_tiles = by_bits || kVisible == Visible::tiles;
+  static constexpr bool notes_masks =
+      by_rows || lengths || by_key_tiles;  // the loader, with each tile of queries
   static constexpr int head_dim = kTunings[kTuning].head_dim;
   static constexpr int tile_q = kTunings[kTuning].tile_q;
   static constexpr int tile_kv = kTunings[kTuning].tile_kv;
@@ -65,6 +72,7 @@ struct Spec {
   static constexpr int q_bytes = slabs * q_slab_bytes;
   static constexpr int kv_bytes = slabs * kv_slab_bytes;
   static constexpr int ds_bytes = tile_q / slab_columns * kv_slab_bytes;
+  static constexpr int bias_bytes = tile_q * row_bytes;  // of a warpgroup's 64 keys, [query][key]
 
   // What a warpgroup has of the scores, and of dK and dV.
   static constexpr bool shares_keys = tile_kv == kWarpgroupKeys;  // with the other one

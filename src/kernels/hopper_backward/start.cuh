@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "kernels/bias_map.h"
 #include "kernels/hopper_backward/kernel.cuh"
 #include "kernels/hopper_backward/maps.h"
 #include "primitives/launch.h"
@@ -61,6 +62,32 @@ void start_with_bits(const BackwardParams& problem, const PairBits& bits, int tu
   start_one_of<T, Visible::bits>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
 }
 
+template <class T, int kTuning>
+constexpr auto start_for_bias() -> void (*)(const Params&, void*) {
+  if constexpr (takes_bias(kTunings[kTuning])) return &start<T, kTuning, Visible::tiles, Change::bias>;
+  return nullptr;
+}
+
+template <class T, int... kTuning>
+void start_one_with_bias(std::integer_sequence<int, kTuning...>, int tuning, const Params& params,
+                         void* stream) {
+  using Start = void (*)(const Params&, void*);
+  constexpr Start kStarts[] = {start_for_bias<T, kTuning>()...};
+  kStarts[tuning](params, stream);
+}
+
+template <class T>
+void start_with_bias(const BackwardParams& problem, const PairBits& bits, const PairScoreParams& scores,
+                     int tuning, void* stream) {
+  Params params;
+  params.problem = problem;
+  params.bits = bits;
+  params.scores = scores;
+  params.bias = bias_map(scores.pairs, problem.batch, problem.q_heads);
+  set_maps(params, kTunings[tuning], problem.batch, problem.batch);
+  start_one_with_bias<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+}
+
 template <class T, int... kTuning>
 void start_with_change(std::integer_sequence<int, kTuning...>, Change change, int tuning,
                        const Params& params, void* stream) {
@@ -92,6 +119,10 @@ void launch_lengths_bf16(const BackwardParams& params, const SequenceTiles& sequ
                          const PaddedSequences& padded, const Places& places, int tuning, void* stream);
 void launch_bits_fp16(const BackwardParams& params, const PairBits& bits, int tuning, void* stream);
 void launch_bits_bf16(const BackwardParams& params, const PairBits& bits, int tuning, void* stream);
+void launch_bias_fp16(const BackwardParams& params, const PairBits& bits, const PairScoreParams& scores,
+                      int tuning, void* stream);
+void launch_bias_bf16(const BackwardParams& params, const PairBits& bits, const PairScoreParams& scores,
+                      int tuning, void* stream);
 void launch_scores_fp16(const BackwardParams& params, Change change, const ScoreParams& scores, int tuning,
                         void* stream);
 void launch_scores_bf16(const BackwardParams& params, Change change, const ScoreParams& scores, int tuning,

@@ -106,7 +106,7 @@ __device__ __forceinline__ Work find_work(const Params& params, uint32_t number)
   work.batch = tile.batch;
   work.kv_head = tile.head;
   work.first_key = tile.q_tile * Spec::tile_kv;
-  if constexpr (Spec::by_rows || Spec::by_bits) {
+  if constexpr (Spec::by_rows || Spec::by_key_tiles) {
     if constexpr (Spec::by_rows) {
       set_query_tiles<Spec>(params, work);
     } else {

@@ -33,6 +33,12 @@ __device__ __forceinline__ void init_barriers(Smem<Spec>& smem) {
       gpu::mbarrier_init(gpu::shared_address(&smem.q_free[w][i]), Spec::tuning.q_in_registers ? 4 : 1);
     }
   }
+  if constexpr (Spec::adds_bias) {
+    for (int w = 0; w < kMath; ++w) {
+      gpu::mbarrier_init(gpu::shared_address(&smem.bias_full[w]), 1);
+      gpu::mbarrier_init(gpu::shared_address(&smem.bias_free[w]), 4);
+    }
+  }
   gpu::fence_mbarrier_init();
 }
 

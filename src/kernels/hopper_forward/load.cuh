@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The loading thread: for each tile Q, and K and V from the last block of keys to the first, V one block
-// behind K.
+// behind K; and before V what is added to its keys' scores.
 #pragma once
 
 #include "kernels/hopper_forward/tiles.cuh"
@@ -62,6 +62,30 @@ __device__ __forceinline__ void load_queries(const Params& params, Smem<Spec>& s
   ring.advance();
 }
 
+// The tensor's values for each math warpgroup that sees a block of keys, as soon as it has read those before.
+template <class Spec>
+__device__ __forceinline__ void load_bias(const Params& params, Smem<Spec>& smem,
+                                          Ring<1> (&rings)[Spec::math_warpgroups], int block,
+                                          const Tile& note) {
+  const PairBits& bits = params.bits;
+#pragma unroll
+  for (int w = 0; w < Spec::math_warpgroups; ++w) {
+    if (block >= smem.bias_blocks[w]) continue;
+    gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.bias_free[w]), rings[w].phase ^ 1);
+    const uint32_t barrier = gpu::shared_address(&smem.bias_full[w]);
+    const uint32_t to = gpu::shared_address(smem.bias[w]);
+    gpu::mbarrier_arrive_expect_tx(barrier, Spec::bias_bytes);
+#pragma unroll
+    for (int slab = 0; slab < Spec::tile_kv / 64; ++slab) {
+      gpu::tma_load_4d(to + slab * kWarpgroupRows * 128, params.bias, barrier,
+                       (note.first_block + block) * Spec::tile_kv + slab * 64,
+                       note.first_row + w * kWarpgroupRows, note.head * bits.head_entries,
+                       bits.batch_entries == 0 ? 0 : note.batch);
+    }
+    rings[w].advance();
+  }
+}
+
 template <class Spec>
 __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& smem) {
   gpu::tma_prefetch_map(params.q);
@@ -69,17 +93,24 @@ __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& sme
   gpu::tma_prefetch_map(params.v);
   Ring<Spec::tuning.stages> k_ring, v_ring;
   Ring<Spec::tuning.q_slots> q_ring;
+  Ring<1> bias_rings[Spec::math_warpgroups];
   // This thread has few registers: what it wrote down is read again where it is needed.
   const auto tile = [&]() -> const TileFor<Spec>& { return *gpu::opaque(&smem.loaded); };
   const auto load_k = [&](int block) {
     load_keys<Spec>(smem.k, smem.k_full, smem.k_free, k_ring, params.k, block, tile());
   };
   const auto load_v = [&](int block) {
+    if constexpr (Spec::adds_bias) load_bias<Spec>(params, smem, bias_rings, block, tile());
     load_keys<Spec>(smem.v, smem.v_full, smem.v_free, v_ring, params.v, block, tile());
   };
 #pragma unroll 1
   for (unsigned round = 0; find_tile<Spec>(params, round, smem.loaded); ++round) {
     const int blocks = tile().blocks;
+    if constexpr (Spec::adds_bias) {
+#pragma unroll 1
+      for (int w = 0; w < Spec::math_warpgroups; ++w)
+        smem.bias_blocks[w] = blocks_of_warpgroup<Spec>(params, tile(), w);
+    }
     // The first tile needs Q as soon as K. Later ones find their slot of Q in use for longer than their stage
     // of K.
     if (round == 0) load_queries<Spec>(params, smem, q_ring, tile());

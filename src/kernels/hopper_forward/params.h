@@ -32,7 +32,8 @@ struct Params {
 
   ScoreParams scores;       // for forms that change them
   SequenceTiles sequences;  // for Visible::lengths; rows are not packed there, and problem.order numbers them
-  PairBits bits;            // for Visible::bits; rows are not packed there
+  PairBits bits;            // for Visible::bits, and tiles; rows are not packed there
+  gpu::TensorMap bias;      // for Change::bias: [B or 1, Hq or 1, Sq, Skv]; a copy moves 64 rows and 64 keys
 };
 
 }  // namespace flashmoe::kernels::hopper_forward::inline FLASHMOE_TARGET

@@ -51,6 +51,7 @@ struct Rows : OutputRows<Spec> {
   int first_block = 0;   // that the numbers of the others count from
   Ring<kTuning.stages> k_ring, v_ring;
   Ring<kTuning.q_slots> q_ring;
+  Ring<1> bias_ring;
 
   uint32_t P[Spec::key_steps][4];
   uint32_t Q[kTuning.q_in_registers ? Spec::dim_steps : 1][4];
@@ -79,7 +80,7 @@ struct Rows : OutputRows<Spec> {
     seen = blocks_of_warpgroup<Spec>(params, tile, warpgroup);
     unseen = tile.blocks - seen;
     int hidden = 0;  // keys at the beginning, from some row
-    if constexpr (Spec::by_rows || Spec::by_bits) {
+    if constexpr (Spec::by_table) {
       const TileRuns own = runs_of_warpgroup<Spec>(params, tile, warpgroup);
       seen_by_all = own.min_end / kKeys;
       hidden = own.max_begin;
@@ -179,8 +180,10 @@ struct Rows : OutputRows<Spec> {
   // ---- Softmax ----
 
   // Scores as the softmax sees them, but for its scale.
-  __device__ __forceinline__ void change(Scores<Spec>& S, int block) const {
-    if constexpr (Spec::change == Change::softcap) {
+  __device__ __forceinline__ void change(Scores<Spec>& S, int block) {
+    if constexpr (Spec::adds_bias) {
+      add_bias(S);
+    } else if constexpr (Spec::change == Change::softcap) {
 #pragma unroll
       for (int i = 0; i < kKeys / 2; ++i) S[i] = gpu::tanh(S[i] * params.scores.inner);
     } else if constexpr (Spec::change == Change::scaled) {
@@ -202,6 +205,31 @@ struct Rows : OutputRows<Spec> {
         }
       }
     }
+  }
+
+  // The tensor's values come as fragments of the very shape that accumulators have.
+  __device__ __forceinline__ void add_bias(Scores<Spec>& S) {
+    gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.bias_full[warpgroup]), bias_ring.phase);
+    const uint32_t place = gpu::shared_address(smem.bias[warpgroup]);
+    const uint32_t rows = matrix_address(place);
+    static_assert(Spec::q_slab_bytes == kWarpgroupRows * 128, "at_columns goes by slabs of Q");
+#pragma unroll
+    for (int step = 0; step < Spec::key_steps; ++step) {
+      uint32_t pairs[4];
+      gpu::ldmatrix_x4(pairs, at_columns(rows, step));
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const auto bits = static_cast<uint16_t>(i % 2 == 0 ? pairs[i / 2] & 0xFFFF : pairs[i / 2] >> 16);
+        S[8 * step + i] = fmaf(S[8 * step + i], params.scores.inner, gpu::widen(T{bits}));
+      }
+    }
+  }
+  // Behind something that needs all scores: an arrival right behind the loads may overtake them, and the next
+  // tile would come before this one is read.
+  __device__ __forceinline__ void release_bias() {
+    gpu::sync_warp();
+    if (gpu::lane_index() == 0) gpu::mbarrier_arrive(gpu::shared_address(&smem.bias_free[warpgroup]));
+    bias_ring.advance();
   }
 
   __device__ __forceinline__ bool needs_mask(int block) const {
@@ -308,6 +336,7 @@ struct Rows : OutputRows<Spec> {
     const float scale = params.problem.scale_log2e;
     const float growth = fmaxf(largest[0] * scale - m[0], largest[1] * scale - m[1]);
     grown = gpu::any_lane(growth > kLazyGrowth || has_large_maximum());
+    if constexpr (Spec::adds_bias) release_bias();
     if (!grown) return;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
@@ -345,6 +374,7 @@ struct Rows : OutputRows<Spec> {
     }
     begin_maximum(S);
     subtract_large_maxima(S);
+    if constexpr (Spec::adds_bias) release_bias();
     exponentials<true>(S);
   }
 

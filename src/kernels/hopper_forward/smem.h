@@ -30,10 +30,18 @@ struct TileOfSequence : Tile {
 template <class Spec>
 using TileFor = std::conditional_t<Spec::lengths, TileOfSequence, Tile>;
 
+// What forms that add a tensor have beside the rest: a tile of it for each math warpgroup.
+template <class Spec, bool = Spec::adds_bias>
+struct BiasTiles {};
+template <class Spec>
+struct BiasTiles<Spec, true> {
+  alignas(1024) unsigned char bias[Spec::math_warpgroups][Spec::bias_bytes];
+};
+
 // A full barrier counts the bytes that the loader announced; a free barrier the warpgroups (Q in registers:
 // the warps) that are done with the place.
 template <class Spec>
-struct Smem {
+struct Smem : BiasTiles<Spec> {
   static constexpr int kMath = Spec::math_warpgroups;
   static constexpr int kStages = Spec::tuning.stages;
   static constexpr int kSlots = Spec::tuning.q_slots;
@@ -47,6 +55,9 @@ struct Smem {
   uint64_t k_full[kStages], k_free[kStages];
   uint64_t v_full[kStages], v_free[kStages];
   uint64_t q_full[kMath][kSlots], q_free[kMath][kSlots];
+  // Change::bias; and how many blocks of keys each warpgroup sees of the loader's tile.
+  uint64_t bias_full[kMath], bias_free[kMath];
+  int bias_blocks[kMath];
 };
 
 }  // namespace flashmoe::kernels::hopper_forward

@@ -56,8 +56,8 @@ inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
 
 // What rows see, as a kernel is compiled for it: every key; those up to one of their own, beside the first;
 // or a run of keys that may begin anywhere, by a rule, by a table in memory, or by a rule of their sequence;
-// or any keys, by bits in memory.
-enum class Visible { all, causal, runs, rows, lengths, bits };
+// or any keys, by bits in memory; or by a rule, in tiles that a table says count.
+enum class Visible { all, causal, runs, rows, lengths, bits, tiles };
 
 // Whether there are forms that change scores: for the head_dims of most models, and none with shares of keys.
 FLASHMOE_HD constexpr bool takes_changes(const Tuning& t) {
@@ -67,6 +67,11 @@ FLASHMOE_HD constexpr bool takes_changes(const Tuning& t) {
 
 // Whether there is a form for bits: for the same.
 FLASHMOE_HD constexpr bool takes_bits(const Tuning& t) { return takes_changes(t); }
+
+// Whether there is one that adds a tensor beside them: where shared memory has room for a tile of it.
+FLASHMOE_HD constexpr bool takes_bias(const Tuning& t) {
+  return takes_bits(t) && (t.head_dim != 64 || t.blocks_per_sm == 2);
+}
 
 // Whether there is a form for sequences of different lengths: one for each head_dim, so that a sequence's
 // bits don't hang on others. Short ones are the rule, and those want blocks of one tile where there is a
@@ -80,8 +85,9 @@ FLASHMOE_HD constexpr bool takes_lengths(const Tuning& t) {
 struct Registers {
   int load, math;
 };
-FLASHMOE_HD constexpr Registers registers_for(const Tuning& t) {
+FLASHMOE_HD constexpr Registers registers_for(const Tuning& t, Change change) {
   if (t.blocks_per_sm == 2) return {32, 104};
+  if (t.math_warpgroups == 2 && change == Change::bias) return {24, 240};
   switch (t.math_warpgroups) {
     case 2:
       return {40, 232};
@@ -101,14 +107,16 @@ struct Spec {
   static constexpr bool by_rows = kVisible == Visible::rows;
   static constexpr bool by_bits = kVisible == Visible::bits;
   static constexpr bool lengths = kVisible == Visible::lengths;
-  static constexpr bool runs = kVisible == Visible::runs || by_rows || by_bits || lengths;
+  static constexpr bool adds_bias = kChange == Change::bias;
+  static constexpr bool by_table = by_rows || by_bits || kVisible == Visible::tiles;
+  static constexpr bool runs = kVisible == Visible::runs || by_table || lengths;
   static constexpr bool begins_anywhere = runs || tuning.splits;  // a tile's blocks of keys: not at the first
   static constexpr int head_dim = tuning.head_dim;
   static constexpr int tile_kv = tuning.tile_kv;
   static constexpr int math_warpgroups = tuning.math_warpgroups;
   static constexpr int tile_q = tuning.tile_q();
   static constexpr int threads = tuning.threads();
-  static constexpr Registers registers = registers_for(tuning);
+  static constexpr Registers registers = registers_for(tuning, kChange);
 
   // Tiles lie in shared memory as slabs of all their rows, as wide as the swizzle.
   static constexpr int slab_columns = head_dim % 64 == 0 ? 64 : 32;
@@ -121,6 +129,7 @@ struct Spec {
   static constexpr int kv_bytes = tile_kv * head_dim * 2;        // of one stage of K, or V
   static constexpr int q_slab_bytes = q_bytes / slabs;
   static constexpr int kv_slab_bytes = kv_bytes / slabs;
+  static constexpr int bias_bytes = kWarpgroupRows * tile_kv * 2;  // of one warpgroup, in slabs of 64 keys
 
   static constexpr int dim_steps = head_dim / 16;  // of a matrix product over head_dim
   static constexpr int key_steps = tile_kv / 16;   // over the keys of a stage
@@ -128,6 +137,7 @@ struct Spec {
   static_assert(head_dim % slab_columns == 0 && tile_kv % 16 == 0 && tile_kv <= 256);
   static_assert(!runs || (tuning.runs && tile_kv <= 128), "a lane keeps at most 32 elements of a row");
   static_assert(!by_bits || tile_kv == 128 || tile_kv == 64, "a lane's elements are a word, or half of one");
+  static_assert(!adds_bias || (takes_bias(tuning) && slab_columns == 64));
 };
 
 }  // namespace flashmoe::kernels::hopper_forward

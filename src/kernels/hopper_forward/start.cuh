@@ -6,6 +6,7 @@
 #include <bit>
 #include <utility>
 
+#include "kernels/bias_map.h"
 #include "kernels/hopper_forward/kernel.cuh"
 #include "kernels/hopper_forward/maps.h"
 #include "primitives/launch.h"
@@ -120,6 +121,7 @@ constexpr Start start_for_change(Change change) {
       case Change::scaled:
         return &start<T, kTuning, Visible::runs, Change::scaled>;
       case Change::none:
+      case Change::bias:
         break;
     }
   }
@@ -162,6 +164,29 @@ void start_with_bits(const ForwardParams& problem, const PairBits& bits, int tun
   start_one_with_bits<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
 }
 
+template <class T, int kTuning>
+constexpr Start start_for_bias() {
+  if constexpr (takes_bias(kTunings[kTuning])) return &start<T, kTuning, Visible::tiles, Change::bias>;
+  return nullptr;
+}
+
+template <class T, int... kTuning>
+void start_one_with_bias(std::integer_sequence<int, kTuning...>, int tuning, const Params& params,
+                         void* stream) {
+  constexpr Start kStarts[] = {start_for_bias<T, kTuning>()...};
+  kStarts[tuning](params, stream);
+}
+
+template <class T>
+void start_with_bias(const ForwardParams& problem, const Runs& runs, const PairBits& bits,
+                     const PairScoreParams& scores, int tuning, unsigned blocks, void* stream) {
+  Params params = params_of(problem, runs, {}, tuning, blocks);
+  params.bits = bits;
+  params.scores = scores;
+  params.bias = bias_map(scores.pairs, problem.order.batch, problem.q_heads);
+  start_one_with_bias<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+}
+
 void launch_fp16(const ForwardParams& params, int tuning, unsigned blocks, void* stream);
 void launch_bf16(const ForwardParams& params, int tuning, unsigned blocks, void* stream);
 void launch_runs_fp16(const ForwardParams& params, const Runs& runs, int tuning, unsigned blocks,
@@ -180,6 +205,10 @@ void launch_bits_fp16(const ForwardParams& params, const PairBits& bits, int tun
                       void* stream);
 void launch_bits_bf16(const ForwardParams& params, const PairBits& bits, int tuning, unsigned blocks,
                       void* stream);
+void launch_bias_fp16(const ForwardParams& params, const Runs& runs, const PairBits& bits,
+                      const PairScoreParams& scores, int tuning, unsigned blocks, void* stream);
+void launch_bias_bf16(const ForwardParams& params, const Runs& runs, const PairBits& bits,
+                      const PairScoreParams& scores, int tuning, unsigned blocks, void* stream);
 void launch_scores_fp16(const ForwardParams& params, const Runs& runs, Change change,
                         const ScoreParams& scores, int tuning, unsigned blocks, void* stream);
 void launch_scores_bf16(const ForwardParams& params, const Runs& runs, Change change,

@@ -33,7 +33,7 @@ __device__ __forceinline__ int blocks_seen(const Params& params, int end) {
 template <class Spec>
 __device__ __forceinline__ TileRuns runs_of_warpgroup(const Params& params, const Tile& tile, int warpgroup) {
   const int group = tile.first_row / kTableTile + warpgroup;
-  if constexpr (Spec::by_bits) {
+  if constexpr (!Spec::by_rows) {
     const PairBits& bits = params.bits;
     const int tiles = bits.padded_rows / kTableTile;
     return gpu::load_global(bits.tiles + bits.entry(tile.batch, tile.head) * tiles +
@@ -114,7 +114,7 @@ __device__ __forceinline__ bool find_tile(const Params& params, unsigned round, 
   tile.first_row = place.q_tile * Spec::tile_q;
   tile.split = static_cast<int>(number - whole * static_cast<unsigned>(p.num_splits));
   tile.first_block = 0;
-  if constexpr (Spec::by_rows || Spec::by_bits) {
+  if constexpr (Spec::by_table) {
     set_blocks<Spec>(params, tile);
     return true;
   }
@@ -137,7 +137,7 @@ __device__ __forceinline__ bool find_tile(const Params& params, unsigned round, 
 template <class Spec>
 __device__ __forceinline__ int blocks_seen_by_warpgroup(const Params& params, const TileFor<Spec>& tile,
                                                         int warpgroup) {
-  if constexpr (Spec::by_rows || Spec::by_bits)
+  if constexpr (Spec::by_table)
     return blocks_before<Spec>(runs_of_warpgroup<Spec>(params, tile, warpgroup).max_end);
   if constexpr (Spec::lengths) {
     const int end = run_of_row(tile, tile.first_row + (warpgroup + 1) * kWarpgroupRows - 1).end;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// prepare_pairs: from a bool tensor, mask and window to a bit for every pair (pair_bits.h), before a kernel
-// that reads them. A block has a strip of 64 lines, a warp 128 columns of it at a time, a lane four of those:
+// prepare_pairs: from a tensor, mask and window to a bit for every pair (pair_bits.h), before a kernel that
+// reads them. A block has a strip of 64 lines, a warp 128 columns of it at a time, a lane four of those:
 // votes turn them into words. pair_rows has query rows as lines and reads the tensor; pair_keys, for
 // gradients, has keys as lines and reads the bits of the rows.
 // Bound: memory, where the tensor differs from head to head; else votes, which are few beside the attention.
 #pragma once
+
+#include <type_traits>
 
 #include "kernels/prepare_pairs/params.h"
 #include "primitives/barrier.h"
@@ -110,31 +112,37 @@ __device__ __forceinline__ Strip walk(int columns, int blocks, const Store& stor
   return strip;
 }
 
-// Four bytes of a row, from `at` on; those of `wanted` count.
-template <bool kWords>
-__device__ __forceinline__ uint32_t load_four(const PairParams& pairs, int64_t at, uint32_t wanted) {
+// Four elements in one register, or two.
+template <class E>
+using Four = std::conditional_t<sizeof(E) == 1, uint32_t, uint64_t>;
+
+// Those of a row from `at` on; those of `wanted` count.
+template <class E, bool kWords>
+__device__ __forceinline__ Four<E> load_four(const PairParams& pairs, int64_t at, uint32_t wanted) {
   if (wanted == 0) return 0;
-  const auto* data = static_cast<const unsigned char*>(pairs.data) + at;
-  if constexpr (kWords) return gpu::load_global(reinterpret_cast<const uint32_t*>(data));
-  uint32_t four = 0;
+  const auto* data = static_cast<const E*>(pairs.data) + at;
+  if constexpr (kWords) return gpu::load_global(reinterpret_cast<const Four<E>*>(data));
+  Four<E> four = 0;
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
     if ((wanted >> j & 1) != 0)
-      four |= static_cast<uint32_t>(gpu::load_global(data + j * pairs.key_stride)) << 8 * j;
+      four |= static_cast<Four<E>>(gpu::load_global(data + j * pairs.key_stride)) << 8 * sizeof(E) * j;
   }
   return four;
 }
 
-__device__ __forceinline__ uint32_t set_bytes(uint32_t four) {
-  uint32_t set = 0;
+// Which of them count, one bit each.
+template <class E>
+__device__ __forceinline__ uint32_t shown(Four<E> four, uint32_t hidden) {
+  uint32_t bits = 0;
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
-    if ((four >> 8 * j & 0xFF) != 0) set |= 1U << j;
+    if (static_cast<E>(four >> 8 * sizeof(E) * j) != hidden) bits |= 1U << j;
   }
-  return set;
+  return bits;
 }
 
-template <bool kWords>
+template <class E, bool kWords>
 __global__ void __launch_bounds__(kThreads) pair_rows(const __grid_constant__ Params p) {
   const PairParams& pairs = p.pairs;
   const int strips = p.padded_rows / kTableTile, blocks = p.padded_keys / kBitColumns;
@@ -150,7 +158,8 @@ __global__ void __launch_bounds__(kThreads) pair_rows(const __grid_constant__ Pa
     Columns columns{.left = pairs.kv_rows - first_key};
 #pragma unroll 1
     for (int line = 0; line < kTableTile; line += kLook) {
-      uint32_t four[kLook], wanted[kLook];
+      Four<E> four[kLook];
+      uint32_t wanted[kLook];
 #pragma unroll
       for (int i = 0; i < kLook; ++i) {
         const int row = first_row + line + i;
@@ -158,13 +167,13 @@ __global__ void __launch_bounds__(kThreads) pair_rows(const __grid_constant__ Pa
         wanted[i] = row < pairs.q_rows
                         ? columns_before(run.end - first_key) & ~columns_before(run.begin - first_key)
                         : 0;
-        four[i] = load_four<kWords>(pairs, of_head + row * pairs.row_stride + first_key * pairs.key_stride,
-                                    wanted[i]);
+        four[i] = load_four<E, kWords>(pairs, of_head + row * pairs.row_stride + first_key * pairs.key_stride,
+                                       wanted[i]);
       }
 #pragma unroll
       for (int i = 0; i < kLook; ++i)
-        columns.add(line + i, first_row + line + i < pairs.q_rows, set_bytes(four[i]) & wanted[i]);
-      if ((line + kLook) % 32 == 0)
+        columns.add(line + i, first_row + line + i < pairs.q_rows, shown<E>(four[i], p.hidden) & wanted[i]);
+      if ((line + kLook) % 32 == 0 && p.by_row != nullptr)
         gpu::store_global(words + int64_t{line + kLook - 32 + lane} * blocks + block, columns.mine);
     }
     return columns.note();

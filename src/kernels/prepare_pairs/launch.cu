@@ -10,7 +10,9 @@ void launch(const Params& params, void* stream) {
   const auto strips = [&](int lines) {
     return static_cast<unsigned>(params.entries) * static_cast<unsigned>(lines / kTableTile);
   };
-  gpu::launch(params.by_words ? &pair_rows<true> : &pair_rows<false>,
+  const bool bytes = params.pairs.type == PairType::boolean;
+  gpu::launch(params.by_words ? (bytes ? &pair_rows<uint8_t, true> : &pair_rows<uint16_t, true>)
+                              : (bytes ? &pair_rows<uint8_t, false> : &pair_rows<uint16_t, false>),
               {.kernel = "pair_rows",
                .blocks = strips(params.padded_rows),
                .threads = kThreads,

@@ -14,13 +14,14 @@ inline constexpr int kWarps = kThreads / 32;
 inline constexpr int kLook = 16;  // rows of the tensor that a lane has asked for at once
 
 struct Params {
-  PairParams pairs;  // of PairType::boolean
+  PairParams pairs;  // bool, or of 16 bits
+  uint32_t hidden;   // the value that hides a pair: false, or -inf
   bool by_words;     // keys are neighbours, and may be read four at a time
   Runs by_mask;      // what rows see by mask and window
   int entries;       // of the bits
   int heads;         // of them in a batch entry
 
-  // To be written; as PairBits. `by_key` null: for a forward.
+  // To be written; as PairBits. `by_row` null: what tiles have is enough; `by_key` null: for a forward.
   PairWords* by_row;
   TileRuns* tiles;
   PairWords* by_key;

@@ -11,17 +11,19 @@ inline void run(const kernels::BackwardParams& problem) {
   const kernels::Places entries{problem.batch, problem.batch};
   auto real = hopper_backward_params(problem, kTuning, S::lengths ? lists_at_hand().places : entries);
   if (S::change != kernels::Change::none) real.problem.scale_log2e = scores_at_hand().scale_log2e;
-  const kernels::hopper_backward::Params params{real.q,
-                                                real.dout,
-                                                real.k,
-                                                real.v,
-                                                real.dk,
-                                                real.dv,
-                                                real.problem,
-                                                scores_at_hand().params,
-                                                lists_at_hand().tiles[0],
-                                                lists_at_hand().padded,
-                                                scores_at_hand().bits};
+  const kernels::hopper_backward::Params params{
+      real.q,
+      real.dout,
+      real.k,
+      real.v,
+      real.dk,
+      real.dv,
+      real.problem,
+      scores_at_hand().params,
+      lists_at_hand().tiles[0],
+      lists_at_hand().padded,
+      scores_at_hand().bits,
+      bias_map_at_hand(S::adds_bias, problem.batch, problem.q_heads)};
   gpu::launch(
       &kernels::hopper_backward::hopper_backward<S>,
       {.kernel = "mutant",
@@ -39,15 +41,15 @@ constexpr const char* kSeen =
     : kernels::hopper_backward::Visible::FLASHMOE_VISIBLE == kernels::hopper_backward::Visible::bits
         ? ", bits"
         : "";
-inline const Registration registration(std::string(FLASHMOE_HEAD_DIM == 64    ? "hopper_backward at 64"
-                                                   : FLASHMOE_HEAD_DIM == 128 ? "hopper_backward at 128"
-                                                                              : "hopper_backward at 256") +
-                                           kSeen +
-                                           (kernels::Change::FLASHMOE_CHANGE == kernels::Change::softcap
-                                                ? ", softcap"
-                                            : kernels::Change::FLASHMOE_CHANGE == kernels::Change::slopes
-                                                ? ", slopes"
-                                                : ""),
-                                       FLASHMOE_MISTAKE, &run);
+inline const Registration registration(
+    std::string(FLASHMOE_HEAD_DIM == 64    ? "hopper_backward at 64"
+                : FLASHMOE_HEAD_DIM == 128 ? "hopper_backward at 128"
+                                           : "hopper_backward at 256") +
+        kSeen +
+        (kernels::Change::FLASHMOE_CHANGE == kernels::Change::softcap  ? ", softcap"
+         : kernels::Change::FLASHMOE_CHANGE == kernels::Change::slopes ? ", slopes"
+         : kernels::Change::FLASHMOE_CHANGE == kernels::Change::bias   ? ", bias"
+                                                                       : ""),
+    FLASHMOE_MISTAKE, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

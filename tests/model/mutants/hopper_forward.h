@@ -13,19 +13,21 @@ inline void run(const kernels::ForwardParams& problem, const kernels::Runs& runs
   const kernels::Places entries{problem.order.batch, problem.order.batch};
   auto real = hopper_params(problem, kTuning, blocks, S::lengths ? lists_at_hand().places : entries);
   if (S::change != kernels::Change::none) real.problem.scale_log2e = scores_at_hand().scale_log2e;
-  const kernels::hopper_forward::Params params{real.q,
-                                               real.out,
-                                               real.k,
-                                               real.v,
-                                               real.problem,
-                                               real.tiles,
-                                               real.blocks,
-                                               real.pack_shift,
-                                               runs,
-                                               kernels::RowTable{},
-                                               scores_at_hand().params,
-                                               lists_at_hand().tiles[0],
-                                               scores_at_hand().bits};
+  const kernels::hopper_forward::Params params{
+      real.q,
+      real.out,
+      real.k,
+      real.v,
+      real.problem,
+      real.tiles,
+      real.blocks,
+      real.pack_shift,
+      runs,
+      kernels::RowTable{},
+      scores_at_hand().params,
+      lists_at_hand().tiles[0],
+      scores_at_hand().bits,
+      bias_map_at_hand(S::adds_bias, problem.order.batch, problem.q_heads)};
   gpu::launch(&kernels::hopper_forward::hopper_forward<S>,
               {.kernel = "mutant",
                .blocks = params.blocks,
@@ -49,6 +51,7 @@ inline const Registration registration(
              : "") +
         (kernels::Change::FLASHMOE_CHANGE == kernels::Change::softcap  ? ", softcap"
          : kernels::Change::FLASHMOE_CHANGE == kernels::Change::slopes ? ", slopes"
+         : kernels::Change::FLASHMOE_CHANGE == kernels::Change::bias   ? ", bias"
                                                                        : ""),
     FLASHMOE_MISTAKE, &run);
 

@@ -129,19 +129,22 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
   if (kernel == "naive, scores" || kernel == "naive_backward, scores")
     return {{changed(shape(2, 1, 70, 150, 64, Mask::causal), 3, true)},
             {changed(shape(2, 1, 150, 40, 64, Mask::causal), 0, true)}};
-  if (kernel.starts_with("hopper_forward") && kernel.ends_with("bits")) {
+  if (kernel.starts_with("hopper_forward") && (kernel.ends_with("bits") || kernel.ends_with("bias"))) {
     // Empty, full and random squares, another mask for each entry and head, tails; and one for all.
     const int64_t dim = kernel.find("at 128") != std::string::npos ? 128 : 64;
+    const PairType type = kernel.ends_with("bits") ? PairType::boolean : PairType::fp16;
     Shape squares = shape(2, 1, 330, 530, dim, Mask::none);
     squares.batch = 2;
-    squares.pairs = PairType::boolean;
+    squares.pairs = type;
+    squares.pairs_aligned = true;
     squares.pairs_shown = [](int64_t b, int64_t h, int64_t row, int64_t key) {
       const int64_t band = key / 64 - row / 64 - 2 * b - h;  // full from the diagonal on, then random
       return band > 4 ? false : band > 2 ? (row * 31 + key * 17) % 3 != 0 : band >= 0;
     };
     Shape random = shape(2, 1, 200, 300, dim, Mask::causal);
     random.batch = 2;
-    random.pairs = PairType::boolean;
+    random.pairs = type;
+    random.pairs_aligned = true;
     Shape one = random;
     one.pairs_shared = {true, true, false, false};
     return {{squares}, {random}, {one}};
@@ -225,10 +228,12 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
   if (kernel.starts_with("hopper_backward")) {
     const auto at = [&](const char* size) { return kernel.find(size) != std::string::npos; };
     const int64_t dim = at("at 64") ? 64 : at("at 128") ? 128 : 256;
-    if (kernel.ends_with("bits")) {
-      const auto paired = [](Shape of, decltype(Shape::pairs_shown) shown = {}) {
+    if (kernel.ends_with("bits") || kernel.ends_with("bias")) {
+      const PairType type = kernel.ends_with("bits") ? PairType::boolean : PairType::fp16;
+      const auto paired = [type](Shape of, decltype(Shape::pairs_shown) shown = {}) {
         of.batch = 2;
-        of.pairs = PairType::boolean;
+        of.pairs = type;
+        of.pairs_aligned = true;
         of.pairs_shown = std::move(shown);
         return of;
       };
@@ -397,12 +402,18 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
     kernels::prepare_pairs::launch(pairs, nullptr);
     scores_at_hand().bits = dispatch::pair_bits(pairs);
     mutant.run_backward(params);
+    if (const PairGradient to = problem.dattn_mask(); to.data != nullptr) {  // by another kernel
+      kernels::naive_backward::launch_pair_gradient(
+          p.dtype, params, dispatch::pair_scores_of(p, problem.forward.args.scores), dispatch::dropout_of(p),
+          {to.data, to.strides[0], to.strides[1], to.strides[2], to.strides[3]}, nullptr);
+    }
   };
   try {
     run_backward_on_model(problem, c.deterministic, settings,
-                          mutant.prepare != nullptr         ? MainKernel(scalar)
-                          : mutant.kernel.ends_with("bits") ? MainKernel(behind_bits)
-                                                            : mutant.run_backward,
+                          mutant.prepare != nullptr ? MainKernel(scalar)
+                          : p.attn_mask && choice.kernel == dispatch::BackwardKernel::hopper_backward
+                              ? MainKernel(behind_bits)
+                              : mutant.run_backward,
                           choice, prepare);
     return problem.disagreement(expected);
   } catch (const model::Failure& failure) {
@@ -423,7 +434,7 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
         dispatch::pair_scores_of(p, problem.args.scores).pairs,
         {}};
     scores_at_hand().dropout = dispatch::dropout_of(p);
-    if (dispatch::takes_bits(p)) {
+    if (plan.kernel == dispatch::ForwardKernel::hopper_forward && p.attn_mask) {
       const auto bits = dispatch::pair_bits_params(p, problem.args.scores, false, workspace);
       kernels::prepare_pairs::launch(bits, nullptr);
       scores_at_hand().bits = dispatch::pair_bits(bits);

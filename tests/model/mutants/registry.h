@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/backward_params.h"
+#include "kernels/bias_map.h"
 #include "kernels/forward_params.h"
 #include "kernels/kept_pairs.h"
 #include "kernels/padded_sequences.h"
@@ -52,6 +53,11 @@ struct ScoresAtHand {
 inline ScoresAtHand& scores_at_hand() {
   static ScoresAtHand scores;
   return scores;
+}
+
+// What TMA knows of the tensor that the case at hand adds, for forms that do that.
+inline gpu::TensorMap bias_map_at_hand(bool adds_bias, int64_t batch, int64_t heads) {
+  return adds_bias ? kernels::bias_map(scores_at_hand().pairs, batch, heads) : gpu::TensorMap{};
 }
 
 // The lists of its tiles, for forms that take lengths: of query rows, and for gradients of keys.

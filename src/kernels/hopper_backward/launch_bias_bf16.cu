@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/hopper_backward/start.cuh"
+
+namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
+
+void launch_bias_bf16(const BackwardParams& params, const PairBits& bits, const PairScoreParams& scores,
+                      int tuning, void* stream) {
+  start_with_bias<bf16>(params, bits, scores, tuning, stream);
+}
+
+}  // namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET
