@@ -100,7 +100,7 @@ def suites_same_section(document):
         for shape in row.get("shapes", []):
             if not shape["ratio"]:
                 continue
-            low, high = shape["ratio"]["interval"]["low"], shape["ratio"]["interval"]["high"]
+            low, high = shape["ratio"]["low"], shape["ratio"]["high"]
             clock = (shape["clock"] or {}).get("by", "")
             rows.append([row["task"], f"{shape['baseline_ns'] / 1e3:.1f} us", f"{shape['candidate_ns'] / 1e3:.1f} us"])
             rows[-1] += [f"{shape['ratio']['centre']:.4f} ({low:.4f} to {high:.4f})", clock, shape["verdict"]]
