@@ -116,7 +116,7 @@ TEST(DentOnATerminal, InterruptedSaysHowToGoOn) {
   dent.read_until("seed 1");
   dent.press('\x03');  // Ctrl-C
   const std::string printed = dent.read_until();
-  EXPECT_NE(printed.find("go on: dent resume -p /"), std::string::npos) << printed;
+  EXPECT_NE(printed.find("go on: dent resume -p '/"), std::string::npos) << printed;
   EXPECT_EQ(dent.exit_code(), 128 + SIGINT);
   // Nothing is left that works or locks: the session can go on.
   project.write_scale_manifest("hangs", "[limits]\ncall_seconds = 60\n");
