@@ -13,10 +13,10 @@ std::optional<std::size_t> slowest_shape(const SessionFacts& facts, const Projec
   std::optional<std::size_t> slowest;
   double ratio = project.performance.profile_below;
   for (const record::Comparison& comparison : facts.comparisons(Against::baseline)) {
-    if (comparison.verdict == SpeedVerdict::same) continue;  // by its centre one of two equals is the slower
-    // Too few pairs for an interval still have medians.
-    const double here =
-        comparison.ratio ? comparison.ratio->centre : comparison.baseline_ns / comparison.candidate_ns;
+    // By the centre one of two equals would be the slower. Too few pairs for an interval still have medians.
+    const double here = comparison.verdict == SpeedVerdict::same ? 1.0
+                        : comparison.ratio                       ? comparison.ratio->centre
+                                           : comparison.baseline_ns / comparison.candidate_ns;
     if (!(here < ratio)) continue;
     ratio = here;
     for (std::size_t i = 0; i < project.shapes.size(); ++i) {
