@@ -116,8 +116,9 @@ TEST(NaiveDropoutExplained, TheScalarKernelsTakeItAndSaySo) {
   const device::Spec& spec = device::find("H200");
   ForwardProblem problem = Problem({.head_dim = 64, .dtype = DType::bf16}).problem;
   problem.dropout = {.p = 0.1F, .seed = 1};
-  for (const bool boolean : {false, true}) {  // a bool alone goes to tensor cores
-    problem.attn_mask = problem.pairs.boolean = boolean;
+  problem.pairs.type = PairType::boolean;
+  for (const bool tensor : {false, true}) {  // one alone goes to tensor cores
+    problem.attn_mask = tensor;
     const auto plan = dispatch::plan_forward(problem, true, spec);
     EXPECT_EQ(plan.kernel, dispatch::ForwardKernel::naive);
     const std::string text = dispatch::explain(plan, problem, spec);
