@@ -30,6 +30,7 @@ Shape with(Change change, Shape plain) {
     case Change::scaled:
       plain.scale = -0.2F;
       break;
+    case Change::bias:  // hopper_bias_test.cpp
     case Change::sinks:
     case Change::none:
       break;
