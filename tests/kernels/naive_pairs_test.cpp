@@ -76,7 +76,7 @@ TEST(NaivePairsLong, SumManyKeys) {
 
 TEST(NaivePairsExplained, TheScalarKernelsTakeThem) {
   Shape shape{.q_rows = 128, .kv_rows = 128, .head_dim = 64, .dtype = DType::bf16};
-  shape.pairs = PairType::bf16;
+  shape.pairs = PairType::fp32;
   const Problem problem(shape);
   const device::Spec& spec = device::find("H200");
   const auto plan = dispatch::plan_forward(problem.problem, true, spec);
