@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 #include "base/error.h"
 #include "base/stopwatch.h"
@@ -25,6 +26,7 @@ constexpr int kWatchEveryMs = 50;  // how often memory and life are looked at wh
 constexpr std::int64_t kMemoryBesides = std::int64_t{256} << 20;  // a page table, a log's pages
 constexpr double kReportSeconds = 20;  // that a memory checker may take to say what it has found
 constexpr std::size_t kShown = 200;    // characters of garbage in a message
+constexpr std::chrono::seconds kUntilAllAreEnded{3};
 
 // How long a process's first thread was ready to run and did not, since its start; 0 where the system does
 // not say.
@@ -359,6 +361,9 @@ void Worker::fail_as_it_ended() {
   // Its pipe is closed: it is about to end, or has closed it on purpose.
   const Ending ending = process_->wait(2);
   if (ending.kind == Ending::Kind::out_of_memory) fail_over_memory();
+  // A scheduler ends all processes of a job by one SIGTERM: then this one's end comes before it is a verdict.
+  if (ending.kind == Ending::Kind::signalled && ending.code == SIGTERM)
+    std::this_thread::sleep_for(kUntilAllAreEnded);
   const auto kind = ending.kind == Ending::Kind::signalled ? FailureKind::crashed : FailureKind::exited;
   if (ending.code == SIGKILL && ending.system_out_of_memory == false)
     touched_from_outside(kind, describe(ending));
