@@ -17,7 +17,6 @@ MAX_HEAD_DIM = 256
 LENGTH_DEVICES = (
     "cpu",
 )  # where one call takes sequences of several lengths; elsewhere each length is a call
-NO_MASK_ON_GPU = "attn_mask is given; there is no fast kernel for it on this GPU"
 _WIDEST_WITH_BIAS = 128  # head_dim of the fast kernel for gradients under an attn_mask that is added
 _MANY_ROWS = 128  # a tile of the kernel that takes an attn_mask, which shares out no keys
 
@@ -151,7 +150,7 @@ def _why_not_bias_on_gpu(q, mask, trains):
 
 def _why_not_mask_on_gpu(tensors, mask, scores, trains):
     if not _is_hopper(mask.device.index):
-        return NO_MASK_ON_GPU
+        return "attn_mask is given; there is no fast kernel for it on this GPU"
     if mask.dtype != torch.bool:
         reason = _why_not_bias_on_gpu(tensors[0], mask, trains)
         if reason is not None:
@@ -174,6 +173,11 @@ def why_not_mask(q, k, v, mask, scores=(), trains=None):
         return f"attn_mask: {reason}"
     if mask.device != q.device:
         return "attn_mask is on another device"
+    pairs = (q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+    if not 2 <= mask.dim() <= 4 or any(
+        size not in (1, pair) for size, pair in zip(reversed(mask.shape), reversed(pairs))
+    ):
+        return f"attn_mask has shape {tuple(mask.shape)}; there are {list(pairs)} pairs"
     if q.device.type != "cpu":
         if trains is None:
             trains = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v, mask))
@@ -182,11 +186,6 @@ def why_not_mask(q, k, v, mask, scores=(), trains=None):
             return reason
     if mask.dtype not in (torch.bool, torch.float32, q.dtype):
         return f"attn_mask is {mask.dtype} and query {q.dtype}"
-    pairs = (q.shape[0], q.shape[1], q.shape[2], k.shape[2])
-    if not 2 <= mask.dim() <= 4 or any(
-        size not in (1, pair) for size, pair in zip(reversed(mask.shape), reversed(pairs))
-    ):
-        return f"attn_mask has shape {tuple(mask.shape)}; there are {list(pairs)} pairs"
     return None
 
 

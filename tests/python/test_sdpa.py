@@ -98,7 +98,8 @@ MASKS_ON_A_GPU = {
     "added": ({"mask": torch.bfloat16}, None),
     "added in another type": ({"mask": torch.float16}, "a bool is fast"),
     "added, rows of no whole pieces": ({"mask": torch.bfloat16, "keys": 300}, "TMA"),
-    "added to every row alike": ({"mask": torch.bfloat16, "mask_rows": 1}, "shared by rows"),
+    "added, of one dimension": ({"mask": torch.bfloat16, "mask_shape": (304,)}, "attn_mask has shape (304,)"),
+    "added to every row alike": ({"mask": torch.bfloat16, "mask_shape": (1, 304)}, "shared by rows"),
     "added, wide heads": ({"mask": torch.bfloat16, "head_dim": 256}, None),
     "added, gradients of wide heads": (
         {"mask": torch.bfloat16, "head_dim": 256, "trains": True},
@@ -122,8 +123,8 @@ def test_masks_on_a_gpu_are_taken_where_they_are_fast(monkeypatch, case):
         k = v = torch.empty(2, 4, keys, head_dim, device="cuda", dtype=torch.bfloat16)
         if "expanded" in changes:
             k = torch.empty_strided(k.shape, (19456, 0, 64, 1), device="cuda", dtype=torch.bfloat16)
-        mask_rows = changes.get("mask_rows", rows)
-        mask = torch.empty(mask_rows, keys, device="cuda", dtype=changes.get("mask", torch.bool))
+        shape = changes.get("mask_shape", (rows, keys))
+        mask = torch.empty(shape, device="cuda", dtype=changes.get("mask", torch.bool))
         found = _support.why_not_mask(q, k, v, mask, changes.get("scores", ()))
     assert found is None if reason is None else reason in found
 
