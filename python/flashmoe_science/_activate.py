@@ -61,6 +61,16 @@ def _in_front_of(before, ours):
     return kernel
 
 
+def _alone(name, ours):
+    def kernel(*args, **kwargs):
+        result = ours(*args, **kwargs)
+        if result is None:
+            raise NotImplementedError(f"{name}: neither PyTorch nor flashmoe computes this on a CPU")
+        return result
+
+    return kernel
+
+
 class _Installation:
     """Our kernels in PyTorch's dispatcher, until remove(), which puts everything back."""
 
@@ -78,11 +88,11 @@ class _Installation:
 
     def _put(self, ours, device):
         name = f"aten::{ours.__name__}"
-        # A build without CUDA has none there.
         if torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, device):
-            before = torch.library.get_kernel(name, device)
-            kernel = _in_front_of(before, ours)
+            kernel = _in_front_of(torch.library.get_kernel(name, device), ours)
             self.library.impl(ours.__name__, kernel, device, with_keyset=True, allow_override=True)
+        elif device == "CPU":  # a build without CUDA has none for that
+            self.library.impl(ours.__name__, _alone(name, ours), device)
 
     def _count(self):
         formulas = {getattr(torch.ops.aten, name): formula for name, formula in _aten.FLOPS.items()}
@@ -127,7 +137,7 @@ def _register():
 def activate() -> Activation:
     """Has F.scaled_dot_product_attention, and so all that is built on it, computed here from now on.
 
-    Also torch.nn.MultiheadAttention and the Transformer layers, autograd and torch.compile included, on the CPU and
+    Also torch.nn.attention.varlen, torch.nn.MultiheadAttention and the Transformer layers, autograd and torch.compile included, on the CPU and
     on GPUs. What the kernels here can't do goes to those that were there before. deactivate() ends it, or
 
         with flashmoe_science.activate() as account:

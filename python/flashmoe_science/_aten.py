@@ -11,7 +11,7 @@ import torch
 
 from . import _C
 from ._sdpa import attend, why_not
-from ._support import log_once, why_not_dense, why_not_dropout, why_not_mask
+from ._support import log_once, why_not_dense, why_not_dropout, why_not_mask, why_not_packed
 
 
 listeners = []  # called with each forward pass: None if it is computed here, else why not
@@ -224,6 +224,15 @@ def _scaled_dot_product_cudnn_attention_backward(
 # and what torch.nn.attention.varlen calls.
 
 
+def _why_not_packed(query, key, value, dropout_p, scale):
+    return f"dropout_p is {dropout_p}" if dropout_p != 0 else why_not_packed(query, key, value, scale)
+
+
+def _why_not_option(return_debug_mask, others):
+    given = [name for name, other in others.items() if other is not None]
+    return f"{' and '.join(given)} is given" if given else "the weights are asked for" if return_debug_mask else None
+
+
 def _window(left, right):
     sides = tuple(-1 if side is None or side < 0 else side for side in (left, right))
     return None if sides == (-1, -1) else sides
@@ -246,19 +255,35 @@ def _flash_attention_forward(
     window_size_right=None,
     **others,
 ):
-    if cum_seq_q is not None:
-        _record("packed sequences on a GPU")
-        return None
-    if return_debug_mask or any(other is not None for other in others.values()):
-        return None
-    window = _window(window_size_left, window_size_right)
-    heads_first = [t.transpose(1, 2) for t in (query, key, value)]
-    if _why_not(*heads_first, dropout_p, scale) is not None:
+    packed = cum_seq_q is not None
+    heads_first = (query, key, value) if packed else [t.transpose(1, 2) for t in (query, key, value)]
+    why_not_here = _why_not_packed if packed else _why_not
+    reason = _why_not_option(return_debug_mask, others) or why_not_here(*heads_first, dropout_p, scale)
+    if reason is not None:
+        if packed:  # else scaled_dot_product_flash_attention has counted it
+            _record(reason)
         return None
     _record(None)
-    out, lse = _forward(*heads_first, is_causal, scale, window)
+    window = _window(window_size_left, window_size_right)
+    if packed:
+        out, lse = _C.compute_attention(
+            query,
+            key,
+            value,
+            is_causal,
+            scale,
+            True,
+            window=window,
+            cu_seqlens_q=cum_seq_q,
+            cu_seqlens_k=cum_seq_k,
+            max_seqlen_q=max_q,
+            max_seqlen_k=max_k,
+        )
+    else:
+        out, lse = _forward(*heads_first, is_causal, scale, window)
+        out = out.transpose(1, 2)
     no_mask = torch.empty(0, dtype=query.dtype, device=query.device)
-    return (out.transpose(1, 2), lse, *_no_dropout(query), no_mask)
+    return (out, lse, *_no_dropout(query), no_mask)
 
 
 def _flash_attention_backward(
@@ -281,9 +306,26 @@ def _flash_attention_backward(
     window_size_left=None,
     window_size_right=None,
 ):
-    if cum_seq_q is not None:
-        return None
     window = _window(window_size_left, window_size_right)
+    if cum_seq_q is not None:
+        if _why_not_packed(query, key, value, dropout_p, scale) is not None:
+            return None
+        return _C.attention_varlen_backward(
+            query,
+            key,
+            value,
+            out,
+            logsumexp,
+            grad_out if grad_out.stride(2) == 1 else grad_out.contiguous(),
+            cum_seq_q,
+            cum_seq_k,
+            max_q,
+            max_k,
+            causal=is_causal,
+            scale=scale,
+            deterministic=torch.are_deterministic_algorithms_enabled(),
+            window=window,
+        )
     grad_out, query, key, value, out = (t.transpose(1, 2) for t in (grad_out, query, key, value, out))
     if _why_not(query, key, value, dropout_p, scale) is not None:
         return None
@@ -312,6 +354,8 @@ OPERATORS = {
         _scaled_dot_product_attention_math,  # where nothing is recorded: torch.inference_mode
         _scaled_dot_product_flash_attention_for_cpu,
         _scaled_dot_product_flash_attention_for_cpu_backward,
+        _flash_attention_forward,  # which PyTorch itself has for GPUs alone: varlen_attn
+        _flash_attention_backward,
     ),
     "CUDA": (
         _scaled_dot_product_flash_attention,

@@ -118,6 +118,16 @@ def why_not_dense(q, k, v, scale=None, scores=()):
     return _why_not_on(device, dtype, head_dim, scale, scores)
 
 
+def why_not_packed(q, k, v, scale=None):
+    """why_not_dense() of packed sequences, [rows, heads, head_dim], in one call."""
+    if not q.dim() == k.dim() == v.dim() == 3:
+        return "packed sequences that do not have 3 dimensions"
+    reason = why_not_dense(*(t.transpose(0, 1).unsqueeze(0) for t in (q, k, v)), scale)
+    if reason is None and not takes_packed(q, k, v, (), torch.are_deterministic_algorithms_enabled()):
+        return "packed sequences: there is no fast kernel for them on this GPU"
+    return reason
+
+
 def why_not_attention(q, k, v, scale=None, scores=()):
     """Why attention(q, k, v) of [B, H, S, D] is left to others; None where it is not. `scores`: the names of what
     changes them."""

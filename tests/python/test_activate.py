@@ -206,9 +206,61 @@ def test_what_the_operators_of_a_gpu_leave_to_the_kernels_before():
     assert forward(*rows, *dense, alibi_slopes=torch.ones(4)) is None
     assert forward(*rows, *dense, seqused_k=None, page_table=torch.ones(2, 2)) is None
     offsets = torch.tensor([0, 19], dtype=torch.int32)
-    assert forward(*(t[0] for t in rows), offsets, offsets, 19, 19, 0.0, False, False) is None
+    packed = (*(t[0] for t in rows), offsets, offsets, 19, 19)
+    assert forward(*packed, 0.0, False, False) is not None
+    assert forward(*packed, 0.1, False, False) is None and forward(*packed, 0.0, False, True) is None
+    assert forward(*packed, 0.0, False, False, seqused_k=offsets[1:]) is None
+    assert forward(*rows, *packed[3:], 0.0, False, False) is None
     out, lse, *_ = forward(*rows, *dense, window_size_left=3, window_size_right=-1)
     assert torch.equal(out.transpose(1, 2), fm.attention(q, k, v, window=(3, None)))
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("window", [None, (5, 2)])
+def test_packed_sequences(is_causal, window):
+    q, k, v = (normal(40, heads, 16, seed=heads + i) for i, heads in enumerate((4, 2, 2)))
+    dout = normal(40, 4, 16, seed=9)
+    offsets = torch.tensor([0, 15, 15, 40], dtype=torch.int32)
+    packed = (offsets, offsets, 25, 25, 0.0, is_causal)
+    sides = {} if window is None else dict(zip(("window_size_left", "window_size_right"), window))
+    with fm.activate() as account:
+        out, lse, seed, rest, _ = aten._flash_attention_forward(q, k, v, *packed, False, **sides)
+        back = aten._flash_attention_backward(dout, q, k, v, out, lse, *packed, seed, rest, **sides)
+    assert (account.ours, sum(account.theirs.values())) == (1, 0) and lse.shape == (4, 40)
+    for rows in (slice(0, 15), slice(15, 40)):
+        q1, k1, v1, out1, dout1, *back1 = (
+            t[rows].transpose(0, 1).unsqueeze(0) for t in (q, k, v, out, dout, *back)
+        )
+        expected = fm.attention(q1, k1, v1, causal=is_causal, window=window, return_lse=True)
+        close((out1, lse[:, rows].unsqueeze(0)), expected)
+        of_one = fm.attention_backward(q1, k1, v1, *expected, dout1, causal=is_causal, window=window)
+        close(back1, of_one)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_varlen_attn(compiled):
+    varlen_attn = pytest.importorskip("torch.nn.attention.varlen").varlen_attn
+    q = normal(40, 4, 16, dtype=torch.bfloat16)
+    offsets = torch.tensor([0, 15, 40], dtype=torch.int32)
+
+    def packed(q):
+        return varlen_attn(q, q, q, offsets, offsets, 25, 25)
+
+    def one_by_one(q):
+        rows = (q[:15], q[15:])
+        return torch.cat([sdpa(*[t.transpose(0, 1).unsqueeze(0)] * 3)[0].transpose(0, 1) for t in rows])
+
+    torch._dynamo.reset()
+    with fm.activate() as account:
+        ours = gradients(torch.compile(packed, backend="aot_eager") if compiled else packed, [q])
+    assert (account.ours, sum(account.theirs.values())) == (1, 0)
+    close(ours, gradients(one_by_one, [q]), 2e-2)
+    with pytest.raises(NotImplementedError):  # as before activate()
+        packed(q)
+    with fm.activate(), pytest.raises(NotImplementedError, match="neither PyTorch nor flashmoe"):
+        wide = normal(40, 4, 300)
+        varlen_attn(wide, wide, wide, offsets, offsets, 25, 25)
+    torch._dynamo.reset()
 
 
 def encoder_layer():
