@@ -131,6 +131,7 @@ def call_times(torch, package):
         "flashmoe recorded": lambda: package.attention(*leaves),
         "sdpa": lambda: sdpa(q, k, v),
         "sdpa recorded": lambda: sdpa(*leaves),
+        **packed_calls(torch, package),
     }
     samples = {name: [] for name in calls}
     order = random.Random(0)
@@ -147,6 +148,17 @@ def call_times(torch, package):
             "p95_us": harness.percentile(times, 0.95),
         }
         for name, times in samples.items()
+    }
+
+
+def packed_calls(torch, package):
+    from torch.nn.attention.varlen import varlen_attn
+
+    q, k, v = (torch.randn(128, 1, 64, device="cuda", dtype=torch.float16) for _ in range(3))
+    ends = torch.tensor([0, 48, 128], dtype=torch.int32, device="cuda")
+    return {
+        "flashmoe varlen": lambda: package.attention_varlen(q, k, v, ends, ends, 80, 80),
+        "varlen_attn": lambda: varlen_attn(q, k, v, ends, ends, 80, 80),
     }
 
 

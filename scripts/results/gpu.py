@@ -76,6 +76,8 @@ def gpu_section(document):
             "flashmoe recorded": "`attention(q, k, v)`, recorded by autograd",
             "sdpa": "PyTorch's SDPA",
             "sdpa recorded": "PyTorch's SDPA, recorded by autograd",
+            "flashmoe varlen": "`attention_varlen(q, k, v, ends, ends, 80, 80)`, two sequences",
+            "varlen_attn": "PyTorch's varlen_attn, the same",
         }
         yield from table(
             ["call", "median, us", "fastest, us", "95th percentile, us"],

@@ -97,14 +97,13 @@ def suites_same_section(document):
     yield ""
     rows = []
     for row in sorted(document["rows"], key=lambda row: row["task"]):
-        for shape in row.get("shapes", []):
-            if not shape["ratio"]:
-                continue
+        compared = [shape for shape in row.get("shapes", []) if shape["ratio"]]
+        for shape in compared:
             low, high = shape["ratio"]["low"], shape["ratio"]["high"]
             clock = (shape["clock"] or {}).get("by", "")
             rows.append([row["task"], f"{shape['baseline_ns'] / 1e3:.1f} us", f"{shape['candidate_ns'] / 1e3:.1f} us"])
             rows[-1] += [f"{shape['ratio']['centre']:.4f} ({low:.4f} to {high:.4f})", clock, shape["verdict"]]
-        if row["verdict"] != "SAME":
+        if not compared:
             rows.append([row["task"], "", "", row["reason"].replace("|", "/"), "", row["verdict"]])
     yield from table(["task", "baseline", "candidate", "ratio, 95 %", "clock", "verdict"], rows)
 

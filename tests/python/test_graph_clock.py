@@ -145,3 +145,21 @@ def test_what_is_done_while_captured_works_on_nothing_and_is_lost(gpu):
     reply = graphs.GraphClock(torch, gpu).time(worker)
     assert reply["ns"] == pytest.approx(3 * EMPTY_NS)
     assert all(torch.isnan(output).all() for output in worker.kept)
+
+
+def test_windows_are_cut_from_what_a_gpu_keeps():
+    worker = worker_with(None)
+    values = numpy.arange(64, dtype="float32")
+    worker.pool, worker.device = values.tobytes(), "cpu"
+    place = {"dtype": "fp32", "stored": "fp32", "sizes": [2, 3], "at": 16, "part": 60}
+    worker.parts = {}
+    window = worker._cut(place, 5)
+    expected = torch.arange(9.0, 15).view(2, 3)
+    assert torch.equal(window, expected) and torch.equal(worker._argument(worker._window(place, 5), place), expected)
+    window.fill_(0)  # a call's own memory: the next one gets what it should
+    assert torch.equal(worker._cut(place, 5), expected) and worker.parts[16].numel() == 60
+    halves = dict(place, dtype="bf16", stored="bf16", sizes=[4], at=0)
+    worker.parts = {}
+    assert worker._cut(halves, 2).view(torch.int16).tolist() == values.view("int16")[2:6].tolist()
+    worker._cut(dict(place, part=0), 0)  # what may change is not kept
+    assert list(worker.parts) == [0]

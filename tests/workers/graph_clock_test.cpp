@@ -38,6 +38,7 @@ class GraphClock : public ::testing::Test {
     worker_ = std::make_unique<Worker>(std::move(setup), pool_);
     protocol::ProblemMessage message;
     message.inputs = {{{"x", DType::fp32, {kElements}, {}}, DType::fp32, 0}};
+    message.inputs[0].part = part_;
     message.outputs = {{{"y", DType::fp32, {kElements}, {}}, DType::fp32, 0}};
     message.numbers = {{"n", kElements}};
     message.flush = flush;
@@ -72,6 +73,7 @@ class GraphClock : public ::testing::Test {
   }
 
   SharedMemory pool_;
+  std::size_t part_ = 4096;
   std::filesystem::path log_;
   std::unique_ptr<Worker> worker_;
   std::vector<protocol::Offsets> offsets_;
@@ -92,6 +94,21 @@ TEST_F(GraphClock, ReadsAKernelWithoutWhatEventsCost) {
   EXPECT_NEAR(by_events.floor_ns, kEventsFloor, 1);
   EXPECT_GT(by_events.host_ns, 0);
   EXPECT_EQ(wrong_calls(), 0);
+}
+
+TEST_F(GraphClock, APartOfThePoolIsKeptUntilTheNextProblemIfItStays) {
+  for (const bool stays : {true, false}) {
+    part_ = stays ? 4096 : 0;
+    start("honest");
+    for (const bool in_graph : {true, false}) {
+      fill({}, DType::fp32, pool_.data(), 4096, 2);
+      timed(3, in_graph);
+      EXPECT_EQ(wrong_calls(), 0);
+      fill({}, DType::fp32, pool_.data(), 4096, 3);
+      timed(3, in_graph);
+      EXPECT_EQ(wrong_calls(), stays ? 3 : 0);
+    }
+  }
 }
 
 TEST_F(GraphClock, WhatASetupQueuesIsDoneBeforeTheCallsAndInNoTimeOfTheirs) {

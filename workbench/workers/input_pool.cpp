@@ -81,6 +81,12 @@ std::size_t result_bytes(const Problem& problem) {
   return bytes;
 }
 
+void keep_parts(const Problem& problem, protocol::ProblemMessage& message) {
+  for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
+    if (!in_slots(problem.inputs[i])) message.inputs[i].part = part_elements(problem, problem.inputs[i]);
+  }
+}
+
 protocol::ProblemMessage message_for(const Problem& problem, const InputPool& pool, std::size_t calls,
                                      bool flush, std::size_t room) {
   protocol::ProblemMessage message;

@@ -101,12 +101,14 @@ void InputSource::renew(const Problem& problem, std::uint64_t seed) {
   put(problem, 0, true);
 }
 
-std::vector<CallInputs> InputSource::draw(const Problem& problem, std::size_t calls, Random& random) {
+std::vector<CallInputs> InputSource::draw(const Problem& problem, std::size_t calls, Random& random,
+                                          Sets sets) {
   std::vector<CallInputs> drawn;
   for (std::size_t call = 0; call < calls; ++call) {
     CallInputs inputs{InputPool::draw(problem, random)};
     if (problem.has_sets()) {
-      inputs.set = seed_of(random.next());
+      const auto& there = in_slot_.at(call);
+      inputs.set = sets == Sets::old && there ? *there : seed_of(random.next());
       for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
         const Tensor& input = problem.inputs[i];
         if (input.made() && !input.constant) inputs.offsets[i] = call * input.elements();

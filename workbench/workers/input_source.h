@@ -32,8 +32,10 @@ class InputSource {
   const InputPool& pool() const { return pool_; }
   void renew(const Problem& problem, std::uint64_t seed);  // for all calls that follow
   // Of calls that are prepared together; most_calls() at most. What was drawn before may be gone from the
-  // pool.
-  std::vector<CallInputs> draw(const Problem& problem, std::size_t calls, Random& random);
+  // pool. Sets take time to make: calls that nobody times or judges may have `old` ones.
+  enum class Sets { fresh, old };
+  std::vector<CallInputs> draw(const Problem& problem, std::size_t calls, Random& random,
+                               Sets sets = Sets::fresh);
   // Into the pool, once more.
   void bring_back(const Problem& problem, const CallInputs& inputs);
 

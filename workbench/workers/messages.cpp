@@ -37,6 +37,8 @@ void fields(Fields& f, TensorPlace& place) {
   f("sizes", place.tensor.sizes, "of its dimensions");
   f("at", place.at, "byte where it begins");
   f("room", place.room, "bytes of the pool beyond it");
+  f.may("part", place.part,
+        "of an input: elements of the pool that stay until the next problem; 0: they may change");
   f("updates", place.tensor.updates, "of an output: the input whose values it holds before a call; -1: none");
   f("constant", place.tensor.constant, "of an input: the same in every call until all are drawn anew");
   f("scratch", place.tensor.scratch, "of an output: memory for the kernel's own use, which is not asked for");

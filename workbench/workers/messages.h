@@ -62,6 +62,8 @@ struct TensorPlace {
   DType stored = DType::fp32;  // inputs: the type in the pool, converted to the tensor's on the way in
   std::size_t at = 0;          // byte in the pool or in the results where it begins
   std::size_t room = 0;        // inputs: bytes of the pool that are put in place beyond it; see aim()
+  std::size_t part = 0;  // inputs: elements of the pool that windows are cut from, the same until the next
+                         // problem; 0: they may change
 };
 
 struct ProblemMessage {

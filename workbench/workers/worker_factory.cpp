@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostCalls = 4096;
 constexpr std::size_t kMostBytesOfCalls = std::size_t{256} << 20;
+constexpr std::size_t kMostBytesOnGpu = std::size_t{1} << 30;  // whose kernels are over sooner
 
 std::vector<Problem> problems_of(const Project& project) {
   std::vector<Problem> problems;
@@ -289,7 +290,8 @@ std::size_t WorkerFactory::most_calls(const Problem& problem) const {
   for (const Tensor& tensor : problem.inputs) bytes += tensor.bytes();
   for (const Tensor& tensor : problem.outputs) bytes += tensor.bytes();
   const std::size_t most = problem.has_sets() ? InputPool::slots(problem) : kMostCalls;
-  return std::clamp<std::size_t>(kMostBytesOfCalls / bytes, 2, most);
+  const bool on_gpu = project_.kernel.device == DeviceKind::cuda;
+  return std::clamp<std::size_t>((on_gpu ? kMostBytesOnGpu : kMostBytesOfCalls) / bytes, 2, most);
 }
 
 Problem reference_problem(const Operator& op, const Problem& problem) {

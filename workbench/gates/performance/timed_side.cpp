@@ -37,17 +37,18 @@ TimedSide::TimedSide(Worker& worker, const Problem& problem, WorkerFactory& work
   worker_.resume();
   const bool aimed =
       worker.loaded().kind == protocol::WorkerKind::native && worker.loaded().device == DeviceKind::cpu;
-  const auto message = message_for(problem, workers.pool(), most_calls_, workers.project().performance.flush,
-                                   aimed ? protocol::kRoom : 0);
+  auto message = message_for(problem, workers.pool(), most_calls_, workers.project().performance.flush,
+                             aimed ? protocol::kRoom : 0);
+  if (worker.loaded().device == DeviceKind::cuda) keep_parts(problem, message);
   for (const auto& input : message.inputs) rooms_.push_back(input.room);
   worker_.set_problem(message, workers.project().limits.call_seconds);
 }
 
-protocol::Timed TimedSide::stretch(std::size_t calls, double& wall_ns) {
+protocol::Timed TimedSide::stretch(std::size_t calls, double& wall_ns, InputSource::Sets sets) {
   const double seconds = workers_.project().limits.call_seconds;
   setup_ns_ = worker_.set_up(seconds);
   if (problem_.has_sets()) worker_.pause();  // its threads could read in the pool what is made for it
-  last_ = workers_.inputs().draw(problem_, calls, random_);
+  last_ = workers_.inputs().draw(problem_, calls, random_, sets);
   if (problem_.has_sets()) worker_.resume();
   std::vector<protocol::Offsets> offsets;
   for (const CallInputs& call : last_) offsets.push_back(call.offsets);
@@ -89,11 +90,12 @@ ClockTrial TimedSide::try_clocks() {
   return trial;
 }
 
-// A few calls that nobody counts wake threads up and fill code caches. Their inputs are their own, and those
-// of the timed calls are not there yet: none of the timed work can be done ahead.
+// A few calls that nobody counts wake threads up and fill code caches. The inputs of the timed calls are not
+// there yet: none of the timed work can be done ahead.
 void TimedSide::lead_in(std::size_t calls) {
   double ignored = 0;
-  if (const std::size_t lead = lead_for(calls, ns_per_call_); lead > 0) stretch(lead, ignored);
+  if (const std::size_t lead = lead_for(calls, ns_per_call_); lead > 0)
+    stretch(lead, ignored, InputSource::Sets::old);
 }
 
 // Of every two stretches one is twice as long, by lot.

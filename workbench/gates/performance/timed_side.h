@@ -46,7 +46,8 @@ class TimedSide {
   void keep_one();  // of the last stretch
 
  private:
-  protocol::Timed stretch(std::size_t calls, double& wall_ns);
+  protocol::Timed stretch(std::size_t calls, double& wall_ns,
+                          InputSource::Sets sets = InputSource::Sets::fresh);
   void lead_in(std::size_t calls);
   bool next_is_long();
   ClockAudit audit_stretches(int calls, const ClockRules& rules);

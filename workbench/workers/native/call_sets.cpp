@@ -20,10 +20,20 @@ struct CallSets::Set {
 };
 
 CallSets::CallSets(Device& device, protocol::ProblemMessage problem)
-    : device_(device), problem_(std::move(problem)), numbers_(numbers_of(problem_)) {}
+    : device_(device),
+      problem_(std::move(problem)),
+      numbers_(numbers_of(problem_)),
+      parts_(problem_.inputs.size()),
+      kept_blanks_(problem_.outputs.size()),
+      blanks_(problem_.outputs.size()) {}
 
 CallSets::~CallSets() {
   for (auto& set : sets_) release(*set);
+  for (const auto* kept : {&parts_, &kept_blanks_}) {
+    for (void* memory : *kept) {
+      if (memory != nullptr) device_.free(memory);
+    }
+  }
 }
 
 void CallSets::release(Set& set) {
@@ -70,38 +80,73 @@ std::vector<std::byte> values_in(const protocol::TensorPlace& input, const std::
   return values;
 }
 
+// The part of the pool that an input's windows are cut from, on the GPU; null where there is none to keep.
+void* CallSets::part_of(std::size_t input, const std::byte* pool) {
+  const auto& place = problem_.inputs[input];
+  if (!device_.copies() || place.part == 0 || place.room > 0 || place.stored != place.tensor.dtype)
+    return nullptr;
+  void*& part = parts_.at(input);
+  if (part == nullptr) {
+    const std::size_t bytes = place.part * bytes_of(place.stored);
+    part = device_.allocate(bytes);
+    device_.upload(part, pool + place.at, bytes);
+  }
+  return part;
+}
+
+void CallSets::put_input(void* to, std::size_t input, const std::byte* pool, std::size_t offset) {
+  const auto& place = problem_.inputs[input];
+  if (const void* part = part_of(input, pool)) {
+    const auto* from = static_cast<const std::byte*>(part) + offset * bytes_of(place.stored);
+    return device_.copy(to, from, place.tensor.bytes());
+  }
+  const auto values = values_in(place, pool, offset);
+  device_.upload(to, values.data(), values.size());
+}
+
+void CallSets::put_blank(void* to, std::size_t output, const std::byte* pool, const protocol::Offsets& call) {
+  const Tensor& tensor = problem_.outputs[output].tensor;
+  std::vector<std::byte>& blank = blanks_.at(output);
+  if (blank.empty()) {
+    blank.assign(tensor.bytes() + 2 * kGuardBytes, kGuard);
+    poison(tensor.dtype, blank.data() + kGuardBytes, tensor.elements());
+  }
+  if (device_.copies() && tensor.updates < 0) {
+    void*& kept = kept_blanks_.at(output);
+    if (kept == nullptr) {
+      kept = device_.allocate(blank.size());
+      device_.upload(kept, blank.data(), blank.size());
+    }
+    return device_.copy(to, kept, blank.size());
+  }
+  if (tensor.updates >= 0) {
+    const auto from = static_cast<std::size_t>(tensor.updates);
+    const auto values = values_in(problem_.inputs.at(from), pool, call.at(from));
+    for (std::size_t e = 0; e < tensor.elements(); ++e) {
+      store(tensor.dtype, blank.data() + kGuardBytes, e,
+            load(problem_.inputs[from].tensor.dtype, values.data(), e));
+    }
+  }
+  device_.upload(to, blank.data(), blank.size());
+}
+
 void CallSets::prepare(const std::byte* pool, const std::vector<protocol::Offsets>& calls, void* setup) {
   while (sets_.size() < calls.size()) sets_.push_back(make_set());
   prepared_.clear();
   snapshot_.clear();
+  watched_.reset();
   offsets_ = calls;
-  std::vector<std::vector<std::byte>> blanks;  // an output's memory before a call: guard, poison, guard
-  for (const auto& place : problem_.outputs) {
-    std::vector<std::byte> blank(place.tensor.bytes() + 2 * kGuardBytes, kGuard);
-    poison(place.tensor.dtype, blank.data() + kGuardBytes, place.tensor.elements());
-    blanks.push_back(std::move(blank));
-  }
   for (std::size_t c = 0; c < calls.size(); ++c) {
     Set& set = *sets_[c];
     PreparedCall prepared;
     for (std::size_t i = 0; i < problem_.inputs.size(); ++i) {
-      const auto values = values_in(problem_.inputs[i], pool, calls[c].at(i));
-      device_.upload(set.inputs[i], values.data(), values.size());
-      prepared.memory.emplace_back(set.inputs[i], values.size());
-      prepared.with_room.push_back(problem_.inputs[i].room > 0);
+      const auto& place = problem_.inputs[i];
+      put_input(set.inputs[i], i, pool, calls[c].at(i));
+      prepared.memory.emplace_back(set.inputs[i], place.tensor.bytes() + place.room);
+      prepared.with_room.push_back(place.room > 0);
     }
     for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
-      const Tensor& output = problem_.outputs[i].tensor;
-      if (output.updates >= 0) {
-        const auto from = static_cast<std::size_t>(output.updates);
-        const auto values = values_in(problem_.inputs.at(from), pool, calls[c].at(from));
-        for (std::size_t e = 0; e < output.elements(); ++e) {
-          store(output.dtype, blanks[i].data() + kGuardBytes, e,
-                load(problem_.inputs[from].tensor.dtype, values.data(), e));
-        }
-      }
-      device_.upload(static_cast<std::byte*>(set.outputs[i]) - kGuardBytes, blanks[i].data(),
-                     blanks[i].size());
+      put_blank(static_cast<std::byte*>(set.outputs[i]) - kGuardBytes, i, pool, calls[c]);
       prepared.memory.emplace_back(set.outputs[i], problem_.outputs[i].tensor.bytes());
     }
     prepared.call = {.struct_size = sizeof(dent_call),
@@ -117,17 +162,22 @@ void CallSets::prepare(const std::byte* pool, const std::vector<protocol::Offset
     prepared.inputs = set.input_tensors.data();
     prepared_.push_back(std::move(prepared));
   }
+  device_.wait();
+}
+
+std::vector<std::byte> CallSets::copy_of_output(std::size_t output) {
+  std::vector<std::byte> values(problem_.outputs[output].tensor.bytes());
+  device_.download_in_order(values.data(), sets_.at(*watched_)->outputs[output], values.size());
+  return values;
 }
 
 void CallSets::snapshot(std::size_t call) {
   watched_ = call;
   snapshot_.clear();
-  const Set& set = *sets_.at(call);
+  if (device_.copies()) return;
   for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
     if (problem_.outputs[i].tensor.scratch) break;  // behind all others
-    std::vector<std::byte> values(problem_.outputs[i].tensor.bytes());
-    device_.download_in_order(values.data(), set.outputs[i], values.size());
-    snapshot_.push_back(std::move(values));
+    snapshot_.push_back(copy_of_output(i));
   }
 }
 
@@ -153,8 +203,9 @@ protocol::Kept CallSets::keep(std::size_t call, const std::byte* pool, std::byte
     if (place.tensor.scratch) continue;
     const std::byte* values = now.data() + kGuardBytes;
     std::memcpy(results + place.at, values, place.tensor.bytes());
-    if (call == watched_ && i < snapshot_.size()) {
-      kept.late = kept.late || std::memcmp(snapshot_[i].data(), values, place.tensor.bytes()) != 0;
+    if (call == watched_) {
+      const auto& then = device_.copies() ? copy_of_output(i) : snapshot_.at(i);
+      kept.late = kept.late || std::memcmp(then.data(), values, place.tensor.bytes()) != 0;
     }
   }
   return kept;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,8 @@ class CallSets {
   const std::vector<PreparedCall>& prepared() const { return prepared_; }
   bool flush() const { return problem_.flush; }
 
-  void snapshot(std::size_t call);  // the outputs of that call, as they are now
+  // The outputs of that call, as they are now. A GPU has put them aside by itself.
+  void snapshot(std::size_t call);
   // The outputs of one call into `results`, and what was wrong with it.
   protocol::Kept keep(std::size_t call, const std::byte* pool, std::byte* results);
 
@@ -39,6 +41,10 @@ class CallSets {
   struct Set;
   std::unique_ptr<Set> make_set();
   void release(Set& set);
+  void* part_of(std::size_t input, const std::byte* pool);
+  void put_input(void* to, std::size_t input, const std::byte* pool, std::size_t offset);
+  void put_blank(void* to, std::size_t output, const std::byte* pool, const protocol::Offsets& call);
+  std::vector<std::byte> copy_of_output(std::size_t output);
 
   Device& device_;
   protocol::ProblemMessage problem_;
@@ -46,8 +52,12 @@ class CallSets {
   std::vector<std::unique_ptr<Set>> sets_;
   std::vector<PreparedCall> prepared_;
   std::vector<protocol::Offsets> offsets_;
-  std::size_t watched_ = 0;                       // the call that `snapshot_` is of
-  std::vector<std::vector<std::byte>> snapshot_;  // of its outputs
+  // On a GPU, from when they are first needed: what windows are cut from, and what outputs hold before a
+  // call, `blanks_`.
+  std::vector<void*> parts_, kept_blanks_;
+  std::vector<std::vector<std::byte>> blanks_;    // guard, poison, guard
+  std::optional<std::size_t> watched_;            // the call that `snapshot_` is of
+  std::vector<std::vector<std::byte>> snapshot_;  // of its outputs, on a CPU
 };
 
 }  // namespace dent

@@ -70,6 +70,10 @@ class CudaDevice : public Device {
   void upload(void* to, const void* from, std::size_t bytes) override {
     cuda_.check(cuda_.copy_in(number(to), from, bytes), "copying to the GPU");
   }
+  bool copies() const override { return true; }
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    copy_across(number(to), number(from), bytes);
+  }
   void download(void* to, const void* from, std::size_t bytes) override {
     wait();
     cuda_.check(cuda_.copy_out(to, number(from), bytes), "copying from the GPU");
@@ -94,7 +98,7 @@ class CudaDevice : public Device {
       staged.push_back(scratch.copy_of(memory, bytes));
       cuda_.check(cuda_.fill_async(number(memory), kNotANumber, bytes, stream_), "hiding an input");
     }
-    make_room_behind(last, scratch);
+    make_room_behind(last);
     wait();
 
     protocol::Timed timed{.clock = TimedBy::events, .floor_ns = floors_ ? floors_->events_ns : 0};
@@ -123,7 +127,6 @@ class CudaDevice : public Device {
       timed.slowest = std::max(timed.slowest, ns);
     }
     snapshot(calls.size() - 1);
-    behind_.clear();
     return timed;
   }
 
@@ -150,7 +153,7 @@ class CudaDevice : public Device {
       return timed;
     }
     make_events(2 * parts.size());
-    make_room_behind(calls.back(), scratch);
+    make_room_behind(calls.back());
     std::size_t p = 0;
     for (Part& part : parts) {
       aside.put_back(part.first, part.calls);  // this also brings it into the L2 cache
@@ -172,7 +175,6 @@ class CudaDevice : public Device {
       timed.slowest = std::max(timed.slowest, ns / count);
     }
     snapshot(calls.size() - 1);
-    behind_.clear();
     return timed;
   }
 
@@ -334,11 +336,13 @@ class CudaDevice : public Device {
     cuda_.check(cuda_.copy_across_async(to, from, bytes, stream_), "copying on the GPU");
   }
 
-  // Where the outputs of the last call are copied to, behind it on the stream.
-  void make_room_behind(const PreparedCall& last, Scratch& scratch) {
+  // Where the outputs of the last call are copied to, behind it on the stream. They stay there until the next
+  // stretch: few are asked for.
+  void make_room_behind(const PreparedCall& last) {
     behind_.clear();
+    room_behind_.emplace(*this);
     for (auto i = static_cast<std::size_t>(last.call.num_inputs); i < last.memory.size(); ++i) {
-      behind_.emplace_back(last.memory[i].first, scratch.space(last.memory[i].second));
+      behind_.emplace_back(last.memory[i].first, room_behind_->space(last.memory[i].second));
     }
   }
 
@@ -366,6 +370,7 @@ class CudaDevice : public Device {
   std::size_t l2_bytes_ = 0, flush_bytes_ = 0;
   std::vector<CuEvent> events_;
   std::vector<std::pair<const void*, void*>> behind_;  // outputs of the last call, and their copies
+  std::optional<Scratch> room_behind_;
 };
 
 }  // namespace

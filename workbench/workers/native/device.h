@@ -39,6 +39,9 @@ class Device {
   virtual void free(void* memory) = 0;
   virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;
+  // Within its memory, in the order of stream(). A GPU does it a hundred times as fast as upload().
+  virtual bool copies() const { return false; }
+  virtual void copy(void*, const void*, std::size_t) {}
   virtual void wait() {}                                   // until all that was queued is done
   virtual void flush(const std::vector<PreparedCall>&) {}  // caches, where that is done before a stretch
   // Calls the entry on each in turn; every call is timed, alone. Right after the timer of one of them has

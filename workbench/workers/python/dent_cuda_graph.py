@@ -169,7 +169,7 @@ class GraphClock:
     """
 
     def __init__(self, torch, driver):
-        self.torch, self.driver, self.floors = torch, driver, None
+        self.torch, self.driver, self.floors, self.pool, self.before = torch, driver, None, None, []
         self.event, self.synchronize, self.stream = (
             torch.cuda.Event,
             torch.cuda.synchronize,
@@ -178,7 +178,7 @@ class GraphClock:
 
     def time(self, worker):
         aside = [[tensor.clone() for tensor in call] for call in worker.calls]
-        graphs, parts, problem = [], [], None  # graphs: PyTorch's, which own the memory of what was captured
+        graphs, parts, problem = [], [], None
         try:
             self._measure_floors(worker)
             for call in worker.calls:
@@ -197,7 +197,14 @@ class GraphClock:
             reply = {**worker._go_cuda(), "not_captured": problem}
         for chain, _ in parts:
             chain.close()
+        # PyTorch's graphs own the memory of what was captured. Kept until the next stretch is, so that its calls find it:
+        # memory that is asked for anew takes longer than most kernels.
+        self.before = graphs
         return reply
+
+    def forget(self):
+        """The memory of the last stretch: what follows needs other sizes."""
+        self.before = []
 
     def _measure_floors(self, worker):
         if self.driver is None:
@@ -209,7 +216,9 @@ class GraphClock:
                 )
 
     def _capture(self, worker, graphs, parts):
-        pool, most = self.torch.cuda.graph_pool_handle(), _calls_in_a_graph(worker)
+        if not self.before:
+            self.pool = self.torch.cuda.graph_pool_handle()
+        pool, most = self.pool, _calls_in_a_graph(worker)
         for i in range(len(worker.calls)):
             if i % most == 0:
                 parts.append((Chain(self.driver, self.stream.cuda_stream), []))
@@ -240,7 +249,8 @@ class GraphClock:
                 stop.record(self.stream)
                 times.append((start, stop, len(calls)))
             times[-1][1].synchronize()
-            worker.snapshot = worker._bytes_of(worker.kept[-1], worker.calls[-1])
+            worker.snapshot = worker.copies_of(worker.kept[-1], worker.calls[-1])
+        self.stream.synchronize()
         stopped = _now()
         self.synchronize()
         drain = _now() - stopped

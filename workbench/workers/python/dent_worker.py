@@ -123,6 +123,9 @@ class Worker:
         self.passed = bool(own) and all(name in taken and name in self.required for name in own)
         self.calls, self.named, self.kept = [], [], []
         self.constants = [i for i, place in enumerate(self.inputs) if place["constant"]]
+        self.parts, self.blanks = {}, {}
+        if self.graphs:
+            self.graphs.forget()
         self.set_up = None
         self.scratch = None
         return {}
@@ -148,15 +151,14 @@ class Worker:
             self.set_up = bits, made
         return {"ns": self.setup_ns}
 
+    def _in_pool(self, place, offset, count):
+        stored = self.numpy.dtype(_NUMPY[place["stored"]])
+        return self.numpy.frombuffer(self.pool, stored, count, place["at"] + offset * stored.itemsize)
+
     def _window(self, place, offset):
         """The values of one input: a copy, since the pool can't be written and must not be. What goes to a GPU is
         copied on its way there."""
-        count = 1
-        for size in place["sizes"]:
-            count *= size
-        stored = self.numpy.dtype(_NUMPY[place["stored"]])
-        values = self.numpy.frombuffer(self.pool, stored, count, place["at"] + offset * stored.itemsize)
-        values = values.reshape(place["sizes"])
+        values = self._in_pool(place, offset, _elements(place)).reshape(place["sizes"])
         if self.device != "cuda":
             values = values.copy()
         if place["stored"] != place["dtype"]:
@@ -175,12 +177,19 @@ class Worker:
             tensor = tensor.view(getattr(self.torch, _TORCH_ONLY[place["dtype"]]))
         return tensor.to(self.device) if self.device == "cuda" else tensor
 
+    def _cut(self, place, offset):
+        """The values of one input as an argument. Where they stay the same, a GPU keeps all that windows are cut from:
+        to bring them from the host for every call would take a hundred times as long as most kernels do."""
+        if self.torch is None or not place.get("part") or place["stored"] != place["dtype"]:
+            return self._argument(self._window(place, offset), place)
+        part = self.parts.get(place["at"])
+        if part is None:
+            part = self.parts[place["at"]] = self._argument(self._in_pool(place, 0, place["part"]), place)
+        return part[offset : offset + _elements(place)].clone().view(place["sizes"])
+
     def prepare(self, request):
         self.offsets = request["offsets"]
-        self.calls = [
-            [self._argument(self._window(place, at), place) for place, at in zip(self.inputs, offsets)]
-            for offsets in self.offsets
-        ]
+        self.calls = [[self._cut(place, at) for place, at in zip(self.inputs, call)] for call in self.offsets]
         named = self.numbers if self.set_up is None else {**self.numbers, "setup": self.set_up[1]}
         self.named = [{**named, **(self._poisoned() if self.passed else {})} for _ in self.calls]
         self.kept = [None] * len(self.calls)
@@ -195,11 +204,14 @@ class Worker:
         """Outputs for a function to write to."""
         outputs = {}
         for place in self.outputs:
+            name = place["name"]
             if place["updates"] >= 0:
                 continue
-            width = self.numpy.dtype(_NUMPY[place["dtype"]]).itemsize
-            bits = self.numpy.full(place["sizes"], _POISON[place["dtype"]], f"uint{8 * width}")
-            outputs[place["name"]] = self._argument(bits.view(_NUMPY[place["dtype"]]), place)
+            if name not in self.blanks:
+                width = self.numpy.dtype(_NUMPY[place["dtype"]]).itemsize
+                bits = self.numpy.full(place["sizes"], _POISON[place["dtype"]], f"uint{8 * width}")
+                self.blanks[name] = self._argument(bits.view(_NUMPY[place["dtype"]]), place)
+            outputs[name] = self.blanks[name].copy() if self.torch is None else self.blanks[name].clone()
         return outputs
 
     def call(self, i):
@@ -244,7 +256,7 @@ class Worker:
             total += ns
             slowest = max(slowest, ns)
             if i == self.watched:
-                self.snapshot = self._bytes_of(output, call)
+                self.snapshot = self.copies_of(output, call)
         return {"ns": total, "slowest_ns": slowest, "drain_ns": 0}
 
     def _go_cuda(self):
@@ -266,7 +278,8 @@ class Worker:
                 self.torch.cuda.cudart().cudaProfilerStop()
             stop.record()
         events[-1][1].synchronize()
-        self.snapshot = self._bytes_of(self.kept[-1], self.calls[-1])
+        self.snapshot = self.copies_of(self.kept[-1], self.calls[-1])
+        self.torch.cuda.current_stream().synchronize()
         stopped = _now()
         self.synchronize()
         drain = _now() - stopped
@@ -333,16 +346,27 @@ class Worker:
                 return place["name"]
         return None
 
-    def _bytes_of(self, output, call):
+    def copies_of(self, output, call):
+        """Of the outputs of a call, on the current stream: what lies on the GPU stays there until someone asks for its
+        bytes. None where they are not what was asked for."""
         outputs = self._as_list(output)
         if self._mismatches(outputs, call):
             return None
-        result = []
-        for value in outputs:
-            if self.torch is not None and isinstance(value, self._tensor_type):
-                value = _bits_of(value.detach().cpu(), self.torch).numpy()
-            result.append(self._copied(value))
-        return result
+        return [v.detach().clone() if _is_on_gpu(v) else self._bytes_of(v) for v in outputs]
+
+    def _bytes_of(self, value):
+        if self.torch is not None and isinstance(value, self._tensor_type):
+            mine = _is_on_gpu(value)  # what was brought from there lies in memory of ours
+            value = _bits_of(value.detach().cpu(), self.torch).numpy()
+            if mine:
+                return self.numpy.ascontiguousarray(value).reshape(-1).view("uint8").data
+        return self._copied(value)
+
+    def _is_copy(self, value, copy):
+        """Whether a copy that copies_of() made of an output is still what that output is."""
+        if _is_on_gpu(copy):
+            return _is_on_gpu(value) and _same_bits(value.detach(), copy, self)
+        return self._bytes_of(value) == copy
 
     def _copied(self, values):
         """By the system, which fails where memory can't be read. Read by us, pages without rights would call a
@@ -374,10 +398,12 @@ class Worker:
         reply = {"late": False, "inputs": [], "overruns": [], "mismatches": mismatches}
         if mismatches:
             return reply
-        values = self._bytes_of(self.kept[call], self.calls[call])
-        for place, data in zip(self.outputs, values):
+        outputs = self._as_list(self.kept[call])
+        if call == self.watched:
+            reply["late"] = self.snapshot is None or not all(map(self._is_copy, outputs, self.snapshot))
+        for place, value in zip(self.outputs, outputs):
+            data = self._bytes_of(value)
             self.results[place["at"] : place["at"] + len(data)] = data
-        reply["late"] = call == self.watched and values != self.snapshot
         updated = {place["updates"] for place in self.outputs}
         for i, (tensor, place, offset) in enumerate(zip(self.calls[call], self.inputs, self.offsets[call])):
             if i in updated:
@@ -405,13 +431,29 @@ def _sources():
     return sorted(file for file in files if file and file.startswith(here) and "site-packages" not in file)
 
 
+def _elements(place):
+    count = 1
+    for size in place["sizes"]:
+        count *= size
+    return count
+
+
 def _storage(tensor):
     return tensor.untyped_storage().data_ptr()
 
 
+def _is_on_gpu(value):
+    return getattr(value, "is_cuda", False)
+
+
 def _same_bits(a, b, worker):
-    if worker.torch is not None:
-        a, b = (_bits_of(t.cpu(), worker.torch).numpy() for t in (a, b))
+    if worker.torch is None:
+        return a.tobytes() == b.tobytes()
+    if _is_on_gpu(a) and _is_on_gpu(b):
+        # As integers: a NaN is not equal to itself.
+        a, b = (t.contiguous().view(-1).view(worker.torch.uint8) for t in (a, b))
+        return worker.torch.equal(a, b)
+    a, b = (_bits_of(t.cpu(), worker.torch).numpy() for t in (a, b))
     return a.tobytes() == b.tobytes()
 
 
