@@ -43,6 +43,7 @@ class Persistent {
     gpu::wgmma_wait<0>();
     gpu::pin(S_);
     rows_.release_keys();
+    rows_.release_loaded_queries();
     rows_.begin_softmax(S_, rows_.seen - 1);
     rows_.pack_p(S_);
   }
@@ -92,6 +93,7 @@ class Persistent {
     gpu::wgmma_wait<1>();
     gpu::pin(S_);
     rows_.release_keys();
+    rows_.release_loaded_queries();
     const float m[2] = {rows_.m[0], rows_.m[1]};
     const float l[2] = {rows_.l[0], rows_.l[1]};
     rows_.begin_softmax(S_, rows_.seen - 1);

@@ -413,10 +413,15 @@ struct Rows : OutputRows<Spec> {
     const uint32_t rows = matrix_address(gpu::shared_address(smem.q[warpgroup][q_ring.stage]));
 #pragma unroll
     for (int step = 0; step < Spec::dim_steps; ++step) gpu::ldmatrix_x4(Q[step], at_columns(rows, step));
-    gpu::sync_warp();
-    if (gpu::lane_index() == 0)
-      gpu::mbarrier_arrive(gpu::shared_address(&smem.q_free[warpgroup][q_ring.stage]));
-    q_ring.advance();
+  }
+  // Behind the first product, which needs all of Q: an arrival right behind the loads may overtake them.
+  __device__ __forceinline__ void release_loaded_queries() {
+    if constexpr (kTuning.q_in_registers) {
+      gpu::sync_warp();
+      if (gpu::lane_index() == 0)
+        gpu::mbarrier_arrive(gpu::shared_address(&smem.q_free[warpgroup][q_ring.stage]));
+      q_ring.advance();
+    }
   }
 
   __device__ __forceinline__ void wait_for_keys() { wait_full(smem.k_full, k_ring); }
@@ -425,7 +430,7 @@ struct Rows : OutputRows<Spec> {
   __device__ __forceinline__ void release_values() { release(smem.v_free, v_ring); }
   __device__ __forceinline__ void skip_keys(int blocks) { skip(smem.k_full, smem.k_free, k_ring, blocks); }
   __device__ __forceinline__ void skip_values(int blocks) { skip(smem.v_full, smem.v_free, v_ring, blocks); }
-  // Q in registers has been released when it was loaded.
+  // Q in registers has been released behind the tile's first product.
   __device__ __forceinline__ void release_queries() {
     if constexpr (!kTuning.q_in_registers) release(smem.q_free[warpgroup], q_ring);
   }

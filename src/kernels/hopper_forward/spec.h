@@ -20,7 +20,7 @@ struct Tuning {                 // every field but head_dim changes speed, never
   int math_warpgroups = 2;      // of 64 query rows each; one more warpgroup loads
   int stages;                   // tiles of K, and of V, in shared memory
   int q_slots = 1;              // tiles of Q in shared memory
-  bool q_in_registers = false;  // Q as the register operand of Q K^T: its slot is free again at once
+  bool q_in_registers = false;  // Q as the register operand of Q K^T: its slot is free again behind the first
   bool own_out = true;    // O leaves through shared memory of its own, by TMA; else straight from registers
   int blocks_per_sm = 1;  // one persistent block for many tiles, or two with a tile each
   bool splits = false;    // a block has a share of a tile's keys: results are partial, for combine_splits
