@@ -69,16 +69,38 @@ void check_limits(const ForwardProblem& p, const device::Spec& spec) {
   }
 }
 
-constexpr const char* kSpansElsewhere =
-    "spans, which no tensor-core kernel takes that takes these rows on this GPU";
-
-// Why no tensor-core kernel can take it on this GPU; null when one can.
-const char* needs_scalar(const ForwardProblem& p, Addressing addressing, bool hopper) {
+// Why no tensor-core kernel can take it on any GPU; null when one can.
+const char* needs_scalar(const ForwardProblem& p, Addressing addressing) {
   if (p.dtype == DType::fp32) return "fp32 inputs, computed in fp32 throughout";
   if (p.dropout.p > 0) return kDropout;
-  if (p.head_dim % 8 != 0 || !addressing.aligned) return "rows that are not whole pieces of 16 bytes";
-  return p.changes_scores() && !(hopper && backward_change(p)) ? "scores that change before the softmax"
-                                                               : nullptr;
+  return p.head_dim % 8 != 0 || !addressing.aligned ? "rows that are not whole pieces of 16 bytes" : nullptr;
+}
+
+// Why the tensor-core kernels, which add to dq from many blocks, can't take lengths; null when they can.
+const char* lengths_need_scalar(const ForwardProblem& p, bool deterministic) {
+  if (!p.lengths.given) return nullptr;
+  if (deterministic) return "sums in a fixed order, of sequences of different lengths";
+  if (p.q_rows == 0 || p.kv_rows == 0) return "no rows or no keys";
+  constexpr int64_t kMost = int64_t{1} << 31;  // so that rows and pieces of dq are numbers that fit an int
+  return p.q_heads * padded_rows_of_lengths(p) >= kMost ? "more than 2^31 rows in its workspace" : nullptr;
+}
+
+// Why hopper_backward can't take it here; null when it can.
+const char* too_much_for_hopper_backward(const ForwardProblem& p, Addressing addressing,
+                                         const device::Spec& spec, bool deterministic) {
+  if (const char* scalar = needs_scalar(p, addressing)) return scalar;
+  if (const char* not_hopper = too_much_for_hopper(p, addressing, spec)) return not_hopper;
+  if (const char* lengths = lengths_need_scalar(p, deterministic)) return lengths;
+  if (p.lengths.given && p.changes_scores()) return "scores that change, beside lengths";
+  return backward_change(p) ? nullptr : "scores that change in a way that hopper_backward has no form for";
+}
+
+// The same of ampere_backward, whose general form takes all but this.
+const char* too_much_for_ampere_backward(const ForwardProblem& p, Addressing addressing, bool deterministic) {
+  if (const char* scalar = needs_scalar(p, addressing)) return scalar;
+  if (p.attn_mask) return "an attn_mask, for which no tensor-core kernel has a form here";
+  if (deterministic && p.spans.first_keys > 0) return "sums in a fixed order, with first keys beside a run";
+  return lengths_need_scalar(p, deterministic);
 }
 
 // In which order blocks take the tiles of keys.
@@ -160,32 +182,6 @@ BackwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, bool
   return plan;
 }
 
-// Why hopper_backward can't take lengths here; null when it can.
-const char* lengths_too_much_for_hopper(const ForwardProblem& p, Addressing addressing,
-                                        const device::Spec& spec, bool deterministic) {
-  if (const char* scalar = needs_scalar(p, addressing, false)) return scalar;
-  if (const char* not_hopper = too_much_for_hopper(p, addressing, spec)) return not_hopper;
-  if (deterministic) return "sums in a fixed order, of sequences of different lengths";
-  if (p.q_rows == 0 || p.kv_rows == 0) return "no rows or no keys";
-  constexpr int64_t kMost = int64_t{1} << 31;  // so that rows and pieces of dq are numbers that fit an int
-  return p.q_heads * padded_rows_of_lengths(p) >= kMost ? "more than 2^31 rows in its workspace" : nullptr;
-}
-
-BackwardPlan plan_for_lengths(const ForwardProblem& p, Addressing addressing, const device::Spec& spec,
-                              bool deterministic, const BackwardChoice& choice) {
-  const char* not_hopper = lengths_too_much_for_hopper(p, addressing, spec, deterministic);
-  const BackwardKernel kernel =
-      choice.kernel.value_or(not_hopper ? BackwardKernel::naive_backward : BackwardKernel::hopper_backward);
-  if (kernel == BackwardKernel::naive_backward)
-    return plan_naive(p, deterministic, choice.kernel ? "asked for" : not_hopper);
-  const char* too_much = kernel == BackwardKernel::hopper_backward ? not_hopper : "lengths";
-  if (too_much) refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + too_much);
-  return plan_hopper(p, spec, deterministic,
-                     choice.kernel
-                         ? "asked for"
-                         : "sequences of different lengths in 16-bit inputs on sm_90: wgmma and TMA");
-}
-
 bool takes(int index, const ForwardProblem& p, const device::Spec& spec) {
   return index >= 0 && index < ampere::kNumTunings && ampere::kTunings[index].head_dim >= p.head_dim &&
          ampere::smem_bytes(index) <= spec.smem_per_block;
@@ -204,14 +200,22 @@ int ampere_tuning(const ForwardProblem& p, const device::Spec& spec) {
   return index;
 }
 
+// The one row of a head_dim that its general form has.
+int general_tuning(const ForwardProblem& p) {
+  int index = 0;
+  while (!ampere::is_general(index) || ampere::kTunings[index].head_dim < p.head_dim) ++index;
+  return index;
+}
+
 BackwardPlan plan_ampere(const ForwardProblem& p, const device::Spec& spec, bool deterministic,
                          std::optional<int> choice, const char* reason) {
-  if (choice && !takes(*choice, p, spec)) {
+  const bool general = p.changes_scores() || p.spans.given() || p.lengths.given;
+  if (choice && (!takes(*choice, p, spec) || (general && !ampere::is_general(*choice)))) {
     refuse("tuning is " + std::to_string(*choice) + "; ampere_backward has 0 to " +
            std::to_string(ampere::kNumTunings - 1) + ", and not all of them take head_dim " +
-           std::to_string(p.head_dim) + " here");
+           std::to_string(p.head_dim) + (general ? " in its general form here" : " here"));
   }
-  const int index = choice.value_or(ampere_tuning(p, spec));
+  const int index = choice.value_or(general ? general_tuning(p) : ampere_tuning(p, spec));
   const ampere::Tuning& tuning = ampere::kTunings[index];
   BackwardPlan plan{.kernel = BackwardKernel::ampere_backward,
                     .tuning = index,
@@ -219,7 +223,8 @@ BackwardPlan plan_ampere(const ForwardProblem& p, const device::Spec& spec, bool
                     .tile_q = tuning.tile_q,
                     .tile_kv = tuning.tile_kv,
                     .threads = tuning.threads(),
-                    .smem_bytes = ampere::smem_bytes(index),
+                    .smem_bytes = general ? ampere::smem_bytes_general(index) : ampere::smem_bytes(index),
+                    .general = general,
                     .deterministic = deterministic,
                     .reason = reason};
   complete(plan, p, spec);
@@ -242,33 +247,31 @@ const char* name_of(BackwardKernel kernel) {
 
 TileLists lists_of(const BackwardPlan& plan) {
   if (plan.kernel == BackwardKernel::hopper_backward) return {.tile_kv = plan.tile_kv, .from_end = true};
+  if (plan.kernel == BackwardKernel::ampere_backward) return {.tile_kv = plan.tile_kv};
   return {.tile_q = plan.tile_q, .tile_kv = plan.tile_kv};
 }
 
 BackwardPlan plan_backward(const ForwardProblem& p, Addressing addressing, const device::Spec& spec,
                            bool deterministic, const BackwardChoice& choice) {
   check_limits(p, spec);
-  if (p.lengths.given) return plan_for_lengths(p, addressing, spec, deterministic, choice);
-  const char* not_hopper = too_much_for_hopper(p, addressing, spec);
-  const char* scalar = needs_scalar(p, addressing, not_hopper == nullptr);
-  const BackwardKernel kernel = choice.kernel     ? *choice.kernel
-                                : scalar          ? BackwardKernel::naive_backward
-                                : !not_hopper     ? BackwardKernel::hopper_backward
-                                : p.spans.given() ? BackwardKernel::naive_backward
-                                                  : BackwardKernel::ampere_backward;
+  const char* not_hopper = too_much_for_hopper_backward(p, addressing, spec, deterministic);
+  const char* not_ampere = too_much_for_ampere_backward(p, addressing, deterministic);
+  const BackwardKernel kernel = choice.kernel ? *choice.kernel
+                                : !not_hopper ? BackwardKernel::hopper_backward
+                                : !not_ampere ? BackwardKernel::ampere_backward
+                                              : BackwardKernel::naive_backward;
   if (kernel == BackwardKernel::naive_backward)
-    return plan_naive(p, deterministic, choice.kernel ? "asked for" : scalar ? scalar : kSpansElsewhere);
-  const auto does_not_take = [&](const char* what) {
-    refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + what);
-  };
-  if (scalar) does_not_take(scalar);
-  if (kernel == BackwardKernel::hopper_backward) {
-    if (not_hopper) does_not_take(not_hopper);
+    return plan_naive(p, deterministic, choice.kernel ? "asked for" : not_ampere);
+  const bool is_hopper = kernel == BackwardKernel::hopper_backward;
+  if (const char* too_much = is_hopper ? not_hopper : not_ampere)
+    refuse(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + too_much);
+  if (is_hopper) {
     return plan_hopper(p, spec, deterministic,
-                       choice.kernel ? "asked for" : "16-bit inputs on sm_90: wgmma and TMA");
+                       choice.kernel ? "asked for"
+                       : p.lengths.given
+                           ? "sequences of different lengths in 16-bit inputs on sm_90: wgmma and TMA"
+                           : "16-bit inputs on sm_90: wgmma and TMA");
   }
-  if (p.spans.given()) does_not_take("spans");
-  if (p.changes_scores()) does_not_take("scores that change before the softmax");
   return plan_ampere(p, spec, deterministic, choice.tuning,
                      choice.kernel     ? "asked for"
                      : spec.arch == 90 ? not_hopper

@@ -27,6 +27,7 @@ struct BackwardPlan {
   int key_tiles = 0;        // per K/V head; with lengths, at most
   int heads_at_once = 1;    // K/V heads whose tiles of keys interleave
   bool last_first = false;  // the last tile of keys begins
+  bool general = false;     // ampere_backward: its form for everything that others have no form for
   bool deterministic = false;
   // naive_backward: none. Else 4 B Hq padded_rows (head_dim + 2); 4 more per 4096 sums of dq, and 4, if
   // deterministic. With lengths B is 1, and lists of tiles stand behind. Where a bool attn_mask says which

@@ -29,7 +29,8 @@ std::string workspace_of(const BackwardPlan& plan, const ForwardProblem& p) {
 
 std::string explain(const BackwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
   const bool scalar = plan.kernel == BackwardKernel::naive_backward;
-  std::string text = std::string("cuda: ") + name_of(plan.kernel) + ", because: " + plan.reason + "\n";
+  std::string text = std::string("cuda: ") + name_of(plan.kernel) +
+                     (plan.general ? " in its general form" : "") + ", because: " + plan.reason + "\n";
   text += "tiles: " + std::to_string(plan.tile_q) + " query rows x " + std::to_string(plan.tile_kv) +
           " keys, head_dim " + std::to_string(p.head_dim) + " in a form compiled for " +
           std::to_string(plan.head_dim) + "\n";

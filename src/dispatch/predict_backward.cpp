@@ -93,6 +93,7 @@ device::Manner manner_of(const BackwardPlan& plan, const device::Spec& spec) {
                        : plan.head_dim == 128 ? 0.54
                                               : 0.62);
       if (plan.deterministic) manner.tensor *= 0.9;
+      if (plan.general) manner.spread = 2;  // not measured
       break;
     case BackwardKernel::naive_backward:
       manner.fp32 = 0.2;

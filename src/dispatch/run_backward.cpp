@@ -2,6 +2,8 @@
 // From a plan to launches. Compiled twice where there is CUDA: for the GPU, and for the model of one.
 #include "dispatch/run_backward.h"
 
+#include <algorithm>
+
 #include "dispatch/pair_bits.h"
 #include "dispatch/row_table.h"
 #include "dispatch/runs.h"
@@ -50,18 +52,31 @@ void differentiate_sinks(const ForwardProblem& p, const BackwardArgs& args,
   kernels::sink_gradients::launch(p.dtype, sinks, args.execution.stream);
 }
 
+kernels::ampere_backward::GeneralParams general_params(const ForwardProblem& p, const BackwardArgs& args,
+                                                       const kernels::BackwardParams& params,
+                                                       const kernels::SequenceTiles& tiles = {},
+                                                       const kernels::PaddedSequences& padded = {}) {
+  const auto first_keys = static_cast<int>(std::min(p.spans.first_keys, p.kv_rows));
+  return {params, scores_of(p, args.scores), first_keys, tiles, padded};
+}
+
 void run_with_lengths(const BackwardPlan& plan, const ForwardProblem& p, const BackwardArgs& args,
                       Workspace workspace) {
   const auto lengths = length_params_for(plan, p, args, workspace);
   kernels::prepare_lengths::launch(lengths, args.execution.stream);
   dispatch::differentiate_sinks(p, args);
   const kernels::BackwardParams params = params_for(plan, p, args, workspace);
-  if (plan.kernel == BackwardKernel::hopper_backward) {
+  if (plan.kernel != BackwardKernel::naive_backward) {
     const kernels::SequenceTiles tiles = sequence_tiles(p, lengths, 0);
     const kernels::PaddedSequences padded = padded_sequences(plan, p, lengths);
     kernels::prepare_backward::launch_sequences(p.dtype, params, padded, args.execution.stream);
-    kernels::hopper_backward::launch_lengths(p.dtype, params, tiles, padded, places_of(p), plan.tuning,
-                                             args.execution.stream);
+    if (plan.kernel == BackwardKernel::hopper_backward) {
+      kernels::hopper_backward::launch_lengths(p.dtype, params, tiles, padded, places_of(p), plan.tuning,
+                                               args.execution.stream);
+    } else {
+      kernels::ampere_backward::launch_general(p.dtype, general_params(p, args, params, tiles, padded),
+                                               plan.tuning, args.execution.stream);
+    }
     return kernels::finish_backward::launch_sequences(p.dtype, params, padded, args.execution.stream);
   }
   const kernels::naive_backward::LengthParams scores{scores_of(p, args.scores), sequence_tiles(p, lengths, 0),
@@ -119,7 +134,8 @@ kernels::PaddedSequences padded_sequences(const BackwardPlan& plan, const Forwar
           .used = lengths.q.used,
           .sequences = lengths.sequences,
           .rows = static_cast<int>(p.q_rows),
-          .tile_rows = plan.tile_q,
+          // ampere_backward counts from the first row: its loads leave out what is not there.
+          .tile_rows = plan.kernel == BackwardKernel::ampere_backward ? 1 : plan.tile_q,
           .lse_stride = sequence_tiles(p, lengths, 0).lse_stride};
 }
 
@@ -143,7 +159,7 @@ kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProble
   params.lse = args.lse;
   params.dlse = args.dlse;
   // Sequences of different lengths lie behind one another in the workspace of one entry.
-  const bool in_one_entry = p.lengths.given && plan.kernel == BackwardKernel::hopper_backward;
+  const bool in_one_entry = p.lengths.given && plan.kernel != BackwardKernel::naive_backward;
   params.batch = in_one_entry ? 1 : static_cast<int>(p.batch);
   params.q_heads = static_cast<int>(p.q_heads);
   params.kv_heads = static_cast<int>(p.kv_heads);
@@ -204,6 +220,9 @@ void run_backward(const BackwardPlan& plan, const ForwardProblem& problem, const
   differentiate_sinks(problem, args, params);
   if (plan.kernel == BackwardKernel::hopper_backward) {
     run_hopper(plan, problem, args, params, bits);
+  } else if (plan.general) {
+    kernels::ampere_backward::launch_general(problem.dtype, general_params(problem, args, params),
+                                             plan.tuning, stream);
   } else {
     (problem.window.limits() ? kernels::ampere_backward::launch_runs : kernels::ampere_backward::launch)(
         problem.dtype, params, plan.tuning, stream);

@@ -22,7 +22,7 @@ kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProble
 kernels::prepare_lengths::Params length_params_for(const BackwardPlan& plan, const ForwardProblem& problem,
                                                    const BackwardArgs& args, Workspace workspace);
 
-// And hopper_backward, with those before and behind it.
+// And tensor-core kernels, with those before and behind them.
 kernels::PaddedSequences padded_sequences(const BackwardPlan& plan, const ForwardProblem& problem,
                                           const kernels::prepare_lengths::Params& lengths);
 

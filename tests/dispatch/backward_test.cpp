@@ -132,6 +132,68 @@ TEST(BackwardPlan, WhatTensorCoresDoNotTakeGoesToNaive) {
   EXPECT_EQ(plan(fp32).workspace_bytes, 0U);
 }
 
+// One row of the table for each head_dim, which fits every GPU; on Hopper only where hopper_backward has no
+// form.
+TEST(BackwardPlan, WhatOtherFormsDoNotTakeGoesToTheGeneralOne) {
+  const auto capped = [](ForwardProblem p) { return p.softcap = 3, p; };
+  const auto sloped = [](ForwardProblem p) { return p.slopes = true, p; };
+  const auto spans = [](ForwardProblem p) { return p.spans.documents = true, p; };
+  const auto first_keys = [](ForwardProblem p) { return p.spans.first_keys = 4, p; };
+  const auto lengths = [](ForwardProblem p) {
+    return p.lengths = {.given = true, .q_packed = true, .k_packed = true, .sequences = 3}, p;
+  };
+  struct Case {
+    ForwardProblem problem;
+    bool by_hopper;  // where there is one
+    bool in_order;   // whether the general form has sums in a fixed order
+  };
+  for (const int64_t head_dim : {8, 64, 72, 128, 256}) {
+    const ForwardProblem p = problem(512, head_dim, Mask::causal);
+    for (const Case& c : {Case{capped(p), true, true}, Case{sloped(p), true, true},
+                          Case{spans(p), true, true}, Case{capped(sloped(p)), false, true},
+                          Case{capped(spans(p)), false, true}, Case{first_keys(p), false, false},
+                          Case{lengths(p), true, false}, Case{sloped(lengths(p)), false, false}}) {
+      for (const char* gpu : {"A100 40GB", "L4", "H200"}) {
+        const device::Spec spec = device::find(gpu);
+        const bool by_hopper = c.by_hopper && spec.arch == 90;
+        const BackwardPlan there = plan_backward(c.problem, true, spec, false);
+        EXPECT_EQ(there.kernel,
+                  by_hopper ? BackwardKernel::hopper_backward : BackwardKernel::ampere_backward);
+        EXPECT_EQ(there.general, !by_hopper);
+        if (by_hopper) continue;
+        EXPECT_LE(there.smem_bytes, 99 * 1024);
+        EXPECT_GE(there.head_dim, head_dim);
+        EXPECT_TRUE(kernels::ampere_backward::is_general(there.tuning));
+        EXPECT_EQ(plan_backward(c.problem, true, spec, true).kernel,
+                  c.in_order ? BackwardKernel::ampere_backward : BackwardKernel::naive_backward);
+        EXPECT_EQ(plan_backward(c.problem, false, spec, false).kernel, BackwardKernel::naive_backward);
+      }
+    }
+    // Plain problems have plain forms.
+    EXPECT_FALSE(plan_backward(p, true, device::find("L4"), false).general);
+  }
+  // Rows of the table that the general form does not have.
+  EXPECT_THROW(plan_backward(capped(problem(512, 64)), true, device::find("H200"), false,
+                             {.kernel = BackwardKernel::ampere_backward, .tuning = 0}),
+               Error);
+}
+
+TEST(BackwardPlan, WhatNoFormTakesGoesToNaiveAndSaysWhy) {
+  for (const char* gpu : {"L4", "H200"}) {
+    const device::Spec spec = device::find(gpu);
+    ForwardProblem tensor = problem(512, 64);
+    tensor.softcap = 2;
+    tensor.attn_mask = true;
+    EXPECT_EQ(plan_backward(tensor, true, spec, false).kernel, BackwardKernel::naive_backward);
+    EXPECT_NE(std::string(plan_backward(tensor, true, spec, false).reason).find("attn_mask"),
+              std::string::npos);
+    ForwardProblem dropout = problem(512, 64);
+    dropout.softcap = 2;
+    dropout.dropout.p = 0.1F;
+    EXPECT_EQ(plan_backward(dropout, true, spec, false).kernel, BackwardKernel::naive_backward);
+  }
+}
+
 TEST(BackwardPlan, WorkspaceIsEnoughForAnyAlignment) {
   for (const char* gpu : {"H200", "L4"}) {
     for (bool deterministic : {false, true}) {

@@ -46,6 +46,31 @@ TEST(ExplainBackward, NamesTheWindow) {
   }
 }
 
+TEST(ExplainBackward, NamesTheGeneralFormAndWhy) {
+  ForwardProblem problem{.q_heads = 2,
+                         .q_rows = 513,
+                         .kv_rows = 300,
+                         .head_dim = 64,
+                         .dtype = DType::bf16,
+                         .scale = 1,
+                         .softcap = 20,
+                         .slopes = true};
+  const auto text_on = [&](const char* gpu) {
+    const device::Spec& spec = device::find(gpu);
+    return explain(plan_backward(problem, true, spec, false), problem, spec);
+  };
+  expect_has(text_on("A100 40GB"), {"cuda: ampere_backward in its general form, because: 16-bit inputs",
+                                    "scores: capped at 20, less a slope times the distance\n"});
+  expect_has(text_on("H200"), {"cuda: ampere_backward in its general form, because: scores that change in a "
+                               "way that hopper_backward has no form for\n"});
+  problem.spans.first_keys = 4;
+  expect_has(text_on("H200"), {"in its general form, because: first keys beside a run", "+ what rows see"});
+  problem.spans = {};
+  problem.lengths = {.given = true, .q_packed = true, .k_packed = true, .sequences = 3};
+  expect_has(text_on("H200"),
+             {"in its general form, because: scores that change, beside lengths", "+ lists of tiles"});
+}
+
 TEST(ExplainBackward, ABoolTensorIsBitsWhereNothingElseIsGeneral) {
   ForwardProblem problem{.q_heads = 2,
                          .q_rows = 513,

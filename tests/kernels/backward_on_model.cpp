@@ -4,10 +4,12 @@
 #include <cstring>
 #include <memory>
 
+#include "dispatch/row_table.h"
 #include "dispatch/run_backward.h"
 #include "kernels/finish_backward/launch.h"
 #include "kernels/on_model.h"
 #include "kernels/prepare_backward/launch.h"
+#include "kernels/prepare_runs/launch.h"
 #include "support/backward_call.h"
 
 namespace flashmoe::test {
@@ -52,7 +54,12 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
   workspace.bytes = plan.workspace_bytes;
   model::allow_memory("workspace", workspace.data, plan.workspace_bytes, true);
   if (!main_kernel) return dispatch::run_backward(plan, p, args, workspace);
-  const kernels::BackwardParams params = dispatch::params_for(plan, p, args, workspace);
+  kernels::BackwardParams params = dispatch::params_for(plan, p, args, workspace);
+  if (p.spans.given()) {
+    const auto rows = dispatch::row_table_params(p, args.spans, true, {workspace.data, plan.workspace_bytes});
+    kernels::prepare_runs::launch(rows, nullptr);
+    params.table = dispatch::row_table(p, rows);
+  }
   const auto lengths = p.lengths.given ? dispatch::length_params_for(plan, p, args, workspace)
                                        : kernels::prepare_lengths::Params{};
   if (p.lengths.given) prepare(lengths);

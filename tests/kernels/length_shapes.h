@@ -15,7 +15,7 @@ inline Shape packed_queries_and_padded_keys(Shape shape) {
   return shape;
 }
 
-// What Hopper's kernels take, with up to `most` rows and keys.
+// What tensor-core kernels take, with up to `most` rows and keys.
 inline Shape random_shape(uint64_t seed, int64_t most) {
   Dice dice(seed);
   Shape shape{.seed = seed};

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
+#include "kernels/ampere_backward/spec.h"
 #include "kernels/backward_on_model.h"
 #include "kernels/hopper_backward/spec.h"
 #include "kernels/length_shapes.h"
@@ -97,110 +99,179 @@ TEST(NaiveBackwardLengths, WhatRowsHoldThatDontCountReachesNobody) {
   expect_gradients_alone(shape, kNaiveBackward);
 }
 
-// ---- hopper_backward ----
+// ---- Tensor-core kernels ----
 
-class HopperBackwardLengths : public testing::TestWithParam<int> {
- protected:
-  static const kernels::hopper_backward::Tuning& tuning() {
-    return kernels::hopper_backward::kTunings[GetParam()];
+struct Form {
+  dispatch::BackwardKernel kernel;
+  int head_dim, tile_q, tile_kv;
+};
+
+// Every row of hopper_backward's table, and those of ampere_backward's that its general form has.
+std::vector<Form> forms() {
+  std::vector<Form> all;
+  for (const auto& t : kernels::hopper_backward::kTunings)
+    all.push_back({dispatch::BackwardKernel::hopper_backward, t.head_dim, t.tile_q, t.tile_kv});
+  namespace ampere = kernels::ampere_backward;
+  for (int i = 0; i < ampere::kNumTunings; ++i) {
+    const ampere::Tuning& t = ampere::kTunings[i];
+    if (ampere::is_general(i))
+      all.push_back({dispatch::BackwardKernel::ampere_backward, t.head_dim, t.tile_q, t.tile_kv});
   }
-  static constexpr dispatch::BackwardChoice kChoice{.kernel = dispatch::BackwardKernel::hopper_backward};
+  return all;
+}
+
+class BackwardLengths : public testing::TestWithParam<Form> {
+ protected:
+  static const Form& tuning() { return GetParam(); }
+  static dispatch::BackwardChoice choice() { return {.kernel = GetParam().kernel}; }
   static Shape shape(Mask mask, DType dtype = DType::bf16) {
     return {.q_heads = 2, .kv_heads = 1, .head_dim = tuning().head_dim, .dtype = dtype, .mask = mask};
   }
 };
-INSTANTIATE_TEST_SUITE_P(Tuning, HopperBackwardLengths,
-                         testing::Range(0, kernels::hopper_backward::kNumTunings));
+INSTANTIATE_TEST_SUITE_P(Form, BackwardLengths, testing::ValuesIn(forms()), [](const auto& form) {
+  return std::string(dispatch::name_of(form.param.kernel)) + "_" + std::to_string(form.param.head_dim);
+});
 
 // Whole tiles and a row more or less, single rows, none, and other numbers of keys than of rows.
-TEST_P(HopperBackwardLengths, PackedSequencesAgreeWithTheOracle) {
+TEST_P(BackwardLengths, PackedSequencesAgreeWithTheOracle) {
   const int32_t q = tuning().tile_q, k = tuning().tile_kv;
   for (const Mask mask : kMasks) {
     EXPECT_GRADIENTS_ON_MODEL(
         packed(shape(mask), {q, 1, q + 1, 0, q - 1, 5}, {k, 2 * k + 1, 9, 30, k - 1, 0}, 4),
-        {.with_dlse = true, .seeds = 1, .choice = kChoice});
+        {.with_dlse = true, .seeds = 1, .choice = choice()});
   }
   EXPECT_GRADIENTS_ON_MODEL(packed(shape(Mask::causal, DType::fp16), {3, 2 * q + 40}, {3, 2 * q + 40}),
-                            {.seeds = 2, .choice = kChoice});
+                            {.seeds = 2, .choice = choice()});
 }
 
-TEST_P(HopperBackwardLengths, PaddedBatchesAgreeWithTheOracle) {
+TEST_P(BackwardLengths, PaddedBatchesAgreeWithTheOracle) {
   Shape batch = shape(Mask::causal, DType::fp16);
   batch.q_rows = 150;
   batch.kv_rows = 2 * tuning().tile_kv + 10;
   batch.layout = Layout::bshd;
   const auto keys = static_cast<int32_t>(batch.kv_rows);
-  EXPECT_GRADIENTS_ON_MODEL(padded(batch, {150, 0, 13, 1}, {keys, 80, 0, 5}),
-                            {.seeds = 1, .choice = kChoice});
+  EXPECT_GRADIENTS_ON_MODEL(padded(batch, {150, 0, 13, 1}, {keys, keys / 2, 0, 5}),
+                            {.seeds = 1, .choice = choice()});
   EXPECT_GRADIENTS_ON_MODEL(packed_queries_and_padded_keys(shape(Mask::causal)),
-                            {.seeds = 1, .choice = kChoice});
+                            {.seeds = 1, .choice = choice()});
 }
 
-TEST_P(HopperBackwardLengths, GoWithWindows) {
+TEST_P(BackwardLengths, GoWithWindows) {
   const int32_t q = tuning().tile_q, k = tuning().tile_kv;
   Shape windowed = packed(shape(Mask::none), {2 * q + 30, 90, 7}, {3 * k + 5, 40, 250});
   windowed.window = {k + 3, 20};
-  EXPECT_GRADIENTS_ON_MODEL(windowed, {.seeds = 1, .choice = kChoice});
+  EXPECT_GRADIENTS_ON_MODEL(windowed, {.seeds = 1, .choice = choice()});
   windowed.mask = Mask::causal;
   windowed.window = {13, 0};
-  EXPECT_GRADIENTS_ON_MODEL(windowed, {.seeds = 1, .choice = kChoice});
+  EXPECT_GRADIENTS_ON_MODEL(windowed, {.seeds = 1, .choice = choice()});
 }
 
 // A key that is not there scores 0, which is far above those that are.
-TEST_P(HopperBackwardLengths, TakeScoresFarBelowZero) {
+TEST_P(BackwardLengths, TakeScoresFarBelowZero) {
   Shape low = shape(Mask::none, DType::fp16);
   low.spread = 20;
-  EXPECT_GRADIENTS_ON_MODEL(packed(low, {5, 70, 400}, {1, 3, 2}), {.seeds = 1, .choice = kChoice});
+  EXPECT_GRADIENTS_ON_MODEL(packed(low, {5, 70, 400}, {1, 3, 2}), {.seeds = 1, .choice = choice()});
 }
 
-TEST_P(HopperBackwardLengths, WhatRowsHoldThatDontCountReachesNobody) {
+TEST_P(BackwardLengths, WhatRowsHoldThatDontCountReachesNobody) {
   const int32_t q = tuning().tile_q, k = tuning().tile_kv;
   for (const Mask mask : {Mask::none, Mask::causal}) {
     Shape used = packed(shape(mask), {q + 40, 20, 30}, {k + 50, 24, 61}, 3);
     used.q_used = {q + 33, 0, 30};
     used.k_used = {k + 41, 24, 60};
-    expect_gradients_alone(used, kChoice);
+    expect_gradients_alone(used, choice());
   }
 }
 
-TEST(HopperBackwardLengthsShapes, RandomOnesAgreeWithTheOracle) {
+constexpr dispatch::BackwardKernel kTensorCores[] = {dispatch::BackwardKernel::hopper_backward,
+                                                     dispatch::BackwardKernel::ampere_backward};
+
+TEST(BackwardLengthsShapes, RandomOnesAgreeWithTheOracle) {
   for (uint64_t seed = 1; seed <= 24; ++seed) {
     const Shape shape = random_shape(seed, 500);
     if (shape.kv_rows == 0 || shape.q_rows == 0) continue;
-    EXPECT_GRADIENTS_ON_MODEL(shape,
-                              {.seeds = 1, .choice = {.kernel = dispatch::BackwardKernel::hopper_backward}});
+    for (const auto kernel : kTensorCores)
+      EXPECT_GRADIENTS_ON_MODEL(shape, {.seeds = 1, .choice = {.kernel = kernel}});
   }
 }
 
 // Nobody has looked at lengths that lie on the GPU: whatever they say, nobody leaves tensors and workspace.
-TEST(HopperBackwardLengthsShapes, StayInsideWhateverLengthsSay) {
+TEST(BackwardLengthsShapes, StayInsideWhateverLengthsSay) {
   BackwardProblem problem(packed({.q_heads = 2, .head_dim = 64, .dtype = DType::bf16, .mask = Mask::causal},
                                  {130, 20, 50}, {130, 20, 50}));
   const int32_t q_starts[] = {-5, 190, 20, 5000}, k_starts[] = {70, 3, 190, -1};
   problem.forward.args.lengths.q_starts = q_starts;
   problem.forward.args.lengths.k_starts = k_starts;
-  run_backward_on_model(problem, false, {}, {}, {.kernel = dispatch::BackwardKernel::hopper_backward});
+  for (const auto kernel : kTensorCores) run_backward_on_model(problem, false, {}, {}, {.kernel = kernel});
 }
 
-TEST(LengthsBackwardPlan, HopperTakesThemInNoOrder) {
-  const device::Spec spec = device::find("H200");
+// ---- The general form of ampere_backward ----
+
+// A cap, slopes of every sequence and head, and sinks.
+void change_scores(Shape& shape) {
+  shape.softcap = 3;
+  for (int64_t i = 0; i < shape.batch * shape.q_heads; ++i)
+    shape.slopes.push_back(std::exp2(-static_cast<float>(i % 7)));
+  for (int64_t h = 0; h < shape.q_heads; ++h) shape.sinks.push_back(static_cast<float>(h) - 1);
+}
+
+TEST_P(BackwardLengths, GoWithWindowsAndScores) {
+  if (GetParam().kernel == dispatch::BackwardKernel::hopper_backward) GTEST_SKIP() << "has no form for both";
+  const int32_t q = tuning().tile_q, k = tuning().tile_kv;
+  for (const Mask mask : kMasks) {
+    Shape changed = packed(shape(mask), {2 * q + 30, 5, 90, 0}, {2 * k + 5, 170, 20, 9}, 3);
+    change_scores(changed);
+    EXPECT_GRADIENTS_ON_MODEL(changed, {.with_dlse = true, .seeds = 1, .choice = choice()});
+    changed.window = {50, 4};
+    EXPECT_GRADIENTS_ON_MODEL(changed, {.seeds = 1, .choice = choice()});
+  }
+  Shape batch = shape(Mask::causal, DType::fp16);
+  batch.q_rows = 100;
+  batch.kv_rows = k + 10;
+  batch = padded(batch, {100, 0, 13}, {k + 10, k / 2, 5});
+  batch.scale = -0.1F;
+  change_scores(batch);
+  EXPECT_GRADIENTS_ON_MODEL(batch, {.seeds = 1, .choice = choice()});
+}
+
+TEST(BackwardLengthsShapes, RandomOnesWithScoresAgreeWithTheOracle) {
+  for (uint64_t seed = 101; seed <= 124; ++seed) {
+    Shape shape = random_shape(seed, 400);
+    if (shape.kv_rows == 0 || shape.q_rows == 0) continue;
+    change_scores(shape);
+    if (seed % 3 == 0) shape.softcap = 0;
+    if (seed % 3 == 1) shape.slopes.clear();
+    EXPECT_GRADIENTS_ON_MODEL(shape,
+                              {.seeds = 1, .choice = {.kernel = dispatch::BackwardKernel::ampere_backward}});
+  }
+}
+
+TEST(LengthsBackwardPlan, TensorCoresTakeThemInNoOrder) {
+  using dispatch::BackwardKernel;
+  const device::Spec h200 = device::find("H200"), l4 = device::find("L4");
   Shape shape = packed({.q_heads = 2, .dtype = DType::bf16}, {300, 50}, {300, 60});
   for (const int64_t head_dim : {8, 64, 72, 128, 256}) {
     shape.head_dim = head_dim;
     const Problem problem(shape);
-    EXPECT_EQ(dispatch::plan_backward(problem.problem, true, spec, false).kernel,
-              dispatch::BackwardKernel::hopper_backward);
-    const auto in_order = dispatch::plan_backward(problem.problem, true, spec, true);
-    EXPECT_EQ(in_order.kernel, dispatch::BackwardKernel::naive_backward);
-    EXPECT_NE(std::string(in_order.reason).find("fixed order"), std::string::npos) << in_order.reason;
-    EXPECT_EQ(dispatch::plan_backward(problem.problem, false, spec, false).kernel,
-              dispatch::BackwardKernel::naive_backward);
-    EXPECT_EQ(dispatch::plan_backward(problem.problem, true, device::find("L4"), false).kernel,
-              dispatch::BackwardKernel::naive_backward);
+    EXPECT_EQ(dispatch::plan_backward(problem.problem, true, h200, false).kernel,
+              BackwardKernel::hopper_backward);
+    for (const auto& [addressing, spec] :
+         {std::pair(dispatch::Addressing(true), l4), std::pair(dispatch::Addressing(true, false), h200)}) {
+      const auto plan = dispatch::plan_backward(problem.problem, addressing, spec, false);
+      EXPECT_EQ(plan.kernel, BackwardKernel::ampere_backward);
+      EXPECT_TRUE(plan.general);
+    }
+    for (const device::Spec& spec : {h200, l4}) {
+      const auto in_order = dispatch::plan_backward(problem.problem, true, spec, true);
+      EXPECT_EQ(in_order.kernel, BackwardKernel::naive_backward);
+      EXPECT_NE(std::string(in_order.reason).find("fixed order"), std::string::npos) << in_order.reason;
+      EXPECT_EQ(dispatch::plan_backward(problem.problem, false, spec, false).kernel,
+                BackwardKernel::naive_backward);
+    }
   }
   shape.softcap = 3;
-  EXPECT_EQ(dispatch::plan_backward(Problem(shape).problem, true, spec, false).kernel,
-            dispatch::BackwardKernel::naive_backward);
+  EXPECT_EQ(dispatch::plan_backward(Problem(shape).problem, true, h200, false).kernel,
+            BackwardKernel::ampere_backward);
 }
 
 }  // namespace

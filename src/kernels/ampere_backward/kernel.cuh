@@ -12,19 +12,32 @@
 
 namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET {
 
+// P in the place of S; and by what dP - delta is multiplied, where that is something else.
+template <bool kMasked, class Spec>
+__device__ __forceinline__ void weigh(const Keys<Spec>& keys, typename Keys<Spec>::Scores& S,
+                                      [[maybe_unused]] typename Keys<Spec>::Scores& factors, const Step& step,
+                                      int chunk) {
+  if constexpr (Spec::general) {
+    keys.weigh_changed(S, factors, step, chunk);
+  } else {
+    keys.template weigh<kMasked>(S, step.q_tile, chunk);
+  }
+}
+
 // P and dS of a step, to where all warps find them.
 template <bool kMasked, class Spec>
 __device__ __forceinline__ void share_scores(Keys<Spec>& keys, const Step& step) {
 #pragma unroll 1
   for (int chunk = 0; chunk < Spec::chunks; ++chunk) {
     typename Keys<Spec>::Scores S, dP;
+    [[maybe_unused]] typename Keys<Spec>::Scores factors;
     typename Keys<Spec>::PackedScores packed;
     keys.find_scores(S, chunk);
     keys.find_dp(dP, chunk);
-    keys.template weigh<kMasked>(S, step.q_tile, chunk);
+    weigh<kMasked>(keys, S, factors, step, chunk);
     Keys<Spec>::pack_scores(packed, S);
     keys.put_scores(keys.smem.scores[kP], packed, chunk);
-    keys.differentiate(dP, S, chunk);
+    keys.differentiate(dP, Spec::general ? factors : S, chunk);
     Keys<Spec>::pack_scores(packed, dP);
     keys.put_scores(keys.smem.scores[kDs], packed, chunk);
   }
@@ -36,13 +49,14 @@ __device__ __forceinline__ void take_scores(Keys<Spec>& keys, const Step& step) 
 #pragma unroll 1
   for (int chunk = 0; chunk < Spec::chunks; ++chunk) {
     typename Keys<Spec>::Scores S, dP;
+    [[maybe_unused]] typename Keys<Spec>::Scores factors;
     typename Keys<Spec>::PackedScores packed;
     keys.find_scores(S, chunk);
-    keys.template weigh<kMasked>(S, step.q_tile, chunk);
+    weigh<kMasked>(keys, S, factors, step, chunk);
     Keys<Spec>::pack_scores(packed, S);
     keys.over_chunk(keys.dV, packed, keys.smem.dout[keys.stage], chunk);
     keys.find_dp(dP, chunk);
-    keys.differentiate(dP, S, chunk);
+    keys.differentiate(dP, Spec::general ? factors : S, chunk);
     Keys<Spec>::pack_scores(packed, dP);
     keys.put_scores(keys.smem.scores[kDs], packed, chunk);
     keys.over_chunk(keys.dK, packed, keys.smem.q[keys.stage], chunk);
@@ -61,8 +75,8 @@ __device__ __forceinline__ void find_scores(Keys<Spec>& keys, const Step& step) 
 template <class Spec>
 __device__ __forceinline__ void walk(Keys<Spec>& keys) {
   constexpr bool kAhead = Spec::stages == 2;
-  const BackwardParams& p = keys.p;
-  const Work<Spec>& work = keys.work;
+  const auto& p = keys.p;
+  const WorkOf<Spec>& work = keys.work;
   Smem<Spec>& smem = keys.smem;
   Step step = work.first(p);
   keys.load_keys();
@@ -78,7 +92,7 @@ __device__ __forceinline__ void walk(Keys<Spec>& keys) {
       gpu::cp_async_commit();
     };
     if constexpr (kAhead) load_next();
-    if (work.is_masked(p, step.q_tile)) {
+    if (!Spec::general && work.is_masked(p, step.q_tile)) {  // the general form asks for itself
       find_scores<true>(keys, step);
     } else {
       find_scores<false>(keys, step);
@@ -97,8 +111,18 @@ __device__ __forceinline__ void walk(Keys<Spec>& keys) {
 }
 
 template <class Spec>
+__device__ __forceinline__ WorkOf<Spec> find_work(const typename Spec::Params& p, const Smem<Spec>& smem,
+                                                  uint32_t number) {
+  if constexpr (Spec::general) {
+    return WorkOf<Spec>(smem);
+  } else {
+    return WorkOf<Spec>(p, number);
+  }
+}
+
+template <class Spec>
 __global__ void __launch_bounds__(Spec::threads, Spec::tuning.blocks_per_sm)
-    ampere_backward(const __grid_constant__ BackwardParams p) {
+    ampere_backward(const __grid_constant__ typename Spec::Params p) {
   auto& smem = gpu::shared<Smem<Spec>>();
   gpu::griddepcontrol_wait();
   uint32_t number = gpu::block_index();
@@ -109,7 +133,13 @@ __global__ void __launch_bounds__(Spec::threads, Spec::tuning.blocks_per_sm)
     number = *place;
     gpu::sync_block();  // all have read it
   }
-  const Work<Spec> work(p, number);
+  if constexpr (Spec::general) {
+    Place& place = smem;
+    if (gpu::thread_index() == 0) find_place<Spec>(place, p, number);
+    gpu::sync_block();
+    if (place.entry == kNoSequence) return;
+  }
+  const WorkOf<Spec> work = find_work(p, smem, number);
   Keys<Spec> keys(p, smem, work);
   if (work.begin(p) < work.end(p)) walk(keys);
   keys.store_gradients();

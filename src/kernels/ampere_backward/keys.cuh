@@ -7,9 +7,11 @@
 #include <climits>
 #include <cmath>
 
+#include "kernels/ampere_backward/general_work.cuh"
 #include "kernels/ampere_backward/smem.h"
 #include "kernels/ampere_backward/tile.cuh"
 #include "kernels/ampere_backward/work.cuh"
+#include "kernels/head_scores.h"
 #include "numeric/half.h"
 #include "primitives/arithmetic.h"
 #include "primitives/barrier.h"
@@ -34,15 +36,16 @@ struct Keys {
   using PackedScores = uint32_t[kKeyTiles][kChunkSteps][4];  // A operands
   using Gradient = float[kKeyTiles][Spec::column_tiles][4];
 
-  const BackwardParams& p;
+  const typename Spec::Params& p;
   Smem<Spec>& smem;
-  const Work<Spec>& work;
+  const WorkOf<Spec>& work;
   int own_key, own_query, own_column;
   int stage = 0;
 
   Gradient dK, dV;
 
-  __device__ __forceinline__ Keys(const BackwardParams& params, Smem<Spec>& shared, const Work<Spec>& own)
+  __device__ __forceinline__ Keys(const typename Spec::Params& params, Smem<Spec>& shared,
+                                  const WorkOf<Spec>& own)
       : p(params), smem(shared), work(own) {
     const int warp = gpu::warp_index();
     own_key = warp % Spec::tuning.key_warps * Spec::own_keys;
@@ -62,19 +65,19 @@ struct Keys {
   // ---- Loads ----
 
   __device__ __forceinline__ void load_keys() {
-    load_rows<Spec::tile_kv, Spec::head_dim, Spec::threads, T>(smem.k, p.k, work.batch, work.kv_head,
-                                                               work.first_key, p.kv_rows, p.head_dim);
-    load_rows<Spec::tile_kv, Spec::head_dim, Spec::threads, T>(smem.v, p.v, work.batch, work.kv_head,
-                                                               work.first_key, p.kv_rows, p.head_dim);
+    load_rows<Spec::tile_kv, Spec::head_dim, Spec::threads, T>(smem.k, p.k, work.k_entry(), work.kv_head,
+                                                               work.first_key, work.kv_rows(p), p.head_dim);
+    load_rows<Spec::tile_kv, Spec::head_dim, Spec::threads, T>(smem.v, p.v, work.k_entry(), work.kv_head,
+                                                               work.first_key, work.kv_rows(p), p.head_dim);
   }
 
   // Q and dO of a step, and their rows' statistics.
   __device__ __forceinline__ void load_queries(const Step& step, int to_stage) {
     const int row = step.q_tile * Spec::tile_q;
-    load_rows<Spec::tile_q, Spec::head_dim, Spec::threads, T>(smem.q[to_stage], p.q, work.batch, step.head,
-                                                              row, p.q_rows, p.head_dim);
-    load_rows<Spec::tile_q, Spec::head_dim, Spec::threads, T>(smem.dout[to_stage], p.dout, work.batch,
-                                                              step.head, row, p.q_rows, p.head_dim);
+    load_rows<Spec::tile_q, Spec::head_dim, Spec::threads, T>(smem.q[to_stage], p.q, work.q_entry(),
+                                                              step.head, row, work.q_rows(p), p.head_dim);
+    load_rows<Spec::tile_q, Spec::head_dim, Spec::threads, T>(smem.dout[to_stage], p.dout, work.q_entry(),
+                                                              step.head, row, work.q_rows(p), p.head_dim);
     constexpr int kPieces = Spec::tile_q / 4;  // of 16 bytes
     const int thread = gpu::thread_index();
     if (thread < 2 * kPieces) {
@@ -226,6 +229,70 @@ struct Keys {
     }
   }
 
+  // The general form: the same, and by what dP - delta is multiplied, which is P unless there is a cap.
+  __device__ __forceinline__ void weigh_changed(Scores& S, Scores& factors, const Step& step,
+                                                int chunk) const {
+    const ScoreParams& scores = p.scores;
+    const int first_query = own_query + chunk * Spec::tuning.chunk_q;
+    const int lane = gpu::opaque(gpu::lane_index());  // else all of this is kept from step to step
+    const int first_row = step.q_tile * Spec::tile_q + first_query + 2 * (lane % 4);  // of the lane's
+    const int key = work.first_key + own_key + lane / 4;                              // the lane's first
+    float scale = p.scale_log2e;
+    if (scores.function.cap > 0) {  // S becomes t = tanh(inner S), and the scale of what follows is the cap
+      scale = scores.function.cap;
+      each_score([&](int r, int n, int i) { S[r][n][i] = gpu::tanh(S[r][n][i] * scores.inner); });
+      each_score([&](int r, int n, int i) { factors[r][n][i] = fmaf(-S[r][n][i], S[r][n][i], 1.0F); });
+    } else {
+      each_score([&](int r, int n, int i) { factors[r][n][i] = 1.0F; });
+    }
+#pragma unroll
+    for (int n = 0; n < Spec::chunk_tiles; ++n) {
+      const Pair lse = statistics(smem.lse_log2[stage], first_query + 8 * n);
+#pragma unroll
+      for (int r = 0; r < kKeyTiles; ++r) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) S[r][n][i] = fmaf(S[r][n][i], scale, i % 2 == 0 ? -lse.x : -lse.y);
+      }
+    }
+    if (scores.slopes != nullptr) {
+      const float slope = HeadScores(scores, work.entry(), step.head).slope * kLog2E;
+      const auto distance = static_cast<float>(first_row + work.first_position() - key);
+      each_score([&](int r, int n, int i) {
+        const auto further = static_cast<float>(8 * n + i % 2 - 16 * r - 8 * (i / 2));
+        S[r][n][i] = fmaf(-slope, fabsf(distance + further), S[r][n][i]);
+      });
+    }
+    each_score([&](int r, int n, int i) { S[r][n][i] = gpu::ex2(S[r][n][i]); });
+    if (work.is_masked(p, step.q_tile)) {
+#pragma unroll
+      for (int column = 0; column < 2 * Spec::chunk_tiles; ++column) {
+        const int n = column / 2;
+        const SeenKeys seen = work.seen(p, first_row + 8 * n + column % 2);
+#pragma unroll
+        for (int r = 0; r < kKeyTiles; ++r) {
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            if (!seen.has(key + 16 * r + 8 * h)) S[r][n][2 * h + column % 2] = 0;
+          }
+        }
+      }
+    }
+    each_score([&](int r, int n, int i) { factors[r][n][i] *= S[r][n][i]; });
+  }
+  static constexpr float kLog2E = 1.44269504088896341F;
+
+  template <class Visit>
+  static __device__ __forceinline__ void each_score(const Visit& visit) {
+#pragma unroll
+    for (int r = 0; r < kKeyTiles; ++r) {
+#pragma unroll
+      for (int n = 0; n < Spec::chunk_tiles; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) visit(r, n, i);
+      }
+    }
+  }
+
   // dS = P (dP - delta) in the place of dP.
   __device__ __forceinline__ void differentiate(Scores& dP, const Scores& P, int chunk) const {
 #pragma unroll
@@ -355,10 +422,10 @@ struct Keys {
     put_gradient(smem.k, dK, p.scale);
     put_gradient(smem.v, dV, 1.0F);
     gpu::sync_block();
-    store_rows<Spec::tile_kv, Spec::head_dim, Spec::threads, T>(smem.k, p.dk, work.batch, work.kv_head,
-                                                                work.first_key, p.kv_rows, p.head_dim);
-    store_rows<Spec::tile_kv, Spec::head_dim, Spec::threads, T>(smem.v, p.dv, work.batch, work.kv_head,
-                                                                work.first_key, p.kv_rows, p.head_dim);
+    store_rows<Spec::tile_kv, Spec::head_dim, Spec::threads, T>(smem.k, p.dk, work.k_entry(), work.kv_head,
+                                                                work.first_key, work.kv_rows(p), p.head_dim);
+    store_rows<Spec::tile_kv, Spec::head_dim, Spec::threads, T>(smem.v, p.dv, work.k_entry(), work.kv_head,
+                                                                work.first_key, work.kv_rows(p), p.head_dim);
   }
 
   __device__ __forceinline__ void put_gradient(gpu::Chunk* place, const Gradient& sums, float scale) const {

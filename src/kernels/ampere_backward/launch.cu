@@ -6,7 +6,7 @@
 namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET {
 
 void launch_fp16(const BackwardParams& params, int tuning, void* stream) {
-  start_any<fp16, false>(params, tuning, stream);
+  start_any<fp16, Form::from_first>(params, tuning, stream);
 }
 
 void launch(DType dtype, const BackwardParams& params, int tuning, void* stream) {

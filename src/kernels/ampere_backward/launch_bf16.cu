@@ -4,7 +4,7 @@
 namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET {
 
 void launch_bf16(const BackwardParams& params, int tuning, void* stream) {
-  start_any<bf16, false>(params, tuning, stream);
+  start_any<bf16, Form::from_first>(params, tuning, stream);
 }
 
 }  // namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET

@@ -6,7 +6,7 @@
 namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET {
 
 void launch_runs_fp16(const BackwardParams& params, int tuning, void* stream) {
-  start_any<fp16, true>(params, tuning, stream);
+  start_any<fp16, Form::runs>(params, tuning, stream);
 }
 
 void launch_runs(DType dtype, const BackwardParams& params, int tuning, void* stream) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The compiled forms of ampere_backward: element type and one row of this table.
+// The compiled forms of ampere_backward: element type, one row of this table, and what rows see.
 #pragma once
 
+#include <type_traits>
+
+#include "kernels/ampere_backward/params.h"
 #include "primitives/target.h"
 
 namespace flashmoe::kernels::ampere_backward {
@@ -81,10 +84,21 @@ inline constexpr Tuning kTunings[] = {
 };
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
 
-template <class T, int kTuning, bool kRuns>
+// What rows see: all keys up to one of their own; or runs that may begin anywhere, by a rule
+// (BackwardParams::runs). The general form takes whatever GeneralParams can say, scores that change included.
+enum class Form { from_first, runs, general };
+
+// The general form has one row of the table for each head_dim: the last, which fits every GPU.
+constexpr bool is_general(int tuning) {
+  return tuning + 1 == kNumTunings || kTunings[tuning + 1].head_dim != kTunings[tuning].head_dim;
+}
+
+template <class T, int kTuning, Form kForm>
 struct Spec {
   using Element = T;
-  static constexpr bool runs = kRuns;  // rows see runs of keys that may begin anywhere, else at the first
+  static constexpr bool runs = kForm == Form::runs;
+  static constexpr bool general = kForm == Form::general;
+  using Params = std::conditional_t<general, GeneralParams, BackwardParams>;
   static constexpr Tuning tuning = kTunings[kTuning];
   static constexpr int head_dim = tuning.head_dim;
   static constexpr int tile_q = tuning.tile_q;

@@ -9,9 +9,9 @@
 
 namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET {
 
-template <class T, int kTuning, bool kRuns>
-void start(const BackwardParams& params, void* stream) {
-  using S = Spec<T, kTuning, kRuns>;
+template <class T, int kTuning, Form kForm>
+void start(const typename Spec<T, kTuning, kForm>::Params& params, void* stream) {
+  using S = Spec<T, kTuning, kForm>;
   const TileOrder& order = params.order;
   gpu::launch(&ampere_backward<S>,
               {.kernel = "ampere_backward",
@@ -24,22 +24,43 @@ void start(const BackwardParams& params, void* stream) {
               params);
 }
 
-template <class T, bool kRuns, int... kTuning>
+template <class T, Form kForm, int... kTuning>
 void start_one_of(std::integer_sequence<int, kTuning...>, int tuning, const BackwardParams& params,
                   void* stream) {
   using Start = void (*)(const BackwardParams&, void*);
-  constexpr Start kStarts[] = {&start<T, kTuning, kRuns>...};
+  constexpr Start kStarts[] = {&start<T, kTuning, kForm>...};
   kStarts[tuning](params, stream);
 }
 
-template <class T, bool kRuns>
+template <class T, Form kForm>
 void start_any(const BackwardParams& params, int tuning, void* stream) {
-  start_one_of<T, kRuns>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+  start_one_of<T, kForm>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+}
+
+template <class T, int kTuning>
+constexpr auto general_start() -> void (*)(const GeneralParams&, void*) {
+  if constexpr (is_general(kTuning)) return &start<T, kTuning, Form::general>;
+  return nullptr;
+}
+
+template <class T, int... kTuning>
+void start_general(std::integer_sequence<int, kTuning...>, int tuning, const GeneralParams& params,
+                   void* stream) {
+  using Start = void (*)(const GeneralParams&, void*);
+  constexpr Start kStarts[] = {general_start<T, kTuning>()...};
+  kStarts[tuning](params, stream);
+}
+
+template <class T>
+void start_general(const GeneralParams& params, int tuning, void* stream) {
+  start_general<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
 }
 
 void launch_fp16(const BackwardParams& params, int tuning, void* stream);
 void launch_bf16(const BackwardParams& params, int tuning, void* stream);
 void launch_runs_fp16(const BackwardParams& params, int tuning, void* stream);
 void launch_runs_bf16(const BackwardParams& params, int tuning, void* stream);
+void launch_general_fp16(const GeneralParams& params, int tuning, void* stream);
+void launch_general_bf16(const GeneralParams& params, int tuning, void* stream);
 
 }  // namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET

@@ -31,6 +31,11 @@ struct Work {
     first_key = tile.q_tile * Spec::tile_kv;
   }
 
+  __device__ __forceinline__ int q_entry() const { return batch; }
+  __device__ __forceinline__ int k_entry() const { return batch; }
+  static __device__ __forceinline__ int q_rows(const BackwardParams& p) { return p.q_rows; }
+  static __device__ __forceinline__ int kv_rows(const BackwardParams& p) { return p.kv_rows; }
+
   // Query tiles of a head that see some of the keys.
   __device__ __forceinline__ int begin(const BackwardParams& p) const {
     const int first_row = first_key - p.causal_shift;  // that sees a key of the tile

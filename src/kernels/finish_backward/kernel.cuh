@@ -86,11 +86,11 @@ __global__ void __launch_bounds__(kThreads) finish_backward(const __grid_constan
 
 // The same for sequences of different lengths; p.batch is 1. A piece has rows of one of them: both begin at
 // multiples of its rows.
-template <class T>
+template <class T, bool kByElement>
 __global__ void __launch_bounds__(kThreads)
     finish_sequences(const __grid_constant__ BackwardParams p,
                      const __grid_constant__ PaddedSequences sequences) {
-  finish_piece<T, false>(p, [&](int head, int padded_row) {
+  finish_piece<T, kByElement>(p, [&](int head, int padded_row) {
     const PaddedRow own = find_padded_row(sequences, padded_row);
     return Rows{own.place, head, own.row, own.rows};
   });

@@ -25,7 +25,8 @@ void start(const BackwardParams& params, void* stream) {
 
 template <class T>
 void start_sequences(const BackwardParams& params, const PaddedSequences& sequences, void* stream) {
-  gpu::launch(&finish_sequences<T>, shape_of(params, stream), params, sequences);
+  gpu::launch(params.sums_by_element ? &finish_sequences<T, true> : &finish_sequences<T, false>,
+              shape_of(params, stream), params, sequences);
 }
 
 }  // namespace

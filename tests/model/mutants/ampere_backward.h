@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: MIT
 // Included once per mutant, behind its kernel, with `ampere_backward` defined as the mutant's own name, and
-// FLASHMOE_HEAD_DIM, FLASHMOE_STAGES and FLASHMOE_RUNS as those of the form to compile.
+// FLASHMOE_HEAD_DIM, FLASHMOE_STAGES and FLASHMOE_VISIBLE as those of the form to compile.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
+constexpr auto kForm = kernels::ampere_backward::Form::FLASHMOE_VISIBLE;
+constexpr bool kGeneral = kForm == kernels::ampere_backward::Form::general;
+using S =
+    kernels::ampere_backward::Spec<fp16, ampere_backward_tuning(FLASHMOE_HEAD_DIM, FLASHMOE_STAGES, kGeneral),
+                                   kForm>;
+
+template <class Params>
+Params params_of(const kernels::BackwardParams& problem) {
+  if constexpr (!std::is_same_v<Params, kernels::BackwardParams>) {
+    return {problem, scores_at_hand().params, scores_at_hand().num_first_keys, lists_at_hand().tiles[0],
+            lists_at_hand().padded};
+  } else {
+    return problem;
+  }
+}
+
 inline void run(const kernels::BackwardParams& params) {
-  constexpr int kTuning = ampere_backward_tuning(FLASHMOE_HEAD_DIM, FLASHMOE_STAGES);
-  using S = kernels::ampere_backward::Spec<fp16, kTuning, FLASHMOE_RUNS>;
   gpu::launch(
       &kernels::ampere_backward::ampere_backward<S>,
       {.kernel = "mutant",
@@ -15,10 +29,13 @@ inline void run(const kernels::BackwardParams& params) {
        .smem_bytes = sizeof(kernels::ampere_backward::Smem<S>),
        .blocks_per_sm = S::tuning.blocks_per_sm,
        .programmatic = true},
-      params);
+      params_of<S::Params>(params));
 }
 
-inline const Registration registration(FLASHMOE_RUNS             ? "ampere_backward at 64, runs"
+inline const Registration registration(kGeneral&& FLASHMOE_HEAD_DIM == 64 ? "ampere_backward at 64, general"
+                                       : kGeneral                         ? "ampere_backward at 128, general"
+                                       : kForm == kernels::ampere_backward::Form::runs
+                                           ? "ampere_backward at 64, runs"
                                        : FLASHMOE_STAGES == 1    ? "ampere_backward with one stage"
                                        : FLASHMOE_HEAD_DIM == 64 ? "ampere_backward at 64"
                                                                  : "ampere_backward at 128",

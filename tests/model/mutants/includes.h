@@ -20,6 +20,8 @@
 #include "kernels/head_scores.h"
 #include "kernels/kept_pairs.h"
 #include "kernels/large_scores.h"
+#include "kernels/load_row_table.h"
+#include "kernels/padded_sequences.h"
 #include "kernels/pair_bits.h"
 #include "kernels/runs.h"
 #include "kernels/sequence_tiles.h"

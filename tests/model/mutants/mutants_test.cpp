@@ -30,6 +30,7 @@
 #include "model/mutants/registry.h"
 #include "support/pair_patterns.h"
 #include "support/sequences.h"
+#include "support/spans.h"
 
 namespace flashmoe::test {
 
@@ -210,6 +211,35 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
             {shape(1, 1, 30, 70, 40, Mask::none)},
             {windowed(shape(1, 1, 200, 200, 40, Mask::none), 100, 9)}};
   }
+  if (kernel.starts_with("ampere_backward") && kernel.ends_with("general")) {
+    const int64_t dim = kernel.find("at 64") != std::string::npos ? 64 : 128;
+    Shape one_key = shape(1, 1, 70, 1, dim, Mask::none);
+    one_key.softcap = 1e4F;
+    one_key.spread = 20;  // some LSEs are far below 0, the score of a key that does not exist
+    // Documents, another set for each entry; and first keys that rows see again behind a window.
+    Shape documents = shape(2, 1, 330, 330, dim, Mask::causal);
+    documents.batch = 2;
+    documents.documents = documents_of({150, 3}, 330);
+    for (const int32_t id : documents_of({20, 270}, 330)) documents.documents.push_back(id);
+    Shape first_keys = windowed(shape(1, 1, 400, 400, dim, Mask::causal), 30, 0);
+    first_keys.first_keys = 5;
+    Shape late_first_keys = first_keys;
+    late_first_keys.documents = documents_of({140}, 400);
+    Shape lengths = packed(shape(2, 1, 0, 0, dim, Mask::causal), {150, 1, 0, 70}, {150, 90, 5, 300}, 3);
+    lengths.q_used = {150, 1, 0, 66};
+    lengths.softcap = 3;
+    for (int i = 0; i < 8; ++i) lengths.slopes.push_back(std::exp2(-static_cast<float>(i)));
+    return {{changed(windowed(shape(2, 1, 400, 300, dim, Mask::none), 280, 20), 3, false)},
+            // Row 64 sees all but the last key of a tile.
+            {.shape = changed(shape(2, 1, 130, 192, dim, Mask::causal), 3, true), .deterministic = true},
+            {changed(shape(2, 1, 70, 150, dim, Mask::none), 0, true)},
+            {one_key},
+            {.shape = documents, .deterministic = true},
+            {first_keys},
+            {late_first_keys},
+            {lengths},
+            {padded(shape(2, 1, 140, 200, dim, Mask::none), {140, 3, 50}, {77, 200, 130})}};
+  }
   if (kernel == "ampere_backward at 64, runs") {
     // Full tiles between masked ones, none at all, keys that nobody sees.
     return {{windowed(shape(2, 1, 400, 300, 64, Mask::none), 280, 20)},
@@ -357,6 +387,7 @@ dispatch::BackwardChoice backward_choice(const std::string& kernel, const Shape&
   if (kernel.starts_with("naive_backward") || kernel.starts_with("prepare"))
     return {.kernel = BackwardKernel::naive_backward};
   if (kernel.starts_with("hopper_backward")) return {.kernel = BackwardKernel::hopper_backward};
+  if (kernel.ends_with("general")) return {.kernel = BackwardKernel::ampere_backward};  // one row a head_dim
   const int stages = kernel.ends_with("one stage") ? 1 : 2;
   return {.kernel = BackwardKernel::ampere_backward,
           .tuning = ampere_backward_tuning(static_cast<int>(shape.head_dim), stages)};
@@ -378,14 +409,14 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
                       dispatch::scale_behind(dispatch::backward_change(p).value_or(kernels::Change::none), p),
                       dispatch::pair_scores_of(p, problem.forward.args.scores).pairs, problem.dattn_mask()};
   scores_at_hand().dropout = dispatch::dropout_of(p);
+  scores_at_hand().num_first_keys = static_cast<int>(std::min(p.spans.first_keys, p.kv_rows));
+  lists_at_hand() = {};
+  const auto choice = backward_choice(mutant.kernel, c.shape);
+  const auto plan = dispatch::plan_backward(p, true, device::find("H200"), c.deterministic, choice);
   const auto prepare = [&](const kernels::prepare_lengths::Params& lengths) {
     mutant.prepare != nullptr ? mutant.prepare(lengths) : kernels::prepare_lengths::launch(lengths, nullptr);
     take_lists(p, lengths);
-    if (mutant.kernel.starts_with("hopper_backward")) {
-      const int tuning = hopper_backward_tuning(static_cast<int>(c.shape.head_dim));
-      lists_at_hand().padded = dispatch::padded_sequences(
-          {.tile_q = kernels::hopper_backward::kTunings[tuning].tile_q}, p, lengths);
-    }
+    lists_at_hand().padded = dispatch::padded_sequences(plan, p, lengths);
   };
   const auto scalar = [&](const kernels::BackwardParams& params) {
     const ListsAtHand& lists = lists_at_hand();
@@ -394,9 +425,7 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
         {scores_at_hand().params, lists.tiles[0], lists.tiles[1], lists.capacity[0], lists.capacity[1]},
         nullptr);
   };
-  const auto choice = backward_choice(mutant.kernel, c.shape);
   const auto behind_bits = [&](const kernels::BackwardParams& params) {
-    const auto plan = dispatch::plan_backward(p, true, device::find("H200"), c.deterministic, choice);
     const auto pairs = dispatch::pair_bits_params(p, problem.forward.args.scores, true,
                                                   {params.lse_log2, plan.workspace_bytes});
     kernels::prepare_pairs::launch(pairs, nullptr);
@@ -576,6 +605,8 @@ constexpr Harmless kHarmless[] = {
      "on the model a block runs when all with lower numbers have ended"},
     {"ampere_backward", "keys.cuh", "gpu::sync_block()", 1,
      "on the model a block runs when all with lower numbers have ended"},
+    {"ampere_backward at 64, general", "kernel.cuh", "gpu::sync_block()", 3,
+     "one thread goes on from the number to the place, which all wait for"},
     {"naive_backward", "kernel.cuh", "gpu::sync_block()", 5,
      "accumulate()'s barriers lie behind the reads of the statistics before"},
     {"naive_backward", "kernel.cuh", "gpu::sync_block()", 6,

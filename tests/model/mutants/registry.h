@@ -49,6 +49,7 @@ struct ScoresAtHand {
   PairGradient dattn_mask{};
   kernels::PairBits bits{};  // of pairs, for forms that take them
   PairDropout dropout{};
+  int num_first_keys = 0;
 };
 inline ScoresAtHand& scores_at_hand() {
   static ScoresAtHand scores;
@@ -65,7 +66,7 @@ struct ListsAtHand {
   kernels::SequenceTiles tiles[2];
   int capacity[2] = {};
   kernels::Places places{};
-  kernels::PaddedSequences padded{};  // of hopper_backward
+  kernels::PaddedSequences padded{};  // of tensor-core kernels, for gradients
 };
 inline ListsAtHand& lists_at_hand() {
   static ListsAtHand lists;

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// What the general form of ampere_backward is told.
+#pragma once
+
+#include "kernels/backward_params.h"
+#include "kernels/padded_sequences.h"
+#include "kernels/score_params.h"
+#include "kernels/sequence_tiles.h"
+
+namespace flashmoe::kernels::ampere_backward {
+
+struct GeneralParams : BackwardParams {
+  ScoreParams scores;
+  int num_first_keys;  // where the table has first keys: of a row, at most
+  // Sequences of different lengths: tiles of keys, which `order` numbers, and where query rows lie in
+  // workspace. No tiles: there are batch entries.
+  SequenceTiles sequences;
+  PaddedSequences padded;
+};
+
+}  // namespace flashmoe::kernels::ampere_backward
