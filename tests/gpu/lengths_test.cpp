@@ -58,6 +58,43 @@ TEST(GpuSmall, LengthsByHoppersKernels) {
   }
 }
 
+TEST(GpuSmall, LengthsByTheGeneralAmpereBackward) {
+  SKIP_WITHOUT_GPU();
+  const How ampere{.choice = {.kernel = dispatch::BackwardKernel::ampere_backward}, .with_dlse = true};
+  for (const int64_t head_dim : {64, 104, 256}) {
+    for (const DType dtype : {DType::fp16, DType::bf16}) {
+      for (Shape shape : ragged({.q_heads = 2, .kv_heads = 1, .head_dim = head_dim, .dtype = dtype})) {
+        EXPECT_EQ(trouble_with_gradients(shape, ampere), "");
+        shape.softcap = 3;
+        for (int64_t i = 0; i < shape.batch * shape.q_heads; ++i)
+          shape.slopes.push_back(1 / static_cast<float>(i + 2));
+        EXPECT_EQ(trouble_with_gradients(shape, ampere), "");
+        shape.window = {60, 7};
+        shape.sinks = {1, -1};
+        EXPECT_EQ(trouble_with_gradients(shape, ampere), "");
+      }
+    }
+  }
+}
+
+TEST(GpuLengths, RandomOnesByTheGeneralAmpereBackward) {
+  SKIP_WITHOUT_GPU();
+  const uint64_t count = number_from("FLASHMOE_SWEEP", 40);
+  for (uint64_t seed = 1; seed <= count; ++seed) {
+    Dice dice(seed + 1000);
+    Shape shape{.q_heads = 4, .kv_heads = 2, .seed = seed};
+    shape.dtype = dice.one_of({DType::fp16, DType::bf16});
+    shape.mask = dice.one_of(kMasks);
+    shape.head_dim = dice.one_of({40, 64, 96, 128, 256});
+    throw_lengths(dice, 1500, 1500, shape);
+    if (shape.q_rows == 0 || shape.kv_rows == 0) continue;  // no kernel is asked
+    shape.window = dice.window(400);
+    if (dice.between(0, 1) == 0) shape.softcap = 3;
+    EXPECT_EQ(
+        trouble_with_gradients(shape, {.choice = {.kernel = dispatch::BackwardKernel::ampere_backward}}), "");
+  }
+}
+
 TEST(GpuLengths, EveryHeadDimAndType) {
   SKIP_WITHOUT_GPU();
   for (const int64_t head_dim : {40, 64, 96, 128, 192, 256}) {

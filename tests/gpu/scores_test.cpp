@@ -62,6 +62,34 @@ TEST(GpuSmall, ScoresThatChangeByTheGeneralForms) {
   }
 }
 
+TEST(GpuSmall, ScoresThatChangeByTheGeneralAmpereBackward) {
+  SKIP_WITHOUT_GPU();
+  for (const int64_t head_dim : {64, 104, 256}) {
+    for (const DType dtype : {DType::fp16, DType::bf16}) {
+      for (const Mask mask : kMasks) {
+        std::vector<Shape> shapes = changes_of({.batch = 2,
+                                                .q_heads = 4,
+                                                .kv_heads = 2,
+                                                .q_rows = 150,
+                                                .kv_rows = 270,
+                                                .head_dim = head_dim,
+                                                .dtype = dtype,
+                                                .mask = mask});
+        shapes.push_back(shapes.back());
+        shapes.back().window = {70, 9};
+        for (const Shape& shape : shapes) {
+          for (const bool deterministic : {false, true})
+            EXPECT_EQ(trouble_with_gradients(shape,
+                                             {.choice = {.kernel = dispatch::BackwardKernel::ampere_backward},
+                                              .deterministic = deterministic,
+                                              .with_dlse = true}),
+                      "");
+        }
+      }
+    }
+  }
+}
+
 TEST(GpuSmall, ScoresThatChangeByEveryConfigurationOfHopper) {
   SKIP_WITHOUT_GPU();
   if (device::probe().arch != 90) GTEST_SKIP() << "hopper_forward needs compute capability 9.0";

@@ -89,6 +89,52 @@ TEST(GpuSpans, EveryGpuTakesThemByNaive) {
   }
 }
 
+TEST(GpuSmall, SpansByTheGeneralAmpereBackward) {
+  SKIP_WITHOUT_GPU();
+  const dispatch::BackwardChoice ampere{.kernel = dispatch::BackwardKernel::ampere_backward};
+  for (const int64_t head_dim : {64, 128, 256}) {
+    for (const DType dtype : {DType::fp16, DType::bf16}) {
+      for (Shape shape : masked({.batch = 2,
+                         .q_heads = 2,
+                         .kv_heads = 1,
+                         .q_rows = 290,
+                         .kv_rows = 290,
+                         .head_dim = head_dim,
+                         .dtype = dtype})) {
+        for (const bool deterministic : {false, true})
+          EXPECT_EQ(trouble_with_gradients(shape, {.choice = ampere, .deterministic = deterministic}), "");
+        shape.softcap = 3;
+        shape.slopes = {0.5F, 0.25F, 0.1F, 1.0F};
+        EXPECT_EQ(trouble_with_gradients(shape, {.choice = ampere}), "");
+        shape.window = {60, Window::kUnlimited};
+        shape.first_keys = 5;
+        EXPECT_EQ(trouble_with_gradients(shape, {.choice = ampere}), "");
+      }
+    }
+  }
+}
+
+TEST(GpuSpans, RandomOnesByTheGeneralAmpereBackward) {
+  SKIP_WITHOUT_GPU();
+  const uint64_t count = number_from("FLASHMOE_SWEEP", 40);
+  for (uint64_t seed = 1; seed <= count; ++seed) {
+    Dice dice(seed + 1000);
+    Shape shape{.q_heads = 4, .kv_heads = 2, .seed = seed};
+    shape.dtype = dice.one_of({DType::fp16, DType::bf16});
+    shape.mask = dice.one_of(kMasks);
+    shape.head_dim = dice.one_of({40, 64, 96, 128, 256});
+    shape.batch = dice.one_of({1, 2});
+    shape.kv_rows = dice.length(700);
+    shape.q_rows = dice.between(0, 1) == 0 ? shape.kv_rows : dice.length(700);
+    shape.window = dice.window(shape.kv_rows);
+    throw_spans(dice, shape);
+    if (dice.between(0, 1) == 0) shape.softcap = 3;
+    EXPECT_EQ(trouble_with_gradients(shape, {.choice = {.kernel = dispatch::BackwardKernel::ampere_backward},
+                                             .deterministic = shape.first_keys == 0 && seed % 2 == 0}),
+              "");
+  }
+}
+
 TEST(GpuSpans, GradientsAreTheOracles) {
   SKIP_WITHOUT_GPU();
   for (const int64_t head_dim : {64, 128, 256}) {
