@@ -29,6 +29,14 @@ TEST(GpuClock, LongKernelsAreTimedByEvents) {
   EXPECT_EQ(clock.why, "");
 }
 
+// Between their events a GPU waits for the host.
+TEST(GpuClock, LongCallsThatTheHostTakesAsLongToMakeAreTimedInAGraph) {
+  ClockTrial many_launches = calls_of(800e3);
+  many_launches.host_ns = 500e3;
+  EXPECT_EQ(choose_gpu_clock(many_launches, calls_of(900e3)).by, TimedBy::graph);
+  EXPECT_EQ(choose_gpu_clock(calls_of(900e3), many_launches).by, TimedBy::graph);
+}
+
 // The two clocks are never mixed: their floors differ.
 TEST(GpuClock, BothSidesAreTimedByEventsWhereOneCantBeCaptured) {
   ClockTrial waits = calls_of(5600);

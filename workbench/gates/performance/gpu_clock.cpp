@@ -8,6 +8,12 @@ namespace {
 
 // A kernel that takes this many times the events' floor is told right to better than a percent.
 constexpr double kLong = 100;
+// And a host that makes a call in this share of its time is ahead of the GPU, whatever else it has to do.
+constexpr double kHostShare = 0.5;
+
+bool is_long(const ClockTrial& side, double floor_ns) {
+  return side.ns >= kLong * floor_ns && side.host_ns <= kHostShare * side.ns;
+}
 
 }  // namespace
 
@@ -19,8 +25,8 @@ record::Clock choose_gpu_clock(const ClockTrial& candidate, const ClockTrial& op
                       .candidate_events_ns = candidate.ns,
                       .baseline_events_ns = opponent.ns};
   // Where the floor is not known it can't be said that a kernel is long.
-  const bool is_long = clock.floor_ns > 0 && std::min(candidate.ns, opponent.ns) >= kLong * clock.floor_ns;
-  if (is_long) return clock;
+  if (clock.floor_ns > 0 && is_long(candidate, clock.floor_ns) && is_long(opponent, clock.floor_ns))
+    return clock;
   if (!candidate.not_captured.empty()) {
     clock.why = "the candidate's calls can't be in a graph: " + candidate.not_captured;
   } else if (!opponent.not_captured.empty()) {
