@@ -4,6 +4,7 @@
 #include <string>
 
 #include "dispatch/plan.h"
+#include "dispatch/plan_kernels.h"
 #include "dispatch/runs.h"
 #include "dispatch/scores.h"
 #include "problem/lengths_in_words.h"
@@ -65,6 +66,9 @@ std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, cons
   text += "tiles: " + std::to_string(plan.tile_q) + " query rows x " + std::to_string(plan.tile_kv) +
           " keys, head_dim " + std::to_string(problem.head_dim) + " in a form compiled for " +
           std::to_string(plan.head_dim) + (plan.aligned ? "" : ", rows at any alignment") + "\n";
+  if (const char* general = needs_general(problem);
+      general != nullptr && plan.kernel == ForwardKernel::ampere_forward)
+    text += std::string("form: the general one, for ") + general + "\n";
   text += window_of(plan, problem);
   if (const std::string words = scores_in_words(problem); !words.empty()) text += "scores: " + words + "\n";
   if (const std::string lengths = lengths_in_words(problem.lengths); !lengths.empty())

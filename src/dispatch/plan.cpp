@@ -37,10 +37,10 @@ void check_limits(const ForwardProblem& p, const device::Spec& spec) {
   }
 }
 
-// Why no tensor-core kernel can take it on this GPU; null when one can.
-const char* needs_scalar(const ForwardProblem& p, bool hopper) {
-  if (p.dtype == DType::fp32) return "fp32 inputs, computed in fp32 throughout";
-  return hopper && forward_change(p) ? nullptr : needs_change(p);
+// Why hopper_forward can't take it; null when it can.
+const char* hopper_cannot(const ForwardProblem& p, Addressing addressing, const device::Spec& spec) {
+  if (const char* too_much = too_much_for_hopper(p, addressing, spec)) return too_much;
+  return forward_change(p) ? nullptr : "a combination that hopper_forward has no form for";
 }
 
 // Every block of small_forward reads all keys of its head for just 8 rows: it pays while all blocks run at
@@ -57,8 +57,12 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
   const bool aligned = addressing.aligned;
   check_limits(problem, spec);
   if (problem.lengths.given) return choose_for_lengths(problem, addressing, spec, choice);
-  const char* not_hopper = too_much_for_hopper(problem, addressing, spec);
-  const char* scalar = needs_scalar(problem, not_hopper == nullptr);
+  const char* not_hopper = hopper_cannot(problem, addressing, spec);
+  const char* not_ampere = too_much_for_ampere(problem, aligned);
+  // Why no tensor-core kernel can take it on this GPU; null when one can.
+  const char* scalar = problem.dtype == DType::fp32 ? "fp32 inputs, computed in fp32 throughout"
+                       : not_hopper                 ? not_ampere
+                                                    : nullptr;
   if (choice.num_splits && (*choice.num_splits < 1 || *choice.num_splits > kMaxSplits)) {
     refuse_forward("num_splits is " + std::to_string(*choice.num_splits) + "; accepted are 1 to " +
                    std::to_string(kMaxSplits));
@@ -69,9 +73,10 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
   if (kernel == ForwardKernel::naive) return plan_naive(problem, spec, reason);
   if (scalar)
     refuse_forward(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + scalar);
-  if (const char* change = needs_change(problem)) {
-    if (choice.kernel && kernel != ForwardKernel::hopper_forward)
-      refuse_forward(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + change);
+  const char* change = needs_change(problem);
+  if (change && (choice.kernel ? kernel == ForwardKernel::hopper_forward : !not_hopper)) {
+    if (not_hopper)
+      refuse_forward(std::string("the chosen kernel, hopper_forward, does not take ") + not_hopper);
     return plan_hopper(problem, spec, {.num_splits = 1, .tuning = choice.tuning},
                        choice.kernel         ? reason
                        : takes_bits(problem) ? "a bool attn_mask in 16-bit inputs on sm_90: wgmma and TMA"
@@ -103,11 +108,8 @@ ForwardPlan choose(const ForwardProblem& problem, Addressing addressing, const d
     if (!not_decode)
       return plan_decode(problem, spec, {}, "few rows for many keys: reading them is all there is");
   }
-  if (const char* not_ampere = too_much_for_ampere(problem, aligned)) {
-    if (choice.kernel)
-      refuse_forward(std::string("the chosen kernel, ampere_forward, does not take ") + not_ampere);
-    if (not_hopper) return plan_naive(problem, spec, not_ampere);
-  }
+  if (choice.kernel && not_ampere)
+    refuse_forward(std::string("the chosen kernel, ampere_forward, does not take ") + not_ampere);
   if (choice.kernel || (choice.num_splits && (not_hopper || !needs_runs(problem))))
     return plan_ampere(problem, aligned, spec, choice.num_splits, reason);
   if (!not_hopper) {

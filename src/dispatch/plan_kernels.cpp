@@ -58,6 +58,22 @@ double row_share(int64_t rows, int tile) {
   return static_cast<double>(rows) / static_cast<double>(ceil_div(rows, tile) * tile);
 }
 
+// Whether a tile of all query heads of a K/V head holds clearly more of them than one of each head alone.
+bool packing_pays(int64_t group, int64_t rows, int tile) {
+  return group > 1 && row_share(rows, tile) < 0.9 * row_share(rows * group, tile);
+}
+
+ForwardPlan ampere_plan(const kernels::ampere_forward::Form& form, bool aligned, const char* reason) {
+  return {.kernel = ForwardKernel::ampere_forward,
+          .aligned = aligned,
+          .head_dim = form.head_dim,
+          .tile_q = form.tile_q,
+          .tile_kv = form.tile_kv,
+          .threads = form.threads,
+          .smem_bytes = form.smem_bytes,
+          .reason = reason};
+}
+
 // As few blocks per tile as keep the SMs nearly as busy as any number would.
 int choose_splits(const ForwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
   const int64_t kv_tiles = ceil_div(most_keys(p, plan.tile_q / plan.pack), int64_t{plan.tile_kv});
@@ -121,6 +137,12 @@ const char* needs_change(const ForwardProblem& p) {
   return p.sinks ? "sinks" : nullptr;
 }
 
+const char* needs_general(const ForwardProblem& p) {
+  if (p.lengths.given) return "sequences of different lengths";
+  if (p.spans.given()) return "spans";
+  return needs_change(p);
+}
+
 const char* needs_runs(const ForwardProblem& p) {
   if (p.spans.given()) return "spans";
   return p.window.limits() ? "a window of keys" : nullptr;
@@ -153,22 +175,24 @@ ForwardPlan plan_ampere(const ForwardProblem& p, bool aligned, const device::Spe
   aligned = aligned && p.head_dim % 8 == 0;  // rows are whole pieces of 16 bytes
   namespace ampere = kernels::ampere_forward;
   const auto head_dim = static_cast<int>(p.head_dim);
-  const ampere::Form form =
-      needs_runs(p) ? ampere::form_for_runs(head_dim) : ampere::form_for(head_dim, aligned);
-  ForwardPlan plan{.kernel = ForwardKernel::ampere_forward,
-                   .aligned = aligned,
-                   .head_dim = form.head_dim,
-                   .tile_q = form.tile_q,
-                   .tile_kv = form.tile_kv,
-                   .threads = form.threads,
-                   .smem_bytes = form.smem_bytes,
-                   .reason = reason};
-  const auto group = static_cast<int>(p.group());
-  if (group > 1 && row_share(p.q_rows, plan.tile_q) < 0.9 * row_share(p.q_rows * group, plan.tile_q))
-    plan.pack = group;
+  const ampere::Form form = needs_general(p) ? ampere::general_form_for(head_dim)
+                            : needs_runs(p)  ? ampere::form_for_runs(head_dim)
+                                             : ampere::form_for(head_dim, aligned);
+  ForwardPlan plan = ampere_plan(form, aligned, reason);
+  if (packing_pays(p.group(), p.q_rows, plan.tile_q)) plan.pack = static_cast<int>(p.group());
   set_grid(plan, p, spec);
   plan.num_splits = splits.value_or(choose_splits(plan, p, spec));
-  plan.workspace_bytes = partials_bytes(plan, p);
+  plan.workspace_bytes = with_row_table(partials_bytes(plan, p), p, false);
+  return plan;
+}
+
+ForwardPlan plan_ampere_lengths(const ForwardProblem& p, const char* reason) {
+  ForwardPlan plan =
+      ampere_plan(kernels::ampere_forward::general_form_for(static_cast<int>(p.head_dim)), true, reason);
+  // How long packed sequences are nobody knows; and what one gives must not hang on how long the others are.
+  if (!p.lengths.q_packed && plan.tile_q % p.group() == 0 && packing_pays(p.group(), p.q_rows, plan.tile_q))
+    plan.pack = static_cast<int>(p.group());
+  add_tiles_of_lengths(plan, p);
   return plan;
 }
 
@@ -228,13 +252,15 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, const
 }
 
 const char* too_much_for_ampere(const ForwardProblem& p, bool aligned) {
-  if (p.spans.first_keys > 0) return "first keys beside a run";
-  if (p.spans.given()) return "spans";
-  if (!needs_runs(p) || (aligned && p.head_dim % 8 == 0)) return nullptr;
-  return "a window of keys with rows that are not whole multiples of 16 bytes";
+  if (p.dropout.p > 0) return kDropout;
+  if (p.attn_mask) return "an attn_mask that the kernels with tensor cores have no form for";
+  if (aligned && p.head_dim % 8 == 0) return nullptr;
+  if (needs_general(p)) return "rows that are not whole multiples of 16 bytes in a general form";
+  return needs_runs(p) ? "a window of keys with rows that are not whole multiples of 16 bytes" : nullptr;
 }
 
 const char* too_much_for_small(const ForwardProblem& p, bool aligned, const device::Spec& spec) {
+  if (const char* change = needs_change(p)) return change;
   if (const char* runs = needs_runs(p)) return runs;
   if (!aligned || p.head_dim % 8 != 0) return "rows that are not whole multiples of 16 bytes";
   if (p.head_dim > 128) return "head_dim above 128";
@@ -264,6 +290,7 @@ ForwardPlan plan_small(const ForwardProblem& p, const device::Spec& spec, const 
 }
 
 const char* too_much_for_decode(const ForwardProblem& p, bool aligned) {
+  if (const char* change = needs_change(p)) return change;
   if (const char* runs = needs_runs(p)) return runs;
   if (!aligned || p.head_dim % 8 != 0) return "rows that are not whole multiples of 16 bytes";
   if (p.head_dim > 128) return "head_dim above 128";

@@ -15,8 +15,6 @@ namespace {
 // Why hopper_forward can't take lengths here; null when it can.
 const char* lengths_too_much_for_hopper(const ForwardProblem& p, Addressing addressing,
                                         const device::Spec& spec) {
-  if (p.dtype == DType::fp32) return "fp32 inputs, computed in fp32 throughout";
-  if (p.kv_rows == 0) return "no keys";
   if (const char* change = needs_change(p)) return change;
   return too_much_for_hopper(p, addressing, spec);
 }
@@ -52,17 +50,18 @@ ForwardPlan plan_hopper_lengths(const ForwardProblem& p, const device::Spec& spe
 }  // namespace
 
 TileLists lists_of(const ForwardPlan& plan) {
-  return {.tile_q = plan.tile_q, .from_end = plan.kernel == ForwardKernel::hopper_forward};
+  return {.tile_q = plan.tile_q / plan.pack, .from_end = plan.kernel == ForwardKernel::hopper_forward};
 }
 
 void add_tiles_of_lengths(ForwardPlan& plan, const ForwardProblem& p) {
-  const int64_t tiles = most_q_tiles(p, plan.tile_q);
-  if (p.q_heads > 0 && tiles > kMaxBlocks / p.q_heads) {
+  const int64_t tiles = most_q_tiles(p, lists_of(plan).tile_q);
+  const int64_t heads = p.q_heads / plan.pack;
+  if (heads > 0 && tiles > kMaxBlocks / heads) {
     refuse_forward("the sequences have up to " + std::to_string(tiles) + " tiles of " +
-                       std::to_string(p.q_heads) + " heads, more than the 2^31 - 1 blocks of a grid",
+                       std::to_string(heads) + " heads, more than the 2^31 - 1 blocks of a grid",
                    "split the sequences over several calls");
   }
-  plan.tiles = static_cast<unsigned>(p.q_heads * tiles);
+  plan.tiles = static_cast<unsigned>(heads * tiles);
   plan.blocks = plan.tiles;
   plan.workspace_bytes = with_tile_lists(0, p, lists_of(plan));
 }
@@ -71,14 +70,26 @@ ForwardPlan choose_for_lengths(const ForwardProblem& problem, Addressing address
                                const ForwardChoice& choice) {
   if (choice.num_splits.value_or(1) > 1)
     refuse_forward("no kernel shares out the keys of a problem with lengths");
-  const char* not_hopper = lengths_too_much_for_hopper(problem, addressing, spec);
-  const ForwardKernel kernel =
-      choice.kernel.value_or(not_hopper ? ForwardKernel::naive : ForwardKernel::hopper_forward);
+  const char* scalar = problem.dtype == DType::fp32 ? "fp32 inputs, computed in fp32 throughout"
+                       : problem.kv_rows == 0       ? "no keys"
+                                                    : nullptr;
+  const char* not_hopper = scalar ? scalar : lengths_too_much_for_hopper(problem, addressing, spec);
+  const char* not_ampere = scalar ? scalar : too_much_for_ampere(problem, addressing.aligned);
+  const ForwardKernel kernel = choice.kernel.value_or(!not_hopper   ? ForwardKernel::hopper_forward
+                                                      : !not_ampere ? ForwardKernel::ampere_forward
+                                                                    : ForwardKernel::naive);
   if (kernel == ForwardKernel::naive)
-    return plan_naive(problem, spec, choice.kernel ? "asked for" : not_hopper);
-  const char* too_much = kernel == ForwardKernel::hopper_forward ? not_hopper : "lengths";
+    return plan_naive(problem, spec, choice.kernel ? "asked for" : not_ampere);
+  const char* too_much = kernel == ForwardKernel::hopper_forward   ? not_hopper
+                         : kernel == ForwardKernel::ampere_forward ? not_ampere
+                                                                   : "lengths";
   if (too_much)
     refuse_forward(std::string("the chosen kernel, ") + name_of(kernel) + ", does not take " + too_much);
+  if (kernel == ForwardKernel::ampere_forward) {
+    return plan_ampere_lengths(problem, choice.kernel     ? "asked for"
+                                        : spec.arch == 90 ? not_hopper
+                                                          : "16-bit inputs: tensor cores");
+  }
   return plan_hopper_lengths(problem, spec, choice.tuning,
                              choice.kernel
                                  ? "asked for"

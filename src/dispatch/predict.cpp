@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "dispatch/plan_kernels.h"
 #include "dispatch/runs.h"
 #include "flashmoe/error.h"
 #include "kernels/decode_forward/spec.h"
@@ -71,7 +72,8 @@ int shared_out(int threads, int blocks) {
   return std::min(255, device::Spec::registers_per_sm / (threads * blocks) / 8 * 8);
 }
 
-int ampere_registers(const ForwardPlan& plan) {
+int ampere_registers(const ForwardPlan& plan, const ForwardProblem& p) {
+  if (needs_general(p)) return plan.head_dim == 64 ? 245 : plan.head_dim == 128 ? 255 : 247;
   if (!plan.aligned) return plan.head_dim <= 64 ? 120 : plan.head_dim <= 128 ? 167 : 245;
   switch (plan.head_dim) {
     case 32:
@@ -169,7 +171,7 @@ int registers_of(const ForwardPlan& plan, const ForwardProblem& problem) {
       if (problem.dropout.p > 0) return plan.head_dim <= 64 ? 128 : plan.head_dim <= 128 ? 168 : 200;
       return plan.head_dim <= 64 ? 122 : plan.head_dim <= 128 ? 128 : 246;
     case ForwardKernel::ampere_forward:
-      return ampere_registers(plan);
+      return ampere_registers(plan, problem);
     case ForwardKernel::hopper_forward:
       return shared_out(plan.threads, kernels::hopper_forward::kTunings[plan.tuning].blocks_per_sm);
     case ForwardKernel::small_forward:

@@ -3,6 +3,7 @@
 #include "dispatch/run.h"
 
 #include "dispatch/pair_bits.h"
+#include "dispatch/plan_kernels.h"
 #include "dispatch/row_table.h"
 #include "dispatch/runs.h"
 #include "dispatch/scores.h"
@@ -27,6 +28,16 @@ kernels::View view(const Tensor& t) {
   return {t.data, stride(0), stride(1), stride(2)};
 }
 
+void run_general_ampere(const ForwardPlan& plan, const ForwardProblem& p, const ForwardArgs& args,
+                        const kernels::ForwardParams& params, const kernels::RowTable& table,
+                        const kernels::SequenceTiles& tiles) {
+  kernels::ForwardParams changed = params;
+  changed.scale_log2e = general_scale_behind(p);
+  kernels::ampere_forward::launch_general(p.dtype, changed,
+                                          {runs_of(p), table, tiles, general_scores_of(p, args.scores)},
+                                          plan.blocks, args.execution.stream);
+}
+
 void run_with_lengths(const ForwardPlan& plan, const ForwardProblem& p, const ForwardArgs& args,
                       Workspace workspace) {
   const auto lengths = length_params_for(plan, p, args, workspace);
@@ -38,6 +49,8 @@ void run_with_lengths(const ForwardPlan& plan, const ForwardProblem& p, const Fo
     return kernels::hopper_forward::launch_lengths(p.dtype, params, tiles, places_of(p), plan.tuning,
                                                    plan.blocks, args.execution.stream);
   }
+  if (plan.kernel == ForwardKernel::ampere_forward)
+    return run_general_ampere(plan, p, args, params, {}, tiles);
   if (p.dropout.p > 0) {
     return kernels::naive::launch_dropout_lengths(p.dtype, params, tiles, scores_of(p, args.scores),
                                                   dropout_of(p), plan.blocks, args.execution.stream);
@@ -86,8 +99,8 @@ kernels::ForwardParams params_for(const ForwardPlan& plan, const ForwardProblem&
     params.k = view_by_place(params.k, p.lengths.k_packed);
     params.v = view_by_place(params.v, p.lengths.k_packed);
     params.out = view_by_place(params.out, p.lengths.q_packed);
-    const auto heads = static_cast<int>(p.q_heads);
-    params.order = {static_cast<int>(most_q_tiles(p, plan.tile_q)), heads, 1, heads, false};
+    const auto heads = static_cast<int>(p.q_heads) / plan.pack;
+    params.order = {static_cast<int>(most_q_tiles(p, lists_of(plan).tile_q)), heads, 1, heads, false};
   }
   params.num_splits = plan.num_splits;
   params.by_splits = kernels::Divisor(static_cast<uint32_t>(plan.num_splits));
@@ -128,7 +141,9 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
       }
       break;
     case ForwardKernel::ampere_forward:
-      if (problem.window.limits()) {
+      if (needs_general(problem)) {
+        run_general_ampere(plan, problem, args, params, table, {});
+      } else if (problem.window.limits()) {
         kernels::ampere_forward::launch_runs(problem.dtype, params, runs_of(problem), plan.blocks, stream);
       } else {
         kernels::ampere_forward::launch(problem.dtype, plan.aligned, params, plan.blocks, stream);

@@ -2,6 +2,7 @@
 // How scores change, as kernels are told it, and in which form.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
@@ -90,7 +91,26 @@ inline kernels::ScoreParams scores_of(const ForwardProblem& p, const Scores& sco
           .inverse_scale = 1 / p.scale};
 }
 
-// The same where a tensor is part of it, or could be.
+// As ampere_forward's general form is told it: scores in units of log2, and no scale for what follows, unless
+// nothing changes them but a plain scale, which is then left to what follows.
+inline bool is_scaled_behind(const ForwardProblem& p) {
+  return !p.changes_scores() && is_plain_scale(p.scale);
+}
+
+inline kernels::ScoreParams general_scores_of(const ForwardProblem& p, const Scores& scores) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  kernels::ScoreParams params = scores_of(p, scores);
+  if (p.softcap == 0)
+    params.inner =
+        is_scaled_behind(p) ? 1.0F : static_cast<float>(std::clamp(p.scale * kLog2E, -kLargest, kLargest));
+  return params;
+}
+
+inline float general_scale_behind(const ForwardProblem& p) {
+  return is_scaled_behind(p) ? static_cast<float>(p.scale * kLog2E) : 1.0F;
+}
+
+// As scores_of, where a tensor is part of it, or could be.
 inline kernels::PairScoreParams pair_scores_of(const ForwardProblem& p, const Scores& scores) {
   if (!p.attn_mask) return {scores_of(p, scores), {}};
   const PairTensor& pairs = scores.attn_mask;

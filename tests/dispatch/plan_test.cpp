@@ -61,12 +61,23 @@ TEST(Plan, CoversEveryRowOnce) {
 TEST(Plan, ScalarKernelTakesWhatTensorCoresCanNot) {
   const auto& gpu = device::find("H200");
   EXPECT_EQ(plan_forward(problem(1, 1, 64, 64, 64, DType::fp32), true, gpu).kernel, ForwardKernel::naive);
+  ForwardProblem p = problem(1, 1, 64, 64, 64);
+  p.dropout.p = 0.1F;
+  EXPECT_EQ(plan_forward(p, true, gpu).kernel, ForwardKernel::naive);
+  EXPECT_THROW(plan_forward(p, true, gpu, {.kernel = ForwardKernel::ampere_forward}), Error);
+  ForwardProblem masked = problem(1, 1, 64, 64, 64);
+  masked.attn_mask = true;
+  EXPECT_EQ(plan_forward(masked, true, device::find("L4")).kernel, ForwardKernel::naive);
+  EXPECT_THROW(plan_forward(masked, true, gpu, {.kernel = ForwardKernel::ampere_forward}), Error);
+}
+
+TEST(Plan, TensorCoresTakeAnyScale) {
   for (float scale : {0.0F, -1.0F, 1e-40F, 3e38F}) {
     ForwardProblem p = problem(1, 1, 64, 64, 64);
     p.scale = scale;
-    EXPECT_EQ(plan_forward(p, true, device::find("L4")).kernel, ForwardKernel::naive) << scale;
-    EXPECT_EQ(plan_forward(p, true, gpu).kernel, ForwardKernel::hopper_forward) << scale;
-    EXPECT_THROW(plan_forward(p, true, gpu, {.kernel = ForwardKernel::ampere_forward}), Error);
+    EXPECT_EQ(plan_forward(p, true, device::find("L4")).kernel, ForwardKernel::ampere_forward) << scale;
+    EXPECT_EQ(plan_forward(p, true, device::find("H200")).kernel, ForwardKernel::hopper_forward) << scale;
+    EXPECT_EQ(plan_forward(p, false, device::find("L4")).kernel, ForwardKernel::naive) << scale;
   }
 }
 
@@ -87,16 +98,49 @@ TEST(Plan, ScoresThatChangeGoToTheKernelsThatKnowThem) {
     const std::string text = explain(plan_forward(p, true, hopper), p, hopper);
     EXPECT_NE(text.find("scores: "), std::string::npos) << text;
     EXPECT_EQ(plan_forward(p, false, hopper).kernel, ForwardKernel::naive);
-    EXPECT_EQ(plan_forward(p, true, device::find("A100")).kernel, ForwardKernel::naive);
-    for (const ForwardKernel other :
-         {ForwardKernel::small_forward, ForwardKernel::decode_forward, ForwardKernel::ampere_forward})
+    const auto& ampere = device::find("A100");
+    const auto general = plan_forward(p, true, ampere);
+    EXPECT_EQ(general.kernel, ForwardKernel::ampere_forward);
+    EXPECT_NE(explain(general, p, ampere).find("form: the general one"), std::string::npos);
+    EXPECT_EQ(plan_forward(p, false, ampere).kernel, ForwardKernel::naive);
+    for (const ForwardKernel other : {ForwardKernel::small_forward, ForwardKernel::decode_forward})
       EXPECT_THROW(plan_forward(p, true, hopper, {.kernel = other}), Error);
   }
-  changed[0].slopes = true;  // both at once: the general form
-  EXPECT_EQ(plan_forward(changed[0], true, hopper).kernel, ForwardKernel::naive);
   ForwardProblem one_row = problem(1, 8, 1, 8192, 128);  // decoding
   one_row.softcap = 30;
   EXPECT_EQ(plan_forward(one_row, true, hopper).kernel, ForwardKernel::hopper_forward);
+  const auto split = plan_forward(one_row, true, device::find("A100"));
+  EXPECT_EQ(split.kernel, ForwardKernel::ampere_forward);
+  EXPECT_GT(split.num_splits, 1);
+}
+
+// What hopper_forward has no form for, the general form of ampere_forward takes on Hopper too.
+TEST(Plan, CombinationsGoToTheGeneralForm) {
+  const ForwardProblem plain = problem(2, 16, 4096, 4096, 128);
+  std::vector<ForwardProblem> combined(5, plain);
+  combined[0].softcap = 30;
+  combined[0].slopes = true;
+  combined[1].slopes = true;
+  combined[1].scale = -1;
+  combined[2].spans.documents = true;
+  combined[2].sinks = true;
+  combined[3].spans.first_keys = 4;
+  combined[3].window.left = 100;
+  combined[4].lengths = {.given = true, .q_packed = true, .k_packed = true, .sequences = 3};
+  combined[4].softcap = 30;
+  for (const ForwardProblem& p : combined) {
+    for (const char* gpu : {"H200", "A100", "L4"}) {
+      const auto& spec = device::find(gpu);
+      const auto plan = plan_forward(p, true, spec);
+      EXPECT_EQ(plan.kernel, ForwardKernel::ampere_forward) << explain(plan, p, spec);
+      EXPECT_LE(plan.smem_bytes, spec.smem_per_block);
+      EXPECT_NE(explain(plan, p, spec).find("form: the general one, for "), std::string::npos);
+      EXPECT_EQ(plan_forward(p, false, spec).kernel, ForwardKernel::naive);
+      EXPECT_GE(forward_workspace_bytes(p, spec), plan.workspace_bytes);
+    }
+    EXPECT_THROW(plan_forward(p, true, device::find("H200"), {.kernel = ForwardKernel::hopper_forward}),
+                 Error);
+  }
 }
 
 TEST(Plan, ShortSequencesTakeTheLatencyPathWhileOneWaveHoldsThem) {

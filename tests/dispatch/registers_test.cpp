@@ -67,6 +67,7 @@ std::vector<std::string> forms_of(const ForwardPlan& plan, const ForwardProblem&
                 ">>>>"};
       return {"naive_forward<naive::Spec<" + type + ", " + dim + ">>"};
     case ForwardKernel::ampere_forward:
+      if (p.sinks) return {"ampere_forward_general<ampere_forward::GeneralSpec<" + type + ", " + dim + ">>"};
       return {std::string(p.window.limits() ? "ampere_forward_runs" : "ampere_forward") +
               "<ampere_forward::Spec<" + type + ", " + dim + ", " + flag(plan.aligned) + ">>"};
     case ForwardKernel::hopper_forward:
@@ -103,6 +104,9 @@ std::vector<ForwardProblem> problems() {
             all.push_back(p);
             p.window.left = 20;
             all.push_back(p);
+            p.sinks = true;
+            all.push_back(p);
+            p.sinks = false;
             p.dropout.p = 0.1F;
             all.push_back(p);
           }

@@ -44,6 +44,16 @@ TEST(GpuSmall, LengthsByTheScalarKernels) {
   }
 }
 
+TEST(GpuSmall, LengthsByTheGeneralFormOfAmpere) {
+  SKIP_WITHOUT_GPU();
+  for (const int64_t head_dim : {64, 128, 256}) {
+    for (const DType dtype : {DType::fp16, DType::bf16}) {
+      for (const Shape& shape : ragged({.q_heads = 4, .kv_heads = 2, .head_dim = head_dim, .dtype = dtype}))
+        EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::ampere_forward});
+    }
+  }
+}
+
 TEST(GpuSmall, LengthsByHoppersKernels) {
   SKIP_WITHOUT_GPU();
   if (device::probe().arch != 90) GTEST_SKIP() << "they need compute capability 9.0";

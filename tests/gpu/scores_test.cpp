@@ -90,6 +90,28 @@ TEST(GpuSmall, ScoresThatChangeByTheGeneralAmpereBackward) {
   }
 }
 
+TEST(GpuSmall, ScoresThatChangeByTheGeneralFormOfAmpere) {
+  SKIP_WITHOUT_GPU();
+  for (const int64_t head_dim : {40, 64, 128, 256}) {
+    for (const DType dtype : {DType::fp16, DType::bf16}) {
+      for (const Mask mask : kMasks) {
+        for (const Shape& shape : changes_of({.batch = 2,
+                                  .q_heads = 4,
+                                  .kv_heads = 2,
+                                  .q_rows = 150,
+                                  .kv_rows = 205,
+                                  .head_dim = head_dim,
+                                  .dtype = dtype,
+                                  .mask = mask})) {
+          for (const int splits : {1, 3})
+            EXPECT_RUNS_ON_GPU(shape,
+                               ForwardChoice{.kernel = ForwardKernel::ampere_forward, .num_splits = splits});
+        }
+      }
+    }
+  }
+}
+
 TEST(GpuSmall, ScoresThatChangeByEveryConfigurationOfHopper) {
   SKIP_WITHOUT_GPU();
   if (device::probe().arch != 90) GTEST_SKIP() << "hopper_forward needs compute capability 9.0";

@@ -58,6 +58,25 @@ TEST(GpuSmall, SpansOfEveryConfigurationOfHopper) {
   }
 }
 
+TEST(GpuSmall, SpansByTheGeneralFormOfAmpere) {
+  SKIP_WITHOUT_GPU();
+  for (const int64_t head_dim : {64, 128, 256}) {
+    for (const DType dtype : {DType::fp16, DType::bf16}) {
+      std::vector<Shape> shapes = masked({.batch = 2,
+                                          .q_heads = 4,
+                                          .kv_heads = 2,
+                                          .q_rows = 330,
+                                          .kv_rows = 330,
+                                          .head_dim = head_dim,
+                                          .dtype = dtype});
+      shapes.push_back(shapes[1]);
+      shapes.back().first_keys = 5;
+      shapes.back().window = {40, 0};
+      for (const Shape& shape : shapes) EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::ampere_forward});
+    }
+  }
+}
+
 TEST(GpuSpans, ManyTilesOfEveryHeadDim) {
   SKIP_WITHOUT_GPU();
   for (const int64_t head_dim : {64, 96, 128, 192, 256}) {

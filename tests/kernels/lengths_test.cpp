@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dispatch/sequence_tiles.h"
+#include "kernels/ampere_forward/launch.h"
 #include "kernels/hopper_forward/spec.h"
 #include "kernels/length_shapes.h"
 #include "kernels/on_model.h"
@@ -25,6 +26,7 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr dispatch::ForwardChoice kNaive{.kernel = dispatch::ForwardKernel::naive};
+constexpr dispatch::ForwardChoice kAmpere{.kernel = dispatch::ForwardKernel::ampere_forward};
 
 struct Forget {
   ~Forget() { model::forget_memory(); }
@@ -279,6 +281,47 @@ TEST(NaiveLengths, WhatNeighboursHoldReachesNobody) {
   }
 }
 
+// ---- ampere_forward ----
+
+class AmpereLengths : public testing::TestWithParam<int> {
+ protected:
+  int32_t tile_q() const { return kernels::ampere_forward::general_form_for(GetParam()).tile_q; }
+  int32_t tile_kv() const { return kernels::ampere_forward::general_form_for(GetParam()).tile_kv; }
+  Shape shape(Mask mask, DType dtype = DType::bf16) const {
+    return {.q_heads = 2, .kv_heads = 1, .head_dim = GetParam(), .dtype = dtype, .mask = mask};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(HeadDim, AmpereLengths, testing::ValuesIn(kernels::ampere_forward::kRunsHeadDims));
+
+TEST_P(AmpereLengths, AgreeWithTheOracle) {
+  for (const Mask mask : kMasks) {
+    EXPECT_RUNS_ON_MODEL(packed(shape(mask), {tile_q(), 1, tile_q() + 1, 0, tile_q() - 1, 5},
+                                {tile_kv(), 2 * tile_kv() + 1, 9, 30, tile_kv() - 1, 0}, 4),
+                         kAmpere, 1);
+  }
+  Shape batch = shape(Mask::causal, DType::fp16);
+  batch.q_rows = tile_q() + 20;
+  batch.kv_rows = 2 * tile_kv() + 10;
+  batch.layout = Layout::bshd;
+  EXPECT_RUNS_ON_MODEL(padded(batch, {tile_q() + 20, 0, 13, 1}, {2 * tile_kv() + 10, 60, 0, 5}), kAmpere, 1);
+  EXPECT_RUNS_ON_MODEL(packed_queries_and_padded_keys(shape(Mask::causal)), kAmpere, 1);
+}
+
+TEST_P(AmpereLengths, WhatNeighboursHoldReachesNobody) {
+  expect_alone(packed(shape(Mask::none), {4, tile_q() + 3, 33}, {4, tile_kv() + 3, 50}), kAmpere);
+  Shape used = packed(shape(Mask::causal), {40, 70}, {tile_kv() + 9, 90});
+  used.k_used = {tile_kv() - 2, 61};
+  expect_alone(used, kAmpere);
+}
+
+TEST(AmpereLengthsShapes, RandomOnesAgreeWithTheOracle) {
+  for (uint64_t seed = 1; seed <= 24; ++seed) {
+    const Shape shape = random_shape(seed, 500);
+    if (shape.kv_rows == 0) continue;
+    EXPECT_RUNS_ON_MODEL(shape, kAmpere, 1);
+  }
+}
+
 // ---- hopper_forward ----
 
 namespace hopper = kernels::hopper_forward;
@@ -401,10 +444,10 @@ TEST(LengthsPlan, HopperTakesThemWhereScoresDontChange) {
   EXPECT_EQ(dispatch::plan_forward(Problem(shape).problem, false, spec).kernel,
             dispatch::ForwardKernel::naive);
   EXPECT_EQ(dispatch::plan_forward(Problem(shape).problem, true, device::find("L4")).kernel,
-            dispatch::ForwardKernel::naive);
+            dispatch::ForwardKernel::ampere_forward);
   shape.softcap = 3;
   EXPECT_EQ(dispatch::plan_forward(Problem(shape).problem, true, spec).kernel,
-            dispatch::ForwardKernel::naive);
+            dispatch::ForwardKernel::ampere_forward);
 }
 
 TEST(LengthsPlan, SaysHowTheyAreComputed) {

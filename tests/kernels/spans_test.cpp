@@ -216,7 +216,7 @@ TEST(HopperSpansShapes, AgreeWithTheOracle) {
   }
 }
 
-TEST(SpansPlan, FirstKeysGoToTheScalarKernel) {
+TEST(SpansPlan, FirstKeysGoToTheGeneralFormOfAmpere) {
   Shape shape{.q_rows = 300,
               .kv_rows = 300,
               .dtype = DType::bf16,
@@ -225,7 +225,7 @@ TEST(SpansPlan, FirstKeysGoToTheScalarKernel) {
               .first_keys = 4};
   const Problem problem(shape);
   const auto plan = dispatch::plan_forward(problem.problem, true, device::find("H200"));
-  EXPECT_EQ(plan.kernel, dispatch::ForwardKernel::naive);
+  EXPECT_EQ(plan.kernel, dispatch::ForwardKernel::ampere_forward);
   EXPECT_NE(dispatch::explain(plan, problem.problem, device::find("H200")).find("4 first keys"),
             std::string::npos);
 }

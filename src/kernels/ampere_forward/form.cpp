@@ -6,11 +6,18 @@
 namespace flashmoe::kernels::ampere_forward {
 namespace {
 
+template <class S>
+Form form_of() {
+  static_assert(sizeof(Smem<S>) <= 99 * 1024, "sm_89 gives a block 99 KB");
+  return {S::head_dim, S::tuning.tile_q, S::tuning.tile_kv, S::threads, sizeof(Smem<S>)};
+}
 template <int kDim, bool kAligned>
 Form form() {
-  using S = Spec<fp16, kDim, kAligned>;
-  static_assert(sizeof(Smem<S>) <= 99 * 1024, "sm_89 gives a block 99 KB");
-  return {kDim, S::tuning.tile_q, S::tuning.tile_kv, S::threads, sizeof(Smem<S>)};
+  return form_of<Spec<fp16, kDim, kAligned>>();
+}
+template <int kDim>
+Form general_form() {
+  return form_of<GeneralSpec<fp16, kDim>>();
 }
 
 }  // namespace
@@ -28,6 +35,10 @@ Form form_for(int head_dim, bool aligned) {
 
 Form form_for_runs(int head_dim) {
   return head_dim <= 64 ? form<64, true>() : head_dim <= 128 ? form<128, true>() : form<256, true>();
+}
+
+Form general_form_for(int head_dim) {
+  return head_dim <= 64 ? general_form<64>() : head_dim <= 128 ? general_form<128>() : general_form<256>();
 }
 
 }  // namespace flashmoe::kernels::ampere_forward

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "kernels/ampere_forward/general.cuh"
 #include "kernels/ampere_forward/smem.h"
 #include "kernels/ampere_forward/store.cuh"
 #include "kernels/ampere_forward/tile_copy.cuh"
@@ -38,9 +39,6 @@ __device__ __forceinline__ uint32_t at_columns(uint32_t address, int column_of_1
   const int chunk = 2 * column_of_16;
   return (address ^ (16 * (chunk % kWidth))) + 16 * (chunk / kWidth * kWidth);
 }
-
-template <class Spec>
-using Scores = float[Spec::row_tiles][Spec::key_tiles][4];
 
 template <class Spec>
 using QFragments = uint32_t[Spec::row_tiles][Spec::head_dim / 16][4];
@@ -120,17 +118,17 @@ __device__ __forceinline__ void mask(Scores<Spec>& S, const ForwardParams& p, co
   }
 }
 
-template <class Spec>
-__device__ __forceinline__ void mask(Scores<Spec>& S, const ForwardParams& p, const FromAnyKey& sight,
-                                     const Work& work, int first_key) {
+template <class Spec, class Sight, class WorkOf>
+requires Sight::begins_anywhere __device__ __forceinline__ void mask(Scores<Spec>& S, const ForwardParams& p,
+                                                                     const Sight& sight, const WorkOf& work,
+                                                                     int first_key) {
   const int first_row = work.first_row + gpu::warp_index() * Spec::rows_per_warp + gpu::lane_index() / 4;
   const int first = first_key + 2 * (gpu::lane_index() % 4);
 #pragma unroll
   for (int r = 0; r < Spec::row_tiles; ++r) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const Run seen = sight.visible(p, position_of(p, first_row + 16 * r + 8 * h));
-      const uint32_t keep = elements_between(seen.begin - first, seen.end - first);
+      const uint32_t keep = sight.kept(p, work, position_of(p, first_row + 16 * r + 8 * h), first);
 #pragma unroll
       for (int n = 0; n < Spec::key_tiles; ++n) {
 #pragma unroll
@@ -292,22 +290,25 @@ __device__ __forceinline__ void attend(const ForwardParams& p, const Sight& sigh
   constexpr int kStages = Spec::tuning.stages;
   constexpr int kTileKv = Spec::tuning.tile_kv;
   auto& smem = gpu::shared<Smem<Spec>>();
-  const Work work = find_work<Spec>(p, sight, static_cast<int>(gpu::block_index()));
+  const auto work = find_work<Spec>(p, sight, static_cast<int>(gpu::block_index()));
+  if (!work.exists()) return;
   const int lane = gpu::lane_index();
   const T* q = static_cast<const T*>(p.q.data) + work.batch * p.q.batch_stride + work.head * p.q.head_stride;
   const T* k =
-      static_cast<const T*>(p.k.data) + work.batch * p.k.batch_stride + work.kv_head * p.k.head_stride;
+      static_cast<const T*>(p.k.data) + work.k_batch() * p.k.batch_stride + work.kv_head * p.k.head_stride;
   const T* v =
-      static_cast<const T*>(p.v.data) + work.batch * p.v.batch_stride + work.kv_head * p.v.head_stride;
+      static_cast<const T*>(p.v.data) + work.k_batch() * p.v.batch_stride + work.kv_head * p.v.head_stride;
 
   const auto load_k = [&](int tile, int stage) {
+    if constexpr (Sight::has_gaps) tile = work.behind_gap(tile);
     const T* rows = k + int64_t{tile} * kTileKv * p.k.row_stride;
-    load_tile<Spec, kTileKv>(smem.k[stage], p.kv_rows - tile * kTileKv, p.head_dim,
+    load_tile<Spec, kTileKv>(smem.k[stage], work.kv_rows(p) - tile * kTileKv, p.head_dim,
                              [&](int row) { return rows + row * p.k.row_stride; });
   };
   const auto load_v = [&](int tile, int stage) {
+    if constexpr (Sight::has_gaps) tile = work.behind_gap(tile);
     const T* rows = v + int64_t{tile} * kTileKv * p.v.row_stride;
-    load_tile<Spec, kTileKv>(smem.v[stage], p.kv_rows - tile * kTileKv, p.head_dim,
+    load_tile<Spec, kTileKv>(smem.v[stage], work.kv_rows(p) - tile * kTileKv, p.head_dim,
                              [&](int row) { return rows + row * p.v.row_stride; });
   };
 
@@ -349,11 +350,11 @@ __device__ __forceinline__ void attend(const ForwardParams& p, const Sight& sigh
 
   // Rows of a tile see keys in the order of rows: from this one on, tiles hold keys that the first row does
   // not see ...
-  const int first_masked = sight.visible(p, position_of(p, work.first_row)).end / kTileKv;
+  const int first_masked = sight.visible(p, work, position_of(p, work.first_row)).end / kTileKv;
   // ... and before this one keys that the last row does not.
   int first_full = 0;
   if constexpr (Sight::begins_anywhere) {
-    const int hidden = sight.visible(p, position_of(p, work.first_row + work.rows - 1)).begin;
+    const int hidden = sight.visible(p, work, position_of(p, work.first_row + work.rows - 1)).begin;
     first_full = (hidden + kTileKv - 1) / kTileKv;
   }
   const auto needs_mask = [&](int tile) {
@@ -377,9 +378,11 @@ __device__ __forceinline__ void attend(const ForwardParams& p, const Sight& sigh
     }
     gpu::cp_async_commit();
 
+    if constexpr (Sight::has_gaps) tile = work.behind_gap(tile);
     const uint32_t stage_offset = static_cast<uint32_t>(stage) * sizeof(smem.k[0]);
     Scores<Spec> S;
     q_times_k<Spec>(S, q_fragments, q_address, k_address + stage_offset);
+    if constexpr (Sight::changes_scores) change<Spec>(S, p, sight, work, tile * kTileKv);
     if (needs_mask(tile)) mask<Spec>(S, p, sight, work, tile * kTileKv);
     absorb<Spec>(state, S, p.scale_log2e);
     if (first) {  // its V came by itself, so that nothing before had to wait for it
@@ -406,7 +409,8 @@ __device__ __forceinline__ void attend(const ForwardParams& p, const Sight& sigh
 
   normalise<Spec>(state);
   // Worked out anew rather than kept in registers all the way.
-  const Work done = find_work<Spec>(p, sight, gpu::opaque(static_cast<int>(gpu::block_index())));
+  const auto done = find_work<Spec>(p, sight, gpu::opaque(static_cast<int>(gpu::block_index())));
+  if constexpr (Sight::changes_scores) add_sinks<Spec>(state, p, sight, done);
   if (p.num_splits > 1) {
     store_partial<Spec>(p, done, state);
   } else {
@@ -423,6 +427,13 @@ template <class Spec>
 __global__ void __launch_bounds__(Spec::threads, 1)
     ampere_forward_runs(const __grid_constant__ ForwardParams p, const __grid_constant__ Runs runs) {
   attend<Spec>(p, FromAnyKey{runs});
+}
+
+template <class Spec>
+__global__ void __launch_bounds__(Spec::threads, 1)
+    ampere_forward_general(const __grid_constant__ ForwardParams p,
+                           const __grid_constant__ GeneralParams general) {
+  attend<Spec>(p, General{general});
 }
 
 }  // namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET

@@ -46,12 +46,21 @@ FLASHMOE_HD constexpr Tuning unaligned_tuning(int head_dim) {
           .q_in_registers = false};
 }
 
-template <class T, int kDim, bool kIsAligned>
-struct Spec {
+// The general form keeps more at hand: eager at 64, it would spill.
+FLASHMOE_HD constexpr Tuning general_tuning(int head_dim) {
+  Tuning tuning = tuning_for(head_dim);
+  tuning.lazy = true;
+  return tuning;
+}
+
+template <class T, int kDim, bool kIsAligned, bool kIsGeneral>
+struct AnySpec {
   using Element = T;
   static constexpr int head_dim = kDim;  // compiled; smaller ones are filled up with zeros
   static constexpr bool aligned = kIsAligned;
-  static constexpr Tuning tuning = kIsAligned ? tuning_for(kDim) : unaligned_tuning(kDim);
+  static constexpr Tuning tuning = kIsGeneral   ? general_tuning(kDim)
+                                   : kIsAligned ? tuning_for(kDim)
+                                                : unaligned_tuning(kDim);
 
   static constexpr int threads = 32 * tuning.warps;
   static constexpr int rows_per_warp = tuning.tile_q / tuning.warps;
@@ -68,5 +77,10 @@ struct Spec {
 
   FLASHMOE_HD static constexpr int swizzle(int row) { return swizzle_width == 8 ? row % 8 : row / 2 % 4; }
 };
+
+template <class T, int kDim, bool kIsAligned>
+struct Spec : AnySpec<T, kDim, kIsAligned, false> {};
+template <class T, int kDim>
+struct GeneralSpec : AnySpec<T, kDim, true, true> {};
 
 }  // namespace flashmoe::kernels::ampere_forward

@@ -29,6 +29,12 @@ void start_runs(const ForwardParams& params, const Runs& runs, unsigned blocks, 
   gpu::launch(&ampere_forward_runs<S>, shape_of<S>(params, blocks, stream), params, runs);
 }
 
+template <class T, int kDim>
+void start_general(const ForwardParams& params, const GeneralParams& general, unsigned blocks, void* stream) {
+  using S = GeneralSpec<T, kDim>;
+  gpu::launch(&ampere_forward_general<S>, shape_of<S>(params, blocks, stream), params, general);
+}
+
 template <class T>
 void start_any(bool aligned, const ForwardParams& params, unsigned blocks, void* stream) {
   const int d = params.head_dim;
@@ -53,9 +59,22 @@ void start_any_runs(const ForwardParams& params, const Runs& runs, unsigned bloc
   start_runs<T, 256>(params, runs, blocks, stream);
 }
 
+template <class T>
+void start_any_general(const ForwardParams& params, const GeneralParams& general, unsigned blocks,
+                       void* stream) {
+  const int d = params.head_dim;
+  if (d <= 64) return start_general<T, 64>(params, general, blocks, stream);
+  if (d <= 128) return start_general<T, 128>(params, general, blocks, stream);
+  start_general<T, 256>(params, general, blocks, stream);
+}
+
 void launch_fp16(bool aligned, const ForwardParams& params, unsigned blocks, void* stream);
 void launch_bf16(bool aligned, const ForwardParams& params, unsigned blocks, void* stream);
 void launch_runs_fp16(const ForwardParams& params, const Runs& runs, unsigned blocks, void* stream);
 void launch_runs_bf16(const ForwardParams& params, const Runs& runs, unsigned blocks, void* stream);
+void launch_general_fp16(const ForwardParams& params, const GeneralParams& general, unsigned blocks,
+                         void* stream);
+void launch_general_bf16(const ForwardParams& params, const GeneralParams& general, unsigned blocks,
+                         void* stream);
 
 }  // namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET

@@ -41,8 +41,8 @@ __device__ __forceinline__ int64_t dense_row(const ForwardParams& p, const Work&
 }
 
 // Everything that is one number per row, or goes out in fp32: straight from registers.
-template <class Spec>
-__device__ __forceinline__ void store_partial(const ForwardParams& p, const Work& work,
+template <class Spec, class WorkOf>
+__device__ __forceinline__ void store_partial(const ForwardParams& p, const WorkOf& work,
                                               const State<Spec>& state) {
   const int64_t dense_rows = int64_t{p.order.batch} * p.q_heads * p.q_rows;
   const int64_t split_row = gpu::block_index_y() * dense_rows;
@@ -77,8 +77,8 @@ __device__ inline void scatter(T* to, const gpu::Chunk& chunk, int count) {
 }
 
 // Through the warp's own rows of shared memory, so that global stores are 16 bytes wide.
-template <class Spec>
-__device__ __forceinline__ void store_output(const ForwardParams& p, const Work& work,
+template <class Spec, class WorkOf>
+__device__ __forceinline__ void store_output(const ForwardParams& p, const WorkOf& work,
                                              const State<Spec>& state, gpu::Chunk* tile) {
   using T = typename Spec::Element;
   const int warp_row = gpu::warp_index() * Spec::rows_per_warp;

@@ -16,6 +16,11 @@ struct Work {
   int batch, head, kv_head;  // head: the first query head of the tile
   int first_row, rows;       // packed query rows
   int tile_begin, tile_end;  // tiles of keys
+
+  // What a problem in its general form has otherwise (general.cuh).
+  static __device__ constexpr bool exists() { return true; }
+  __device__ __forceinline__ int k_batch() const { return batch; }
+  static __device__ __forceinline__ int kv_rows(const ForwardParams& p) { return p.kv_rows; }
 };
 
 // Of a packed row.
@@ -26,7 +31,10 @@ __device__ __forceinline__ int position_of(const ForwardParams& p, int packed_ro
 // What rows see, as a kernel is compiled for it: every key up to one, beside the first ...
 struct FromFirstKey {
   static constexpr bool begins_anywhere = false;
-  __device__ __forceinline__ Run visible(const ForwardParams& p, int position) const {
+  static constexpr bool changes_scores = false;
+  static constexpr bool has_gaps = false;
+
+  __device__ __forceinline__ Run visible(const ForwardParams& p, const Work&, int position) const {
     return {0, p.visible_keys(position)};
   }
 };
@@ -34,10 +42,18 @@ struct FromFirstKey {
 // ... or a run of keys that may begin anywhere.
 struct FromAnyKey {
   static constexpr bool begins_anywhere = true;
+  static constexpr bool changes_scores = false;
+  static constexpr bool has_gaps = false;
   const Runs& runs;
 
-  __device__ __forceinline__ Run visible(const ForwardParams& p, int position) const {
+  __device__ __forceinline__ Run visible(const ForwardParams& p, const Work&, int position) const {
     return runs.visible(position, p.q_rows, p.kv_rows);
+  }
+  // What stays of a row's scores in a tile, as runs.h has it; the lane's first column is key `first`.
+  __device__ __forceinline__ uint32_t kept(const ForwardParams& p, const Work& work, int position,
+                                           int first) const {
+    const Run seen = visible(p, work, position);
+    return elements_between(seen.begin - first, seen.end - first);
   }
 };
 
@@ -53,11 +69,11 @@ __device__ __forceinline__ Work find_work(const ForwardParams& p, const Sight& s
   const int left = packed_rows - work.first_row;
   work.rows = left < Spec::tuning.tile_q ? left : Spec::tuning.tile_q;
   constexpr int kTileKv = Spec::tuning.tile_kv;
-  const int keys = sight.visible(p, position_of(p, work.first_row + work.rows - 1)).end;
+  const int keys = sight.visible(p, work, position_of(p, work.first_row + work.rows - 1)).end;
   int tiles = (keys + kTileKv - 1) / kTileKv;
   int first = 0;
   if constexpr (Sight::begins_anywhere) {
-    first = sight.visible(p, position_of(p, work.first_row)).begin / kTileKv;
+    first = sight.visible(p, work, position_of(p, work.first_row)).begin / kTileKv;
     tiles = tiles < first ? 0 : tiles - first;
   }
   const auto split = static_cast<int>(gpu::block_index_y());
@@ -71,6 +87,10 @@ __device__ __forceinline__ int64_t packed_offset(const View& view, const Forward
   const int position = position_of(p, packed_row);
   return (packed_row - position * p.pack) * view.head_stride + position * view.row_stride;
 }
+
+// Of this warp's rows and one tile of keys.
+template <class Spec>
+using Scores = float[Spec::row_tiles][Spec::key_tiles][4];
 
 // Running softmax of this warp's rows: lane (g, t) has rows g and g + 8 of each tile of 16, and of every 8
 // columns the pair 2t, 2t + 1.

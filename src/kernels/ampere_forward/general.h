@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "kernels/row_table.h"
+#include "kernels/runs.h"
+#include "kernels/score_params.h"
+#include "kernels/sequence_tiles.h"
+
+namespace flashmoe::kernels::ampere_forward {
+
+// What the general form is told beside everything else. Which of it a problem has is asked while the kernel
+// runs, the same for all threads.
+struct GeneralParams {
+  Runs runs;                // what rows see by rule ...
+  RowTable table;           // ... or, where it is given, row by row ...
+  SequenceTiles sequences;  // ... or, where there are tiles, by the rule of their sequences
+  ScoreParams scores;       // in units of log2, unless nothing changes them: dispatch/scores.h
+};
+
+}  // namespace flashmoe::kernels::ampere_forward

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/ampere_forward/start.cuh"
+
+namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET {
+
+void launch_general_bf16(const ForwardParams& params, const GeneralParams& general, unsigned blocks,
+                         void* stream) {
+  start_any_general<bf16>(params, general, blocks, stream);
+}
+
+}  // namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET
