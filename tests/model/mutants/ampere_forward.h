@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Included once per mutant, behind its kernel, with `ampere_forward` defined as the mutant's own name and
 // FLASHMOE_HEAD_DIM and FLASHMOE_ALIGNED as those of the form to compile; without them, every problem gets
-// the form for it. With FLASHMOE_RUNS, the form for runs of keys at 64.
+// the form for it. With FLASHMOE_RUNS, the form for runs of keys at 64; with FLASHMOE_GENERAL, the general
+// one.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
@@ -17,6 +18,22 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs,
               params, runs);
 }
 inline const Registration registration("ampere_forward at 64, runs", FLASHMOE_MISTAKE, &run);
+#elif defined(FLASHMOE_GENERAL)
+inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs, bool, int, unsigned blocks) {
+  using S = kernels::ampere_forward::GeneralSpec<fp16, 64>;
+  kernels::ForwardParams changed = params;
+  changed.scale_log2e = scores_at_hand().scale_log2e;
+  gpu::launch(&kernels::ampere_forward::ampere_forward_general<S>,
+              {.kernel = "mutant",
+               .blocks = blocks,
+               .blocks_y = static_cast<unsigned>(params.num_splits),
+               .threads = S::threads,
+               .smem_bytes = sizeof(kernels::ampere_forward::Smem<S>)},
+              changed,
+              kernels::ampere_forward::GeneralParams{runs, lists_at_hand().table, lists_at_hand().tiles[0],
+                                                     scores_at_hand().params});
+}
+inline const Registration registration("ampere_forward at 64, general", FLASHMOE_MISTAKE, &run);
 #else
 template <int kDim, bool kAligned>
 void start(const kernels::ForwardParams& params, unsigned blocks) {

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "dispatch/pair_bits.h"
+#include "dispatch/row_table.h"
 #include "dispatch/run.h"
 #include "dispatch/run_backward.h"
 #include "dispatch/runs.h"
@@ -23,6 +24,7 @@
 #include "kernels/on_model.h"
 #include "kernels/prepare_lengths/launch.h"
 #include "kernels/prepare_pairs/launch.h"
+#include "kernels/prepare_runs/launch.h"
 #include "model/mutants/ampere_backward_form.h"
 #include "model/mutants/decode_form.h"
 #include "model/mutants/hopper_backward_form.h"
@@ -125,6 +127,15 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
     for (int64_t i = 0; slopes && i < 2 * of.q_heads; ++i)
       of.slopes.push_back(std::exp2(-static_cast<float>(i)));
     for (int64_t h = 0; h < of.q_heads; ++h) of.sinks.push_back(static_cast<float>(2 * h) - 1);
+    return of;
+  };
+  // The same for sequences, of which there are some.
+  const auto changed_lengths = [&](Shape of) {
+    const int64_t sequences = of.batch;
+    of = changed(std::move(of), 3, false);
+    of.batch = sequences;
+    for (int64_t i = 0; i < sequences * of.q_heads; ++i)
+      of.slopes.push_back(std::exp2(-static_cast<float>(i)));
     return of;
   };
   if (kernel == "naive, scores" || kernel == "naive_backward, scores")
@@ -334,6 +345,33 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
             {windowed(shape(1, 1, 300, 128, 64, Mask::causal_top_left), 50, 0)},
             {windowed(shape(4, 1, 12, 594, 64, Mask::causal), 260, 0), 3}};
   }
+  if (kernel == "ampere_forward at 64, general") {
+    const auto scaled = [](Shape of, float scale) {
+      of.scale = scale;
+      return of;
+    };
+    // First keys far before the rest, at other places in each document; entries that differ; sequences with
+    // rows and keys of other numbers, packed, and padded with groups in a tile.
+    Shape first_keys = windowed(shape(2, 1, 200, 700, 64, Mask::causal), 70, 0);
+    first_keys.first_keys = 70;
+    Shape documents = windowed(shape(2, 1, 500, 500, 64, Mask::causal), 30, 0);
+    documents.first_keys = 9;
+    documents.documents = documents_of({70, 300}, 500);
+    Shape padding = changed(shape(2, 1, 150, 150, 64, Mask::causal), 0, true);
+    padding.left_padding = {0, 70};
+    padding.prefix = {30, 100};
+    const Shape sequences = changed_lengths(
+        packed(shape(2, 1, 0, 0, 64, Mask::causal), {150, 1, 0, 70, 9}, {150, 90, 5, 300, 0}, 3));
+    const Shape caches = padded(shape(4, 1, 70, 200, 64, Mask::causal), {70, 1, 0, 33}, {200, 2, 50, 64});
+    return {{changed(windowed(shape(4, 1, 40, 300, 64, Mask::causal), 200, 0), 3, true), 3},
+            {changed(shape(2, 1, 150, 200, 64, Mask::none), 0, true)},
+            {scaled(changed(shape(2, 1, 150, 40, 64, Mask::causal), 0, false), -0.2F)},
+            {first_keys},
+            {documents, 2},
+            {padding},
+            {sequences},
+            {caches}};
+  }
   const bool unaligned = kernel.find("unaligned") != std::string::npos;
   const int64_t dim = unaligned ? 44 : kernel.ends_with("64") ? 64 : 128;
   const Layout layout = unaligned ? Layout::padded : Layout::bhsd;
@@ -463,6 +501,16 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
         dispatch::pair_scores_of(p, problem.args.scores).pairs,
         {}};
     scores_at_hand().dropout = dispatch::dropout_of(p);
+    if (mutant.kernel.starts_with("ampere_forward")) {
+      scores_at_hand().params = dispatch::general_scores_of(p, problem.args.scores);
+      scores_at_hand().scale_log2e = dispatch::general_scale_behind(p);
+    }
+    lists_at_hand() = {};
+    if (p.spans.given()) {
+      const auto rows = dispatch::row_table_params(p, problem.args.spans, false, workspace);
+      kernels::prepare_runs::launch(rows, nullptr);
+      lists_at_hand().table = dispatch::row_table(p, rows);
+    }
     if (plan.kernel == dispatch::ForwardKernel::hopper_forward && p.attn_mask) {
       const auto bits = dispatch::pair_bits_params(p, problem.args.scores, false, workspace);
       kernels::prepare_pairs::launch(bits, nullptr);

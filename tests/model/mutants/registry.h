@@ -14,6 +14,7 @@
 #include "kernels/pair_bits.h"
 #include "kernels/pair_params.h"
 #include "kernels/prepare_lengths/params.h"
+#include "kernels/row_table.h"
 #include "kernels/runs.h"
 #include "kernels/score_params.h"
 #include "kernels/sequence_tiles.h"
@@ -61,12 +62,14 @@ inline gpu::TensorMap bias_map_at_hand(bool adds_bias, int64_t batch, int64_t he
   return adds_bias ? kernels::bias_map(scores_at_hand().pairs, batch, heads) : gpu::TensorMap{};
 }
 
-// The lists of its tiles, for forms that take lengths: of query rows, and for gradients of keys.
+// The lists of its tiles, for forms that take lengths: of query rows, and for gradients of keys; and what its
+// rows see, for forms that take spans.
 struct ListsAtHand {
   kernels::SequenceTiles tiles[2];
   int capacity[2] = {};
   kernels::Places places{};
   kernels::PaddedSequences padded{};  // of tensor-core kernels, for gradients
+  kernels::RowTable table{};
 };
 inline ListsAtHand& lists_at_hand() {
   static ListsAtHand lists;
