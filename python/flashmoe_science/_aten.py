@@ -24,10 +24,10 @@ def _record(reason):
         listener(reason)
 
 
-def _why_not(query, key, value, dropout_p, scale, mask=None, trains=None):
+def _why_not(query, key, value, dropout_p, mask=None, trains=None):
     if dropout_p != 0:  # a CPU's operators have no place for a seed; their dropout comes to the math operator
         return why_not_dropout(query, dropout_p) or f"dropout_p is {dropout_p}"
-    reason = why_not_dense(query, key, value, scale)
+    reason = why_not_dense(query, key, value)
     if reason is None and mask is not None:
         return why_not_mask(query, key, value, mask, trains=trains)
     return reason
@@ -82,7 +82,7 @@ def _backward(
 def _scaled_dot_product_flash_attention_for_cpu(
     query, key, value, dropout_p=0.0, is_causal=False, *, attn_mask=None, scale=None
 ):
-    if not _takes(query, key, value, dropout_p, scale, attn_mask):
+    if not _takes(query, key, value, dropout_p, attn_mask):
         return None
     out, lse = _forward(query, key, value, "top_left" if is_causal else False, scale, mask=attn_mask)
     return out, lse.transpose(1, 2).contiguous().transpose(1, 2)  # heads innermost
@@ -91,7 +91,7 @@ def _scaled_dot_product_flash_attention_for_cpu(
 def _scaled_dot_product_flash_attention_for_cpu_backward(
     grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, *, attn_mask=None, scale=None
 ):
-    if _why_not(query, key, value, dropout_p, scale, attn_mask) is not None:
+    if _why_not(query, key, value, dropout_p, attn_mask) is not None:
         return None
     results = [
         torch.empty_permuted(t.shape, (0, 2, 1, 3), dtype=t.dtype, device=t.device)
@@ -144,7 +144,7 @@ def _no_dropout(query):
 def _scaled_dot_product_flash_attention(
     query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, *, scale=None
 ):
-    if return_debug_mask or not _takes(query, key, value, dropout_p, scale):
+    if return_debug_mask or not _takes(query, key, value, dropout_p):
         return None
     out, lse = _forward(query, key, value, is_causal, scale)
     no_mask = torch.empty(0, dtype=query.dtype, device=query.device)
@@ -169,7 +169,7 @@ def _scaled_dot_product_flash_attention_backward(
     *,
     scale=None,
 ):
-    if cum_seq_q is not None or _why_not(query, key, value, dropout_p, scale) is not None:
+    if cum_seq_q is not None or _why_not(query, key, value, dropout_p) is not None:
         return None
     return _backward(grad_out, query, key, value, out, logsumexp, is_causal, scale)
 
@@ -186,7 +186,7 @@ def _scaled_dot_product_cudnn_attention(
     *,
     scale=None,
 ):
-    if return_debug_mask or not _takes(query, key, value, dropout_p, scale, attn_bias, compute_log_sumexp):
+    if return_debug_mask or not _takes(query, key, value, dropout_p, attn_bias, compute_log_sumexp):
         return None
     out, lse = _forward(query, key, value, "top_left" if is_causal else False, scale, mask=attn_bias)
     seed, offset = (torch.empty((), dtype=torch.int64, device=query.device) for _ in range(2))
@@ -214,7 +214,7 @@ def _scaled_dot_product_cudnn_attention_backward(
 ):
     if cum_seq_q is not None:
         return None
-    if _why_not(query, key, value, dropout_p, scale, attn_bias, True) is not None:
+    if _why_not(query, key, value, dropout_p, attn_bias, True) is not None:
         return None
     causal = "top_left" if is_causal else False
     return _backward(grad_out, query, key, value, out, logsumexp, causal, scale, mask=attn_bias)
@@ -224,8 +224,9 @@ def _scaled_dot_product_cudnn_attention_backward(
 # and what torch.nn.attention.varlen calls.
 
 
-def _why_not_packed(query, key, value, dropout_p, scale):
-    return f"dropout_p is {dropout_p}" if dropout_p != 0 else why_not_packed(query, key, value, scale)
+def _why_not_packed(query, key, value, dropout_p):
+    # Whether gradients follow is not to be seen below varlen_attn: as if they did.
+    return f"dropout_p is {dropout_p}" if dropout_p != 0 else why_not_packed(query, key, value, trains=True)
 
 
 def _why_not_option(return_debug_mask, others):
@@ -258,7 +259,7 @@ def _flash_attention_forward(
     packed = cum_seq_q is not None
     heads_first = (query, key, value) if packed else [t.transpose(1, 2) for t in (query, key, value)]
     why_not_here = _why_not_packed if packed else _why_not
-    reason = _why_not_option(return_debug_mask, others) or why_not_here(*heads_first, dropout_p, scale)
+    reason = _why_not_option(return_debug_mask, others) or why_not_here(*heads_first, dropout_p)
     if reason is not None:
         if packed:  # else scaled_dot_product_flash_attention has counted it
             _record(reason)
@@ -308,7 +309,7 @@ def _flash_attention_backward(
 ):
     window = _window(window_size_left, window_size_right)
     if cum_seq_q is not None:
-        if _why_not_packed(query, key, value, dropout_p, scale) is not None:
+        if _why_not_packed(query, key, value, dropout_p) is not None:
             return None
         return _C.attention_varlen_backward(
             query,
@@ -327,7 +328,7 @@ def _flash_attention_backward(
             window=window,
         )
     grad_out, query, key, value, out = (t.transpose(1, 2) for t in (grad_out, query, key, value, out))
-    if _why_not(query, key, value, dropout_p, scale) is not None:
+    if _why_not(query, key, value, dropout_p) is not None:
         return None
     results = _backward(grad_out, query, key, value, out, logsumexp, is_causal, scale, window)
     return tuple(result.transpose(1, 2) for result in results)

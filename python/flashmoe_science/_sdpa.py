@@ -30,7 +30,7 @@ def why_not(
         query, key, value, enable_gqa = query[None], key[None], value[None], True
         if isinstance(attn_mask, torch.Tensor) and attn_mask.dim() > 3:
             return f"attn_mask has {attn_mask.dim()} dimensions and query 3"
-    reason = why_not_attention(query, key, value, scale)
+    reason = why_not_attention(query, key, value)
     if reason is None and query.shape[1] != key.shape[1] and not enable_gqa:
         return f"query has {query.shape[1]} heads and key {key.shape[1]}, without enable_gqa"
     if reason is None and attn_mask is not None:

@@ -38,26 +38,28 @@ def _is_hopper(index):
     return torch.cuda.is_available() and torch.cuda.get_device_capability(index) == (9, 0)
 
 
-def takes_packed(q, k, v, scores, deterministic):
-    """Whether one call takes packed sequences, and no slower than a call for each. On a GPU that is so on Hopper, but for
-    gradients in a fixed order, and of dropout, which is the general kernels' either way."""
+def _wants_gradients(*tensors):
+    return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+
+
+def takes_packed(q, k, v, scores, deterministic, trains=None):
+    """Whether one call takes packed sequences, and no slower than a call for each: on a GPU in 16 bits, but for gradients
+    in a fixed order; and of dropout, which is the general kernels' either way. `trains`: as for why_not_mask()."""
     if q.device.type in LENGTH_DEVICES:
         return True
     if q.device.type != "cuda" or not _HAS_CUDA:
         return False
     if "dropout_p" in scores:
         return True
-    if not _is_hopper(q.device.index):
-        return False
-    wants_gradients = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
-    in_order = deterministic or torch.are_deterministic_algorithms_enabled()
-    if scores or (wants_gradients and in_order):
-        return False
     whole_rows = q.shape[-1] % 8 == 0 and v.shape[-1] % 8 == 0
-    return q.dtype in (torch.float16, torch.bfloat16) and whole_rows
+    if q.dtype not in (torch.float16, torch.bfloat16) or not whole_rows:
+        return False
+    if not (_wants_gradients(q, k, v) if trains is None else trains):
+        return True
+    return not (deterministic or torch.are_deterministic_algorithms_enabled())
 
 
-def _why_not_on(device, dtype, head_dim, scale, scores):
+def _why_not_on(device, dtype, head_dim):
     if device.type == "cpu":
         return None
     if device.type != "cuda":
@@ -70,10 +72,6 @@ def _why_not_on(device, dtype, head_dim, scale, scores):
         return "float32 on a GPU: there is no fast kernel for it"
     if head_dim % 8 != 0:
         return f"head_dim is {head_dim}; on a GPU multiples of 8 are fast"
-    if scale is not None and scale <= 0 and not _is_hopper(device.index):
-        return f"scale is {scale}; on this GPU positive ones are fast"
-    if scores and not _is_hopper(device.index):
-        return f"{' and '.join(sorted(scores))}: there is no fast kernel for it on this GPU"
     return None
 
 
@@ -88,7 +86,7 @@ def _why_not_kind(tensor):
     return None
 
 
-def why_not_dense(q, k, v, scale=None, scores=()):
+def why_not_dense(q, k, v):
     """why_not_attention() of tensors that are known to be plain, as those that PyTorch's kernels get."""
     of_q, of_k, of_v = q.shape, k.shape, v.shape
     for shape in (of_q, of_k, of_v):
@@ -115,23 +113,22 @@ def why_not_dense(q, k, v, scale=None, scores=()):
         return "the elements of a row do not lie side by side"
     if torch.autograd.forward_ad._current_level >= 0:
         return "forward-mode derivatives"
-    return _why_not_on(device, dtype, head_dim, scale, scores)
+    return _why_not_on(device, dtype, head_dim)
 
 
-def why_not_packed(q, k, v, scale=None):
-    """why_not_dense() of packed sequences, [rows, heads, head_dim], in one call."""
+def why_not_packed(q, k, v, trains=None):
+    """why_not_dense() of packed sequences, [rows, heads, head_dim], in one call. `trains`: as for why_not_mask()."""
     if not q.dim() == k.dim() == v.dim() == 3:
         return "packed sequences that do not have 3 dimensions"
-    reason = why_not_dense(*(t.transpose(0, 1).unsqueeze(0) for t in (q, k, v)), scale)
-    if reason is None and not takes_packed(q, k, v, (), torch.are_deterministic_algorithms_enabled()):
-        return "packed sequences: there is no fast kernel for them on this GPU"
+    reason = why_not_dense(*(t.transpose(0, 1).unsqueeze(0) for t in (q, k, v)))
+    if reason is None and not takes_packed(q, k, v, (), False, trains):
+        return "packed sequences with gradients in a fixed order: there is no fast kernel for them on a GPU"
     return reason
 
 
-def why_not_attention(q, k, v, scale=None, scores=()):
-    """Why attention(q, k, v) of [B, H, S, D] is left to others; None where it is not. `scores`: the names of what
-    changes them."""
-    return _why_not_kind(q) or _why_not_kind(k) or _why_not_kind(v) or why_not_dense(q, k, v, scale, scores)
+def why_not_attention(q, k, v):
+    """Why attention(q, k, v) of [B, H, S, D] is left to others, whatever changes its scores; None where it is not."""
+    return _why_not_kind(q) or _why_not_kind(k) or _why_not_kind(v) or why_not_dense(q, k, v)
 
 
 def _tma_reads(tensor):
@@ -190,7 +187,7 @@ def why_not_mask(q, k, v, mask, scores=(), trains=None):
         return f"attn_mask has shape {tuple(mask.shape)}; there are {list(pairs)} pairs"
     if q.device.type != "cpu":
         if trains is None:
-            trains = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v, mask))
+            trains = _wants_gradients(q, k, v, mask)
         reason = _why_not_mask_on_gpu((q, k, v), mask, scores, trains)
         if reason is not None:
             return reason

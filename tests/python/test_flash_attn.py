@@ -540,25 +540,24 @@ def test_unpad_and_pad():
 
 
 @pytest.mark.parametrize(
-    ("hopper", "dtype", "head_dim", "scores", "trains", "deterministic", "one_call"),
+    ("dtype", "head_dim", "scores", "trains", "deterministic", "one_call"),
     [
-        (True, torch.bfloat16, 128, {}, False, False, True),
-        (True, torch.bfloat16, 128, {}, True, False, True),
-        (True, torch.bfloat16, 128, {}, False, True, True),
-        (True, torch.bfloat16, 128, {}, True, True, False),
-        (True, torch.bfloat16, 128, {"softcap": 30.0}, False, False, False),
-        (True, torch.bfloat16, 128, {"dropout_p": 0.1}, True, True, True),
-        (False, torch.float32, 20, {"dropout_p": 0.1}, True, False, True),
-        (True, torch.float32, 128, {}, False, False, False),
-        (True, torch.float16, 20, {}, False, False, False),
-        (False, torch.bfloat16, 128, {}, False, False, False),
+        (torch.bfloat16, 128, {}, False, False, True),
+        (torch.bfloat16, 128, {}, True, False, True),
+        (torch.bfloat16, 128, {}, False, True, True),
+        (torch.bfloat16, 128, {}, True, True, False),
+        (torch.bfloat16, 128, {"softcap": 30.0}, True, False, True),
+        (torch.bfloat16, 128, {"softcap": 30.0}, True, True, False),
+        (torch.bfloat16, 128, {"dropout_p": 0.1}, True, True, True),
+        (torch.float32, 20, {"dropout_p": 0.1}, True, False, True),
+        (torch.float32, 128, {}, False, False, False),
+        (torch.float16, 20, {}, False, False, False),
     ],
 )
 def test_where_packed_sequences_on_a_gpu_are_one_call(
-    monkeypatch, hopper, dtype, head_dim, scores, trains, deterministic, one_call
+    monkeypatch, dtype, head_dim, scores, trains, deterministic, one_call
 ):
     monkeypatch.setattr(_support, "_HAS_CUDA", True)
-    monkeypatch.setattr(_support, "_is_hopper", lambda index: hopper)
     q = SimpleNamespace(
         device=torch.device("cuda", 0), dtype=dtype, shape=(9, 2, head_dim), requires_grad=trains
     )

@@ -17,9 +17,9 @@ _OURS = {"softcap": "softcap", "s_aux": "sinks"}  # those that attention() takes
 _SDPA_TAKES = inspect.signature(sdpa_attention_forward).parameters
 
 
-def _why_not(query, key, value, dropout, scaling, kwargs):
+def _why_not(query, key, value, dropout, kwargs):
     bias = kwargs.get("position_bias")
-    reason = why_not_attention(query, key, value, scaling, _scores(kwargs))
+    reason = why_not_attention(query, key, value)
     if reason is None and bias is not None:
         reason = why_not_mask(query, key, value, bias)
     return why_not_dropout(query, dropout) if reason is None else reason
@@ -102,7 +102,7 @@ def attention_forward(
     causal = is_causal if is_causal is not None else getattr(module, "is_causal", True)
     if not getattr(module, "training", True):  # as in transformers' eager formula
         dropout = 0.0
-    reason = _why_not(query, key, value, dropout, scaling, kwargs)
+    reason = _why_not(query, key, value, dropout, kwargs)
     scores = _scores(kwargs, dropout)
     bias = kwargs.get("position_bias")
     if reason is None and attention_mask is None:
