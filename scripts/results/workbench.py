@@ -95,6 +95,9 @@ def suites_same_section(document):
         f"({share:.1f} %): " + ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())) + "."
     )
     yield ""
+    if "note" in document:
+        yield document["note"]
+        yield ""
     rows = []
     for row in sorted(document["rows"], key=lambda row: row["task"]):
         compared = [shape for shape in row.get("shapes", []) if shape["ratio"]]

@@ -118,7 +118,8 @@ class Sampler {
       }
       done_.comparison = compare(done_.pairs, rule);
       looked = true;
-      if (decided(done_.comparison, policy_.stop) && (!policy_.quiet || policy_.quiet())) {
+      if (decided(done_.comparison, policy_.stop, policy_.compare.same_within) &&
+          (!policy_.quiet || policy_.quiet())) {
         done_.stop = StopReason::decided;
         return;
       }

@@ -28,9 +28,11 @@ ComparisonRule at_one_look(const ComparisonRule& rule, const StopRule& stop) {
   return one;
 }
 
-bool decided(const Comparison& comparison, const StopRule& rule) {
+bool decided(const Comparison& comparison, const StopRule& rule, double same_within) {
   if (comparison.verdict == SpeedVerdict::ambiguous || !comparison.ratio) return false;
   const auto& [low, high] = comparison.ratio->interval;
+  const bool may_be_same = low <= 1 + same_within && high * (1 + same_within) >= 1;
+  if (comparison.verdict != SpeedVerdict::same && may_be_same) return false;
   const double step = 1 + rule.precision;
   return high <= comparison.ratio->centre * step && low >= comparison.ratio->centre / step;
 }

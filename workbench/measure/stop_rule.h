@@ -34,7 +34,8 @@ std::vector<int> looks(const StopRule& rule);
 // `rule` with this look's part of alpha.
 ComparisonRule at_one_look(const ComparisonRule& rule, const StopRule& stop);
 
-// A verdict other than AMBIGUOUS, and an interval that is narrow enough.
-bool decided(const Comparison& comparison, const StopRule& rule);
+// A verdict other than AMBIGUOUS, and an interval that is narrow enough. One that says FASTER or SLOWER and
+// reaches into what counts as the same may still end there: it goes on.
+bool decided(const Comparison& comparison, const StopRule& rule, double same_within);
 
 }  // namespace dent
