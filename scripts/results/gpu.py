@@ -68,29 +68,39 @@ def gpu_section(document):
         )
     if "call_us" in document:
         yield ""
-        yield "Host time of one Python call on an idle queue, B=1 H=1 S=128 D=64 fp16:"
-        yield ""
-        names = {
-            "flashmoe": "`attention(q, k, v)`",
-            "flashmoe out=": "`attention(q, k, v, out=out)`",
-            "flashmoe recorded": "`attention(q, k, v)`, recorded by autograd",
-            "sdpa": "PyTorch's SDPA",
-            "sdpa recorded": "PyTorch's SDPA, recorded by autograd",
-            "flashmoe varlen": "`attention_varlen(q, k, v, ends, ends, 80, 80)`, two sequences",
-            "varlen_attn": "PyTorch's varlen_attn, the same",
-        }
-        yield from table(
-            ["call", "median, us", "fastest, us", "95th percentile, us"],
-            (
-                [
-                    names[name],
-                    us(entry["median_us"]),
-                    us(entry["min_us"]),
-                    us(entry["p95_us"]) if "p95_us" in entry else "not recorded",
-                ]
-                for name, entry in document["call_us"].items()
-            ),
-        )
+        yield from call_times(document)
+
+
+def call_section(document):
+    yield machine_of(document) + "."
+    yield ""
+    yield from call_times(document)
+
+
+def call_times(document):
+    yield "Host time of one Python call on an idle queue, B=1 H=1 S=128 D=64 fp16:"
+    yield ""
+    names = {
+        "flashmoe": "`attention(q, k, v)`",
+        "flashmoe out=": "`attention(q, k, v, out=out)`",
+        "flashmoe recorded": "`attention(q, k, v)`, recorded by autograd",
+        "sdpa": "PyTorch's SDPA",
+        "sdpa recorded": "PyTorch's SDPA, recorded by autograd",
+        "flashmoe varlen": "`attention_varlen(q, k, v, ends, ends, 80, 80)`, two sequences",
+        "varlen_attn": "PyTorch's varlen_attn, the same",
+    }
+    yield from table(
+        ["call", "median, us", "fastest, us", "95th percentile, us"],
+        (
+            [
+                names[name],
+                us(entry["median_us"]),
+                us(entry["min_us"]),
+                us(entry["p95_us"]) if "p95_us" in entry else "not recorded",
+            ]
+            for name, entry in document["call_us"].items()
+        ),
+    )
 
 
 def transformers_section(document):
