@@ -2,9 +2,11 @@
 #include "workers/input_source.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/stopwatch.h"
 
 namespace dent {
 namespace {
@@ -24,6 +26,7 @@ std::vector<Tensor> made_inputs(const Problem& problem) {
 }
 
 void InputSource::make(const Problem& problem, std::uint64_t seed) {
+  const auto started = std::chrono::steady_clock::now();
   if (!worker_) worker_ = start_();
   protocol::ProblemMessage message;
   const auto made = made_inputs(problem);
@@ -39,6 +42,7 @@ void InputSource::make(const Problem& problem, std::uint64_t seed) {
   worker_->go(seconds_, wall_ns);
   const protocol::Kept kept = worker_->keep(0, seconds_);
   worker_->check_code();
+  seconds_of_making_ += seconds_since(started);
   if (kept.mismatches.empty()) return;
   throw Error(ErrorCode::invalid, "inputs_from: " + kept.mismatches.front(),
               "it returns the inputs that have fill = \"python\", in the order of dent.toml");
@@ -101,14 +105,12 @@ void InputSource::renew(const Problem& problem, std::uint64_t seed) {
   put(problem, 0, true);
 }
 
-std::vector<CallInputs> InputSource::draw(const Problem& problem, std::size_t calls, Random& random,
-                                          Sets sets) {
+std::vector<CallInputs> InputSource::draw(const Problem& problem, std::size_t calls, Random& random) {
   std::vector<CallInputs> drawn;
   for (std::size_t call = 0; call < calls; ++call) {
     CallInputs inputs{InputPool::draw(problem, random)};
     if (problem.has_sets()) {
-      const auto& there = in_slot_.at(call);
-      inputs.set = sets == Sets::old && there ? *there : seed_of(random.next());
+      inputs.set = seed_of(random.next());
       for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
         const Tensor& input = problem.inputs[i];
         if (input.made() && !input.constant) inputs.offsets[i] = call * input.elements();

@@ -44,11 +44,11 @@ TimedSide::TimedSide(Worker& worker, const Problem& problem, WorkerFactory& work
   worker_.set_problem(message, workers.project().limits.call_seconds);
 }
 
-protocol::Timed TimedSide::stretch(std::size_t calls, double& wall_ns, InputSource::Sets sets) {
+protocol::Timed TimedSide::stretch(std::size_t calls, double& wall_ns) {
   const double seconds = workers_.project().limits.call_seconds;
   setup_ns_ = worker_.set_up(seconds);
   if (problem_.has_sets()) worker_.pause();  // its threads could read in the pool what is made for it
-  last_ = workers_.inputs().draw(problem_, calls, random_, sets);
+  last_ = workers_.inputs().draw(problem_, calls, random_);
   if (problem_.has_sets()) worker_.resume();
   std::vector<protocol::Offsets> offsets;
   for (const CallInputs& call : last_) offsets.push_back(call.offsets);
@@ -90,12 +90,11 @@ ClockTrial TimedSide::try_clocks() {
   return trial;
 }
 
-// A few calls that nobody counts wake threads up and fill code caches. The inputs of the timed calls are not
-// there yet: none of the timed work can be done ahead.
+// A few calls that nobody counts wake threads up and fill code caches. Their inputs are their own, and those
+// of the timed calls are not there yet: none of the timed work can be done ahead.
 void TimedSide::lead_in(std::size_t calls) {
   double ignored = 0;
-  if (const std::size_t lead = lead_for(calls, ns_per_call_); lead > 0)
-    stretch(lead, ignored, InputSource::Sets::old);
+  if (const std::size_t lead = lead_for(calls, ns_per_call_); lead > 0) stretch(lead, ignored);
 }
 
 // Of every two stretches one is twice as long, by lot.

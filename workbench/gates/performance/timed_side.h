@@ -46,8 +46,7 @@ class TimedSide {
   void keep_one();  // of the last stretch
 
  private:
-  protocol::Timed stretch(std::size_t calls, double& wall_ns,
-                          InputSource::Sets sets = InputSource::Sets::fresh);
+  protocol::Timed stretch(std::size_t calls, double& wall_ns);
   void lead_in(std::size_t calls);
   bool next_is_long();
   ClockAudit audit_stretches(int calls, const ClockRules& rules);
