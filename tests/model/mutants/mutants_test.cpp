@@ -677,6 +677,10 @@ constexpr Harmless kHarmless[] = {
     {"hopper_forward with shares", "persistent.cuh", "rows_.wait_for_stores()", 0,
      "partial outputs leave from registers"},
     {"hopper_forward with shares", "persistent.cuh", "rows_.release_queries()", 0, "Q is in registers"},
+    {"hopper_forward with shares", "persistent.cuh", "rows_.release_loaded_queries()", 0,
+     "one tile: nobody loads another Q"},
+    {"hopper_forward at 64", "persistent.cuh", "rows_.release_loaded_queries()", 0, "Q is in shared memory"},
+    {"hopper_forward at 64", "persistent.cuh", "rows_.release_loaded_queries()", 1, "Q is in shared memory"},
     {"hopper_forward with shares", "rows.cuh", "gpu::mbarrier_arrive(gpu::shared_address(&smem.q_free", 0,
      "one tile: nobody loads another Q"},
 };
