@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "operators/fill.h"
+#include "workers/input_pool.h"
 #include "workers/model_gpu/times.h"
 #include "workers/worker.h"
 
@@ -109,6 +110,22 @@ TEST_F(GraphClock, APartOfThePoolIsKeptUntilTheNextProblemIfItStays) {
       EXPECT_EQ(wrong_calls(), stays ? 3 : 0);
     }
   }
+}
+
+TEST(Parts, AreKeptUnlessTheyAreLarge) {
+  Problem problem;
+  problem.inputs = {{"x", DType::fp32, {1000}, {}}, {"w", DType::fp32, {50}, {}}};
+  problem.inputs[1].constant = true;
+  protocol::ProblemMessage message;
+  message.inputs.resize(2);
+  keep_parts(problem, message);
+  EXPECT_GT(message.inputs[0].part, 1000U);  // and all that windows may begin at
+  EXPECT_EQ(message.inputs[1].part, 50U);
+  problem.inputs[0].sizes = {std::int64_t{1} << 30};
+  message.inputs = std::vector<protocol::TensorPlace>(2);
+  keep_parts(problem, message);
+  EXPECT_EQ(message.inputs[0].part, 0U);
+  EXPECT_EQ(message.inputs[1].part, 0U);
 }
 
 TEST_F(GraphClock, WhatASetupQueuesIsDoneBeforeTheCallsAndInNoTimeOfTheirs) {

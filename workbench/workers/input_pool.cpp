@@ -10,6 +10,7 @@ constexpr std::size_t kWindows = std::size_t{1} << 17;  // offsets to choose fro
 constexpr std::size_t kAlignment = 4096;
 constexpr std::size_t kMostSlots = 64;
 constexpr std::size_t kMostBytesOfSlots = std::size_t{64} << 20;
+constexpr std::size_t kMostBytesOfParts = std::size_t{2} << 30;  // beside what calls take of a GPU's memory
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 bool in_slots(const Tensor& tensor) { return tensor.made() && !tensor.constant; }
@@ -82,6 +83,10 @@ std::size_t result_bytes(const Problem& problem) {
 }
 
 void keep_parts(const Problem& problem, protocol::ProblemMessage& message) {
+  std::size_t bytes = 0;
+  for (const Tensor& input : problem.inputs)
+    bytes += in_slots(input) ? 0 : part_elements(problem, input) * bytes_of(input.dtype);
+  if (bytes > kMostBytesOfParts) return;
   for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
     if (!in_slots(problem.inputs[i])) message.inputs[i].part = part_elements(problem, problem.inputs[i]);
   }

@@ -36,8 +36,8 @@ class InputPool {
 // `room`: of every input that is not updated in place; protocol::aim.
 protocol::ProblemMessage message_for(const Problem& problem, const InputPool& pool, std::size_t calls,
                                      bool flush, std::size_t room = 0);
-// Says of each input which part of the pool it will be cut from, for a GPU to keep: the pool must not be
-// filled again before the next problem.
+// Says of each input which part of the pool it will be cut from, for a GPU to keep, if together they are not
+// large: the pool must not be filled again before the next problem.
 void keep_parts(const Problem& problem, protocol::ProblemMessage& message);
 std::size_t result_bytes(const Problem& problem);
 std::vector<std::size_t> result_places(const std::vector<Tensor>& outputs);
