@@ -65,7 +65,10 @@ def _alone(name, ours):
     def kernel(*args, **kwargs):
         result = ours(*args, **kwargs)
         if result is None:
-            raise NotImplementedError(f"{name}: neither PyTorch nor flashmoe computes this on a CPU")
+            raise NotImplementedError(
+                f"{name}: neither PyTorch nor flashmoe computes this on a CPU; the logger flashmoe_science says why\n"
+                f"  try: float32, float16 or bfloat16, head_dim up to 256, no dropout"
+            )
         return result
 
     return kernel
@@ -137,8 +140,9 @@ def _register():
 def activate() -> Activation:
     """Has F.scaled_dot_product_attention, and so all that is built on it, computed here from now on.
 
-    Also torch.nn.attention.varlen, torch.nn.MultiheadAttention and the Transformer layers, autograd and torch.compile included, on the CPU and
-    on GPUs. What the kernels here can't do goes to those that were there before. deactivate() ends it, or
+    Also torch.nn.attention.varlen, torch.nn.MultiheadAttention and the Transformer layers, autograd and
+    torch.compile included, on the CPU and on GPUs. What the kernels here can't do goes to those that were there
+    before. deactivate() ends it, or
 
         with flashmoe_science.activate() as account:
             model(x)

@@ -63,7 +63,7 @@ struct TensorPlace {
   std::size_t at = 0;          // byte in the pool or in the results where it begins
   std::size_t room = 0;        // inputs: bytes of the pool that are put in place beyond it; see aim()
   std::size_t part = 0;  // inputs: elements of the pool that windows are cut from, the same until the next
-                         // problem; 0: they may change
+                         // problem; 0: they may change, or are large
 };
 
 struct ProblemMessage {
