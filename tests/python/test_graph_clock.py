@@ -163,3 +163,24 @@ def test_windows_are_cut_from_what_a_gpu_keeps():
     assert worker._cut(halves, 2).view(torch.int16).tolist() == values.view("int16")[2:6].tolist()
     worker._cut(dict(place, part=0), 0)  # what may change is not kept
     assert list(worker.parts) == [0]
+
+
+def test_a_call_that_waits_for_the_gpu_does_not_lengthen_its_own_lead_in(monkeypatch):
+    clock, slept = [0], []
+
+    def waits(x):
+        clock[0] += slept[-1] / workers._CYCLES_PER_NS + 500_000
+        return x
+
+    worker = worker_with(waits)
+    worker.profiled, worker.graphs, worker.host_ns, worker.sleep = False, None, None, slept.append
+    worker.synchronize, worker.copies_of = (lambda: None), (lambda output, call: None)
+    worker.event = lambda enable_timing: types.SimpleNamespace(
+        record=lambda: None, synchronize=lambda: None, elapsed_time=lambda other: 1.0
+    )
+    monkeypatch.setattr(workers, "_now", lambda: clock[0])
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: worker)
+    for _ in range(8):
+        worker._go_cuda()
+    first = (workers._LEAD_IN_CYCLES / workers._CYCLES_PER_NS + 500_000) * workers._CYCLES_PER_NS
+    assert slept[-1] == pytest.approx(2 * first, rel=0.01)

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kWindows = std::size_t{1} << 17;  // offsets to choose from
 constexpr std::size_t kAlignment = 4096;
 constexpr std::size_t kMostSlots = 64;
-constexpr std::size_t kMostBytesOfSlots = std::size_t{64} << 20;
+constexpr std::size_t kMostBytesOfSlots = std::size_t{512} << 20;
 constexpr std::size_t kMostBytesOfParts = std::size_t{2} << 30;  // beside what calls take of a GPU's memory
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }

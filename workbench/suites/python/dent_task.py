@@ -128,10 +128,12 @@ class Task:
         return as_outputs(result, in_double((*inputs, *weights)))
 
     def inputs(self, seed, sizes):
-        """Inputs of the task and weights as its model begins with, from a seed."""
+        """Inputs of the task and weights as its model begins with, from a seed; by a GPU, where there is one, since a
+        processor draws a call's random numbers in a thousand times what the call takes."""
         torch.manual_seed(seed)
         module = self._module(sizes)
-        state = state_of(make_model(module)) if self.weights else {}
-        given = [value for value in module.get_inputs() if isinstance(value, torch.Tensor)]
+        with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
+            state = state_of(make_model(module)) if self.weights else {}
+            given = [value for value in module.get_inputs() if isinstance(value, torch.Tensor)]
         everything = given + [state[name] for name in self.weights]
         return [everything[i].detach().contiguous() for i in self.made]

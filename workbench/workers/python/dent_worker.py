@@ -126,7 +126,7 @@ class Worker:
         self.calls, self.named, self.kept = [], [], []
         self.constants = [i for i, place in enumerate(self.inputs) if place["constant"]]
         self.parts, self.blanks = {}, {}
-        self.host_ns = 0  # that a call takes to make
+        self.host_ns = None  # that a call takes to make, at least
         if self.graphs:
             self.graphs.forget()
         self.set_up = None
@@ -286,7 +286,8 @@ class Worker:
         stopped = _now()
         self.synchronize()
         drain = _now() - stopped
-        self.host_ns = host // len(events)
+        # The least: a call that waits for the GPU takes longer behind a longer lead-in, which would then grow and grow.
+        self.host_ns = min(host // len(events), self.host_ns or host)
         times = [start.elapsed_time(stop) * 1e6 for start, stop in events]
         reply = {
             "ns": sum(times),
@@ -302,7 +303,7 @@ class Worker:
     def _lead_in(self):
         """Keeps the GPU busy while Python makes the call: its waiting for Python is not the kernel's time."""
         if self.sleep:
-            twice_the_call = 2 * _CYCLES_PER_NS * self.host_ns
+            twice_the_call = 2 * _CYCLES_PER_NS * (self.host_ns or 0)
             self.sleep(min(max(_LEAD_IN_CYCLES, twice_the_call), _MOST_LEAD_IN_CYCLES))
         elif self.flush:
             for value in range(4):
