@@ -148,6 +148,8 @@ def attention_varlen(
 def compute_attention(
     *args: Any, **options: Any
 ) -> Any: ...  # what the operators of flashmoe_science.torch call
+def record(apply: Any, inputs: Tuple[Any, ...], saved: Tuple[Any, ...], options: Any, result: Any) -> Any: ...
+def keep_for_backward(ctx: Any, *inputs: Any) -> Any: ...  # forward() of what record() applies
 def attention_backward(
     q: _Tensor,  # [B, Hq, Sq, D]
     k: _Tensor,  # [B, Hkv, Skv, D]

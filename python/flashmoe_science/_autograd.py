@@ -3,6 +3,7 @@
 
 import torch
 
+from . import _C
 from ._rules import (
     ARRAYS,
     NO_LENGTHS,
@@ -41,14 +42,15 @@ class _Gradients(torch.autograd.Function):
         return vmap_rule(_Gradients.apply, 2, 12 + _LENGTHS)(info, in_dims, *args)
 
 
-def _differentiate(ctx, of_scores, dout, dlse, q, k, v, out, lse, arrays):
-    """(dq, dk, dv, dsinks, dattn_mask); the last two are None where they are not wanted. `arrays`: those of lengths, and
-    then SCORES."""
+def _differentiate(known, of_scores, dout, dlse, q, k, v, out, lse, arrays):
+    """(dq, dk, dv, dsinks, dattn_mask); the last two are None where they are not wanted. `known`: options, and the numbers of
+    lengths and scores. `arrays`: those of lengths, and then SCORES."""
+    options, numbers, score_numbers = known
     differentiate = _Gradients.apply if torch.is_grad_enabled() else gradients
     arrays, scores = arrays[: len(ARRAYS)], arrays[len(ARRAYS) :]
     of_sinks, of_mask = of_scores
-    rest = (*arrays, *ctx.numbers, *scores, *ctx.score_numbers, *((True,) if of_mask else ()))
-    dq, dk, dv, *dmask = differentiate(dout, dlse, q, k, v, out, lse, *ctx.options, *rest)
+    rest = (*arrays, *numbers, *scores, *score_numbers, *((True,) if of_mask else ()))
+    dq, dk, dv, *dmask = differentiate(dout, dlse, q, k, v, out, lse, *options, *rest)
     dsinks = sink_gradients(dout, dlse, out, lse, scores[1]) if of_sinks else None
     return dq, dk, dv, dsinks, (dmask[0] if of_mask else None)
 
@@ -68,8 +70,8 @@ class _Recorded(torch.autograd.Function):
             q, k, v, *output, *rest[: len(ARRAYS)], *rest[_LENGTHS : _LENGTHS + len(SCORES)]
         )
         ctx.set_materialize_grads(False)
-        ctx.options = causal, scale, threads, deterministic, window
-        ctx.numbers, ctx.score_numbers = rest[len(ARRAYS) : _LENGTHS], rest[_LENGTHS + len(SCORES) :]
+        options = causal, scale, threads, deterministic, window
+        ctx.options = options, rest[len(ARRAYS) : _LENGTHS], rest[_LENGTHS + len(SCORES) :]
 
     @staticmethod
     def backward(ctx, dout, dlse):
@@ -77,7 +79,7 @@ class _Recorded(torch.autograd.Function):
             return (None,) * (9 + _LENGTHS + len(NO_SCORES))
         q, k, v, out, lse, *arrays = ctx.saved_tensors
         of_scores = ctx.needs_input_grad[10 + _LENGTHS : 12 + _LENGTHS]
-        *results, dsinks, dmask = _differentiate(ctx, of_scores, dout, dlse, q, k, v, out, lse, arrays)
+        *results, dsinks, dmask = _differentiate(ctx.options, of_scores, dout, dlse, q, k, v, out, lse, arrays)
         return (*results, *(None,) * (7 + _LENGTHS), dsinks, dmask, *(None,) * (len(NO_SCORES) - 3))
 
     @staticmethod
@@ -90,53 +92,38 @@ class _Recorded(torch.autograd.Function):
 
 
 class _Call(torch.autograd.Function):
-    """attention() as plain autograd records it, once it is computed: `results` are its (out, lse), which autograd does not
-    see as inputs. What torch.func needs beside that costs more than the call itself."""
+    """attention() as plain autograd records it, once it is computed, by _C.record(). What torch.func needs beside that costs
+    more than the call itself. Behind the first five, the saved tensors are ARRAYS and the options NUMBERS, where there are
+    lengths or spans."""
 
-    @staticmethod
-    def forward(ctx, q, k, v, results, options, return_lse):
-        ctx.to_save = (q, k, v, *results)  # save_for_backward(), which is one more call
-        ctx.options = options
-        if not return_lse:
-            return results[0]
-        ctx.set_materialize_grads(False)
-        return results
+    forward = staticmethod(_C.keep_for_backward)
 
     @staticmethod
     def backward(ctx, dout, dlse=None):
         if dout is None and dlse is None:
-            return (None,) * 6
+            return None, None, None
         differentiate = _Gradients.apply if torch.is_grad_enabled() else gradients
-        return (*differentiate(dout, dlse, *ctx.saved_tensors, *ctx.options), None, None, None)
+        saved, options = ctx.saved_tensors, ctx.options
+        return differentiate(dout, dlse, *saved[:5], *options[:5], *saved[5:], *options[5:])
 
 
 class _GeneralCall(torch.autograd.Function):
-    """The same with lengths, spans, scores or dropout."""
+    """The same with scores or dropout."""
 
-    @staticmethod
-    def forward(ctx, q, k, v, sinks, attn_mask, results, options, return_lse, lengths, scores):
-        ctx.save_for_backward(q, k, v, *results, *lengths[: len(ARRAYS)], *scores[: len(SCORES)])
-        ctx.options = options
-        ctx.numbers, ctx.score_numbers = lengths[len(ARRAYS) :], scores[len(SCORES) :]
-        if not return_lse:
-            return results[0]
-        ctx.set_materialize_grads(False)
-        return results
+    forward = staticmethod(_C.keep_for_backward)
 
     @staticmethod
     def backward(ctx, dout, dlse=None):
         if dout is None and dlse is None:
-            return (None,) * 10
+            return (None,) * 5
         q, k, v, out, lse, *arrays = ctx.saved_tensors
-        of_scores = ctx.needs_input_grad[3:5]
-        results = _differentiate(ctx, of_scores, dout, dlse, q, k, v, out, lse, arrays)
-        return (*results, None, None, None, None, None)
+        return _differentiate(ctx.options, ctx.needs_input_grad[3:], dout, dlse, q, k, v, out, lse, arrays)
 
 
-# Function.apply without what is for torch.func: it would look for transforms in every call. The module's attention() calls
-# the first by itself where there is nothing but q, k and v.
-record = super(torch.autograd.Function, _Call).apply
-_record_general = super(torch.autograd.Function, _GeneralCall).apply
+# Function.apply without what is for torch.func: it would look for transforms in every call. The module's attention() uses
+# the first by itself.
+apply_call = super(torch.autograd.Function, _Call).apply
+_apply_general = super(torch.autograd.Function, _GeneralCall).apply
 
 
 def recorded_attention(
@@ -176,7 +163,13 @@ def recorded_attention(
         return result if return_lse else result[0]
     known = {"threads": threads, "programmatic": programmatic, "window": window}
     results = compute(q, k, v, causal, scale, True, lengths, scores, **known)
+    result = results if return_lse else results[0]
     options = causal, scale, threads, deterministic, window
-    if lengths is NO_LENGTHS and scores is NO_SCORES:
-        return record(q, k, v, results, options, return_lse)
-    return _record_general(q, k, v, scores[1], scores[2], results, options, return_lse, lengths, scores)
+    arrays, numbers = lengths[: len(ARRAYS)], lengths[len(ARRAYS) :]
+    saved = (q, k, v, *results, *arrays)
+    if scores is NO_SCORES:
+        return _C.record(apply_call, (q, k, v), saved, (*options, *numbers), result)
+    tensors, score_numbers = scores[: len(SCORES)], scores[len(SCORES) :]
+    _, sinks, attn_mask, _ = tensors
+    inputs, known = (q, k, v, sinks, attn_mask), (options, numbers, score_numbers)
+    return _C.record(_apply_general, inputs, (*saved, *tensors), known, result)

@@ -5,6 +5,7 @@
 
 #include "arguments.h"
 #include "library_call.h"
+#include "record.h"
 #include "results.h"
 #include "torch_route.h"
 #include "torch_tensor.h"
@@ -131,9 +132,12 @@ struct PythonFunction {
 
 PyObject* or_else(PyObject* object, PyObject* otherwise) { return object == nullptr ? otherwise : object; }
 PyObject* or_none(PyObject* object) { return or_else(object, Py_None); }
+PyObject* zero() {
+  static PyObject* const number = PyLong_FromLong(0);
+  return number;
+}
 PyObject* threads_of(const ForwardRequest& request) {
-  static PyObject* const zero = PyLong_FromLong(0);
-  return given(request.threads) ? request.threads : zero;
+  return given(request.threads) ? request.threads : zero();
 }
 
 // (cu_seqlens_q, cu_seqlens_k, used_q, used_k, documents, prefix, left_padding, max_seqlen_q, max_seqlen_k,
@@ -190,32 +194,63 @@ PyObject* through_autocast(const ForwardRequest& request) {
   return call_python(function, request);
 }
 
-// Nothing but PyTorch's q, k and v, which nothing but autograd watches.
-bool is_plain(const ForwardRequest& request) {
+// PyTorch's q, k and v, lengths and spans of its tensors and of integers, and nothing but autograd that
+// watches: what can be kept for the backward pass as it is.
+bool is_recordable(const ForwardRequest& request) {
+  const auto is_tensor = [](PyObject* array) { return !given(array) || is_torch_tensor(array); };
+  const auto is_number = [](PyObject* number) { return !given(number) || PyLong_Check(number); };
   return is_torch_tensor(request.q) && is_torch_tensor(request.k) && is_torch_tensor(request.v) &&
-         !given(request.out) && !request.has_lengths() && !request.has_spans() && !request.has_scores() &&
-         !request.has_dropout() && !torch_transforms();
+         !given(request.out) && !request.has_scores() && !request.has_dropout() &&
+         is_tensor(request.cu_seqlens_q) && is_tensor(request.cu_seqlens_k) && is_tensor(request.used_q) &&
+         is_tensor(request.used_k) && is_tensor(request.documents) && is_tensor(request.prefix) &&
+         is_tensor(request.left_padding) && is_number(request.max_seqlen_q) &&
+         is_number(request.max_seqlen_k) && is_number(request.chunk) && is_number(request.first_keys) &&
+         !torch_transforms();
+}
+
+struct Kept {
+  Ref saved, options;
+};
+
+// What the backward pass of a plain call needs.
+Kept kept_of_plain(const ForwardRequest& request, PyObject* out, PyObject* lse) {
+  return {Ref(PyTuple_Pack(5, request.q, request.k, request.v, out, lse)),
+          Ref(PyTuple_Pack(5, or_else(request.causal, Py_False), or_none(request.scale), threads_of(request),
+                           or_none(request.deterministic), or_none(request.window)))};
+}
+
+// The same with lengths and spans: their arrays behind the tensors, their numbers behind the options.
+Kept kept_of_general(const ForwardRequest& request, PyObject* out, PyObject* lse) {
+  const auto number = [](PyObject* object) { return given(object) ? object : zero(); };
+  return {
+      Ref(PyTuple_Pack(12, request.q, request.k, request.v, out, lse, or_none(request.cu_seqlens_q),
+                       or_none(request.cu_seqlens_k), or_none(request.used_q), or_none(request.used_k),
+                       or_none(request.documents), or_none(request.prefix), or_none(request.left_padding))),
+      Ref(PyTuple_Pack(9, or_else(request.causal, Py_False), or_none(request.scale), threads_of(request),
+                       or_none(request.deterministic), or_none(request.window), number(request.max_seqlen_q),
+                       number(request.max_seqlen_k), number(request.chunk), number(request.first_keys)))};
 }
 
 // Most calls in training: what has been read is computed here, and recorded behind that.
 PyObject* compute_and_record(const ForwardRequest& request, Call& call) {
-  static PythonFunction function{"flashmoe_science._autograd", "record"};
-  if (!function.find()) return nullptr;
-  PyObject* const return_lse = call.return_lse ? Py_True : Py_False;
-  call.return_lse = true;
-  const Ref results(compute(request, call));
+  static PythonFunction apply{"flashmoe_science._autograd", "apply_call"};
+  const bool return_lse = std::exchange(call.return_lse, true);
+  const Ref results(apply.find() ? compute(request, call) : nullptr);
   if (!results) return nullptr;
-  const Ref options(PyTuple_Pack(5, or_else(request.causal, Py_False), or_none(request.scale),
-                                 threads_of(request), or_none(request.deterministic),
-                                 or_none(request.window)));
-  if (!options) return nullptr;
-  PyObject* args[] = {request.q, request.k, request.v, results.get(), options.get(), return_lse};
-  return PyObject_Vectorcall(function.callable, args, 6, nullptr);
+  PyObject* const out = PyTuple_GET_ITEM(results.get(), 0);
+  PyObject* const lse = PyTuple_GET_ITEM(results.get(), 1);
+  const bool is_plain = !request.has_lengths() && !request.has_spans();
+  const Kept kept = is_plain ? kept_of_plain(request, out, lse) : kept_of_general(request, out, lse);
+  const Ref inputs(PyTuple_Pack(3, request.q, request.k, request.v));
+  if (!kept.saved || !kept.options || !inputs) return nullptr;
+  return record(
+      apply.callable, inputs.get(),
+      {.saved = kept.saved.get(), .options = kept.options.get(), .result = return_lse ? results.get() : out});
 }
 
 PyObject* through_autograd(const ForwardRequest& request, Call& call) {
   static PythonFunction function{"flashmoe_science.torch", "recorded_attention"};
-  return is_plain(request) ? compute_and_record(request, call) : call_python(function, request);
+  return is_recordable(request) ? compute_and_record(request, call) : call_python(function, request);
 }
 
 // -1 with an exception.

@@ -5,6 +5,7 @@
 #include "flashmoe/flashmoe.h"
 #include "forward.h"
 #include "num_threads.h"
+#include "record.h"
 #include "results.h"
 #include "signature.h"
 
@@ -344,6 +345,14 @@ PyObject* flash_attention_forward(PyObject*, PyObject* const* args, Py_ssize_t n
   return signature.parse(args, nargs, kwnames, request) ? run_forward(request) : nullptr;
 }
 
+PyObject* record_call(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject*) {
+  if (nargs != 5 || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2])) {
+    fail(PyExc_TypeError, "record(apply, inputs, saved, options, result): inputs and saved are tuples");
+    return nullptr;
+  }
+  return record(args[0], args[1], {.saved = args[2], .options = args[3], .result = args[4]});
+}
+
 PyObject* set_threads(PyObject*, PyObject* count) {
   if (!set_num_threads(count)) return nullptr;
   Py_RETURN_NONE;
@@ -379,6 +388,10 @@ PyMODINIT_FUNC PyInit__C(void) {
              "call."),
       method("explain", explain, kExplainDoc),
       method("flash_attention_forward", flash_attention_forward, kFlashAttentionForwardDoc),
+      method("record", record_call,
+             "record(apply, inputs, saved, options, result): a computed call, as autograd keeps it."),
+      {"keep_for_backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(keep_for_backward)),
+       METH_FASTCALL, "forward(ctx, *inputs) of what record() records."},
       {"set_num_threads", set_threads, METH_O, kSetNumThreadsDoc},
       {"get_num_threads", get_threads, METH_NOARGS, kGetNumThreadsDoc},
       {nullptr, nullptr, 0, nullptr}};

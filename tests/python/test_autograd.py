@@ -152,7 +152,7 @@ def test_a_changed_input_is_noticed():
         out.sum().backward()
 
 
-@pytest.mark.parametrize("options", [{}, {"softcap": 2.0}])
+@pytest.mark.parametrize("options", [{}, {"kv_lengths": torch.tensor([3, 9]).int()}, {"softcap": 2.0}])
 def test_a_changed_result_is_noticed(options):
     out = fm.attention(*qkv(), **options)
     out.mul_(3)
@@ -180,6 +180,49 @@ def test_hooks_see_what_is_saved(return_lse):
     expected = gradients(fm.attention, qkv())
     assert same(torch.autograd.grad(out, (q, k, v), torch.ones_like(out)), expected)
     assert unpacked == packed
+
+
+def test_hooks_see_the_lengths_that_are_saved():
+    tensors = [normal(12, 2, 8, seed=i).requires_grad_() for i in range(3)]
+    starts = torch.tensor([0, 5, 12], dtype=torch.int32)
+    packed = []
+    with torch.autograd.graph.saved_tensors_hooks(packed.append, lambda nothing: starts):
+        fm.attention_varlen(*tensors, starts, starts, 7, 7)
+    assert [t.shape for t in packed] == [*[(12, 2, 8)] * 4, (2, 12), (3,), (3,)]
+
+
+@pytest.mark.parametrize("as_given", [torch.Tensor.numpy, torch.Tensor.clone])
+def test_lengths_of_any_library_are_recorded(as_given):
+    starts = torch.tensor([0, 5, 12], dtype=torch.int32)
+    tensors = [normal(12, 2, 8, seed=i).requires_grad_() for i in range(3)]
+    longest = starts.diff().max()  # a tensor, as programs for flash_attn have it
+    ours = gradients(
+        lambda *qkv: fm.attention_varlen(*qkv, as_given(starts), starts, longest, longest, causal=True), tensors
+    )
+    parts = [[t[a:b].transpose(0, 1)[None] for t in tensors] for a, b in ((0, 5), (5, 12))]
+    one_by_one = torch.cat([fm.attention(*part, True)[0].transpose(0, 1) for part in parts])
+    assert close(ours, torch.autograd.grad(one_by_one.sum(), tensors))
+
+
+def test_a_call_within_the_recording_of_another():
+    """As a finalizer may make one: autograd allocates before it asks what to keep."""
+    from flashmoe_science._autograd import apply_call
+
+    tensors = qkv()
+    results = fm.attention(*(t.detach() for t in tensors), return_lse=True)
+    inner = []
+
+    def apply(*inputs):
+        inner.append(fm.attention(*qkv(), True))
+        return apply_call(*inputs)
+
+    options = (False, None, 0, None, None)
+    outer = fm._C.record(apply, tuple(tensors), (*tensors, *results), options, results[0])
+    assert same(gradients(lambda *_: outer, tensors), gradients(fm.attention, qkv()))
+    inner_tensors = qkv()
+    assert same([inner[0]], [fm.attention(*inner_tensors, True)]) and inner[0].requires_grad
+    with pytest.raises(RuntimeError, match="nothing is being recorded"):
+        apply_call(*tensors)
 
 
 def test_torch_func_around_tensors_that_it_does_not_know():
