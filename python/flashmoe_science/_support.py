@@ -14,11 +14,8 @@ from . import _C
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 MAX_HEAD_DIM = 256
-LENGTH_DEVICES = (
-    "cpu",
-)  # where one call takes sequences of several lengths; elsewhere each length is a call
 _WIDEST_WITH_BIAS = 128  # head_dim of the fast kernel for gradients under an attn_mask that is added
-_MANY_ROWS = 128  # a tile of the kernel that takes an attn_mask, which shares out no keys
+_MANY_ROWS = 128  # a tile of the kernels that take an attn_mask or lengths, which share out no keys
 
 _HAS_CUDA = "cuda" in _C.library_version
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
@@ -45,7 +42,7 @@ def _wants_gradients(*tensors):
 def takes_packed(q, k, v, scores, deterministic, trains=None):
     """Whether one call takes packed sequences, and no slower than a call for each: on a GPU in 16 bits, but for gradients
     in a fixed order; and of dropout, which is the general kernels' either way. `trains`: as for why_not_mask()."""
-    if q.device.type in LENGTH_DEVICES:
+    if q.device.type == "cpu":
         return True
     if q.device.type != "cuda" or not _HAS_CUDA:
         return False
@@ -57,6 +54,15 @@ def takes_packed(q, k, v, scores, deterministic, trains=None):
     if not (_wants_gradients(q, k, v) if trains is None else trains):
         return True
     return not (deterministic or torch.are_deterministic_algorithms_enabled())
+
+
+def takes_padded(q, k, v, scores=(), deterministic=False):
+    """takes_packed(), of a padded batch [B, H, S, D] with lengths. On a GPU no kernel takes an attn_mask beside them, and none
+    shares out their keys: for the few rows of decoding a call for each length, which does, is the safe choice."""
+    if q.device.type == "cpu":
+        return True
+    decodes = q.shape[2] < min(_MANY_ROWS, k.shape[2])
+    return not decodes and "attn_mask" not in scores and takes_packed(q, k, v, scores, deterministic)
 
 
 def _why_not_on(device, dtype, head_dim):

@@ -2,7 +2,9 @@
 """The doors on a GPU: PyTorch's attention taken over, flash_attn's functions, a model of transformers."""
 
 import contextlib
+import copy
 import inspect
+from types import SimpleNamespace
 
 import oracle
 import pytest
@@ -264,3 +266,148 @@ def test_a_model_of_transformers(window):
     loss = model(ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100)).loss
     loss.backward()
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in model.parameters())
+
+
+def counted(monkeypatch, module):
+    """A list that grows with every call of the module's attention()."""
+    calls = []
+    attention = module.attention
+
+    def call(*args, **options):
+        calls.append(options)
+        return attention(*args, **options)
+
+    monkeypatch.setattr(module, "attention", call)
+    return calls
+
+
+LENGTHS = (300, 40, 177)  # of prompts, padded at the right
+
+
+def right_padding():
+    return torch.arange(LENGTHS[0], device="cuda")[None] < torch.tensor(LENGTHS, device="cuda")[:, None]
+
+
+@pytest.mark.parametrize("window", [None, 64])
+def test_right_padding_is_one_call_and_no_layer_waits(monkeypatch, window):
+    pytest.importorskip("transformers", minversion="5.0")
+    from transformers import masking_utils
+
+    from flashmoe_science.transformers import _attention, _mask
+
+    rows = LENGTHS[0]
+    rule = (
+        masking_utils.causal_mask_function
+        if window is None
+        else masking_utils.sliding_window_causal_mask_function(window)
+    )
+    mask = _mask.attention_mask(
+        3, rows, rows, mask_function=rule, attention_mask=right_padding(), device="cuda", local_size=window
+    )
+    cpu = qkv((3, 4, rows, 64), (3, 2, rows, 64))
+    tensors = [t.cuda() for t in cpu]
+    calls = counted(monkeypatch, _attention)
+    module = SimpleNamespace(is_causal=True, training=False)
+    first, _ = _attention.attention_forward(module, *tensors, mask)  # makes the lengths
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        second, _ = _attention.attention_forward(module, *tensors, mask)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert len(calls) == 2 and calls[0]["kv_lengths"] is calls[1]["kv_lengths"]
+    assert calls[0]["kv_lengths"].is_cuda and torch.equal(first, second)
+    for b, length in enumerate(LENGTHS):
+        out = first[b : b + 1, :length].transpose(1, 2).cpu()
+        one = [t[b : b + 1, :, :length] for t in cpu]
+        if window is None:
+            oracle.check(out, None, *one, True)
+        else:
+            expected = fm.attention(*(t.float() for t in one), True, window=(window - 1, 0))
+            torch.testing.assert_close(out.float(), expected, rtol=2e-2, atol=2e-2)
+
+
+def test_few_rows_beside_many_keys_share_them_out(monkeypatch):
+    """Decoding beside an encoder's padded states: a call for each length."""
+    pytest.importorskip("transformers", minversion="5.0")
+    from transformers import masking_utils
+
+    from flashmoe_science.transformers import _attention, _mask
+
+    keys = LENGTHS[0]
+    rule = masking_utils.bidirectional_mask_function
+    mask = _mask.attention_mask(
+        3, 1, keys, mask_function=rule, attention_mask=right_padding(), device="cuda"
+    )
+    cpu = qkv((3, 4, 1, 64), (3, 2, keys, 64))
+    calls = counted(monkeypatch, _attention)
+    module = SimpleNamespace(is_causal=False, training=False)
+    out, _ = _attention.attention_forward(module, *(t.cuda() for t in cpu), mask)
+    assert len(calls) == 3
+    for b, length in enumerate(LENGTHS):
+        one = (cpu[0][b : b + 1], *(t[b : b + 1, :, :length] for t in cpu[1:]))
+        oracle.check(out[b : b + 1].transpose(1, 2).cpu(), None, *one)
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2"])
+def test_a_training_step_with_right_padding(monkeypatch, name):
+    transformers = pytest.importorskip("transformers", minversion="5.0")
+    from flashmoe_science.transformers import _attention, register
+
+    torch.manual_seed(0)
+    sizes = {
+        "vocab_size": 97,
+        "hidden_size": 256,
+        "intermediate_size": 256,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 64,
+        "pad_token_id": 0,
+    }
+    config = (
+        transformers.LlamaConfig(**sizes)
+        if name == "llama"
+        else transformers.Gemma2Config(**sizes, sliding_window=64, attn_logit_softcapping=5.0)
+    )
+    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+    model = model.cuda().bfloat16()
+    real = right_padding()
+    ids = torch.randint(2, 97, real.shape, generator=torch.Generator().manual_seed(1)).cuda()
+    ids = ids.masked_fill(~real, 0)
+
+    def step(model):
+        model.zero_grad()
+        loss = model(ids, attention_mask=real.long(), labels=ids.masked_fill(~real, -100)).loss
+        loss.backward()
+        return loss.item(), [p.grad.float() for p in model.parameters()]
+
+    loss, exact = step(copy.deepcopy(model).float())
+    _, theirs = step(model)
+    model.set_attn_implementation(register())
+    calls = counted(monkeypatch, _attention)
+    our_loss, ours = step(model)
+    assert len(calls) == 2 and all(call["kv_lengths"].is_cuda for call in calls)
+    assert abs(our_loss - loss) < 2e-2 * abs(loss)
+    for (parameter, _), a, b, c in zip(model.named_parameters(), ours, theirs, exact):  # no less exact than eager
+        assert (a - c).norm() <= 3 * (b - c).norm() + 1e-2 * c.norm(), parameter
+
+
+@pytest.mark.parametrize("rows, one_call", [(130, True), (1, False)])
+def test_a_cache_of_several_lengths(monkeypatch, rows, one_call):
+    from flashmoe_science import flash_attn as fa
+    from flashmoe_science.flash_attn import _attend
+
+    q, k, v = normal(3, rows, 4, 64), normal(3, rows, 2, 64, seed=1), normal(3, rows, 2, 64, seed=2)
+    caches = [normal(3, 700, 2, 64, seed=i) for i in (3, 4)]
+    held = torch.tensor([500, 0, 77], dtype=torch.int32)
+    options = {"causal": True, "return_softmax_lse": True}
+    expected = fa.flash_attn_with_kvcache(
+        q.float(), *(c.float() for c in caches), k.float(), v.float(), cache_seqlens=held, **options
+    )
+    calls = counted(monkeypatch, _attend)
+    ours = fa.flash_attn_with_kvcache(
+        q.cuda(), *(c.cuda() for c in caches), k.cuda(), v.cuda(), cache_seqlens=held.cuda(), **options
+    )
+    assert len(calls) == (1 if one_call else 3)
+    for a, b in zip(ours, expected):
+        torch.testing.assert_close(a.cpu().float(), b.float(), rtol=2e-2, atol=2e-2)

@@ -61,9 +61,10 @@ def close(a, b, tolerance=2e-5):
 
 @pytest.fixture(params=["one call for all lengths", "a call for each length"])
 def lengths(request, monkeypatch):
-    """As on the CPU, and as on a GPU today."""
+    """As on the CPU, and as on a GPU what its fast kernels do not take in one call."""
     if request.param == "a call for each length":
-        monkeypatch.setattr(_attend, "LENGTH_DEVICES", ())
+        for name in ("takes_packed", "takes_padded"):
+            monkeypatch.setattr(_attend, name, lambda *args: False)
 
 
 MASKS = [
@@ -392,6 +393,21 @@ def test_kvcache(mask, rotary, where, version, lengths):
     assert all(int(c.sum()) == 3 * rows for c in changed)  # nothing but the new keys and values
 
 
+@pytest.mark.parametrize("held, lengths_given", [([6, 0, 11], True), ([6, 6, 6], False)])
+def test_kvcache_is_one_call(monkeypatch, held, lengths_given):
+    calls = []
+
+    def counted(*args, **options):
+        calls.append(options)
+        return attention(*args, **options)
+
+    attention = _attend.attention
+    monkeypatch.setattr(_attend, "attention", counted)
+    cache = normal(3, 12, 2, 16)
+    fa.flash_attn_with_kvcache(normal(3, 2, 4, 16), cache, cache, cache_seqlens=torch.tensor(held))
+    assert [call.get("kv_lengths") is not None for call in calls] == [lengths_given]
+
+
 def test_kvcache_without_new_keys(lengths):
     q, cache = normal(2, 1, 4, 16), normal(2, 12, 2, 16, seed=1)
     values = normal(2, 12, 2, 16, seed=2)
@@ -562,6 +578,33 @@ def test_where_packed_sequences_on_a_gpu_are_one_call(
         device=torch.device("cuda", 0), dtype=dtype, shape=(9, 2, head_dim), requires_grad=trains
     )
     assert _support.takes_packed(q, q, q, scores, deterministic) is one_call
+
+
+@pytest.mark.parametrize(
+    ("rows", "keys", "dtype", "scores", "trains", "deterministic", "one_call"),
+    [
+        (500, 500, torch.bfloat16, {}, False, False, True),
+        (500, 500, torch.bfloat16, {"softcap": 30.0}, True, False, True),
+        (500, 500, torch.bfloat16, {}, True, True, False),
+        (500, 500, torch.bfloat16, {"attn_mask": None}, False, False, False),
+        (500, 500, torch.float32, {}, False, False, False),
+        (20, 20, torch.float16, {}, False, False, True),
+        (128, 4000, torch.float16, {}, False, False, True),
+        (127, 4000, torch.float16, {}, False, False, False),  # decoding: its keys are shared out, but not with lengths
+        (1, 4000, torch.float16, {}, False, False, False),
+    ],
+)
+def test_where_padded_sequences_on_a_gpu_are_one_call(
+    monkeypatch, rows, keys, dtype, scores, trains, deterministic, one_call
+):
+    monkeypatch.setattr(_support, "_HAS_CUDA", True)
+    q, k = (
+        SimpleNamespace(
+            device=torch.device("cuda", 0), dtype=dtype, shape=(3, 2, length, 64), requires_grad=trains
+        )
+        for length in (rows, keys)
+    )
+    assert _support.takes_padded(q, k, k, scores, deterministic) is one_call
 
 
 def test_unpad_sequences_that_share_a_row():

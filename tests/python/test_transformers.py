@@ -56,18 +56,17 @@ def account(monkeypatch):
 
         return call
 
-    for name in ("attention", "attention_varlen"):
-        monkeypatch.setattr(_attention, name, counted(getattr(_attention, name)))
+    monkeypatch.setattr(_attention, "attention", counted(_attention.attention))
     monkeypatch.setattr(_attention, "log_once", lambda door, reason: result.reasons.append(reason))
     return result
 
 
 @pytest.fixture(params=["one call for all lengths", "a call for each length"])
 def calls(request, monkeypatch):
-    """How often attention is called for so many lengths: on a GPU once for each, today."""
+    """How often attention is called for so many lengths: once for each where a GPU decodes, say."""
     if request.param == "one call for all lengths":
         return lambda lengths: 1
-    monkeypatch.setattr(_attention, "LENGTH_DEVICES", ())
+    monkeypatch.setattr(_attention, "takes_padded", lambda *args: False)
     return lambda lengths: lengths
 
 
@@ -399,6 +398,15 @@ def test_blocks_say_what_the_mask_says(what, options):
         spans = {name: numbers.numpy() for name, numbers in spans.items()}
         shown = torch.from_numpy(seen(options["q_length"], keys, causal, blocks.window, batch=3, **spans))
         assert torch.equal(shown, mask[..., :keys].expand(3, -1, -1, -1)) and not mask[..., keys:].any()
+
+
+def test_lengths_lie_on_the_device_of_the_mask_once_for_all_layers():
+    mask = _mask.attention_mask(2, 4, 4, attention_mask=torch.tensor([[1, 1, 1, 0], [1, 1, 1, 1]]).bool())
+    blocks = _mask.blocks_of(mask, *(torch.zeros(2, 1, 4, 8) for _ in range(2)))
+    assert blocks.device == mask.device and blocks.lengths["kv_lengths"].tolist() == [3, 4]
+    assert blocks.lengths is blocks.lengths and blocks.lengths["q_lengths"] is blocks.lengths["kv_lengths"]
+    elsewhere = _mask.Blocks(blocks.blocks, blocks.window, blocks.shape, torch.device("meta"))
+    assert elsewhere.lengths["kv_lengths"].device.type == "meta"
 
 
 def test_masks_that_are_not_known_have_no_blocks():

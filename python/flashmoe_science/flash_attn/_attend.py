@@ -4,7 +4,7 @@
 import torch
 
 from .._C import attention, attention_varlen
-from .._support import DTYPES, LENGTH_DEVICES, takes_packed
+from .._support import DTYPES, takes_packed, takes_padded
 from ._options import of_entries
 
 _AS_THEY_ARE = {}  # scores and weights: softcap, alibi_slopes, sinks, dropout_p
@@ -124,11 +124,12 @@ def gathered(cache, page_table, cu_seqlens):
     return torch.cat([cache[of_one].flatten(0, 1)[:length] for of_one, length in zip(pages, lengths)])
 
 
-def attend_parts(q, k, v, begins, ends, *, scores=_AS_THEY_ARE, **options):
-    """attend(), where entry b of the batch has the keys from begins[b] to ends[b] of k and v. No gradients."""
-    if q.device.type in LENGTH_DEVICES and not any(begins):
-        lengths = torch.tensor(ends, dtype=torch.int32)
-        return attend(q, k, v, **options, scores=scores, kv_lengths=lengths)
+def attend_parts(q, k, v, begins, ends, lengths, *, scores=_AS_THEY_ARE, **options):
+    """attend(), where entry b of the batch has the keys from begins[b] to ends[b] of k and v. No gradients. `lengths`: the
+    ends as a tensor on the device of q."""
+    in_one_call = len(set(ends)) > 1 and not any(begins)
+    if in_one_call and takes_padded(*(t.transpose(1, 2) for t in (q, k, v)), scores):
+        return attend(q, k, v, **options, scores=scores, kv_lengths=lengths.int())
     parts = {}
     for entry, part in enumerate(zip(begins, ends)):
         parts.setdefault(part, []).append(entry)

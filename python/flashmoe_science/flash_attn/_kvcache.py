@@ -81,8 +81,9 @@ def flash_attn_with_kvcache(
     this call. Gives out [B, Sq, Hq, D], or (out, lse [B, Hq, Sq]). With cu_seqlens_q [B + 1], q is [tokens, Hq, D], out too, and
     lse [Hq, tokens]; with cu_seqlens_k_new, k and v are [tokens, Hkv, D].
 
-    k and v are written into the cache. Entries of several lengths are computed one length after the other, and the lengths
-    are read by the host. Pages, and entries chosen by cache_batch_idx, are gathered for the call.
+    k and v are written into the cache. The lengths are read by the host. Entries of several lengths are computed in one call,
+    but for those of few rows on a GPU, or with cache_leftpad: one length after the other. Pages, and entries chosen by
+    cache_batch_idx, are gathered for the call.
     """
     function = "flash_attn_with_kvcache"
     scores = scores_of(softcap, alibi_slopes, of_other_versions)
@@ -134,7 +135,7 @@ def flash_attn_with_kvcache(
         held = cache_seqlens.to(device, torch.int64)
     else:
         held = torch.full((batch,), capacity if cache_seqlens is None else cache_seqlens, device=device)
-    ends = held.tolist() if cache_seqlens is not None else [capacity] * batch
+    lengths, ends = held, held.tolist() if cache_seqlens is not None else [capacity] * batch
 
     if rotary_cos is not None:
         start = (held if rotary_seqlens is None else rotary_seqlens.to(device, torch.int64))[:, None]
@@ -145,7 +146,7 @@ def flash_attn_with_kvcache(
 
     entries = torch.arange(batch, device=device) if cache_batch_idx is None else cache_batch_idx.long()
     if k is not None:
-        ends = [end + k.shape[1] for end in ends]
+        lengths, ends = held + k.shape[1], [end + k.shape[1] for end in ends]
         if max(ends) > capacity:
             raise ValueError(
                 f"{function}: the cache has room for {capacity} keys; an entry would have {max(ends)}"
@@ -165,7 +166,6 @@ def flash_attn_with_kvcache(
     else:
         k_cache, v_cache = k_cache[:batch], v_cache[:batch]
     begins = [0] * batch if cache_leftpad is None else cache_leftpad.tolist()
-    out, lse = attend_parts(
-        q, k_cache, v_cache, begins, ends, causal=causal, scale=softmax_scale, window=window, scores=scores
-    )
+    options = {"causal": causal, "scale": softmax_scale, "window": window, "scores": scores}
+    out, lse = attend_parts(q, k_cache, v_cache, begins, ends, lengths, **options)
     return (out, lse) if return_softmax_lse else out

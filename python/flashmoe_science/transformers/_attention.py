@@ -7,8 +7,8 @@ import sys
 import torch
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from .._C import attention, attention_varlen
-from .._support import LENGTH_DEVICES, log_once, why_not_attention, why_not_dropout, why_not_mask
+from .._C import attention
+from .._support import log_once, takes_padded, why_not_attention, why_not_dropout, why_not_mask
 from ._mask import blocks_of
 
 # What models pass on that changes the scores; an implementation that does not name it would leave it out silently.
@@ -75,15 +75,12 @@ def _of_blocks(query, key, value, blocks, scaling, scores, bias):
         known = {"window": blocks.window, **spans, **scores}
         known["attn_mask"] = _part(bias, (0, None), (0, None), (0, keys))
         return attention(query, k, v, causal, scaling, **known).transpose(1, 2)
-    if len(blocks.blocks) > 1 and query.device.type in LENGTH_DEVICES:
+    of_pairs = {} if bias is None else {"attn_mask": bias}
+    in_one_call = len(blocks.blocks) > 1 and takes_padded(query, key, value, {**scores, **of_pairs})
+    if in_one_call and blocks.lengths is not None:
         causal = any(block.causal for block in blocks.blocks)
-        if blocks.lengths is not None:
-            known = {"window": blocks.window, "attn_mask": bias, **blocks.lengths, **scores}
-            return attention(query, key, value, causal, scaling, **known).transpose(1, 2)
-        if blocks.starts is not None and bias is None:
-            packed = (t[0].transpose(0, 1) for t in (query, key, value))
-            known = {"causal": causal, "scale": scaling, "window": blocks.window, **scores}
-            return attention_varlen(*packed, blocks.starts, blocks.starts, **known)[None]
+        known = {"window": blocks.window, **blocks.lengths, **scores, **of_pairs}
+        return attention(query, key, value, causal, scaling, **known).transpose(1, 2)
     parts = {}
     for entries, rows, keys, causal in blocks.blocks:
         q = query[entries[0] : entries[1], :, rows[0] : rows[1]]

@@ -42,12 +42,14 @@ class Blocks:
     blocks: List[Block]
     window: Optional[Tuple[int, int]]
     shape: Tuple[int, int, int]  # entries, rows, keys
+    device: torch.device  # of the mask, and so of all layers' tensors
     version: int = 0  # of the mask: a later one was written to
     spans: Optional[Spans] = None
 
     @functools.cached_property
     def lengths(self):
-        """q_lengths and kv_lengths by which attention() computes all in one call; None if there are none such."""
+        """q_lengths and kv_lengths by which attention() computes all in one call; None if there are none such. Made by the
+        first layer that asks, for all that share the mask: a copy to a GPU, which the host waits for, is one for each mask."""
         rows = self.shape[1]
         causal = any(block.causal for block in self.blocks)
         if not causal and self.window is not None:
@@ -62,15 +64,8 @@ class Blocks:
             ):
                 return None
             lengths += [end] * (block.entries[1] - block.entries[0])
-        lengths = torch.tensor(lengths, dtype=torch.int32)
+        lengths = torch.tensor(lengths, dtype=torch.int32, device=self.device)
         return {"q_lengths": lengths if causal else None, "kv_lengths": lengths}
-
-    @functools.cached_property
-    def starts(self):
-        """Of the packed sequences of an only entry, for attention_varlen(); None if it is something else."""
-        if self.shape[0] != 1 or any(block.rows != block.keys for block in self.blocks):
-            return None
-        return torch.tensor([0, *(block.rows[1] for block in self.blocks)], dtype=torch.int32)
 
 
 @dataclass
@@ -198,7 +193,7 @@ def _describe(mask, batch_size, q_length, kv_length, q_offset, kv_offset, mask_f
     right = 0 if rule.causal and rule.left is not None else rule.right
     window = None if rule.left is None else (rule.left, right)
     spans = _spans_of(rule, q_length, kv_length, shift, present, mask.device) if len(blocks) > 1 else None
-    return Blocks(blocks, window, (batch_size, q_length, kv_length), mask._version, spans)
+    return Blocks(blocks, window, (batch_size, q_length, kv_length), mask.device, mask._version, spans)
 
 
 def attention_mask(
