@@ -155,10 +155,13 @@ def packed_calls(torch, package):
     from torch.nn.attention.varlen import varlen_attn
 
     q, k, v = (torch.randn(128, 1, 64, device="cuda", dtype=torch.float16) for _ in range(3))
+    leaves = [t.clone().requires_grad_() for t in (q, k, v)]
     ends = torch.tensor([0, 48, 128], dtype=torch.int32, device="cuda")
     return {
         "flashmoe varlen": lambda: package.attention_varlen(q, k, v, ends, ends, 80, 80),
+        "flashmoe varlen recorded": lambda: package.attention_varlen(*leaves, ends, ends, 80, 80),
         "varlen_attn": lambda: varlen_attn(q, k, v, ends, ends, 80, 80),
+        "varlen_attn recorded": lambda: varlen_attn(*leaves, ends, ends, 80, 80),
     }
 
 
@@ -213,7 +216,7 @@ def main():
     if "call" in wanted:
         document["call_us"] = call_times(torch, package)
         for name, entry in document["call_us"].items():
-            print(f"Python call, S=128: {name:18} {entry['median_us']:.1f} us")
+            print(f"Python call, S=128: {name:24} {entry['median_us']:.1f} us")
     document["environment_after"] = harness.gpu_environment(torch, package)["gpu"]
     if options.json:
         harness.save_json(options.json, document)

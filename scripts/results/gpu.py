@@ -87,7 +87,9 @@ def call_times(document):
         "sdpa": "PyTorch's SDPA",
         "sdpa recorded": "PyTorch's SDPA, recorded by autograd",
         "flashmoe varlen": "`attention_varlen(q, k, v, ends, ends, 80, 80)`, two sequences",
+        "flashmoe varlen recorded": "the same, recorded by autograd",
         "varlen_attn": "PyTorch's varlen_attn, the same",
+        "varlen_attn recorded": "PyTorch's varlen_attn, recorded by autograd",
     }
     yield from table(
         ["call", "median, us", "fastest, us", "95th percentile, us"],
