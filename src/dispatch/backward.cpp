@@ -121,9 +121,12 @@ void order_tiles(BackwardPlan& plan, const ForwardProblem& p, const device::Spec
   // A head's tiles side by side share its Q and dO in the L2 cache. Causal ones differ in length: from 2k on
   // it pays to begin with the longest of several heads (NOTES.md). Those under a window hardly do.
   if (p.mask == Mask::none || p.window.limits() || p.kv_rows < 2048) return;
-  const int64_t head_bytes = (p.kv_rows + p.group() * p.q_rows) * 2 * p.head_dim * element_bytes(p.dtype);
-  const int64_t fit = std::max<int64_t>(1, spec.l2_bytes / 2 / head_bytes);
-  plan.heads_at_once = static_cast<int>(std::min(fit, p.batch * p.kv_heads));
+  // Groups of two rounds of the GPU: in the second its short blocks follow the first's long ones. A group
+  // with a part of a round leaves the next one's longest blocks for last, with the other SMs idle.
+  const int64_t heads = p.batch * p.kv_heads;
+  const int64_t round = 2 * int64_t{spec.sms};
+  const int64_t groups = std::max<int64_t>(1, (heads * plan.key_tiles + round / 2) / round);
+  plan.heads_at_once = static_cast<int>(ceil_div(heads, groups));
 }
 
 BackwardPlan plan_naive(const ForwardProblem& p, bool deterministic, const char* reason) {

@@ -4,10 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <queue>
 #include <set>
+#include <vector>
 
 #include "flashmoe/error.h"
 #include "kernels/ampere_backward/spec.h"
+#include "kernels/forward_params.h"
 
 namespace flashmoe::dispatch::backward {
 namespace {
@@ -55,6 +60,50 @@ TEST(BackwardPlan, LongCausalRowsBeginWithTheLongestTilesOfSeveralHeads) {
   EXPECT_EQ(plan(problem(512, 128, Mask::causal)).heads_at_once, 1);
   EXPECT_GT(plan(problem(4096, 128, Mask::causal)).heads_at_once, 1);
   EXPECT_LE(plan(problem(4096, 128, Mask::causal)).heads_at_once, 2 * 4);
+}
+
+// Blocks begin in the grid's order, each where an SM has become free.
+TEST(BackwardPlan, CausalWorkIsSharedOutEvenly) {
+  struct Case {
+    int64_t batch, kv_heads, group, rows, head_dim;
+  };
+  const int sms = device::find("H200").sms;
+  for (const Case& c : {Case{1, 8, 4, 4096, 64},
+                        {1, 8, 4, 4096, 128},
+                        {1, 8, 4, 8192, 128},
+                        {2, 8, 4, 8192, 128},
+                        {8, 8, 4, 2048, 128},
+                        {1, 16, 1, 4096, 128},
+                        {4, 16, 1, 4096, 128},
+                        {2, 16, 1, 8192, 128},
+                        {1, 16, 1, 16384, 128},
+                        {8, 32, 1, 2048, 64},
+                        {1, 12, 4, 6144, 128},
+                        {1, 40, 1, 5000, 128}}) {
+    ForwardProblem p = problem(c.rows, c.head_dim, Mask::causal);
+    p.batch = c.batch;
+    p.kv_heads = c.kv_heads;
+    p.q_heads = c.kv_heads * c.group;
+    const BackwardPlan found = plan(p);
+    const kernels::TileOrder order(found.key_tiles, static_cast<int>(p.kv_heads), static_cast<int>(p.batch),
+                                   found.heads_at_once, found.last_first);
+    std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> free_at(
+        std::greater<>(), std::vector<int64_t>(static_cast<std::size_t>(sms)));
+    int64_t sum = 0, longest = 0, end = 0;
+    const auto blocks = static_cast<uint32_t>(order.q_tiles * order.heads * order.batch);
+    for (uint32_t block = 0; block < blocks; ++block) {
+      const int64_t work = found.key_tiles - order.tile(block).q_tile;
+      sum += work;
+      longest = std::max(longest, work);
+      const int64_t done = free_at.top() + work;
+      free_at.pop();
+      free_at.push(done);
+      end = std::max(end, done);
+    }
+    const double least = std::max(static_cast<double>(sum) / sms, static_cast<double>(longest));
+    EXPECT_GT(least / static_cast<double>(end), 0.94)
+        << c.rows << " rows, " << p.batch * p.kv_heads << " heads";
+  }
 }
 
 // What the kernels' turns count on: later keys have lower numbers.
