@@ -163,6 +163,10 @@ TEST(Starts, AreAskedForWhereTheyMayMatter) {
   EXPECT_FALSE(may_be_where_they_lie(claimed(1.5), native, native));
   EXPECT_FALSE(may_be_where_they_lie(claimed(1.0), native, native));
   EXPECT_FALSE(may_be_where_they_lie(claimed(1.043), native, python));
+  const protocol::Loaded gpu{protocol::WorkerKind::python, DeviceKind::cuda, {}};
+  EXPECT_TRUE(may_be_where_they_lie(claimed(0.968), gpu, gpu));
+  EXPECT_FALSE(may_be_where_they_lie(claimed(1.1), gpu, gpu));  // an H200's differ by some 3 %
+  EXPECT_FALSE(may_be_where_they_lie(claimed(0.968), gpu, python));
   record::Comparison of_a_loop = claimed(1.043), of_long_calls = claimed(1.043);
   of_a_loop.against = Against::incumbent;
   of_long_calls.candidate_ns = 2e6;

@@ -2,11 +2,9 @@
 #include "workers/input_source.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "base/error.h"
-#include "base/stopwatch.h"
 
 namespace dent {
 namespace {
@@ -26,7 +24,6 @@ std::vector<Tensor> made_inputs(const Problem& problem) {
 }
 
 void InputSource::make(const Problem& problem, std::uint64_t seed) {
-  const auto started = std::chrono::steady_clock::now();
   if (!worker_) worker_ = start_();
   protocol::ProblemMessage message;
   const auto made = made_inputs(problem);
@@ -42,7 +39,6 @@ void InputSource::make(const Problem& problem, std::uint64_t seed) {
   worker_->go(seconds_, wall_ns);
   const protocol::Kept kept = worker_->keep(0, seconds_);
   worker_->check_code();
-  seconds_of_making_ += seconds_since(started);
   if (kept.mismatches.empty()) return;
   throw Error(ErrorCode::invalid, "inputs_from: " + kept.mismatches.front(),
               "it returns the inputs that have fill = \"python\", in the order of dent.toml");

@@ -36,8 +36,6 @@ class InputSource {
   std::vector<CallInputs> draw(const Problem& problem, std::size_t calls, Random& random);
   // Into the pool, once more.
   void bring_back(const Problem& problem, const CallInputs& inputs);
-  // What the function has taken so far, with its process.
-  double seconds_of_making() const { return seconds_of_making_; }
 
  private:
   void make(const Problem& problem, std::uint64_t seed);  // into the results of the process
@@ -47,7 +45,6 @@ class InputSource {
   InputPool pool_;
   std::function<std::unique_ptr<Worker>()> start_;
   double seconds_;
-  double seconds_of_making_ = 0;
   std::unique_ptr<Worker> worker_;
   std::map<std::string, bool> checked_;                // shapes whose function was found to keep to the rules
   std::vector<std::optional<std::uint64_t>> in_slot_;  // the set that lies there

@@ -27,9 +27,9 @@ using Clock = std::chrono::steady_clock;
 constexpr double kSampleNs = 500e3;
 constexpr double kGraphSampleNs = 100e3;  // read once, not call by call; and each call takes time to prepare
 
-// A time box is for measuring. Inputs that a function makes for each call may take longer than all the rest,
-// which comes on top, within reason.
-double most_of_making(const PerformanceRules& rules) { return 10 * rules.seconds; }
+// A time box is for measuring. Inputs that a function makes for each call may take longer to make and to
+// bring than all the rest, which comes on top, within reason.
+double most_of_inputs(const PerformanceRules& rules) { return 10 * rules.seconds; }
 
 // Where the machine is too noisy to tell whether the candidate's clock is honest, what may have passed
 // uncounted belongs into the interval. So does what other programs took from either side.
@@ -98,9 +98,9 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   policy.min_sample_ns = clock && clock->by == TimedBy::graph ? kGraphSampleNs : kSampleNs;
   policy.max_calls = std::min(ours.most_calls(), theirs.most_calls());
   policy.seed = random.next();
-  policy.now_s = [started = Clock::now(), &inputs = at.workers().inputs(), making_s = most_of_making(rules),
-                  before_s = at.workers().inputs().seconds_of_making()] {
-    return seconds_since(started) - std::min(inputs.seconds_of_making() - before_s, making_s);
+  const auto seconds_of_inputs = [&] { return ours.seconds_of_inputs() + theirs.seconds_of_inputs(); };
+  policy.now_s = [&, started = Clock::now(), before_s = seconds_of_inputs(), most_s = most_of_inputs(rules)] {
+    return seconds_since(started) - std::min(seconds_of_inputs() - before_s, most_s);
   };
   policy.progress = [&](const SamplingProgress& now) {
     at.progress(now.elapsed_s / now.time_box_s, fmt::format("{}, {} pairs", now.stage, now.pairs));

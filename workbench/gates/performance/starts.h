@@ -2,8 +2,9 @@
 // Whether a small difference is one of the kernels, or one of where two processes happen to lie.
 //
 // Where its code, its stack and its pages lie makes a process faster or slower for as long as it lives: some
-// per cent of a call of 200 ns, of two copies of one program too. So before such a difference becomes a
-// verdict both sides are started afresh a few times, and the interval is over the starts.
+// per cent of a call of 200 ns, of two copies of one program too; three of a GPU's call of 600 us. So before
+// such a difference becomes a verdict both sides are started afresh a few times, and the interval is over the
+// starts.
 #pragma once
 
 #include <optional>
@@ -16,8 +17,9 @@
 
 namespace dent {
 
-// Of native CPU kernels with short calls, where the session itself is the only start. (A loop has starts of
-// its own, and those of a GPU or of Python take seconds.)
+// Of a GPU, and of native CPU kernels with short calls, where the session itself is the only start. (A loop
+// has starts of its own, and those of Python functions on a CPU take seconds for calls that seldom differ
+// so.)
 bool may_be_where_they_lie(const record::Comparison& comparison, const protocol::Loaded& candidate,
                            const protocol::Loaded& opponent);
 

@@ -30,6 +30,8 @@ class TimedSide {
   // What a function's setup() took for the constant inputs of the last stretch; in none of the times. 0: it
   // has none.
   double setup_ns() const { return setup_ns_; }
+  // What a time box is not for: to bring inputs that a function makes.
+  double seconds_of_inputs() const { return seconds_of_inputs_; }
   int most_calls() const { return static_cast<int>(most_calls_ / 2); }
 
   // From all stretches so far, and more like them while that leaves it unclear; an accusation, from the
@@ -62,6 +64,7 @@ class TimedSide {
   std::size_t watched_ = 0;         // the call of it whose outputs were copied when it returned
   double ns_per_call_ = 0;          // of the last stretch
   double setup_ns_ = 0;
+  double seconds_of_inputs_ = 0;
   bool in_graph_ = false;    // by a GPU's second clock
   int asked_ = 1;            // calls in the last request
   bool long_first_ = false;  // of these two stretches
