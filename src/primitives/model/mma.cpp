@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "primitives/model/small_product.h"
 #include "primitives/model/widen.h"
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
@@ -13,9 +14,6 @@ struct Operands {
   const uint32_t* a;
   uint32_t b[2];
 };
-
-// By name: left to itself, the compiler multiplies these one by one.
-using Four = float __attribute__((vector_size(16)));
 
 template <class T>
 void multiply(void* const* lanes) {
@@ -39,18 +37,8 @@ void multiply(void* const* lanes) {
   float b[16][8];
   widen.all(a_bits[0], a[0], 256);
   widen.all(b_bits[0], b[0], 128);
-  float c[16][8];
-  for (int row = 0; row < 16; row += 4) {
-    Four sums[4][2]{};
-    for (int k = 0; k < 16; ++k) {
-      Four along_n[2];
-      std::memcpy(along_n, b[k], sizeof along_n);
-      for (int r = 0; r < 4; ++r) {
-        for (int i = 0; i < 2; ++i) sums[r][i] += a[row + r][k] * along_n[i];
-      }
-    }
-    std::memcpy(c[row], sums, sizeof sums);
-  }
+  float c[16][8]{};
+  model::add_product(c[0], a, b[0], 16, 8);
   for (int l = 0; l < 32; ++l) {
     auto& to = *static_cast<Operands*>(lanes[l]);
     const int g = l / 4;

@@ -94,6 +94,7 @@ template <class T>
 void widen_chunk(const Widen<T>& widen, const std::byte* from, float* to, int step) {
   uint16_t bits[kChunk];
   std::memcpy(bits, from, sizeof bits);
+  if (step == 1) return widen.all(bits, to, kChunk);
   for (int i = 0; i < kChunk; ++i) to[i * step] = widen(bits[i]);
 }
 
@@ -123,15 +124,8 @@ void multiply_as(const Block& block, const ProductOperands& operands, const Regi
     float* to = &b[static_cast<std::size_t>(k) * width + static_cast<std::size_t>(n)];
     widen_chunk(widen, place(block, address), to, operands.b_across_k ? 1 : operands.width);
   });
-  for (std::size_t row = 0; row < kProductRows; ++row) {
-    float* sum = &sums[row * width];
-    if (!operands.accumulate) std::fill_n(sum, width, 0.0F);
-    for (std::size_t k = 0; k < kProductDepth; ++k) {
-      const float x = a[row][k];
-      const float* y = &b[k * width];
-      for (std::size_t n = 0; n < width; ++n) sum[n] += x * y[n];
-    }
-  }
+  if (!operands.accumulate) std::fill(sums.begin(), sums.end(), 0.0F);
+  add_product(sums.data(), a, b.data(), kProductRows, width);
 }
 
 }  // namespace

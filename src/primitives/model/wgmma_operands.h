@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "primitives/model/machine.h"
+#include "primitives/model/small_product.h"
 
 namespace flashmoe::model {
 
 inline constexpr int kProductRows = 64;
-inline constexpr int kProductDepth = 16;
 inline constexpr std::size_t kWarpgroupThreads = 128;
 
 struct ProductOperands {
