@@ -167,6 +167,11 @@ TEST(Starts, AreAskedForWhereTheyMayMatter) {
   EXPECT_TRUE(may_be_where_they_lie(claimed(0.968), gpu, gpu));
   EXPECT_FALSE(may_be_where_they_lie(claimed(1.1), gpu, gpu));  // an H200's differ by some 3 %
   EXPECT_FALSE(may_be_where_they_lie(claimed(0.968), gpu, python));
+  const record::Comparison beside = shape_of(0.986, 0.9904, 0.993), across = shape_of(0.96, 1, 1.04);
+  ASSERT_EQ(beside.verdict, SpeedVerdict::ambiguous);
+  EXPECT_TRUE(may_be_where_they_lie(beside, gpu, gpu));
+  EXPECT_FALSE(may_be_where_they_lie(beside, native, native));
+  EXPECT_FALSE(may_be_where_they_lie(across, gpu, gpu));
   record::Comparison of_a_loop = claimed(1.043), of_long_calls = claimed(1.043);
   of_a_loop.against = Against::incumbent;
   of_long_calls.candidate_ns = 2e6;

@@ -52,11 +52,15 @@ double log_ratio_of(TimedSide& ours, TimedSide& theirs, SamplingPolicy policy) {
 bool may_be_where_they_lie(const record::Comparison& comparison, const protocol::Loaded& candidate,
                            const protocol::Loaded& opponent) {
   if (comparison.against != Against::baseline || !comparison.ratio) return false;
-  if (comparison.verdict != SpeedVerdict::faster && comparison.verdict != SpeedVerdict::slower) return false;
+  if (comparison.verdict == SpeedVerdict::same) return false;
+  const Interval& interval = comparison.ratio->interval;
+  if (interval.contains(1)) return false;  // not for the starts' sake
   const auto within = [centre = comparison.ratio->centre](double most) {
     return centre < most && centre * most > 1;
   };
+  // There luck of less than one per cent, which leaves a narrow interval beside 1, is common too.
   if (on_gpu(candidate) && on_gpu(opponent)) return within(kMostByLuckOnGpu);
+  if (comparison.verdict == SpeedVerdict::ambiguous) return false;
   return quick_to_start(candidate) && quick_to_start(opponent) && comparison.candidate_ns < kShortNs &&
          comparison.baseline_ns < kShortNs && within(kMostByLuck);
 }
