@@ -241,6 +241,27 @@ TEST_F(CommandProposerTest, IsRefusedWhenItTouchesWhatItMayNot) {
   }
 }
 
+TEST_F(CommandProposerTest, DentIsAllThatItsPythonWorkerImports) {
+  const fs::path share = top_ / "share/dent";
+  fs::create_directories(share);
+  for (const char* name : {"dent_worker.py", "dent_cuda_graph.py"}) write(share / name, "pass\n");
+  const Resources own{.native_worker = top_ / "dent-worker",
+                      .oracle = top_ / "dent-oracle",
+                      .python_worker = share / "dent_worker.py",
+                      .include = share / "include",
+                      .diagnose = share / "diagnose",
+                      .patterns = share / "patterns"};
+  for (const char* change :
+       {"echo x >> dent_worker.py", "echo x >> dent_cuda_graph.py", "echo x > numpy.py"}) {
+    const std::string command = "(cd '" + share.string() + "' && " + change + "); ";
+    CommandProposer proposer(command + echo(std::string(kSays) + R"(,"variant":"split")"), {.seconds = 20},
+                             project_.directory / ".dent/command", files_of_dent(own));
+    const auto proposal = proposer.propose(brief_);
+    ASSERT_TRUE(proposal);
+    EXPECT_NE(proposal->refusal.find("touched what it may not: "), std::string::npos) << change;
+  }
+}
+
 // Also when it covers its tracks by setting the time of the last change back.
 TEST_F(CommandProposerTest, NoticesAChangeThatHidesItself) {
   const std::string command =

@@ -54,9 +54,10 @@ std::string first_of(const std::vector<std::string>& list) {
 
 }  // namespace
 
-std::vector<fs::path> files_of_dent() {
-  const Resources own = find_resources();
-  return {fs::read_symlink("/proc/self/exe"), own.native_worker, own.oracle, own.python_worker, own.include};
+std::vector<fs::path> files_of_dent(const Resources& own) {
+  // The whole folder of the Python worker: it imports what lies beside it.
+  return {fs::read_symlink("/proc/self/exe"), own.native_worker, own.oracle, own.python_worker.parent_path(),
+          own.include};
 }
 
 CommandCell command_cell(const Project& project) {

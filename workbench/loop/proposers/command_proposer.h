@@ -20,6 +20,7 @@
 #include "cell/cell.h"
 #include "loop/proposers/proposer.h"
 #include "loop/proposers/protected_files.h"
+#include "workers/resources.h"
 
 namespace dent {
 
@@ -61,6 +62,6 @@ class CommandProposer : public Proposer {
 };
 
 // The programs and files that dent itself consists of.
-std::vector<std::filesystem::path> files_of_dent();
+std::vector<std::filesystem::path> files_of_dent(const Resources& own);
 
 }  // namespace dent

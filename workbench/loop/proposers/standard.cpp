@@ -10,6 +10,7 @@
 #include "loop/proposers/variants.h"
 #include "loop/search/prune.h"
 #include "loop/search/search.h"
+#include "workers/resources.h"
 
 namespace dent {
 
@@ -27,7 +28,8 @@ std::unique_ptr<Proposer> standard_proposer(const Project& project) {
   if (wanted("command", !project.optimize.command.empty())) {
     proposers.push_back(std::make_unique<CommandProposer>(
         project.optimize.command, CommandLimits{.seconds = project.optimize.command_seconds},
-        SessionStore(project.directory).folder() / "command", files_of_dent(), command_cell(project)));
+        SessionStore(project.directory).folder() / "command", files_of_dent(find_resources()),
+        command_cell(project)));
   }
   // Who has a program with ideas wants them tried first.
   const bool command_last = !named.empty() && named.front() != "command";
