@@ -3,7 +3,6 @@
 
 import importlib.util
 import itertools
-import os
 import pathlib
 import sys
 import types
@@ -24,6 +23,8 @@ def load(name):
     return module
 
 
+load("dent_dtypes")
+copies = load("dent_copies")
 graphs = load("dent_cuda_graph")
 load("dent_jit")
 workers = load("dent_worker")
@@ -117,7 +118,8 @@ def worker_with(function, calls=3):
     worker.named, worker.kept = [{}] * calls, [None] * calls
     worker.outputs = [{"name": "y", "dtype": "fp32", "dims": [4], "shape": [4], "updates": -1}]
     worker._mismatches = lambda outputs, call: []
-    worker.copies = os.memfd_create("copies")
+    worker.copies = copies.Copies()
+    worker.copies.numpy, worker.copies.torch, worker.copies.tensor_type = numpy, torch, torch.Tensor
     return worker
 
 

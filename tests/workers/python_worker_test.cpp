@@ -18,8 +18,9 @@ constexpr double kSeconds = 60;
 
 // `broken` makes the worker's own code raise, as a mistake in it would.
 constexpr const char* kModule = R"(
-import __main__
 import math
+
+import dent_copies
 
 DENT_FRAMEWORK = "numpy"
 
@@ -30,7 +31,7 @@ def raises(x):
     return x[math.nan]
 
 def broken(x):
-    __main__._same_bits = None
+    dent_copies.Copies.same_bits = None
     return 2 * x
 )";
 

@@ -21,34 +21,19 @@ import warnings
 
 import dent_cuda_graph
 import dent_jit
+from dent_copies import Cheated, Copies
+from dent_dtypes import MANTISSA_BITS, NUMPY, POISON, TORCH, TORCH_ONLY, byte_values
 
 # Taken before any code of the candidate's is imported: replacing them later changes nothing here.
 _now = time.perf_counter_ns
-_write, _read, _pwrite, _pread = os.write, os.read, os.pwrite, os.pread
-_byte = ctypes.c_ubyte
+_write, _read = os.write, os.read
 _REQUESTS, _REPLIES, _POOL, _RESULTS = 3, 4, 5, 6
 _PROTOCOL = 3
-_NUMPY = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "uint16"}
-_NUMPY.update({"int32": "int32", "int64": "int64", "int8": "int8", "uint8": "uint8", "bool": "bool"})
-_NUMPY.update({"fp8_e4m3": "uint8", "fp8_e5m2": "uint8"})
-# What NumPy has no type for: its arrays hold the bits.
-_TORCH_ONLY = {"bf16": "bfloat16", "fp8_e4m3": "float8_e4m3fn", "fp8_e5m2": "float8_e5m2"}
-_TORCH = {**_NUMPY, **_TORCH_ONLY}
-# The bits of an element that was not written: operators/dtype.cpp knows them again.
-_POISON = {"fp64": 0x7FF800000000DE47, "fp32": 0x7FC0DE47, "fp16": 0x7EDE, "bf16": 0x7FDE, "int32": 1 << 31, "int64": 1 << 63}
-_POISON.update({"int8": 0x80, "uint8": 0xDE, "bool": 0xDE, "fp8_e4m3": 0xFF, "fp8_e5m2": 0xFD})
-_MANTISSA_BITS = {"fp8_e4m3": 3, "fp8_e5m2": 2}
 _PR_SET_DUMPABLE = 4
 _LEAD_IN_CYCLES = 250_000  # 0.14 ms: several times what a short call from Python takes
 _MOST_LEAD_IN_CYCLES = 20_000_000
 _CYCLES_PER_NS = 2
-
-
-class _Cheated(Exception):
-    """Goes to dent as a failure of that kind."""
-
-
-# What a mistake in this file looks like. Others may come from where its statements reach: the disk, memory, a GPU
+# What a mistake of ours looks like. Others may come from where its statements reach: the disk, memory, a GPU
 # on which the kernel failed a while ago.
 _MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
 
@@ -61,7 +46,7 @@ class Worker:
             raise RuntimeError("this worker speaks another version of the protocol; install it with its dent")
         self.pool = mmap.mmap(_POOL, request["pool_bytes"], prot=mmap.PROT_READ)
         self.results = mmap.mmap(_RESULTS, request["result_bytes"])
-        self.copies = os.memfd_create("dent-copies")
+        self.copies = Copies()
         self.device = request.get("device", "cpu")
         self.profiled = request.get("profile", False)  # a profiler watches: tell it which launches are meant
         if not self.profiled:
@@ -70,7 +55,7 @@ class Worker:
         sys.path.insert(0, os.getcwd())
         import numpy
 
-        self.numpy = numpy
+        self.numpy = self.copies.numpy = numpy
         self.driver = dent_cuda_graph.Driver.load() if self.device == "cuda" else None
         self.graphs = None
         if self.device == "cpu":
@@ -82,8 +67,8 @@ class Worker:
             try:
                 import torch
 
-                self.torch = torch
-                self._tensor_type = torch.Tensor
+                self.torch = self.copies.torch = torch
+                self._tensor_type = self.copies.tensor_type = torch.Tensor
             except ImportError:
                 if self.device == "cuda":
                     raise
@@ -155,7 +140,7 @@ class Worker:
         return {"ns": self.setup_ns}
 
     def _in_pool(self, place, offset, count):
-        stored = self.numpy.dtype(_NUMPY[place["stored"]])
+        stored = self.numpy.dtype(NUMPY[place["stored"]])
         return self.numpy.frombuffer(self.pool, stored, count, place["at"] + offset * stored.itemsize)
 
     def _window(self, place, offset):
@@ -167,17 +152,17 @@ class Worker:
         if place["stored"] != place["dtype"]:
             if place["stored"] == "bf16":
                 values = (values.astype("uint32") << 16).view("float32")
-            elif place["stored"] in _MANTISSA_BITS:
-                values = self.numpy.array(_byte_values(place["stored"]))[values]
-            values = values.astype(_NUMPY[place["dtype"]])
+            elif place["stored"] in MANTISSA_BITS:
+                values = self.numpy.array(byte_values(place["stored"]))[values]
+            values = values.astype(NUMPY[place["dtype"]])
         return values
 
     def _argument(self, values, place):
         if self.torch is None:
             return values
         tensor = self.torch.from_numpy(values.view("int16") if place["dtype"] == "bf16" else values)
-        if place["dtype"] in _TORCH_ONLY:
-            tensor = tensor.view(getattr(self.torch, _TORCH_ONLY[place["dtype"]]))
+        if place["dtype"] in TORCH_ONLY:
+            tensor = tensor.view(getattr(self.torch, TORCH_ONLY[place["dtype"]]))
         return tensor.to(self.device) if self.device == "cuda" else tensor
 
     def _cut(self, place, offset):
@@ -211,9 +196,9 @@ class Worker:
             if place["updates"] >= 0:
                 continue
             if name not in self.blanks:
-                width = self.numpy.dtype(_NUMPY[place["dtype"]]).itemsize
-                bits = self.numpy.full(place["sizes"], _POISON[place["dtype"]], f"uint{8 * width}")
-                self.blanks[name] = self._argument(bits.view(_NUMPY[place["dtype"]]), place)
+                width = self.numpy.dtype(NUMPY[place["dtype"]]).itemsize
+                bits = self.numpy.full(place["sizes"], POISON[place["dtype"]], f"uint{8 * width}")
+                self.blanks[name] = self._argument(bits.view(NUMPY[place["dtype"]]), place)
             outputs[name] = self.blanks[name].copy() if self.torch is None else self.blanks[name].clone()
         return outputs
 
@@ -325,10 +310,10 @@ class Worker:
                     found.append(f"{name} is a {type(value).__name__}; it must be exactly a torch.Tensor")
                     continue
                 dtype, sizes = str(value.dtype).split(".")[-1], list(value.shape)
-                dense, wanted = value.is_contiguous(), _TORCH[place["dtype"]]
+                dense, wanted = value.is_contiguous(), TORCH[place["dtype"]]
             elif type(value) is self.numpy.ndarray:
                 dtype, sizes = str(value.dtype), list(value.shape)
-                dense, wanted = value.flags.c_contiguous, _NUMPY[place["dtype"]]
+                dense, wanted = value.flags.c_contiguous, NUMPY[place["dtype"]]
             else:
                 found.append(f"{name} is a {type(value).__name__}; it must be a tensor or an array")
                 continue
@@ -353,50 +338,11 @@ class Worker:
         return None
 
     def copies_of(self, output, call):
-        """Of the outputs of a call, on the current stream: what lies on the GPU stays there until someone asks for its
-        bytes. None where they are not what was asked for."""
+        """Of the outputs of a call, on the current stream; None where they are not what was asked for."""
         outputs = self._as_list(output)
         if self._mismatches(outputs, call):
             return None
-        return [v.detach().clone() if _is_on_gpu(v) else self._bytes_of(v) for v in outputs]
-
-    def _bytes_of(self, value):
-        if self.torch is not None and isinstance(value, self._tensor_type):
-            mine = _is_on_gpu(value)  # what was brought from there lies in memory of ours
-            value = _bits_of(value.detach().cpu(), self.torch).numpy()
-            if mine:
-                return self.numpy.ascontiguousarray(value).reshape(-1).view("uint8").data
-        return self._copied(value)
-
-    def _is_copy(self, value, copy):
-        """Whether a copy that copies_of() made of an output is still what that output is."""
-        if _is_on_gpu(copy):
-            return _is_on_gpu(value) and _same_bits(value.detach(), copy, self)
-        return self._bytes_of(value) == copy
-
-    def _copied(self, values):
-        """By the system, which fails where memory can't be read. Read by us, pages without rights would call a
-        handler of the function's, which could compute there and then."""
-        try:
-            flat, first = self._flat(values) if values.size else (b"", 0)
-            bytes_left, at = memoryview(flat).cast("B"), 0
-            while at < len(bytes_left):
-                at += _pwrite(self.copies, bytes_left[at:], at)
-        except OSError as problem:
-            raise _Cheated("memory of an output can't be read once the call is over") from problem
-        if at >= 1 << 30:
-            return values.tobytes()
-        copied = _pread(self.copies, at, 0)
-        if values.flags.c_contiguous:
-            return copied
-        return self.numpy.ndarray(values.shape, values.dtype, copied, first, values.strides).tobytes()
-
-    def _flat(self, values):
-        """All bytes from the first to the last of an array, not read yet, and where its first element is there."""
-        reach = [(size - 1) * stride for size, stride in zip(values.shape, values.strides)]
-        first = -sum(min(0, step) for step in reach)
-        length = first + sum(max(0, step) for step in reach) + values.itemsize
-        return (_byte * length).from_address(values.__array_interface__["data"][0] - first), first
+        return [self.copies.take(value) for value in outputs]
 
     def keep(self, request):
         call = request["call"]
@@ -406,16 +352,16 @@ class Worker:
             return reply
         outputs = self._as_list(self.kept[call])
         if call == self.watched:
-            reply["late"] = self.snapshot is None or not all(map(self._is_copy, outputs, self.snapshot))
+            reply["late"] = self.snapshot is None or not all(map(self.copies.is_copy, outputs, self.snapshot))
         for place, value in zip(self.outputs, outputs):
-            data = self._bytes_of(value)
+            data = self.copies.bytes_of(value)
             self.results[place["at"] : place["at"] + len(data)] = data
         updated = {place["updates"] for place in self.outputs}
         for i, (tensor, place, offset) in enumerate(zip(self.calls[call], self.inputs, self.offsets[call])):
             if i in updated:
                 continue
             expected = self._argument(self._window(place, offset), place)
-            if not _same_bits(tensor, expected, self):
+            if not self.copies.same_bits(tensor, expected):
                 reply["inputs"].append(place["name"])
         return reply
 
@@ -446,44 +392,6 @@ def _elements(place):
 
 def _storage(tensor):
     return tensor.untyped_storage().data_ptr()
-
-
-def _is_on_gpu(value):
-    return getattr(value, "is_cuda", False)
-
-
-def _same_bits(a, b, worker):
-    if worker.torch is None:
-        return a.tobytes() == b.tobytes()
-    if _is_on_gpu(a) and _is_on_gpu(b):
-        # As integers: a NaN is not equal to itself.
-        a, b = (t.contiguous().view(-1).view(worker.torch.uint8) for t in (a, b))
-        return worker.torch.equal(a, b)
-    a, b = (_bits_of(t.cpu(), worker.torch).numpy() for t in (a, b))
-    return a.tobytes() == b.tobytes()
-
-
-def _bits_of(tensor, torch):
-    """The same memory, in a type that NumPy has."""
-    if str(tensor.dtype).split(".")[-1] not in _TORCH_ONLY.values():
-        return tensor
-    return tensor.view(torch.int16 if tensor.itemsize == 2 else torch.uint8)
-
-
-def _byte_values(dtype):
-    """The number that each of the 256 bytes stands for."""
-    width = _MANTISSA_BITS[dtype]
-    bias = (1 << (6 - width)) - 1
-    values = []
-    for bits in range(128):
-        exponent, mantissa = bits >> width, bits & ((1 << width) - 1)
-        implied = (1 << width) if exponent else 0
-        values.append((mantissa + implied) * 2.0 ** (max(exponent, 1) - bias - width))
-    if dtype == "fp8_e5m2":
-        values[0x7C:] = [float("inf"), *[float("nan")] * 3]
-    else:
-        values[0x7F] = float("nan")
-    return values + [-value for value in values]
 
 
 def _whole(value):
@@ -536,7 +444,7 @@ def main():
 
             traceback.print_exc()
             reply = {"error": f"{type(problem).__name__}: {problem}"}
-            if isinstance(problem, _Cheated):
+            if isinstance(problem, Cheated):
                 reply = {"error": str(problem), "code": "cheated"}
             elif not worker.theirs and isinstance(problem, _MISTAKES):
                 reply["internal"] = True
