@@ -78,3 +78,13 @@ def make(request):
     if request.param == "torch":
         pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
     return Maker(request.param)
+
+
+@pytest.fixture(params=["one call for all lengths", "a call for each length"])
+def lengths(request, monkeypatch):
+    """flash_attn as on the CPU, and as on a GPU what its fast kernels do not take in one call."""
+    from flashmoe_science.flash_attn import _attend
+
+    if request.param == "a call for each length":
+        for name in ("takes_packed", "takes_padded"):
+            monkeypatch.setattr(_attend, name, lambda *args: False)
