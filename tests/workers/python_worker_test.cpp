@@ -77,6 +77,11 @@ class PythonWorker : public ::testing::Test {
 
 TEST_F(PythonWorker, ControlAFunctionThatIsRightPasses) { EXPECT_NO_THROW(run("right", Role::baseline)); }
 
+TEST_F(PythonWorker, TheirFolderHasNoNumpyForUs) {
+  std::ofstream(folder_ / "numpy.py") << "raise ImportError('theirs')\n";
+  EXPECT_NO_THROW(run("right", Role::candidate));
+}
+
 TEST_F(PythonWorker, WhatTheFunctionRaisesIsItsOwnFault) {
   for (Role role : {Role::candidate, Role::baseline, Role::reference}) {
     try {

@@ -52,9 +52,9 @@ class Worker:
         if not self.profiled:
             ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0)  # the other side could write our memory through /proc
         module_name, function_name = request["function"].split(":")
-        sys.path.insert(0, os.getcwd())
-        import numpy
+        import numpy  # before their folder is looked at, which may have a file of that name
 
+        sys.path.insert(0, os.getcwd())
         self.numpy = self.copies.numpy = numpy
         self.driver = dent_cuda_graph.Driver.load() if self.device == "cuda" else None
         self.graphs = None
