@@ -61,8 +61,8 @@ struct Lengths {
 };
 
 // Masks by name, beside mask and window: a key is seen where all of them let it be. A row's position is as
-// for Window; rows without a key at their position belong to no document. The arrays lie in the memory of the
-// device that computes.
+// for Window; rows without a key at their position belong to no document. Beside Lengths B are sequences,
+// each with spans of its own, and documents are of all rows of k. The arrays lie on the device that computes.
 struct Spans {
   // A document for every key, and so for the row at its position, which sees no other. Neighbours with the
   // same number are one document: a number that comes back later is another one.

@@ -11,10 +11,14 @@ int64_t sequences_of(const Lengths& lengths, const ForwardProblem& problem) {
   return lengths.given() ? lengths.sequences : problem.batch;
 }
 
+// Batch entries of k.
+int64_t key_entries(const Lengths& lengths, const ForwardProblem& problem) {
+  return lengths.k_starts != nullptr ? 1 : sequences_of(lengths, problem);
+}
+
 }  // namespace
 
-void check_spans(const TensorChecks& checks, const Spans& spans, const Lengths& lengths,
-                 const Execution& execution) {
+void check_spans(const TensorChecks& checks, const Spans& spans) {
   checks.pointer("spans.documents", spans.documents);
   checks.pointer("spans.prefix", spans.prefix);
   checks.pointer("spans.left_padding", spans.left_padding);
@@ -25,16 +29,13 @@ void check_spans(const TensorChecks& checks, const Spans& spans, const Lengths& 
   not_negative("spans.documents_stride", spans.documents_stride);
   not_negative("spans.chunk", spans.chunk);
   not_negative("spans.first_keys", spans.first_keys);
-  if (execution.device != Device::cpu && lengths.given()) {
-    checks.unsupported("spans are given beside lengths, which no GPU kernel takes",
-                       "compute on the CPU: device = cpu, or say the sequences as documents");
-  }
 }
 
 SpansBytes::SpansBytes(const Spans& spans, const Lengths& lengths, const ForwardProblem& problem)
     : documents(
           NamedBytes::of("spans.documents", spans.documents,
-                         std::max<int64_t>(problem.batch - 1, 0) * spans.documents_stride + problem.kv_rows)),
+                         std::max<int64_t>(key_entries(lengths, problem) - 1, 0) * spans.documents_stride +
+                             problem.kv_rows)),
       prefix(NamedBytes::of("spans.prefix", spans.prefix, sequences_of(lengths, problem))),
       left_padding(NamedBytes::of("spans.left_padding", spans.left_padding, sequences_of(lengths, problem))) {
 }

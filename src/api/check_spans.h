@@ -6,8 +6,7 @@
 
 namespace flashmoe {
 
-void check_spans(const TensorChecks& checks, const Spans& spans, const Lengths& lengths,
-                 const Execution& execution);
+void check_spans(const TensorChecks& checks, const Spans& spans);
 
 struct SpansBytes {
   SpansBytes(const Spans& spans, const Lengths& lengths, const ForwardProblem& problem);

@@ -138,7 +138,7 @@ ForwardProblem TensorChecks::problem(const Tensor& q, const Tensor& k, const Ten
   check_heads(*this, q.sizes[1], k.sizes[1]);
   check_options(*this, mask, window, scale, execution);
   if (lengths.given()) check_lengths(*this, lengths, q, k, execution);
-  if (spans.given()) check_spans(*this, spans, lengths, execution);
+  if (spans.given()) check_spans(*this, spans);
   const ForwardProblem asked{.batch = q.sizes[0],
                              .q_heads = q.sizes[1],
                              .kv_heads = k.sizes[1],

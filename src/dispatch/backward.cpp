@@ -8,6 +8,7 @@
 #include "device/occupancy.h"
 #include "dispatch/hopper.h"
 #include "dispatch/pair_bits.h"
+#include "dispatch/plan_lengths.h"
 #include "dispatch/row_table.h"
 #include "dispatch/scores.h"
 #include "dispatch/sequence_tiles.h"
@@ -92,6 +93,7 @@ const char* too_much_for_hopper_backward(const ForwardProblem& p, Addressing add
   if (const char* not_hopper = too_much_for_hopper(p, addressing, spec)) return not_hopper;
   if (const char* lengths = lengths_need_scalar(p, deterministic)) return lengths;
   if (p.lengths.given && p.changes_scores()) return "scores that change, beside lengths";
+  if (p.lengths.given && p.spans.given()) return kSpansBesideLengths;
   return backward_change(p) ? nullptr : "scores that change in a way that hopper_backward has no form for";
 }
 
@@ -140,9 +142,9 @@ BackwardPlan plan_naive(const ForwardProblem& p, bool deterministic, const char*
           .smem_bytes = static_cast<int>(p.dropout.p > 0 ? sizeof(naive::DropoutSmem) : sizeof(naive::Smem)),
           .key_tiles = static_cast<int>(ceil_div(p.kv_rows, naive::kTile)),
           .deterministic = deterministic,
-          .workspace_bytes = p.lengths.given
-                                 ? with_tile_lists(0, p, {.tile_q = naive::kTile, .tile_kv = naive::kTile})
-                                 : with_row_table(0, p, true),
+          .workspace_bytes = with_row_table(
+              p.lengths.given ? with_tile_lists(0, p, {.tile_q = naive::kTile, .tile_kv = naive::kTile}) : 0,
+              p, true),
           .reason = reason};
 }
 
@@ -153,7 +155,7 @@ void complete(BackwardPlan& plan, const ForwardProblem& p, const device::Spec& s
     plan.key_tiles = static_cast<int>(most_k_tiles(p, plan.tile_kv));
     plan.heads_at_once = static_cast<int>(p.kv_heads);  // the longest tiles of all heads come first
     const auto words = static_cast<std::size_t>(p.q_heads * plan.padded_rows * (plan.head_dim + 2));
-    plan.workspace_bytes = with_tile_lists(words * sizeof(float), p, lists_of(plan));
+    plan.workspace_bytes = with_row_table(with_tile_lists(words * sizeof(float), p, lists_of(plan)), p, true);
     return;
   }
   plan.padded_rows = static_cast<int>(padded_rows(p));

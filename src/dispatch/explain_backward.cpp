@@ -15,7 +15,8 @@ std::string workspace_of(const BackwardPlan& plan, const ForwardProblem& p) {
   const auto number = [](int64_t n) { return std::to_string(n); };
   if (plan.kernel == BackwardKernel::naive_backward)
     return number(static_cast<int64_t>(plan.workspace_bytes)) +
-           (p.lengths.given ? " bytes: lists of tiles" : " bytes: what rows see");
+           (p.lengths.given ? " bytes: lists of tiles" : " bytes: what rows see") +
+           (p.lengths.given && p.spans.given() ? " + what rows see" : "");
   return number(static_cast<int64_t>(plan.workspace_bytes)) + " bytes = 4 x " +
          number((p.lengths.given ? 1 : p.batch) * p.q_heads) + " heads x " + number(plan.padded_rows) +
          " rows x (" + number(plan.head_dim) + " sums of dq + 2)" +

@@ -5,6 +5,7 @@
 
 #include "dispatch/hopper.h"
 #include "dispatch/plan_kernels.h"
+#include "dispatch/row_table.h"
 #include "dispatch/sequence_tiles.h"
 #include "kernels/hopper_forward/launch.h"
 #include "kernels/hopper_forward/spec.h"
@@ -16,6 +17,7 @@ namespace {
 const char* lengths_too_much_for_hopper(const ForwardProblem& p, Addressing addressing,
                                         const device::Spec& spec) {
   if (const char* change = needs_change(p)) return change;
+  if (p.spans.given()) return kSpansBesideLengths;
   return too_much_for_hopper(p, addressing, spec);
 }
 
@@ -63,7 +65,7 @@ void add_tiles_of_lengths(ForwardPlan& plan, const ForwardProblem& p) {
   }
   plan.tiles = static_cast<unsigned>(heads * tiles);
   plan.blocks = plan.tiles;
-  plan.workspace_bytes = with_tile_lists(0, p, lists_of(plan));
+  plan.workspace_bytes = with_row_table(with_tile_lists(0, p, lists_of(plan)), p, false);
 }
 
 ForwardPlan choose_for_lengths(const ForwardProblem& problem, Addressing addressing, const device::Spec& spec,

@@ -22,11 +22,29 @@ void place(const ForwardProblem& p, bool backward, Pieces& pieces, kernels::prep
   params.key_tiles = pieces.take<kernels::TileRows>(keys / kernels::kTableTile);
 }
 
+// Of k: packed sequences are one entry.
+int64_t key_entries(const ForwardProblem& p) { return p.lengths.k_packed ? 1 : p.lengths.sequences; }
+
+void place(const ForwardProblem& p, bool backward, Pieces& pieces,
+           kernels::prepare_runs::SequenceParams& params) {
+  params.document_entries = static_cast<int>(p.spans.per_entry ? key_entries(p) : 1);
+  if (p.spans.documents)
+    params.key_documents = pieces.take<kernels::Run>(params.document_entries * p.kv_rows);
+  params.rows = pieces.take<kernels::Run>(p.batch * p.q_rows);
+  if (p.spans.first_keys > 0) params.first_keys = pieces.take<kernels::Run>(p.batch * p.q_rows);
+  if (backward) params.keys = pieces.take<kernels::Run>(key_entries(p) * p.kv_rows);
+}
+
 }  // namespace
 
 std::size_t row_table_bytes(const ForwardProblem& p, bool backward) {
   if (!p.spans.given()) return 0;
   Pieces pieces{nullptr};
+  if (p.lengths.given) {
+    kernels::prepare_runs::SequenceParams params{};
+    place(p, backward, pieces, params);
+    return pieces.used;
+  }
   kernels::prepare_runs::Params params{};
   place(p, backward, pieces, params);
   return pieces.used;
@@ -57,6 +75,34 @@ kernels::prepare_runs::Params row_table_params(const ForwardProblem& p, const Sp
   Pieces pieces{static_cast<std::byte*>(workspace.data) + workspace.bytes - row_table_bytes(p, backward)};
   place(p, backward, pieces, params);
   return params;
+}
+
+kernels::prepare_runs::SequenceParams sequence_table_params(const ForwardProblem& p, const Spans& spans,
+                                                            const kernels::prepare_lengths::Params& lengths,
+                                                            bool backward, Workspace workspace) {
+  kernels::prepare_runs::SequenceParams params{};
+  params.q = lengths.q;
+  params.k = lengths.k;
+  params.sequences = lengths.sequences;
+  params.rule = lengths.rule;
+  params.documents = spans.documents;
+  params.documents_stride = spans.documents_stride;
+  params.prefix = spans.prefix;
+  params.left_padding = spans.left_padding;
+  params.chunk = spans.chunk;
+  params.num_first_keys = spans.first_keys;
+  Pieces pieces{static_cast<std::byte*>(workspace.data) + workspace.bytes - row_table_bytes(p, backward)};
+  place(p, backward, pieces, params);
+  return params;
+}
+
+kernels::RowTable row_table(const ForwardProblem& p, const kernels::prepare_runs::SequenceParams& params) {
+  return {.rows = params.rows,
+          .first_keys = params.first_keys,
+          .keys = params.keys,
+          .padded_rows = static_cast<int>(p.lengths.q_packed ? 1 : p.q_rows),
+          .padded_keys = static_cast<int>(p.lengths.k_packed ? 1 : p.kv_rows),
+          .per_entry = true};
 }
 
 kernels::RowTable row_table(const ForwardProblem& p, const kernels::prepare_runs::Params& params) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Where a call with spans keeps what its rows see: at the end of its workspace.
+// Where a call with spans keeps what its rows see: at the end of its workspace, behind everything else.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "flashmoe/attention.h"
+#include "kernels/prepare_lengths/params.h"
 #include "kernels/prepare_runs/params.h"
 #include "kernels/row_table.h"
 #include "problem/forward_problem.h"
@@ -22,5 +23,12 @@ std::size_t with_row_table(std::size_t bytes, const ForwardProblem& problem, boo
 kernels::prepare_runs::Params row_table_params(const ForwardProblem& problem, const Spans& spans,
                                                bool backward, Workspace workspace);
 kernels::RowTable row_table(const ForwardProblem& problem, const kernels::prepare_runs::Params& params);
+
+// The same of a problem with lengths, whose other tables lie before this one.
+kernels::prepare_runs::SequenceParams sequence_table_params(const ForwardProblem& problem, const Spans& spans,
+                                                            const kernels::prepare_lengths::Params& lengths,
+                                                            bool backward, Workspace workspace);
+kernels::RowTable row_table(const ForwardProblem& problem,
+                            const kernels::prepare_runs::SequenceParams& params);
 
 }  // namespace flashmoe::dispatch

@@ -49,13 +49,20 @@ void run_with_lengths(const ForwardPlan& plan, const ForwardProblem& p, const Fo
     return kernels::hopper_forward::launch_lengths(p.dtype, params, tiles, places_of(p), plan.tuning,
                                                    plan.blocks, args.execution.stream);
   }
+  kernels::RowTable table{};
+  if (p.spans.given()) {
+    const auto rows =
+        sequence_table_params(p, args.spans, lengths, false, {workspace.data, plan.workspace_bytes});
+    kernels::prepare_runs::launch_sequences(rows, args.execution.stream);
+    table = row_table(p, rows);
+  }
   if (plan.kernel == ForwardKernel::ampere_forward)
-    return run_general_ampere(plan, p, args, params, {}, tiles);
+    return run_general_ampere(plan, p, args, params, table, tiles);
   if (p.dropout.p > 0) {
-    return kernels::naive::launch_dropout_lengths(p.dtype, params, tiles, scores_of(p, args.scores),
+    return kernels::naive::launch_dropout_lengths(p.dtype, params, tiles, table, scores_of(p, args.scores),
                                                   dropout_of(p), plan.blocks, args.execution.stream);
   }
-  kernels::naive::launch_lengths(p.dtype, params, tiles, scores_of(p, args.scores), plan.blocks,
+  kernels::naive::launch_lengths(p.dtype, params, tiles, table, scores_of(p, args.scores), plan.blocks,
                                  args.execution.stream);
 }
 
@@ -63,7 +70,8 @@ void run_with_lengths(const ForwardPlan& plan, const ForwardProblem& p, const Fo
 
 kernels::prepare_lengths::Params length_params_for(const ForwardPlan& plan, const ForwardProblem& p,
                                                    const ForwardArgs& args, Workspace workspace) {
-  auto lengths = length_params(p, args.lengths, lists_of(plan), {workspace.data, plan.workspace_bytes});
+  auto lengths = length_params(p, args.lengths, lists_of(plan),
+                               {workspace.data, plan.workspace_bytes - row_table_bytes(p, false)});
   lengths.of_q = {.tensors = {view(args.out)},
                   .num_tensors = 1,
                   .heads = static_cast<int>(p.q_heads),

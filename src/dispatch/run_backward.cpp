@@ -65,7 +65,14 @@ void run_with_lengths(const BackwardPlan& plan, const ForwardProblem& p, const B
   const auto lengths = length_params_for(plan, p, args, workspace);
   kernels::prepare_lengths::launch(lengths, args.execution.stream);
   dispatch::differentiate_sinks(p, args);
-  const kernels::BackwardParams params = params_for(plan, p, args, workspace);
+  kernels::BackwardParams params = params_for(plan, p, args, workspace);
+  // Without rows and keys there is nobody to read it.
+  if (p.spans.given() && p.q_rows > 0 && p.kv_rows > 0) {
+    const auto rows =
+        sequence_table_params(p, args.spans, lengths, true, {workspace.data, plan.workspace_bytes});
+    kernels::prepare_runs::launch_sequences(rows, args.execution.stream);
+    params.table = row_table(p, rows);
+  }
   if (plan.kernel != BackwardKernel::naive_backward) {
     const kernels::SequenceTiles tiles = sequence_tiles(p, lengths, 0);
     const kernels::PaddedSequences padded = padded_sequences(plan, p, lengths);
@@ -121,7 +128,8 @@ void run_hopper(const BackwardPlan& plan, const ForwardProblem& p, const Backwar
 
 kernels::prepare_lengths::Params length_params_for(const BackwardPlan& plan, const ForwardProblem& p,
                                                    const BackwardArgs& args, Workspace workspace) {
-  auto lengths = length_params(p, args.lengths, lists_of(plan), {workspace.data, plan.workspace_bytes});
+  auto lengths = length_params(p, args.lengths, lists_of(plan),
+                               {workspace.data, plan.workspace_bytes - row_table_bytes(p, true)});
   lengths.of_q = {.tensors = {view(args.dq)}, .num_tensors = 1, .heads = static_cast<int>(p.q_heads)};
   lengths.of_k = {
       .tensors = {view(args.dk), view(args.dv)}, .num_tensors = 2, .heads = static_cast<int>(p.kv_heads)};

@@ -27,10 +27,10 @@ struct alignas(16) TileRows {
 
 struct RowTable {
   // Of a batch entry: padded_rows rows, padded_keys keys. Those past the last are as the last row, or are
-  // seen by nobody. One entry for all, or one each.
+  // seen by nobody. One entry for all, or one each; with lengths places (sequence_tiles.h), and none past.
   const Run* rows = nullptr;        // null: rows follow a rule
   const Run* first_keys = nullptr;  // what rows see beside; null: nothing
-  const TileRuns* tiles = nullptr;  // of rows
+  const TileRuns* tiles = nullptr;  // of rows; null with lengths
   const Run* keys = nullptr;        // backward: the rows that see a key
   const TileRows* key_tiles = nullptr;
   int padded_rows = 0, padded_keys = 0;

@@ -11,6 +11,7 @@
 #include "gpu/on_gpu.h"
 #include "problem/sequences.h"
 #include "support/sequences.h"
+#include "support/spans.h"
 
 namespace flashmoe::test {
 namespace {
@@ -84,6 +85,51 @@ TEST(GpuSmall, LengthsByTheGeneralAmpereBackward) {
         EXPECT_EQ(trouble_with_gradients(shape, ampere), "");
       }
     }
+  }
+}
+
+// Spans within sequences: documents that go on in the next one, a prefix and padding for each, first keys.
+TEST(GpuSmall, SpansBesideLengths) {
+  SKIP_WITHOUT_GPU();
+  const How ampere{.choice = {.kernel = dispatch::BackwardKernel::ampere_backward}};
+  const How naive{.choice = {.kernel = dispatch::BackwardKernel::naive_backward}, .deterministic = true};
+  for (const int64_t head_dim : {64, 104, 256}) {
+    for (Shape shape : ragged({.q_heads = 2, .kv_heads = 1, .head_dim = head_dim, .dtype = DType::bf16})) {
+      shape.documents = documents_of({70, 200, 3}, shape.kv_rows);
+      for (int64_t i = 0; i < shape.batch; ++i) {
+        shape.prefix.push_back(static_cast<int32_t>(40 * i % 90));
+        shape.left_padding.push_back(static_cast<int32_t>(i % 3 * 5));
+      }
+      for (const bool first_keys : {false, true}) {
+        if (first_keys) {
+          shape.prefix.clear();
+          shape.window = {30, 0};
+          shape.first_keys = 5;
+        }
+        EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::ampere_forward});
+        EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::naive});
+        EXPECT_EQ(trouble_with_gradients(shape, ampere), "");
+        EXPECT_EQ(trouble_with_gradients(shape, naive), "");
+      }
+    }
+  }
+}
+
+TEST(GpuLengths, RandomOnesBesideSpansAgreeWithTheOracle) {
+  SKIP_WITHOUT_GPU();
+  const uint64_t count = number_from("FLASHMOE_SWEEP", 40);
+  for (uint64_t seed = 1; seed <= count; ++seed) {
+    Dice dice(seed + 2000);
+    Shape shape{.q_heads = 4, .kv_heads = 2, .seed = seed};
+    shape.dtype = dice.one_of({DType::fp16, DType::bf16, DType::bf16, DType::fp32});
+    shape.mask = dice.one_of(kMasks);
+    shape.head_dim = dice.one_of({40, 64, 96, 128, 256});
+    throw_lengths(dice, 1500, 1500, shape);
+    if (shape.q_rows == 0 || shape.kv_rows == 0) continue;  // no kernel is asked
+    shape.window = dice.window(400);
+    throw_spans(dice, shape);
+    EXPECT_RUNS_ON_GPU(shape);
+    EXPECT_EQ(trouble_with_gradients(shape, {.deterministic = seed % 3 == 0}), "");
   }
 }
 

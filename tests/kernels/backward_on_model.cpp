@@ -16,7 +16,7 @@ namespace flashmoe::test {
 
 void run_backward_on_model(BackwardProblem& problem, bool deterministic, const model::Settings& settings,
                            const MainKernel& main_kernel, const dispatch::BackwardChoice& choice,
-                           const PrepareLengths& prepare) {
+                           const PrepareLengths& prepare, const PrepareRows& prepare_rows) {
   struct Forget {
     ~Forget() { model::forget_memory(); }
   } const forget;
@@ -55,7 +55,7 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
   model::allow_memory("workspace", workspace.data, plan.workspace_bytes, true);
   if (!main_kernel) return dispatch::run_backward(plan, p, args, workspace);
   kernels::BackwardParams params = dispatch::params_for(plan, p, args, workspace);
-  if (p.spans.given()) {
+  if (p.spans.given() && !p.lengths.given) {
     const auto rows = dispatch::row_table_params(p, args.spans, true, {workspace.data, plan.workspace_bytes});
     kernels::prepare_runs::launch(rows, nullptr);
     params.table = dispatch::row_table(p, rows);
@@ -63,6 +63,12 @@ void run_backward_on_model(BackwardProblem& problem, bool deterministic, const m
   const auto lengths = p.lengths.given ? dispatch::length_params_for(plan, p, args, workspace)
                                        : kernels::prepare_lengths::Params{};
   if (p.lengths.given) prepare(lengths);
+  if (p.lengths.given && p.spans.given()) {
+    const auto rows =
+        dispatch::sequence_table_params(p, args.spans, lengths, true, {workspace.data, plan.workspace_bytes});
+    prepare_rows(rows);
+    params.table = dispatch::row_table(p, rows);
+  }
   dispatch::differentiate_sinks(p, args);
   if (plan.kernel == dispatch::BackwardKernel::naive_backward) return main_kernel(params);
   if (p.lengths.given) {

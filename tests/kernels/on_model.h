@@ -29,8 +29,8 @@ void allow_spans(const Args& args) {
     if (data != nullptr && count > 0)
       model::allow_memory(name, data, static_cast<std::size_t>(count) * sizeof(int32_t), false);
   };
-  const int64_t batch = args.q.sizes[0];
-  allow("documents", spans.documents, (batch - 1) * spans.documents_stride + args.k.sizes[2]);
+  const int64_t batch = sequences_of(args);
+  allow("documents", spans.documents, (args.k.sizes[0] - 1) * spans.documents_stride + args.k.sizes[2]);
   allow("prefix", spans.prefix, batch);
   allow("left_padding", spans.left_padding, batch);
 }

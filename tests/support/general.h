@@ -35,7 +35,7 @@ inline void throw_scores(Dice& dice, Shape& shape) {
   if ((which & 8) != 0) shape.scale = dice.one_of({-0.3F, 0.0F, 1e-40F});
 }
 
-// A problem in 16 bits with up to `most` rows and keys, of whole pieces of 16 bytes: spans, or lengths, or
+// A problem in 16 bits with up to `most` rows and keys, of whole pieces of 16 bytes: spans, lengths, both, or
 // neither, and scores.
 inline Shape random_general_shape(uint64_t seed, int64_t most) {
   Dice dice(seed);
@@ -46,8 +46,8 @@ inline Shape random_general_shape(uint64_t seed, int64_t most) {
   shape.kv_heads = dice.one_of({1, 2});
   shape.q_heads = shape.kv_heads * dice.one_of({1, 2, 4});
   shape.spread = dice.one_of({1.0F, 1.0F, 6.0F});
-  const int64_t kind = dice.between(0, 2);
-  if (kind == 0) {
+  const bool lengths = dice.between(0, 2) == 0, spans = dice.between(0, 1) == 0;
+  if (lengths) {
     throw_lengths(dice, most, most, shape);
   } else {
     shape.batch = dice.one_of({1, 2});
@@ -55,7 +55,7 @@ inline Shape random_general_shape(uint64_t seed, int64_t most) {
     shape.q_rows = dice.between(0, 1) == 0 ? shape.kv_rows : dice.length(most);
   }
   shape.window = dice.window(std::max<int64_t>(shape.kv_rows, 1));
-  if (kind == 1) throw_spans(dice, shape);
+  if (spans && shape.kv_rows > 0) throw_spans(dice, shape);
   throw_scores(dice, shape);
   return shape;
 }

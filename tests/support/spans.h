@@ -20,7 +20,7 @@ inline std::vector<int32_t> documents_of(const std::vector<int64_t>& lengths, in
   return ids;
 }
 
-// Random spans for a shape without lengths: one of them or several at once.
+// Random spans, one of them or several at once; behind the lengths, where a shape has those.
 inline void throw_spans(Dice& dice, Shape& shape) {
   const auto per_entry = [&](std::vector<int32_t>& numbers) {
     for (int64_t b = 0; b < shape.batch; ++b)
@@ -28,7 +28,7 @@ inline void throw_spans(Dice& dice, Shape& shape) {
   };
   const int64_t which = dice.between(1, 31);
   if ((which & 1) != 0) {
-    const int64_t entries = dice.between(0, 1) == 0 ? 1 : shape.batch;
+    const int64_t entries = dice.between(0, 1) == 0 || !shape.k_starts.empty() ? 1 : shape.batch;
     for (int64_t b = 0; b < entries; ++b) {
       const int64_t most = std::max<int64_t>(shape.kv_rows >> dice.between(0, 5), 1);
       while (static_cast<int64_t>(shape.documents.size()) < (b + 1) * shape.kv_rows) {

@@ -8,7 +8,7 @@
 
 #include "kernels/ampere_backward/smem.h"
 #include "kernels/ampere_backward/work.cuh"
-#include "kernels/load_row_table.h"
+#include "kernels/load_first_keys.h"
 #include "primitives/memory.h"
 
 namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET {
@@ -17,11 +17,16 @@ __device__ __forceinline__ int cut_row(int64_t row, int rows) {
   return static_cast<int>(row < 0 ? 0 : row < rows ? row : rows);
 }
 
-// The rows that see any of the keys up to `last`, and those that see all of them.
+// The rows that see any of the keys up to `last`, and those that see all of them. Where lengths are not what
+// they should be, a table may know of rows that are another's.
 __device__ inline TileRows rows_that_see(const GeneralParams& p, const Place& place, int last) {
   if (p.table.given()) {
-    const Run first_key = load_key(p.table, place.entry, place.first_key);
-    const Run last_key = load_key(p.table, place.entry, last);
+    const auto sees = [&](int key) {
+      const Run run = load_key(p.table, place.k_entry, key);
+      return Run{cut_row(run.begin, place.q_rows), cut_row(run.end, place.q_rows)};
+    };
+    const Run first_key = sees(place.first_key);
+    const Run last_key = sees(last);
     return {first_key.begin, last_key.end, last_key.begin, first_key.end};
   }
   const auto sees = [&](int key) {  // rows from .. on, before ..
@@ -34,8 +39,7 @@ __device__ inline TileRows rows_that_see(const GeneralParams& p, const Place& pl
 // First keys: the key before which a row sees none of them.
 __device__ __forceinline__ int first_of(const GeneralParams& p, const Place& place, int row) {
   const int there = row < place.q_rows ? row : place.q_rows - 1;
-  return gpu::load_global(p.table.first_keys + p.table.entry(place.entry) * p.table.padded_rows + there)
-      .begin;
+  return load_first_keys(p.table, place.q_entry, there).begin;
 }
 
 // The end of the query tiles where rows see first keys too, which come behind those that see the keys in a
@@ -141,13 +145,12 @@ struct GeneralWork {
     return place.first_padded + int64_t{step.head} * p.padded_rows + step.q_tile * Spec::tile_q;
   }
 
-  // Rows past the last one see what it sees; tables have some of them.
+  // Rows past the last one see what it sees.
   __device__ __forceinline__ SeenKeys seen(const GeneralParams& p, int row) const {
     if (!p.table.given()) return {place.runs.visible(row, place.q_rows, place.kv_rows), {0, 0}};
-    SeenKeys keys{load_row(p.table, place.entry, row), {0, 0}};
-    if (p.table.first_keys != nullptr)
-      keys.first =
-          gpu::load_global(p.table.first_keys + p.table.entry(place.entry) * p.table.padded_rows + row);
+    const int there = row < place.q_rows ? row : place.q_rows - 1;
+    SeenKeys keys{load_row(p.table, place.q_entry, there), {0, 0}};
+    if (p.table.first_keys != nullptr) keys.first = load_first_keys(p.table, place.q_entry, there);
     return keys;
   }
 

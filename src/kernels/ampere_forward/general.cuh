@@ -8,7 +8,7 @@
 
 #include "kernels/ampere_forward/general.h"
 #include "kernels/ampere_forward/work.cuh"
-#include "kernels/load_row_table.h"
+#include "kernels/load_first_keys.h"
 #include "primitives/arithmetic.h"
 #include "primitives/memory.h"
 #include "primitives/registers.h"
@@ -38,14 +38,12 @@ struct General {
   const GeneralParams& params;
 
   __device__ __forceinline__ Run visible(const ForwardParams&, const GeneralWork& work, int position) const {
-    if (params.table.given()) return load_row(params.table, work.number, existing(work, position));
+    if (params.table.given()) return load_row(params.table, work.batch, existing(work, position));
     return work.rule.visible(position, work.q_rows, work.keys);
   }
   // Beside that; only of a table that has them.
   __device__ __forceinline__ Run first_keys(const GeneralWork& work, int position) const {
-    const RowTable& table = params.table;
-    return gpu::load_global(table.first_keys + table.entry(work.number) * table.padded_rows +
-                            existing(work, position));
+    return load_first_keys(params.table, work.batch, existing(work, position));
   }
   __device__ __forceinline__ uint32_t kept(const ForwardParams& p, const GeneralWork& work, int position,
                                            int first) const {

@@ -22,15 +22,16 @@ void launch_scores(DType dtype, const ForwardParams& params, const Runs& runs, c
 // The same, and a tensor is part of it.
 void launch_pairs(DType dtype, const ForwardParams& params, const Runs& runs, const RowTable& table,
                   const PairScoreParams& scores, unsigned blocks, void* stream);
-// The same for sequences of different lengths: params.order numbers the tiles of the list.
+// The same for sequences of different lengths: params.order numbers the tiles of the list, and the table,
+// where it is given, has their places for entries.
 void launch_lengths(DType dtype, const ForwardParams& params, const SequenceTiles& tiles,
-                    const ScoreParams& scores, unsigned blocks, void* stream);
+                    const RowTable& table, const ScoreParams& scores, unsigned blocks, void* stream);
 // All of that with dropout, where a tensor need not be part of it: none has values for no rows.
 void launch_dropout(DType dtype, const ForwardParams& params, const Runs& runs, const RowTable& table,
                     const PairScoreParams& scores, const PairDropout& dropout, unsigned blocks, void* stream);
 void launch_dropout_lengths(DType dtype, const ForwardParams& params, const SequenceTiles& tiles,
-                            const ScoreParams& scores, const PairDropout& dropout, unsigned blocks,
-                            void* stream);
+                            const RowTable& table, const ScoreParams& scores, const PairDropout& dropout,
+                            unsigned blocks, void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::naive

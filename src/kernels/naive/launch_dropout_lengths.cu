@@ -11,9 +11,9 @@ using Lengths = WithDropout<WithLengths<Plain>>;
 }  // namespace
 
 void launch_dropout_lengths(DType dtype, const ForwardParams& params, const SequenceTiles& tiles,
-                            const ScoreParams& scores, const PairDropout& dropout, unsigned blocks,
-                            void* stream) {
-  start<Lengths>(dtype, params, {}, {}, WithPairDropout<LengthParams>{{scores, tiles}, dropout}, blocks,
+                            const RowTable& table, const ScoreParams& scores, const PairDropout& dropout,
+                            unsigned blocks, void* stream) {
+  start<Lengths>(dtype, params, {}, table, WithPairDropout<LengthParams>{{scores, tiles}, dropout}, blocks,
                  stream);
 }
 

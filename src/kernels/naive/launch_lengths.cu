@@ -5,8 +5,8 @@
 namespace flashmoe::kernels::naive::inline FLASHMOE_TARGET {
 
 void launch_lengths(DType dtype, const ForwardParams& params, const SequenceTiles& tiles,
-                    const ScoreParams& scores, unsigned blocks, void* stream) {
-  start<WithLengths>(dtype, params, {}, {}, LengthParams{scores, tiles}, blocks, stream);
+                    const RowTable& table, const ScoreParams& scores, unsigned blocks, void* stream) {
+  start<WithLengths>(dtype, params, {}, table, LengthParams{scores, tiles}, blocks, stream);
 }
 
 }  // namespace flashmoe::kernels::naive::inline FLASHMOE_TARGET

@@ -14,7 +14,7 @@
 #include "kernels/backward_params.h"
 #include "kernels/draw_kept_pairs.h"
 #include "kernels/head_pairs.h"
-#include "kernels/load_row_table.h"
+#include "kernels/load_first_keys.h"
 #include "kernels/naive_backward/smem.h"
 #include "numeric/half.h"
 #include "numeric/lse_log2.h"
@@ -191,7 +191,7 @@ __device__ inline void differentiate(float& S, float& dP, const Smem& smem, cons
                                      const float& added, float factor) {
   const bool seen =
       query < place.q_rows() && key < place.kv_rows() &&
-      (p.table.given() ? sees(p.table, place.number(), query, key) : place.runs().sees(query, key));
+      (p.table.given() ? sees(p.table, place.q_batch(), query, key) : place.runs().sees(query, key));
   if constexpr (!std::is_same_v<Scores, NoScores>) {
     dP = drop(dP, factor);
     const HeadScores& by_rule = scores;
@@ -308,6 +308,18 @@ __device__ __forceinline__ auto rows_of_block(const BackwardParams& p, const typ
   }
 }
 
+// What the rows of a tile see between them.
+template <class Spec, class Place>
+__device__ __forceinline__ Run load_tile_of_rows(const BackwardParams& p, const Place& place, int first_row) {
+  if constexpr (Spec::lengths) {
+    const int behind = first_row + kTile < place.q_rows() ? first_row + kTile : place.q_rows();
+    return load_hull(p.table, place.q_batch(), first_row, behind - 1);
+  } else {
+    const TileRuns seen = load_tile(p.table, place.number(), first_row / kTableTile);
+    return {seen.min_begin, seen.max_end};
+  }
+}
+
 template <class Spec>
 __global__ void __launch_bounds__(kThreads, 1)
     naive_dkv(const __grid_constant__ BackwardParams p,
@@ -334,8 +346,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     const auto head_scores = of_head(scores, place.number(), head);
     for (int row = first_query <= 0 ? 0 : first_query / kTile * kTile; row < end; row += kTile) {
       if (p.table.given()) {
-        const TileRuns seen = load_tile(p.table, place.number(), row / kTableTile);
-        if (seen.max_end <= first_key || seen.min_begin >= first_key + kTile) continue;
+        const Run seen = load_tile_of_rows<Spec>(p, place, row);
+        if (seen.end <= first_key || seen.begin >= first_key + kTile) continue;
       }
       const auto q = tile_of<const T>(p.q, place.q_batch(), head, row, place.q_rows(), p.head_dim);
       const auto dout = tile_of<const T>(p.dout, place.q_batch(), head, row, place.q_rows(), p.head_dim);
@@ -385,9 +397,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   int64_t visible = int64_t{first_row} + kTile + place.causal_shift();  // keys of the last row
   int begin = place.runs().visible(first_row, place.q_rows(), place.kv_rows()).begin / kTile * kTile;
   if (p.table.given()) {
-    const TileRuns seen = load_tile(p.table, place.number(), first_row / kTableTile);
-    begin = seen.min_begin / kTile * kTile;
-    visible = seen.max_end;
+    const Run seen = load_tile_of_rows<Spec>(p, place, first_row);
+    begin = seen.begin / kTile * kTile;
+    visible = seen.end;
   }
   for (int key = begin; key < place.kv_rows() && key < visible; key += kTile) {
     const auto k = tile_of<const T>(p.k, place.k_batch(), kv_head, key, place.kv_rows(), p.head_dim);

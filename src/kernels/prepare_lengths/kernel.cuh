@@ -11,7 +11,7 @@
 
 #include <cmath>
 
-#include "kernels/prepare_lengths/params.h"
+#include "kernels/prepare_lengths/places.cuh"
 #include "primitives/index.h"
 #include "primitives/memory.h"
 #include "primitives/registers.h"
@@ -21,30 +21,11 @@ namespace flashmoe::kernels::prepare_lengths::inline FLASHMOE_TARGET {
 
 inline constexpr int kWarps = kThreads / 32;
 
-__device__ __forceinline__ int min_of(int x, int y) { return x < y ? x : y; }
-__device__ __forceinline__ int max_of(int x, int y) { return x > y ? x : y; }
-__device__ __forceinline__ int between(int x, int low, int high) { return max_of(low, min_of(x, high)); }
-
 __device__ __forceinline__ int sum_over_warp(int x) {
 #pragma unroll
   for (int lanes = 1; lanes < 32; lanes *= 2)
     x += static_cast<int>(gpu::as_bits(gpu::shuffle_xor(gpu::as_float(static_cast<uint32_t>(x)), lanes)));
   return x;
-}
-
-// Where a sequence lies on one side, and its rows that count.
-struct Place {
-  int place, rows;
-};
-
-__device__ __forceinline__ Place place_of(const Side& side, int sequence) {
-  int first = 0, rows = side.rows;
-  if (side.starts != nullptr) {
-    first = between(gpu::load_global(side.starts + sequence), 0, side.rows);
-    rows = between(gpu::load_global(side.starts + sequence + 1), first, side.rows) - first;
-  }
-  if (side.used != nullptr) rows = between(gpu::load_global(side.used + sequence), 0, rows);
-  return {side.starts != nullptr ? first : sequence, rows};
 }
 
 // A sequence's tiles in one list.
@@ -116,20 +97,6 @@ __device__ inline void end_list(const Params& p, const List& list) {
     tiles += Tiles(p, list, place_of(p.q, other).rows, place_of(p.k, other).rows).count;
   for (int at = sum_over_warp(tiles) + gpu::thread_index(); at < list.capacity; at += kThreads)
     gpu::store_global(list.tiles + at, SequenceTile{0, 0, 0, 0, 0, kNoSequence});
-}
-
-// The sequence of a row of a packed tensor; p.sequences or -1 for none.
-__device__ __forceinline__ int sequence_at(const Side& side, int sequences, int row) {
-  int low = 0, high = sequences + 1;  // starts that are not behind the row
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (gpu::load_global(side.starts + middle) <= row) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low - 1;
 }
 
 enum class Fate { computed, sees_nothing, nobodys };

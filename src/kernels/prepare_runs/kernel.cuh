@@ -81,12 +81,11 @@ __device__ inline int look_ahead(Smem& smem, const int32_t* ids, int from, int k
 
 // The document of the row at `position`; the block's rows are `rows` neighbours from `first` on. Positions
 // without a key have an empty one.
-__device__ inline Range find_document(const Params& p, Smem& smem, const int32_t* ids, int first, int rows) {
+__device__ inline Range find_document(Smem& smem, const int32_t* ids, int first, int rows, int keys) {
   const int thread = gpu::thread_index();
   const int position = first + min_of(thread, rows - 1);
-  const int begin = max_of(first, 0), end = min_of(first + rows, p.kv_rows);  // positions with a key
-  const bool changes =
-      thread < rows && position >= 0 && position < p.kv_rows && begins_document(ids, position);
+  const int begin = max_of(first, 0), end = min_of(first + rows, keys);  // positions with a key
+  const bool changes = thread < rows && position >= 0 && position < keys && begins_document(ids, position);
   smem.begins[thread] = changes ? position : -1;
   smem.ends[thread] = changes ? position : kNobody;
   // Each step doubles the threads that a thread knows of: itself and those before, or behind.
@@ -99,11 +98,11 @@ __device__ inline Range find_document(const Params& p, Smem& smem, const int32_t
     smem.ends[thread] = min_of(smem.ends[thread], behind);
   }
   gpu::sync_block();
-  Range found{position < 0 ? 0 : p.kv_rows, position < 0 ? 0 : p.kv_rows};
+  Range found{position < 0 ? 0 : keys, position < 0 ? 0 : keys};
   if (begin >= end) return found;
   const int before = smem.begins[begin - first] < 0 ? look_back(smem, ids, begin) : 0;
-  const int behind = look_ahead(smem, ids, end, p.kv_rows);
-  if (position < 0 || position >= p.kv_rows) return found;
+  const int behind = look_ahead(smem, ids, end, keys);
+  if (position < 0 || position >= keys) return found;
   const int own_begin = smem.begins[thread];
   const int own_end = thread + 1 < kRowThreads ? smem.ends[thread + 1] : kNobody;
   return {own_begin < 0 ? before : own_begin, own_end == kNobody ? behind : own_end};
@@ -167,7 +166,7 @@ static __global__ void __launch_bounds__(kRowThreads) find_rows(const __grid_con
   const int row = first_row + min_of(thread, rows - 1);
   Range document{0, p.kv_rows};
   if (spans.documents != nullptr)
-    document = find_document(p, smem, spans.documents, first_row + p.first_position, rows);
+    document = find_document(smem, spans.documents, first_row + p.first_position, rows, p.kv_rows);
   const Run by_mask = p.by_mask.visible(row, p.q_rows, p.kv_rows);
   const RowSpans seen =
       row_spans(spans, p.kv_rows, row + p.first_position, document, {by_mask.begin, by_mask.end});
@@ -186,10 +185,10 @@ struct Search {
   int low, high;
 
   template <class Behind>
-  __device__ __forceinline__ void step(const Params& p, int64_t entry, const Behind& is_behind) {
+  __device__ __forceinline__ void step(const Run* runs, const Behind& is_behind) {
     if (low >= high) return;
     const int middle = (low + high) / 2;
-    if (is_behind(gpu::load_global(p.rows + entry * p.padded_rows + middle))) {
+    if (is_behind(gpu::load_global(runs + middle))) {
       high = middle;
     } else {
       low = middle + 1;
@@ -208,11 +207,12 @@ static __global__ void __launch_bounds__(kKeyThreads) find_keys(const __grid_con
   const int rows = key < p.kv_rows ? p.q_rows : 0;
   const int of_tile_rows = of_tile ? rows : 0;
   Search begin{0, rows}, end{0, rows}, tile_end{0, of_tile_rows}, full_begin{0, of_tile_rows};
+  const Run* runs = p.rows + entry * p.padded_rows;
   for (int left = rows; left > 0; left /= 2) {
-    begin.step(p, entry, [&](const Run& run) { return run.end > key; });
-    end.step(p, entry, [&](const Run& run) { return run.begin > key; });
-    tile_end.step(p, entry, [&](const Run& run) { return run.begin >= behind; });
-    full_begin.step(p, entry, [&](const Run& run) { return run.end >= behind; });
+    begin.step(runs, [&](const Run& run) { return run.end > key; });
+    end.step(runs, [&](const Run& run) { return run.begin > key; });
+    tile_end.step(runs, [&](const Run& run) { return run.begin >= behind; });
+    full_begin.step(runs, [&](const Run& run) { return run.end >= behind; });
   }
   gpu::store_global(p.keys + entry * p.padded_keys + key, Run{begin.low, end.low});
   if (!of_tile) return;

@@ -20,9 +20,11 @@
 #include "kernels/head_scores.h"
 #include "kernels/kept_pairs.h"
 #include "kernels/large_scores.h"
+#include "kernels/load_first_keys.h"
 #include "kernels/load_row_table.h"
 #include "kernels/padded_sequences.h"
 #include "kernels/pair_bits.h"
+#include "kernels/prepare_lengths/places.cuh"
 #include "kernels/runs.h"
 #include "kernels/sequence_tiles.h"
 #include "model/mutants/ampere_backward_form.h"
@@ -50,6 +52,7 @@
 #include "primitives/tma.h"
 #include "primitives/warp_matrix.h"
 #include "primitives/wgmma.h"
+#include "problem/row_runs.h"
 
 // A statement of a kernel that a test may take out while it runs.
 #define FLASHMOE_MAY_BE_TAKEN_OUT(...)                                                  \

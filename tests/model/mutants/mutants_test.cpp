@@ -54,6 +54,11 @@ Registration::Registration(const std::string& kernel, const char* mistake, declt
   mutants().push_back({.kernel = kernel, .mistake = mistake, .prepare = run});
 }
 
+Registration::Registration(const std::string& kernel, const char* mistake,
+                           decltype(Mutant::prepare_rows) run) {
+  mutants().push_back({.kernel = kernel, .mistake = mistake, .prepare_rows = run});
+}
+
 namespace {
 
 // A statement of a kernel that can be taken out.
@@ -161,6 +166,31 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
     one.pairs_shared = {true, true, false, false};
     return {{squares}, {random}, {one}};
   }
+  // Spans of sequences: documents that go on in the next one, another prefix and padding for each, first keys
+  // behind a window; an empty sequence, one whose rows stand before the first key, rows that don't count.
+  const auto spans_of_sequences = [&](int64_t dim, bool first_keys) {
+    Shape of = packed(shape(2, 1, 0, 0, dim, Mask::causal), {150, 1, 0, 70, 40}, {150, 90, 5, 270, 30}, 3);
+    of.q_used = {150, 1, 0, 66, 40};
+    if (first_keys) {
+      of = windowed(of, 30, 0);
+      of.first_keys = 5;
+      of.documents = documents_of({120, 60, 100}, of.kv_rows);
+    } else {
+      of.documents = documents_of({90, 160, 40}, of.kv_rows);
+      of.prefix = {40, 0, 0, 230, 7};
+      of.left_padding = {3, 70, 0, 0, 1};
+    }
+    return of;
+  };
+  // Of padded ones: another set of documents for each; positions from the first key on, so that rows stand
+  // behind the last.
+  const auto spans_of_entries = [&](int64_t dim) {
+    Shape of = padded(shape(2, 1, 90, 80, dim, Mask::causal_top_left), {90, 3, 20}, {17, 80, 70});
+    of.documents = documents_of({9, 30, 41, 20, 60, 2, 30}, 3 * 80);
+    return of;
+  };
+  if (kernel == "prepare_runs")
+    return {{spans_of_sequences(64, false)}, {spans_of_sequences(64, true)}, {spans_of_entries(64)}};
   if (kernel.ends_with("lengths")) {
     if (kernel.starts_with("hopper")) {
       // More than a tile, and more blocks of keys than stages, beside short ones.
@@ -189,7 +219,8 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
     for (int i = 0; i < 12; ++i) first.slopes.push_back(std::exp2(-static_cast<float>(i)));
     first.sinks = {1, -1};
     const Shape second = padded(shape(2, 1, 70, 80, 40, Mask::none), {70, 3, 20}, {17, 80, 70});
-    return {{first}, {second}};
+    if (kernel == "prepare_lengths") return {{first}, {second}};
+    return {{first}, {second}, {spans_of_sequences(40, false)}, {spans_of_sequences(40, true)}};
   }
   if (kernel.ends_with("pairs") && kernel.starts_with("naive")) {
     const auto paired = [&](Shape of, PairType type, std::array<bool, 4> shared) {
@@ -249,7 +280,9 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
             {first_keys},
             {late_first_keys},
             {lengths},
-            {padded(shape(2, 1, 140, 200, dim, Mask::none), {140, 3, 50}, {77, 200, 130})}};
+            {padded(shape(2, 1, 140, 200, dim, Mask::none), {140, 3, 50}, {77, 200, 130})},
+            {spans_of_sequences(dim, false)},
+            {spans_of_sequences(dim, true)}};
   }
   if (kernel == "ampere_backward at 64, runs") {
     // Full tiles between masked ones, none at all, keys that nobody sees.
@@ -370,7 +403,9 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
             {documents, 2},
             {padding},
             {sequences},
-            {caches}};
+            {caches},
+            {spans_of_sequences(64, false)},
+            {spans_of_sequences(64, true)}};
   }
   const bool unaligned = kernel.find("unaligned") != std::string::npos;
   const int64_t dim = unaligned ? 44 : kernel.ends_with("64") ? 64 : 128;
@@ -390,6 +425,7 @@ OnModel how_to_run(const Mutant& mutant, const MutantCase& c, const model::Setti
     if (mutant.kernel.starts_with(name_of(kernel))) how.choice.kernel = kernel;
   }
   if (mutant.prepare != nullptr) how.choice.kernel = ForwardKernel::naive;
+  if (mutant.prepare_rows != nullptr) how.choice.kernel = ForwardKernel::ampere_forward;
   if (mutant.kernel == "combine_splits") how.choice.kernel = ForwardKernel::ampere_forward;
   if (c.tuning >= 0) how.choice.tuning = c.tuning;
   if (how.choice.kernel == ForwardKernel::hopper_forward) {
@@ -422,6 +458,7 @@ Gradients& gradients_of(const Shape& shape) {
 
 dispatch::BackwardChoice backward_choice(const std::string& kernel, const Shape& shape) {
   using dispatch::BackwardKernel;
+  if (kernel == "prepare_runs") return {.kernel = BackwardKernel::ampere_backward};
   if (kernel.starts_with("naive_backward") || kernel.starts_with("prepare"))
     return {.kernel = BackwardKernel::naive_backward};
   if (kernel.starts_with("hopper_backward")) return {.kernel = BackwardKernel::hopper_backward};
@@ -456,6 +493,17 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
     take_lists(p, lengths);
     lists_at_hand().padded = dispatch::padded_sequences(plan, p, lengths);
   };
+  const auto prepare_rows = [&](const kernels::prepare_runs::SequenceParams& rows) {
+    mutant.prepare_rows != nullptr ? mutant.prepare_rows(rows)
+                                   : kernels::prepare_runs::launch_sequences(rows, nullptr);
+  };
+  const auto general = [&](const kernels::BackwardParams& params) {
+    const ListsAtHand& lists = lists_at_hand();
+    kernels::ampere_backward::launch_general(
+        p.dtype,
+        {params, scores_at_hand().params, scores_at_hand().num_first_keys, lists.tiles[0], lists.padded},
+        plan.tuning, nullptr);
+  };
   const auto scalar = [&](const kernels::BackwardParams& params) {
     const ListsAtHand& lists = lists_at_hand();
     kernels::naive_backward::launch_lengths(
@@ -477,11 +525,12 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
   };
   try {
     run_backward_on_model(problem, c.deterministic, settings,
-                          mutant.prepare != nullptr ? MainKernel(scalar)
+                          mutant.prepare != nullptr        ? MainKernel(scalar)
+                          : mutant.prepare_rows != nullptr ? MainKernel(general)
                           : p.attn_mask && choice.kernel == dispatch::BackwardKernel::hopper_backward
                               ? MainKernel(behind_bits)
                               : mutant.run_backward,
-                          choice, prepare);
+                          choice, prepare, prepare_rows);
     return problem.disagreement(expected);
   } catch (const model::Failure& failure) {
     return failure.what();
@@ -506,7 +555,7 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
       scores_at_hand().scale_log2e = dispatch::general_scale_behind(p);
     }
     lists_at_hand() = {};
-    if (p.spans.given()) {
+    if (p.spans.given() && !p.lengths.given) {
       const auto rows = dispatch::row_table_params(p, problem.args.spans, false, workspace);
       kernels::prepare_runs::launch(rows, nullptr);
       lists_at_hand().table = dispatch::row_table(p, rows);
@@ -521,9 +570,24 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
       mutant.prepare != nullptr ? mutant.prepare(lengths)
                                 : kernels::prepare_lengths::launch(lengths, nullptr);
       take_lists(p, lengths);
+      if (p.spans.given()) {
+        const auto rows = dispatch::sequence_table_params(p, problem.args.spans, lengths, false, workspace);
+        mutant.prepare_rows != nullptr ? mutant.prepare_rows(rows)
+                                       : kernels::prepare_runs::launch_sequences(rows, nullptr);
+        lists_at_hand().table = dispatch::row_table(p, rows);
+      }
+    }
+    if (mutant.prepare_rows != nullptr) {
+      kernels::ForwardParams scaled = params;
+      scaled.scale_log2e = dispatch::general_scale_behind(p);
+      return kernels::ampere_forward::launch_general(
+          p.dtype, scaled,
+          {dispatch::runs_of(p), lists_at_hand().table, lists_at_hand().tiles[0],
+           dispatch::general_scores_of(p, problem.args.scores)},
+          plan.blocks, nullptr);
     }
     if (mutant.prepare != nullptr) {
-      return kernels::naive::launch_lengths(p.dtype, params, lists_at_hand().tiles[0],
+      return kernels::naive::launch_lengths(p.dtype, params, lists_at_hand().tiles[0], lists_at_hand().table,
                                             scores_at_hand().params, plan.blocks, nullptr);
     }
     mutant.run(params, dispatch::runs_of(problem.problem), plan.aligned, plan.tuning, plan.blocks);
@@ -533,7 +597,8 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
   try {
     run_on_model(problem, how_to_run(mutant, c, settings), run);
     const std::string wrong = problem.disagreement(expected_of(c.shape));
-    return wrong.empty() && mutant.prepare != nullptr ? caught_in_gradients(mutant, c, settings) : wrong;
+    const bool prepares = mutant.prepare != nullptr || mutant.prepare_rows != nullptr;
+    return wrong.empty() && prepares ? caught_in_gradients(mutant, c, settings) : wrong;
   } catch (const model::Failure& failure) {
     return failure.what();
   }

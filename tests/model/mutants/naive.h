@@ -18,7 +18,7 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs,
                .blocks = blocks,
                .threads = kernels::naive::kThreads,
                .smem_bytes = sizeof(kernels::naive::SmemOf<S>)},
-              params, runs, kernels::RowTable{}, scores);
+              params, runs, FLASHMOE_LENGTHS ? lists_at_hand().table : kernels::RowTable{}, scores);
 }
 
 inline const Registration registration(std::string("naive") + (FLASHMOE_DROPOUT ? ", dropout" : "") +

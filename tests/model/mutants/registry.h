@@ -14,6 +14,7 @@
 #include "kernels/pair_bits.h"
 #include "kernels/pair_params.h"
 #include "kernels/prepare_lengths/params.h"
+#include "kernels/prepare_runs/params.h"
 #include "kernels/row_table.h"
 #include "kernels/runs.h"
 #include "kernels/score_params.h"
@@ -28,10 +29,12 @@ struct Mutant {
   // Runs it on the model; `tuning` is the plan's.
   void (*run)(const kernels::ForwardParams& params, const kernels::Runs& runs, bool aligned, int tuning,
               unsigned blocks) = nullptr;
-  // The same for gradients: one of the three is there.
+  // The same for gradients: one of the four is there.
   void (*run_backward)(const kernels::BackwardParams& params) = nullptr;
   // The same of what prepares both where sequences differ in length.
   void (*prepare)(const kernels::prepare_lengths::Params& params) = nullptr;
+  // And of what their rows see by spans.
+  void (*prepare_rows)(const kernels::prepare_runs::SequenceParams& params) = nullptr;
 };
 
 std::vector<Mutant>& mutants();
@@ -40,6 +43,7 @@ struct Registration {
   Registration(const std::string& kernel, const char* mistake, decltype(Mutant::run) run);
   Registration(const std::string& kernel, const char* mistake, decltype(Mutant::run_backward) run);
   Registration(const std::string& kernel, const char* mistake, decltype(Mutant::prepare) run);
+  Registration(const std::string& kernel, const char* mistake, decltype(Mutant::prepare_rows) run);
 };
 
 // How the scores of the case at hand change, for forms that do that, and the scale of what follows.
