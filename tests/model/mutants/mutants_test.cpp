@@ -17,6 +17,8 @@
 #include "dispatch/run_backward.h"
 #include "dispatch/runs.h"
 #include "dispatch/scores.h"
+#include "kernels/ampere_backward/launch.h"
+#include "kernels/ampere_forward/launch.h"
 #include "kernels/backward_on_model.h"
 #include "kernels/combine_splits/launch.h"
 #include "kernels/naive/launch.h"
