@@ -43,7 +43,8 @@ struct General {
   }
   // Beside that; only of a table that has them.
   __device__ __forceinline__ Run first_keys(const GeneralWork& work, int position) const {
-    return load_first_keys(params.table, work.batch, existing(work, position));
+    const int place = gpu::opaque(work.batch);  // else the address is kept from tile to tile
+    return load_first_keys(params.table, place, existing(work, position));
   }
   __device__ __forceinline__ uint32_t kept(const ForwardParams& p, const GeneralWork& work, int position,
                                            int first) const {

@@ -168,24 +168,6 @@ __device__ __forceinline__ auto place_of(const ForwardParams& p, const Runs& rul
   }
 }
 
-// What a tile's rows see between them.
-template <class Spec, class Place>
-__device__ __forceinline__ Run load_tile_of_rows(const RowTable& table, const Place& place, int first_row,
-                                                 int rows) {
-  if constexpr (Spec::lengths) {
-    return load_hull(table, place.q_batch(), first_row, first_row + rows - 1);
-  } else {
-    const TileRuns seen = load_tile(table, place.number, first_row / kTableTile);
-    return {seen.min_begin, seen.max_end};
-  }
-}
-
-// Rows past the last one are as that; of batch entries tables have some of them.
-template <class Spec, class Place>
-__device__ __forceinline__ int row_in_table(const Place& place, int row) {
-  return Spec::lengths && row >= place.q_rows() ? place.q_rows() - 1 : row;
-}
-
 template <class Spec>
 __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
     naive_forward(const __grid_constant__ ForwardParams p, const __grid_constant__ Runs rule,
@@ -218,9 +200,15 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
   int begin = runs.visible(first_row, place.q_rows(), place.kv_rows()).begin / kTile * kTile;
   int end = runs.visible(first_row + rows - 1, place.q_rows(), place.kv_rows()).end;
   if (table.given()) {
-    const Run seen = load_tile_of_rows<Spec>(table, place, first_row, rows);
-    begin = seen.begin / kTile * kTile;
-    end = seen.end;
+    if constexpr (Spec::lengths) {
+      const Run seen = load_hull(table, place.q_batch(), first_row, first_row + rows - 1);
+      begin = seen.begin / kTile * kTile;
+      end = seen.end;
+    } else {
+      const TileRuns seen = load_tile(table, place.number, first_row / kTableTile);
+      begin = seen.min_begin / kTile * kTile;
+      end = seen.max_end;
+    }
   }
   for (int first_key = begin; first_key < end; first_key += kTile) {
     if constexpr (Spec::long_sums) {
@@ -254,9 +242,10 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
       for (int j = 0; j < kKeys; ++j) {
         const int key = first_key + tx + 16 * j;
         const int row = first_row + kRows * ty + i;
+        int in_table = row;  // rows past the last are as that; of batch entries tables have some of them
+        if constexpr (Spec::lengths) in_table = row < place.q_rows() ? row : place.q_rows() - 1;
         const bool seen = key < place.kv_rows() &&
-                          (table.given() ? sees(table, place.q_batch(), row_in_table<Spec>(place, row), key)
-                                         : runs.sees(row, key));
+                          (table.given() ? sees(table, place.q_batch(), in_table, key) : runs.sees(row, key));
         if constexpr (Spec::scores) {
           const auto changed = of_head(scores, place.number, place.head);
           const float score = gpu::mul_rn(S[i][j], p.scale_log2e);
