@@ -191,8 +191,20 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
     of.documents = documents_of({9, 30, 41, 20, 60, 2, 30}, 3 * 80);
     return of;
   };
-  if (kernel == "prepare_runs")
-    return {{spans_of_sequences(64, false)}, {spans_of_sequences(64, true)}, {spans_of_entries(64)}};
+  // First keys that are seen tiles behind the window, not where the sequence before has its own; and a tile's
+  // last key that is seen by one row of another tile.
+  const auto far_first_keys = [&](int64_t dim) {
+    Shape of = windowed(packed(shape(1, 1, 0, 0, dim, Mask::causal), {400, 330}, {400, 330}), 65, 0);
+    of.first_keys = 5;
+    of.left_padding = {140, 0};
+    return of;
+  };
+  if (kernel == "prepare_runs") {
+    return {{spans_of_sequences(64, false)},
+            {spans_of_sequences(64, true)},
+            {spans_of_entries(64)},
+            {far_first_keys(64)}};
+  }
   if (kernel.ends_with("lengths")) {
     if (kernel.starts_with("hopper")) {
       // More than a tile, and more blocks of keys than stages, beside short ones.
@@ -284,7 +296,8 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
             {lengths},
             {padded(shape(2, 1, 140, 200, dim, Mask::none), {140, 3, 50}, {77, 200, 130})},
             {spans_of_sequences(dim, false)},
-            {spans_of_sequences(dim, true)}};
+            {spans_of_sequences(dim, true)},
+            {far_first_keys(dim)}};
   }
   if (kernel == "ampere_backward at 64, runs") {
     // Full tiles between masked ones, none at all, keys that nobody sees.
