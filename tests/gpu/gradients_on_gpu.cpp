@@ -15,7 +15,7 @@ namespace flashmoe::test {
 
 GpuGradients::GpuGradients(BackwardProblem& host, bool deterministic, const dispatch::BackwardChoice& choice)
     : host_(host),
-      spans_(host.forward.args.spans, host.forward.args.q.sizes[0], host.forward.args.k.sizes[2]),
+      spans_(host.forward.args.spans, host.forward.args.lengths, host.forward.args.k),
       lengths_(host.forward.args.lengths) {
   args_.spans = spans_.spans;
   args_.lengths = lengths_.lengths;

@@ -110,7 +110,7 @@ GpuProblem::GpuProblem(Problem& host)
       slopes_(slopes_bytes(host.args.scores, sequences_of(host.args), host.problem.q_heads)),
       sinks_(sinks_bytes(host.args.scores, host.problem.q_heads)),
       pairs_(pairs_bytes(host.args.scores.attn_mask, host.problem)),
-      spans_(host.args.spans, host.args.q.sizes[0], host.args.k.sizes[2]),
+      spans_(host.args.spans, host.args.lengths, host.args.k),
       lengths_(host.args.lengths) {
   args.spans = spans_.spans;
   args.lengths = lengths_.lengths;
@@ -142,7 +142,7 @@ GpuLengths::GpuLengths(const Lengths& host) : lengths(host) {
   mirror(lengths.k_used, lengths.sequences);
 }
 
-GpuSpans::GpuSpans(const Spans& host, int64_t batch, int64_t kv_rows) : spans(host) {
+GpuSpans::GpuSpans(const Spans& host, const Lengths& lengths, const Tensor& k) : spans(host) {
   const auto mirror = [&](const int32_t*& array, int64_t count) {
     if (array == nullptr) return;
     const auto bytes = static_cast<std::size_t>(count) * sizeof(int32_t);
@@ -150,9 +150,10 @@ GpuSpans::GpuSpans(const Spans& host, int64_t batch, int64_t kv_rows) : spans(ho
     copy(buffers_.back()->data(), array, bytes);
     array = static_cast<const int32_t*>(buffers_.back()->data());
   };
-  mirror(spans.documents, (batch - 1) * spans.documents_stride + kv_rows);
-  mirror(spans.prefix, batch);
-  mirror(spans.left_padding, batch);
+  const int64_t sequences = lengths.given() ? lengths.sequences : k.sizes[0];  // packed ones are one entry
+  mirror(spans.documents, (k.sizes[0] - 1) * spans.documents_stride + k.sizes[2]);
+  mirror(spans.prefix, sequences);
+  mirror(spans.left_padding, sequences);
 }
 
 void GpuProblem::upload_inputs() {

@@ -42,7 +42,7 @@ class DeviceBuffer {
 // The arrays of a problem's spans on the GPU.
 class GpuSpans {
  public:
-  GpuSpans(const Spans& host, int64_t batch, int64_t kv_rows);
+  GpuSpans(const Spans& host, const Lengths& lengths, const Tensor& k);
 
   Spans spans;  // device pointers
 
