@@ -126,8 +126,8 @@ void order_tiles(BackwardPlan& plan, const ForwardProblem& p, const device::Spec
   // Groups of two rounds of the GPU: in the second its short blocks follow the first's long ones. A group
   // with a part of a round leaves the next one's longest blocks for last, with the other SMs idle.
   const int64_t heads = p.batch * p.kv_heads;
-  const int64_t round = 2 * int64_t{spec.sms};
-  const int64_t groups = std::max<int64_t>(1, (heads * plan.key_tiles + round / 2) / round);
+  const int64_t two_rounds = 2 * int64_t{spec.sms};
+  const int64_t groups = std::max<int64_t>(1, (heads * plan.key_tiles + spec.sms) / two_rounds);
   plan.heads_at_once = static_cast<int>(ceil_div(heads, groups));
 }
 

@@ -35,6 +35,16 @@ void place(const ForwardProblem& p, bool backward, Pieces& pieces,
   if (backward) params.keys = pieces.take<kernels::Run>(key_entries(p) * p.kv_rows);
 }
 
+template <class Params>
+void set_spans(Params& params, const Spans& spans) {
+  params.documents = spans.documents;
+  params.documents_stride = spans.documents_stride;
+  params.prefix = spans.prefix;
+  params.left_padding = spans.left_padding;
+  params.chunk = spans.chunk;
+  params.num_first_keys = spans.first_keys;
+}
+
 }  // namespace
 
 std::size_t row_table_bytes(const ForwardProblem& p, bool backward) {
@@ -64,12 +74,7 @@ kernels::prepare_runs::Params row_table_params(const ForwardProblem& p, const Sp
   params.kv_rows = static_cast<int>(p.kv_rows);
   params.first_position = static_cast<int>(p.first_position());
   params.by_mask = runs_of(p);
-  params.documents = spans.documents;
-  params.documents_stride = spans.documents_stride;
-  params.prefix = spans.prefix;
-  params.left_padding = spans.left_padding;
-  params.chunk = spans.chunk;
-  params.num_first_keys = spans.first_keys;
+  set_spans(params, spans);
   params.padded_rows = static_cast<int>(padded(p.q_rows));
   params.padded_keys = static_cast<int>(padded(p.kv_rows));
   Pieces pieces{static_cast<std::byte*>(workspace.data) + workspace.bytes - row_table_bytes(p, backward)};
@@ -85,12 +90,7 @@ kernels::prepare_runs::SequenceParams sequence_table_params(const ForwardProblem
   params.k = lengths.k;
   params.sequences = lengths.sequences;
   params.rule = lengths.rule;
-  params.documents = spans.documents;
-  params.documents_stride = spans.documents_stride;
-  params.prefix = spans.prefix;
-  params.left_padding = spans.left_padding;
-  params.chunk = spans.chunk;
-  params.num_first_keys = spans.first_keys;
+  set_spans(params, spans);
   Pieces pieces{static_cast<std::byte*>(workspace.data) + workspace.bytes - row_table_bytes(p, backward)};
   place(p, backward, pieces, params);
   return params;

@@ -25,6 +25,15 @@ BACKENDS = {
     "flash": lambda: sdpa_kernel(SDPBackend.FLASH_ATTENTION),
     "cudnn": lambda: sdpa_kernel(SDPBackend.CUDNN_ATTENTION),
 }
+SMALL = {  # a model of transformers
+    "vocab_size": 97,
+    "hidden_size": 256,
+    "intermediate_size": 256,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "pad_token_id": 0,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -235,16 +244,7 @@ def test_a_model_of_transformers(window):
     from flashmoe_science.transformers import register
 
     torch.manual_seed(0)
-    sizes = {
-        "vocab_size": 97,
-        "hidden_size": 256,
-        "intermediate_size": 256,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "pad_token_id": 0,
-        "eos_token_id": None,
-    }
+    sizes = {**SMALL, "eos_token_id": None}
     if window is None:
         config = transformers.LlamaConfig(**sizes)
     else:
@@ -354,16 +354,7 @@ def test_a_training_step_with_right_padding(monkeypatch, name):
     from flashmoe_science.transformers import _attention, register
 
     torch.manual_seed(0)
-    sizes = {
-        "vocab_size": 97,
-        "hidden_size": 256,
-        "intermediate_size": 256,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 64,
-        "pad_token_id": 0,
-    }
+    sizes = {**SMALL, "head_dim": 64}
     config = (
         transformers.LlamaConfig(**sizes)
         if name == "llama"
