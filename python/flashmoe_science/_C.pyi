@@ -113,6 +113,11 @@ def attention_varlen(
     programmatic: bool = False,
     deterministic: Optional[bool] = None,
     window: _Window = None,
+    documents: Optional[Any] = None,  # int32 [total_k]
+    prefix: Optional[Any] = None,  # int32 [sequences]
+    left_padding: Optional[Any] = None,  # int32 [sequences]
+    chunk: int = 0,
+    first_keys: int = 0,
     softcap: Optional[float] = None,
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]
@@ -139,6 +144,11 @@ def attention_varlen(
     programmatic: bool = False,
     deterministic: Optional[bool] = None,
     window: _Window = None,
+    documents: Optional[Any] = None,  # int32 [total_k]
+    prefix: Optional[Any] = None,  # int32 [sequences]
+    left_padding: Optional[Any] = None,  # int32 [sequences]
+    chunk: int = 0,
+    first_keys: int = 0,
     softcap: Optional[float] = None,
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]
@@ -205,6 +215,11 @@ def attention_varlen_backward(
     dk: Optional[_Tensor] = None,
     dv: Optional[_Tensor] = None,
     window: _Window = None,
+    documents: Optional[Any] = None,  # int32 [total_k]
+    prefix: Optional[Any] = None,  # int32 [sequences]
+    left_padding: Optional[Any] = None,  # int32 [sequences]
+    chunk: int = 0,
+    first_keys: int = 0,
     softcap: Optional[float] = None,
     alibi_slopes: Optional[Any] = None,  # float32 [Hq] or [B, Hq]
     sinks: Optional[Any] = None,  # float32 [Hq]

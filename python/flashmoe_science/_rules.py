@@ -123,8 +123,8 @@ def gradients(
     tensors = (q, k, v, out, lse, dout)
     cu_q, cu_k, used_q, used_k, *spans = (lengths or NO_LENGTHS)[: len(ARRAYS)]
     max_q, max_k, chunk, first_keys = (lengths or NO_LENGTHS)[len(ARRAYS) :]
+    options.update(zip(ARRAYS[4:], spans), chunk=chunk, first_keys=first_keys)
     if cu_q is None:
-        options.update(zip(ARRAYS[4:], spans), chunk=chunk, first_keys=first_keys)
         mask = options.get("attn_mask")
         dmask = torch.empty(mask.shape, dtype=torch.float32, device=mask.device) if of_mask else None
         results = _C.attention_backward(

@@ -233,6 +233,11 @@ def attention_varlen(
     programmatic: bool = False,
     deterministic: Optional[bool] = None,
     window: Optional[Sequence[Optional[int]]] = None,
+    documents: Optional[torch.Tensor] = None,
+    prefix: Optional[torch.Tensor] = None,
+    left_padding: Optional[torch.Tensor] = None,
+    chunk: int = 0,
+    first_keys: int = 0,
     softcap: Optional[float] = None,
     alibi_slopes: Optional[torch.Tensor] = None,
     sinks: Optional[torch.Tensor] = None,
@@ -241,7 +246,8 @@ def attention_varlen(
 ) -> Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]:
     """flashmoe_science.attention_varlen, through the operators. For PyTorch tensors alone; shapes as there.
 
-    q, out: [total_q, Hq, D]; k, v: [total_k, Hkv, D]; cu_seqlens_q, cu_seqlens_k: int32 [sequences + 1].
+    q, out: [total_q, Hq, D]; k, v: [total_k, Hkv, D]; cu_seqlens_q, cu_seqlens_k: int32 [sequences + 1];
+    documents: int32 [total_k]; prefix, left_padding: int32 [sequences].
     Returns out, or (out, lse) with lse [Hq, total_q] in float32.
     """
     return operated_attention(
@@ -261,13 +267,13 @@ def attention_varlen(
             cu_seqlens_k,
             seqused_q,
             seqused_k,
-            None,
-            None,
-            None,
+            documents,
+            prefix,
+            left_padding,
             max_seqlen_q,
             max_seqlen_k,
-            0,
-            0,
+            chunk,
+            first_keys,
         ),
         scores=_scores(softcap, dropout_p, alibi_slopes, sinks, None, dropout_seed=dropout_seed),
     )

@@ -54,19 +54,22 @@ bool read_rows(PyObject* object, const char* name, const TensorView& q, TensorVi
   return true;
 }
 
+bool read_masks_and_scores(const BackwardRequest& request, Call& call) {
+  auto& args = call.args;
+  if (!read_lengths(request, call.q, call.lengths, args.lengths)) return false;
+  const int64_t entries = entries_of(call.q, call.lengths);
+  return read_spans(request, call.q, call.k, entries, call.spans, args.spans) &&
+         read_scores(request, call.q, call.k, entries, call.scores, args.scores) &&
+         read_dropout(request, call.dropout, args.dropout);
+}
+
 bool read_inputs(const BackwardRequest& request, Call& call) {
   auto& args = call.args;
   const Form& form = request.packed ? kPacked : kBatch;
   args.struct_size = sizeof args;
   return read_options(request, call) && read_input(request.q, "q", form, call.q, call.q, args.q) &&
          read_input(request.k, "k", form, call.q, call.k, args.k) &&
-         read_input(request.v, "v", form, call.q, call.v, args.v) &&
-         read_lengths(request, call.q, call.lengths, args.lengths) &&
-         read_spans(request, call.q, call.k, call.spans, args.spans) &&
-         read_scores(request, call.q, call.k,
-                     call.lengths ? call.lengths->lengths.sequences : args.q.sizes[0], call.scores,
-                     args.scores) &&
-         read_dropout(request, call.dropout, args.dropout) &&
+         read_input(request.v, "v", form, call.q, call.v, args.v) && read_masks_and_scores(request, call) &&
          read_input(request.out, "out", form, call.q, call.out, args.out) &&
          read_rows(request.lse, "lse", call.q, call.lse, args.lse) &&
          read_input(request.dout, "dout", form, call.q, call.dout, args.dout) &&

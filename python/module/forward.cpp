@@ -51,11 +51,10 @@ bool read_inputs(const ForwardRequest& request, Call& call) {
     return false;
   }
   if (!check_same_device(call.k, call.q) || !check_same_device(call.v, call.q)) return false;
-  if (!read_lengths(request, call.q, call.lengths, call.args.lengths) ||
-      !read_spans(request, call.q, call.k, call.spans, call.args.spans))
-    return false;
-  const int64_t entries = call.lengths ? call.lengths->lengths.sequences : call.q.of_batch().sizes[0];
-  if (!read_scores(request, call.q, call.k, entries, call.scores, call.args.scores) ||
+  if (!read_lengths(request, call.q, call.lengths, call.args.lengths)) return false;
+  const int64_t entries = entries_of(call.q, call.lengths);
+  if (!read_spans(request, call.q, call.k, entries, call.spans, call.args.spans) ||
+      !read_scores(request, call.q, call.k, entries, call.scores, call.args.scores) ||
       !read_dropout(request, call.dropout, call.args.dropout))
     return false;
   call.args.q = call.q.of_batch();

@@ -70,4 +70,8 @@ bool read_lengths(const LengthsRequest& request, const TensorView& q, std::optio
   return true;
 }
 
+int64_t entries_of(const TensorView& q, const std::optional<LengthsViews>& views) {
+  return views ? views->lengths.sequences : q.tensor.sizes[0];
+}
+
 }  // namespace flashmoe_python

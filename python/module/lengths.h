@@ -32,4 +32,7 @@ struct LengthsViews {
 bool read_lengths(const LengthsRequest& request, const TensorView& q, std::optional<LengthsViews>& views,
                   const flashmoe_lengths*& to);
 
+// Sequences, or entries of the batch: what masks and scores of each are counted by.
+int64_t entries_of(const TensorView& q, const std::optional<LengthsViews>& views);
+
 }  // namespace flashmoe_python

@@ -68,7 +68,7 @@ PyTorch tensors that require grad give results that can be differentiated once, 
 Raises ValueError, TypeError or NotImplementedError before anything is written.)";
 
 constexpr char kVarlenDoc[] =
-    R"(attention_varlen($module, /, q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, causal=False, scale=None, return_lse=False, out=None, threads=0, programmatic=False, deterministic=None, window=None, softcap=None, alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_seed=None)
+    R"(attention_varlen($module, /, q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, causal=False, scale=None, return_lse=False, out=None, threads=0, programmatic=False, deterministic=None, window=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, softcap=None, alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_seed=None)
 --
 
 attention() of sequences of different lengths that are packed one behind the other.
@@ -79,6 +79,8 @@ cu_seqlens_q, cu_seqlens_k: int32 [sequences + 1], never falling: sequence b is 
 max_seqlen_q, max_seqlen_k: the longest, where it is known. No result depends on it.
 seqused_q, seqused_k: int32 [sequences]: only the first so many rows of a sequence count.
 causal, window: within each sequence: its last query sees its last key.
+documents, prefix, left_padding, chunk, first_keys: as for attention(), within each sequence. documents: int32 [total_k], a
+    number for each key of all sequences; prefix, left_padding: int32 [sequences].
 scale, return_lse, out, threads, programmatic, deterministic, softcap, alibi_slopes, sinks, dropout_p, dropout_seed: as for
     attention(); out is [total_q, Hq, D].
 
@@ -87,7 +89,7 @@ gives for it alone, bit for bit, but for what dropout draws. Rows that belong to
 an lse of -inf. Differentiable as attention() is.)";
 
 constexpr char kVarlenBackwardDoc[] =
-    R"(attention_varlen_backward($module, /, q, k, v, out, lse, dout, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None, softcap=None, alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_seed=None)
+    R"(attention_varlen_backward($module, /, q, k, v, out, lse, dout, cu_seqlens_q, cu_seqlens_k, max_seqlen_q=None, max_seqlen_k=None, *, seqused_q=None, seqused_k=None, dlse=None, causal=False, scale=None, deterministic=False, threads=0, dq=None, dk=None, dv=None, window=None, documents=None, prefix=None, left_padding=None, chunk=0, first_keys=0, softcap=None, alibi_slopes=None, sinks=None, dropout_p=0.0, dropout_seed=None)
 --
 
 The gradients of attention_varlen(): (dq, dk, dv), as attention_backward() gives those of attention().
@@ -209,6 +211,11 @@ constexpr Parameter<Request> kVarlenOptions[] = {{"seqused_q", &Request::used_q}
                                                  {"programmatic", &Request::programmatic},
                                                  {"deterministic", &Request::deterministic},
                                                  {"window", &Request::window},
+                                                 {"documents", &Request::documents},
+                                                 {"prefix", &Request::prefix},
+                                                 {"left_padding", &Request::left_padding},
+                                                 {"chunk", &Request::chunk},
+                                                 {"first_keys", &Request::first_keys},
                                                  {"softcap", &Request::softcap},
                                                  {"alibi_slopes", &Request::alibi_slopes},
                                                  {"sinks", &Request::sinks},
@@ -318,6 +325,11 @@ PyObject* attention_varlen_backward(PyObject*, PyObject* const* args, Py_ssize_t
                                                      {"dk", &Gradients::dk},
                                                      {"dv", &Gradients::dv},
                                                      {"window", &Gradients::window},
+                                                     {"documents", &Gradients::documents},
+                                                     {"prefix", &Gradients::prefix},
+                                                     {"left_padding", &Gradients::left_padding},
+                                                     {"chunk", &Gradients::chunk},
+                                                     {"first_keys", &Gradients::first_keys},
                                                      {"softcap", &Gradients::softcap},
                                                      {"alibi_slopes", &Gradients::alibi_slopes},
                                                      {"sinks", &Gradients::sinks},

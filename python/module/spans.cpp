@@ -9,7 +9,11 @@ namespace {
 
 constexpr Form kDocuments{2, "[batch, keys], or one: [keys]", Elements::int32};
 constexpr Form kSharedDocuments{1, "[keys]", Elements::int32};
+constexpr Form kPackedDocuments{1, "[keys], of all sequences", Elements::int32};
 constexpr Form kNumbers{1, "[batch]", Elements::int32};
+constexpr Form kPackedNumbers{1, "[sequences]", Elements::int32};
+
+bool is_packed(const TensorView& q) { return q.form.rank == kPacked.rank; }
 
 // One dimension, or two.
 bool has_one_dimension(PyObject* object) {
@@ -42,12 +46,11 @@ const int32_t* data_of(const TensorView& view) {
 bool read_documents(PyObject* object, const TensorView& q, const TensorView& k, TensorView& view,
                     flashmoe_spans& spans) {
   if (!given(object)) return true;
-  const bool shared = has_one_dimension(object);
-  if (!read_tensor(object, "documents", shared ? kSharedDocuments : kDocuments, view) ||
-      !check_same_device(view, q))
-    return false;
+  const bool shared = is_packed(q) || has_one_dimension(object);
+  const Form& form = is_packed(q) ? kPackedDocuments : shared ? kSharedDocuments : kDocuments;
+  if (!read_tensor(object, "documents", form, view) || !check_same_device(view, q)) return false;
   const int keys = shared ? 0 : 1;
-  if (!check_contiguous(view, keys) || !check_size(view, keys, k.tensor.sizes[2], "one for each key"))
+  if (!check_contiguous(view, keys) || !check_size(view, keys, k.of_batch().sizes[2], "one for each key"))
     return false;
   spans.documents = data_of(view);
   if (shared || view.tensor.sizes[0] == 1) return true;
@@ -56,11 +59,13 @@ bool read_documents(PyObject* object, const TensorView& q, const TensorView& k, 
   return true;
 }
 
-bool read_numbers(PyObject* object, const char* name, const TensorView& q, TensorView& view,
+bool read_numbers(PyObject* object, const char* name, const TensorView& q, int64_t entries, TensorView& view,
                   const int32_t*& data) {
   if (!given(object)) return true;
-  if (!read_tensor(object, name, kNumbers, view) || !check_same_device(view, q) ||
-      !check_contiguous(view, 0) || !check_size(view, 0, q.tensor.sizes[0], "one for each batch entry"))
+  const bool packed = is_packed(q);
+  if (!read_tensor(object, name, packed ? kPackedNumbers : kNumbers, view) || !check_same_device(view, q) ||
+      !check_contiguous(view, 0) ||
+      !check_size(view, 0, entries, packed ? "one for each sequence" : "one for each batch entry"))
     return false;
   data = data_of(view);
   return true;
@@ -83,18 +88,13 @@ bool SpansRequest::has_spans() const {
          more_than_none(first_keys);
 }
 
-bool read_spans(const SpansRequest& request, const TensorView& q, const TensorView& k,
+bool read_spans(const SpansRequest& request, const TensorView& q, const TensorView& k, int64_t entries,
                 std::optional<SpansViews>& views, const flashmoe_spans*& to) {
   if (!request.has_spans()) return true;
-  if (q.form.rank != kBatch.rank) {
-    return fail(PyExc_NotImplementedError,
-                "attention: documents, prefix, left_padding, chunk and first_keys are for a batch, and q is "
-                "packed\n  try: attention(), with documents in the place of cu_seqlens");
-  }
   auto& [documents, prefix, left_padding, spans] = views.emplace();
   if (!read_documents(request.documents, q, k, documents, spans) ||
-      !read_numbers(request.prefix, "prefix", q, prefix, spans.prefix) ||
-      !read_numbers(request.left_padding, "left_padding", q, left_padding, spans.left_padding) ||
+      !read_numbers(request.prefix, "prefix", q, entries, prefix, spans.prefix) ||
+      !read_numbers(request.left_padding, "left_padding", q, entries, left_padding, spans.left_padding) ||
       !read_keys(request.chunk, "chunk", spans.chunk) ||
       !read_keys(request.first_keys, "first_keys", spans.first_keys))
     return false;

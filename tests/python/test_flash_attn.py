@@ -115,9 +115,7 @@ def test_chunks_of_positions(causal):
 def test_what_is_not_supported_is_refused_by_name(function):
     call = calls()[function]
     for name, value in UNSUPPORTED.items():
-        if name == "attention_chunk" and "varlen" not in function and "kvcache" not in function:
-            continue
-        if name == "dropout_p" and "kvcache" not in function:
+        if name in ("attention_chunk", "dropout_p") and "kvcache" not in function:
             continue
         with pytest.raises(NotImplementedError, match=rf"^flash_attn_\w+: {name} is not supported yet"):
             call(**{name: value})
@@ -132,8 +130,8 @@ def test_what_is_not_supported_is_refused_by_name(function):
 def test_messages_are_short():
     x = normal(1, 3, 1, 8)
     with pytest.raises(NotImplementedError) as error:
-        fa.flash_attn_varlen_func(x[0], x[0], x[0], None, None, attention_chunk=5)
-    assert str(error.value) == "flash_attn_varlen_func: attention_chunk is not supported yet (it is 5)"
+        version3.flash_attn_with_kvcache(x, x, x, attention_chunk=5)
+    assert str(error.value) == "flash_attn_with_kvcache: attention_chunk is not supported yet (it is 5)"
 
 
 # ---- scores that change

@@ -29,6 +29,21 @@ def test_varlen(mask, lengths):
     assert len(again) == 2 and all(map(torch.equal, again, (out, lse)))
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_chunks_count_within_sequences(causal, lengths):
+    (q, cu_q), (k, cu_k) = packed([3, 7], 4, 0), packed([5, 12], 2, 1)
+    options = {"causal": causal, "attention_chunk": 4}
+
+    def one_by_one(q, k, v):
+        of_each = [(q[:3], k[:5], v[:5]), (q[3:], k[5:], v[5:])]
+        return torch.cat([version3.flash_attn_func(*(t[None] for t in one), **options)[0] for one in of_each])
+
+    v = normal(*k.shape, seed=2)
+    ours = gradients(lambda *t: version3.flash_attn_varlen_func(*t, cu_q, cu_k, 7, 12, **options), q, k, v)
+    for a, b in zip(ours, gradients(one_by_one, q, k, v)):
+        close(a, b)
+
+
 def test_varlen_gradients(lengths):
     (q, cu_q), (k, cu_k) = packed([3, 6], 4, 0), packed([5, 6], 2, 1)
     v = normal(*k.shape, seed=2)

@@ -82,7 +82,8 @@ def test_signatures_can_be_asked_for():
     varlen = inspect.signature(fm.attention_varlen).parameters
     assert " ".join(varlen) == (
         "q k v cu_seqlens_q cu_seqlens_k max_seqlen_q max_seqlen_k seqused_q seqused_k causal scale return_lse out threads "
-        "programmatic deterministic window softcap alibi_slopes sinks dropout_p dropout_seed"
+        "programmatic deterministic window documents prefix left_padding chunk first_keys softcap alibi_slopes sinks "
+        "dropout_p dropout_seed"
     )
     assert parameters["causal"].default is False and parameters["scale"].default is None
     for shape in ("[B, Hq, Sq, D]", "[B, Hkv, Skv, D]", "[B, Hq, Sq]"):

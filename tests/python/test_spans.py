@@ -148,10 +148,3 @@ def test_gradients_are_those_of_the_definition(spans, way):
     results = torch.autograd.grad(out, ours, dout.float())
     for ours_grad, theirs_grad in zip(results, torch.autograd.grad(expected, theirs, dout)):
         torch.testing.assert_close(ours_grad.double(), theirs_grad, atol=1e-5, rtol=1e-5)
-
-
-def test_packed_tensors_say_what_to_do_instead():
-    q = torch.zeros(8, 1, 8)
-    starts = torch.tensor([0, 8], dtype=torch.int32)
-    with pytest.raises(NotImplementedError, match="with documents in the place of cu_seqlens"):
-        fm._C.compute_attention(q, q, q, cu_seqlens_q=starts, cu_seqlens_k=starts, chunk=4)

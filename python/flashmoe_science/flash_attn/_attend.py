@@ -64,7 +64,7 @@ def attend(q, k, v, *, causal, scale, window, deterministic=False, scores=_AS_TH
 
 
 def attend_packed(
-    q, k, v, cu_seqlens_q, cu_seqlens_k, used_q=None, used_k=None, *, scores=_AS_THEY_ARE, **options
+    q, k, v, cu_seqlens_q, cu_seqlens_k, used_q=None, used_k=None, *, chunk=0, scores=_AS_THEY_ARE, **options
 ):
     """q: [tokens, Hq, D]; k, v: [tokens, Hkv, D]; sequence i lies between cu_seqlens[i] and [i + 1], or is as long as
     used[i] says. Gives out [tokens, Hq, D] and lse [Hq, tokens]; what no sequence has is 0 and -inf.
@@ -80,6 +80,7 @@ def attend_packed(
             cu_seqlens_k,
             seqused_q=used_q,
             seqused_k=used_k,
+            chunk=chunk,
             **_options(**{"deterministic": False, **options, "scale": scale}),
             **scores,
         )
@@ -105,6 +106,7 @@ def attend_packed(
             k[None, begin_k : begin_k + keys],
             v[None, begin_k : begin_k + keys],
             scores=of_entries(scores, slice(i, i + 1)),
+            chunk=chunk,
             **options,
         )
         outs.append(out[0])

@@ -82,6 +82,7 @@ def flash_attn_varlen_func(
     With block_table [B, pages of a sequence], k and v are [pages, page size, Hkv, D], and gathered.
     """
     scores = scores_of(softcap, alibi_slopes, of_other_versions, dropout_p)
+    chunk = of_other_versions.pop("attention_chunk", 0)
     refuse("flash_attn_varlen_func", of_other_versions)
     refuse_dropout("flash_attn_varlen_func", dropout_p, return_attn_probs)
     if block_table is not None:
@@ -99,6 +100,7 @@ def flash_attn_varlen_func(
         window=window_of(window_size),
         deterministic=deterministic,
         scores=scores,
+        chunk=chunk,
     )
     return _result(q, out, lse, return_attn_probs)
 
