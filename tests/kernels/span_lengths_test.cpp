@@ -6,13 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "dispatch/row_table.h"
 #include "dispatch/sequence_tiles.h"
 #include "kernels/backward_on_model.h"
 #include "kernels/length_shapes.h"
 #include "kernels/on_model.h"
 #include "kernels/prepare_runs/launch.h"
-#include "problem/sequences.h"
+#include "kernels/row_table_on_model.h"
 #include "support/general.h"
 
 namespace flashmoe::test {
@@ -25,10 +24,6 @@ constexpr dispatch::ForwardChoice kNaive{.kernel = ForwardKernel::naive};
 constexpr dispatch::ForwardChoice kAmpere{.kernel = ForwardKernel::ampere_forward};
 constexpr dispatch::BackwardChoice kNaiveBackward{.kernel = BackwardKernel::naive_backward};
 constexpr dispatch::BackwardChoice kAmpereBackward{.kernel = BackwardKernel::ampere_backward};
-
-struct Forget {
-  ~Forget() { model::forget_memory(); }
-};
 
 // Lengths and spans at once, of up to `most` rows and keys.
 Shape random_spans_and_lengths(uint64_t seed, int64_t most) {
@@ -49,18 +44,12 @@ bool is_empty(const Shape& shape) { return shape.q_rows == 0 || shape.kv_rows ==
 
 // What prepare_runs writes is what the host finds, row by row; and keys follow from that.
 void expect_table(const Shape& shape) {
-  const Forget forget;
-  model::settings() = {};
   const Problem problem(shape);
   const ForwardProblem& p = problem.problem;
   const Spans& spans = problem.args.spans;
-  const std::size_t bytes = dispatch::row_table_bytes(p, true);
-  std::vector<std::byte> space(bytes + kWorkspaceAlignment, std::byte{0xFF});
-  Workspace workspace = Workspace::in(space.data(), space.size());
-  workspace.bytes = bytes;
+  const TableMemory memory(p);
   const auto lengths = dispatch::length_params(p, problem.args.lengths, {}, {});
-  const auto params = dispatch::sequence_table_params(p, spans, lengths, true, workspace);
-  model::allow_memory("table", workspace.data, bytes, true);
+  const auto params = dispatch::sequence_table_params(p, spans, lengths, true, memory.workspace());
   allow_spans(problem.args);
   allow_lengths(problem.args);
   kernels::prepare_runs::launch_sequences(params, nullptr);
@@ -70,24 +59,14 @@ void expect_table(const Shape& shape) {
   sequences.with_rows(rows.data(), first_keys.data());
   for (int64_t s = 0; s < sequences.count(); ++s) {
     const Sequence sequence = sequences[s];
-    const int64_t first = sequence.q.batch * p.q_rows + sequence.q.rows.begin;
-    const int64_t first_key = sequence.k.batch * p.kv_rows + sequence.k.rows.begin;
-    for (int64_t i = first; i < first + sequence.q.rows.size(); ++i) {
-      const RowRun expected = rows[static_cast<std::size_t>(i)];
-      ASSERT_EQ(params.rows[i].begin, expected.begin) << describe(shape) << ", row " << i;
-      ASSERT_EQ(params.rows[i].end, expected.end) << describe(shape) << ", row " << i;
-      if (params.first_keys != nullptr) {
-        const RowRun beside = first_keys[static_cast<std::size_t>(i)];
-        ASSERT_EQ(params.first_keys[i].begin, beside.begin) << describe(shape) << ", row " << i;
-        ASSERT_EQ(params.first_keys[i].end, beside.end) << describe(shape) << ", row " << i;
-      }
-      for (int64_t j = 0; j < sequence.k.rows.size(); ++j) {
-        const kernels::Run of_key = params.keys[first_key + j];
-        ASSERT_EQ(i - first >= of_key.begin && i - first < of_key.end,
-                  j >= expected.begin && j < expected.end)
-            << describe(shape) << ", row " << i << ", key " << j;
-      }
-    }
+    const BatchRows &q = sequence.q, &k = sequence.k;
+    const int64_t first = q.batch * p.q_rows + q.rows.begin;
+    const int64_t first_key = k.batch * p.kv_rows + k.rows.begin;
+    const kernels::Run* found = params.rows + first;
+    expect_rows(shape, found, rows.data() + first, q.rows.size());
+    if (params.first_keys != nullptr)
+      expect_rows(shape, params.first_keys + first, first_keys.data() + first, q.rows.size());
+    expect_keys(shape, params.keys + first_key, k.rows.size(), found, q.rows.size());
   }
 }
 

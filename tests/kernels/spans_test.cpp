@@ -2,14 +2,12 @@
 // Masks by name on the model of a GPU: the table of what rows see, and the kernels that read it.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <vector>
 
-#include "dispatch/row_table.h"
 #include "kernels/hopper_forward/spec.h"
 #include "kernels/on_model.h"
 #include "kernels/prepare_runs/launch.h"
-#include "problem/sequences.h"
+#include "kernels/row_table_on_model.h"
 #include "support/spans.h"
 
 namespace flashmoe::test {
@@ -20,24 +18,31 @@ namespace hopper = kernels::hopper_forward;
 constexpr dispatch::ForwardChoice kNaive{.kernel = dispatch::ForwardKernel::naive};
 constexpr dispatch::ForwardChoice kHopper{.kernel = dispatch::ForwardKernel::hopper_forward};
 
-struct Forget {
-  ~Forget() { model::forget_memory(); }
-};
+// Tiles of keys know the rows that see any of theirs, and those that see all.
+void expect_key_tiles(const Shape& shape, const kernels::TileRows* tiles, int64_t keys,
+                      const kernels::Run* of_rows, int64_t rows) {
+  for (int64_t tile = 0; tile * 64 < keys; ++tile) {
+    const kernels::TileRows seen = tiles[tile];
+    for (int64_t i = 0; i < rows; ++i) {
+      const kernels::Run row = of_rows[i];
+      const bool any = row.begin < tile * 64 + 64 && row.end > tile * 64 && row.begin < row.end;
+      const bool all = row.begin <= tile * 64 && row.end >= tile * 64 + 64;
+      if (any) {
+        ASSERT_TRUE(i >= seen.begin && i < seen.end) << describe(shape) << ", row " << i;
+      }
+      ASSERT_EQ(all, i >= seen.full_begin && i < seen.full_end) << describe(shape) << ", row " << i;
+    }
+  }
+}
 
 // What prepare_runs writes for a shape is what the host finds, row by row; and tiles and keys follow from
 // that.
 void expect_table(const Shape& shape) {
-  const Forget forget;
-  model::settings() = {};
   const Problem problem(shape);
   const ForwardProblem& p = problem.problem;
   const Spans& spans = problem.args.spans;
-  const std::size_t bytes = dispatch::row_table_bytes(p, true);
-  std::vector<std::byte> space(bytes + kWorkspaceAlignment, std::byte{0xFF});
-  Workspace workspace = Workspace::in(space.data(), space.size());
-  workspace.bytes = bytes;
-  const auto params = dispatch::row_table_params(p, spans, true, workspace);
-  model::allow_memory("table", workspace.data, bytes, true);
+  const TableMemory memory(p);
+  const auto params = dispatch::row_table_params(p, spans, true, memory.workspace());
   allow_spans(problem.args);
   kernels::prepare_runs::launch(params, nullptr);
 
@@ -46,39 +51,17 @@ void expect_table(const Shape& shape) {
   for (int64_t b = 0; b < p.batch; ++b) {
     const int64_t entry = p.spans.per_entry ? b : 0;
     const kernels::Run* found = params.rows + entry * params.padded_rows;
-    for (int64_t i = 0; i < p.q_rows; ++i) {
-      const RowRun expected = rows[static_cast<std::size_t>(b * p.q_rows + i)];
-      ASSERT_EQ(found[i].begin, expected.begin) << describe(shape) << ", row " << i;
-      ASSERT_EQ(found[i].end, expected.end) << describe(shape) << ", row " << i;
-      if (i > 0) {
-        ASSERT_GE(found[i].begin, found[i - 1].begin) << describe(shape) << ", row " << i;
-        ASSERT_GE(found[i].end, found[i - 1].end) << describe(shape) << ", row " << i;
-      }
-      if (params.first_keys == nullptr) continue;
-      const kernels::Run first = params.first_keys[entry * params.padded_rows + i];
-      const RowRun expected_first = first_keys[static_cast<std::size_t>(b * p.q_rows + i)];
-      ASSERT_EQ(first.begin, expected_first.begin) << describe(shape) << ", row " << i;
-      ASSERT_EQ(first.end, expected_first.end) << describe(shape) << ", row " << i;
+    expect_rows(shape, found, rows.data() + b * p.q_rows, p.q_rows);
+    for (int64_t i = 1; i < p.q_rows; ++i) {
+      ASSERT_GE(found[i].begin, found[i - 1].begin) << describe(shape) << ", row " << i;
+      ASSERT_GE(found[i].end, found[i - 1].end) << describe(shape) << ", row " << i;
     }
-    const kernels::Run* key_rows = params.keys + entry * params.padded_keys;
-    for (int64_t j = 0; j < p.kv_rows; ++j) {
-      for (int64_t i = 0; i < p.q_rows; ++i) {
-        ASSERT_EQ(i >= key_rows[j].begin && i < key_rows[j].end, j >= found[i].begin && j < found[i].end)
-            << describe(shape) << ", row " << i << ", key " << j;
-      }
+    if (params.first_keys != nullptr) {
+      expect_rows(shape, params.first_keys + entry * params.padded_rows, first_keys.data() + b * p.q_rows,
+                  p.q_rows);
     }
-    for (int64_t tile = 0; tile * 64 < p.kv_rows; ++tile) {
-      const kernels::TileRows seen = params.key_tiles[entry * (params.padded_keys / 64) + tile];
-      for (int64_t i = 0; i < p.q_rows; ++i) {
-        const bool any =
-            found[i].begin < tile * 64 + 64 && found[i].end > tile * 64 && found[i].begin < found[i].end;
-        const bool all = found[i].begin <= tile * 64 && found[i].end >= tile * 64 + 64;
-        if (any) {
-          ASSERT_TRUE(i >= seen.begin && i < seen.end) << describe(shape) << ", row " << i;
-        }
-        ASSERT_EQ(all, i >= seen.full_begin && i < seen.full_end) << describe(shape) << ", row " << i;
-      }
-    }
+    expect_keys(shape, params.keys + entry * params.padded_keys, p.kv_rows, found, p.q_rows);
+    expect_key_tiles(shape, params.key_tiles + entry * (params.padded_keys / 64), p.kv_rows, found, p.q_rows);
   }
 }
 

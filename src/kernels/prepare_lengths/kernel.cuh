@@ -14,6 +14,7 @@
 #include "kernels/prepare_lengths/places.cuh"
 #include "primitives/index.h"
 #include "primitives/memory.h"
+#include "primitives/min_max.h"
 #include "primitives/registers.h"
 #include "primitives/shuffle.h"
 
@@ -45,9 +46,10 @@ struct Tiles {
   // Rises from tile to tile, where they are of keys falls, and may be more than what there is.
   __device__ __forceinline__ int work(int tile) const {
     const int row = first_row + tile * list.tile_rows;
-    const int all = list.of_keys ? q_rows - between(row - runs.end + 1, 0, q_rows)
-                                 : runs.visible(min_of(row + list.tile_rows, q_rows) - 1, q_rows, k_rows).end;
-    return min_of(all, list.most_work);
+    const int all = list.of_keys
+                        ? q_rows - between(row - runs.end + 1, 0, q_rows)
+                        : runs.visible(gpu::min_of(row + list.tile_rows, q_rows) - 1, q_rows, k_rows).end;
+    return gpu::min_of(all, list.most_work);
   }
   // Tiles with more work than that.
   __device__ __forceinline__ int with_more(int least) const {

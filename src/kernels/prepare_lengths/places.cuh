@@ -5,12 +5,13 @@
 
 #include "kernels/prepare_lengths/params.h"
 #include "primitives/memory.h"
+#include "primitives/min_max.h"
 
 namespace flashmoe::kernels::prepare_lengths::inline FLASHMOE_TARGET {
 
-__device__ __forceinline__ int min_of(int x, int y) { return x < y ? x : y; }
-__device__ __forceinline__ int max_of(int x, int y) { return x > y ? x : y; }
-__device__ __forceinline__ int between(int x, int low, int high) { return max_of(low, min_of(x, high)); }
+__device__ __forceinline__ int between(int x, int low, int high) {
+  return gpu::max_of(low, gpu::min_of(x, high));
+}
 
 // Where a sequence lies on one side, and its rows that count.
 struct Place {

@@ -11,6 +11,7 @@
 #include "primitives/barrier.h"
 #include "primitives/index.h"
 #include "primitives/memory.h"
+#include "primitives/min_max.h"
 #include "primitives/registers.h"
 #include "primitives/shared.h"
 #include "primitives/shuffle.h"
@@ -30,9 +31,6 @@ __device__ __forceinline__ bool begins_document(const int32_t* ids, int key) {
   return key == 0 || gpu::load_global(ids + key) != gpu::load_global(ids + key - 1);
 }
 
-__device__ __forceinline__ int min_of(int x, int y) { return x < y ? x : y; }
-__device__ __forceinline__ int max_of(int x, int y) { return x > y ? x : y; }
-
 // The nearest place before key `from` where a document begins; there is one. All threads take part.
 __device__ inline int look_back(Smem& smem, const int32_t* ids, int from) {
   const int thread = gpu::thread_index();
@@ -46,7 +44,8 @@ __device__ inline int look_back(Smem& smem, const int32_t* ids, int from) {
     smem.nearest[thread] = found;
     for (int step = kRowThreads / 2; step > 0; step /= 2) {
       gpu::sync_block();
-      if (thread < step) smem.nearest[thread] = max_of(smem.nearest[thread], smem.nearest[thread + step]);
+      if (thread < step)
+        smem.nearest[thread] = gpu::max_of(smem.nearest[thread], smem.nearest[thread + step]);
     }
     gpu::sync_block();
     found = smem.nearest[0];
@@ -69,7 +68,8 @@ __device__ inline int look_ahead(Smem& smem, const int32_t* ids, int from, int k
     smem.nearest[thread] = found;
     for (int step = kRowThreads / 2; step > 0; step /= 2) {
       gpu::sync_block();
-      if (thread < step) smem.nearest[thread] = min_of(smem.nearest[thread], smem.nearest[thread + step]);
+      if (thread < step)
+        smem.nearest[thread] = gpu::min_of(smem.nearest[thread], smem.nearest[thread + step]);
     }
     gpu::sync_block();
     found = smem.nearest[0];
@@ -83,8 +83,8 @@ __device__ inline int look_ahead(Smem& smem, const int32_t* ids, int from, int k
 // without a key have an empty one.
 __device__ inline Range find_document(Smem& smem, const int32_t* ids, int first, int rows, int keys) {
   const int thread = gpu::thread_index();
-  const int position = first + min_of(thread, rows - 1);
-  const int begin = max_of(first, 0), end = min_of(first + rows, keys);  // positions with a key
+  const int position = first + gpu::min_of(thread, rows - 1);
+  const int begin = gpu::max_of(first, 0), end = gpu::min_of(first + rows, keys);  // positions with a key
   const bool changes = thread < rows && position >= 0 && position < keys && begins_document(ids, position);
   smem.begins[thread] = changes ? position : -1;
   smem.ends[thread] = changes ? position : kNobody;
@@ -94,8 +94,8 @@ __device__ inline Range find_document(Smem& smem, const int32_t* ids, int first,
     const int before = thread >= step ? smem.begins[thread - step] : -1;
     const int behind = thread + step < kRowThreads ? smem.ends[thread + step] : kNobody;
     gpu::sync_block();
-    smem.begins[thread] = max_of(smem.begins[thread], before);
-    smem.ends[thread] = min_of(smem.ends[thread], behind);
+    smem.begins[thread] = gpu::max_of(smem.begins[thread], before);
+    smem.ends[thread] = gpu::min_of(smem.ends[thread], behind);
   }
   gpu::sync_block();
   Range found{position < 0 ? 0 : keys, position < 0 ? 0 : keys};
@@ -114,8 +114,8 @@ __device__ __forceinline__ int from_lane(int value, int lane_mask) {
 }
 
 __device__ __forceinline__ TileRuns together(const TileRuns& a, const TileRuns& b) {
-  return {min_of(a.min_begin, b.min_begin), max_of(a.max_begin, b.max_begin), min_of(a.min_end, b.min_end),
-          max_of(a.max_end, b.max_end)};
+  return {gpu::min_of(a.min_begin, b.min_begin), gpu::max_of(a.max_begin, b.max_begin),
+          gpu::min_of(a.min_end, b.min_end), gpu::max_of(a.max_end, b.max_end)};
 }
 
 // What a row adds to its tile's entry.
@@ -162,8 +162,8 @@ static __global__ void __launch_bounds__(kRowThreads) find_rows(const __grid_con
   if (p.left_padding != nullptr) spans.left_padding = gpu::load_global(p.left_padding + entry);
 
   // Rows past the last one are as that.
-  const int rows = min_of(kRowThreads, p.q_rows - first_row);
-  const int row = first_row + min_of(thread, rows - 1);
+  const int rows = gpu::min_of(kRowThreads, p.q_rows - first_row);
+  const int row = first_row + gpu::min_of(thread, rows - 1);
   Range document{0, p.kv_rows};
   if (spans.documents != nullptr)
     document = find_document(smem, spans.documents, first_row + p.first_position, rows, p.kv_rows);

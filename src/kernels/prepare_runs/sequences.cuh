@@ -40,7 +40,7 @@ static __global__ void __launch_bounds__(kRowThreads)
   const int blocks = (p.k.rows + kRowThreads - 1) / kRowThreads;  // per entry
   const int64_t entry = static_cast<int>(gpu::block_index()) / blocks;
   const int first = (static_cast<int>(gpu::block_index()) - static_cast<int>(entry) * blocks) * kRowThreads;
-  const int keys = min_of(kRowThreads, p.k.rows - first);
+  const int keys = gpu::min_of(kRowThreads, p.k.rows - first);
   const Range own = find_document(smem, p.documents + entry * p.documents_stride, first, keys, p.k.rows);
   if (gpu::thread_index() >= keys) return;
   gpu::store_global(p.key_documents + entry * p.k.rows + first + gpu::thread_index(),

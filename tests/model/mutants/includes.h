@@ -46,6 +46,7 @@
 #include "primitives/launch.h"
 #include "primitives/mbarrier.h"
 #include "primitives/memory.h"
+#include "primitives/min_max.h"
 #include "primitives/registers.h"
 #include "primitives/shared.h"
 #include "primitives/shuffle.h"
