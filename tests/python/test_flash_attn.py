@@ -47,9 +47,9 @@ def test_packed_tensors():
     assert version3.flash_attn_qkvpacked_func(qkv[:, :, 0], num_heads_q=2).shape == (2, 9, 2, 16)
 
 
-@pytest.mark.parametrize("of_v", [8, 24])
+@pytest.mark.parametrize("of_v", [8, 24, 300])
 def test_values_of_another_head_dim(of_v, lengths):
-    """As version 3 has them: zeros make up the difference, and are not seen."""
+    """As version 3 has them: zeros make up the difference, and are not seen; more columns than kernels have go in parts."""
     q, k, v = normal(2, 5, 4, 16), normal(2, 23, 2, 16, seed=1), normal(2, 23, 2, of_v, seed=2)
     expected, expected_lse = reference(q, k, v, causal=True)
     out, lse = version3.flash_attn_func(q, k, v, causal=True, return_attn_probs=True)
@@ -72,6 +72,15 @@ def test_values_of_another_head_dim(of_v, lengths):
 def test_rows_that_do_not_lie_side_by_side():
     q = normal(2, 9, 16, 4).transpose(2, 3)
     close(fa.flash_attn_func(q, q, q), reference(q, q, q)[0])
+
+
+def test_wide_values_share_one_draw_of_dropout():
+    q, k, half = normal(1, 9, 2, 16), normal(1, 9, 2, 16, seed=1), normal(1, 9, 2, 256, seed=2)
+    torch.manual_seed(0)
+    out = fa.flash_attn_func(q, k, torch.cat((half, half), -1), dropout_p=0.5)
+    assert torch.equal(out[..., :256], out[..., 256:])
+    with pytest.raises(NotImplementedError, match=r"head_dim is not supported yet \(it is 512; accepted are 1 to 256\)"):
+        fa.flash_attn_func(*(torch.cat((half, half), -1) for _ in range(3)))
 
 
 UNSUPPORTED = {

@@ -4,7 +4,8 @@
 import torch
 
 from .._C import attention, attention_varlen
-from .._support import DTYPES, takes_packed, takes_padded
+from .._dropout import seed_of
+from .._support import DTYPES, MAX_HEAD_DIM, takes_packed, takes_padded
 from ._options import of_entries
 
 _AS_THEY_ARE = {}  # scores and weights: softcap, alibi_slopes, sinks, dropout_p
@@ -21,8 +22,13 @@ def window_of(window_size):
 
 
 def _readable(*tensors):
-    if tensors[0].dtype not in DTYPES:
-        raise NotImplementedError(f"flash_attn: {str(tensors[0].dtype).split('.')[-1]} is not supported yet")
+    dtype, head_dim = tensors[0].dtype, tensors[0].shape[-1]
+    if dtype not in DTYPES:
+        raise NotImplementedError(f"flash_attn: {str(dtype).split('.')[-1]} is not supported yet")
+    if head_dim > MAX_HEAD_DIM:
+        raise NotImplementedError(
+            f"flash_attn: head_dim is not supported yet (it is {head_dim}; accepted are 1 to {MAX_HEAD_DIM})"
+        )
     return map(_rows_side_by_side, tensors)
 
 
@@ -36,6 +42,14 @@ def _evened(q, k, v, scale):
         for t in (q, k, v)
     )
     return (*padded, scale)
+
+
+def _in_columns(call, v, scores):
+    """call(v, scores) for values of more columns than kernels have: part by part, of the same weights."""
+    seed = seed_of(scores.get("dropout_p"), None)
+    scores = scores if seed is None else {**scores, "dropout_seed": seed}
+    outs, lses = zip(*(call(part, scores) for part in v.split(MAX_HEAD_DIM, -1)))
+    return torch.cat(outs, -1), lses[0]
 
 
 def _options(causal, scale, window, deterministic):
@@ -53,6 +67,9 @@ def _options(causal, scale, window, deterministic):
 def attend(q, k, v, *, causal, scale, window, deterministic=False, scores=_AS_THEY_ARE, **lengths):
     """q: [B, Sq, Hq, D]; k: [B, Sk, Hkv, D]; v: [B, Sk, Hkv, Dv]. Gives out [B, Sq, Hq, Dv] and lse [B, Hq, Sq]."""
     of_v = v.shape[-1]
+    if of_v > MAX_HEAD_DIM:
+        how = {"causal": causal, "scale": scale, "window": window, "deterministic": deterministic, **lengths}
+        return _in_columns(lambda v, scores: attend(q, k, v, **how, scores=scores), v, scores)
     q, k, v, scale = _evened(*_readable(q, k, v), scale)
     out, lse = attention(
         *(t.transpose(1, 2) for t in (q, k, v)),
@@ -69,6 +86,11 @@ def attend_packed(
     """q: [tokens, Hq, D]; k, v: [tokens, Hkv, D]; sequence i lies between cu_seqlens[i] and [i + 1], or is as long as
     used[i] says. Gives out [tokens, Hq, D] and lse [Hq, tokens]; what no sequence has is 0 and -inf.
     """
+    if v.shape[-1] > MAX_HEAD_DIM:
+        starts = (cu_seqlens_q, cu_seqlens_k, used_q, used_k)
+        return _in_columns(
+            lambda v, scores: attend_packed(q, k, v, *starts, chunk=chunk, scores=scores, **options), v, scores
+        )
     if takes_packed(q, k, v, scores, options.get("deterministic", False)):
         of_v = v.shape[-1]
         q, k, v, scale = _evened(*_readable(q, k, v), options["scale"])
