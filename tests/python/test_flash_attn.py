@@ -87,7 +87,6 @@ UNSUPPORTED = {
     "dropout_p": 0.1,
     "qv": torch.ones(2, 9, 4, 16),
     "q_descale": torch.ones(2),
-    "attention_chunk": 4,
     "score_mod": max,
 }
 
@@ -124,7 +123,7 @@ def test_chunks_of_positions(causal):
 def test_what_is_not_supported_is_refused_by_name(function):
     call = calls()[function]
     for name, value in UNSUPPORTED.items():
-        if name in ("attention_chunk", "dropout_p") and "kvcache" not in function:
+        if name == "dropout_p" and "kvcache" not in function:
             continue
         with pytest.raises(NotImplementedError, match=rf"^flash_attn_\w+: {name} is not supported yet"):
             call(**{name: value})
@@ -139,8 +138,8 @@ def test_what_is_not_supported_is_refused_by_name(function):
 def test_messages_are_short():
     x = normal(1, 3, 1, 8)
     with pytest.raises(NotImplementedError) as error:
-        version3.flash_attn_with_kvcache(x, x, x, attention_chunk=5)
-    assert str(error.value) == "flash_attn_with_kvcache: attention_chunk is not supported yet (it is 5)"
+        fa.flash_attn_with_kvcache(x, x, x, dropout_p=0.5)
+    assert str(error.value) == "flash_attn_with_kvcache: dropout_p is not supported yet (it is 0.5)"
 
 
 # ---- scores that change

@@ -169,3 +169,25 @@ def test_kvcache_with_packed_queries(where):
         close(out[of_q], one[0])
         close(lse[:, of_q], one_lse[0])
     assert all(map(torch.equal, caches, expected))
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_chunks_count_from_a_sequences_first_key(flat, lengths):
+    """Behind its padding, as version 3 has it."""
+    q, k_cache, v_cache = normal(2, 3, 4, 16), normal(2, 12, 2, 16, seed=1), normal(2, 12, 2, 16, seed=2)
+    options = {"causal": True, "attention_chunk": 4}
+    begins, ends = torch.tensor([0, 3], dtype=torch.int32), torch.tensor([12, 9], dtype=torch.int32)
+    given = {"cu_seqlens_q": torch.tensor([0, 3, 6], dtype=torch.int32), "max_seqlen_q": 3} if flat else {}
+    out = version3.flash_attn_with_kvcache(
+        q.flatten(0, 1) if flat else q,
+        k_cache,
+        v_cache,
+        cache_seqlens=ends,
+        cache_leftpad=begins,
+        **options,
+        **given,
+    )
+    for i, (begin, end) in enumerate(zip(begins.tolist(), ends.tolist())):
+        keys = slice(begin, end)
+        expected = version3.flash_attn_func(q[i : i + 1], k_cache[i : i + 1, keys], v_cache[i : i + 1, keys], **options)
+        close((out.unflatten(0, (2, 3)) if flat else out)[i], expected[0])

@@ -87,6 +87,7 @@ def flash_attn_with_kvcache(
     """
     function = "flash_attn_with_kvcache"
     scores = scores_of(softcap, alibi_slopes, of_other_versions)
+    chunk = of_other_versions.pop("attention_chunk", 0)
     refuse(function, of_other_versions)
     page_table = block_table if page_table is None else page_table
     _check(function, k, v, rotary_cos, cache_seqlens)
@@ -123,6 +124,7 @@ def flash_attn_with_kvcache(
             window_size=window_size,
             softcap=softcap,
             s_aux=scores.get("sinks"),
+            attention_chunk=chunk,
         )
         return result if return_softmax_lse else result[0]
     batch, rows, device = q.shape[0], q.shape[1], q.device
@@ -166,6 +168,6 @@ def flash_attn_with_kvcache(
     else:
         k_cache, v_cache = k_cache[:batch], v_cache[:batch]
     begins = [0] * batch if cache_leftpad is None else cache_leftpad.tolist()
-    options = {"causal": causal, "scale": softmax_scale, "window": window, "scores": scores}
+    options = {"causal": causal, "scale": softmax_scale, "window": window, "scores": scores, "chunk": chunk}
     out, lse = attend_parts(q, k_cache, v_cache, begins, ends, lengths, **options)
     return (out, lse) if return_softmax_lse else out

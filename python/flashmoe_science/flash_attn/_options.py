@@ -8,7 +8,6 @@ _UNSUPPORTED = {
     "q_descale": None,
     "k_descale": None,
     "v_descale": None,
-    "attention_chunk": 0,  # of a cache; the other functions have it
     "gather_kv_indices": None,
     "score_mod": None,
     "score_mod_bwd": None,
