@@ -21,6 +21,7 @@ def _too_long(item, rows):
     return any("seqlen" in name and isinstance(value, int) and value > rows for name, value in values)
 
 
+@pytest.hookimpl(trylast=True)  # behind -k
 def pytest_collection_modifyitems(config, items):
     if config.option.rows:
         items[:] = [item for item in items if not _too_long(item, config.option.rows)]

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/python-env can install it")
 
 # As flash-attention's tests are written: for a GPU, by the package's own names.
 THEIRS = """
@@ -45,7 +45,7 @@ def run(root, *arguments):
 def test_what_passed_failed_and_was_refused_is_counted(root, tmp_path):
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_flash_attn.py").write_text(THEIRS)
-    done = run(root, "flash-attention", tmp_path, "--rows", "512")
+    done = run(root, "flash-attention", tmp_path, "--device", "cpu", "--rows", "512")
     assert done.returncode == 1
     counts = "passed 1, failed 1, refused 1 (return_attn_probs 1), skipped by the tests themselves 0"
     assert counts in done.stdout, done.stdout + done.stderr
@@ -55,6 +55,36 @@ def test_what_passed_failed_and_was_refused_is_counted(root, tmp_path):
     ]  # nothing is left behind
 
 
+# As PyTorch's: for devices that the environment names.
+PYTORCHS = """
+import os
+
+import torch
+
+
+def test_scaled_dot_product_attention():
+    assert os.environ["PYTORCH_TESTING_DEVICE_ONLY_FOR"] == "cpu"
+    q = torch.randn(1, 2, 8, 16)
+    torch.nn.functional.scaled_dot_product_attention(q, q, q)
+    torch.nn.functional.scaled_dot_product_attention(q.double(), q.double(), q.double())
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.library, "get_kernel"), reason="activate() needs PyTorch 2.10 or newer"
+)
+def test_pytorchs_tests_run_with_its_attention_taken_over(root, tmp_path):
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test" / "test_transformers.py").write_text(PYTORCHS)
+    done = run(root, "pytorch", tmp_path, "--device", "cpu")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "flashmoe: 1 of 2 attentions computed here\n  1 to PyTorch: the tensors are torch.float64" in done.stdout
+
+
 def test_what_is_missing_is_named(root, tmp_path):
     assert f"{tmp_path} has no test/test_transformers.py" in run(root, "pytorch", tmp_path).stderr
-    assert "one of flash-attention, flash-attention-3, pytorch" in run(root, "xformers", tmp_path).stderr
+    assert "one of flash-attention, flash-attention-3, pytorch, pytorch-varlen and" in run(root, "xformers", tmp_path).stderr
+    checkout = tmp_path / "tests"
+    checkout.mkdir()
+    (checkout / "test_flash_attn.py").touch()
+    assert "--device is one of cpu, cuda" in run(root, "flash-attention", tmp_path, "--device", "tpu").stderr
