@@ -40,6 +40,7 @@ void check_limits(const ForwardProblem& p, const device::Spec& spec) {
 // Why hopper_forward can't take it; null when it can.
 const char* hopper_cannot(const ForwardProblem& p, Addressing addressing, const device::Spec& spec) {
   if (const char* too_much = too_much_for_hopper(p, addressing, spec)) return too_much;
+  if (p.dropout.p > 0) return kDropout;
   return forward_change(p) ? nullptr : "a combination that hopper_forward has no form for";
 }
 

@@ -252,7 +252,6 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, const
 }
 
 const char* too_much_for_ampere(const ForwardProblem& p, bool aligned) {
-  if (p.dropout.p > 0) return kDropout;
   if (p.attn_mask) return "an attn_mask that the kernels with tensor cores have no form for";
   if (aligned && p.head_dim % 8 == 0) return nullptr;
   if (needs_general(p)) return "rows that are not whole multiples of 16 bytes in a general form";

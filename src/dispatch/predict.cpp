@@ -73,7 +73,7 @@ int shared_out(int threads, int blocks) {
 }
 
 int ampere_registers(const ForwardPlan& plan, const ForwardProblem& p) {
-  if (needs_general(p)) return plan.head_dim == 64 ? 245 : plan.head_dim == 128 ? 255 : 247;
+  if (needs_general(p)) return plan.head_dim == 64 ? 245 : 255;
   if (!plan.aligned) return plan.head_dim <= 64 ? 120 : plan.head_dim <= 128 ? 167 : 245;
   switch (plan.head_dim) {
     case 32:
@@ -142,6 +142,7 @@ device::Manner manner_of(const ForwardPlan& plan, const ForwardProblem& p, const
       manner.start_cycles = 2500;
       manner.alone = 0.6;            // four warps
       manner.memory_exposed = 0.75;  // half the threads load, and a CTA's first tile waits for all of it
+      if (p.dropout.p > 0) manner.spread = 2;  // drawing numbers is not counted, and not measured
       break;
     }
     case ForwardKernel::small_forward:

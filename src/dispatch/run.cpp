@@ -33,9 +33,9 @@ void run_general_ampere(const ForwardPlan& plan, const ForwardProblem& p, const 
                         const kernels::SequenceTiles& tiles) {
   kernels::ForwardParams changed = params;
   changed.scale_log2e = general_scale_behind(p);
-  kernels::ampere_forward::launch_general(p.dtype, changed,
-                                          {runs_of(p), table, tiles, general_scores_of(p, args.scores)},
-                                          plan.blocks, args.execution.stream);
+  kernels::ampere_forward::launch_general(
+      p.dtype, changed, {runs_of(p), table, tiles, general_scores_of(p, args.scores), dropout_of(p)},
+      plan.blocks, args.execution.stream);
 }
 
 void run_with_lengths(const ForwardPlan& plan, const ForwardProblem& p, const ForwardArgs& args,

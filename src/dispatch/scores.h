@@ -75,8 +75,8 @@ inline std::optional<kernels::Change> backward_change(const ForwardProblem& p) {
   return p.slopes ? Change::slopes : Change::none;
 }
 
-// Why no tensor-core kernel has a form for it.
-inline constexpr const char* kDropout = "dropout, which the general kernels alone take";
+// Why only general forms and scalar kernels take a problem.
+inline constexpr const char* kDropout = "dropout";
 
 inline PairDropout dropout_of(const ForwardProblem& p) { return {p.dropout.p, p.dropout.seed}; }
 

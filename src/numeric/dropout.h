@@ -63,7 +63,7 @@ class PairDropout {
     return bits;
   }
   FLASHMOE_HD float raise() const { return raise_; }
-  bool any() const { return threshold_ > 0; }
+  FLASHMOE_HD bool any() const { return threshold_ > 0; }
 
  private:
   FLASHMOE_HD Philox number(int64_t head, int64_t row, int64_t block) const {

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "kernels/ampere_forward/launch.h"
 #include "kernels/forward_params.h"
 #include "kernels/hopper_forward/spec.h"
 
@@ -61,10 +62,6 @@ TEST(Plan, CoversEveryRowOnce) {
 TEST(Plan, ScalarKernelTakesWhatTensorCoresCanNot) {
   const auto& gpu = device::find("H200");
   EXPECT_EQ(plan_forward(problem(1, 1, 64, 64, 64, DType::fp32), true, gpu).kernel, ForwardKernel::naive);
-  ForwardProblem p = problem(1, 1, 64, 64, 64);
-  p.dropout.p = 0.1F;
-  EXPECT_EQ(plan_forward(p, true, gpu).kernel, ForwardKernel::naive);
-  EXPECT_THROW(plan_forward(p, true, gpu, {.kernel = ForwardKernel::ampere_forward}), Error);
   ForwardProblem masked = problem(1, 1, 64, 64, 64);
   masked.attn_mask = true;
   EXPECT_EQ(plan_forward(masked, true, device::find("L4")).kernel, ForwardKernel::naive);
@@ -141,6 +138,45 @@ TEST(Plan, CombinationsGoToTheGeneralForm) {
     EXPECT_THROW(plan_forward(p, true, device::find("H200"), {.kernel = ForwardKernel::hopper_forward}),
                  Error);
   }
+}
+
+TEST(Plan, DropoutGoesToTheGeneralForm) {
+  ForwardProblem plain = problem(2, 16, 512, 512, 64);
+  plain.dropout = {.p = 0.1F, .seed = 1};
+  std::vector<ForwardProblem> dropped(5, plain);
+  dropped[1].mask = Mask::causal;
+  dropped[1].kv_heads = 4;
+  dropped[2].spans.documents = true;
+  dropped[3].lengths = {.given = true, .q_packed = true, .k_packed = true, .sequences = 3};
+  dropped[4].softcap = 30;
+  for (ForwardProblem& p : dropped) {
+    for (const char* gpu : {"H200", "A100", "L4"}) {
+      const auto& spec = device::find(gpu);
+      for (const int64_t head_dim : {40, 64, 128, 256}) {
+        p.head_dim = head_dim;
+        const auto plan = plan_forward(p, true, spec);
+        EXPECT_EQ(plan.kernel, ForwardKernel::ampere_forward) << explain(plan, p, spec);
+        EXPECT_EQ(plan.head_dim,
+                  kernels::ampere_forward::general_form_for(static_cast<int>(head_dim)).head_dim);
+        EXPECT_LE(plan.smem_bytes, spec.smem_per_block);
+      }
+      const std::string text = explain(plan_forward(p, true, spec), p, spec);
+      EXPECT_NE(text.find("form: the general one, for "), std::string::npos) << text;
+      EXPECT_NE(text.find("weights left out at random, 10 %"), std::string::npos) << text;
+      EXPECT_EQ(plan_forward(p, false, spec).kernel, ForwardKernel::naive);  // rows at any alignment
+      for (const ForwardKernel other :
+           {ForwardKernel::hopper_forward, ForwardKernel::small_forward, ForwardKernel::decode_forward})
+        EXPECT_THROW(plan_forward(p, true, spec, {.kernel = other}), Error);
+    }
+  }
+  EXPECT_STREQ(plan_forward(plain, true, device::find("H200")).reason, "dropout");
+  plain.attn_mask = true;
+  const auto masked = plan_forward(plain, true, device::find("H200"));
+  EXPECT_EQ(masked.kernel, ForwardKernel::naive);
+  EXPECT_NE(std::string(masked.reason).find("attn_mask"), std::string::npos);
+  plain.attn_mask = false;
+  plain.dtype = DType::fp32;
+  EXPECT_EQ(plan_forward(plain, true, device::find("H200")).kernel, ForwardKernel::naive);
 }
 
 TEST(Plan, ShortSequencesTakeTheLatencyPathWhileOneWaveHoldsThem) {

@@ -67,7 +67,8 @@ std::vector<std::string> forms_of(const ForwardPlan& plan, const ForwardProblem&
                 ">>>>"};
       return {"naive_forward<naive::Spec<" + type + ", " + dim + ">>"};
     case ForwardKernel::ampere_forward:
-      if (p.sinks) return {"ampere_forward_general<ampere_forward::GeneralSpec<" + type + ", " + dim + ">>"};
+      if (p.sinks || p.dropout.p > 0)
+        return {"ampere_forward_general<ampere_forward::GeneralSpec<" + type + ", " + dim + ">>"};
       return {std::string(p.window.limits() ? "ampere_forward_runs" : "ampere_forward") +
               "<ampere_forward::Spec<" + type + ", " + dim + ", " + flag(plan.aligned) + ">>"};
     case ForwardKernel::hopper_forward:

@@ -32,6 +32,10 @@ Shape sunk(Shape shape) {
   shape.sinks = some_sinks(shape);
   return shape;
 }
+Shape dropped(Shape shape) {
+  shape.dropout = {.p = 0.3F, .seed = 0x123456789};
+  return shape;
+}
 Shape scaled(Shape shape, float scale) {
   shape.scale = scale;
   return shape;
@@ -212,6 +216,92 @@ TEST_P(AmpereGeneral, PacksGroupsOfShortSequences) {
   EXPECT_EQ(run_on_model(problem, {.choice = kAmpere}).pack, 4);
   EXPECT_AGREES_WITH_ORACLE(problem, shape);
   EXPECT_RUNS_ON_MODEL(packed(plain, {3, 20, 0, 2, 1}, {40, 90, 7, 0, 300}, 4), kAmpere, 2);
+}
+
+// Heads of one position stand side by side in a tile; splits share a row's keys; and a row's sum has what is
+// left out.
+TEST_P(AmpereGeneral, LeavesOutThePairsOfTheSeed) {
+  for (const Mask mask : kMasks) {
+    const Shape plain{.batch = 2,
+                      .q_heads = 4,
+                      .kv_heads = 2,
+                      .q_rows = tile_q() + 30,
+                      .kv_rows = 3 * tile_kv() + 11,
+                      .head_dim = head_dim(),
+                      .dtype = mask == Mask::causal ? DType::fp16 : DType::bf16,
+                      .mask = mask};
+    for (const Shape& shape : {plain, sunk(sloped(capped(plain)))})
+      EXPECT_RUNS_ON_MODEL(dropped(shape), kAmpere, 1);
+    Shape few = plain;
+    few.q_rows = 7;
+    EXPECT_RUNS_ON_MODEL(dropped(few), in_splits(3), 1);
+  }
+}
+
+TEST_P(AmpereGeneral, LeavesOutPairsUnderEveryKindOfMask) {
+  const int64_t rows = tile_q() + 2 * tile_kv() + 21;
+  const Shape plain{.batch = 2,
+                    .q_heads = 2,
+                    .kv_heads = 1,
+                    .q_rows = rows,
+                    .kv_rows = rows,
+                    .head_dim = head_dim(),
+                    .dtype = DType::bf16,
+                    .mask = Mask::causal};
+  Shape documents = plain;
+  documents.documents = documents_of({3, 2 * tile_kv() + 9, 1, tile_kv() - 5}, rows);
+  EXPECT_RUNS_ON_MODEL(dropped(documents), kAmpere, 1);
+  Shape padding = plain;
+  padding.left_padding = {static_cast<int32_t>(tile_q() + 5), 70};
+  EXPECT_RUNS_ON_MODEL(dropped(padding), kAmpere, 1);
+  Shape first_keys = plain;
+  first_keys.window = {tile_kv() + 5, 0};
+  first_keys.first_keys = 4;
+  EXPECT_RUNS_ON_MODEL(dropped(first_keys), kAmpere, 1);
+  const Shape short_rows{.q_heads = 8,
+                         .kv_heads = 2,
+                         .q_rows = 3,
+                         .kv_rows = 3 * tile_kv() + 5,
+                         .head_dim = head_dim(),
+                         .dtype = DType::fp16,
+                         .mask = Mask::causal};
+  const Shape caches =
+      padded(short_rows, {3, 1, 0, 2},
+             {static_cast<int32_t>(short_rows.kv_rows), 2, 50, static_cast<int32_t>(tile_kv())});
+  EXPECT_RUNS_ON_MODEL(dropped(caches), kAmpere, 1);
+  EXPECT_RUNS_ON_MODEL(dropped(packed(plain, {90, 5, 133, 4}, {90, 170, 20, 0}, 3)), kAmpere, 1);
+}
+
+TEST(AmpereGeneralShapes, LeaveOutAnyShareAndTheSeedDecidesWhich) {
+  Shape shape{.q_heads = 2, .kv_heads = 1, .q_rows = 140, .kv_rows = 200, .dtype = DType::fp16};
+  std::vector<std::byte> last;
+  for (const uint64_t seed : {uint64_t{7}, uint64_t{8}, uint64_t{1} << 40 | 7}) {
+    shape.dropout = {.p = 0.5F, .seed = seed};
+    EXPECT_RUNS_ON_MODEL(shape, kAmpere, 1);
+    Problem problem(shape);
+    run_on_model(problem, {.choice = kAmpere});
+    EXPECT_NE(problem.output_bytes(), last);
+    last = problem.output_bytes();
+  }
+  // What few are kept count for all: a weight times that would be more than fp16 holds.
+  for (const float p : {1e-5F, 0.01F, 0.999F, 1.0F}) {
+    shape.dropout = {.p = p, .seed = 1};
+    EXPECT_RUNS_ON_MODEL(shape, kAmpere, 1);
+  }
+  Problem problem(shape);
+  run_on_model(problem, {.choice = kAmpere});
+  for (int64_t row = 0; row < shape.q_rows; ++row) EXPECT_EQ(problem.out(0, 1, row, 3), 0.0F);
+}
+
+TEST(AmpereGeneralShapes, RandomOnesWithDropoutAgreeWithTheOracle) {
+  const uint64_t count = number_from("FLASHMOE_SWEEP", 60);
+  for (uint64_t seed = 1001; seed <= 1000 + count; ++seed) {
+    Shape shape = random_general_shape(seed, 300);
+    if (shape.q_rows == 0 || shape.kv_rows == 0) continue;
+    shape.dropout = {.p = seed % 2 == 0 ? 0.1F : 0.6F, .seed = seed << 30};
+    const bool lengths = Problem(shape).problem.lengths.given;
+    EXPECT_RUNS_ON_MODEL(shape, in_splits(lengths ? 1 : 1 + static_cast<int>(seed % 3)), 1);
+  }
 }
 
 TEST(AmpereGeneralShapes, TakeAnyScaleAndCap) {

@@ -22,8 +22,9 @@ INSTANTIATE_TEST_SUITE_P(All, NaiveDropout, testing::ValuesIn(kDTypes),
                          [](const auto& type) { return name_of(type.param); });
 
 void expect_agreement(const Shape& shape) {
-  EXPECT_RUNS_ON_MODEL(shape, {}, 1);
-  EXPECT_GRADIENTS_ON_MODEL(shape, {.with_dlse = true, .seeds = 1});
+  EXPECT_RUNS_ON_MODEL(shape, {.kernel = dispatch::ForwardKernel::naive}, 1);
+  EXPECT_GRADIENTS_ON_MODEL(
+      shape, {.with_dlse = true, .seeds = 1, .choice = {.kernel = dispatch::BackwardKernel::naive_backward}});
 }
 
 TEST_P(NaiveDropout, TakesEveryHeadDimAndMask) {
@@ -110,30 +111,6 @@ TEST(NaiveDropoutExtremes, WhatIsLeftOutIsNothingWhateverItIs) {
   run_backward_on_model(problem, false, {});
   const auto* dq = static_cast<const float*>(problem.dq.data);
   for (int64_t d = 0; d < 8; ++d) EXPECT_TRUE(std::isfinite(dq[d])) << d;
-}
-
-TEST(NaiveDropoutExplained, TheScalarKernelsTakeItAndSaySo) {
-  const device::Spec& spec = device::find("H200");
-  ForwardProblem problem = Problem({.head_dim = 64, .dtype = DType::bf16}).problem;
-  problem.dropout = {.p = 0.1F, .seed = 1};
-  problem.pairs.type = PairType::boolean;
-  for (const bool tensor : {false, true}) {  // one alone goes to tensor cores
-    problem.attn_mask = tensor;
-    const auto plan = dispatch::plan_forward(problem, true, spec);
-    EXPECT_EQ(plan.kernel, dispatch::ForwardKernel::naive);
-    const std::string text = dispatch::explain(plan, problem, spec);
-    EXPECT_NE(text.find("because: dropout"), std::string::npos) << text;
-    EXPECT_NE(text.find("weights left out at random, 10 %"), std::string::npos) << text;
-    const auto backward = dispatch::plan_backward(problem, true, spec, false);
-    EXPECT_EQ(backward.kernel, dispatch::BackwardKernel::naive_backward);
-    EXPECT_STREQ(backward.reason, plan.reason);
-  }
-  EXPECT_THROW(
-      dispatch::plan_forward(problem, true, spec, {.kernel = dispatch::ForwardKernel::hopper_forward}),
-      Error);
-  EXPECT_THROW(dispatch::plan_backward(problem, true, spec, false,
-                                       {.kernel = dispatch::BackwardKernel::hopper_backward}),
-               Error);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ struct GeneralWork : Work {
 struct General {
   static constexpr bool begins_anywhere = true;
   static constexpr bool changes_scores = true;
+  static constexpr bool drops_weights = true;
   static constexpr bool has_gaps = true;
   const GeneralParams& params;
 

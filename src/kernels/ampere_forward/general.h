@@ -5,6 +5,7 @@
 #include "kernels/runs.h"
 #include "kernels/score_params.h"
 #include "kernels/sequence_tiles.h"
+#include "numeric/dropout.h"
 
 namespace flashmoe::kernels::ampere_forward {
 
@@ -15,6 +16,7 @@ struct GeneralParams {
   RowTable table;           // ... or, where it is given, row by row ...
   SequenceTiles sequences;  // ... or, where there are tiles, by the rule of their sequences
   ScoreParams scores;       // in units of log2, unless nothing changes them: dispatch/scores.h
+  PairDropout dropout;
 };
 
 }  // namespace flashmoe::kernels::ampere_forward

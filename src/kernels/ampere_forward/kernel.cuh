@@ -10,6 +10,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "kernels/ampere_forward/dropout.cuh"
 #include "kernels/ampere_forward/general.cuh"
 #include "kernels/ampere_forward/smem.h"
 #include "kernels/ampere_forward/store.cuh"
@@ -380,11 +381,14 @@ __device__ __forceinline__ void attend(const ForwardParams& p, const Sight& sigh
 
     if constexpr (Sight::has_gaps) tile = work.behind_gap(tile);
     const uint32_t stage_offset = static_cast<uint32_t>(stage) * sizeof(smem.k[0]);
+    [[maybe_unused]] Drawn<Spec> drawn;
+    if constexpr (Sight::drops_weights) draw<Spec>(drawn, p, sight, work, tile * kTileKv);
     Scores<Spec> S;
     q_times_k<Spec>(S, q_fragments, q_address, k_address + stage_offset);
     if constexpr (Sight::changes_scores) change<Spec>(S, p, sight, work, tile * kTileKv);
     if (needs_mask(tile)) mask<Spec>(S, p, sight, work, tile * kTileKv);
     absorb<Spec>(state, S, p.scale_log2e);
+    if constexpr (Sight::drops_weights) drop_weights<Spec>(S, sight, drawn);
     if (first) {  // its V came by itself, so that nothing before had to wait for it
       gpu::cp_async_wait<kStages - 1>();
       gpu::sync_block();
@@ -408,6 +412,7 @@ __device__ __forceinline__ void attend(const ForwardParams& p, const Sight& sigh
   if (work.tile_begin == work.tile_end) gpu::sync_block();
 
   normalise<Spec>(state);
+  if constexpr (Sight::drops_weights) raise_kept<Spec>(state, sight);
   // Worked out anew rather than kept in registers all the way.
   const auto done = find_work<Spec>(p, sight, gpu::opaque(static_cast<int>(gpu::block_index())));
   if constexpr (Sight::changes_scores) add_sinks<Spec>(state, p, sight, done);

@@ -32,6 +32,7 @@ __device__ __forceinline__ int position_of(const ForwardParams& p, int packed_ro
 struct FromFirstKey {
   static constexpr bool begins_anywhere = false;
   static constexpr bool changes_scores = false;
+  static constexpr bool drops_weights = false;
   static constexpr bool has_gaps = false;
 
   __device__ __forceinline__ Run visible(const ForwardParams& p, const Work&, int position) const {
@@ -43,6 +44,7 @@ struct FromFirstKey {
 struct FromAnyKey {
   static constexpr bool begins_anywhere = true;
   static constexpr bool changes_scores = false;
+  static constexpr bool drops_weights = false;
   static constexpr bool has_gaps = false;
   const Runs& runs;
 

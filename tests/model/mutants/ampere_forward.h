@@ -2,7 +2,7 @@
 // Included once per mutant, behind its kernel, with `ampere_forward` defined as the mutant's own name and
 // FLASHMOE_HEAD_DIM and FLASHMOE_ALIGNED as those of the form to compile; without them, every problem gets
 // the form for it. With FLASHMOE_RUNS, the form for runs of keys at 64; with FLASHMOE_GENERAL, the general
-// one.
+// one, and with FLASHMOE_DROPOUT as whether problems have dropout.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
@@ -31,9 +31,11 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs,
                .smem_bytes = sizeof(kernels::ampere_forward::Smem<S>)},
               changed,
               kernels::ampere_forward::GeneralParams{runs, lists_at_hand().table, lists_at_hand().tiles[0],
-                                                     scores_at_hand().params});
+                                                     scores_at_hand().params, scores_at_hand().dropout});
 }
-inline const Registration registration("ampere_forward at 64, general", FLASHMOE_MISTAKE, &run);
+inline const Registration registration(FLASHMOE_DROPOUT ? "ampere_forward at 64, dropout, general"
+                                                        : "ampere_forward at 64, general",
+                                       FLASHMOE_MISTAKE, &run);
 #else
 template <int kDim, bool kAligned>
 void start(const kernels::ForwardParams& params, unsigned blocks) {

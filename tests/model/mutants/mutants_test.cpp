@@ -598,7 +598,7 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
       return kernels::ampere_forward::launch_general(
           p.dtype, scaled,
           {dispatch::runs_of(p), lists_at_hand().table, lists_at_hand().tiles[0],
-           dispatch::general_scores_of(p, problem.args.scores)},
+           dispatch::general_scores_of(p, problem.args.scores), dispatch::dropout_of(p)},
           plan.blocks, nullptr);
     }
     if (mutant.prepare != nullptr) {
