@@ -41,7 +41,7 @@ def _wants_gradients(*tensors):
 
 def takes_packed(q, k, v, scores, deterministic, trains=None):
     """Whether one call takes packed sequences, and no slower than a call for each: on a GPU in 16 bits, but for gradients
-    in a fixed order; and of dropout, which is the general kernels' either way. `trains`: as for why_not_mask()."""
+    in a fixed order; and of dropout always, since one call draws for all. `trains`: as for why_not_mask()."""
     if q.device.type == "cpu":
         return True
     if q.device.type != "cuda" or not _HAS_CUDA:
@@ -206,7 +206,7 @@ def why_not_dropout(q, dropout_p):
     """Why attention(q, k, v, dropout_p=dropout_p) is left to others, where attention(q, k, v) is not; None where it is not."""
     if dropout_p == 0 or (0 < dropout_p < 1 and q.device.type == "cpu"):
         return None
-    where = "; there is no fast kernel for it on a GPU" if 0 < dropout_p < 1 else ""
+    where = "; how fast its kernels are on a GPU is not measured" if 0 < dropout_p < 1 else ""
     return f"dropout_p is {dropout_p}{where}"
 
 

@@ -73,7 +73,6 @@ void check_limits(const ForwardProblem& p, const device::Spec& spec) {
 // Why no tensor-core kernel can take it on any GPU; null when one can.
 const char* needs_scalar(const ForwardProblem& p, Addressing addressing) {
   if (p.dtype == DType::fp32) return "fp32 inputs, computed in fp32 throughout";
-  if (p.dropout.p > 0) return kDropout;
   return p.head_dim % 8 != 0 || !addressing.aligned ? "rows that are not whole pieces of 16 bytes" : nullptr;
 }
 
@@ -91,6 +90,7 @@ const char* too_much_for_hopper_backward(const ForwardProblem& p, Addressing add
                                          const device::Spec& spec, bool deterministic) {
   if (const char* scalar = needs_scalar(p, addressing)) return scalar;
   if (const char* not_hopper = too_much_for_hopper(p, addressing, spec)) return not_hopper;
+  if (p.dropout.p > 0) return kDropout;
   if (const char* lengths = lengths_need_scalar(p, deterministic)) return lengths;
   if (p.lengths.given && p.changes_scores()) return "scores that change, beside lengths";
   if (p.lengths.given && p.spans.given()) return kSpansBesideLengths;
@@ -214,7 +214,7 @@ int general_tuning(const ForwardProblem& p) {
 
 BackwardPlan plan_ampere(const ForwardProblem& p, const device::Spec& spec, bool deterministic,
                          std::optional<int> choice, const char* reason) {
-  const bool general = p.changes_scores() || p.spans.given() || p.lengths.given;
+  const bool general = p.changes_pairs() || p.spans.given() || p.lengths.given;
   if (choice && (!takes(*choice, p, spec) || (general && !ampere::is_general(*choice)))) {
     refuse("tuning is " + std::to_string(*choice) + "; ampere_backward has 0 to " +
            std::to_string(ampere::kNumTunings - 1) + ", and not all of them take head_dim " +

@@ -57,7 +57,7 @@ kernels::ampere_backward::GeneralParams general_params(const ForwardProblem& p, 
                                                        const kernels::SequenceTiles& tiles = {},
                                                        const kernels::PaddedSequences& padded = {}) {
   const auto first_keys = static_cast<int>(std::min(p.spans.first_keys, p.kv_rows));
-  return {params, scores_of(p, args.scores), first_keys, tiles, padded};
+  return {params, scores_of(p, args.scores), dropout_of(p), first_keys, tiles, padded};
 }
 
 void run_with_lengths(const BackwardPlan& plan, const ForwardProblem& p, const BackwardArgs& args,

@@ -191,6 +191,7 @@ TEST(BackwardPlan, WhatOtherFormsDoNotTakeGoesToTheGeneralOne) {
   const auto lengths = [](ForwardProblem p) {
     return p.lengths = {.given = true, .q_packed = true, .k_packed = true, .sequences = 3}, p;
   };
+  const auto dropped = [](ForwardProblem p) { return p.dropout.p = 0.1F, p; };
   struct Case {
     ForwardProblem problem;
     bool by_hopper;  // where there is one
@@ -198,10 +199,12 @@ TEST(BackwardPlan, WhatOtherFormsDoNotTakeGoesToTheGeneralOne) {
   };
   for (const int64_t head_dim : {8, 64, 72, 128, 256}) {
     const ForwardProblem p = problem(512, head_dim, Mask::causal);
-    for (const Case& c : {Case{capped(p), true, true}, Case{sloped(p), true, true},
-                          Case{spans(p), true, true}, Case{capped(sloped(p)), false, true},
-                          Case{capped(spans(p)), false, true}, Case{first_keys(p), false, false},
-                          Case{lengths(p), true, false}, Case{sloped(lengths(p)), false, false}}) {
+    for (const Case& c :
+         {Case{capped(p), true, true}, Case{sloped(p), true, true}, Case{spans(p), true, true},
+          Case{capped(sloped(p)), false, true}, Case{capped(spans(p)), false, true},
+          Case{first_keys(p), false, false}, Case{lengths(p), true, false},
+          Case{sloped(lengths(p)), false, false}, Case{dropped(p), false, true},
+          Case{dropped(capped(spans(p))), false, true}, Case{dropped(lengths(p)), false, false}}) {
       for (const char* gpu : {"A100 40GB", "L4", "H200"}) {
         const device::Spec spec = device::find(gpu);
         const bool by_hopper = c.by_hopper && spec.arch == 90;
@@ -237,9 +240,12 @@ TEST(BackwardPlan, WhatNoFormTakesGoesToNaiveAndSaysWhy) {
     EXPECT_NE(std::string(plan_backward(tensor, true, spec, false).reason).find("attn_mask"),
               std::string::npos);
     ForwardProblem dropout = problem(512, 64);
-    dropout.softcap = 2;
     dropout.dropout.p = 0.1F;
+    dropout.attn_mask = true;
+    dropout.pairs.type = PairType::boolean;  // alone, it goes to hopper_backward
     EXPECT_EQ(plan_backward(dropout, true, spec, false).kernel, BackwardKernel::naive_backward);
+    EXPECT_NE(std::string(plan_backward(dropout, true, spec, false).reason).find("attn_mask"),
+              std::string::npos);
   }
 }
 

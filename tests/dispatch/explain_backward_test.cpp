@@ -63,6 +63,10 @@ TEST(ExplainBackward, NamesTheGeneralFormAndWhy) {
                                     "scores: capped at 20, less a slope times the distance\n"});
   expect_has(text_on("H200"), {"cuda: ampere_backward in its general form, because: scores that change in a "
                                "way that hopper_backward has no form for\n"});
+  problem.dropout.p = 0.1F;
+  expect_has(text_on("H200"), {"cuda: ampere_backward in its general form, because: dropout\n",
+                               "weights left out at random, 10 %\n"});
+  problem.dropout = {};
   problem.spans.first_keys = 4;
   expect_has(text_on("H200"), {"in its general form, because: first keys beside a run", "+ what rows see"});
   problem.spans = {};

@@ -8,15 +8,20 @@
 #include "gpu/on_gpu.h"
 #include "numeric/dropout.h"
 #include "support/dice.h"
+#include "support/general.h"
 #include "support/sequences.h"
 #include "support/spans.h"
 
 namespace flashmoe::test {
 namespace {
 
+// By what is chosen here, and by the scalar kernels.
 void expect_agreement(const Shape& shape) {
   EXPECT_RUNS_ON_GPU(shape);
+  EXPECT_RUNS_ON_GPU(shape, {.kernel = dispatch::ForwardKernel::naive});
   EXPECT_EQ(trouble_with_gradients(shape, {.with_dlse = true}), "");
+  EXPECT_EQ(trouble_with_gradients(shape, {.choice = {.kernel = dispatch::BackwardKernel::naive_backward}}),
+            "");
 }
 
 TEST(GpuSmall, DropoutOfEveryTypeHeadDimAndMask) {
@@ -76,6 +81,40 @@ TEST(GpuDropout, RandomOnesAgreeWithTheOracleBesideAllElse) {
     if (dice.between(0, 1) == 0) shape.slopes = {0.5F, 0.1F};
     if (dice.between(0, 1) == 0) shape.sinks = {1, -2};
     expect_agreement(shape);
+  }
+}
+
+// The general forms, beside all that they take.
+TEST(GpuDropout, RandomOnesAgreeInTheGeneralForms) {
+  SKIP_WITHOUT_GPU();
+  const dispatch::ForwardChoice forward{.kernel = dispatch::ForwardKernel::ampere_forward};
+  const dispatch::BackwardChoice backward{.kernel = dispatch::BackwardKernel::ampere_backward};
+  const uint64_t count = number_from("FLASHMOE_SWEEP", 60);
+  for (uint64_t seed = 1; seed <= count; ++seed) {
+    Shape shape = random_general_shape(seed, 900);
+    if (shape.q_rows == 0 || shape.kv_rows == 0) continue;  // no kernel is asked
+    shape.dropout = {.p = seed % 2 == 0 ? 0.1F : 0.6F, .seed = seed << 30};
+    EXPECT_RUNS_ON_GPU(shape, forward);
+    EXPECT_EQ(trouble_with_gradients(shape, {.choice = backward}), "");
+  }
+}
+
+// More blocks than an SM holds, with sums of dq in a fixed order and in any.
+TEST(GpuDropout, ManyTiles) {
+  SKIP_WITHOUT_GPU();
+  for (const int64_t head_dim : {64, 128, 256}) {
+    Shape shape{.batch = 2,
+                .q_heads = 16,
+                .kv_heads = 4,
+                .q_rows = 700,
+                .kv_rows = 700,
+                .head_dim = head_dim,
+                .dtype = DType::bf16,
+                .mask = Mask::causal};
+    shape.dropout = {.p = 0.1F, .seed = 12};
+    EXPECT_RUNS_ON_GPU(shape);
+    for (const bool deterministic : {false, true})
+      EXPECT_EQ(trouble_with_gradients(shape, {.deterministic = deterministic}), "");
   }
 }
 

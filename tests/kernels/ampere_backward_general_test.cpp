@@ -8,6 +8,7 @@
 
 #include "kernels/ampere_backward/spec.h"
 #include "kernels/backward_on_model.h"
+#include "support/sequences.h"
 #include "support/spans.h"
 
 namespace flashmoe::test {
@@ -159,9 +160,54 @@ TEST_P(AmpereBackwardGeneral, TakesRandomSpansAndScores) {
     throw_spans(dice, random);
     if (dice.between(0, 2) == 0) random = sloped(random);
     if (dice.between(0, 2) == 0) random = capped(random);
+    if (dice.between(0, 2) == 0) random.dropout = {.p = dice.one_of({0.1F, 0.6F}), .seed = seed << 30};
     EXPECT_GRADIENTS_ON_MODEL(
         random, {.deterministic = random.first_keys == 0 && seed % 2 == 0, .seeds = 1, .choice = choice()});
   }
+}
+
+TEST_P(AmpereBackwardGeneral, LeavesOutThePairsOfTheSeed) {
+  for (const Mask mask : kMasks) {
+    Shape plain = shape(mask, mask == Mask::causal ? DType::fp16 : DType::bf16);
+    plain.dropout = {.p = 0.3F, .seed = 0x123456789};
+    for (const bool deterministic : {false, true})
+      EXPECT_GRADIENTS_ON_MODEL(
+          plain, {.deterministic = deterministic, .with_dlse = true, .seeds = 1, .choice = choice()});
+    EXPECT_GRADIENTS_ON_MODEL(with_sinks(sloped(capped(plain))), {.seeds = 1, .choice = choice()});
+    plain.window = {60, 9};
+    EXPECT_GRADIENTS_ON_MODEL(plain, {.seeds = 1, .choice = choice()});
+  }
+  for (const float p : {0.01F, 0.9F, 1.0F}) {
+    Shape plain = shape(Mask::none, DType::fp16);
+    plain.dropout = {.p = p, .seed = uint64_t{9} << 40};
+    EXPECT_GRADIENTS_ON_MODEL(plain, {.seeds = 1, .choice = choice()});
+  }
+}
+
+TEST_P(AmpereBackwardGeneral, LeavesOutPairsOfSpansAndSequences) {
+  const auto keys = static_cast<int32_t>(tuning().tile_kv);
+  Shape square = shape(Mask::causal);
+  square.q_rows = square.kv_rows = std::max(2 * keys + 20, 150);
+  square.dropout = {.p = 0.5F, .seed = 77};
+  Shape documents = square, padding = square, first_keys = square;
+  documents.documents = documents_of({keys + 17, 3, keys - 8}, square.kv_rows);
+  padding.left_padding = {keys + 9, 0};
+  first_keys.window = {20, 0};
+  first_keys.first_keys = 3;
+  for (const Shape& each : {documents, padding, first_keys})
+    EXPECT_GRADIENTS_ON_MODEL(each, {.seeds = 1, .choice = choice()});
+  const Shape some{.q_heads = 4,
+                   .kv_heads = 2,
+                   .head_dim = tuning().head_dim,
+                   .dtype = DType::fp16,
+                   .mask = Mask::causal,
+                   .dropout = {.p = 0.2F, .seed = 5}};
+  EXPECT_GRADIENTS_ON_MODEL(packed(some, {70, 1, 0, 5, 130}, {70, 90, 5, 0, 140}, 3),
+                            {.seeds = 1, .choice = choice()});
+  Shape padded_rows = some;
+  padded_rows.q_rows = 70;
+  padded_rows.kv_rows = 80;
+  EXPECT_GRADIENTS_ON_MODEL(padded(padded_rows, {70, 3, 20}, {17, 80, 70}), {.seeds = 1, .choice = choice()});
 }
 
 // Blocks run in another order with every seed, and with them, unless they take turns, the additions to dq.

@@ -7,6 +7,7 @@
 // pieces.
 #pragma once
 
+#include "kernels/ampere_backward/dropout.cuh"
 #include "kernels/ampere_backward/keys.cuh"
 #include "primitives/control.h"
 
@@ -24,6 +25,15 @@ __device__ __forceinline__ void weigh(const Keys<Spec>& keys, typename Keys<Spec
   }
 }
 
+template <class Spec>
+__device__ __forceinline__ auto kept_weights(const Keys<Spec>& keys, const Step& step, int chunk) {
+  if constexpr (Spec::general) {
+    return KeptWeights<Spec>(keys, step, chunk);
+  } else {
+    return nullptr;  // nothing is left out
+  }
+}
+
 // P and dS of a step, to where all warps find them.
 template <bool kMasked, class Spec>
 __device__ __forceinline__ void share_scores(Keys<Spec>& keys, const Step& step) {
@@ -32,11 +42,14 @@ __device__ __forceinline__ void share_scores(Keys<Spec>& keys, const Step& step)
     typename Keys<Spec>::Scores S, dP;
     [[maybe_unused]] typename Keys<Spec>::Scores factors;
     typename Keys<Spec>::PackedScores packed;
+    [[maybe_unused]] const auto kept = kept_weights(keys, step, chunk);
     keys.find_scores(S, chunk);
     keys.find_dp(dP, chunk);
     weigh<kMasked>(keys, S, factors, step, chunk);
+    if constexpr (Spec::general) drop_weights(S, keys, kept);
     Keys<Spec>::pack_scores(packed, S);
     keys.put_scores(keys.smem.scores[kP], packed, chunk);
+    if constexpr (Spec::general) drop_gradients(dP, keys, kept);
     keys.differentiate(dP, Spec::general ? factors : S, chunk);
     Keys<Spec>::pack_scores(packed, dP);
     keys.put_scores(keys.smem.scores[kDs], packed, chunk);
@@ -51,11 +64,14 @@ __device__ __forceinline__ void take_scores(Keys<Spec>& keys, const Step& step) 
     typename Keys<Spec>::Scores S, dP;
     [[maybe_unused]] typename Keys<Spec>::Scores factors;
     typename Keys<Spec>::PackedScores packed;
+    [[maybe_unused]] const auto kept = kept_weights(keys, step, chunk);
     keys.find_scores(S, chunk);
     weigh<kMasked>(keys, S, factors, step, chunk);
+    if constexpr (Spec::general) drop_weights(S, keys, kept);
     Keys<Spec>::pack_scores(packed, S);
     keys.over_chunk(keys.dV, packed, keys.smem.dout[keys.stage], chunk);
     keys.find_dp(dP, chunk);
+    if constexpr (Spec::general) drop_gradients(dP, keys, kept);
     keys.differentiate(dP, Spec::general ? factors : S, chunk);
     Keys<Spec>::pack_scores(packed, dP);
     keys.put_scores(keys.smem.scores[kDs], packed, chunk);

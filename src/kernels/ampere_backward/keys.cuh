@@ -420,12 +420,18 @@ struct Keys {
   __device__ __forceinline__ void store_gradients() {
     gpu::sync_block();  // all have read K and V for the last time
     put_gradient(smem.k, dK, p.scale);
-    put_gradient(smem.v, dV, 1.0F);
+    put_gradient(smem.v, dV, raise());
     gpu::sync_block();
     store_rows<Spec::tile_kv, Spec::head_dim, Spec::threads, T>(smem.k, p.dk, work.k_entry(), work.kv_head,
                                                                 work.first_key, work.kv_rows(p), p.head_dim);
     store_rows<Spec::tile_kv, Spec::head_dim, Spec::threads, T>(smem.v, p.dv, work.k_entry(), work.kv_head,
                                                                 work.first_key, work.kv_rows(p), p.head_dim);
+  }
+
+  // What weights that dropout keeps are multiplied by, where any are left out.
+  __device__ __forceinline__ float raise() const {
+    if constexpr (Spec::general) return p.dropout.raise();
+    return 1.0F;
   }
 
   __device__ __forceinline__ void put_gradient(gpu::Chunk* place, const Gradient& sums, float scale) const {

@@ -6,11 +6,13 @@
 #include "kernels/padded_sequences.h"
 #include "kernels/score_params.h"
 #include "kernels/sequence_tiles.h"
+#include "numeric/dropout.h"
 
 namespace flashmoe::kernels::ampere_backward {
 
 struct GeneralParams : BackwardParams {
   ScoreParams scores;
+  PairDropout dropout;
   int num_first_keys;  // where the table has first keys: of a row, at most
   // Sequences of different lengths: tiles of keys, which `order` numbers, and where query rows lie in
   // workspace. No tiles: there are batch entries.

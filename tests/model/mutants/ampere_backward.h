@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Included once per mutant, behind its kernel, with `ampere_backward` defined as the mutant's own name, and
-// FLASHMOE_HEAD_DIM, FLASHMOE_STAGES and FLASHMOE_VISIBLE as those of the form to compile.
+// FLASHMOE_HEAD_DIM, FLASHMOE_STAGES and FLASHMOE_VISIBLE as those of the form to compile, and
+// FLASHMOE_DROPOUT as whether problems have dropout.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
@@ -13,7 +14,11 @@ using S =
 template <class Params>
 Params params_of(const kernels::BackwardParams& problem) {
   if constexpr (!std::is_same_v<Params, kernels::BackwardParams>) {
-    return {problem, scores_at_hand().params, scores_at_hand().num_first_keys, lists_at_hand().tiles[0],
+    return {problem,
+            scores_at_hand().params,
+            scores_at_hand().dropout,
+            scores_at_hand().num_first_keys,
+            lists_at_hand().tiles[0],
             lists_at_hand().padded};
   } else {
     return problem;
@@ -32,13 +37,16 @@ inline void run(const kernels::BackwardParams& params) {
       params_of<S::Params>(params));
 }
 
-inline const Registration registration(kGeneral&& FLASHMOE_HEAD_DIM == 64 ? "ampere_backward at 64, general"
-                                       : kGeneral                         ? "ampere_backward at 128, general"
-                                       : kForm == kernels::ampere_backward::Form::runs
-                                           ? "ampere_backward at 64, runs"
-                                       : FLASHMOE_STAGES == 1    ? "ampere_backward with one stage"
-                                       : FLASHMOE_HEAD_DIM == 64 ? "ampere_backward at 64"
-                                                                 : "ampere_backward at 128",
+inline const Registration registration(std::string("ampere_backward") +
+                                           (kForm == kernels::ampere_backward::Form::from_first &&
+                                                    FLASHMOE_STAGES == 1
+                                                ? " with one stage"
+                                            : FLASHMOE_HEAD_DIM == 64 ? " at 64"
+                                                                      : " at 128") +
+                                           (FLASHMOE_DROPOUT ? ", dropout" : "") +
+                                           (kGeneral                                        ? ", general"
+                                            : kForm == kernels::ampere_backward::Form::runs ? ", runs"
+                                                                                            : ""),
                                        FLASHMOE_MISTAKE, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

@@ -514,10 +514,10 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
   };
   const auto general = [&](const kernels::BackwardParams& params) {
     const ListsAtHand& lists = lists_at_hand();
-    kernels::ampere_backward::launch_general(
-        p.dtype,
-        {params, scores_at_hand().params, scores_at_hand().num_first_keys, lists.tiles[0], lists.padded},
-        plan.tuning, nullptr);
+    kernels::ampere_backward::launch_general(p.dtype,
+                                             {params, scores_at_hand().params, scores_at_hand().dropout,
+                                              scores_at_hand().num_first_keys, lists.tiles[0], lists.padded},
+                                             plan.tuning, nullptr);
   };
   const auto scalar = [&](const kernels::BackwardParams& params) {
     const ListsAtHand& lists = lists_at_hand();
