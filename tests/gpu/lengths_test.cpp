@@ -9,6 +9,7 @@
 #include "device/probe.h"
 #include "gpu/gradients_on_gpu.h"
 #include "gpu/on_gpu.h"
+#include "gpu/random_shape.h"
 #include "problem/sequences.h"
 #include "support/sequences.h"
 #include "support/spans.h"
@@ -120,10 +121,7 @@ TEST(GpuLengths, RandomOnesBesideSpansAgreeWithTheOracle) {
   const uint64_t count = number_from("FLASHMOE_SWEEP", 40);
   for (uint64_t seed = 1; seed <= count; ++seed) {
     Dice dice(seed + 2000);
-    Shape shape{.q_heads = 4, .kv_heads = 2, .seed = seed};
-    shape.dtype = dice.one_of({DType::fp16, DType::bf16, DType::bf16, DType::fp32});
-    shape.mask = dice.one_of(kMasks);
-    shape.head_dim = dice.one_of({40, 64, 96, 128, 256});
+    Shape shape = random_heads(dice, seed, {DType::fp16, DType::bf16, DType::bf16, DType::fp32});
     throw_lengths(dice, 1500, 1500, shape);
     if (shape.q_rows == 0 || shape.kv_rows == 0) continue;  // no kernel is asked
     shape.window = dice.window(400);
@@ -138,10 +136,7 @@ TEST(GpuLengths, RandomOnesByTheGeneralAmpereBackward) {
   const uint64_t count = number_from("FLASHMOE_SWEEP", 40);
   for (uint64_t seed = 1; seed <= count; ++seed) {
     Dice dice(seed + 1000);
-    Shape shape{.q_heads = 4, .kv_heads = 2, .seed = seed};
-    shape.dtype = dice.one_of({DType::fp16, DType::bf16});
-    shape.mask = dice.one_of(kMasks);
-    shape.head_dim = dice.one_of({40, 64, 96, 128, 256});
+    Shape shape = random_heads(dice, seed, {DType::fp16, DType::bf16});
     throw_lengths(dice, 1500, 1500, shape);
     if (shape.q_rows == 0 || shape.kv_rows == 0) continue;  // no kernel is asked
     shape.window = dice.window(400);

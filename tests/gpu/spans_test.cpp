@@ -8,6 +8,7 @@
 #include "device/probe.h"
 #include "gpu/gradients_on_gpu.h"
 #include "gpu/on_gpu.h"
+#include "gpu/random_shape.h"
 #include "kernels/hopper_forward/spec.h"
 
 namespace flashmoe::test {
@@ -138,14 +139,9 @@ TEST(GpuSpans, RandomOnesByTheGeneralAmpereBackward) {
   const uint64_t count = number_from("FLASHMOE_SWEEP", 40);
   for (uint64_t seed = 1; seed <= count; ++seed) {
     Dice dice(seed + 1000);
-    Shape shape{.q_heads = 4, .kv_heads = 2, .seed = seed};
-    shape.dtype = dice.one_of({DType::fp16, DType::bf16});
-    shape.mask = dice.one_of(kMasks);
-    shape.head_dim = dice.one_of({40, 64, 96, 128, 256});
+    Shape shape = random_heads(dice, seed, {DType::fp16, DType::bf16});
     shape.batch = dice.one_of({1, 2});
-    shape.kv_rows = dice.length(700);
-    shape.q_rows = dice.between(0, 1) == 0 ? shape.kv_rows : dice.length(700);
-    shape.window = dice.window(shape.kv_rows);
+    throw_rows(dice, shape);
     throw_spans(dice, shape);
     if (dice.between(0, 1) == 0) shape.softcap = 3;
     EXPECT_EQ(trouble_with_gradients(shape, {.choice = {.kernel = dispatch::BackwardKernel::ampere_backward},
@@ -189,9 +185,7 @@ TEST(GpuSpans, RandomOnesAgreeWithTheOracle) {
     shape.batch = dice.one_of({1, 2, 3});
     shape.kv_heads = dice.one_of({1, 2});
     shape.q_heads = shape.kv_heads * dice.one_of({1, 2, 4});
-    shape.kv_rows = dice.length(700);
-    shape.q_rows = dice.between(0, 1) == 0 ? shape.kv_rows : dice.length(700);
-    shape.window = dice.window(shape.kv_rows);
+    throw_rows(dice, shape);
     throw_spans(dice, shape);
     EXPECT_RUNS_ON_GPU(shape);
     EXPECT_EQ(trouble_with_gradients(shape, {.deterministic = seed % 2 == 0}), "");
