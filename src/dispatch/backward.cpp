@@ -154,16 +154,18 @@ void complete(BackwardPlan& plan, const ForwardProblem& p, const device::Spec& s
     plan.padded_rows = static_cast<int>(padded_rows_of_lengths(p));
     plan.key_tiles = static_cast<int>(most_k_tiles(p, plan.tile_kv));
     plan.heads_at_once = static_cast<int>(p.kv_heads);  // the longest tiles of all heads come first
-    const auto words = static_cast<std::size_t>(p.q_heads * plan.padded_rows * (plan.head_dim + 2));
+    const auto words = static_cast<std::size_t>(p.q_heads * plan.padded_rows * (plan.head_dim + 2) + 1);
     plan.workspace_bytes = with_row_table(with_tile_lists(words * sizeof(float), p, lists_of(plan)), p, true);
+    plan.blocks = static_cast<unsigned>(p.kv_heads * plan.key_tiles);
     return;
   }
   plan.padded_rows = static_cast<int>(padded_rows(p));
   plan.key_tiles = static_cast<int>(ceil_div(p.kv_rows, plan.tile_kv));
   order_tiles(plan, p, spec);
   const int64_t rows = p.batch * p.q_heads * plan.padded_rows;
-  int64_t words = rows * (plan.head_dim + 2);
-  if (plan.deterministic) words += 1 + rows * plan.head_dim / kernels::kDqPieceFloats;
+  int64_t words = rows * (plan.head_dim + 2) + 1;
+  if (plan.deterministic) words += rows * plan.head_dim / kernels::kDqPieceFloats;
+  plan.blocks = static_cast<unsigned>(p.batch * p.kv_heads * plan.key_tiles);
   plan.workspace_bytes = with_row_table(static_cast<std::size_t>(words) * sizeof(float), p, true);
   if (p.attn_mask) plan.workspace_bytes = with_pair_bits(plan.workspace_bytes, p, true);
 }
@@ -184,6 +186,8 @@ BackwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, bool
       .deterministic = deterministic,
       .reason = reason};
   complete(plan, p, spec);
+  if ((p.lengths.given || p.spans.given()) && hopper::is_persistent(tuning))
+    plan.blocks = std::min(plan.blocks, static_cast<unsigned>(spec.sms));
   return plan;
 }
 

@@ -20,7 +20,7 @@ std::string workspace_of(const BackwardPlan& plan, const ForwardProblem& p) {
   return number(static_cast<int64_t>(plan.workspace_bytes)) + " bytes = 4 x " +
          number((p.lengths.given ? 1 : p.batch) * p.q_heads) + " heads x " + number(plan.padded_rows) +
          " rows x (" + number(plan.head_dim) + " sums of dq + 2)" +
-         (plan.deterministic ? " + counters that put the sums in order" : "") +
+         (plan.deterministic ? " + counters that put the sums in order" : " + a counter of 4") +
          (p.spans.given() ? " + what rows see" : "") +
          (p.attn_mask ? " + two bits for each pair and what whole tiles have" : "") +
          (p.lengths.given ? " + lists of tiles" : "");
@@ -46,8 +46,10 @@ std::string explain(const BackwardPlan& plan, const ForwardProblem& p, const dev
                 ? "pairs: the tensor by TMA, but for tiles that prepare_pairs has found empty before\n"
                 : "pairs: one bit says whether each counts, which prepare_pairs makes of the tensor before\n";
   if (!scalar) {
-    text += "grid: " + std::to_string((p.lengths.given ? 1 : p.batch) * p.kv_heads * plan.key_tiles) +
+    const int64_t tiles = (p.lengths.given ? 1 : p.batch) * p.kv_heads * plan.key_tiles;
+    text += "grid: " + std::to_string(tiles) +
             (p.lengths.given ? " tiles of keys at most, " : " tiles of keys, ") +
+            (plan.blocks < tiles ? "shared by " + std::to_string(plan.blocks) + " blocks of " : "") +
             std::to_string(plan.threads) + " threads and " + std::to_string(plan.smem_bytes) +
             " bytes of shared memory each, on " + std::to_string(spec.sms) +
             " SMs; prepare_backward before, finish_backward after\n";

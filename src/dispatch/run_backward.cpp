@@ -180,6 +180,7 @@ kernels::BackwardParams params_for(const BackwardPlan& plan, const ForwardProble
   params.runs = runs_of(p);
   params.causal_shift = params.runs.end - 1;
   params.order = {plan.key_tiles, params.kv_heads, params.batch, plan.heads_at_once, plan.last_first};
+  params.blocks = plan.blocks;
   params.padded_rows = plan.padded_rows;
   params.padded_dim = plan.head_dim;
   params.in_order = plan.deterministic;

@@ -45,7 +45,7 @@ struct BackwardParams {
   float* lse_log2;  // [B Hq][padded_rows], as numeric/lse_log2.h makes it; +inf for rows past the end
   float* delta;     // [B Hq][padded_rows]: dout . out - dlse
   float* dq_sums;   // [B Hq][padded_rows / 64][padded_dim / 64] pieces
-  int* counters;    // where dq's sums are added in a fixed order: num_counters(), all zero at first
+  int* counters;    // num_counters(), all zero at first
 
   bool in_order;  // whether they are: the same arguments then give the same bits
   bool sums_by_element;
@@ -53,8 +53,11 @@ struct BackwardParams {
   Runs runs;       // what rows see; most kernels know only where it ends: causal_shift
   RowTable table;  // what they see where that follows no rule
 
-  // One for the blocks' numbers, then one per piece of dq_sums.
+  unsigned blocks;  // that share the tiles, where a kernel's form is persistent
+
+  // One for the numbers of tiles, where blocks take those; then, in order, one per piece of dq_sums.
   FLASHMOE_HD int64_t num_counters() const {
+    if (!in_order) return 1;
     return 1 + int64_t{batch} * q_heads * (padded_rows / kDqPieceRows) * (padded_dim / kDqPieceColumns);
   }
 };

@@ -24,16 +24,32 @@ void expect_has(const std::string& text, std::initializer_list<const char*> part
 }
 
 TEST(ExplainBackward, NamesTheKernelItsTilesAndTheWorkspaceWithItsFormula) {
-  expect_has(explain_on("H200", DType::bf16, false),
-             {"cuda: hopper_backward, because: ", "head_dim 72 in a form compiled for 128", "on 132 SMs",
-              "dq is summed in the order in which tiles finish",
-              "workspace: 5324800 bytes = 4 x 16 heads x 640 rows x (128 sums of dq + 2)\n"});
+  expect_has(
+      explain_on("H200", DType::bf16, false),
+      {"cuda: hopper_backward, because: ", "head_dim 72 in a form compiled for 128", "on 132 SMs",
+       "dq is summed in the order in which tiles finish",
+       "workspace: 5324804 bytes = 4 x 16 heads x 640 rows x (128 sums of dq + 2) + a counter of 4\n"});
   expect_has(explain_on("L4", DType::fp16, true),
              {"cuda: ampere_backward, because: ", "same bits in every run: dk and dv, and dq",
               "sums of dq + 2) + counters"});
   expect_has(
       explain_on("H200", DType::fp32, false),
       {"cuda: naive_backward, because: ", "same bits in every run: dk and dv, and dq", "workspace: none"});
+}
+
+TEST(ExplainBackward, SaysThatBlocksShareManyTiles) {
+  ForwardProblem problem{.q_heads = 40,
+                         .kv_heads = 40,
+                         .q_rows = 513,
+                         .kv_rows = 513,
+                         .head_dim = 64,
+                         .dtype = DType::bf16,
+                         .scale = 1};
+  const device::Spec& spec = device::find("H200");
+  const auto text = [&] { return explain(plan_backward(problem, true, spec, false), problem, spec); };
+  expect_has(text(), {"grid: 200 tiles of keys, 384 threads"});
+  problem.spans.documents = true;
+  expect_has(text(), {"grid: 200 tiles of keys, shared by 132 blocks of 384 threads"});
 }
 
 TEST(ExplainBackward, NamesTheWindow) {

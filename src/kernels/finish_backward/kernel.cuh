@@ -43,7 +43,7 @@ __device__ __forceinline__ void finish_piece(const BackwardParams& p, const Find
   const int column = kDqPieceColumns * across + 8 * group;
   const Rows own = find(head, kDqPieceRows * down);
   const int first_row = own.first + 16 * warp + in_eight;
-  if (column >= p.head_dim || first_row >= own.rows) return;
+  if (column >= p.head_dim || first_row >= own.rows || first_row + 8 < 0) return;
   uint32_t word[2][4];
   if constexpr (kByElement) {
     const float* from = p.dq_sums + piece * kDqPieceFloats + 4 * (128 * group + 32 * warp + in_eight);

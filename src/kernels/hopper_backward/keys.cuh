@@ -35,11 +35,11 @@ struct Keys {
 
   const Params& params;
   Smem<Spec>& smem;
-  const Work& work;
+  const Work* work = nullptr;
   int warpgroup;
   int thread, warp;  // of the warpgroup
-  int q_tile;
-  int dq_piece;             // the first of this warpgroup's pieces of dQ
+  int q_tile = 0;
+  int dq_piece = 0;         // the first of this warpgroup's pieces of dQ
   Ring<Spec::stages> ring;  // of Q, dO and dS
 
   uint32_t words[2];  // by bits: of the lane's keys, for the step's queries
@@ -49,22 +49,27 @@ struct Keys {
   float dQ[32];
   uint32_t P[Spec::own_row_steps][4], dS[Spec::own_row_steps][4];
 
-  __device__ __forceinline__ Keys(const Params& all_params, Smem<Spec>& shared, const Work& own, int number)
+  __device__ __forceinline__ Keys(const Params& all_params, Smem<Spec>& shared, int number)
       : params(all_params),
         smem(shared),
-        work(own),
         warpgroup(number),
         thread(gpu::thread_index() % kWarpgroup),
-        warp(gpu::warp_index() % 4),
-        q_tile(own.begin),
-        dq_piece(first_piece<Spec>(all_params, own, Step(all_params, own)) + number * Spec::own_pieces) {}
+        warp(gpu::warp_index() % 4) {}
+
+  __device__ __forceinline__ void begin(const Work& own) {
+    work = &own;
+    q_tile = own.begin;
+    dq_piece = Step<Spec>(params, own).first_piece(params, own) + warpgroup * Spec::own_pieces;
+  }
 
   // A row sees no key behind this one and its own number, and as many rows behind the first see a key.
   // A sequence's own come from shared memory: registers have no room.
   __device__ __forceinline__ int causal_shift() const {
+    if constexpr (Spec::persistent && Spec::lengths) return work->causal_shift;
     return Spec::lengths ? smem.causal_shift : params.problem.causal_shift;
   }
   __device__ __forceinline__ int more_rows() const {
+    if constexpr (Spec::persistent && Spec::lengths) return work->more_rows;
     return Spec::lengths ? smem.more_rows : params.problem.causal_shift - params.problem.runs.begin;
   }
 
@@ -211,11 +216,10 @@ struct Keys {
       const int lane = gpu::opaque(gpu::lane_index());  // else all of this is kept from step to step
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const int key = work.first_key + own_key() + 16 * warp + lane / 4 + 8 * r;
+        const int key = work->first_key + own_key() + 16 * warp + lane / 4 + 8 * r;
         const int first_column = q_tile * Spec::tile_q + own_query() + 2 * (lane % 4);
         if constexpr (Spec::by_rows) {
-          // The batch entry is found anew: kept, it is a register too many.
-          const int batch = params.problem.order.tile(tile_number(params, smem)).batch;
+          const int batch = batch_entry();
           Run rows{0, 0};
           if (key < params.problem.kv_rows) rows = load_key(params.problem.table, batch, key);
           kept[r] = elements_between(rows.begin - first_column, rows.end - first_column);
@@ -251,12 +255,18 @@ struct Keys {
     for (int i = 0; i < kQueries / 4; ++i) P[i / 4][i % 4] = gpu::pack<T>(S[2 * i], S[2 * i + 1]);
   }
 
+  // Found anew: kept, it is a register too many.
+  __device__ __forceinline__ int batch_entry() const {
+    if constexpr (Spec::persistent) return work->batch;
+    return params.problem.order.tile(tile_number(params, smem)).batch;
+  }
+
   // Of this lane's columns, counted from its first: so many do not see its keys.
   __device__ __forceinline__ void find_unseen(int (&unseen)[2]) const {
     const int lane = gpu::opaque(gpu::lane_index());  // else all of this is kept from step to step
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int key = work.first_key + own_key() + 16 * warp + lane / 4 + 8 * r;
+      const int key = work->first_key + own_key() + 16 * warp + lane / 4 + 8 * r;
       const int first_row = key - params.problem.causal_shift;
       unseen[r] = key >= params.problem.kv_rows
                       ? INT_MAX
@@ -271,7 +281,7 @@ struct Keys {
     const int lane = gpu::opaque(gpu::lane_index());
     const int query = q_tile * Spec::tile_q + own_query() + 2 * (lane % 4) + scores.first_position;
     // Of the lane's first key; the other one is 8 keys on.
-    const auto distance = static_cast<float>(query - work.first_key - own_key() - 16 * warp - lane / 4);
+    const auto distance = static_cast<float>(query - work->first_key - own_key() - 16 * warp - lane / 4);
 #pragma unroll
     for (int i = 0; i < kQueries / 2; ++i) {
       const auto column = static_cast<float>(8 * (i / 4) + i % 2 - 8 * (i / 2 % 2));
@@ -381,10 +391,10 @@ struct Keys {
   template <int kBytes>
   __device__ __forceinline__ void put_scores(unsigned char (&place)[kBytes],
                                              const uint32_t (&scores)[Spec::own_row_steps][4]) {
-    const uint32_t rows = matrix_address(gpu::shared_address(place));
+    const uint32_t rows = matrix_address(gpu::shared_address(place) + own_key() * Spec::row_bytes);
 #pragma unroll
     for (int i = 0; i < Spec::own_row_steps; ++i) {
-      gpu::stmatrix_x4(at_columns(rows, own_query() / 16 + i), scores[i]);
+      gpu::stmatrix_x4(at_columns<Spec::kv_slab_bytes>(rows, own_query() / 16 + i), scores[i]);
     }
   }
   __device__ __forceinline__ void put_ds() {
@@ -429,15 +439,15 @@ struct Keys {
   // dK and dV through the places of K and V. Both warpgroups have read those for the last time.
   __device__ __forceinline__ void store_gradients(const Work& own) {
     gpu::named_barrier_sync(number(Barrier::math, 0), kMathWarpgroups * kWarpgroup);
-    put_gradient(smem.v, dV, 1.0F);
-    put_gradient(smem.k, dK, params.problem.scale);
+    put_gradient<Spec::kv_slab_bytes>(gpu::shared_address(smem.v) + own_offset(), dV, 1.0F);
+    put_gradient<Spec::kv_slab_bytes>(gpu::shared_address(smem.k) + own_offset(), dK, params.problem.scale);
     gpu::fence_proxy_async();
     gpu::named_barrier_sync(number(Barrier::warpgroup, warpgroup), kWarpgroup);
     const int first_key = own.first_key + own_key();
     if constexpr (Spec::lengths) {
       if (first_key < 0) {
-        store_beginning(own, smem.v, params.problem.dv);
-        store_beginning(own, smem.k, params.problem.dk);
+        store_beginning<Spec::kv_slab_bytes>(own, smem.v + own_offset(), params.problem.dv);
+        store_beginning<Spec::kv_slab_bytes>(own, smem.k + own_offset(), params.problem.dk);
         return;
       }
     }
@@ -456,26 +466,30 @@ struct Keys {
     gpu::tma_store_wait_read<0>();
   }
 
-  // Of a sequence's first keys, what is there.
-  __device__ __forceinline__ void store_beginning(const Work& own,
-                                                  const unsigned char (&place)[Spec::kv_bytes],
+  // Where this warpgroup's rows and columns begin in a tile of keys.
+  __device__ __forceinline__ int own_offset() const {
+    return own_slab() * Spec::kv_slab_bytes + own_key() * Spec::row_bytes;
+  }
+
+  // Of a sequence's first keys, what is there; `place` has this warpgroup's rows, in slabs so far apart.
+  template <int kSlabBytes>
+  __device__ __forceinline__ void store_beginning(const Work& own, const unsigned char* place,
                                                   const View& gradient) const {
     const int first_key = own.first_key + own_key();
     T* to = static_cast<T*>(gradient.data) + own.k_place * gradient.batch_stride +
             own.kv_head * gradient.head_stride + first_key * gradient.row_stride;
 #pragma unroll 1
     for (int i = 0; i < Spec::own_columns / Spec::slab_columns; ++i) {
-      const int slab = own_slab() + i;
-      const int column = slab * Spec::slab_columns;
-      store_swizzled_rows<Spec::row_bytes>(place + slab * Spec::kv_slab_bytes + own_key() * Spec::row_bytes,
-                                           first_key, to + column, gradient.row_stride,
-                                           params.problem.head_dim - column, thread);
+      const int column = (own_slab() + i) * Spec::slab_columns;
+      store_swizzled_rows<Spec::row_bytes>(place + i * kSlabBytes, first_key, to + column,
+                                           gradient.row_stride, params.problem.head_dim - column, thread);
     }
   }
 
-  __device__ __forceinline__ void put_gradient(unsigned char (&place)[Spec::kv_bytes],
-                                               const float (&sums)[Spec::own_columns / 2], float scale) {
-    const uint32_t rows = matrix_address(gpu::shared_address(place) + own_slab() * Spec::kv_slab_bytes);
+  template <int kSlabBytes>
+  __device__ __forceinline__ void put_gradient(uint32_t place, const float (&sums)[Spec::own_columns / 2],
+                                               float scale) {
+    const uint32_t rows = matrix_address(place);
 #pragma unroll
     for (int i = 0; i < Spec::own_columns / 16; ++i) {
       uint32_t fragment[4];
@@ -483,19 +497,20 @@ struct Keys {
       for (int f = 0; f < 4; ++f) {
         fragment[f] = gpu::pack<T>(sums[8 * i + 2 * f] * scale, sums[8 * i + 2 * f + 1] * scale);
       }
-      gpu::stmatrix_x4(at_columns(rows, i), fragment);
+      gpu::stmatrix_x4(at_columns<kSlabBytes>(rows, i), fragment);
     }
   }
 
-  // What this lane tells stmatrix: the warp's 16 keys at columns 0 to 15 of a tile of keys.
+  // What this lane tells stmatrix: the warp's 16 keys at columns 0 to 15 of where its warpgroup's keys begin.
   __device__ __forceinline__ uint32_t matrix_address(uint32_t place) const {
     const int lane = gpu::opaque(gpu::lane_index());
     const int row = 16 * warp + lane % 16;
-    return place + (own_key() + row) * Spec::row_bytes + 16 * (lane / 16 ^ row % 8);
+    return place + row * Spec::row_bytes + 16 * (lane / 16 ^ row % 8);
   }
+  template <int kSlabBytes>
   static __device__ __forceinline__ uint32_t at_columns(uint32_t address, int i) {
     constexpr int kStepsPerSlab = Spec::slab_columns / 16;
-    return (address ^ (32 * (i % kStepsPerSlab))) + i / kStepsPerSlab * Spec::kv_slab_bytes;
+    return (address ^ (32 * (i % kStepsPerSlab))) + i / kStepsPerSlab * kSlabBytes;
   }
 
   // ---- Waiting for one another ----
@@ -504,10 +519,10 @@ struct Keys {
     ring.advance();
     constexpr int kPieces = kMathWarpgroups * Spec::own_pieces;
     dq_piece += kPieces;
-    if (++q_tile == work.end) {
-      q_tile = work.begin;
+    if (++q_tile == work->end) {
+      q_tile = work->begin;
       const int tiles_of_head = params.problem.padded_rows / Spec::tile_q;
-      dq_piece += kPieces * (tiles_of_head - (work.end - work.begin));
+      dq_piece += kPieces * (tiles_of_head - (work->end - work->begin));
     }
   }
 

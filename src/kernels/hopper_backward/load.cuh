@@ -29,8 +29,8 @@ __device__ __forceinline__ void load_keys(unsigned char (&place)[Spec::kv_bytes]
 template <class Spec>
 __device__ __forceinline__ void load_rows(unsigned char (&place)[Spec::q_bytes],
                                           float (&statistics)[Spec::tile_q], uint64_t& full,
-                                          const gpu::TensorMap& map, const float* numbers, const Step& step,
-                                          const Work& work) {
+                                          const gpu::TensorMap& map, const float* numbers,
+                                          const Step<Spec>& step, const Work& work) {
   const uint32_t barrier = gpu::shared_address(&full);
   const uint32_t to = gpu::shared_address(place);
   constexpr uint32_t kNumbersBytes = Spec::tile_q * sizeof(float);
@@ -44,7 +44,9 @@ __device__ __forceinline__ void load_rows(unsigned char (&place)[Spec::q_bytes],
   gpu::bulk_load(gpu::shared_address(statistics), numbers, kNumbersBytes, barrier);
 }
 
-__device__ __forceinline__ float slope_of(const ScoreParams& scores, const Work& work, const Step& step) {
+template <class Spec>
+__device__ __forceinline__ float slope_of(const ScoreParams& scores, const Work& work,
+                                          const Step<Spec>& step) {
   return scores.inverse_scale *
          gpu::load_global(scores.slopes + work.batch * scores.slopes_batch_stride + step.head);
 }
@@ -52,7 +54,7 @@ __device__ __forceinline__ float slope_of(const ScoreParams& scores, const Work&
 // The block's first key has them, and its other keys row_blocks() further each.
 template <class Spec>
 __device__ __forceinline__ const PairWords* words_of(const Params& params, const Work& work,
-                                                     const Step& step) {
+                                                     const Step<Spec>& step) {
   const PairBits& bits = params.bits;
   const int64_t key = bits.entry(work.batch, step.head) * bits.padded_keys + work.first_key;
   return bits.by_key + key * bits.row_blocks() + step.q_tile * Spec::tile_q / kBitColumns;
@@ -61,7 +63,7 @@ __device__ __forceinline__ const PairWords* words_of(const Params& params, const
 // What is added to the scores of each math warpgroup's keys, as soon as it has read that of the step before.
 template <class Spec>
 __device__ __forceinline__ void load_bias(const Params& params, Smem<Spec>& smem, const Work& work,
-                                          const Step& step, uint32_t parity) {
+                                          const Step<Spec>& step, uint32_t parity) {
   const PairBits& bits = params.bits;
 #pragma unroll
   for (int w = 0; w < kMathWarpgroups; ++w) {
@@ -77,31 +79,44 @@ __device__ __forceinline__ void load_bias(const Params& params, Smem<Spec>& smem
   }
 }
 
+// A step's Q, with what is noted for it, and its dO, as soon as their places are free.
+template <class Spec>
+__device__ __forceinline__ void load_queries(const Params& params, Smem<Spec>& smem, const Work& work,
+                                             const Step<Spec>& step, Ring<Spec::stages> ring, int64_t row) {
+  const int stage = ring.stage;
+  gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free[stage]), ring.phase ^ 1);
+  if constexpr (Spec::notes_masks) smem.masked[stage] = needs_mask<Spec>(params, work, step.q_tile) ? 1 : 0;
+  if constexpr (Spec::by_bits) smem.words[stage] = words_of<Spec>(params, work, step);
+  if constexpr (Spec::change == Change::slopes) smem.slope[stage] = slope_of(params.scores, work, step);
+  load_rows<Spec>(smem.q[stage], smem.lse_log2[stage], smem.q_full[stage], params.q,
+                  params.problem.lse_log2 + row, step, work);
+}
+template <class Spec>
+__device__ __forceinline__ void load_dout(const Params& params, Smem<Spec>& smem, const Work& work,
+                                          const Step<Spec>& step, Ring<Spec::stages> ring, int64_t row) {
+  const int stage = ring.stage;
+  gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.dout_free[stage]), ring.phase ^ 1);
+  load_rows<Spec>(smem.dout[stage], smem.delta[stage], smem.dout_full[stage], params.dout,
+                  params.problem.delta + row, step, work);
+}
+
 template <class Spec>
 __device__ __forceinline__ void load_tiles(const Params& params, Smem<Spec>& smem, const Work& work) {
   Ring<Spec::stages> ring;
-  Step step(params, work);
+  Step<Spec> step(params, work);
 #pragma unroll 1
   for (int i = 0; i < work.steps; ++i) {
-    const int stage = ring.stage;
-    const int64_t row = step.template padded_row<Spec>(params, work);
-    gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free[stage]), ring.phase ^ 1);
-    if constexpr (Spec::notes_masks) smem.masked[stage] = needs_mask<Spec>(params, work, step.q_tile) ? 1 : 0;
-    if constexpr (Spec::by_bits) smem.words[stage] = words_of<Spec>(params, work, step);
-    if constexpr (Spec::change == Change::slopes) smem.slope[stage] = slope_of(params.scores, work, step);
-    load_rows<Spec>(smem.q[stage], smem.lse_log2[stage], smem.q_full[stage], params.q,
-                    params.problem.lse_log2 + row, step, work);
+    const int64_t row = step.padded_row(params, work);
+    load_queries<Spec>(params, smem, work, step, ring, row);
     if (i == 0) {
       load_keys<Spec>(smem.k, smem.k_full, params.k, work);
       load_keys<Spec>(smem.v, smem.v_full, params.v, work);
     }
-    gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.dout_free[stage]), ring.phase ^ 1);
-    load_rows<Spec>(smem.dout[stage], smem.delta[stage], smem.dout_full[stage], params.dout,
-                    params.problem.delta + row, step, work);
+    load_dout<Spec>(params, smem, work, step, ring, row);
     if constexpr (Spec::adds_bias)
-      load_bias<Spec>(params, smem, work, step, static_cast<uint32_t>(stage));  // of two, in turn
+      load_bias<Spec>(params, smem, work, step, static_cast<uint32_t>(ring.stage));  // of two, in turn
     ring.advance();
-    step.advance(work);
+    step.advance(params, work);
   }
 }
 

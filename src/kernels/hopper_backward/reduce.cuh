@@ -45,9 +45,9 @@ struct Turn {
   int number;
 
   template <class Spec>
-  static __device__ __forceinline__ Turn of(const Params& params, const Work& work, const Step& step,
+  static __device__ __forceinline__ Turn of(const Params& params, const Work& work, const Step<Spec>& step,
                                             int warpgroup) {
-    const int piece = first_piece<Spec>(params, work, step) + warpgroup * Spec::own_pieces;
+    const int piece = step.first_piece(params, work) + warpgroup * Spec::own_pieces;
     return {params.problem.counters + 1 + piece,
             turn_of<Spec>(params.problem, work.batch, step.q_tile, work.first_key)};
   }
@@ -62,28 +62,29 @@ __device__ __forceinline__ void reduce_dq(const Params& params, Smem<Spec>& smem
   const BackwardParams& p = params.problem;
   const int full = number(Barrier::dq_full, warpgroup);
   const int free = number(Barrier::dq_free, warpgroup);
-  if (work.steps > 0) gpu::named_barrier_arrive(free, kReducingThreads);
+  if (Spec::persistent || work.steps > 0) gpu::named_barrier_arrive(free, kReducingThreads);
   const bool leads = gpu::lane_index() == 0;
   const bool takes_turns = leads && p.in_order;
   bool has_come = false;  // the turn of the step at hand, seen ahead
-  Step step(params, work);
+  Step<Spec> step(params, work);
 #pragma unroll 1
   for (int i = 0; i < work.steps; ++i) {
-    const int64_t piece = first_piece<Spec>(params, work, step) + warpgroup;
+    const int piece = step.first_piece(params, work) + warpgroup;
     const Turn turn = Turn::of<Spec>(params, work, step, warpgroup);
-    step.advance(work);
+    step.advance(params, work);
     if (takes_turns && !has_come) turn.wait();
     gpu::sync_warp();
     gpu::named_barrier_sync(full, kReducingThreads);
     if (leads) {
       if (p.in_order) gpu::fence_proxy_async_global();
-      gpu::bulk_reduce_add(p.dq_sums + piece * kDqPieceFloats, gpu::shared_address(smem.dq[warpgroup]),
-                           sizeof(smem.dq[warpgroup]));
+      gpu::bulk_reduce_add(p.dq_sums + int64_t{piece} * kDqPieceFloats,
+                           gpu::shared_address(smem.dq[warpgroup]), sizeof(smem.dq[warpgroup]));
       gpu::tma_store_commit();
       gpu::tma_store_wait_read<0>();
     }
     gpu::sync_warp();
-    if (i + 1 < work.steps) gpu::named_barrier_arrive(free, kReducingThreads);
+    // Persistent: dK follows.
+    if (Spec::persistent || i + 1 < work.steps) gpu::named_barrier_arrive(free, kReducingThreads);
     if (takes_turns) {
       // While the sums are on their way.
       if (i + 1 < work.steps) has_come = Turn::of<Spec>(params, work, step, warpgroup).has_come();
@@ -99,7 +100,7 @@ __device__ __forceinline__ void reduce_dq(const Params& params, Smem<Spec>& smem
 // nobody else waits for global memory.
 template <class Spec>
 __device__ __forceinline__ void take_turns(const Params& params, const Work& work, int warpgroup) {
-  Step step(params, work);
+  Step<Spec> step(params, work);
 #pragma unroll 1
   for (int i = 0; i < work.steps; ++i) {
     const Turn turn = Turn::of<Spec>(params, work, step, warpgroup);
@@ -109,7 +110,7 @@ __device__ __forceinline__ void take_turns(const Params& params, const Work& wor
     gpu::named_barrier_sync(number(Barrier::dq_full, warpgroup), kReducingThreads);
     if (gpu::lane_index() == 0) turn.pass();
     gpu::sync_warp();
-    step.advance(work);
+    step.advance(params, work);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/hopper_backward/spec.h"
+#include "kernels/hopper_backward/work.h"
 #include "kernels/pair_bits.h"
 
 namespace flashmoe::kernels::hopper_backward {
@@ -24,7 +25,7 @@ struct Smem : BiasTiles<Spec> {
   // What neither TMA nor wgmma reads: with a tensor's tiles every kilobyte counts.
   static constexpr int kAlignment = Spec::adds_bias ? 16 : 1024;
 
-  alignas(1024) unsigned char k[Spec::kv_bytes];  // dK leaves through it, dV through v
+  alignas(1024) unsigned char k[Spec::kv_bytes];  // dK leaves through it, or dq; dV through v
   alignas(1024) unsigned char v[Spec::kv_bytes];
   alignas(1024) unsigned char q[kStages][Spec::q_bytes];
   alignas(1024) unsigned char dout[kStages][Spec::q_bytes];
@@ -47,6 +48,10 @@ struct Smem : BiasTiles<Spec> {
   int causal_shift, more_rows;      // Visible::lengths: of the sequence, as Work has them
   const PairWords* words[kStages];  // Visible::bits: of the block's first key, for the step's queries
   uint64_t bias_full[kMathWarpgroups], bias_free[kMathWarpgroups];  // Change::bias
+  // Spec::persistent: what is known of the block's tile, and of the next, once k_full is; of four in turn, so
+  // that a place is written when nobody has read it since the tile before the last.
+  uint64_t keys_free;  // K and V
+  Work work[4];
 };
 
 }  // namespace flashmoe::kernels::hopper_backward

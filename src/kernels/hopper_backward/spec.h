@@ -44,6 +44,9 @@ enum class Visible { from_first, runs, rows, lengths, bits, tiles };
 // Whether there is a form that adds a tensor: where shared memory has room for a tile of it.
 FLASHMOE_HD constexpr bool takes_bias(const Tuning& t) { return t.head_dim <= 128; }
 
+// Whether its forms for tables of rows and for lengths are (Spec::persistent).
+FLASHMOE_HD constexpr bool is_persistent(const Tuning& t) { return t.tile_kv > kWarpgroupKeys; }
+
 template <class T, int kTuning, Visible kVisible, Change kChange = Change::none>
 struct Spec {
   using Element = T;
@@ -59,6 +62,9 @@ struct Spec {
   static constexpr int head_dim = kTunings[kTuning].head_dim;
   static constexpr int tile_q = kTunings[kTuning].tile_q;
   static constexpr int tile_kv = kTunings[kTuning].tile_kv;
+  // A block takes one tile of keys after the other, and loads the next one's while a tile's gradients leave:
+  // where many tiles are seen by few queries. Those that warpgroups share leave no room for that.
+  static constexpr bool persistent = (by_rows || lengths) && is_persistent(kTunings[kTuning]);
   static constexpr int stages = 2;  // of Q, dO and their rows' statistics; and of dS
 
   // Tiles lie in shared memory as slabs of all their rows, 64 columns wide: the swizzle's 128 bytes.

@@ -19,7 +19,8 @@ void start(const Params& params, void* stream) {
   const TileOrder& order = params.problem.order;
   gpu::launch(&hopper_backward<S>,
               {.kernel = "hopper_backward",
-               .blocks = static_cast<unsigned>(order.q_tiles * order.heads * order.batch),
+               .blocks = S::persistent ? params.problem.blocks
+                                       : static_cast<unsigned>(order.q_tiles * order.heads * order.batch),
                .threads = kThreads,
                .smem_bytes = sizeof(Smem<S>),
                .programmatic = true,

@@ -7,6 +7,7 @@
 
 #include "kernels/hopper_backward/params.h"
 #include "kernels/hopper_backward/smem.h"
+#include "kernels/hopper_backward/work.h"
 #include "kernels/load_row_table.h"
 #include "kernels/pair_bits.h"
 #include "primitives/index.h"
@@ -15,26 +16,6 @@
 #include "primitives/shuffle.h"
 
 namespace flashmoe::kernels::hopper_backward::inline FLASHMOE_TARGET {
-
-// A tile of keys, and the query tiles that see some of them: the same in each head of the group, walked from
-// the first to the last, head by head.
-struct Work {
-  int batch, kv_head;
-  int first_key;
-  int begin, end;  // query tiles of a head
-  int unmasked;    // from this one on, every row sees every key; the tail of K has none
-  int full_end;    // by rows, by bits, and with lengths: and from this one on no more
-  int steps;       // of all heads
-
-  // Visible::lengths: `batch` is the sequence's place in q. Its rows count from the first tile's first, which
-  // may stand before them, and keys below 0 are none.
-  int k_place;
-  int rows_before;   // how many of them
-  int first_padded;  // of its rows in workspace
-  int causal_shift;  // row i sees no key behind i + causal_shift
-  int more_rows;     // that see a key, behind the first that does
-};
-inline constexpr int kNoWork = -1;  // steps: there is no tile under this number
 
 // The block's number among all tiles. Where blocks wait for one another it comes from a counter, so that all
 // lower numbers have begun. All lanes have it from one, and the compiler knows that it is the same in all.
@@ -95,11 +76,15 @@ __device__ __forceinline__ void set_query_tiles_of_group(const Params& params, W
 }
 
 template <class Spec>
-__device__ __forceinline__ Work find_listed(const Params& params, uint32_t number);
+__device__ __forceinline__ void find_listed(const Params& params, uint32_t number, Work& work);
 
 template <class Spec>
 __device__ __forceinline__ Work find_work(const Params& params, uint32_t number) {
-  if constexpr (Spec::lengths) return find_listed<Spec>(params, number);
+  if constexpr (Spec::lengths) {
+    Work listed;
+    find_listed<Spec>(params, number, listed);
+    return listed;
+  }
   const BackwardParams& p = params.problem;
   const TileOrder::Tile tile = p.order.tile(number);
   Work work;
@@ -135,12 +120,11 @@ __device__ __forceinline__ Work find_work(const Params& params, uint32_t number)
 
 // The tile that the list has under this number.
 template <class Spec>
-__device__ __forceinline__ Work find_listed(const Params& params, uint32_t number) {
+__device__ __forceinline__ void find_listed(const Params& params, uint32_t number, Work& work) {
   const TileOrder::Tile tile = params.problem.order.tile(number);
   const SequenceTile own = gpu::load_global(params.sequences.tiles + tile.q_tile);
-  Work work;
   work.steps = kNoWork;
-  if (own.sequence == kNoSequence) return work;
+  if (own.sequence == kNoSequence) return;
   const Runs runs = params.sequences.rule.runs(own.q_rows, own.k_rows);
   const int q_tiles = (own.q_rows + Spec::tile_q - 1) / Spec::tile_q;
   work.batch = own.q_place;
@@ -165,7 +149,6 @@ __device__ __forceinline__ Work find_listed(const Params& params, uint32_t numbe
       work.first_key - work.causal_shift + work.more_rows + 1;  // rows before the first that does not
   work.full_end = sees_first < 0 ? 0 : sees_first / Spec::tile_q;
   work.steps = params.problem.group * (work.end - work.begin);
-  return work;
 }
 
 // Runs: whether some row of a tile does not see the first key.
@@ -182,35 +165,39 @@ __device__ __forceinline__ bool needs_mask(const Params& params, const Work& wor
 }
 
 // A step of the walk.
+template <class Spec>
 struct Step {
-  int head;    // query head, of the batch entry
-  int q_tile;  // of the head
+  int head;       // query head, of the batch entry
+  int q_tile;     // of the head
+  int row_block;  // Spec::persistent: padded_row() in units of 64, kept since to find it takes many registers
 
   __device__ __forceinline__ Step(const Params& params, const Work& work)
-      : head(work.kv_head * params.problem.group), q_tile(work.begin) {}
+      : head(work.kv_head * params.problem.group), q_tile(work.begin), row_block(work.row_block) {}
 
-  __device__ __forceinline__ void advance(const Work& work) {
+  __device__ __forceinline__ void advance(const Params& params, const Work& work) {
+    row_block += Spec::tile_q / kDqPieceRows;
     if (++q_tile == work.end) {
       q_tile = work.begin;
       ++head;
+      row_block += (params.problem.padded_rows - (work.end - work.begin) * Spec::tile_q) / kDqPieceRows;
     }
   }
 
   // The first row of the tile, counted over all heads as the workspace has them.
-  template <class Spec>
   __device__ __forceinline__ int64_t padded_row(const Params& params, const Work& work) const {
+    if constexpr (Spec::persistent) return int64_t{row_block} * kDqPieceRows;
     const BackwardParams& p = params.problem;
     if constexpr (Spec::lengths)
       return int64_t{head} * p.padded_rows + work.first_padded + q_tile * Spec::tile_q;
     return (int64_t{work.batch} * p.q_heads + head) * p.padded_rows + q_tile * Spec::tile_q;
   }
-};
 
-// The first piece of dQ of a step's tile.
-template <class Spec>
-__device__ __forceinline__ int first_piece(const Params& params, const Work& work, const Step& step) {
-  return static_cast<int>(step.template padded_row<Spec>(params, work) / kDqPieceRows) * Spec::slabs;
-}
+  // The first piece of dQ of its tile.
+  __device__ __forceinline__ int first_piece(const Params& params, const Work& work) const {
+    if constexpr (Spec::persistent) return row_block * Spec::slabs;
+    return static_cast<int>(padded_row(params, work) / kDqPieceRows) * Spec::slabs;
+  }
+};
 
 // A place in a ring of kStages, and the parity of the phase that its barriers are in, which flips from round
 // to round. Who fills it waits for `phase ^ 1` of the free barrier, so that the first round passes; who
@@ -220,6 +207,9 @@ struct Ring {
   int stage = 0;
   uint32_t phase = 0;
 
+  static __device__ __forceinline__ Ring at(uint32_t steps) {
+    return {static_cast<int>(steps % kStages), steps / kStages % 2};
+  }
   __device__ __forceinline__ void advance() {
     if (++stage == kStages) {
       stage = 0;

@@ -43,9 +43,10 @@ __device__ __forceinline__ gpu::Chunk load_columns(const View& view, int batch, 
   return gpu::load_global(reinterpret_cast<const gpu::Chunk*>(from));
 }
 
-// What stands in a padded row; real: something does. dense: its place in the LSE.
+// What stands in a padded row; real: something does; in_piece: something does in one of the rows of dQ's
+// piece. dense: its place in the LSE.
 struct Row {
-  bool real;
+  bool real, in_piece;
   int batch, head, row;
   int64_t dense;
 };
@@ -80,17 +81,22 @@ __device__ __forceinline__ void prepare_row(const BackwardParams& p, const Find&
     gpu::store_global(p.lse_log2 + row, lse_log2);
     gpu::store_global(p.delta + row, delta);
   }
+  if (thread < p.num_counters()) gpu::store_global(p.counters + thread, 0);
+  if (!own.in_piece) return;  // whatever is added to what stands there, nobody reads it
   auto* sums = reinterpret_cast<gpu::Chunk*>(p.dq_sums + thread * kColumns);
   gpu::store_global(sums, {0, 0, 0, 0});
   gpu::store_global(sums + 1, {0, 0, 0, 0});
-  if (p.in_order && thread < p.num_counters()) gpu::store_global(p.counters + thread, 0);
 }
 
 template <class T, int kLanes>
 __global__ void __launch_bounds__(kThreads) prepare_backward(const __grid_constant__ BackwardParams p) {
   prepare_row<T, kLanes>(p, [&](int head, int position) {
     const int batch = head / p.q_heads;
-    return Row{head < p.batch * p.q_heads && position < p.q_rows, batch, head - batch * p.q_heads, position,
+    return Row{head < p.batch * p.q_heads && position < p.q_rows,
+               position / kDqPieceRows * kDqPieceRows < p.q_rows,
+               batch,
+               head - batch * p.q_heads,
+               position,
                int64_t{head} * p.q_rows + position};
   });
 }
@@ -101,10 +107,11 @@ __global__ void __launch_bounds__(kThreads)
     prepare_sequences(const __grid_constant__ BackwardParams p,
                       const __grid_constant__ PaddedSequences sequences) {
   prepare_row<T, kLanes>(p, [&](int head, int position) {
-    if (head >= p.q_heads) return Row{false, 0, 0, 0, 0};
+    if (head >= p.q_heads) return Row{false, false, 0, 0, 0, 0};
     const PaddedRow own = find_padded_row(sequences, position);
-    return Row{own.row >= 0 && own.row < own.rows, own.place, head, own.row,
-               own.place * sequences.lse_stride + int64_t{head} * p.q_rows + own.row};
+    const int first = own.row - position % kDqPieceRows;  // of the piece
+    return Row{own.row >= 0 && own.row<own.rows, first> - kDqPieceRows && first < own.rows, own.place, head,
+               own.row, own.place * sequences.lse_stride + int64_t{head} * p.q_rows + own.row};
   });
 }
 

@@ -24,14 +24,15 @@ inline void run(const kernels::BackwardParams& problem) {
       lists_at_hand().padded,
       scores_at_hand().bits,
       bias_map_at_hand(S::adds_bias, problem.batch, problem.q_heads)};
-  gpu::launch(
-      &kernels::hopper_backward::hopper_backward<S>,
-      {.kernel = "mutant",
-       .blocks = static_cast<unsigned>(problem.order.q_tiles * problem.order.heads * problem.order.batch),
-       .threads = kernels::hopper_backward::kThreads,
-       .smem_bytes = sizeof(kernels::hopper_backward::Smem<S>),
-       .programmatic = true},
-      params);
+  gpu::launch(&kernels::hopper_backward::hopper_backward<S>,
+              {.kernel = "mutant",
+               .blocks = S::persistent ? problem.blocks
+                                       : static_cast<unsigned>(problem.order.q_tiles * problem.order.heads *
+                                                               problem.order.batch),
+               .threads = kernels::hopper_backward::kThreads,
+               .smem_bytes = sizeof(kernels::hopper_backward::Smem<S>),
+               .programmatic = true},
+              params);
 }
 
 constexpr const char* kSeen =
