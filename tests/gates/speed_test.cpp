@@ -156,6 +156,15 @@ TEST(Starts, ADifferenceThatAllStartsShowStays) {
   EXPECT_EQ(comparison.verdict, SpeedVerdict::ambiguous);
 }
 
+// What an H200 gave for a convolution against itself: the reason spoke of the first start alone.
+TEST(Starts, WhatTheyLeaveOpenHasTheirReason) {
+  record::Comparison comparison = claimed(0.9902);
+  ASSERT_EQ(comparison.verdict, SpeedVerdict::ambiguous);
+  conclude_over_starts(comparison, std::vector{-0.0098, 0.01, 0.004, -0.003, 0.016, -0.002});
+  EXPECT_EQ(comparison.verdict, SpeedVerdict::ambiguous);
+  EXPECT_NE(comparison.reason.find("gave 0.990x to 1.016x"), std::string::npos) << comparison.reason;
+}
+
 TEST(Starts, AreAskedForWhereTheyMayMatter) {
   const protocol::Loaded native, python{protocol::WorkerKind::python, DeviceKind::cpu, {}};
   EXPECT_TRUE(may_be_where_they_lie(claimed(1.043), native, native));

@@ -103,7 +103,7 @@ void conclude_over_starts(record::Comparison& comparison, std::span<const double
   comparison.starts = static_cast<int>(log_ratios.size());
   comparison.ratio = widened(over_starts(log_ratios, comparison.alpha), comparison.doubt.value_or(Doubt{}));
   const SpeedVerdict verdict = judge(comparison.ratio, comparison.same_within);
-  if (verdict == comparison.verdict) return;
+  if (verdict == comparison.verdict && verdict != SpeedVerdict::ambiguous) return;
   comparison.verdict = verdict;
   const auto [low, high] = std::ranges::minmax(log_ratios);
   comparison.reason =
