@@ -46,6 +46,22 @@ class AmpereGeneral : public testing::TestWithParam<int> {
   int64_t head_dim() const { return GetParam(); }
   int64_t tile_q() const { return kernels::ampere_forward::general_form_for(GetParam()).tile_q; }
   int64_t tile_kv() const { return kernels::ampere_forward::general_form_for(GetParam()).tile_kv; }
+
+  // Two batch entries, as many keys as rows.
+  Shape causal(int64_t rows) const {
+    return {.batch = 2,
+            .q_heads = 2,
+            .kv_heads = 1,
+            .q_rows = rows,
+            .kv_rows = rows,
+            .head_dim = head_dim(),
+            .dtype = DType::bf16,
+            .mask = Mask::causal};
+  }
+  Shape with_documents(Shape shape) const {
+    shape.documents = documents_of({3, 2 * tile_kv() + 9, 1, tile_kv() - 5}, shape.q_rows);
+    return shape;
+  }
 };
 INSTANTIATE_TEST_SUITE_P(HeadDim, AmpereGeneral, testing::ValuesIn(kernels::ampere_forward::kRunsHeadDims));
 
@@ -119,16 +135,8 @@ TEST_P(AmpereGeneral, RowsThatSeeNothingAreZeroOrTheirSink) {
 
 TEST_P(AmpereGeneral, TakesEveryNamedMask) {
   const int64_t rows = tile_q() + 3 * tile_kv() + 21;
-  const Shape plain{.batch = 2,
-                    .q_heads = 2,
-                    .kv_heads = 1,
-                    .q_rows = rows,
-                    .kv_rows = rows,
-                    .head_dim = head_dim(),
-                    .dtype = DType::bf16,
-                    .mask = Mask::causal};
-  Shape documents = plain;
-  documents.documents = documents_of({3, 2 * tile_kv() + 9, 1, tile_kv() - 5}, rows);
+  const Shape plain = causal(rows);
+  Shape documents = with_documents(plain);
   EXPECT_RUNS_ON_MODEL(documents, kAmpere, 1);
   documents.mask = Mask::none;
   EXPECT_RUNS_ON_MODEL(sunk(sloped(documents)), kAmpere, 1);
@@ -240,17 +248,8 @@ TEST_P(AmpereGeneral, LeavesOutThePairsOfTheSeed) {
 
 TEST_P(AmpereGeneral, LeavesOutPairsUnderEveryKindOfMask) {
   const int64_t rows = tile_q() + 2 * tile_kv() + 21;
-  const Shape plain{.batch = 2,
-                    .q_heads = 2,
-                    .kv_heads = 1,
-                    .q_rows = rows,
-                    .kv_rows = rows,
-                    .head_dim = head_dim(),
-                    .dtype = DType::bf16,
-                    .mask = Mask::causal};
-  Shape documents = plain;
-  documents.documents = documents_of({3, 2 * tile_kv() + 9, 1, tile_kv() - 5}, rows);
-  EXPECT_RUNS_ON_MODEL(dropped(documents), kAmpere, 1);
+  const Shape plain = causal(rows);
+  EXPECT_RUNS_ON_MODEL(dropped(with_documents(plain)), kAmpere, 1);
   Shape padding = plain;
   padding.left_padding = {static_cast<int32_t>(tile_q() + 5), 70};
   EXPECT_RUNS_ON_MODEL(dropped(padding), kAmpere, 1);
