@@ -80,8 +80,9 @@ bool read_inputs(const BackwardRequest& request, Call& call) {
 // The caller's gradient, or a new one like its tensor.
 Ref read_gradient(PyObject* wanted, const char* name, const TensorView& like, TensorView& view,
                   flashmoe_tensor& tensor) {
-  Ref gradient = given(wanted) ? Ref::borrow(wanted) : new_like(like, name);
-  if (!gradient || !read_target(gradient.get(), name, like.form, !given(wanted), like, view)) return {};
+  if (given(wanted) && !read_target(wanted, name, like.form, like, view)) return {};
+  Ref gradient = given(wanted) ? Ref::borrow(wanted) : new_like(like, name, view);
+  if (!gradient) return {};
   tensor = view.of_batch();
   return gradient;
 }
@@ -90,7 +91,7 @@ Ref read_gradient(PyObject* wanted, const char* name, const TensorView& like, Te
 bool read_pair_gradient(PyObject* wanted, Call& call) {
   if (!given(wanted)) return true;
   TensorView& view = call.dattn_mask;
-  if (!read_target(wanted, "dattn_mask", form_of_pairs(wanted, Elements::floats), false, call.q, view) ||
+  if (!read_target(wanted, "dattn_mask", form_of_pairs(wanted, Elements::floats), call.q, view) ||
       !broadcast_pairs(view, call.q, call.k, call.pairs.strides)) {
     return false;
   }

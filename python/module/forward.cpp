@@ -77,8 +77,9 @@ bool check_problem(Call& call) {
 
 // The caller's tensor, or a new one.
 Ref output(PyObject* wanted, Call& call) {
-  if (given(wanted)) return Ref::borrow(wanted);
-  Ref out = new_like(call.q, "out");
+  if (given(wanted))
+    return read_target(wanted, "out", call.q.form, call.q, call.out) ? Ref::borrow(wanted) : Ref();
+  Ref out = new_like(call.q, "out", call.out);
   if (out) return out;
   // No memory, say, for a result like q; if q can't be right to begin with, that is what to say.
   PendingException not_allocated;
@@ -86,33 +87,36 @@ Ref output(PyObject* wanted, Call& call) {
   return {};
 }
 
-bool read_output(PyObject* object, bool is_new, Call& call) {
-  if (!read_target(object, "out", call.q.form, is_new, call.q, call.out)) return false;
-  call.args.out = call.out.of_batch();
-  return true;
+// The same of the log-sum-exp.
+Ref lse_output(PyObject* wanted, Call& call) {
+  if (!given(wanted)) return new_lse(call.q, call.lse);
+  const bool fits =
+      read_target(wanted, "lse", form_of_rows(call.q), call.q, call.lse) && check_rows(call.lse, call.q);
+  return fits ? Ref::borrow(wanted) : Ref();
 }
 
-bool read_lse(PyObject* object, bool is_new, Call& call) {
-  if (!read_target(object, "lse", form_of_rows(call.q), is_new, call.q, call.lse) ||
-      !check_rows(call.lse, call.q)) {
-    return false;
+struct Results {
+  Ref out, lse;  // lse: where one was wanted
+  explicit operator bool() const { return static_cast<bool>(out); }
+};
+
+// Nothing, with an exception, where it fails.
+Results compute_results(const ForwardRequest& request, Call& call) {
+  Results results{.out = output(request.out, call), .lse = {}};
+  if (!results.out) return {};
+  call.args.out = call.out.of_batch();
+  if (call.return_lse || given(request.lse)) {
+    results.lse = lse_output(request.lse, call);
+    if (!results.lse) return {};
+    call.args.lse = static_cast<float*>(call.lse.tensor.data);
   }
-  call.args.lse = static_cast<float*>(call.lse.tensor.data);
-  return true;
+  return compute(call.q, call.args, flashmoe_attention_forward_with) ? std::move(results) : Results{};
 }
 
 PyObject* compute(const ForwardRequest& request, Call& call) {
-  Ref out = output(request.out, call);
-  if (!out || !read_output(out.get(), !given(request.out), call)) return nullptr;
-  Ref lse;
-  if (given(request.lse))
-    lse = Ref::borrow(request.lse);
-  else if (call.return_lse && !(lse = new_lse(call.q)))
-    return nullptr;
-  if (lse && !read_lse(lse.get(), !given(request.lse), call)) return nullptr;
-
-  if (!compute(call.q, call.args, flashmoe_attention_forward_with)) return nullptr;
-  return call.return_lse ? PyTuple_Pack(2, out.get(), lse.get()) : out.release();
+  Results results = compute_results(request, call);
+  if (!results) return nullptr;
+  return call.return_lse ? PyTuple_Pack(2, results.out.get(), results.lse.get()) : results.out.release();
 }
 
 // A function of ours, found when it is first called.
@@ -233,18 +237,19 @@ Kept kept_of_general(const ForwardRequest& request, PyObject* out, PyObject* lse
 // Most calls in training: what has been read is computed here, and recorded behind that.
 PyObject* compute_and_record(const ForwardRequest& request, Call& call) {
   static PythonFunction apply{"flashmoe_science._autograd", "apply_call"};
+  if (!apply.find()) return nullptr;
   const bool return_lse = std::exchange(call.return_lse, true);
-  const Ref results(apply.find() ? compute(request, call) : nullptr);
+  const Results results = compute_results(request, call);
   if (!results) return nullptr;
-  PyObject* const out = PyTuple_GET_ITEM(results.get(), 0);
-  PyObject* const lse = PyTuple_GET_ITEM(results.get(), 1);
+  PyObject* const out = results.out.get();
+  PyObject* const lse = results.lse.get();
   const bool is_plain = !request.has_lengths() && !request.has_spans();
   const Kept kept = is_plain ? kept_of_plain(request, out, lse) : kept_of_general(request, out, lse);
   const Ref inputs(PyTuple_Pack(3, request.q, request.k, request.v));
-  if (!kept.saved || !kept.options || !inputs) return nullptr;
-  return record(
-      apply.callable, inputs.get(),
-      {.saved = kept.saved.get(), .options = kept.options.get(), .result = return_lse ? results.get() : out});
+  const Ref result = return_lse ? Ref(PyTuple_Pack(2, out, lse)) : Ref::borrow(out);
+  if (!kept.saved || !kept.options || !inputs || !result) return nullptr;
+  return record(apply.callable, inputs.get(),
+                {.saved = kept.saved.get(), .options = kept.options.get(), .result = result.get()});
 }
 
 PyObject* through_autograd(const ForwardRequest& request, Call& call) {

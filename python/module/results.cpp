@@ -57,9 +57,15 @@ std::string in_words(std::span<const int64_t> sizes) {
 }
 
 template <class FromNumpy, class FromTorch>
-Ref allocate(const TensorView& like, FromNumpy from_numpy, FromTorch from_torch, const char* name) {
-  if (like.library == Library::numpy) return from_numpy(like);
-  if (like.library == Library::torch) return from_torch(like);
+Ref allocate(const TensorView& like, FromNumpy from_numpy, FromTorch from_torch, const char* name,
+             const Form& form, TensorView& view) {
+  view.name = name;
+  view.form = form;
+  if (like.library == Library::torch) return from_torch(like, view);
+  if (like.library == Library::numpy) {
+    Ref array = from_numpy(like);
+    return array && read_tensor(array.get(), name, form, view) ? std::move(array) : Ref();
+  }
   fail(PyExc_TypeError,
        "attention: can't allocate a result like %s, a %s: neither a NumPy array nor a PyTorch tensor\n  try: "
        "give %s",
@@ -71,15 +77,16 @@ Ref allocate(const TensorView& like, FromNumpy from_numpy, FromTorch from_torch,
 
 bool given(PyObject* object) { return object != nullptr && object != Py_None; }
 
-Ref new_like(const TensorView& like, const char* name) {
-  return allocate(like, numpy_output, torch_output, name);
+Ref new_like(const TensorView& like, const char* name, TensorView& view) {
+  return allocate(like, numpy_output, torch_output, name, like.form, view);
 }
 
-Ref new_lse(const TensorView& q) {
+Ref new_lse(const TensorView& q, TensorView& view) {
   const RowSizes sizes(q);
   return allocate(
       q, [&](const TensorView& like) { return numpy_rows(like, sizes.span()); },
-      [&](const TensorView& like) { return torch_rows(like, sizes.span()); }, "lse");
+      [&](const TensorView& like, TensorView& made) { return torch_rows(like, sizes.span(), made); }, "lse",
+      form_of_rows(q), view);
 }
 
 const Form& form_of_rows(const TensorView& q) {
@@ -93,13 +100,9 @@ bool check_same_device(const TensorView& view, const TensorView& q) {
               name_of_device(view.device), view.device_index, name_of_device(q.device), q.device_index);
 }
 
-bool read_target(PyObject* object, const char* name, const Form& form, bool is_new, const TensorView& like,
+bool read_target(PyObject* object, const char* name, const Form& form, const TensorView& q,
                  TensorView& view) {
-  if (is_new) {
-    return like.library == Library::torch ? read_new_torch(object, name, form, view)
-                                          : read_tensor(object, name, form, view);
-  }
-  return read_tensor(object, name, form, view) && check_same_device(view, like) && check_writable(view) &&
+  return read_tensor(object, name, form, view) && check_same_device(view, q) && check_writable(view) &&
          check_no_grad(view);
 }
 

@@ -1,19 +1,46 @@
 // SPDX-License-Identifier: MIT
 #include "torch_output.h"
 
+#include <algorithm>
+#include <array>
+
 #include "torch_api.h"
+#include "torch_tensor.h"
 
 namespace flashmoe_python {
 namespace {
 
 using Sizes = std::span<const int64_t>;
 
+// A tuple of integers, kept for the next call: the layers of a model ask for few shapes again and again.
+Ref kept_tuple(Sizes values) {
+  struct Entry {
+    std::array<int64_t, 4> values;
+    std::size_t count;
+    PyObject* tuple;
+  };
+  static std::array<Entry, 8> entries{};  // of q, k and their log-sum-exp; the oldest goes
+  static std::size_t next = 0;
+  for (const Entry& entry : entries) {
+    if (entry.tuple != nullptr && std::ranges::equal(values, Sizes(entry.values.data(), entry.count)))
+      return Ref::borrow(entry.tuple);
+  }
+  Ref tuple = tuple_of(values);
+  if (!tuple) return {};
+  Entry& entry = entries[next];
+  next = (next + 1) % entries.size();
+  std::ranges::copy(values, entry.values.begin());
+  entry.count = values.size();
+  const Ref oldest(std::exchange(entry.tuple, Ref::borrow(tuple.get()).release()));
+  return tuple;
+}
+
 // Nothing, and no exception, where the shortcut does not lead to a tensor. q's device is the current one.
 Ref empty_strided(const TensorView& q, Sizes sizes, Sizes strides, PyObject* dtype) {
   PyObject* function = torch()->empty_strided[static_cast<std::size_t>(q.device)];
   if (function == nullptr || torch()->exchange == nullptr) return {};
-  const Ref sizes_tuple = tuple_of(sizes);
-  const Ref strides_tuple = tuple_of(strides);
+  const Ref sizes_tuple = kept_tuple(sizes);
+  const Ref strides_tuple = kept_tuple(strides);
   if (!sizes_tuple || !strides_tuple) return {};
   PyObject* args[] = {sizes_tuple.get(), strides_tuple.get(), dtype};
   Ref tensor(PyObject_Vectorcall(function, args, std::size(args), nullptr));
@@ -51,24 +78,40 @@ bool is_dense(const TensorView& view) {
   return placed[0] && placed[1] && placed[2] && placed[3];
 }
 
-}  // namespace
-
-Ref torch_output(const TensorView& q) {
-  if (is_dense(q)) {
-    const auto rank = static_cast<std::size_t>(q.form.rank);
-    PyObject* dtype = torch()->dtypes[static_cast<std::size_t>(q.tensor.dtype)];
-    Ref out = empty_strided(q, {q.tensor.sizes, rank}, {q.tensor.strides, rank}, dtype);
-    if (out) return out;
-  }
-  return Ref(PyObject_CallOneArg(torch()->empty_like, q.object));
+// The view of a tensor that has been made with these sizes and strides: nothing but its address is news.
+Ref viewed(Ref tensor, const TensorView& q, Sizes sizes, Sizes strides, int32_t dtype, TensorView& made) {
+  if (!tensor) return {};
+  made.object = tensor.get();
+  made.library = Library::torch;
+  made.device = q.device;
+  made.device_index = q.device_index;
+  made.tensor.dtype = dtype;
+  std::ranges::copy(sizes, made.tensor.sizes);
+  std::ranges::copy(strides, made.tensor.strides);
+  return torch_data_pointer(made.object, made.tensor.data) ? std::move(tensor) : Ref();
 }
 
-Ref torch_rows(const TensorView& q, Sizes sizes) {
-  int64_t strides[3] = {1, 1, 1};
-  for (std::size_t i = sizes.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * sizes[i];
+}  // namespace
+
+Ref torch_output(const TensorView& q, TensorView& made) {
+  if (is_dense(q)) {
+    const auto rank = static_cast<std::size_t>(q.form.rank);
+    const Sizes sizes(q.tensor.sizes, rank), strides(q.tensor.strides, rank);
+    PyObject* dtype = torch()->dtypes[static_cast<std::size_t>(q.tensor.dtype)];
+    Ref out = empty_strided(q, sizes, strides, dtype);
+    if (out) return viewed(std::move(out), q, sizes, strides, q.tensor.dtype, made);
+  }
+  Ref out(PyObject_CallOneArg(torch()->empty_like, q.object));
+  return out && read_new_torch(out.get(), made) ? std::move(out) : Ref();
+}
+
+Ref torch_rows(const TensorView& q, Sizes sizes, TensorView& made) {
+  int64_t dense[3] = {1, 1, 1};
+  for (std::size_t i = sizes.size() - 1; i > 0; --i) dense[i - 1] = dense[i] * sizes[i];
+  const Sizes strides(dense, sizes.size());
   PyObject* dtype = torch()->dtypes[FLASHMOE_FP32];
-  Ref rows = empty_strided(q, sizes, Sizes(strides, sizes.size()), dtype);
-  return rows ? std::move(rows) : empty(q, sizes, dtype);
+  Ref rows = empty_strided(q, sizes, strides, dtype);
+  return viewed(rows ? std::move(rows) : empty(q, sizes, dtype), q, sizes, strides, FLASHMOE_FP32, made);
 }
 
 Ref torch_scratch(const TensorView& q, std::size_t bytes) {

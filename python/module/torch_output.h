@@ -8,8 +8,11 @@
 
 namespace flashmoe_python {
 
-Ref torch_output(const TensorView& q);  // like q: shape, dtype, device, order of the dimensions in memory
-Ref torch_rows(const TensorView& q, std::span<const int64_t> sizes);  // float32 of that shape, on its device
-Ref torch_scratch(const TensorView& q, std::size_t bytes);            // uint8 on q's device
+// Like q: shape, dtype, device, order of the dimensions in memory. `made`, whose name and form are set,
+// becomes its view.
+Ref torch_output(const TensorView& q, TensorView& made);
+// float32 of that shape, on q's device.
+Ref torch_rows(const TensorView& q, std::span<const int64_t> sizes, TensorView& made);
+Ref torch_scratch(const TensorView& q, std::size_t bytes);  // uint8 on q's device
 
 }  // namespace flashmoe_python

@@ -128,10 +128,8 @@ bool read_torch(TensorView& view) {
   return (read_exchange(view) || read_attributes(view)) && check_plain(view);
 }
 
-bool read_new_torch(PyObject* tensor, const char* name, const Form& form, TensorView& view) {
+bool read_new_torch(PyObject* tensor, TensorView& view) {
   view.object = tensor;
-  view.name = name;
-  view.form = form;
   view.library = Library::torch;
   return read_exchange(view) || read_attributes(view);
 }

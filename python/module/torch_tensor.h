@@ -8,8 +8,8 @@ namespace flashmoe_python {
 
 bool is_torch_tensor(PyObject* object);  // torch.Tensor or a subclass of it
 bool read_torch(TensorView& view);
-// A tensor that PyTorch has just made for us, of which nothing but its memory can be news.
-bool read_new_torch(PyObject* tensor, const char* name, const Form& form, TensorView& view);
+// A tensor that PyTorch has just made for us: a plain one. The view's name and form are set.
+bool read_new_torch(PyObject* tensor, TensorView& view);
 bool torch_data_pointer(PyObject* tensor, void*& pointer);
 
 // Whether PyTorch would want a gradient of it. -1 with an exception.

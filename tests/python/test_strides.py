@@ -32,6 +32,18 @@ def test_heads_inside_rows(make, dtype):
         assert out.strides == q.strides
 
 
+def test_many_shapes_in_turn(make):
+    """More than are kept from one call to the next, each in two layouts, and again after they were forgotten."""
+    for _ in range(2):
+        for rows in range(1, 14):
+            tensors = [make("float32", 1, rows, 2, 8) for _ in range(3)]
+            for q, k, v in (tensors, map(heads_inside, tensors)):
+                out = check_views(q, k, v)
+                assert out.shape == q.shape
+                if make.name == "torch" and rows > 1:
+                    assert out.stride() == q.stride()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_one_packed_qkv_tensor(make, dtype):
     packed = make(dtype, 2, 19, 3, 4, 32)  # [B, S, {q, k, v}, H, D]
