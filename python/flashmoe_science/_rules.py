@@ -98,10 +98,8 @@ def gradients(
     window,
     *rest,
 ):
-    """(dq, dk, dv). dout or dlse is None where nothing depends on that result. `rest`: lengths, then scores, then True
-    where the gradient of attn_mask is wanted too, as a fourth."""
-    lengths, rest = rest[: len(NO_LENGTHS)], rest[len(NO_LENGTHS) :]
-    scores, of_mask = rest[: len(NO_SCORES)], rest[len(NO_SCORES) :] == (True,)
+    """(dq, dk, dv). dout or dlse is None where nothing depends on that result. `rest`: nothing, or lengths, then scores,
+    then True where the gradient of attn_mask is wanted too, as a fourth."""
     if dout is None:
         dout = torch.zeros_like(out)
     elif dout.shape[-1] > 1 and dout.stride(-1) != 1:  # of a sum, say: expanded
@@ -118,11 +116,15 @@ def gradients(
         "deterministic": deterministic,
         "window": window,
     }
+    tensors = (q, k, v, out, lse, dout)
+    if not rest:
+        return _C.attention_backward(*tensors, **options)
+    lengths, rest = rest[: len(NO_LENGTHS)], rest[len(NO_LENGTHS) :]
+    scores, of_mask = rest[: len(NO_SCORES)], rest[len(NO_SCORES) :] == (True,)
     if scores:
         options.update(_by_name(scores))
-    tensors = (q, k, v, out, lse, dout)
-    cu_q, cu_k, used_q, used_k, *spans = (lengths or NO_LENGTHS)[: len(ARRAYS)]
-    max_q, max_k, chunk, first_keys = (lengths or NO_LENGTHS)[len(ARRAYS) :]
+    cu_q, cu_k, used_q, used_k, *spans = lengths[: len(ARRAYS)]
+    max_q, max_k, chunk, first_keys = lengths[len(ARRAYS) :]
     options.update(zip(ARRAYS[4:], spans), chunk=chunk, first_keys=first_keys)
     if cu_q is None:
         mask = options.get("attn_mask")
