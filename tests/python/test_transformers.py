@@ -3,6 +3,7 @@
 
 import copy
 import inspect
+from collections import Counter
 
 import pytest
 
@@ -307,6 +308,35 @@ def test_a_mask_that_was_computed_with_counts_as_it_is(account):
         )
         close(model(ids, attention_mask=additive).logits, exact(ids, attention_mask=additive.double()).logits)
     assert account.ours == 4 and account.reasons == []
+
+
+def operators(work):
+    """How often each of PyTorch's operators is called, but for what only allocates."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        work()
+    names = Counter(event.name for event in profile.events() if event.name.startswith("aten::"))
+    return {name: count for name, count in names.items() if not name.startswith("aten::empty")}
+
+
+@pytest.mark.parametrize("trains", [False, True])
+@pytest.mark.parametrize("name", ["llama", "mistral"])
+def test_no_operator_is_called_that_sdpa_would_not_call(name, trains):
+    model, _ = built(DECODERS[name]())
+    ids = prompts(lengths=(11,))["input_ids"]
+
+    def step():
+        with torch.set_grad_enabled(trains):
+            loss = model(input_ids=ids, labels=ids, use_cache=not trains).loss
+        if trains:
+            loss.backward()
+
+    counts = {}
+    for implementation in (NAME, "sdpa"):
+        model.set_attn_implementation(implementation)
+        step()  # the first makes gradients, the next adds to them
+        counts[implementation] = operators(step)
+    more = {op: count for op, count in counts[NAME].items() if count > counts["sdpa"].get(op, 0)}
+    assert more == {}
 
 
 def test_the_name_is_one_that_transformers_leaves_alone():

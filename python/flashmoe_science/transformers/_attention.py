@@ -42,14 +42,20 @@ def _eager(module, query, key, value, attention_mask, dropout, scaling, is_causa
     return eager(module, query, key, value, attention_mask, scaling=scaling, dropout=dropout, **kwargs)
 
 
-def _scores(kwargs, dropout=0.0):
-    given = {ours: kwargs.get(theirs) for theirs, ours in _OURS.items()}
-    given["dropout_p"] = dropout or None
-    return {
-        name: value.float() if hasattr(value, "float") else value
-        for name, value in given.items()
-        if value is not None
-    }
+def _scores(kwargs, dropout):
+    scores = {"dropout_p": dropout} if dropout else {}
+    for theirs, ours in _OURS.items():
+        value = kwargs.get(theirs)
+        if value is not None:
+            scores[ours] = value.float() if isinstance(value, torch.Tensor) else value
+    return scores
+
+
+def _cut(tensor, entries, rows):
+    """Of [B, H, S, D]: the tensor itself where that is all of it, since a slice is a call and autograd records it."""
+    if entries == (0, tensor.shape[0]) and rows == (0, tensor.shape[2]):
+        return tensor
+    return tensor[entries[0] : entries[1], :, rows[0] : rows[1]]
 
 
 def _part(bias, entries, rows, keys):
@@ -71,7 +77,7 @@ def _masked(bias, mask):
 def _of_blocks(query, key, value, blocks, scaling, scores, bias):
     if blocks.spans is not None:
         keys, causal, spans = blocks.spans
-        k, v = key[:, :, :keys], value[:, :, :keys]
+        k, v = (_cut(t, (0, t.shape[0]), (0, keys)) for t in (key, value))
         known = {"window": blocks.window, **spans, **scores}
         known["attn_mask"] = _part(bias, (0, None), (0, None), (0, keys))
         return attention(query, k, v, causal, scaling, **known).transpose(1, 2)
@@ -83,8 +89,7 @@ def _of_blocks(query, key, value, blocks, scaling, scores, bias):
         return attention(query, key, value, causal, scaling, **known).transpose(1, 2)
     parts = {}
     for entries, rows, keys, causal in blocks.blocks:
-        q = query[entries[0] : entries[1], :, rows[0] : rows[1]]
-        k, v = (t[entries[0] : entries[1], :, keys[0] : keys[1]] for t in (key, value))
+        q, k, v = _cut(query, entries, rows), _cut(key, entries, keys), _cut(value, entries, keys)
         known = {"window": blocks.window, "attn_mask": _part(bias, entries, rows, keys), **scores}
         out = attention(q, k, v, causal, scaling, **known)
         parts.setdefault(entries, []).append(out.transpose(1, 2))
@@ -104,10 +109,11 @@ def attention_forward(
     bias = kwargs.get("position_bias")
     if reason is None and attention_mask is None:
         rows = query.shape[2]
-        if causal and rows > 1:  # an empty static cache has keys that nobody sees yet
-            seen = (query, key[:, :, :rows], value[:, :, :rows])
-            bias = _part(bias, (0, None), (0, None), (0, rows))
-            out = attention(*seen, "top_left", scaling, attn_mask=bias, **scores)
+        if causal and rows > 1:
+            if key.shape[2] > rows:  # an empty static cache has keys that nobody sees yet
+                key, value = key[:, :, :rows], value[:, :, :rows]
+                bias = _part(bias, (0, None), (0, None), (0, rows))
+            out = attention(query, key, value, "top_left", scaling, attn_mask=bias, **scores)
         else:
             out = attention(query, key, value, False, scaling, attn_mask=bias, **scores)
         return out.transpose(1, 2).contiguous(), None
