@@ -65,5 +65,11 @@ TEST(Schedule, WithoutAGpuOneAtATime) {
   EXPECT_FALSE(schedule.next());
 }
 
+TEST(Schedule, ProjectsSideBySideShareTheProcessors) {
+  EXPECT_EQ(threads_of_each(16, 9), 1);
+  EXPECT_EQ(threads_of_each(16, 4), 4);
+  EXPECT_EQ(threads_of_each(2, 9), 1);
+}
+
 }  // namespace
 }  // namespace dent

@@ -6,6 +6,8 @@
 
 namespace dent {
 
+int threads_of_each(int processors, int projects) { return std::max(1, processors / projects); }
+
 Schedule::Schedule(std::vector<std::string> gpus, std::size_t per_gpu)
     : gpus_(std::move(gpus)), per_gpu_(per_gpu) {
   if (gpus_.empty()) gpus_.emplace_back();

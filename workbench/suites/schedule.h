@@ -17,6 +17,10 @@ struct Placed {
   std::string gpu{};  // as CUDA_VISIBLE_DEVICES names it; empty: as the environment has it
 };
 
+// Threads for each of so many projects at a time, so that together they have no more than the machine has
+// processors: what is computed beside a timed call must not take its host away.
+int threads_of_each(int processors, int projects);
+
 class Schedule {
  public:
   // `gpus`: that may be used at the same time; none: whatever the environment shows, one project at a time.

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <list>
 #include <sstream>
 #include <thread>
@@ -28,6 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kLookEvery = std::chrono::milliseconds(100);
+constexpr const char* kThreads = "OMP_NUM_THREADS";  // PyTorch, MKL and OpenBLAS keep to it
 
 // The last session of a project that began with this suite or later; nothing where there is none.
 std::optional<SessionFolder> session_since(const fs::path& project, const std::string& id) {
@@ -141,6 +144,11 @@ class Child {
     }
     command.argv.insert(command.argv.end(), {"-p", folder_.string(), "--quiet", "--events", "3"});
     if (!placed_.gpu.empty()) command.environment = {{"CUDA_VISIBLE_DEVICES", placed_.gpu}};
+    const int neighbours = rules.per_gpu * std::max(1, static_cast<int>(rules.gpus.size()));
+    if (neighbours > 1 && std::getenv(kThreads) == nullptr) {
+      const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+      command.environment.emplace_back(kThreads, std::to_string(threads_of_each(processors, neighbours)));
+    }
     command.pass = {events_.descriptor()};
     return command;
   }
