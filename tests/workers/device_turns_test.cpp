@@ -7,7 +7,9 @@
 #include <chrono>
 #include <thread>
 
+#include "base/error.h"
 #include "base/stopwatch.h"
+#include "workers/input_source.h"
 
 namespace dent {
 namespace {
@@ -53,6 +55,23 @@ TEST(DeviceTurns, OneWithinAnotherIsPartOfIt) {
 TEST(DeviceTurns, KernelsOfTheCpuHaveNone) {
   DeviceTurns first(DeviceKind::cpu, "first"), second(DeviceKind::cpu, "second");
   const DeviceTurns::Turn one = first.take_gpu(), two = second.take_gpu();
+}
+
+// It may draw its numbers on the GPU on which a neighbour is timed.
+TEST(DeviceTurns, WhoMakesInputsWaitsForItsTurn) {
+  Problem problem;
+  problem.inputs = {{.name = "order", .sizes = {8}, .fill = {.kind = Fill::Kind::python}}};
+  DeviceTurns neighbour(DeviceKind::cuda, "neighbour"), session(DeviceKind::cuda, "session");
+  session.on_wait([](const std::string& holder) { throw Error(ErrorCode::invalid, holder, ""); });
+  InputSource source(
+      {problem}, [] { return nullptr; }, [&] { return session.take_gpu(); }, 1);
+  const DeviceTurns::Turn timing = neighbour.take_gpu();
+  try {
+    source.renew(problem, 1);
+    ADD_FAILURE() << "it did not wait";
+  } catch (const Error& waits) {
+    EXPECT_EQ(std::string(waits.what()).rfind("neighbour (process ", 0), 0U) << waits.what();
+  }
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ std::vector<Tensor> made_inputs(const Problem& problem) {
 
 void InputSource::make(const Problem& problem, std::uint64_t seed) {
   if (!worker_) worker_ = start_();
+  const DeviceTurns::Turn alone = turn_();
   protocol::ProblemMessage message;
   const auto made = made_inputs(problem);
   const auto places = result_places(made);

@@ -24,10 +24,11 @@ struct CallInputs {
 
 class InputSource {
  public:
-  // `start`: the process that makes sets; asked for when the first one is needed. `seconds`: for one of them.
+  // `start`: the process that makes sets; asked for when the first one is needed. `turn`: taken while it
+  // makes one, since it may draw its numbers on the GPU that others are timed on. `seconds`: for one of them.
   InputSource(const std::vector<Problem>& problems, std::function<std::unique_ptr<Worker>()> start,
-              double seconds)
-      : pool_(problems), start_(std::move(start)), seconds_(seconds) {}
+              std::function<DeviceTurns::Turn()> turn, double seconds)
+      : pool_(problems), start_(std::move(start)), turn_(std::move(turn)), seconds_(seconds) {}
 
   const InputPool& pool() const { return pool_; }
   void renew(const Problem& problem, std::uint64_t seed);  // for all calls that follow
@@ -44,6 +45,7 @@ class InputSource {
 
   InputPool pool_;
   std::function<std::unique_ptr<Worker>()> start_;
+  std::function<DeviceTurns::Turn()> turn_;
   double seconds_;
   std::unique_ptr<Worker> worker_;
   std::map<std::string, bool> checked_;                // shapes whose function was found to keep to the rules

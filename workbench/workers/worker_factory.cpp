@@ -53,7 +53,8 @@ WorkerFactory::WorkerFactory(const Project& project, Resources resources, Kernel
       python_(find_python(project.directory, project.python)),
       problems_(problems_of(project)),
       inputs_(
-          problems_, [this] { return start_input_maker(); }, project.limits.call_seconds),
+          problems_, [this] { return start_input_maker(); }, [this] { return turns_->take_gpu(); },
+          project.limits.call_seconds),
       jit_(builder.folder() / "jit"),
       confined_(confined && why_not_confined().empty()),
       cell_(project.sandbox),
