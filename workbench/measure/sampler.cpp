@@ -71,14 +71,15 @@ class Sampler {
 
   int calls_for_a_sample(Side side) {
     int calls = 1;
-    sample(side, calls);  // the first call of all may load, compile or page in; it says nothing
+    double ns = sample(side, calls).ns;  // the first call of all may load, compile or page in; it says little
     while (calls < policy_.max_calls && !time_is_up()) {
-      const double lasted_ns = sample(side, calls).ns * calls;
-      if (lasted_ns >= policy_.min_sample_ns) break;
-      const double wanted = std::ceil(calls * policy_.min_sample_ns / lasted_ns);
+      ns = sample(side, calls).ns;
+      if (ns * calls >= policy_.min_sample_ns) break;
+      const double wanted = std::ceil(policy_.min_sample_ns / ns);
       calls = static_cast<int>(std::clamp(wanted, calls + 1.0, static_cast<double>(policy_.max_calls)));
     }
-    return calls;
+    const double spread = std::min<double>(policy_.spread_calls, policy_.spread_ns / ns);
+    return std::clamp(static_cast<int>(spread), calls, std::max(calls, policy_.max_calls));
   }
 
   bool is_steady(const std::vector<Pair>& pairs) const {

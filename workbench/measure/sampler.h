@@ -43,7 +43,11 @@ struct SamplingPolicy {
   double min_sample_ns = 200e3;  // a stretch holds as many calls as it takes to last this long. A clock that
                                  // ticks every 40 ns then adds 0.02 %
   int max_calls = 1 << 16;       // in one stretch
-  std::uint64_t seed = 0;        // of the order in which the sides run
+  // Each call of a stretch has memory of its own. Where that lies makes the call faster or slower, the same
+  // in every pair, so a stretch goes over several places: so many calls, or as many as last so long.
+  int spread_calls = 1;
+  double spread_ns = 8e6;
+  std::uint64_t seed = 0;  // of the order in which the sides run
   std::function<void(const SamplingProgress&)>
       progress;  // called before each pair; may throw to stop everything
   // Asked when a look decides. A machine that is not quiet goes in phases, which a short series can't see:

@@ -11,6 +11,10 @@ constexpr double kLong = 100;
 // And a host that makes a call in this share of its time is ahead of the GPU, whatever else it has to do.
 constexpr double kHostShare = 0.5;
 
+constexpr double kEventsSampleNs = 500e3;
+constexpr double kGraphSampleNs = 100e3;  // read once, not call by call; and each call takes time to prepare
+constexpr int kPlaces = 8;
+
 bool is_long(const ClockTrial& side, double floor_ns) {
   return side.ns >= kLong * floor_ns && side.host_ns <= kHostShare * side.ns;
 }
@@ -36,6 +40,11 @@ record::Clock choose_gpu_clock(const ClockTrial& candidate, const ClockTrial& op
     clock.floor_ns = std::max(candidate.graph_floor_ns, opponent.graph_floor_ns);
   }
   return clock;
+}
+
+void sample_on_gpu(SamplingPolicy& policy, const record::Clock& clock) {
+  policy.min_sample_ns = clock.by == TimedBy::graph ? kGraphSampleNs : kEventsSampleNs;
+  policy.spread_calls = kPlaces;
 }
 
 }  // namespace dent

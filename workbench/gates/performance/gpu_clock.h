@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "measure/sampler.h"
 #include "records/comparison.h"
 
 namespace dent {
@@ -22,5 +23,8 @@ struct ClockTrial {
 };
 
 record::Clock choose_gpu_clock(const ClockTrial& candidate, const ClockTrial& opponent);
+
+// How long a stretch has to be by that clock, and over how many places in memory it goes.
+void sample_on_gpu(SamplingPolicy& policy, const record::Clock& clock);
 
 }  // namespace dent

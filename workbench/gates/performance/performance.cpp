@@ -25,7 +25,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr double kSampleNs = 500e3;
-constexpr double kGraphSampleNs = 100e3;  // read once, not call by call; and each call takes time to prepare
 
 // A time box is for measuring. Inputs that a function makes for each call may take longer to make and to
 // bring than all the rest, which comes on top, within reason.
@@ -95,7 +94,8 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   policy.stop.precision = rules.precision;
   policy.compare.same_within = rules.same_within;
   policy.compare.alpha = rules.alpha;
-  policy.min_sample_ns = clock && clock->by == TimedBy::graph ? kGraphSampleNs : kSampleNs;
+  policy.min_sample_ns = kSampleNs;
+  if (clock) sample_on_gpu(policy, *clock);
   policy.max_calls = std::min(ours.most_calls(), theirs.most_calls());
   policy.seed = random.next();
   const auto seconds_of_inputs = [&] { return ours.seconds_of_inputs() + theirs.seconds_of_inputs(); };

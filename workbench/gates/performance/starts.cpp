@@ -35,6 +35,7 @@ SamplingPolicy policy_of(const record::Comparison& comparison, std::uint64_t see
   policy.compare.same_within = comparison.same_within;
   policy.compare.alpha = comparison.alpha;
   policy.min_sample_ns = kSampleNs;
+  if (comparison.clock) sample_on_gpu(policy, *comparison.clock);
   policy.seed = seed;
   return policy;
 }
