@@ -15,7 +15,6 @@
 namespace dent {
 namespace {
 
-constexpr int kStarts = 6;            // the first one included
 constexpr double kShortNs = 1e6;      // a longer call does not notice
 constexpr double kMostByLuck = 1.25;  // beyond it the difference is the kernels'
 constexpr double kMostByLuckOnGpu = 1.05;
@@ -69,8 +68,9 @@ bool may_be_where_they_lie(const record::Comparison& comparison, const protocol:
 std::optional<GateResult> judge_over_starts(GateContext& at, record::Comparison& comparison, Random& random) {
   const Problem& problem = *at.problem;
   std::vector<double> logs{std::log(comparison.ratio->centre)};
-  for (int start = 2; start <= kStarts; ++start) {
-    at.progress(1, fmt::format("start {} of {}", start, kStarts));
+  const auto is_look = [&] { return std::ranges::count(kLooksAtStarts, static_cast<int>(logs.size())) > 0; };
+  while (static_cast<int>(logs.size()) < kLooksAtStarts.back()) {
+    at.progress(1, fmt::format("start {} of {} at most", logs.size() + 1, kLooksAtStarts.back()));
     at.sides.restart();
     Worker& candidate = at.sides.candidate();
     Worker& opponent = at.sides.opponent();
@@ -95,14 +95,17 @@ std::optional<GateResult> judge_over_starts(GateContext& at, record::Comparison&
     candidate.pause();
     alone = {};
     if (auto found = check_timed_outputs(at, ours, kSecondsPerStart)) return found;
+    if (!is_look()) continue;
+    conclude_over_starts(comparison, logs);
+    if (comparison.verdict != SpeedVerdict::ambiguous) break;
   }
-  conclude_over_starts(comparison, logs);
   return std::nullopt;
 }
 
 void conclude_over_starts(record::Comparison& comparison, std::span<const double> log_ratios) {
   comparison.starts = static_cast<int>(log_ratios.size());
-  comparison.ratio = widened(over_starts(log_ratios, comparison.alpha), comparison.doubt.value_or(Doubt{}));
+  const double alpha = comparison.alpha / static_cast<double>(kLooksAtStarts.size());
+  comparison.ratio = widened(over_starts(log_ratios, alpha), comparison.doubt.value_or(Doubt{}));
   const SpeedVerdict verdict = judge(comparison.ratio, comparison.same_within);
   if (verdict == comparison.verdict && verdict != SpeedVerdict::ambiguous) return;
   comparison.verdict = verdict;
