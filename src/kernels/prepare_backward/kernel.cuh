@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // prepare_backward: what the gradients need of each row, and zeros to add to.
 // delta = dout . out - dlse, the LSE in units of log2, and dq_sums = 0. Bound: memory. Reads out and dout
-// once, writes 4 bytes per element of dq. Roles: neighbouring lanes share a row, 8 columns each.
+// once, writes 4 bytes per element of dq. Roles: a block has 64 rows; neighbouring lanes share a row, 8
+// columns each.
 #pragma once
 
 #include <cmath>
@@ -43,61 +44,69 @@ __device__ __forceinline__ gpu::Chunk load_columns(const View& view, int batch, 
   return gpu::load_global(reinterpret_cast<const gpu::Chunk*>(from));
 }
 
-// What stands in a padded row; real: something does; in_piece: something does in one of the rows of dQ's
-// piece. dense: its place in the LSE.
-struct Row {
-  bool real, in_piece;
-  int batch, head, row;
+// The 64 rows of a piece of dQ: where the first one stands, and how many rows there are, none below 0 or from
+// `rows` on. dense: the first one's place in the LSE.
+struct Rows {
+  int batch, head;
+  int first, rows;
   int64_t dense;
+
+  __device__ __forceinline__ bool has(int row) const {
+    return static_cast<uint32_t>(first + row) < static_cast<uint32_t>(rows);
+  }
+  __device__ __forceinline__ bool any() const { return first > -kDqPieceRows && first < rows; }
 };
 
-// kLanes: per row; they cover the compiled head_dim. find: from a head of all and a padded row of it to what
-// stands there.
+// A block has 64 rows, so that what a thread loads of several of them is on its way at once. kLanes: per row;
+// they cover the compiled head_dim. find: from a head of all and the first padded row to what stands there.
 template <class T, int kLanes, class Find>
-__device__ __forceinline__ void prepare_row(const BackwardParams& p, const Find& find) {
+__device__ __forceinline__ void prepare_rows(const BackwardParams& p, const Find& find) {
   gpu::griddepcontrol_launch_dependents();
-  const int64_t thread = int64_t{gpu::block_index()} * kThreads + gpu::thread_index();
-  const int64_t row = thread / kLanes;  // of all heads, padded
-  const auto lane = static_cast<int>(thread % kLanes);
-  const auto head = static_cast<int>(row / p.padded_rows);
-  const auto position = static_cast<int>(row - int64_t{head} * p.padded_rows);
-  const Row own = find(head, position);
+  constexpr int kRowsAtOnce = kThreads / kLanes;
+  constexpr int kPasses = kDqPieceRows / kRowsAtOnce;
+  const int64_t first_row = int64_t{gpu::block_index()} * kDqPieceRows;  // of all heads, padded
+  const auto head = static_cast<int>(first_row / p.padded_rows);
+  const Rows rows = find(head, static_cast<int>(first_row - int64_t{head} * p.padded_rows));
+  const int lane = gpu::thread_index() % kLanes;
+  const int own_row = gpu::thread_index() / kLanes;
 
-  float delta = 0;
-  if (own.real && kColumns * lane < p.head_dim) {
-    delta = dot<T>(load_columns<T>(p.out, own.batch, own.head, own.row, kColumns * lane),
-                   load_columns<T>(p.dout, own.batch, own.head, own.row, kColumns * lane));
+  if (rows.any()) {  // else whatever is added to what stands there, nobody reads it
+    auto* sums = reinterpret_cast<gpu::Chunk*>(p.dq_sums + first_row * p.padded_dim);
+    const int chunks = kDqPieceRows * p.padded_dim / 4;
+    for (int i = gpu::thread_index(); i < chunks; i += kThreads) gpu::store_global(sums + i, {0, 0, 0, 0});
   }
+
+  float delta[kPasses] = {};
 #pragma unroll
-  for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) delta += gpu::shuffle_xor(delta, lanes);
-  if (head >= p.batch * p.q_heads) return;
-
-  if (lane == 0) {
-    float lse_log2 = INFINITY;
-    if (own.real) {
-      lse_log2 = flashmoe::lse_log2(gpu::load_global(p.lse + own.dense));
-      if (p.dlse != nullptr) delta -= gpu::load_global(p.dlse + own.dense);
-    }
-    gpu::store_global(p.lse_log2 + row, lse_log2);
-    gpu::store_global(p.delta + row, delta);
+  for (int i = 0; i < kPasses; ++i) {
+    const int row = own_row + i * kRowsAtOnce;
+    if (!rows.has(row) || kColumns * lane >= p.head_dim) continue;
+    delta[i] = dot<T>(load_columns<T>(p.out, rows.batch, rows.head, rows.first + row, kColumns * lane),
+                      load_columns<T>(p.dout, rows.batch, rows.head, rows.first + row, kColumns * lane));
   }
+  const int64_t thread = int64_t{gpu::block_index()} * kThreads + gpu::thread_index();
   if (thread < p.num_counters()) gpu::store_global(p.counters + thread, 0);
-  if (!own.in_piece) return;  // whatever is added to what stands there, nobody reads it
-  auto* sums = reinterpret_cast<gpu::Chunk*>(p.dq_sums + thread * kColumns);
-  gpu::store_global(sums, {0, 0, 0, 0});
-  gpu::store_global(sums + 1, {0, 0, 0, 0});
+#pragma unroll
+  for (int i = 0; i < kPasses; ++i) {
+#pragma unroll
+    for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) delta[i] += gpu::shuffle_xor(delta[i], lanes);
+    const int row = own_row + i * kRowsAtOnce;
+    if (lane != 0) continue;
+    float lse_log2 = INFINITY;
+    if (rows.has(row)) {
+      lse_log2 = flashmoe::lse_log2(gpu::load_global(p.lse + rows.dense + row));
+      if (p.dlse != nullptr) delta[i] -= gpu::load_global(p.dlse + rows.dense + row);
+    }
+    gpu::store_global(p.lse_log2 + first_row + row, lse_log2);
+    gpu::store_global(p.delta + first_row + row, delta[i]);
+  }
 }
 
 template <class T, int kLanes>
 __global__ void __launch_bounds__(kThreads) prepare_backward(const __grid_constant__ BackwardParams p) {
-  prepare_row<T, kLanes>(p, [&](int head, int position) {
+  prepare_rows<T, kLanes>(p, [&](int head, int first) {
     const int batch = head / p.q_heads;
-    return Row{head < p.batch * p.q_heads && position < p.q_rows,
-               position / kDqPieceRows * kDqPieceRows < p.q_rows,
-               batch,
-               head - batch * p.q_heads,
-               position,
-               int64_t{head} * p.q_rows + position};
+    return Rows{batch, head - batch * p.q_heads, first, p.q_rows, int64_t{head} * p.q_rows + first};
   });
 }
 
@@ -106,12 +115,10 @@ template <class T, int kLanes>
 __global__ void __launch_bounds__(kThreads)
     prepare_sequences(const __grid_constant__ BackwardParams p,
                       const __grid_constant__ PaddedSequences sequences) {
-  prepare_row<T, kLanes>(p, [&](int head, int position) {
-    if (head >= p.q_heads) return Row{false, false, 0, 0, 0, 0};
-    const PaddedRow own = find_padded_row(sequences, position);
-    const int first = own.row - position % kDqPieceRows;  // of the piece
-    return Row{own.row >= 0 && own.row<own.rows, first> - kDqPieceRows && first < own.rows, own.place, head,
-               own.row, own.place * sequences.lse_stride + int64_t{head} * p.q_rows + own.row};
+  prepare_rows<T, kLanes>(p, [&](int head, int first) {
+    const PaddedRow own = find_padded_row(sequences, first);
+    return Rows{own.place, head, own.row, own.rows,
+                own.place * sequences.lse_stride + int64_t{head} * p.q_rows + own.row};
   });
 }
 

@@ -11,7 +11,7 @@ template <class T, int kLanes>
 void start(const BackwardParams& params, const PaddedSequences* sequences, void* stream) {
   const int64_t rows = int64_t{params.batch} * params.q_heads * params.padded_rows;
   const gpu::LaunchShape shape{.kernel = "prepare_backward",
-                               .blocks = static_cast<unsigned>((rows * kLanes + kThreads - 1) / kThreads),
+                               .blocks = static_cast<unsigned>(rows / kDqPieceRows),
                                .threads = kThreads,
                                .stream = stream};
   if (sequences != nullptr) return gpu::launch(&prepare_sequences<T, kLanes>, shape, params, *sequences);
