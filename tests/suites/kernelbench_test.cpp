@@ -61,6 +61,8 @@ TEST_F(KernelBench, AFolderIsImportedOrRefusedWithReasons) {
   const auto notes = [&](const char* task) { return tasks[task].at("notes").dump(); };
   EXPECT_NE(notes("2_linear").find("dropout is switched off"), std::string::npos);
   EXPECT_NE(notes("4_batch_norm").find("norm.running_mean"), std::string::npos);
+  EXPECT_NE(notes("4_batch_norm").find("norm.num_batches_tracked and 3 more"), std::string::npos)
+      << notes("4_batch_norm");
   EXPECT_NE(notes("5_large").find("batch = 16384"), std::string::npos) << "the published sizes are told";
   EXPECT_NE(notes("5_large").find(" GiB; cut to fit 2.0 GiB"), std::string::npos) << notes("5_large");
 

@@ -53,6 +53,13 @@ def listed(items):
     return ", ".join(items)
 
 
+def first_of(items, most=3):
+    """For a person: a network has hundreds of buffers."""
+    items = list(items)
+    more = len(items) - most
+    return listed(items[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def in_parentheses(items):
     items = list(items)
     return f"({listed(items)}{',' if len(items) == 1 else ''})"

@@ -12,7 +12,7 @@ import re
 
 import dent_import
 import dent_task
-from dent_import import SETS, TAKEN, Refused, in_parentheses, listed, plain
+from dent_import import SETS, TAKEN, Refused, first_of, in_parentheses, listed, plain
 from dent_kernelbench_check import DTYPES, check, tolerance_of
 from dent_kernelbench_sizes import choose_shapes, expression, neighbours
 
@@ -169,7 +169,7 @@ def project(path, device, memory):
     if checked.dropout:
         notes.append("dropout is switched off: an output that is random can't be wrong")
     if checked.written:
-        notes.append(f"not among the inputs, since the model writes to them: {listed(checked.written)}")
+        notes.append(f"not among the inputs, since the model writes to them: {first_of(checked.written)}")
     if checked.why_not_double:
         notes.append(f"its reference is PyTorch in float32: {checked.why_not_double}")
     name = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
