@@ -49,11 +49,11 @@ class KernelBench : public ::testing::Test {
 
 TEST_F(KernelBench, AFolderIsImportedOrRefusedWithReasons) {
   const auto answer = import("");
-  EXPECT_EQ(answer.at("imported"), 6);
+  EXPECT_EQ(answer.at("imported"), 7);
   std::map<std::string, nlohmann::json> tasks;
   for (const auto& task : answer.at("tasks"))
     tasks[std::filesystem::path(task.at("task").get<std::string>()).stem().string()] = task;
-  ASSERT_EQ(tasks.size(), 10U);
+  ASSERT_EQ(tasks.size(), 11U);
   EXPECT_NE(tasks["6_random"].at("refused").get<std::string>().find("random"), std::string::npos);
   EXPECT_NE(tasks["7_exits"].at("refused").get<std::string>().find("status 3"), std::string::npos);
   EXPECT_NE(tasks["8_no_task"].at("refused").get<std::string>().find("class Model"), std::string::npos);
@@ -92,7 +92,8 @@ TEST_F(KernelBench, AFolderIsImportedOrRefusedWithReasons) {
   const Project groups = read_project(scratch_.folder() / "9_group_norm");
   EXPECT_GE(groups.shapes.front().sizes.at("channels"), 4 * groups.shapes.front().sizes.at("groups"));
 
-  for (const char* name : {"1_scale", "2_linear", "3_masked_sum", "4_batch_norm", "9_group_norm"}) {
+  for (const char* name :
+       {"1_scale", "2_linear", "3_masked_sum", "4_batch_norm", "9_group_norm", "11_reads_a_value"}) {
     const Ran ran = check(name);
     EXPECT_EQ(ran.code, 0) << name << ": " << ran.out << ran.err;
   }
@@ -114,7 +115,7 @@ TEST_F(KernelBench, AWrongCandidateIsWrong) {
 
 TEST(KernelBenchTasks, ComeInTheOrderOfTheirNumbers) {
   const auto tasks = kernelbench_tasks(DENT_SUITE_TASKS);
-  ASSERT_EQ(tasks.size(), 10U);
+  ASSERT_EQ(tasks.size(), 11U);
   EXPECT_EQ(tasks.front().filename(), "1_scale.py");
   EXPECT_EQ(tasks.back().filename(), "10_noise.py");
 }

@@ -12,6 +12,15 @@ _MEDIUM = {"cpu": 4 << 20, "cuda": 64 << 20}
 _LEAST = {"tiny": 4, "medium": 16, "cut": 16}  # that a size is made
 
 
+def make_model(module):
+    """On the device that has no memory. A constructor may read values of its tensors, which has to happen on one that has."""
+    try:
+        return dent_task.make_model(module)
+    except RuntimeError:
+        with torch.device("cpu"):
+            return dent_task.make_model(module).to("meta")
+
+
 class Seen:
     """A task at given sizes: tensors on a device that has no memory, so that no size is too large."""
 
@@ -19,7 +28,7 @@ class Seen:
         with torch.device("meta"):
             module = dent_task.load(source, sizes)
             given = module.get_inputs()
-            model = dent_task.make_model(module)
+            model = make_model(module)
             result = model(*given)
         self.inputs = [(tuple(value.shape), value.dtype) for value in given if isinstance(value, torch.Tensor)]
         self.state = {name: (tuple(t.shape), t.dtype) for name, t in dent_task.state_of(model).items()}
