@@ -42,9 +42,10 @@ record::Clock choose_gpu_clock(const ClockTrial& candidate, const ClockTrial& op
   return clock;
 }
 
-void sample_on_gpu(SamplingPolicy& policy, const record::Clock& clock) {
+void sample_on_gpu(SamplingPolicy& policy, const record::Clock& clock, bool made) {
   policy.min_sample_ns = clock.by == TimedBy::graph ? kGraphSampleNs : kEventsSampleNs;
   policy.spread_calls = kPlaces;
+  if (made) policy.spread_ns = kEventsSampleNs;
 }
 
 }  // namespace dent

@@ -24,7 +24,8 @@ struct ClockTrial {
 
 record::Clock choose_gpu_clock(const ClockTrial& candidate, const ClockTrial& opponent);
 
-// How long a stretch has to be by that clock, and over how many places in memory it goes.
-void sample_on_gpu(SamplingPolicy& policy, const record::Clock& clock);
+// How long a stretch has to be by that clock, and over how many places in memory it goes. `made`: whether a
+// function makes the inputs of each call, which takes far longer than the call.
+void sample_on_gpu(SamplingPolicy& policy, const record::Clock& clock, bool made);
 
 }  // namespace dent

@@ -95,7 +95,7 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   policy.compare.same_within = rules.same_within;
   policy.compare.alpha = rules.alpha;
   policy.min_sample_ns = kSampleNs;
-  if (clock) sample_on_gpu(policy, *clock);
+  if (clock) sample_on_gpu(policy, *clock, problem.has_sets());
   policy.max_calls = std::min(ours.most_calls(), theirs.most_calls());
   policy.seed = random.next();
   const auto seconds_of_inputs = [&] { return ours.seconds_of_inputs() + theirs.seconds_of_inputs(); };

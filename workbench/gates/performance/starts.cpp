@@ -27,14 +27,14 @@ bool quick_to_start(const protocol::Loaded& side) {
 }
 bool on_gpu(const protocol::Loaded& side) { return side.device == DeviceKind::cuda; }
 
-SamplingPolicy policy_of(const record::Comparison& comparison, std::uint64_t seed) {
+SamplingPolicy policy_of(const record::Comparison& comparison, bool made, std::uint64_t seed) {
   SamplingPolicy policy;
   policy.time_box_s = kSecondsPerStart;
   policy.stop.min_pairs = policy.stop.max_pairs = kPairsPerStart;
   policy.compare.same_within = comparison.same_within;
   policy.compare.alpha = comparison.alpha;
   policy.min_sample_ns = kSampleNs;
-  if (comparison.clock) sample_on_gpu(policy, *comparison.clock);
+  if (comparison.clock) sample_on_gpu(policy, *comparison.clock, made);
   policy.seed = seed;
   return policy;
 }
@@ -88,7 +88,7 @@ std::optional<GateResult> judge_over_starts(GateContext& at, record::Comparison&
         side->time_in_graph(comparison.clock->by == TimedBy::graph);
       }
     }
-    logs.push_back(log_ratio_of(ours, theirs, policy_of(comparison, random.next())));
+    logs.push_back(log_ratio_of(ours, theirs, policy_of(comparison, problem.has_sets(), random.next())));
     for (int i = 0; i < kFewestChecked; ++i) ours.keep_one();
     opponent.check_code();
     if (auto found = left_behind(candidate, at.step, problem)) return found;
