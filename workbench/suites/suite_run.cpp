@@ -23,6 +23,7 @@
 #include "suites/schedule.h"
 #include "system/line_file.h"
 #include "system/process.h"
+#include "system/processor_use.h"
 
 namespace dent {
 namespace {
@@ -146,7 +147,7 @@ class Child {
     if (!placed_.gpu.empty()) command.environment = {{"CUDA_VISIBLE_DEVICES", placed_.gpu}};
     const int neighbours = rules.per_gpu * std::max(1, static_cast<int>(rules.gpus.size()));
     if (neighbours > 1 && std::getenv(kThreads) == nullptr) {
-      const auto processors = static_cast<int>(std::thread::hardware_concurrency());
+      const int processors = processor_use({}).processors;
       command.environment.emplace_back(kThreads, std::to_string(threads_of_each(processors, neighbours)));
     }
     command.pass = {events_.descriptor()};
