@@ -53,6 +53,18 @@ TEST(GpuClock, BothSidesAreTimedByEventsWhereOneCantBeCaptured) {
       "other side's calls can't be in a graph: it waits");
 }
 
+// A copy from pageable memory in each call: 1.8 ms of the host for 0.5 ms of the GPU.
+TEST(GpuClock, ACallThatWaitsForTheHostTakesItsTime) {
+  ClockTrial waits = calls_of(547e3);
+  waits.host_ns = 1825e3;
+  waits.not_captured = "it waits";
+  EXPECT_TRUE(takes_the_hosts_time(choose_gpu_clock(waits, calls_of(547e3))));
+  EXPECT_TRUE(takes_the_hosts_time(choose_gpu_clock(calls_of(547e3), waits)));
+  EXPECT_FALSE(takes_the_hosts_time(choose_gpu_clock(calls_of(547e3), calls_of(547e3))));
+  waits.not_captured = "";
+  EXPECT_FALSE(takes_the_hosts_time(choose_gpu_clock(waits, waits)));  // in a graph there is no host
+}
+
 TEST(GpuClock, AFloorThatIsNotKnownMakesNoKernelLong) {
   ClockTrial unknown = calls_of(900e3);
   unknown.events_floor_ns = 0;

@@ -213,6 +213,11 @@ TEST(Starts, AreAskedForWhereTheyMayMatter) {
   EXPECT_TRUE(may_be_where_they_lie(claimed(0.968), gpu, gpu));
   EXPECT_FALSE(may_be_where_they_lie(claimed(1.1), gpu, gpu));  // an H200's differ by some 3 %
   EXPECT_FALSE(may_be_where_they_lie(claimed(0.968), gpu, python));
+  record::Comparison by_host = claimed(0.859);  // seen of a reference against itself, beside other programs
+  by_host.clock = {.candidate_host_ns = 1825e3, .candidate_events_ns = 547e3};
+  EXPECT_TRUE(may_be_where_they_lie(by_host, gpu, gpu));
+  by_host.clock->candidate_host_ns = 0;
+  EXPECT_FALSE(may_be_where_they_lie(by_host, gpu, gpu));
   const record::Comparison beside = shape_of(0.986, 0.9904, 0.993), across = shape_of(0.96, 1, 1.04);
   ASSERT_EQ(beside.verdict, SpeedVerdict::ambiguous);
   EXPECT_TRUE(may_be_where_they_lie(beside, gpu, gpu));

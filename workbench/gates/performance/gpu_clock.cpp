@@ -15,8 +15,10 @@ constexpr double kEventsSampleNs = 500e3;
 constexpr double kGraphSampleNs = 100e3;  // read once, not call by call; and each call takes time to prepare
 constexpr int kPlaces = 8;
 
+bool host_is_ahead(double host_ns, double ns) { return host_ns <= kHostShare * ns; }
+
 bool is_long(const ClockTrial& side, double floor_ns) {
-  return side.ns >= kLong * floor_ns && side.host_ns <= kHostShare * side.ns;
+  return side.ns >= kLong * floor_ns && host_is_ahead(side.host_ns, side.ns);
 }
 
 }  // namespace
@@ -40,6 +42,11 @@ record::Clock choose_gpu_clock(const ClockTrial& candidate, const ClockTrial& op
     clock.floor_ns = std::max(candidate.graph_floor_ns, opponent.graph_floor_ns);
   }
   return clock;
+}
+
+bool takes_the_hosts_time(const record::Clock& clock) {
+  return clock.by == TimedBy::events && !(host_is_ahead(clock.candidate_host_ns, clock.candidate_events_ns) &&
+                                          host_is_ahead(clock.baseline_host_ns, clock.baseline_events_ns));
 }
 
 void sample_on_gpu(SamplingPolicy& policy, const record::Clock& clock, bool made) {

@@ -24,6 +24,10 @@ struct ClockTrial {
 
 record::Clock choose_gpu_clock(const ClockTrial& candidate, const ClockTrial& opponent);
 
+// Whether the GPU waits for the host between the events of a call, of either side: then what else the
+// processors do is in its time too.
+bool takes_the_hosts_time(const record::Clock& clock);
+
 // How long a stretch has to be by that clock, and over how many places in memory it goes. `made`: whether a
 // function makes the inputs of each call, which takes far longer than the call.
 void sample_on_gpu(SamplingPolicy& policy, const record::Clock& clock, bool made);

@@ -10,6 +10,7 @@
 #include "gates/context.h"
 #include "gates/judging/misbehaviour.h"
 #include "gates/judging/stale.h"
+#include "gates/performance/gpu_clock.h"
 #include "gates/performance/impossible.h"
 #include "gates/performance/starts.h"
 #include "gates/performance/summary.h"
@@ -106,9 +107,10 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
     at.progress(now.elapsed_s / now.time_box_s, fmt::format("{}, {} pairs", now.stage, now.pairs));
   };
   const Watch watch({candidate.group(), opponent.group()});
-  // A GPU does its work without a processor's help; who else uses the GPU is preflight's question.
-  const bool on_cpu = at.kernel().device == DeviceKind::cpu;
-  policy.quiet = [&] { return !on_cpu || !is_busy(watch.so_far(), rules.quiet); };
+  // A GPU does its work without a processor's help, unless it waits for the host in each call; who else uses
+  // the GPU is preflight's question.
+  const bool on_processors = at.kernel().device == DeviceKind::cpu || (clock && takes_the_hosts_time(*clock));
+  policy.quiet = [&] { return !on_processors || !is_busy(watch.so_far(), rules.quiet); };
   const Sampling sampling = sample_side_by_side([&](int calls) { return theirs.run(calls); },
                                                 [&](int calls) { return ours.run(calls); }, policy);
   const Disturbance disturbance = watch.so_far();
@@ -131,7 +133,7 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   comparison.weight = problem.weight;
   if (problem.flops > 0) comparison.flops = problem.flops;
   comparison.disturbance = disturbance;
-  comparison.busy = on_cpu && is_busy(disturbance, rules.quiet);
+  comparison.busy = on_processors && is_busy(disturbance, rules.quiet);
   add_doubt(comparison, clocks, rules);
   if (!finding && may_be_where_they_lie(comparison, candidate.loaded(), opponent.loaded()))
     finding = judge_over_starts(at, comparison, random);

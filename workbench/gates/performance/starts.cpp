@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gates/judging/misbehaviour.h"
+#include "gates/performance/gpu_clock.h"
 #include "gates/performance/timed_outputs.h"
 #include "gates/performance/timed_side.h"
 #include "measure/sampler.h"
@@ -15,10 +16,10 @@
 namespace dent {
 namespace {
 
-constexpr double kShortNs = 1e6;      // a longer call does not notice
-constexpr double kMostByLuck = 1.25;  // beyond it the difference is the kernels'
-constexpr double kMostByLuckOnGpu = 1.05;
-constexpr double kSecondsPerStart = 1;  // at most
+constexpr double kShortNs = 1e6;           // a longer call does not notice
+constexpr double kMostByLuck = 1.25;       // beyond it the difference is the kernels'
+constexpr double kMostByLuckOnGpu = 1.05;  // where the host is ahead of it
+constexpr double kSecondsPerStart = 1;     // at most
 constexpr int kPairsPerStart = 12;
 constexpr double kSampleNs = 500e3;
 
@@ -59,7 +60,10 @@ bool may_be_where_they_lie(const record::Comparison& comparison, const protocol:
     return centre < most && centre * most > 1;
   };
   // There luck of less than one per cent, which leaves a narrow interval beside 1, is common too.
-  if (on_gpu(candidate) && on_gpu(opponent)) return within(kMostByLuckOnGpu);
+  if (on_gpu(candidate) && on_gpu(opponent)) {
+    const bool by_host = comparison.clock && takes_the_hosts_time(*comparison.clock);
+    return within(by_host ? kMostByLuck : kMostByLuckOnGpu);
+  }
   if (comparison.verdict == SpeedVerdict::ambiguous) return false;
   return quick_to_start(candidate) && quick_to_start(opponent) && comparison.candidate_ns < kShortNs &&
          comparison.baseline_ns < kShortNs && within(kMostByLuck);

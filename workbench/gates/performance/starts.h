@@ -2,10 +2,10 @@
 // Whether a small difference is one of the kernels, or one of where two processes happen to lie.
 //
 // Where its code, its stack and its pages lie makes a process faster or slower for as long as it lives: some
-// per cent of a call of 200 ns, of two copies of one program too; three of a GPU's call of 600 us. So before
-// such a difference becomes a verdict both sides are started afresh a few times, and the interval is over the
-// starts. Where they leave it open there are more: at three looks, fixed beforehand, each with a third of
-// alpha, as measure/stop_rule.h has it for pairs.
+// per cent of a call of 200 ns, of two copies of one program too; three of a GPU's call of 600 us, and 14 of
+// one that waits for its host in between. So before such a difference becomes a verdict both sides are
+// started afresh a few times, and the interval is over the starts. Where they leave it open there are more:
+// at three looks, fixed beforehand, each with a third of alpha, as measure/stop_rule.h has it for pairs.
 #pragma once
 
 #include <array>
