@@ -76,9 +76,11 @@ TEST_F(KernelBench, AFolderIsImportedOrRefusedWithReasons) {
   EXPECT_EQ(scale.shapes.back().name, "published");
   EXPECT_EQ(scale.shapes.back().sizes.at("columns"), 3072);
   const Project linear = read_project(scratch_.folder() / "2_linear");
-  EXPECT_EQ(linear.op.inputs.at(1).name, "up_weight");
-  EXPECT_EQ(linear.op.inputs.at(1).dims, (std::vector<std::string>{"hidden", "width"}));
-  EXPECT_TRUE(linear.op.inputs.at(1).constant);
+  EXPECT_EQ(linear.op.inputs.at(1).name, "gain");
+  EXPECT_EQ(linear.op.inputs.at(1).dims, (std::vector<std::string>{"1"}));
+  EXPECT_EQ(linear.op.inputs.at(2).name, "up_weight");
+  EXPECT_EQ(linear.op.inputs.at(2).dims, (std::vector<std::string>{"hidden", "width"}));
+  EXPECT_TRUE(linear.op.inputs.at(2).constant);
   const Project masked = read_project(scratch_.folder() / "3_masked_sum");
   EXPECT_EQ(masked.op.inputs.at(1).dtype, DType::boolean);
   EXPECT_EQ(masked.op.inputs.at(1).fill.kind, Fill::Kind::python);
@@ -103,8 +105,8 @@ TEST_F(KernelBench, AFolderIsImportedOrRefusedWithReasons) {
 TEST_F(KernelBench, AWrongCandidateIsWrong) {
   EXPECT_EQ(import("/2_linear.py").at("imported"), 1);
   scratch_.write("2_linear/candidate.py",
-                 "import torch\n\n\ndef forward(x, up_weight, up_bias, offset, batch, width, hidden):\n"
-                 "    return torch.tanh(x @ up_weight.T + offset / 100)\n");
+                 "import torch\n\n\ndef forward(x, gain, up_weight, up_bias, offset, batch, width, hidden):\n"
+                 "    return torch.tanh(gain * (x @ up_weight.T) + offset / 100)\n");
   const Ran ran = check("2_linear");
   EXPECT_EQ(ran.code, 5) << ran.out << ran.err;
   EXPECT_NE(ran.err.find("elements are wrong"), std::string::npos) << ran.err;

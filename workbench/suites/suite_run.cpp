@@ -66,7 +66,7 @@ std::optional<Ratio> ratio_of(const SessionView& view) {
   return geometric_mean(ratios, weights);
 }
 
-// What a dent said that began no session: its error, without its place and its remedy.
+// What a dent said that ended without a verdict: its error, without its place and its remedy.
 std::string complaint(const std::string& said) {
   std::istringstream lines(said);
   for (std::string line; std::getline(lines, line);) {
@@ -106,11 +106,11 @@ class Child {
   SuiteRow row(const std::string& project, const Ending& ending) const {
     SuiteRow row{.project = project, .exit_code = ending.kind == Ending::Kind::exited ? ending.code : -1};
     row.seconds = seconds_since(began_);
-    const std::string died = fmt::format("its dent {}", describe(ending));
+    const std::string said = complaint(process_.last_words());
+    const std::string died = said.empty() ? fmt::format("its dent {}", describe(ending)) : said;
     const std::string session = goes_on_.value_or(newest());
     if (!goes_on_ && session == newest_before_) {
-      const std::string said = complaint(process_.last_words());
-      row.reason = said.empty() ? died : said;
+      row.reason = died;
       return row;
     }
     try {

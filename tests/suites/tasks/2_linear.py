@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Weights, a buffer that stays, and dropout."""
+"""Weights, one of them without a dimension, a buffer that stays, and dropout."""
 
 import torch
 import torch.nn as nn
@@ -10,10 +10,11 @@ class Model(nn.Module):
         super().__init__()
         self.up = nn.Linear(width, hidden)
         self.dropout = nn.Dropout(0.5)
+        self.gain = nn.Parameter(torch.tensor(1.5))
         self.register_buffer("offset", torch.arange(hidden).float())
 
     def forward(self, x):
-        return torch.tanh(self.dropout(self.up(x)) + self.offset / 100)
+        return torch.tanh(self.gain * self.dropout(self.up(x)) + self.offset / 100)
 
 
 batch = 64

@@ -92,10 +92,14 @@ def in_double(tensors):
     return any(tensor.dtype is torch.float64 for tensor in tensors)
 
 
+def with_a_dimension(tensor):
+    """A manifest has no shape for a single number but [1]."""
+    return tensor.reshape(1) if tensor.dim() == 0 else tensor
+
+
 def as_outputs(result, double):
     """A list of tensors with a dimension at least, in the type that is asked for."""
-    outputs = list(result) if isinstance(result, (tuple, list)) else [result]
-    outputs = [output.reshape(1) if output.dim() == 0 else output for output in outputs]
+    outputs = [with_a_dimension(output) for output in (result if isinstance(result, (tuple, list)) else [result])]
     return [output.double() for output in outputs] if double else outputs
 
 
@@ -122,7 +126,7 @@ class Task:
         """What the task's model gives with these weights: the tensors take the places of its own."""
         model, places = self._model(sizes, next((t for t in (*inputs, *weights) if t.is_floating_point()), inputs[0]))
         for place, weight in zip(places, weights):
-            place.data = weight
+            place.data = weight if place.dim() else weight.reshape(())
         given = iter(inputs)
         result = model(*(next(given) if value is None else value for value in self.arguments))
         return as_outputs(result, in_double((*inputs, *weights)))
@@ -136,4 +140,4 @@ class Task:
             state = state_of(make_model(module)) if self.weights else {}
             given = [value for value in module.get_inputs() if isinstance(value, torch.Tensor)]
         everything = given + [state[name] for name in self.weights]
-        return [everything[i].detach().contiguous() for i in self.made]
+        return [with_a_dimension(everything[i].detach()).contiguous() for i in self.made]
