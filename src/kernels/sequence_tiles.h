@@ -43,7 +43,7 @@ inline constexpr int kNoSequence = -1;
 // Views of tensors that are packed have the stride of a row as that of a batch entry: a place is then one
 // whatever the tensor is like.
 struct SequenceTiles {
-  const SequenceTile* tiles = nullptr;  // those with the most work come first
+  const SequenceTile* tiles = nullptr;  // those with the most work come first; of keys, a sequence's together
   int64_t lse_stride = 0;               // floats of the LSE from one q_place to the next
   SequenceRule rule{};
 };

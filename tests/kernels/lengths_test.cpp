@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct Forget {
   ~Forget() { model::forget_memory(); }
 };
 
-// What prepare_lengths writes: every tile of every sequence once, those with the most work first.
+// What prepare_lengths writes: every tile of every sequence once, those with the most work first; of keys, a
+// sequence's together.
 void expect_lists(const Shape& shape, const dispatch::TileLists& lists) {
   const Forget forget;
   model::settings() = {};
@@ -51,6 +53,7 @@ void expect_lists(const Shape& shape, const dispatch::TileLists& lists) {
   for (int l = 0; l < params.num_lists; ++l) {
     const kernels::prepare_lengths::List& list = params.lists[l];
     std::map<std::tuple<int, int>, int> found;  // sequence and first row
+    std::set<int> begun;                        // sequences
     int before = std::numeric_limits<int>::max();
     int at = 0;
     for (; at < list.capacity && list.tiles[at].sequence != kernels::kNoSequence; ++at) {
@@ -62,6 +65,14 @@ void expect_lists(const Shape& shape, const dispatch::TileLists& lists) {
       EXPECT_EQ(tile.q_rows, sequence.q.rows.size());
       EXPECT_EQ(tile.k_rows, sequence.k.rows.size());
       ++found[{tile.sequence, tile.first_row}];
+      if (list.of_keys) {
+        const bool begins = at == 0 || list.tiles[at - 1].sequence != tile.sequence;
+        if (!begins) {
+          EXPECT_GT(tile.first_row, list.tiles[at - 1].first_row) << describe(shape) << ", entry " << at;
+          continue;
+        }
+        EXPECT_TRUE(begun.insert(tile.sequence).second) << describe(shape) << ", entry " << at;
+      }
       const ForwardProblem alone = sequences.problem_of(sequence);
       int work = 0;  // keys that its last row sees, or rows that see its first key or one behind it
       if (list.of_keys) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // prepare_lengths: from where sequences start and how long they are to lists of their tiles
-// (sequence_tiles.h), those with the most work first; and zeros in the rows that none of them computes.
-// Starts and lengths are the caller's, and nobody has looked at them: whatever they say, nothing outside of
-// the tensors is touched, here or by who reads the lists.
-// Roles: a block for each sequence and list, whose warps have a tile each: how many tiles go before it is a
-// sum over all sequences, in each of which work only rises, or only falls, from tile to tile. Behind them
-// blocks with a thread for each row, which looks for the row's sequence; its warp then clears rows without
-// one. Bound: latency.
+// (sequence_tiles.h), those with the most work first, of keys sequence by sequence; and zeros in the rows
+// that none of them computes. Starts and lengths are the caller's, and nobody has looked at them: whatever
+// they say, nothing outside of the tensors is touched, here or by who reads the lists. Roles: a block for
+// each sequence and list, whose warps have a tile each: how many tiles go before it is a sum over all
+// sequences, in each of which work only rises, or only falls, from tile to tile. Behind them blocks with a
+// thread for each row, which looks for the row's sequence; its warp then clears rows without one. Bound:
+// latency.
 #pragma once
 
 #include <cmath>
@@ -51,12 +51,13 @@ struct Tiles {
                         : runs.visible(gpu::min_of(row + list.tile_rows, q_rows) - 1, q_rows, k_rows).end;
     return gpu::min_of(all, list.most_work);
   }
-  // Tiles with more work than that.
+  // Tiles with more work than that; of keys, where a sequence's stand together: all, if the first has.
   __device__ __forceinline__ int with_more(int least) const {
-    int low = 0, high = count;  // tiles before the first with more, in the order of rising work
+    if (list.of_keys) return count > 0 && work(0) > least ? count : 0;
+    int low = 0, high = count;  // tiles before the first with more
     while (low < high) {
       const int middle = (low + high) / 2;
-      if (work(list.of_keys ? count - 1 - middle : middle) > least) {
+      if (work(middle) > least) {
         high = middle;
       } else {
         low = middle + 1;
@@ -72,14 +73,13 @@ __device__ inline void list_tiles(const Params& p, const List& list, int sequenc
   const Place q = place_of(p.q, sequence), k = place_of(p.k, sequence);
   const Tiles own(p, list, q.rows, k.rows);
   for (int tile = warp; tile < own.count; tile += kWarps) {
-    const int work = own.work(tile);
+    const int work = own.work(list.of_keys ? 0 : tile);
     int before = 0;
     for (int other = lane; other < p.sequences; other += 32) {
       const Tiles tiles(p, list, place_of(p.q, other).rows, place_of(p.k, other).rows);
       before += tiles.with_more(other < sequence ? work - 1 : work);  // ties go by number
     }
-    const int more = own.with_more(work);
-    const int first_equal = list.of_keys ? more : own.count - own.with_more(work - 1);
+    const int first_equal = list.of_keys ? 0 : own.count - own.with_more(work - 1);
     const int at = sum_over_warp(before) + tile - first_equal;
     if (lane == 0 && at < list.capacity) {
       gpu::store_global(list.tiles + at, SequenceTile{.q_place = q.place,
