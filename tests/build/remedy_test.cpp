@@ -45,6 +45,18 @@ TEST(Remedy, AnOptionOfTheHostCompilerIsWrittenForNvcc) {
   expect_mentions(remedy.next, {"-Xcompiler=-ffast-math"});
 }
 
+// The linker's driver says no more than that it failed.
+TEST(Remedy, ALibraryThatIsNotThereIsNamed) {
+  for (const char* said : {"/usr/bin/ld: cannot find ../build/libfast.so: No such file or directory\n",
+                           "/usr/bin/ld: cannot find ../build/libfast.so\n"}) {
+    const Remedy remedy = read_compiler_output(
+        std::string(said) + "collect2: error: ld returned 1 exit status\n", "g++ exited", ".");
+    expect_mentions(remedy.problem, {"../build/libfast.so is to be linked"});
+    EXPECT_EQ(remedy.problem.find("No such file"), std::string::npos);
+    expect_mentions(remedy.next, {"link in dent.toml"});
+  }
+}
+
 TEST(Remedy, AnErrorInTheGeneratedEntryIsTheManifests) {
   const Remedy remedy = read_compiler_output(
       "/p/.dent/build/kernel/dent_entry.cpp:9:14: error: 'real' does not name a type\n", "g++ exited", ".");

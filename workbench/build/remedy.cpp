@@ -143,6 +143,12 @@ Remedy wrong_entry(const std::string& line) {
       "that header in sources"};
 }
 
+Remedy missing_library(std::string library) {
+  library = library.substr(0, library.find(": "));
+  return {fmt::format("{} is to be linked, and is not there", library),
+          "build or install it, or mend link in dent.toml"};
+}
+
 std::optional<Remedy> read_line(const std::string& line, const std::filesystem::path& folder) {
   if (const auto header = between(line, "fatal error: ", ": No such file"))
     return missing_header(line, *header, folder);
@@ -154,6 +160,9 @@ std::optional<Remedy> read_line(const std::string& line, const std::filesystem::
         fmt::format("if it is the host compiler's, write it as \"-Xcompiler={}\" in flags", *option)};
   }
   if (const auto symbol = between(line, "undefined reference to `", "'")) return undefined(*symbol, nullptr);
+  constexpr std::string_view kNoLibrary = "ld: cannot find ";
+  if (const auto at = line.find(kNoLibrary); at != std::string::npos)
+    return missing_library(line.substr(at + kNoLibrary.size()));
   for (const char* mark : {"error", "fatal"}) {
     if (line.find(mark) == std::string::npos) continue;
     return line.find("dent_entry.") != std::string::npos ? wrong_entry(line) : Remedy{line};
