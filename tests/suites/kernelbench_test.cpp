@@ -115,6 +115,25 @@ TEST_F(KernelBench, AWrongCandidateIsWrong) {
       std::string::npos);
 }
 
+// Inputs that don't fit are found in the middle of a session: its status alone told nobody what was wrong.
+TEST_F(KernelBench, ASuitesRowSaysWhyASessionEndedWithoutAVerdict) {
+  EXPECT_EQ(import("/2_linear.py").at("imported"), 1);
+  scratch_.write("2_linear/glue.py",
+                 scratch_.read("2_linear/glue.py") +
+                     "\n\ndef inputs(*_):\n    import torch\n\n    return [torch.zeros(3)] * 4\n");
+  run({.argv = {"/bin/sh", "-c",
+                std::string("'") + DENT_PROGRAM + "' suite run '" + scratch_.folder().string() +
+                    "' --json --without preflight --without profile >'" +
+                    (scratch_.folder() / "suite.json").string() + "' 2>'" +
+                    (scratch_.folder() / "suite.err").string() + "'"}},
+      240);
+  const auto rows = nlohmann::json::parse(scratch_.read("suite.json")).at("rows");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_NE(rows.at(0).at("reason").get<std::string>().find("gain has shape [3]; it must be [1]"),
+            std::string::npos)
+      << rows;
+}
+
 TEST(KernelBenchTasks, ComeInTheOrderOfTheirNumbers) {
   const auto tasks = kernelbench_tasks(DENT_SUITE_TASKS);
   ASSERT_EQ(tasks.size(), 11U);

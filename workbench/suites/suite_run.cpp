@@ -104,9 +104,11 @@ class Child {
   }
 
   SuiteRow row(const std::string& project, const Ending& ending) const {
-    SuiteRow row{.project = project, .exit_code = ending.kind == Ending::Kind::exited ? ending.code : -1};
+    const bool exited = ending.kind == Ending::Kind::exited;
+    SuiteRow row{.project = project, .exit_code = exited ? ending.code : -1};
     row.seconds = seconds_since(began_);
-    const std::string said = complaint(process_.last_words());
+    // Of one that was killed, what it had said before is no reason.
+    const std::string said = exited ? complaint(process_.last_words()) : "";
     const std::string died = said.empty() ? fmt::format("its dent {}", describe(ending)) : said;
     const std::string session = goes_on_.value_or(newest());
     if (!goes_on_ && session == newest_before_) {
