@@ -2,7 +2,9 @@
 // dent optimize --on and dent evaluate --on: the same loop, measured by jobs, whoever dies on the way.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include "executors/job_table.h"
@@ -97,6 +99,38 @@ TEST(OptimizeOn, AKilledCoordinatorFindsItsJobsAgain) {
   const LoopState state = state_of(project.records());
   EXPECT_EQ(state.done(), 2) << project.outcomes() << project.read("log");
   expect_nothing_stays_in(project.folder());
+}
+
+// Killed behind the last record of a part, before its job's end was on record.
+TEST(OptimizeOn, AJobWhoseEndWasMissedIsSeenThrough) {
+  const Repository project("[tunables]\nSPIN = [1]\nBROKEN = [0, 1]\n", true, true);
+  const auto whole = project.dent({"optimize", "-q", "-n", "1", "--on", "local"}, 200);
+  if (whole.code == 8) GTEST_SKIP() << "too busy to tell";
+  ASSERT_EQ(whole.code, 0) << whole.out << whole.err;
+  const auto jobs = jobs_of(project);
+  ASSERT_GE(jobs.size(), 2U);
+  ASSERT_EQ(jobs.front().job().part->kind, PartKind::start);
+  const fs::path ledger = SessionStore(project.folder()).find("latest").ledger();
+  std::istringstream lines(text_of(ledger));
+  std::string kept;
+  for (const Record& record : project.records()) {
+    if (record.as<record::Job>() != nullptr) break;
+    std::string line;
+    std::getline(lines, line);
+    kept += line + "\n";
+  }
+  std::ofstream(ledger) << kept;
+  fs::remove(jobs.front().folder() / "status.json");
+  fs::remove_all(ledger.parent_path() / "artifacts");
+  for (std::size_t i = 1; i < jobs.size(); ++i) fs::remove_all(jobs[i].folder());
+
+  const auto more = project.dent({"resume", "-q"}, 200);
+  if (more.code == 8) GTEST_SKIP() << "too busy to tell";
+  EXPECT_EQ(more.code, 0) << more.out << more.err;
+  expect_a_finished_loop(project);
+  expect_measured_elsewhere(project);
+  for (const auto& entry : fs::directory_iterator(jobs.front().folder() / "artifacts"))
+    EXPECT_TRUE(fs::exists(ledger.parent_path() / "artifacts" / entry.path().filename())) << entry.path();
 }
 
 TEST(OptimizeOn, WorkThatIsTakenAwayIsCode14AndGoesOn) {

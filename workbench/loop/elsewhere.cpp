@@ -137,6 +137,17 @@ std::optional<SentJob> Elsewhere::find(const LoopPart& part) const {
   return last;
 }
 
+std::vector<LoopPart> Elsewhere::left_open() const {
+  std::vector<LoopPart> found;
+  for (const SentJob& sent : JobTable(store_.folder()).list()) {
+    const Job& job = sent.job();
+    if (job.session != session_.folder().id || !job.part || job.part->kind == PartKind::evaluation) continue;
+    const JobState known = sent.status().state;
+    if ((!has_ended(known) || known == JobState::succeeded) && !taken_in(sent)) found.push_back(*job.part);
+  }
+  return found;
+}
+
 bool Elsewhere::taken_in(const SentJob& sent) const {
   return std::any_of(session_.records().begin(), session_.records().end(), [&](const Record& record) {
     const auto* job = record.as<record::Job>();

@@ -13,6 +13,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "evaluation/part.h"
 #include "executors/conduct.h"
@@ -49,6 +50,9 @@ class Elsewhere {
   // Its records are in the session when this returns; `lost` is called, with the reason, where it was lost
   // twice on its way. Throws Interrupted; Error for a job that could not be done.
   void see_through(const LoopPart& part, const std::function<void(const std::string&)>& lost);
+  // Of the incumbent, whose job's end and artifacts are still out: a loop that was killed behind the part's
+  // last record does not come to it again.
+  std::vector<LoopPart> left_open() const;
 
   void forget_tree();  // the session is over
   const ExecutorRules& rules() const { return rules_; }

@@ -102,11 +102,21 @@ LoopPart Loop::part(PartKind kind, std::string name) const {
 void Loop::measure_incumbent(LoopPart part) {
   if (here_) return perform(part, {incumbent_kernel_}, session_, here_->against_baseline);
   elsewhere_->add_changes(state_.incumbent_commit(), part.candidate);
+  see_through(part);
+}
+
+void Loop::see_through(const LoopPart& part) {
   elsewhere_->see_through(part, [&](const std::string& why) {
     const bool may_fail = part.kind == PartKind::diagnosis;
     session_.settle({.name = part.name},
                     may_fail ? skipped(why) : failed(Cause::environment, why, "dent jobs"));
   });
+}
+
+void Loop::see_through_what_was_left_open() {
+  if (!elsewhere_) return;
+  for (const LoopPart& part : elsewhere_->left_open()) see_through(part);
+  refresh();
 }
 
 void Loop::start() {
