@@ -320,7 +320,7 @@ TEST(Track, MeasuresEachCommitOnceAndMarksWhatBroke) {
   const test::Ran again = project.dent({"track"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(again.err.find("breaks it"), std::string::npos) << again.err;
-  EXPECT_FALSE(std::filesystem::exists(project.folder() / ".dent" / "worktrees" / "commit"));
+  EXPECT_FALSE(std::filesystem::exists(project.folder() / ".git" / "worktrees"));
 }
 
 }  // namespace

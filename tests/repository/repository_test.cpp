@@ -178,7 +178,7 @@ TEST(Repository, AWorktreeWithoutItsGitFileIsStillNobodyElses) {
 }
 
 // A `git worktree add` goes on after dent was killed, and writes where the next dent has just removed an
-// entry.
+// entry; or it dies with dent, and leaves its lock.
 TEST(Repository, WhatIsLeftOfAWorktreeGoesAndThoseOfOthersStay) {
   const Scratch scratch;
   make_dirty(scratch);
@@ -186,8 +186,14 @@ TEST(Repository, WhatIsLeftOfAWorktreeGoesAndThoseOfOthersStay) {
   scratch.write(".git/worktrees/sent/ORIG_HEAD", "0\n");
   scratch.write(".git/worktrees/new/locked", "initializing\n");  // by a git that is at work
   const Repository repository(scratch.folder(), scratch.dent(), "dent.toml");
+  const std::string ours = ".git/worktrees/candidate" + repository.mark();
+  scratch.write(ours + "/locked", "initializing\n");
+  scratch.write(ours + "1/locked", "initializing\n");
+  scratch.write(ours + "1/gitdir", "");
   repository.remove_worktrees(scratch.dent() / "worktrees");
   EXPECT_FALSE(fs::exists(scratch.folder() / ".git/worktrees/sent"));
+  EXPECT_FALSE(fs::exists(scratch.folder() / ours));
+  EXPECT_FALSE(fs::exists(scratch.folder() / (ours + "1")));
   EXPECT_TRUE(fs::exists(scratch.folder() / ".git/worktrees/new/locked"));
   EXPECT_TRUE(fs::exists(scratch.folder() / ".git/worktrees/theirs/gitdir"));
   EXPECT_TRUE(fs::exists(scratch.folder() / "theirs/dent.toml"));

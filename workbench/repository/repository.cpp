@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "system/process.h"
 
@@ -26,10 +27,14 @@ bool is_below(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-// Garbage by git's own rule (`git worktree prune` removes it at once): a `git worktree add` that outlived the
-// dent which started it writes ORIG_HEAD into an entry that the next dent has removed.
-bool is_left_over(const fs::path& entry) {
-  return !fs::exists(entry / "gitdir") && !fs::exists(entry / "locked");
+// Without a word of where its worktree is. One that is not locked is garbage by git's own rule (`git worktree
+// prune` removes it at once): a `git worktree add` that outlived the dent which started it writes ORIG_HEAD
+// into an entry that the next dent has removed. One that died with its dent leaves the lock that it began
+// with; that may as well be another's git at work, unless the entry has our mark.
+bool is_left_over(const fs::path& entry, const std::string& mark) {
+  if (!first_line(text_of(entry / "gitdir")).empty()) return false;
+  const bool our_name = entry.filename().string().find(mark) != std::string::npos;
+  return our_name || (!fs::exists(entry / "gitdir") && !fs::exists(entry / "locked"));
 }
 
 }  // namespace
@@ -195,6 +200,8 @@ bool Repository::has(const std::string& commit) const {
   return try_git({"cat-file", "-e", commit + "^{commit}"}).ok();
 }
 
+std::string Repository::mark() const { return "-" + sha256(dent_.string()).substr(0, 8); }
+
 void Repository::remove_worktrees(const fs::path& folder) const {
   std::error_code ignored;
   const fs::path common = root_ / try_git({"rev-parse", "--git-common-dir"}).line();
@@ -203,7 +210,7 @@ void Repository::remove_worktrees(const fs::path& folder) const {
     std::vector<fs::path> ours;
     for (const auto& entry : fs::directory_iterator(entries, ignored)) {
       const fs::path tied_to = first_line(text_of(entry.path() / "gitdir"));
-      if (is_below(tied_to, folder) || is_left_over(entry.path())) ours.push_back(entry.path());
+      if (is_below(tied_to, folder) || is_left_over(entry.path(), mark())) ours.push_back(entry.path());
     }
     for (const fs::path& entry : ours) fs::remove_all(entry, ignored);
     if (fs::is_empty(entries, ignored)) fs::remove(entries, ignored);

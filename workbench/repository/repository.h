@@ -43,6 +43,9 @@ class Repository {
                          const std::string& to) const;  // a patch, as for `git apply`
   bool has(const std::string& commit) const;
 
+  // In the names of worktrees' folders, which git takes for its own entries: whose they are, whatever is in
+  // them.
+  std::string mark() const;
   // Removes every worktree below `folder`, also one that was left half made, and the folder.
   void remove_worktrees(const std::filesystem::path& folder) const;
 

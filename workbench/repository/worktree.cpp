@@ -42,7 +42,7 @@ void copy_tree(const fs::path& from, const fs::path& to) {
 }  // namespace
 
 Worktree::Worktree(const Repository& repository, fs::path folder, const std::string& commit)
-    : repository_(repository), folder_(std::move(folder)), commit_(commit) {
+    : repository_(repository), folder_(std::move(folder += repository.mark())), commit_(commit) {
   repository_.remove_worktrees(folder_);
   fs::create_directories(folder_.parent_path());
   repository_.git({"worktree", "add", "-q", "--detach", "--force", folder_.string(), commit});

@@ -15,7 +15,8 @@ namespace dent {
 
 class Worktree {
  public:
-  // Whatever lies in `folder` is removed first: a loop that was killed may have left it half made.
+  // In `folder`, the repository's mark behind its name. Whatever lies there is removed first: a loop that was
+  // killed may have left it half made.
   Worktree(const Repository& repository, std::filesystem::path folder, const std::string& commit);
   ~Worktree();
   Worktree(const Worktree&) = delete;
