@@ -137,17 +137,6 @@ std::optional<SentJob> Elsewhere::find(const LoopPart& part) const {
   return last;
 }
 
-std::vector<LoopPart> Elsewhere::left_open() const {
-  std::vector<LoopPart> found;
-  for (const SentJob& sent : JobTable(store_.folder()).list()) {
-    const Job& job = sent.job();
-    if (job.session != session_.folder().id || !job.part || job.part->kind == PartKind::evaluation) continue;
-    const JobState known = sent.status().state;
-    if ((!has_ended(known) || known == JobState::succeeded) && !taken_in(sent)) found.push_back(*job.part);
-  }
-  return found;
-}
-
 bool Elsewhere::taken_in(const SentJob& sent) const {
   return std::any_of(session_.records().begin(), session_.records().end(), [&](const Record& record) {
     const auto* job = record.as<record::Job>();
@@ -187,19 +176,23 @@ void Elsewhere::send(const LoopPart& part) {
   sent_.insert(job.job().id);
 }
 
+JobStatus Elsewhere::follow(Executor& to, SentJob& job) {
+  ConductRules rules;
+  if (machine_)
+    rules.bring_up = [&] { return machine_->bring_up([&](const std::string& text) { session_.say(text); }); };
+  JobStatus status = conduct(to, job, session_, {}, rules);
+  if (machine_) machine_->book(project_, session_);
+  return status;
+}
+
 void Elsewhere::see_through(const LoopPart& part, const std::function<void(const std::string&)>& lost) {
   SentJob job = sent(part);
   if (taken_in(job)) return;
   const auto to = executor();
-  ConductRules rules;
-  if (machine_)
-    rules.bring_up = [&] { return machine_->bring_up([&](const std::string& text) { session_.say(text); }); };
-  JobStatus status;
   for (int attempt = 0; attempt < 2; ++attempt) {
     // One that was interrupted since it was sent is not started again behind anybody's back.
     if (attempt > 0 || sent_.insert(job.job().id).second) dent::send(*to, job);
-    status = conduct(*to, job, session_, {}, rules);
-    if (machine_) machine_->book(project_, session_);
+    const JobStatus status = follow(*to, job);
     if (status.state == JobState::succeeded) return;
     if (!can_go_on(status)) {
       throw Error(error_code(status.exit_code.value_or(static_cast<int>(ExitCode::environment))),
@@ -209,6 +202,18 @@ void Elsewhere::see_through(const LoopPart& part, const std::function<void(const
     session_.say(in_words(job));
   }
   lost("lost twice: " + in_words(job));
+}
+
+void Elsewhere::see_through_what_was_left() {
+  for (SentJob& job : JobTable(store_.folder()).list()) {
+    const auto& part = job.job().part;
+    if (job.job().session != session_.folder().id || !part || part->kind == PartKind::evaluation) continue;
+    const JobState known = job.status().state;
+    if ((has_ended(known) && known != JobState::succeeded) || taken_in(job)) continue;
+    const auto to = executor();
+    if (sent_.insert(job.job().id).second) dent::send(*to, job);
+    if (follow(*to, job).state != JobState::succeeded) session_.say(in_words(job));
+  }
 }
 
 }  // namespace dent

@@ -13,7 +13,6 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "evaluation/part.h"
 #include "executors/conduct.h"
@@ -50,9 +49,10 @@ class Elsewhere {
   // Its records are in the session when this returns; `lost` is called, with the reason, where it was lost
   // twice on its way. Throws Interrupted; Error for a job that could not be done.
   void see_through(const LoopPart& part, const std::function<void(const std::string&)>& lost);
-  // Of the incumbent, whose job's end and artifacts are still out: a loop that was killed behind the part's
-  // last record does not come to it again.
-  std::vector<LoopPart> left_open() const;
+  // The same for jobs whose end is not on record: a loop that was killed behind the last record of a part of
+  // the incumbent does not come to that part again, and its artifacts would stay there. One that has not
+  // succeeded is mentioned: its part is done with, or comes again.
+  void see_through_what_was_left();
 
   void forget_tree();  // the session is over
   const ExecutorRules& rules() const { return rules_; }
@@ -68,6 +68,7 @@ class Elsewhere {
   std::optional<SentJob> find(const LoopPart& part) const;
   SentJob sent(const LoopPart& part);
   bool taken_in(const SentJob& sent) const;
+  JobStatus follow(Executor& to, SentJob& job);  // to where it is now
 
   const Project& project_;
   SessionStore& store_;

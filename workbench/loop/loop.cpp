@@ -102,7 +102,6 @@ void Loop::advance(Proposer& proposer) {
 
 Conclusion Loop::run(Proposer& proposer) {
   try {
-    see_through_what_was_left_open();
     while (stage() != LoopStage::concluding) advance(proposer);
   } catch (const Interrupted& how) {
     return interrupted(how);
@@ -113,7 +112,6 @@ Conclusion Loop::run(Proposer& proposer) {
 std::variant<Outcome, Conclusion> Loop::try_one(Proposer& proposer) {
   const int before = state_.done();
   try {
-    see_through_what_was_left_open();
     while (state_.done() == before) {
       if (stage() == LoopStage::concluding) return finish();
       advance(proposer);

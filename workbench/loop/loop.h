@@ -74,8 +74,6 @@ class Loop {
   void start();
   LoopPart part(PartKind kind, std::string name) const;  // with the incumbent
   void measure_incumbent(LoopPart part);                 // against the baseline
-  void see_through(const LoopPart& part);                // elsewhere
-  void see_through_what_was_left_open();                 // by one that was killed
   Budget budget() const;  // the manifest's with what the command line says over it
 
   // iteration.cpp

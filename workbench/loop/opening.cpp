@@ -73,8 +73,12 @@ void Loop::put_in_place() {
   } else {
     repository_.move_branch(state_.branch, std::nullopt, state_.base);
   }
-  if (elsewhere_) elsewhere_->lay_out(state_.base);
-  if (elsewhere_ && state_.parallel > 1) elsewhere_->watch();
+  if (elsewhere_) {
+    elsewhere_->lay_out(state_.base);
+    elsewhere_->see_through_what_was_left();
+    refresh();
+    if (state_.parallel > 1) elsewhere_->watch();
+  }
   const LoopStage next = stage();
   if (next == LoopStage::validating || next == LoopStage::concluding) return;
   const double each_s = static_cast<double>(project_.shapes.size()) *
@@ -102,21 +106,11 @@ LoopPart Loop::part(PartKind kind, std::string name) const {
 void Loop::measure_incumbent(LoopPart part) {
   if (here_) return perform(part, {incumbent_kernel_}, session_, here_->against_baseline);
   elsewhere_->add_changes(state_.incumbent_commit(), part.candidate);
-  see_through(part);
-}
-
-void Loop::see_through(const LoopPart& part) {
   elsewhere_->see_through(part, [&](const std::string& why) {
     const bool may_fail = part.kind == PartKind::diagnosis;
     session_.settle({.name = part.name},
                     may_fail ? skipped(why) : failed(Cause::environment, why, "dent jobs"));
   });
-}
-
-void Loop::see_through_what_was_left_open() {
-  if (!elsewhere_) return;
-  for (const LoopPart& part : elsewhere_->left_open()) see_through(part);
-  refresh();
 }
 
 void Loop::start() {
