@@ -225,8 +225,7 @@ def _scaled_dot_product_cudnn_attention_backward(
 
 
 def _why_not_packed(query, key, value, dropout_p):
-    # Whether gradients follow is not to be seen below varlen_attn: as if they did.
-    return f"dropout_p is {dropout_p}" if dropout_p != 0 else why_not_packed(query, key, value, trains=True)
+    return f"dropout_p is {dropout_p}" if dropout_p != 0 else why_not_packed(query, key, value)
 
 
 def _why_not_option(return_debug_mask, others):

@@ -39,9 +39,9 @@ def _wants_gradients(*tensors):
     return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
 
 
-def takes_packed(q, k, v, scores, deterministic, trains=None):
-    """Whether one call takes packed sequences, and no slower than a call for each: on a GPU in 16 bits, but for gradients
-    in a fixed order; and of dropout always, since one call draws for all. `trains`: as for why_not_mask()."""
+def takes_packed(q, k, v, scores):
+    """Whether one call takes packed sequences, and no slower than a call for each: on a GPU in 16 bits; and of dropout
+    always, since one call draws for all."""
     if q.device.type == "cpu":
         return True
     if q.device.type != "cuda" or not _HAS_CUDA:
@@ -49,20 +49,16 @@ def takes_packed(q, k, v, scores, deterministic, trains=None):
     if "dropout_p" in scores:
         return True
     whole_rows = q.shape[-1] % 8 == 0 and v.shape[-1] % 8 == 0
-    if q.dtype not in (torch.float16, torch.bfloat16) or not whole_rows:
-        return False
-    if not (_wants_gradients(q, k, v) if trains is None else trains):
-        return True
-    return not (deterministic or torch.are_deterministic_algorithms_enabled())
+    return q.dtype in (torch.float16, torch.bfloat16) and whole_rows
 
 
-def takes_padded(q, k, v, scores=(), deterministic=False):
+def takes_padded(q, k, v, scores=()):
     """takes_packed(), of a padded batch [B, H, S, D] with lengths. On a GPU no kernel takes an attn_mask beside them, and none
     shares out their keys: for the few rows of decoding a call for each length, which does, is the safe choice."""
     if q.device.type == "cpu":
         return True
     decodes = q.shape[2] < min(_MANY_ROWS, k.shape[2])
-    return not decodes and "attn_mask" not in scores and takes_packed(q, k, v, scores, deterministic)
+    return not decodes and "attn_mask" not in scores and takes_packed(q, k, v, scores)
 
 
 def _why_not_on(device, dtype, head_dim):
@@ -122,14 +118,11 @@ def why_not_dense(q, k, v):
     return _why_not_on(device, dtype, head_dim)
 
 
-def why_not_packed(q, k, v, trains=None):
-    """why_not_dense() of packed sequences, [rows, heads, head_dim], in one call. `trains`: as for why_not_mask()."""
+def why_not_packed(q, k, v):
+    """why_not_dense() of packed sequences, [rows, heads, head_dim], in one call."""
     if not q.dim() == k.dim() == v.dim() == 3:
         return "packed sequences that do not have 3 dimensions"
-    reason = why_not_dense(*(t.transpose(0, 1).unsqueeze(0) for t in (q, k, v)))
-    if reason is None and not takes_packed(q, k, v, (), False, trains):
-        return "packed sequences with gradients in a fixed order: there is no fast kernel for them on a GPU"
-    return reason
+    return why_not_dense(*(t.transpose(0, 1).unsqueeze(0) for t in (q, k, v)))
 
 
 def why_not_attention(q, k, v):

@@ -76,10 +76,9 @@ const char* needs_scalar(const ForwardProblem& p, Addressing addressing) {
   return p.head_dim % 8 != 0 || !addressing.aligned ? "rows that are not whole pieces of 16 bytes" : nullptr;
 }
 
-// Why the tensor-core kernels, which add to dq from many blocks, can't take lengths; null when they can.
-const char* lengths_need_scalar(const ForwardProblem& p, bool deterministic) {
+// Why the tensor-core kernels can't take lengths; null when they can.
+const char* lengths_need_scalar(const ForwardProblem& p) {
   if (!p.lengths.given) return nullptr;
-  if (deterministic) return "sums in a fixed order, of sequences of different lengths";
   if (p.q_rows == 0 || p.kv_rows == 0) return "no rows or no keys";
   constexpr int64_t kMost = int64_t{1} << 31;  // so that rows and pieces of dq are numbers that fit an int
   return p.q_heads * padded_rows_of_lengths(p) >= kMost ? "more than 2^31 rows in its workspace" : nullptr;
@@ -87,11 +86,11 @@ const char* lengths_need_scalar(const ForwardProblem& p, bool deterministic) {
 
 // Why hopper_backward can't take it here; null when it can.
 const char* too_much_for_hopper_backward(const ForwardProblem& p, Addressing addressing,
-                                         const device::Spec& spec, bool deterministic) {
+                                         const device::Spec& spec) {
   if (const char* scalar = needs_scalar(p, addressing)) return scalar;
   if (const char* not_hopper = too_much_for_hopper(p, addressing, spec)) return not_hopper;
   if (p.dropout.p > 0) return kDropout;
-  if (const char* lengths = lengths_need_scalar(p, deterministic)) return lengths;
+  if (const char* lengths = lengths_need_scalar(p)) return lengths;
   if (p.lengths.given && p.changes_scores()) return "scores that change, beside lengths";
   if (p.lengths.given && p.spans.given()) return kSpansBesideLengths;
   return backward_change(p) ? nullptr : "scores that change in a way that hopper_backward has no form for";
@@ -102,7 +101,10 @@ const char* too_much_for_ampere_backward(const ForwardProblem& p, Addressing add
   if (const char* scalar = needs_scalar(p, addressing)) return scalar;
   if (p.attn_mask) return "an attn_mask, for which no tensor-core kernel has a form here";
   if (deterministic && p.spans.first_keys > 0) return "sums in a fixed order, with first keys beside a run";
-  return lengths_need_scalar(p, deterministic);
+  // Where lengths are not what they should be, tables count on turns that nobody takes.
+  if (deterministic && p.lengths.given && p.spans.given())
+    return "sums in a fixed order, with spans beside lengths";
+  return lengths_need_scalar(p);
 }
 
 // In which order blocks take the tiles of keys.
@@ -148,23 +150,39 @@ BackwardPlan plan_naive(const ForwardProblem& p, bool deterministic, const char*
           .reason = reason};
 }
 
+// Heads whose tiles of sequences stand side by side: all, so that the longest of all heads come first. In
+// order, each addition to dq is waited for, and takes longer where it leaves the L2 cache: then as many as
+// fit there, with q, dout and k, v; but without a mask a sequence's tiles all begin with its first queries,
+// one behind the other, and others have to fill that time.
+int lengths_at_once(const BackwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
+  if (!plan.deterministic || (p.mask == Mask::none && !p.window.limits()))
+    return static_cast<int>(p.kv_heads);
+  const int64_t of_q = p.group() * plan.padded_rows * plan.head_dim * 8;
+  const int64_t of_k = p.batch * p.kv_rows * plan.head_dim * 4;
+  return static_cast<int>(std::clamp<int64_t>(spec.l2_bytes / 2 / (of_q + of_k), 1, p.kv_heads));
+}
+
+// Of workspace, for so many padded rows of all heads.
+int64_t words_of(const BackwardPlan& plan, int64_t rows) {
+  const int64_t turns = plan.deterministic ? rows * plan.head_dim / kernels::kDqPieceFloats : 0;
+  return rows * (plan.head_dim + 2) + 1 + turns;
+}
+
 // What the main kernel's row of its table does not say.
 void complete(BackwardPlan& plan, const ForwardProblem& p, const device::Spec& spec) {
   if (p.lengths.given) {
     plan.padded_rows = static_cast<int>(padded_rows_of_lengths(p));
     plan.key_tiles = static_cast<int>(most_k_tiles(p, plan.tile_kv));
-    plan.heads_at_once = static_cast<int>(p.kv_heads);  // the longest tiles of all heads come first
-    const auto words = static_cast<std::size_t>(p.q_heads * plan.padded_rows * (plan.head_dim + 2) + 1);
-    plan.workspace_bytes = with_row_table(with_tile_lists(words * sizeof(float), p, lists_of(plan)), p, true);
+    plan.heads_at_once = lengths_at_once(plan, p, spec);
+    const auto bytes = static_cast<std::size_t>(words_of(plan, p.q_heads * plan.padded_rows)) * sizeof(float);
+    plan.workspace_bytes = with_row_table(with_tile_lists(bytes, p, lists_of(plan)), p, true);
     plan.blocks = static_cast<unsigned>(p.kv_heads * plan.key_tiles);
     return;
   }
   plan.padded_rows = static_cast<int>(padded_rows(p));
   plan.key_tiles = static_cast<int>(ceil_div(p.kv_rows, plan.tile_kv));
   order_tiles(plan, p, spec);
-  const int64_t rows = p.batch * p.q_heads * plan.padded_rows;
-  int64_t words = rows * (plan.head_dim + 2) + 1;
-  if (plan.deterministic) words += rows * plan.head_dim / kernels::kDqPieceFloats;
+  const int64_t words = words_of(plan, p.batch * p.q_heads * plan.padded_rows);
   plan.blocks = static_cast<unsigned>(p.batch * p.kv_heads * plan.key_tiles);
   plan.workspace_bytes = with_row_table(static_cast<std::size_t>(words) * sizeof(float), p, true);
   if (p.attn_mask) plan.workspace_bytes = with_pair_bits(plan.workspace_bytes, p, true);
@@ -255,15 +273,16 @@ const char* name_of(BackwardKernel kernel) {
 }
 
 TileLists lists_of(const BackwardPlan& plan) {
-  if (plan.kernel == BackwardKernel::hopper_backward) return {.tile_kv = plan.tile_kv, .from_end = true};
-  if (plan.kernel == BackwardKernel::ampere_backward) return {.tile_kv = plan.tile_kv};
-  return {.tile_q = plan.tile_q, .tile_kv = plan.tile_kv};
+  if (plan.kernel == BackwardKernel::naive_backward) return {.tile_q = plan.tile_q, .tile_kv = plan.tile_kv};
+  return {.tile_kv = plan.tile_kv,
+          .from_end = plan.kernel == BackwardKernel::hopper_backward,
+          .last_first = plan.deterministic};
 }
 
 BackwardPlan plan_backward(const ForwardProblem& p, Addressing addressing, const device::Spec& spec,
                            bool deterministic, const BackwardChoice& choice) {
   check_limits(p, spec);
-  const char* not_hopper = too_much_for_hopper_backward(p, addressing, spec, deterministic);
+  const char* not_hopper = too_much_for_hopper_backward(p, addressing, spec);
   const char* not_ampere = too_much_for_ampere_backward(p, addressing, deterministic);
   const BackwardKernel kernel = choice.kernel ? *choice.kernel
                                 : !not_hopper ? BackwardKernel::hopper_backward

@@ -72,6 +72,7 @@ prepare::Params length_params(const ForwardProblem& p, const Lengths& lengths, c
                                         .tile_rows = tile_rows,
                                         .of_keys = of_keys,
                                         .from_end = lists.from_end,
+                                        .last_first = of_keys && lists.last_first,
                                         .most_work = static_cast<int>(std::min<int64_t>(sides, kMost))};
     place += list_bytes(tiles);
   };

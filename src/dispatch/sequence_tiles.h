@@ -15,7 +15,7 @@ namespace flashmoe::dispatch {
 // The lists of a plan: how many rows a tile of query rows has, and one of keys; 0: there is no such list.
 struct TileLists {
   int tile_q = 0, tile_kv = 0;
-  bool from_end = false;  // as prepare_lengths::List has it
+  bool from_end = false, last_first = false;  // as prepare_lengths::List has them
 };
 
 // Tiles of so many query rows, or keys, that there may be, whatever the lengths are.

@@ -11,12 +11,12 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// Whether the counter has this value: then what others did before they brought it there is seen.
+// Whether the counter has this value, or more: then what others did before they brought it there is seen.
 __device__ __forceinline__ bool has_count(const int* counter, int value) {
-  return load_acquire(counter) == value;
+  return load_acquire(counter) >= value;
 }
 
-// Until the counter has this value. Caller: one thread.
+// Until it has. Caller: one thread.
 __device__ __forceinline__ void wait_for_count(const int* counter, int value) {
   while (!has_count(counter, value)) {
   }

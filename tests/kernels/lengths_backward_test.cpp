@@ -140,8 +140,10 @@ TEST_P(BackwardLengths, PackedSequencesAgreeWithTheOracle) {
         packed(shape(mask), {q, 1, q + 1, 0, q - 1, 5}, {k, 2 * k + 1, 9, 30, k - 1, 0}, 4),
         {.with_dlse = true, .seeds = 1, .choice = choice()});
   }
-  EXPECT_GRADIENTS_ON_MODEL(packed(shape(Mask::causal, DType::fp16), {3, 2 * q + 40}, {3, 2 * q + 40}),
-                            {.seeds = 2, .choice = choice()});
+  for (const bool deterministic : {false, true}) {
+    EXPECT_GRADIENTS_ON_MODEL(packed(shape(Mask::causal, DType::fp16), {3, 2 * q + 40}, {3, 2 * q + 40}),
+                              {.deterministic = deterministic, .seeds = 2, .choice = choice()});
+  }
 }
 
 TEST_P(BackwardLengths, PaddedBatchesAgreeWithTheOracle) {
@@ -159,11 +161,34 @@ TEST_P(BackwardLengths, PaddedBatchesAgreeWithTheOracle) {
 TEST_P(BackwardLengths, GoWithWindows) {
   const int32_t q = tuning().tile_q, k = tuning().tile_kv;
   Shape windowed = packed(shape(Mask::none), {2 * q + 30, 90, 7}, {3 * k + 5, 40, 250});
-  windowed.window = {k + 3, 20};
-  EXPECT_GRADIENTS_ON_MODEL(windowed, {.seeds = 1, .choice = choice()});
-  windowed.mask = Mask::causal;
-  windowed.window = {13, 0};
-  EXPECT_GRADIENTS_ON_MODEL(windowed, {.seeds = 1, .choice = choice()});
+  for (const bool deterministic : {false, true}) {
+    windowed.mask = Mask::none;
+    windowed.window = {k + 3, 20};
+    EXPECT_GRADIENTS_ON_MODEL(windowed, {.deterministic = deterministic, .seeds = 1, .choice = choice()});
+    windowed.mask = Mask::causal;
+    windowed.window = {13, 0};
+    EXPECT_GRADIENTS_ON_MODEL(windowed, {.deterministic = deterministic, .seeds = 1, .choice = choice()});
+  }
+}
+
+// Blocks run in another order with every seed, and with them, unless they take turns, the additions to dq.
+// Blocks that take one tile after the other take them in their order on the model, whichever comes first.
+TEST_P(BackwardLengths, DeterministicMeansTheSameBits) {
+  const int32_t q = tuning().tile_q, k = tuning().tile_kv;
+  const bool persistent =
+      GetParam().kernel == dispatch::BackwardKernel::hopper_backward && tuning().head_dim <= 128;
+  BackwardProblem problem(packed(shape(Mask::none, DType::fp16), {q + 9, q, 30}, {5 * k + 7, 6 * k, 2 * k}));
+  for (const bool deterministic : {true, false}) {
+    std::vector<std::byte> first;
+    bool same = true;
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      problem.poison_gradients();
+      run_backward_on_model(problem, deterministic, {.seed = seed}, {}, choice());
+      if (seed == 0) first = problem.gradient_bytes();
+      same = same && problem.gradient_bytes() == first;
+    }
+    EXPECT_EQ(same, deterministic || persistent);
+  }
 }
 
 // A key that is not there scores 0, which is far above those that are.
@@ -191,7 +216,8 @@ TEST(BackwardLengthsShapes, RandomOnesAgreeWithTheOracle) {
     const Shape shape = random_shape(seed, 500);
     if (shape.kv_rows == 0 || shape.q_rows == 0) continue;
     for (const auto kernel : kTensorCores)
-      EXPECT_GRADIENTS_ON_MODEL(shape, {.seeds = 1, .choice = {.kernel = kernel}});
+      EXPECT_GRADIENTS_ON_MODEL(shape,
+                                {.deterministic = seed % 2 == 0, .seeds = 1, .choice = {.kernel = kernel}});
   }
 }
 
@@ -199,10 +225,35 @@ TEST(BackwardLengthsShapes, RandomOnesAgreeWithTheOracle) {
 TEST(BackwardLengthsShapes, StayInsideWhateverLengthsSay) {
   BackwardProblem problem(packed({.q_heads = 2, .head_dim = 64, .dtype = DType::bf16, .mask = Mask::causal},
                                  {130, 20, 50}, {130, 20, 50}));
-  const int32_t q_starts[] = {-5, 190, 20, 5000}, k_starts[] = {70, 3, 190, -1};
-  problem.forward.args.lengths.q_starts = q_starts;
-  problem.forward.args.lengths.k_starts = k_starts;
-  for (const auto kernel : kTensorCores) run_backward_on_model(problem, false, {}, {}, {.kernel = kernel});
+  const int32_t q_starts[][4] = {{-5, 190, 20, 5000}, {0, 200, 20, 200}},
+                k_starts[][4] = {{70, 3, 190, -1}, {0, 200, 10, 190}};
+  for (const int i : {0, 1}) {
+    problem.forward.args.lengths.q_starts = q_starts[i];
+    problem.forward.args.lengths.k_starts = k_starts[i];
+    for (const auto kernel : kTensorCores)
+      for (const bool deterministic : {false, true})
+        run_backward_on_model(problem, deterministic, {.turns_pass = true}, {}, {.kernel = kernel});
+  }
+}
+
+// In order, of heads that do not fit the L2 cache together: behind the first one's tiles, and the rest of the
+// list, which there may be, come those of the next.
+TEST(BackwardLengthsShapes, HeadsComeOneAfterTheOther) {
+  const Shape shape = padded({.q_heads = 2,
+                              .kv_heads = 2,
+                              .q_rows = 140,
+                              .kv_rows = 17000,
+                              .head_dim = 128,
+                              .dtype = DType::bf16,
+                              .mask = Mask::causal},
+                             {40, 140}, {150, 130});
+  for (const auto kernel : kTensorCores) {
+    const dispatch::BackwardChoice choice{.kernel = kernel};
+    EXPECT_EQ(dispatch::plan_backward(Problem(shape).problem, true, device::find("H200"), true, choice)
+                  .heads_at_once,
+              1);
+    EXPECT_GRADIENTS_ON_MODEL(shape, {.deterministic = true, .seeds = 1, .choice = choice});
+  }
 }
 
 // ---- The general form of ampere_backward ----
@@ -246,15 +297,17 @@ TEST(BackwardLengthsShapes, RandomOnesWithScoresAgreeWithTheOracle) {
   }
 }
 
-TEST(LengthsBackwardPlan, TensorCoresTakeThemInNoOrder) {
+TEST(LengthsBackwardPlan, TensorCoresTakeThem) {
   using dispatch::BackwardKernel;
   const device::Spec h200 = device::find("H200"), l4 = device::find("L4");
   Shape shape = packed({.q_heads = 2, .dtype = DType::bf16}, {300, 50}, {300, 60});
   for (const int64_t head_dim : {8, 64, 72, 128, 256}) {
     shape.head_dim = head_dim;
     const Problem problem(shape);
-    EXPECT_EQ(dispatch::plan_backward(problem.problem, true, h200, false).kernel,
-              BackwardKernel::hopper_backward);
+    for (const bool deterministic : {false, true}) {
+      EXPECT_EQ(dispatch::plan_backward(problem.problem, true, h200, deterministic).kernel,
+                BackwardKernel::hopper_backward);
+    }
     for (const auto& [addressing, spec] :
          {std::pair(dispatch::Addressing(true), l4), std::pair(dispatch::Addressing(true, false), h200)}) {
       const auto plan = dispatch::plan_backward(problem.problem, addressing, spec, false);
@@ -262,16 +315,17 @@ TEST(LengthsBackwardPlan, TensorCoresTakeThemInNoOrder) {
       EXPECT_TRUE(plan.general);
     }
     for (const device::Spec& spec : {h200, l4}) {
-      const auto in_order = dispatch::plan_backward(problem.problem, true, spec, true);
-      EXPECT_EQ(in_order.kernel, BackwardKernel::naive_backward);
-      EXPECT_NE(std::string(in_order.reason).find("fixed order"), std::string::npos) << in_order.reason;
       EXPECT_EQ(dispatch::plan_backward(problem.problem, false, spec, false).kernel,
                 BackwardKernel::naive_backward);
     }
   }
   shape.softcap = 3;
-  EXPECT_EQ(dispatch::plan_backward(Problem(shape).problem, true, h200, false).kernel,
+  EXPECT_EQ(dispatch::plan_backward(Problem(shape).problem, true, h200, true).kernel,
             BackwardKernel::ampere_backward);
+  shape.chunk = 64;
+  const auto in_order = dispatch::plan_backward(Problem(shape).problem, true, h200, true);
+  EXPECT_EQ(in_order.kernel, BackwardKernel::naive_backward);
+  EXPECT_NE(std::string(in_order.reason).find("fixed order"), std::string::npos) << in_order.reason;
 }
 
 }  // namespace

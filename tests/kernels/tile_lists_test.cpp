@@ -13,6 +13,7 @@
 #include "kernels/length_shapes.h"
 #include "kernels/on_model.h"
 #include "kernels/prepare_lengths/launch.h"
+#include "numeric/ceil_div.h"
 #include "problem/sequences.h"
 #include "support/sequences.h"
 
@@ -24,7 +25,7 @@ struct Forget {
 };
 
 // What prepare_lengths writes: every tile of every sequence once, those with the most work first; of keys, a
-// sequence's together.
+// sequence's together, in the order of keys or the reverse.
 void expect_lists(const Shape& shape, const dispatch::TileLists& lists) {
   const Forget forget;
   model::settings() = {};
@@ -58,17 +59,22 @@ void expect_lists(const Shape& shape, const dispatch::TileLists& lists) {
       if (list.of_keys) {
         const bool begins = at == 0 || list.tiles[at - 1].sequence != tile.sequence;
         if (!begins) {
-          EXPECT_GT(tile.first_row, list.tiles[at - 1].first_row) << describe(shape) << ", entry " << at;
+          const int step = tile.first_row - list.tiles[at - 1].first_row;
+          EXPECT_EQ(step, list.last_first ? -list.tile_rows : list.tile_rows)
+              << describe(shape) << ", entry " << at;
           continue;
         }
         EXPECT_TRUE(begun.insert(tile.sequence).second) << describe(shape) << ", entry " << at;
       }
       const ForwardProblem alone = sequences.problem_of(sequence);
-      int work = 0;  // keys that its last row sees, or rows that see its first key or one behind it
+      int work =
+          0;  // keys that its last row sees, or rows that see the sequence's first key or one behind it
       if (list.of_keys) {
+        const int others = ceil_div(tile.k_rows, list.tile_rows) - 1;
+        const int first_key = tile.first_row - (list.last_first ? others * list.tile_rows : 0);
         for (int64_t row = 0; row < alone.q_rows; ++row)
-          work += alone.visible(row).end > std::max(tile.first_row, 0) ? 1 : 0;
-        if (tile.first_row < 0) continue;  // counted from a key that is not there
+          work += alone.visible(row).end > std::max(first_key, 0) ? 1 : 0;
+        if (first_key < 0) continue;  // counted from a key that is not there
       } else {
         const int64_t last = std::min<int64_t>(tile.first_row + list.tile_rows, alone.q_rows) - 1;
         work = static_cast<int>(alone.visible(last).end);
@@ -103,7 +109,8 @@ TEST(TileLists, HaveEveryTileOnceLongestFirst) {
     shape.window = dice.window(200);
     const auto tile = static_cast<int>(dice.one_of({16, 64, 128}));
     expect_lists(shape, {.tile_q = tile, .tile_kv = 64, .from_end = dice.between(0, 1) == 0});
-    expect_lists(shape, {.tile_kv = tile});
+    for (const bool last_first : {false, true})
+      expect_lists(shape, {.tile_kv = tile, .last_first = last_first});
   }
 }
 

@@ -98,52 +98,38 @@ def test_varlen_with_pages():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "head_dim", "scores", "trains", "deterministic", "one_call"),
+    ("dtype", "head_dim", "scores", "one_call"),
     [
-        (torch.bfloat16, 128, {}, False, False, True),
-        (torch.bfloat16, 128, {}, True, False, True),
-        (torch.bfloat16, 128, {}, False, True, True),
-        (torch.bfloat16, 128, {}, True, True, False),
-        (torch.bfloat16, 128, {"softcap": 30.0}, True, False, True),
-        (torch.bfloat16, 128, {"softcap": 30.0}, True, True, False),
-        (torch.bfloat16, 128, {"dropout_p": 0.1}, True, True, True),
-        (torch.float32, 20, {"dropout_p": 0.1}, True, False, True),
-        (torch.float32, 128, {}, False, False, False),
-        (torch.float16, 20, {}, False, False, False),
+        (torch.bfloat16, 128, {}, True),
+        (torch.bfloat16, 128, {"softcap": 30.0}, True),
+        (torch.float32, 20, {"dropout_p": 0.1}, True),
+        (torch.float32, 128, {}, False),
+        (torch.float16, 20, {}, False),
     ],
 )
-def test_where_packed_sequences_on_a_gpu_are_one_call(
-    monkeypatch, dtype, head_dim, scores, trains, deterministic, one_call
-):
+def test_where_packed_sequences_on_a_gpu_are_one_call(monkeypatch, dtype, head_dim, scores, one_call):
     monkeypatch.setattr(_support, "_HAS_CUDA", True)
-    q = SimpleNamespace(
-        device=torch.device("cuda", 0), dtype=dtype, shape=(9, 2, head_dim), requires_grad=trains
-    )
-    assert _support.takes_packed(q, q, q, scores, deterministic) is one_call
+    q = SimpleNamespace(device=torch.device("cuda", 0), dtype=dtype, shape=(9, 2, head_dim))
+    assert _support.takes_packed(q, q, q, scores) is one_call
 
 
 @pytest.mark.parametrize(
-    ("rows", "keys", "dtype", "scores", "trains", "deterministic", "one_call"),
+    ("rows", "keys", "dtype", "scores", "one_call"),
     [
-        (500, 500, torch.bfloat16, {}, False, False, True),
-        (500, 500, torch.bfloat16, {"softcap": 30.0}, True, False, True),
-        (500, 500, torch.bfloat16, {}, True, True, False),
-        (500, 500, torch.bfloat16, {"attn_mask": None}, False, False, False),
-        (500, 500, torch.float32, {}, False, False, False),
-        (20, 20, torch.float16, {}, False, False, True),
-        (128, 4000, torch.float16, {}, False, False, True),
-        (127, 4000, torch.float16, {}, False, False, False),  # decoding: its keys are shared out, but not with lengths
-        (1, 4000, torch.float16, {}, False, False, False),
+        (500, 500, torch.bfloat16, {}, True),
+        (500, 500, torch.bfloat16, {"softcap": 30.0}, True),
+        (500, 500, torch.bfloat16, {"attn_mask": None}, False),
+        (500, 500, torch.float32, {}, False),
+        (20, 20, torch.float16, {}, True),
+        (128, 4000, torch.float16, {}, True),
+        (127, 4000, torch.float16, {}, False),  # decoding: its keys are shared out, but not with lengths
+        (1, 4000, torch.float16, {}, False),
     ],
 )
-def test_where_padded_sequences_on_a_gpu_are_one_call(
-    monkeypatch, rows, keys, dtype, scores, trains, deterministic, one_call
-):
+def test_where_padded_sequences_on_a_gpu_are_one_call(monkeypatch, rows, keys, dtype, scores, one_call):
     monkeypatch.setattr(_support, "_HAS_CUDA", True)
     q, k = (
-        SimpleNamespace(
-            device=torch.device("cuda", 0), dtype=dtype, shape=(3, 2, length, 64), requires_grad=trains
-        )
+        SimpleNamespace(device=torch.device("cuda", 0), dtype=dtype, shape=(3, 2, length, 64))
         for length in (rows, keys)
     )
-    assert _support.takes_padded(q, k, k, scores, deterministic) is one_call
+    assert _support.takes_padded(q, k, k, scores) is one_call

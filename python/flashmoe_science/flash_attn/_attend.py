@@ -91,7 +91,7 @@ def attend_packed(
         return _in_columns(
             lambda v, scores: attend_packed(q, k, v, *starts, chunk=chunk, scores=scores, **options), v, scores
         )
-    if takes_packed(q, k, v, scores, options.get("deterministic", False)):
+    if takes_packed(q, k, v, scores):
         of_v = v.shape[-1]
         q, k, v, scale = _evened(*_readable(q, k, v), options["scale"])
         out, lse = attention_varlen(

@@ -23,15 +23,19 @@ __device__ __forceinline__ Work& work_place(Smem<Spec>& smem, uint32_t n) {
 template <class Spec>
 __device__ __forceinline__ void take_work(const Params& params, Work& work) {
   const BackwardParams& p = params.problem;
-  const int number = gpu::fetch_increment(p.counters);
-  if (number >= p.order.q_tiles * p.order.heads * p.order.batch) {
-    work.steps = kNoWork;
-    return;
-  }
+  int number;
+  do {
+    number = gpu::fetch_increment(p.counters);
+    if (number >= p.order.q_tiles * p.order.heads * p.order.batch) {
+      work.steps = kNoWork;
+      return;
+    }
+    if constexpr (Spec::lengths) find_listed<Spec>(params, static_cast<uint32_t>(number), work);
+    // The list's end is that of these heads: others may follow.
+  } while (Spec::lengths && work.steps == kNoWork && p.order.heads_at_once < p.order.heads);
   int head = 0;  // the first, over all entries
   int row = 0;   // of it
   if constexpr (Spec::lengths) {
-    find_listed<Spec>(params, static_cast<uint32_t>(number), work);
     if (work.steps == kNoWork) return;
     row = work.first_padded;
   } else {

@@ -24,19 +24,25 @@ static __device__ __forceinline__ int number(Barrier barrier, int of_warpgroup) 
 }
 
 // How many blocks add to a tile of queries before the one with these keys: those with later keys. Later keys
-// have lower numbers (TileOrder::last_first), and a causal block meets its query tiles in the order in which
-// the next block leaves them.
+// have lower numbers (TileOrder::last_first, and lists of sequences' tiles), and a causal block meets its
+// query tiles in the order in which the next block leaves them.
 template <class Spec>
-__device__ __forceinline__ int turn_of(const BackwardParams& p, int batch, int q_tile, int first_key) {
+__device__ __forceinline__ int turn_of(const BackwardParams& p, const Work& work, int q_tile) {
   const int last_row = (q_tile + 1) * Spec::tile_q - 1;
-  if constexpr (Spec::by_rows) {
-    const int end = load_row(p.table, batch, last_row < p.q_rows ? last_row : p.q_rows - 1).end;
-    return (end - 1) / Spec::tile_kv - first_key / Spec::tile_kv;
+  if constexpr (Spec::lengths) {                                        // tiles count from the end
+    const int unseen = work.k_rows - 1 - work.causal_shift - last_row;  // keys behind what the last row sees
+    const int behind = work.k_rows - Spec::tile_kv - work.first_key;    // the tile
+    return behind / Spec::tile_kv - (unseen < 0 ? 0 : unseen) / Spec::tile_kv;
   }
-  if constexpr (Spec::by_key_tiles) return (p.kv_rows - 1) / Spec::tile_kv - first_key / Spec::tile_kv;
+  const int own_tile = work.first_key / Spec::tile_kv;
+  if constexpr (Spec::by_rows) {
+    const int end = load_row(p.table, work.batch, last_row < p.q_rows ? last_row : p.q_rows - 1).end;
+    return (end - 1) / Spec::tile_kv - own_tile;
+  }
+  if constexpr (Spec::by_key_tiles) return (p.kv_rows - 1) / Spec::tile_kv - own_tile;
   const int last_key = last_row + p.causal_shift;
   const int last_tile = (last_key < p.kv_rows ? last_key : p.kv_rows - 1) / Spec::tile_kv;
-  return last_tile - first_key / Spec::tile_kv;
+  return last_tile - own_tile;
 }
 
 // The counter of a warpgroup's pieces of dQ in a step's tile, and the value at which it is this block's turn.
@@ -48,8 +54,7 @@ struct Turn {
   static __device__ __forceinline__ Turn of(const Params& params, const Work& work, const Step<Spec>& step,
                                             int warpgroup) {
     const int piece = step.first_piece(params, work) + warpgroup * Spec::own_pieces;
-    return {params.problem.counters + 1 + piece,
-            turn_of<Spec>(params.problem, work.batch, step.q_tile, work.first_key)};
+    return {params.problem.counters + 1 + piece, turn_of<Spec>(params.problem, work, step.q_tile)};
   }
   __device__ __forceinline__ bool has_come() const { return gpu::has_count(counter, number); }
   __device__ __forceinline__ void wait() const { gpu::wait_for_count(counter, number); }

@@ -129,6 +129,7 @@ __device__ __forceinline__ void find_listed(const Params& params, uint32_t numbe
   const int q_tiles = (own.q_rows + Spec::tile_q - 1) / Spec::tile_q;
   work.batch = own.q_place;
   work.k_place = own.k_place;
+  work.k_rows = own.k_rows;
   work.kv_head = tile.head;
   work.first_key = own.first_row;
   work.first_padded = params.padded.begin(own.sequence, own.q_place);

@@ -17,6 +17,7 @@ struct Work {
   // Visible::lengths: `batch` is the sequence's place in q. Its rows count from the first tile's first, which
   // may stand before them, and keys below 0 are none.
   int k_place;
+  int k_rows;
   int rows_before;   // how many of them
   int first_padded;  // of its rows in workspace
   int causal_shift;  // row i sees no key behind i + causal_shift

@@ -80,7 +80,8 @@ __device__ inline void list_tiles(const Params& p, const List& list, int sequenc
       before += tiles.with_more(other < sequence ? work - 1 : work);  // ties go by number
     }
     const int first_equal = list.of_keys ? 0 : own.count - own.with_more(work - 1);
-    const int at = sum_over_warp(before) + tile - first_equal;
+    const int place = list.last_first ? own.count - 1 - tile : tile;
+    const int at = sum_over_warp(before) + place - first_equal;
     if (lane == 0 && at < list.capacity) {
       gpu::store_global(list.tiles + at, SequenceTile{.q_place = q.place,
                                                       .q_rows = q.rows,

@@ -21,10 +21,11 @@ struct Side {
 struct List {
   SequenceTile* tiles;
   int capacity;
-  int tile_rows;  // of a tile
-  bool of_keys;   // tiles of keys, else of query rows
-  bool from_end;  // the last tile is whole, and the first begins before the sequence where it is not
-  int most_work;  // keys that a tile of query rows sees, or rows that see a tile of keys, at most
+  int tile_rows;    // of a tile
+  bool of_keys;     // tiles of keys, else of query rows
+  bool from_end;    // the last tile is whole, and the first begins before the sequence where it is not
+  bool last_first;  // of keys: a sequence's last tile stands before its others
+  int most_work;    // keys that a tile of query rows sees, or rows that see a tile of keys, at most
 };
 
 // Tensors whose rows are 0 where no sequence computes them.

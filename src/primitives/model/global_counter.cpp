@@ -14,6 +14,14 @@ void wake_waiting() {
   }
 }
 
+// Turns are waited for by one each: who finds the count passed has another's.
+bool reached(const int* counter, int value, const model::Where& where) {
+  model::check_global(counter, sizeof *counter, false, where);
+  if (*counter > value && !model::settings().turns_pass)
+    model::report("the counter is past the value that is waited for", where);
+  return *counter >= value;
+}
+
 }  // namespace
 
 int fetch_increment(int* counter, const model::Where& where) {
@@ -48,14 +56,12 @@ void add_global(float* to, const float (&value)[4], const model::Where& where) {
 
 bool has_count(const int* counter, int value, const model::Where& where) {
   model::note("has_count", where);
-  model::check_global(counter, sizeof *counter, false, where);
-  return *counter == value;
+  return reached(counter, value, where);
 }
 
 void wait_for_count(const int* counter, int value, const model::Where& where) {
   model::note(kWaitsForCount, where);
-  model::check_global(counter, sizeof *counter, false, where);
-  while (*counter != value) model::wait(kWaitsForCount, where);
+  while (!reached(counter, value, where)) model::wait(kWaitsForCount, where);
 }
 
 }  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

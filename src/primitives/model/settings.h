@@ -25,6 +25,7 @@ struct Settings {
   CopyTime stores = CopyTime::late;  // st.async
   CopyTime tma = CopyTime::late;     // TMA, both ways
   CopyTime wgmma = CopyTime::late;  // when products read shared memory; registers hold nothing until the wait
+  bool turns_pass = false;  // a counter may be past what is waited for: of sequences that wrongly share one
 };
 
 Settings& settings();
