@@ -96,8 +96,8 @@ struct PairTensor {
 };
 
 // The gradient of a PairTensor that is added, in fp32 whatever its type. Every pair of query row and key adds
-// to one element: an element that several pairs share, by strides of 0, is their sum. Pairs that nobody sees
-// add 0.
+// to one element: an element that several pairs share, by strides of 0, is their sum, on a GPU in a fixed
+// order where BackwardArgs::deterministic says so. Pairs that nobody sees add 0.
 struct PairGradient {
   float* data = nullptr;
   std::array<int64_t, 4> strides{};  // in elements, for [B, Hq, Sq, Skv]; the last one is 0 or 1

@@ -115,7 +115,7 @@ q, k, v, causal, scale, window, q_lengths, kv_lengths, softcap, alibi_slopes, si
 out, lse: what it returned: [B, Hq, Sq, D], and [B, Hq, Sq] in float32.
 dout: [B, Hq, Sq, D], the dtype of q: the gradient of out.
 dlse: [B, Hq, Sq] in float32, contiguous: the gradient of lse; None counts as 0.
-deterministic: the same arguments give the same bits; otherwise a GPU may sum dq in any order.
+deterministic: the same arguments give the same bits; otherwise a GPU may sum dq and dattn_mask in any order.
 dq, dk, dv: shaped as q, k and v, written in place and returned; they share no memory with anything else. Needed
     where q, k, v are neither NumPy arrays nor PyTorch tensors.
 dropout_seed: the integer by which attention() drew.

@@ -33,6 +33,7 @@ ForwardProblem check_shapes(const BackwardArgs& args) {
                         "compute on the CPU: device = cpu");
   }
   check_pair_gradient(kChecks, args.dattn_mask, args.scores);
+  problem.pairs.gradients = problem.pair_gradients(args.dattn_mask);
   if (args.dsinks != nullptr && args.scores.sinks == nullptr)
     kChecks.refuse("dsinks is given and scores.sinks is null", "give the sinks that the forward had");
   return problem;

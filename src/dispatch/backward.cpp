@@ -99,12 +99,18 @@ const char* too_much_for_hopper_backward(const ForwardProblem& p, Addressing add
 // The same of ampere_backward, whose general form takes all but this.
 const char* too_much_for_ampere_backward(const ForwardProblem& p, Addressing addressing, bool deterministic) {
   if (const char* scalar = needs_scalar(p, addressing)) return scalar;
-  if (p.attn_mask) return "an attn_mask, for which no tensor-core kernel has a form here";
   if (deterministic && p.spans.first_keys > 0) return "sums in a fixed order, with first keys beside a run";
   // Where lengths are not what they should be, tables count on turns that nobody takes.
   if (deterministic && p.lengths.given && p.spans.given())
     return "sums in a fixed order, with spans beside lengths";
   return lengths_need_scalar(p);
+}
+
+// Whether ampere_backward leaves the gradient of what is added to scores in the same pass. Sums in a fixed
+// order are naive_backward's.
+bool leaves_pair_gradient(const ForwardProblem& p, bool deterministic) {
+  return p.pairs.gradients == PairGradients::of_pairs ||
+         (p.pairs.gradients == PairGradients::sums && !deterministic);
 }
 
 // In which order blocks take the tiles of keys.
@@ -185,7 +191,8 @@ void complete(BackwardPlan& plan, const ForwardProblem& p, const device::Spec& s
   const int64_t words = words_of(plan, p.batch * p.q_heads * plan.padded_rows);
   plan.blocks = static_cast<unsigned>(p.batch * p.kv_heads * plan.key_tiles);
   plan.workspace_bytes = with_row_table(static_cast<std::size_t>(words) * sizeof(float), p, true);
-  if (p.attn_mask) plan.workspace_bytes = with_pair_bits(plan.workspace_bytes, p, true);
+  if (p.attn_mask && plan.kernel == BackwardKernel::hopper_backward)
+    plan.workspace_bytes = with_pair_bits(plan.workspace_bytes, p, true);
 }
 
 BackwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, bool deterministic,
@@ -252,6 +259,7 @@ BackwardPlan plan_ampere(const ForwardProblem& p, const device::Spec& spec, bool
                     .threads = tuning.threads(),
                     .smem_bytes = general ? ampere::smem_bytes_general(index) : ampere::smem_bytes(index),
                     .general = general,
+                    .with_dpairs = leaves_pair_gradient(p, deterministic),
                     .deterministic = deterministic,
                     .reason = reason};
   complete(plan, p, spec);
@@ -284,10 +292,12 @@ BackwardPlan plan_backward(const ForwardProblem& p, Addressing addressing, const
   check_limits(p, spec);
   const char* not_hopper = too_much_for_hopper_backward(p, addressing, spec);
   const char* not_ampere = too_much_for_ampere_backward(p, addressing, deterministic);
-  const BackwardKernel kernel = choice.kernel ? *choice.kernel
-                                : !not_hopper ? BackwardKernel::hopper_backward
-                                : !not_ampere ? BackwardKernel::ampere_backward
-                                              : BackwardKernel::naive_backward;
+  // hopper_backward leaves a tensor's gradient to a scalar kernel behind it.
+  const bool in_one_pass = !not_ampere && leaves_pair_gradient(p, deterministic);
+  const BackwardKernel kernel = choice.kernel                 ? *choice.kernel
+                                : !not_hopper && !in_one_pass ? BackwardKernel::hopper_backward
+                                : !not_ampere                 ? BackwardKernel::ampere_backward
+                                                              : BackwardKernel::naive_backward;
   if (kernel == BackwardKernel::naive_backward)
     return plan_naive(p, deterministic, choice.kernel ? "asked for" : not_ampere);
   const bool is_hopper = kernel == BackwardKernel::hopper_backward;
@@ -302,8 +312,9 @@ BackwardPlan plan_backward(const ForwardProblem& p, Addressing addressing, const
   }
   return plan_ampere(p, spec, deterministic, choice.tuning,
                      choice.kernel     ? "asked for"
-                     : spec.arch == 90 ? not_hopper
-                                       : "16-bit inputs: tensor cores");
+                     : spec.arch != 90 ? "16-bit inputs: tensor cores"
+                     : not_hopper      ? not_hopper
+                                       : "the gradient of what is added to scores, in the same pass");
 }
 
 std::size_t backward_workspace_bytes(const ForwardProblem& problem, const device::Spec& spec,

@@ -23,16 +23,17 @@ struct BackwardPlan {
   int tile_kv = 0;
   int threads = 0;  // per block
   int smem_bytes = 0;
-  int padded_rows = 0;      // query rows of a head in workspace; with lengths, of all sequences
-  int key_tiles = 0;        // per K/V head; with lengths, at most
-  unsigned blocks = 0;      // as many as tiles, or fewer persistent ones
-  int heads_at_once = 1;    // K/V heads whose tiles of keys interleave
-  bool last_first = false;  // the last tile of keys begins
-  bool general = false;     // ampere_backward: its form for everything that others have no form for
+  int padded_rows = 0;       // query rows of a head in workspace; with lengths, of all sequences
+  int key_tiles = 0;         // per K/V head; with lengths, at most
+  unsigned blocks = 0;       // as many as tiles, or fewer persistent ones
+  int heads_at_once = 1;     // K/V heads whose tiles of keys interleave
+  bool last_first = false;   // the last tile of keys begins
+  bool general = false;      // ampere_backward: its form for everything that others have no form for
+  bool with_dpairs = false;  // the same: leaves the attn_mask's gradient too, else a kernel behind it does
   bool deterministic = false;
   // naive_backward: none. Else 4 B Hq padded_rows (head_dim + 2) and 4; 4 more per 4096 sums of dq, if
-  // deterministic. With lengths B is 1, and lists of tiles stand behind. Where a bool attn_mask says which
-  // pairs count, dispatch/pair_bits.h has what stands behind.
+  // deterministic. With lengths B is 1, and lists of tiles stand behind. With an attn_mask hopper_backward
+  // has behind that what dispatch/pair_bits.h says.
   std::size_t workspace_bytes = 0;
   const char* reason = "";  // for this kernel
 };

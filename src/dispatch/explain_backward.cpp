@@ -22,8 +22,26 @@ std::string workspace_of(const BackwardPlan& plan, const ForwardProblem& p) {
          " rows x (" + number(plan.head_dim) + " sums of dq + 2)" +
          (plan.deterministic ? " + counters that put the sums in order" : " + a counter of 4") +
          (p.spans.given() ? " + what rows see" : "") +
-         (p.attn_mask ? " + two bits for each pair and what whole tiles have" : "") +
+         (p.attn_mask && plan.kernel == BackwardKernel::hopper_backward
+              ? " + two bits for each pair and what whole tiles have"
+              : "") +
          (p.lengths.given ? " + lists of tiles" : "");
+}
+
+// How the kernels get at a tensor's values.
+const char* pairs_in_words(const BackwardPlan& plan, const ForwardProblem& p) {
+  if (plan.kernel == BackwardKernel::ampere_backward) return "the tensor as it lies, element by element";
+  return adds_bias(p) ? "the tensor by TMA, but for tiles that prepare_pairs has found empty before"
+                      : "one bit says whether each counts, which prepare_pairs makes of the tensor before";
+}
+
+// Who computes the gradient of what is added to scores.
+std::string pair_gradient_in_words(const BackwardPlan& plan, const ForwardProblem& p) {
+  if (!plan.with_dpairs)
+    return "by the scalar kernel naive_dpairs behind all else, with the same bits in every run";
+  return std::string("by the same kernel, ") + (p.pairs.gradients == PairGradients::sums
+                                                    ? "summed in the order in which tiles finish"
+                                                    : "with the same bits in every run");
 }
 
 }  // namespace
@@ -41,10 +59,9 @@ std::string explain(const BackwardPlan& plan, const ForwardProblem& p, const dev
     text += "lengths: " + lengths + ", in lists of tiles that prepare_lengths makes before, longest first\n";
   if (const std::string spans = spans_in_words(p.spans); !spans.empty())
     text += "spans: " + spans + ", in a table that prepare_runs makes before\n";
-  if (!scalar && p.attn_mask)
-    text += adds_bias(p)
-                ? "pairs: the tensor by TMA, but for tiles that prepare_pairs has found empty before\n"
-                : "pairs: one bit says whether each counts, which prepare_pairs makes of the tensor before\n";
+  if (!scalar && p.attn_mask) text += std::string("pairs: ") + pairs_in_words(plan, p) + "\n";
+  if (p.pairs.gradients != PairGradients::none)
+    text += "gradient of the attn_mask: " + pair_gradient_in_words(plan, p) + "\n";
   if (!scalar) {
     const int64_t tiles = (p.lengths.given ? 1 : p.batch) * p.kv_heads * plan.key_tiles;
     text += "grid: " + std::to_string(tiles) +

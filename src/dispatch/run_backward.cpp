@@ -96,14 +96,35 @@ void run_with_lengths(const BackwardPlan& plan, const ForwardProblem& p, const B
   kernels::naive_backward::launch_lengths(p.dtype, params, scores, args.execution.stream);
 }
 
-// The gradient of a tensor that is added to scores, if it is wanted: by a kernel of its own.
-void differentiate_bias(const ForwardProblem& p, const BackwardArgs& args,
+kernels::PairSums pair_sums(const PairGradient& gradient) {
+  const auto& strides = gradient.strides;
+  return {gradient.data, strides[0], strides[1], strides[2], strides[3]};
+}
+
+// The gradient of a tensor that is added to scores, if it is wanted and no kernel before has left it: by a
+// kernel of its own.
+void differentiate_bias(const BackwardPlan& plan, const ForwardProblem& p, const BackwardArgs& args,
                         const kernels::BackwardParams& params) {
-  if (args.dattn_mask.data == nullptr) return;
-  const auto& strides = args.dattn_mask.strides;
-  kernels::naive_backward::launch_pair_gradient(
-      p.dtype, params, pair_scores_of(p, args.scores), dropout_of(p),
-      {args.dattn_mask.data, strides[0], strides[1], strides[2], strides[3]}, args.execution.stream);
+  if (args.dattn_mask.data == nullptr || plan.with_dpairs) return;
+  kernels::naive_backward::launch_pair_gradient(p.dtype, params, pair_scores_of(p, args.scores),
+                                                dropout_of(p), pair_sums(args.dattn_mask),
+                                                args.execution.stream);
+}
+
+kernels::ampere_backward::GeneralPairParams pair_params(const BackwardPlan& plan, const ForwardProblem& p,
+                                                        const BackwardArgs& args,
+                                                        const kernels::BackwardParams& params) {
+  return {general_params(p, args, params), pair_scores_of(p, args.scores).pairs,
+          plan.with_dpairs ? pair_sums(args.dattn_mask) : kernels::PairSums{},
+          p.pairs.gradients == PairGradients::sums};
+}
+
+// Where not every element is stored, there are zeros before.
+void clear_bias_gradient(const BackwardPlan& plan, const ForwardProblem& p, const BackwardArgs& args,
+                         const kernels::BackwardParams& params) {
+  const bool stores_all = p.pairs.gradients == PairGradients::of_pairs && p.sees_all() && !p.spans.given();
+  if (!plan.with_dpairs || stores_all) return;
+  kernels::prepare_backward::launch_clear(params, pair_sums(args.dattn_mask), args.execution.stream);
 }
 
 // dK, dV and the sums of dQ, between prepare_backward and finish_backward.
@@ -212,7 +233,7 @@ void run_backward(const BackwardPlan& plan, const ForwardProblem& problem, const
       } else {
         kernels::naive_backward::launch_pairs(problem.dtype, params, scores, stream);
       }
-      return differentiate_bias(problem, args, params);
+      return differentiate_bias(plan, problem, args, params);
     }
     if (problem.changes_scores())
       return kernels::naive_backward::launch_scores(problem.dtype, params, scores_of(problem, args.scores),
@@ -220,15 +241,19 @@ void run_backward(const BackwardPlan& plan, const ForwardProblem& problem, const
     return kernels::naive_backward::launch(problem.dtype, params, stream);
   }
   kernels::PairBits bits;
-  if (problem.attn_mask) {
+  if (problem.attn_mask && plan.kernel == BackwardKernel::hopper_backward) {
     const auto pairs = pair_bits_params(problem, args.scores, true, {workspace.data, plan.workspace_bytes});
     kernels::prepare_pairs::launch(pairs, stream);
     bits = pair_bits(pairs);
   }
+  clear_bias_gradient(plan, problem, args, params);
   kernels::prepare_backward::launch(problem.dtype, params, stream);
   differentiate_sinks(problem, args, params);
   if (plan.kernel == BackwardKernel::hopper_backward) {
     run_hopper(plan, problem, args, params, bits);
+  } else if (problem.attn_mask) {
+    kernels::ampere_backward::launch_pairs(problem.dtype, pair_params(plan, problem, args, params),
+                                           plan.tuning, stream);
   } else if (plan.general) {
     kernels::ampere_backward::launch_general(problem.dtype, general_params(problem, args, params),
                                              plan.tuning, stream);
@@ -237,7 +262,7 @@ void run_backward(const BackwardPlan& plan, const ForwardProblem& problem, const
         problem.dtype, params, plan.tuning, stream);
   }
   kernels::finish_backward::launch(problem.dtype, params, stream);
-  differentiate_bias(problem, args, params);
+  differentiate_bias(plan, problem, args, params);
 }
 
 void differentiate_sinks(const ForwardProblem& p, const BackwardArgs& args) {

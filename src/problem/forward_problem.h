@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "flashmoe/attention.h"
@@ -53,10 +54,14 @@ struct LengthNames {
   }
 };
 
+// A gradient of Scores::attn_mask: not wanted; with an element for each pair; or with some that are sums.
+enum class PairGradients { none, of_pairs, sums };
+
 // What is known of Scores::attn_mask wherever it lies.
 struct PairNames {
   PairType type = PairType::boolean;
   bool per_entry = false, per_head = false;  // it differs from batch entry to batch entry, or head to head
+  PairGradients gradients = PairGradients::none;
 
   static PairNames of(const PairTensor& pairs) {
     return {pairs.type, pairs.strides[0] != 0, pairs.strides[1] != 0};
@@ -96,6 +101,15 @@ struct ForwardProblem {
   // Whether something happens to pairs of rows and keys beside the softmax of q k^T: only general kernels do
   // that.
   bool changes_pairs() const { return changes_scores() || dropout.p > 0; }
+
+  // What is wanted of the attn_mask's gradient.
+  PairGradients pair_gradients(const PairGradient& gradient) const {
+    if (gradient.data == nullptr) return PairGradients::none;
+    const int64_t sizes[] = {batch, q_heads, q_rows, kv_rows};
+    for (std::size_t i = 0; i < 4; ++i)
+      if (gradient.strides[i] == 0 && sizes[i] > 1) return PairGradients::sums;
+    return PairGradients::of_pairs;
+  }
 
   // Query heads that share one K/V head; 1 where there are no heads.
   int64_t group() const { return kv_heads == 0 ? 1 : q_heads / kv_heads; }

@@ -192,6 +192,7 @@ TEST(BackwardPlan, WhatOtherFormsDoNotTakeGoesToTheGeneralOne) {
     return p.lengths = {.given = true, .q_packed = true, .k_packed = true, .sequences = 3}, p;
   };
   const auto dropped = [](ForwardProblem p) { return p.dropout.p = 0.1F, p; };
+  const auto tensor = [](ForwardProblem p) { return p.attn_mask = true, p; };
   struct Case {
     ForwardProblem problem;
     bool by_hopper;  // where there is one
@@ -204,7 +205,9 @@ TEST(BackwardPlan, WhatOtherFormsDoNotTakeGoesToTheGeneralOne) {
           Case{capped(sloped(p)), false, true}, Case{capped(spans(p)), false, true},
           Case{first_keys(p), false, false}, Case{lengths(p), true, false},
           Case{sloped(lengths(p)), false, false}, Case{dropped(p), false, true},
-          Case{dropped(capped(spans(p))), false, true}, Case{dropped(lengths(p)), false, false}}) {
+          Case{dropped(capped(spans(p))), false, true}, Case{dropped(lengths(p)), false, false},
+          Case{tensor(p), true, true}, Case{tensor(capped(spans(p))), false, true},
+          Case{tensor(first_keys(p)), false, false}, Case{tensor(dropped(p)), false, true}}) {
       for (const char* gpu : {"A100 40GB", "L4", "H200"}) {
         const device::Spec spec = device::find(gpu);
         const bool by_hopper = c.by_hopper && spec.arch == 90;
@@ -234,18 +237,19 @@ TEST(BackwardPlan, WhatNoFormTakesGoesToNaiveAndSaysWhy) {
   for (const char* gpu : {"L4", "H200"}) {
     const device::Spec spec = device::find(gpu);
     ForwardProblem tensor = problem(512, 64);
-    tensor.softcap = 2;
     tensor.attn_mask = true;
-    EXPECT_EQ(plan_backward(tensor, true, spec, false).kernel, BackwardKernel::naive_backward);
-    EXPECT_NE(std::string(plan_backward(tensor, true, spec, false).reason).find("attn_mask"),
-              std::string::npos);
-    ForwardProblem dropout = problem(512, 64);
-    dropout.dropout.p = 0.1F;
-    dropout.attn_mask = true;
-    dropout.pairs.type = PairType::boolean;  // alone, it goes to hopper_backward
-    EXPECT_EQ(plan_backward(dropout, true, spec, false).kernel, BackwardKernel::naive_backward);
-    EXPECT_NE(std::string(plan_backward(dropout, true, spec, false).reason).find("attn_mask"),
-              std::string::npos);
+    const auto expect_naive = [&](const ForwardProblem& p, bool deterministic, const char* why) {
+      const BackwardPlan there = plan_backward(p, true, spec, deterministic);
+      EXPECT_EQ(there.kernel, BackwardKernel::naive_backward);
+      EXPECT_NE(std::string(there.reason).find(why), std::string::npos) << there.reason;
+    };
+    ForwardProblem first_keys = tensor, fp32 = tensor, odd = tensor;
+    first_keys.spans.first_keys = 4;
+    expect_naive(first_keys, true, "first keys");
+    fp32.dtype = DType::fp32;
+    expect_naive(fp32, false, "fp32");
+    odd.head_dim = 60;
+    expect_naive(odd, false, "16 bytes");
   }
 }
 

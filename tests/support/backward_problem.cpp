@@ -67,6 +67,7 @@ BackwardProblem::BackwardProblem(const Shape& shape, bool with_dlse) : forward(s
   if (shape.pairs && *shape.pairs != PairType::boolean)
     dattn_mask_.assign(pair_layout(args).second, std::numeric_limits<float>::quiet_NaN());
   dattn_mask_strides_ = pair_layout(args).first;
+  forward.problem.pairs.gradients = forward.problem.pair_gradients(dattn_mask());
   std::mt19937_64 random(shape.seed + 1'000'000);
   fill_normal(dout, 1.0F, random);
   const int64_t batch = args.q.sizes[0];

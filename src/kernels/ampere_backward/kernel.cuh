@@ -9,17 +9,18 @@
 
 #include "kernels/ampere_backward/dropout.cuh"
 #include "kernels/ampere_backward/keys.cuh"
+#include "kernels/ampere_backward/pairs.cuh"
 #include "primitives/control.h"
 
 namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET {
 
 // P in the place of S; and by what dP - delta is multiplied, where that is something else.
-template <bool kMasked, class Spec>
+template <bool kMasked, class Spec, class Added>
 __device__ __forceinline__ void weigh(const Keys<Spec>& keys, typename Keys<Spec>::Scores& S,
-                                      [[maybe_unused]] typename Keys<Spec>::Scores& factors, const Step& step,
-                                      int chunk) {
+                                      [[maybe_unused]] typename Keys<Spec>::Scores& factors,
+                                      [[maybe_unused]] const Added& added, const Step& step, int chunk) {
   if constexpr (Spec::general) {
-    keys.weigh_changed(S, factors, step, chunk);
+    keys.weigh_changed(S, factors, added, step, chunk);
   } else {
     keys.template weigh<kMasked>(S, step.q_tile, chunk);
   }
@@ -34,6 +35,15 @@ __device__ __forceinline__ auto kept_weights(const Keys<Spec>& keys, const Step&
   }
 }
 
+template <class Spec>
+__device__ __forceinline__ auto pair_values(const Keys<Spec>& keys, const Step& step, int chunk) {
+  if constexpr (Spec::pairs) {
+    return PairValues<Spec>(keys, step, chunk);
+  } else {
+    return nullptr;  // nothing is added
+  }
+}
+
 // P and dS of a step, to where all warps find them.
 template <bool kMasked, class Spec>
 __device__ __forceinline__ void share_scores(Keys<Spec>& keys, const Step& step) {
@@ -43,14 +53,16 @@ __device__ __forceinline__ void share_scores(Keys<Spec>& keys, const Step& step)
     [[maybe_unused]] typename Keys<Spec>::Scores factors;
     typename Keys<Spec>::PackedScores packed;
     [[maybe_unused]] const auto kept = kept_weights(keys, step, chunk);
+    [[maybe_unused]] const auto added = pair_values(keys, step, chunk);
     keys.find_scores(S, chunk);
     keys.find_dp(dP, chunk);
-    weigh<kMasked>(keys, S, factors, step, chunk);
+    weigh<kMasked>(keys, S, factors, added, step, chunk);
     if constexpr (Spec::general) drop_weights(S, keys, kept);
     Keys<Spec>::pack_scores(packed, S);
     keys.put_scores(keys.smem.scores[kP], packed, chunk);
     if constexpr (Spec::general) drop_gradients(dP, keys, kept);
     keys.differentiate(dP, Spec::general ? factors : S, chunk);
+    if constexpr (Spec::pairs) differentiate_pairs(keys, dP, S, step, chunk);
     Keys<Spec>::pack_scores(packed, dP);
     keys.put_scores(keys.smem.scores[kDs], packed, chunk);
   }
@@ -65,14 +77,16 @@ __device__ __forceinline__ void take_scores(Keys<Spec>& keys, const Step& step) 
     [[maybe_unused]] typename Keys<Spec>::Scores factors;
     typename Keys<Spec>::PackedScores packed;
     [[maybe_unused]] const auto kept = kept_weights(keys, step, chunk);
+    [[maybe_unused]] const auto added = pair_values(keys, step, chunk);
     keys.find_scores(S, chunk);
-    weigh<kMasked>(keys, S, factors, step, chunk);
+    weigh<kMasked>(keys, S, factors, added, step, chunk);
     if constexpr (Spec::general) drop_weights(S, keys, kept);
     Keys<Spec>::pack_scores(packed, S);
     keys.over_chunk(keys.dV, packed, keys.smem.dout[keys.stage], chunk);
     keys.find_dp(dP, chunk);
     if constexpr (Spec::general) drop_gradients(dP, keys, kept);
     keys.differentiate(dP, Spec::general ? factors : S, chunk);
+    if constexpr (Spec::pairs) differentiate_pairs(keys, dP, S, step, chunk);
     Keys<Spec>::pack_scores(packed, dP);
     keys.put_scores(keys.smem.scores[kDs], packed, chunk);
     keys.over_chunk(keys.dK, packed, keys.smem.q[keys.stage], chunk);

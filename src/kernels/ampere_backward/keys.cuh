@@ -230,7 +230,10 @@ struct Keys {
   }
 
   // The general form: the same, and by what dP - delta is multiplied, which is P unless there is a cap.
-  __device__ __forceinline__ void weigh_changed(Scores& S, Scores& factors, const Step& step,
+  // added: what a tensor has for the pairs, if there is one.
+  template <class Added>
+  __device__ __forceinline__ void weigh_changed(Scores& S, Scores& factors,
+                                                [[maybe_unused]] const Added& added, const Step& step,
                                                 int chunk) const {
     const ScoreParams& scores = p.scores;
     const int first_query = own_query + chunk * Spec::tuning.chunk_q;
@@ -262,6 +265,7 @@ struct Keys {
         S[r][n][i] = fmaf(-slope, fabsf(distance + further), S[r][n][i]);
       });
     }
+    if constexpr (Spec::pairs) added.add_to(S, p.pairs.type);
     each_score([&](int r, int n, int i) { S[r][n][i] = gpu::ex2(S[r][n][i]); });
     if (work.is_masked(p, step.q_tile)) {
 #pragma unroll
@@ -277,7 +281,14 @@ struct Keys {
         }
       }
     }
+    if (derives_behind()) each_score([&](int r, int n, int i) { factors[r][n][i] = 1.0F; });
     each_score([&](int r, int n, int i) { factors[r][n][i] *= S[r][n][i]; });
+  }
+
+  // Whether dS goes somewhere before it is multiplied by the cap's derivative.
+  __device__ __forceinline__ bool derives_behind() const {
+    if constexpr (Spec::pairs) return p.dpairs.data != nullptr && p.scores.function.cap > 0;
+    return false;
   }
   static constexpr float kLog2E = 1.44269504088896341F;
 

@@ -21,6 +21,8 @@ void launch_runs(DType dtype, const BackwardParams& params, int tuning, void* st
 // Whatever the parameters say, for rows of kTunings with is_general(). Sequences of different lengths, and
 // first keys, in no order.
 void launch_general(DType dtype, const GeneralParams& params, int tuning, void* stream);
+// The same with a tensor, and its gradient where that is wanted.
+void launch_pairs(DType dtype, const GeneralPairParams& params, int tuning, void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::ampere_backward

@@ -6,7 +6,7 @@
 namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET {
 
 void launch_general_fp16(const GeneralParams& params, int tuning, void* stream) {
-  start_general<fp16>(params, tuning, stream);
+  start_general<fp16, Form::general>(params, tuning, stream);
 }
 
 void launch_general(DType dtype, const GeneralParams& params, int tuning, void* stream) {

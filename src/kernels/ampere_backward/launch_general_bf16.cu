@@ -4,7 +4,7 @@
 namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET {
 
 void launch_general_bf16(const GeneralParams& params, int tuning, void* stream) {
-  start_general<bf16>(params, tuning, stream);
+  start_general<bf16, Form::general>(params, tuning, stream);
 }
 
 }  // namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET

@@ -4,6 +4,8 @@
 
 #include "kernels/backward_params.h"
 #include "kernels/padded_sequences.h"
+#include "kernels/pair_params.h"
+#include "kernels/pair_sums.h"
 #include "kernels/score_params.h"
 #include "kernels/sequence_tiles.h"
 #include "numeric/dropout.h"
@@ -18,6 +20,15 @@ struct GeneralParams : BackwardParams {
   // workspace. No tiles: there are batch entries.
   SequenceTiles sequences;
   PaddedSequences padded;
+};
+
+// The same where a tensor adds to scores, or hides keys.
+struct GeneralPairParams : GeneralParams {
+  PairParams pairs;
+  // Its gradient: null, it is not wanted. Elements that are sums are 0 before, and so are all where tiles are
+  // left out.
+  PairSums dpairs;
+  bool dpairs_are_sums;  // some element has more than one pair
 };
 
 }  // namespace flashmoe::kernels::ampere_backward

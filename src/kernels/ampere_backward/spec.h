@@ -85,8 +85,9 @@ inline constexpr Tuning kTunings[] = {
 inline constexpr int kNumTunings = sizeof(kTunings) / sizeof(kTunings[0]);
 
 // What rows see: all keys up to one of their own; or runs that may begin anywhere, by a rule
-// (BackwardParams::runs). The general form takes whatever GeneralParams can say, scores that change included.
-enum class Form { from_first, runs, general };
+// (BackwardParams::runs). The general form takes whatever GeneralParams can say, scores that change included;
+// the last one a tensor beside that.
+enum class Form { from_first, runs, general, pairs };
 
 // The general form has one row of the table for each head_dim: the last, which fits every GPU.
 constexpr bool is_general(int tuning) {
@@ -97,8 +98,10 @@ template <class T, int kTuning, Form kForm>
 struct Spec {
   using Element = T;
   static constexpr bool runs = kForm == Form::runs;
-  static constexpr bool general = kForm == Form::general;
-  using Params = std::conditional_t<general, GeneralParams, BackwardParams>;
+  static constexpr bool pairs = kForm == Form::pairs;
+  static constexpr bool general = kForm == Form::general || pairs;
+  using Params = std::conditional_t<pairs, GeneralPairParams,
+                                    std::conditional_t<general, GeneralParams, BackwardParams>>;
   static constexpr Tuning tuning = kTunings[kTuning];
   static constexpr int head_dim = tuning.head_dim;
   static constexpr int tile_q = tuning.tile_q;

@@ -37,23 +37,23 @@ void start_any(const BackwardParams& params, int tuning, void* stream) {
   start_one_of<T, kForm>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
 }
 
-template <class T, int kTuning>
-constexpr auto general_start() -> void (*)(const GeneralParams&, void*) {
-  if constexpr (is_general(kTuning)) return &start<T, kTuning, Form::general>;
+template <class T, Form kForm, int kTuning, class Params>
+constexpr auto general_start() -> void (*)(const Params&, void*) {
+  if constexpr (is_general(kTuning)) return &start<T, kTuning, kForm>;
   return nullptr;
 }
 
-template <class T, int... kTuning>
-void start_general(std::integer_sequence<int, kTuning...>, int tuning, const GeneralParams& params,
-                   void* stream) {
-  using Start = void (*)(const GeneralParams&, void*);
-  constexpr Start kStarts[] = {general_start<T, kTuning>()...};
+template <class T, Form kForm, class Params, int... kTuning>
+void start_general(std::integer_sequence<int, kTuning...>, int tuning, const Params& params, void* stream) {
+  using Start = void (*)(const Params&, void*);
+  constexpr Start kStarts[] = {general_start<T, kForm, kTuning, Params>()...};
   kStarts[tuning](params, stream);
 }
 
-template <class T>
-void start_general(const GeneralParams& params, int tuning, void* stream) {
-  start_general<T>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
+// kForm: of the rows that is_general() names.
+template <class T, Form kForm, class Params>
+void start_general(const Params& params, int tuning, void* stream) {
+  start_general<T, kForm>(std::make_integer_sequence<int, kNumTunings>(), tuning, params, stream);
 }
 
 void launch_fp16(const BackwardParams& params, int tuning, void* stream);
@@ -62,5 +62,7 @@ void launch_runs_fp16(const BackwardParams& params, int tuning, void* stream);
 void launch_runs_bf16(const BackwardParams& params, int tuning, void* stream);
 void launch_general_fp16(const GeneralParams& params, int tuning, void* stream);
 void launch_general_bf16(const GeneralParams& params, int tuning, void* stream);
+void launch_pairs_fp16(const GeneralPairParams& params, int tuning, void* stream);
+void launch_pairs_bf16(const GeneralPairParams& params, int tuning, void* stream);
 
 }  // namespace flashmoe::kernels::ampere_backward::inline FLASHMOE_TARGET

@@ -3,9 +3,9 @@
 
 #include "flashmoe/attention.h"
 #include "kernels/backward_params.h"
-#include "kernels/naive_backward/pair_sums.h"
 #include "kernels/naive_backward/spec.h"
 #include "kernels/pair_params.h"
+#include "kernels/pair_sums.h"
 #include "kernels/score_params.h"
 #include "numeric/dropout.h"
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "kernels/naive_backward/kernel.cuh"
-#include "kernels/naive_backward/pair_sums.h"
+#include "kernels/pair_sums.h"
 
 namespace flashmoe::kernels::naive_backward::inline FLASHMOE_TARGET {
 

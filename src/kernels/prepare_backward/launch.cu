@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/prepare_backward/launch.h"
 
+#include "kernels/prepare_backward/clear_pairs.cuh"
 #include "kernels/prepare_backward/kernel.cuh"
 #include "primitives/launch.h"
 
@@ -34,6 +35,16 @@ void launch(DType dtype, const BackwardParams& params, void* stream) {
 void launch_sequences(DType dtype, const BackwardParams& params, const PaddedSequences& sequences,
                       void* stream) {
   (dtype == DType::fp16 ? start<fp16> : start<bf16>)(params, &sequences, stream);
+}
+
+void launch_clear(const BackwardParams& params, const PairSums& dpairs, void* stream) {
+  const PairParts parts(dpairs, params);
+  gpu::launch(&clear_pairs,
+              {.kernel = "clear_pairs",
+               .blocks = static_cast<unsigned>(parts.batch * parts.heads * parts.row_blocks()),
+               .threads = kClearThreads,
+               .stream = stream},
+              params, dpairs);
 }
 
 }  // namespace flashmoe::kernels::prepare_backward::inline FLASHMOE_TARGET

@@ -3,6 +3,7 @@
 
 #include "flashmoe/attention.h"
 #include "kernels/padded_sequences.h"
+#include "kernels/pair_sums.h"
 
 namespace flashmoe::kernels::prepare_backward::inline FLASHMOE_TARGET {
 
@@ -13,5 +14,7 @@ void launch(DType dtype, const BackwardParams& params, void* stream);
 // (sequence_tiles.h).
 void launch_sequences(DType dtype, const BackwardParams& params, const PaddedSequences& sequences,
                       void* stream);
+// Zeros for the gradient of a tensor. Before launch(), behind which the main kernel may start early.
+void launch_clear(const BackwardParams& params, const PairSums& dpairs, void* stream);
 
 }  // namespace flashmoe::kernels::prepare_backward::inline FLASHMOE_TARGET

@@ -6,14 +6,21 @@
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
 constexpr auto kForm = kernels::ampere_backward::Form::FLASHMOE_VISIBLE;
-constexpr bool kGeneral = kForm == kernels::ampere_backward::Form::general;
+constexpr bool kPairs = kForm == kernels::ampere_backward::Form::pairs;
+constexpr bool kGeneral = kForm == kernels::ampere_backward::Form::general || kPairs;
 using S =
     kernels::ampere_backward::Spec<fp16, ampere_backward_tuning(FLASHMOE_HEAD_DIM, FLASHMOE_STAGES, kGeneral),
                                    kForm>;
 
 template <class Params>
 Params params_of(const kernels::BackwardParams& problem) {
-  if constexpr (!std::is_same_v<Params, kernels::BackwardParams>) {
+  if constexpr (std::is_same_v<Params, kernels::ampere_backward::GeneralPairParams>) {
+    const auto& [data, strides] = scores_at_hand().dattn_mask;
+    return {params_of<kernels::ampere_backward::GeneralParams>(problem),
+            scores_at_hand().pairs,
+            {data, strides[0], strides[1], strides[2], strides[3]},
+            scores_at_hand().sums_pairs};
+  } else if constexpr (!std::is_same_v<Params, kernels::BackwardParams>) {
     return {problem,
             scores_at_hand().params,
             scores_at_hand().dropout,
@@ -44,7 +51,8 @@ inline const Registration registration(std::string("ampere_backward") +
                                             : FLASHMOE_HEAD_DIM == 64 ? " at 64"
                                                                       : " at 128") +
                                            (FLASHMOE_DROPOUT ? ", dropout" : "") +
-                                           (kGeneral                                        ? ", general"
+                                           (kPairs                                          ? ", pairs"
+                                            : kGeneral                                      ? ", general"
                                             : kForm == kernels::ampere_backward::Form::runs ? ", runs"
                                                                                             : ""),
                                        FLASHMOE_MISTAKE, &run);

@@ -17,6 +17,7 @@
 #include "kernels/naive/launch.h"
 #include "kernels/naive_backward/launch.h"
 #include "kernels/on_model.h"
+#include "kernels/prepare_backward/launch.h"
 #include "kernels/prepare_lengths/launch.h"
 #include "kernels/prepare_pairs/launch.h"
 #include "kernels/prepare_runs/launch.h"
@@ -74,7 +75,8 @@ dispatch::BackwardChoice backward_choice(const std::string& kernel, const Shape&
   if (kernel.starts_with("naive_backward") || kernel.starts_with("prepare"))
     return {.kernel = BackwardKernel::naive_backward};
   if (kernel.starts_with("hopper_backward")) return {.kernel = BackwardKernel::hopper_backward};
-  if (kernel.ends_with("general")) return {.kernel = BackwardKernel::ampere_backward};  // one row a head_dim
+  if (kernel.ends_with("general") || kernel.ends_with("pairs"))
+    return {.kernel = BackwardKernel::ampere_backward};  // one row a head_dim
   const int stages = kernel.ends_with("one stage") ? 1 : 2;
   return {.kernel = BackwardKernel::ampere_backward,
           .tuning = ampere_backward_tuning(static_cast<int>(shape.head_dim), stages)};
@@ -97,6 +99,7 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
                       dispatch::pair_scores_of(p, problem.forward.args.scores).pairs, problem.dattn_mask()};
   scores_at_hand().dropout = dispatch::dropout_of(p);
   scores_at_hand().num_first_keys = static_cast<int>(std::min(p.spans.first_keys, p.kv_rows));
+  scores_at_hand().sums_pairs = p.pairs.gradients == PairGradients::sums;
   lists_at_hand() = {};
   const auto choice = backward_choice(mutant.kernel, c.shape);
   const auto plan = dispatch::plan_backward(p, true, device::find("H200"), c.deterministic, choice);
@@ -135,14 +138,21 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
           {to.data, to.strides[0], to.strides[1], to.strides[2], to.strides[3]}, nullptr);
     }
   };
+  const auto behind_zeros = [&](const kernels::BackwardParams& params) {
+    if (const PairGradient to = problem.dattn_mask(); to.data != nullptr)
+      kernels::prepare_backward::launch_clear(
+          params, {to.data, to.strides[0], to.strides[1], to.strides[2], to.strides[3]}, nullptr);
+    mutant.run_backward(params);
+  };
   try {
-    run_backward_on_model(problem, c.deterministic, settings,
-                          mutant.prepare != nullptr        ? MainKernel(scalar)
-                          : mutant.prepare_rows != nullptr ? MainKernel(general)
-                          : p.attn_mask && choice.kernel == dispatch::BackwardKernel::hopper_backward
-                              ? MainKernel(behind_bits)
-                              : mutant.run_backward,
-                          choice, prepare, prepare_rows);
+    run_backward_on_model(
+        problem, c.deterministic, settings,
+        mutant.prepare != nullptr                                                   ? MainKernel(scalar)
+        : mutant.prepare_rows != nullptr                                            ? MainKernel(general)
+        : p.attn_mask && choice.kernel == dispatch::BackwardKernel::hopper_backward ? MainKernel(behind_bits)
+        : p.attn_mask && choice.kernel == dispatch::BackwardKernel::ampere_backward ? MainKernel(behind_zeros)
+                                                                                    : mutant.run_backward,
+        choice, prepare, prepare_rows);
     return problem.disagreement(expected);
   } catch (const model::Failure& failure) {
     return failure.what();

@@ -186,6 +186,27 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
             {shape(1, 1, 30, 70, 40, Mask::none)},
             {windowed(shape(1, 1, 200, 200, 40, Mask::none), 100, 9)}};
   }
+  if (kernel.starts_with("ampere_backward") && kernel.ends_with("pairs")) {
+    const int64_t dim = kernel.find("at 64") != std::string::npos ? 64 : 128;
+    const auto paired = [&](Shape of, PairType type, std::array<bool, 4> shared) {
+      of.batch = 2;
+      of.pairs = type;
+      of.pairs_shared = shared;
+      return of;
+    };
+    // Large sinks, since a row's gradients sum to 0 without.
+    Shape some = shape(2, 1, 90, 150, dim, Mask::none);
+    some.sinks = {12, 14};
+    // An element for each pair, beside a cap; sums over entries, rows, keys, and both of those.
+    return {{paired(changed(shape(2, 1, 150, 200, dim, Mask::causal), 3, true), PairType::fp32,
+                    {false, false, false, false})},
+            {paired(some, PairType::fp16, {true, true, false, false})},
+            {paired(some, PairType::bf16, {false, false, true, false})},
+            {paired(some, PairType::fp32, {false, true, false, true})},
+            {paired(some, PairType::fp32, {false, false, true, true})},
+            {.shape = paired(windowed(some, 40, 20), PairType::boolean, {false, false, false, false}),
+             .deterministic = true}};
+  }
   if (kernel.starts_with("ampere_backward") && kernel.ends_with("general")) {
     const int64_t dim = kernel.find("at 64") != std::string::npos ? 64 : 128;
     Shape one_key = shape(1, 1, 70, 1, dim, Mask::none);

@@ -29,7 +29,7 @@ inline void run(const kernels::BackwardParams& params) {
   start(&naive::naive_dq<S>, params.q_rows, params.q_heads, 0);
   const auto differentiate_pairs = [&]<class Form>(const typename Form::Scores& with_pairs) {
     if constexpr (std::is_base_of_v<kernels::PairScoreParams, typename Form::Scores>) {
-      using Sums = naive::PairSums;
+      using Sums = kernels::PairSums;
       const auto& [data, strides] = scores_at_hand().dattn_mask;
       const int blocks = Sums::parts(strides[0], params.batch) * Sums::parts(strides[1], params.q_heads) *
                          Sums::parts(strides[2], tiles(params.q_rows)) *

@@ -55,6 +55,7 @@ struct ScoresAtHand {
   kernels::PairBits bits{};  // of pairs, for forms that take them
   PairDropout dropout{};
   int num_first_keys = 0;
+  bool sums_pairs = false;  // elements of dattn_mask are sums
 };
 inline ScoresAtHand& scores_at_hand() {
   static ScoresAtHand scores;

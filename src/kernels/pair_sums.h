@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The gradient of a tensor with a value for every query row and key, and who computes which part of it.
+// Where the gradient of a tensor with a value for every query row and key goes, and which parts it has.
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/naive_backward/spec.h"
 #include "primitives/target.h"
 
-namespace flashmoe::kernels::naive_backward {
+namespace flashmoe::kernels {
 
 // A stride of 0: elements are sums over that dimension.
 struct PairSums {
@@ -25,4 +24,4 @@ struct PairSums {
   static FLASHMOE_HD int parts(int64_t stride, int count) { return stride == 0 ? 1 : count; }
 };
 
-}  // namespace flashmoe::kernels::naive_backward
+}  // namespace flashmoe::kernels
