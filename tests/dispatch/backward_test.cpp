@@ -203,9 +203,9 @@ TEST(BackwardPlan, WhatOtherFormsDoNotTakeGoesToTheGeneralOne) {
     for (const Case& c :
          {Case{capped(p), true, true}, Case{sloped(p), true, true}, Case{spans(p), true, true},
           Case{capped(sloped(p)), false, true}, Case{capped(spans(p)), false, true},
-          Case{first_keys(p), false, false}, Case{lengths(p), true, false},
-          Case{sloped(lengths(p)), false, false}, Case{dropped(p), false, true},
-          Case{dropped(capped(spans(p))), false, true}, Case{dropped(lengths(p)), false, false},
+          Case{first_keys(p), false, false}, Case{lengths(p), true, true},
+          Case{sloped(lengths(p)), false, true}, Case{dropped(p), false, true},
+          Case{dropped(capped(spans(p))), false, true}, Case{dropped(lengths(p)), false, true},
           Case{tensor(p), true, true}, Case{tensor(capped(spans(p))), false, true},
           Case{tensor(first_keys(p)), false, false}, Case{tensor(dropped(p)), false, true}}) {
       for (const char* gpu : {"A100 40GB", "L4", "H200"}) {
