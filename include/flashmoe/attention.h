@@ -113,7 +113,7 @@ struct Scores {
   int64_t slopes_batch_stride = 0;      // floats from one batch entry, or sequence, to the next; 0: [Hq]
   const float* sinks = nullptr;  // [Hq]: one more score in each row's softmax, of a key without a value. It
                                  // is neither scaled nor capped nor hidden, and the LSE includes it
-  PairTensor attn_mask{};        // on a GPU by scalar kernels but for a bool alone; not beside lengths
+  PairTensor attn_mask{};        // not beside lengths
 };
 
 // Weights of the softmax that training leaves out at random: each with probability p, the others divided by

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string>
 
+#include "dispatch/pair_bits.h"
 #include "dispatch/plan.h"
 #include "dispatch/plan_kernels.h"
 #include "dispatch/runs.h"
-#include "dispatch/scores.h"
 #include "problem/lengths_in_words.h"
 #include "problem/scores_in_words.h"
 #include "problem/window_in_words.h"
@@ -43,6 +43,17 @@ std::string window_of(const ForwardPlan& plan, const ForwardProblem& p) {
          std::to_string(blocks) + " blocks of keys\n";
 }
 
+// How a tensor for every pair is read.
+std::string pairs_of(const ForwardPlan& plan, const ForwardProblem& p) {
+  const bool ampere = plan.kernel == ForwardKernel::ampere_forward;
+  if (!p.attn_mask || !(ampere || plan.kernel == ForwardKernel::hopper_forward)) return {};
+  if (p.pairs.type == PairType::boolean)
+    return "pairs: what the tensor shows, in bits that prepare_pairs makes before\n";
+  return std::string("pairs: the tensor ") + (ampere ? "from where it lies" : "by TMA") +
+         (ampere && !ampere_takes_bits(p) ? "\n"
+                                          : ", but for tiles that prepare_pairs has found empty before\n");
+}
+
 }  // namespace
 
 const char* name_of(ForwardKernel kernel) {
@@ -75,10 +86,7 @@ std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, cons
     text += "lengths: " + lengths + ", in a list of tiles that prepare_lengths makes before, longest first\n";
   if (const std::string spans = spans_in_words(problem.spans); !spans.empty())
     text += "spans: " + spans + ", in a table that prepare_runs makes before\n";
-  if (problem.attn_mask && plan.kernel == ForwardKernel::hopper_forward)
-    text += adds_bias(problem)
-                ? "pairs: the tensor by TMA, but for tiles that prepare_pairs has found empty before\n"
-                : "pairs: what the tensor shows, in bits that prepare_pairs makes before\n";
+  text += pairs_of(plan, problem);
   if (plan.pack > 1)
     text += "packed: the " + std::to_string(plan.pack) + " query heads of a K/V head share tiles\n";
   text += "grid: " + std::to_string(plan.blocks) + " blocks" + (problem.lengths.given ? " at most" : "");

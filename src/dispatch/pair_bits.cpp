@@ -57,6 +57,11 @@ bool lie_in_words(const kernels::PairParams& pairs) {
 
 }  // namespace
 
+bool ampere_takes_bits(const ForwardProblem& p) {
+  if (!p.attn_mask) return false;
+  return p.pairs.type == PairType::boolean || (p.pairs.type != PairType::fp32 && p.q_rows > kTableTile);
+}
+
 std::size_t with_pair_bits(std::size_t bytes, const ForwardProblem& p, bool backward) {
   return ceil_div(bytes, kWorkspaceAlignment) * kWorkspaceAlignment + pair_bits_bytes(p, backward);
 }
@@ -67,7 +72,8 @@ prepare::Params pair_bits_params(const ForwardProblem& p, const Scores& scores, 
   params.pairs = pair_scores_of(p, scores).pairs;
   params.hidden = hidden_value(params.pairs.type);
   params.by_words = lie_in_words(params.pairs);
-  params.by_mask = runs_of(p);
+  // Beside spans the bits are of the tensor alone: a prefix shows what a causal mask would hide.
+  params.by_mask = p.spans.given() ? everything(p) : runs_of(p);
   params.entries = static_cast<int>(entries(p));
   params.heads = static_cast<int>(heads(p));
   params.padded_rows = static_cast<int>(padded(p.q_rows));

@@ -11,6 +11,10 @@
 
 namespace flashmoe::dispatch {
 
+// Whether ampere_forward has them made before. All that it knows of a bool tensor are its bits; of one in 16
+// bits it is worth knowing what tiles of many rows hide.
+bool ampere_takes_bits(const ForwardProblem& problem);
+
 // A workspace of `bytes` and behind it, for each batch entry and head that the tensor tells apart, a bit for
 // every pair, twice for a backward, and 16 bytes for every 64 rows, and keys. No bits for a forward that adds
 // the tensor.

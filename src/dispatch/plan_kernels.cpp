@@ -175,14 +175,17 @@ ForwardPlan plan_ampere(const ForwardProblem& p, bool aligned, const device::Spe
   aligned = aligned && p.head_dim % 8 == 0;  // rows are whole pieces of 16 bytes
   namespace ampere = kernels::ampere_forward;
   const auto head_dim = static_cast<int>(p.head_dim);
-  const ampere::Form form = needs_general(p) ? ampere::general_form_for(head_dim)
-                            : needs_runs(p)  ? ampere::form_for_runs(head_dim)
-                                             : ampere::form_for(head_dim, aligned);
+  const ampere::Form form = p.attn_mask        ? ampere::pairs_form_for(head_dim)
+                            : needs_general(p) ? ampere::general_form_for(head_dim)
+                            : needs_runs(p)    ? ampere::form_for_runs(head_dim)
+                                               : ampere::form_for(head_dim, aligned);
   ForwardPlan plan = ampere_plan(form, aligned, reason);
   if (packing_pays(p.group(), p.q_rows, plan.tile_q)) plan.pack = static_cast<int>(p.group());
   set_grid(plan, p, spec);
   plan.num_splits = splits.value_or(choose_splits(plan, p, spec));
-  plan.workspace_bytes = with_row_table(partials_bytes(plan, p), p, false);
+  const std::size_t partials = partials_bytes(plan, p);
+  plan.workspace_bytes =
+      with_row_table(ampere_takes_bits(p) ? with_pair_bits(partials, p, false) : partials, p, false);
   return plan;
 }
 
@@ -252,7 +255,6 @@ ForwardPlan plan_hopper(const ForwardProblem& p, const device::Spec& spec, const
 }
 
 const char* too_much_for_ampere(const ForwardProblem& p, bool aligned) {
-  if (p.attn_mask) return "an attn_mask that the kernels with tensor cores have no form for";
   if (aligned && p.head_dim % 8 == 0) return nullptr;
   if (needs_general(p)) return "rows that are not whole multiples of 16 bytes in a general form";
   return needs_runs(p) ? "a window of keys with rows that are not whole multiples of 16 bytes" : nullptr;

@@ -73,6 +73,7 @@ int shared_out(int threads, int blocks) {
 }
 
 int ampere_registers(const ForwardPlan& plan, const ForwardProblem& p) {
+  if (p.attn_mask) return plan.head_dim == 128 ? 255 : plan.head_dim == 64 ? 241 : 246;
   if (needs_general(p)) return plan.head_dim == 64 ? 245 : 255;
   if (!plan.aligned) return plan.head_dim <= 64 ? 120 : plan.head_dim <= 128 ? 167 : 245;
   switch (plan.head_dim) {
@@ -142,7 +143,8 @@ device::Manner manner_of(const ForwardPlan& plan, const ForwardProblem& p, const
       manner.start_cycles = 2500;
       manner.alone = 0.6;            // four warps
       manner.memory_exposed = 0.75;  // half the threads load, and a CTA's first tile waits for all of it
-      if (p.dropout.p > 0) manner.spread = 2;  // drawing numbers is not counted, and not measured
+      // Neither drawing numbers nor reading a tensor is counted, or measured.
+      if (p.dropout.p > 0 || p.attn_mask) manner.spread = 2;
       break;
     }
     case ForwardKernel::small_forward:

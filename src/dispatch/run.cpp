@@ -28,14 +28,36 @@ kernels::View view(const Tensor& t) {
   return {t.data, stride(0), stride(1), stride(2)};
 }
 
+kernels::ampere_forward::GeneralParams general_params(const ForwardProblem& p, const ForwardArgs& args,
+                                                      const kernels::RowTable& table,
+                                                      const kernels::SequenceTiles& tiles) {
+  return {runs_of(p), table, tiles, general_scores_of(p, args.scores), dropout_of(p)};
+}
+
 void run_general_ampere(const ForwardPlan& plan, const ForwardProblem& p, const ForwardArgs& args,
                         const kernels::ForwardParams& params, const kernels::RowTable& table,
                         const kernels::SequenceTiles& tiles) {
   kernels::ForwardParams changed = params;
   changed.scale_log2e = general_scale_behind(p);
-  kernels::ampere_forward::launch_general(
-      p.dtype, changed, {runs_of(p), table, tiles, general_scores_of(p, args.scores), dropout_of(p)},
-      plan.blocks, args.execution.stream);
+  kernels::ampere_forward::launch_general(p.dtype, changed, general_params(p, args, table, tiles),
+                                          plan.blocks, args.execution.stream);
+}
+
+void run_ampere_with_pairs(const ForwardPlan& plan, const ForwardProblem& p, const ForwardArgs& args,
+                           const kernels::ForwardParams& params, const kernels::RowTable& table,
+                           Workspace workspace) {
+  kernels::ForwardParams changed = params;
+  changed.scale_log2e = general_scale_behind(p);
+  kernels::PairBits bits{};
+  if (ampere_takes_bits(p)) {
+    const auto pairs = pair_bits_params(p, args.scores, false,
+                                        {workspace.data, plan.workspace_bytes - row_table_bytes(p, false)});
+    kernels::prepare_pairs::launch(pairs, args.execution.stream);
+    bits = pair_bits(pairs);
+  }
+  kernels::ampere_forward::launch_pairs(p.dtype, changed, general_params(p, args, table, {}),
+                                        {pair_scores_of(p, args.scores).pairs, bits}, plan.blocks,
+                                        args.execution.stream);
 }
 
 void run_with_lengths(const ForwardPlan& plan, const ForwardProblem& p, const ForwardArgs& args,
@@ -149,7 +171,9 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
       }
       break;
     case ForwardKernel::ampere_forward:
-      if (needs_general(problem)) {
+      if (problem.attn_mask) {
+        run_ampere_with_pairs(plan, problem, args, params, table, workspace);
+      } else if (needs_general(problem)) {
         run_general_ampere(plan, problem, args, params, table, {});
       } else if (problem.window.limits()) {
         kernels::ampere_forward::launch_runs(problem.dtype, params, runs_of(problem), plan.blocks, stream);

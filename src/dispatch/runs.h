@@ -21,6 +21,10 @@ inline kernels::Runs runs_of(const ForwardProblem& p) {
           .end = shows_all ? cut(p.kv_rows) : cut(position + p.keys_behind() + 1)};
 }
 
+inline kernels::Runs everything(const ForwardProblem& p) {
+  return {.begin = static_cast<int>(-p.q_rows), .end = static_cast<int>(p.kv_rows)};
+}
+
 // Blocks of keys from the one with the first key that a tile's first row sees to the one with the last key
 // that its last row sees. Rows are packed, `pack` heads of one position side by side.
 inline int64_t key_blocks(const ForwardProblem& p, int tile_q, int tile_kv, int pack, int64_t tile) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <optional>
 
@@ -10,6 +11,7 @@
 #include "kernels/pair_params.h"
 #include "kernels/score_params.h"
 #include "numeric/dropout.h"
+#include "numeric/pair_value.h"
 #include "problem/forward_problem.h"
 
 namespace flashmoe::dispatch {
@@ -46,7 +48,7 @@ inline bool adds_bias(const ForwardProblem& p) {
   return has_only_a_tensor(p) && static_cast<int>(p.pairs.type) == static_cast<int>(p.dtype);
 }
 
-// The form of hopper_forward; nothing where it has none: the general one is the scalar kernel's.
+// The form of hopper_forward; nothing where it has none: ampere_forward has one for everything.
 inline std::optional<kernels::Change> forward_change(const ForwardProblem& p) {
   using kernels::Change;
   if (takes_bits(p)) return Change::none;
@@ -110,6 +112,15 @@ inline float general_scale_behind(const ForwardProblem& p) {
   return is_scaled_behind(p) ? static_cast<float>(p.scale * kLog2E) : 1.0F;
 }
 
+// Whether neighbouring keys of any row, in twos from the first one on, are whole and aligned.
+inline bool lies_by_two(const ForwardProblem& p, const PairTensor& pairs) {
+  const auto at = reinterpret_cast<std::uintptr_t>(pairs.data);
+  return pairs.strides[3] == 1 && p.kv_rows % 2 == 0 &&
+         at % static_cast<std::uintptr_t>(2 * element_bytes(pairs.type)) == 0 &&
+         std::all_of(pairs.strides.begin(), pairs.strides.end() - 1,
+                     [](int64_t stride) { return stride % 2 == 0; });
+}
+
 // As scores_of, where a tensor is part of it, or could be.
 inline kernels::PairScoreParams pair_scores_of(const ForwardProblem& p, const Scores& scores) {
   if (!p.attn_mask) return {scores_of(p, scores), {}};
@@ -117,6 +128,7 @@ inline kernels::PairScoreParams pair_scores_of(const ForwardProblem& p, const Sc
   return {scores_of(p, scores),
           {.data = pairs.data,
            .type = pairs.type,
+           .by_two = lies_by_two(p, pairs),
            .batch_stride = pairs.strides[0],
            .head_stride = pairs.strides[1],
            .row_stride = pairs.strides[2],

@@ -12,6 +12,7 @@ namespace flashmoe::kernels {
 struct PairParams {
   const void* data;
   PairType type;
+  bool by_two;  // keys are neighbours, and two of them may be read as one: there is an even number of them
   int64_t batch_stride, head_stride, row_stride, key_stride;  // elements
   int q_rows, kv_rows;                                        // that it has values for
 };

@@ -64,8 +64,9 @@ TEST(Plan, ScalarKernelTakesWhatTensorCoresCanNot) {
   EXPECT_EQ(plan_forward(problem(1, 1, 64, 64, 64, DType::fp32), true, gpu).kernel, ForwardKernel::naive);
   ForwardProblem masked = problem(1, 1, 64, 64, 64);
   masked.attn_mask = true;
-  EXPECT_EQ(plan_forward(masked, true, device::find("L4")).kernel, ForwardKernel::naive);
-  EXPECT_THROW(plan_forward(masked, true, gpu, {.kernel = ForwardKernel::ampere_forward}), Error);
+  EXPECT_EQ(plan_forward(masked, true, device::find("L4")).kernel, ForwardKernel::ampere_forward);
+  EXPECT_EQ(plan_forward(masked, false, device::find("L4")).kernel, ForwardKernel::naive);
+  EXPECT_THROW(plan_forward(masked, false, gpu, {.kernel = ForwardKernel::ampere_forward}), Error);
 }
 
 TEST(Plan, TensorCoresTakeAnyScale) {
@@ -172,8 +173,8 @@ TEST(Plan, DropoutGoesToTheGeneralForm) {
   EXPECT_STREQ(plan_forward(plain, true, device::find("H200")).reason, "dropout");
   plain.attn_mask = true;
   const auto masked = plan_forward(plain, true, device::find("H200"));
-  EXPECT_EQ(masked.kernel, ForwardKernel::naive);
-  EXPECT_NE(std::string(masked.reason).find("attn_mask"), std::string::npos);
+  EXPECT_EQ(masked.kernel, ForwardKernel::ampere_forward);
+  EXPECT_EQ(masked.tile_kv, kernels::ampere_forward::pairs_form_for(masked.head_dim).tile_kv);
   plain.attn_mask = false;
   plain.dtype = DType::fp32;
   EXPECT_EQ(plan_forward(plain, true, device::find("H200")).kernel, ForwardKernel::naive);

@@ -67,6 +67,7 @@ std::vector<std::string> forms_of(const ForwardPlan& plan, const ForwardProblem&
                 ">>>>"};
       return {"naive_forward<naive::Spec<" + type + ", " + dim + ">>"};
     case ForwardKernel::ampere_forward:
+      if (p.attn_mask) return {"ampere_forward_pairs<ampere_forward::PairsSpec<" + type + ", " + dim + ">>"};
       if (p.sinks || p.dropout.p > 0)
         return {"ampere_forward_general<ampere_forward::GeneralSpec<" + type + ", " + dim + ">>"};
       return {std::string(p.window.limits() ? "ampere_forward_runs" : "ampere_forward") +
@@ -109,6 +110,9 @@ std::vector<ForwardProblem> problems() {
             all.push_back(p);
             p.sinks = false;
             p.dropout.p = 0.1F;
+            all.push_back(p);
+            p.attn_mask = true;
+            p.pairs.type = PairType::fp32;
             all.push_back(p);
           }
         }

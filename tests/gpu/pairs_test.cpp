@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tensors for every pair on a GPU, bool ones by their bits, others added by TMA: element by element against
-// the oracle.
+// Tensors for every pair on a GPU, bool ones by their bits, others added by TMA or from where they lie:
+// element by element against the oracle.
 //   FLASHMOE_SWEEP=100   so many random problems instead of 40
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include "kernels/hopper_forward/spec.h"
 #include "support/bool_masks.h"
 #include "support/dice.h"
+#include "support/general.h"
 
 namespace flashmoe::test {
 namespace {
@@ -45,6 +46,46 @@ TEST(GpuSmall, TensorsByEveryConfigurationOfHopper) {
         EXPECT_RUNS_ON_GPU(with_pairs(shape, shown), choice);
         if (!kernels::hopper_forward::takes_bias(t)) continue;
         EXPECT_RUNS_ON_GPU(with_pairs(shape, shown, own_type(dtype)), choice);
+      }
+    }
+  }
+}
+
+// Small enough for compute-sanitizer.
+TEST(GpuSmall, TensorsByTheGeneralFormOfAmpere) {
+  SKIP_WITHOUT_GPU();
+  for (uint64_t seed = 1; seed <= 40; ++seed)
+    EXPECT_RUNS_ON_GPU(random_pairs_shape(seed, 200), {.kernel = ForwardKernel::ampere_forward});
+}
+
+TEST(GpuPairs, RandomOnesBesideAllElseAgreeWithTheOracle) {
+  SKIP_WITHOUT_GPU();
+  const uint64_t count = number_from("FLASHMOE_SWEEP", 60);
+  for (uint64_t seed = 101; seed <= 100 + count; ++seed) {
+    const Shape shape = random_pairs_shape(seed, 1000);
+    EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::ampere_forward});
+    EXPECT_RUNS_ON_GPU(shape);  // what is chosen here
+  }
+}
+
+TEST(GpuPairs, ManyTilesOfTheGeneralFormOfAmpere) {
+  SKIP_WITHOUT_GPU();
+  for (const int64_t head_dim : {64, 128, 256}) {
+    for (const PairType type : kPairTypes) {
+      for (const bool odd : {false, true}) {
+        Shape shape{.q_heads = 24,
+                    .kv_heads = 3,
+                    .q_rows = 540,
+                    .kv_rows = odd ? 541 : 540,
+                    .head_dim = head_dim,
+                    .dtype = odd ? DType::fp16 : DType::bf16};
+        shape.pairs = type;
+        shape.pairs_shared = {true, false, false, false};
+        EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::ampere_forward});
+        shape.dropout = {.p = 0.2F, .seed = 5};
+        shape.sinks = some_sinks(shape);
+        shape.mask = Mask::causal;
+        EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::ampere_forward});
       }
     }
   }

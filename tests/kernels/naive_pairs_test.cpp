@@ -74,8 +74,8 @@ TEST(NaivePairsLong, SumManyKeys) {
   EXPECT_RUNS_ON_MODEL(shape, {}, 1);
 }
 
-TEST(NaivePairsExplained, TheScalarKernelsTakeThem) {
-  Shape shape{.q_rows = 128, .kv_rows = 128, .head_dim = 64, .dtype = DType::bf16};
+TEST(NaivePairsExplained, TheScalarKernelsTakeThemInFp32) {
+  Shape shape{.q_rows = 128, .kv_rows = 128, .head_dim = 64};
   shape.pairs = PairType::fp32;
   const Problem problem(shape);
   const device::Spec& spec = device::find("H200");

@@ -60,4 +60,36 @@ inline Shape random_general_shape(uint64_t seed, int64_t most) {
   return shape;
 }
 
+inline constexpr PairType kPairTypes[] = {PairType::fp32, PairType::fp16, PairType::bf16, PairType::boolean};
+
+// A tensor for every pair, of any type and strides.
+inline void throw_pairs(Dice& dice, Shape& shape) {
+  shape.pairs = dice.one_of(kPairTypes);
+  shape.pairs_aligned = dice.between(0, 1) == 0;
+  shape.pairs_step = dice.one_of({1, 1, 1, 2});
+  for (bool& shared : shape.pairs_shared) shared = dice.between(0, 2) == 0;
+}
+
+// The same with a tensor, and perhaps dropout; without lengths.
+inline Shape random_pairs_shape(uint64_t seed, int64_t most) {
+  Dice dice(seed);
+  Shape shape{.seed = seed};
+  shape.head_dim = dice.one_of({40, 64, 64, 96, 128, 128, 256});
+  shape.dtype = dice.one_of({DType::fp16, DType::bf16});
+  shape.mask = dice.one_of(kMasks);
+  shape.layout = dice.one_of({Layout::bhsd, Layout::bshd});
+  shape.kv_heads = dice.one_of({1, 2});
+  shape.q_heads = shape.kv_heads * dice.one_of({1, 2, 4});
+  shape.spread = dice.one_of({1.0F, 1.0F, 6.0F});
+  shape.batch = dice.one_of({1, 2});
+  shape.kv_rows = dice.length(most);
+  shape.q_rows = dice.between(0, 1) == 0 ? shape.kv_rows : dice.length(most);
+  shape.window = dice.window(shape.kv_rows);
+  if (dice.between(0, 1) == 0) throw_spans(dice, shape);
+  throw_scores(dice, shape);
+  throw_pairs(dice, shape);
+  if (dice.between(0, 2) == 0) shape.dropout = {.p = 0.3F, .seed = seed << 30};
+  return shape;
+}
+
 }  // namespace flashmoe::test

@@ -19,6 +19,10 @@ template <int kDim>
 Form general_form() {
   return form_of<GeneralSpec<fp16, kDim>>();
 }
+template <int kDim>
+Form pairs_form() {
+  return form_of<PairsSpec<fp16, kDim>>();
+}
 
 }  // namespace
 
@@ -39,6 +43,10 @@ Form form_for_runs(int head_dim) {
 
 Form general_form_for(int head_dim) {
   return head_dim <= 64 ? general_form<64>() : head_dim <= 128 ? general_form<128>() : general_form<256>();
+}
+
+Form pairs_form_for(int head_dim) {
+  return head_dim <= 64 ? pairs_form<64>() : head_dim <= 128 ? pairs_form<128>() : pairs_form<256>();
 }
 
 }  // namespace flashmoe::kernels::ampere_forward

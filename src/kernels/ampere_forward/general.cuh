@@ -32,10 +32,13 @@ struct GeneralWork : Work {
 };
 
 struct General {
+  using WorkOf = GeneralWork;
   static constexpr bool begins_anywhere = true;
   static constexpr bool changes_scores = true;
   static constexpr bool drops_weights = true;
   static constexpr bool has_gaps = true;
+  static constexpr bool has_pairs = false;
+  static constexpr bool takes_lengths = true;
   const GeneralParams& params;
 
   __device__ __forceinline__ Run visible(const ForwardParams&, const GeneralWork& work, int position) const {
@@ -47,8 +50,9 @@ struct General {
     const int place = gpu::opaque(work.batch);  // else the address is kept from tile to tile
     return load_first_keys(params.table, place, existing(work, position));
   }
-  __device__ __forceinline__ uint32_t kept(const ForwardParams& p, const GeneralWork& work, int position,
+  __device__ __forceinline__ uint32_t kept(const ForwardParams& p, const GeneralWork& work, int row,
                                            int first) const {
+    const int position = position_of(p, row);
     const Run seen = visible(p, work, position);
     uint32_t keep = elements_between(seen.begin - first, seen.end - first);
     if (params.table.first_keys != nullptr) {
@@ -58,20 +62,21 @@ struct General {
     return keep;
   }
 
- private:
+ protected:
   static __device__ __forceinline__ int existing(const GeneralWork& work, int position) {
     return position < work.q_rows ? position : work.q_rows - 1;
   }
 };
 
-template <class Spec>
-__device__ __forceinline__ GeneralWork find_work(const ForwardParams& p, const General& sight, int block) {
+template <class Spec, class Sight>
+requires Sight::has_gaps __device__ __forceinline__ auto find_work(const ForwardParams& p, const Sight& sight,
+                                                                   int block) {
   const GeneralParams& general = sight.params;
   const TileOrder::Tile tile = p.order.tile(static_cast<unsigned>(block));
-  GeneralWork work;
+  typename Sight::WorkOf work;
   work.head = tile.head * p.pack;
   work.kv_head = static_cast<int>(p.by_group.divide(static_cast<uint32_t>(work.head)));
-  if (general.sequences.tiles != nullptr) {
+  if (Sight::takes_lengths && general.sequences.tiles != nullptr) {
     const SequenceTile own = gpu::load_global(general.sequences.tiles + tile.q_tile);
     work.number = own.sequence;
     work.batch = own.q_place;
@@ -111,6 +116,7 @@ __device__ __forceinline__ GeneralWork find_work(const ForwardParams& p, const G
     first = beside.begin / kTileKv;
     tiles -= work.gap_tiles;
   }
+  if constexpr (Sight::has_pairs) sight.template leave_out_hidden<kTileKv>(p, work, first, tiles);
   tiles = tiles < first ? 0 : tiles - first;
   const auto split = static_cast<int>(gpu::block_index_y());
   work.tile_begin = first + p.first_of_split(tiles, split);

@@ -12,6 +12,7 @@
 
 #include "kernels/ampere_forward/dropout.cuh"
 #include "kernels/ampere_forward/general.cuh"
+#include "kernels/ampere_forward/pairs.cuh"
 #include "kernels/ampere_forward/smem.h"
 #include "kernels/ampere_forward/store.cuh"
 #include "kernels/ampere_forward/tile_copy.cuh"
@@ -129,7 +130,7 @@ requires Sight::begins_anywhere __device__ __forceinline__ void mask(Scores<Spec
   for (int r = 0; r < Spec::row_tiles; ++r) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const uint32_t keep = sight.kept(p, work, position_of(p, first_row + 16 * r + 8 * h), first);
+      const uint32_t keep = sight.kept(p, work, first_row + 16 * r + 8 * h, first);
 #pragma unroll
       for (int n = 0; n < Spec::key_tiles; ++n) {
 #pragma unroll
@@ -300,13 +301,21 @@ __device__ __forceinline__ void attend(const ForwardParams& p, const Sight& sigh
   const T* v =
       static_cast<const T*>(p.v.data) + work.k_batch() * p.v.batch_stride + work.kv_head * p.v.head_stride;
 
+  // Where a head of K or V begins, for forms that have no registers to keep it in.
+  [[maybe_unused]] const auto head_of_kv = [&](const View& view) {
+    const auto head = static_cast<uint32_t>(gpu::opaque(work.head));
+    return static_cast<const T*>(view.data) + work.k_batch() * view.batch_stride +
+           static_cast<int>(p.by_group.divide(head)) * view.head_stride;
+  };
   const auto load_k = [&](int tile, int stage) {
+    if constexpr (!Spec::keeps_addresses) k = head_of_kv(p.k);
     if constexpr (Sight::has_gaps) tile = work.behind_gap(tile);
     const T* rows = k + int64_t{tile} * kTileKv * p.k.row_stride;
     load_tile<Spec, kTileKv>(smem.k[stage], work.kv_rows(p) - tile * kTileKv, p.head_dim,
                              [&](int row) { return rows + row * p.k.row_stride; });
   };
   const auto load_v = [&](int tile, int stage) {
+    if constexpr (!Spec::keeps_addresses) v = head_of_kv(p.v);
     if constexpr (Sight::has_gaps) tile = work.behind_gap(tile);
     const T* rows = v + int64_t{tile} * kTileKv * p.v.row_stride;
     load_tile<Spec, kTileKv>(smem.v[stage], work.kv_rows(p) - tile * kTileKv, p.head_dim,
@@ -351,12 +360,17 @@ __device__ __forceinline__ void attend(const ForwardParams& p, const Sight& sigh
 
   // Rows of a tile see keys in the order of rows: from this one on, tiles hold keys that the first row does
   // not see ...
-  const int first_masked = sight.visible(p, work, position_of(p, work.first_row)).end / kTileKv;
+  int first_masked = sight.visible(p, work, position_of(p, work.first_row)).end / kTileKv;
   // ... and before this one keys that the last row does not.
   int first_full = 0;
   if constexpr (Sight::begins_anywhere) {
     const int hidden = sight.visible(p, work, position_of(p, work.first_row + work.rows - 1)).begin;
     first_full = (hidden + kTileKv - 1) / kTileKv;
+  }
+  if constexpr (Sight::has_pairs) {
+    const int begin = (work.shown.begin + kTileKv - 1) / kTileKv, end = work.shown.end / kTileKv;
+    first_full = first_full < begin ? begin : first_full;
+    first_masked = first_masked < end ? first_masked : end;
   }
   const auto needs_mask = [&](int tile) {
     return tile >= first_masked || (Sight::begins_anywhere && tile < first_full);
@@ -383,11 +397,14 @@ __device__ __forceinline__ void attend(const ForwardParams& p, const Sight& sigh
     const uint32_t stage_offset = static_cast<uint32_t>(stage) * sizeof(smem.k[0]);
     [[maybe_unused]] Drawn<Spec> drawn;
     if constexpr (Sight::drops_weights) draw<Spec>(drawn, p, sight, work, tile * kTileKv);
+    [[maybe_unused]] Added<Spec> added;
+    if constexpr (Sight::has_pairs) load_added<Spec>(added, p, sight, work, tile * kTileKv);
     Scores<Spec> S;
     q_times_k<Spec>(S, q_fragments, q_address, k_address + stage_offset);
     if constexpr (Sight::changes_scores) change<Spec>(S, p, sight, work, tile * kTileKv);
+    if constexpr (Sight::has_pairs) add<Spec>(S, sight, added);
     if (needs_mask(tile)) mask<Spec>(S, p, sight, work, tile * kTileKv);
-    absorb<Spec>(state, S, p.scale_log2e);
+    absorb<Spec>(state, S, Sight::has_pairs ? 1.0F : p.scale_log2e);  // a tensor is added behind the scale
     if constexpr (Sight::drops_weights) drop_weights<Spec>(S, sight, drawn);
     if (first) {  // its V came by itself, so that nothing before had to wait for it
       gpu::cp_async_wait<kStages - 1>();
@@ -439,6 +456,14 @@ __global__ void __launch_bounds__(Spec::threads, 1)
     ampere_forward_general(const __grid_constant__ ForwardParams p,
                            const __grid_constant__ GeneralParams general) {
   attend<Spec>(p, General{general});
+}
+
+template <class Spec>
+__global__ void __launch_bounds__(Spec::threads, 1)
+    ampere_forward_pairs(const __grid_constant__ ForwardParams p,
+                         const __grid_constant__ GeneralParams general,
+                         const __grid_constant__ GeneralPairs pairs) {
+  attend<Spec>(p, WithPairs{{general}, pairs});
 }
 
 }  // namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET

@@ -22,8 +22,9 @@ inline constexpr int kRunsHeadDims[] = {64, 128, 256};  // and of the general fo
 Form form_for(int head_dim, bool aligned);
 // The same where rows see runs of keys that may begin anywhere; rows are aligned.
 Form form_for_runs(int head_dim);
-// The same in the general form.
+// The same in the general form, and in that with a tensor.
 Form general_form_for(int head_dim);
+Form pairs_form_for(int head_dim);
 
 inline namespace FLASHMOE_TARGET {
 // fp16 and bf16. `aligned`: all rows of q, k, v and out are whole pieces of 16 bytes.
@@ -33,6 +34,9 @@ void launch_runs(DType dtype, const ForwardParams& params, const Runs& runs, uns
 // The general form; aligned.
 void launch_general(DType dtype, const ForwardParams& params, const GeneralParams& general, unsigned blocks,
                     void* stream);
+// The general form with a tensor; aligned, and without lengths.
+void launch_pairs(DType dtype, const ForwardParams& params, const GeneralParams& general,
+                  const GeneralPairs& pairs, unsigned blocks, void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::ampere_forward

@@ -53,14 +53,36 @@ FLASHMOE_HD constexpr Tuning general_tuning(int head_dim) {
   return tuning;
 }
 
-template <class T, int kDim, bool kIsAligned, bool kIsGeneral>
+// With a tensor, a lane keeps its values for a tile of keys beside the scores: half of the keys leave room.
+FLASHMOE_HD constexpr Tuning pairs_tuning(int head_dim) {
+  Tuning tuning = general_tuning(head_dim);
+  tuning.tile_kv = 32;
+  if (head_dim == 128) tuning.stages = 3;
+  return tuning;
+}
+
+enum class Cut { plain, unaligned, general, pairs };
+
+FLASHMOE_HD constexpr Tuning tuning_for(int head_dim, Cut cut) {
+  switch (cut) {
+    case Cut::plain:
+      return tuning_for(head_dim);
+    case Cut::unaligned:
+      return unaligned_tuning(head_dim);
+    case Cut::general:
+      return general_tuning(head_dim);
+    default:
+      return pairs_tuning(head_dim);
+  }
+}
+
+template <class T, int kDim, Cut kCut>
 struct AnySpec {
   using Element = T;
   static constexpr int head_dim = kDim;  // compiled; smaller ones are filled up with zeros
-  static constexpr bool aligned = kIsAligned;
-  static constexpr Tuning tuning = kIsGeneral   ? general_tuning(kDim)
-                                   : kIsAligned ? tuning_for(kDim)
-                                                : unaligned_tuning(kDim);
+  static constexpr bool aligned = kCut != Cut::unaligned;
+  static constexpr Tuning tuning = tuning_for(kDim, kCut);
+  static constexpr bool keeps_addresses = kCut != Cut::pairs;  // of copies, in registers, from tile to tile
 
   static constexpr int threads = 32 * tuning.warps;
   static constexpr int rows_per_warp = tuning.tile_q / tuning.warps;
@@ -79,8 +101,10 @@ struct AnySpec {
 };
 
 template <class T, int kDim, bool kIsAligned>
-struct Spec : AnySpec<T, kDim, kIsAligned, false> {};
+struct Spec : AnySpec<T, kDim, kIsAligned ? Cut::plain : Cut::unaligned> {};
 template <class T, int kDim>
-struct GeneralSpec : AnySpec<T, kDim, true, true> {};
+struct GeneralSpec : AnySpec<T, kDim, Cut::general> {};
+template <class T, int kDim>
+struct PairsSpec : AnySpec<T, kDim, Cut::pairs> {};
 
 }  // namespace flashmoe::kernels::ampere_forward

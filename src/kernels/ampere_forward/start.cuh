@@ -35,6 +35,13 @@ void start_general(const ForwardParams& params, const GeneralParams& general, un
   gpu::launch(&ampere_forward_general<S>, shape_of<S>(params, blocks, stream), params, general);
 }
 
+template <class T, int kDim>
+void start_pairs(const ForwardParams& params, const GeneralParams& general, const GeneralPairs& pairs,
+                 unsigned blocks, void* stream) {
+  using S = PairsSpec<T, kDim>;
+  gpu::launch(&ampere_forward_pairs<S>, shape_of<S>(params, blocks, stream), params, general, pairs);
+}
+
 template <class T>
 void start_any(bool aligned, const ForwardParams& params, unsigned blocks, void* stream) {
   const int d = params.head_dim;
@@ -68,6 +75,15 @@ void start_any_general(const ForwardParams& params, const GeneralParams& general
   start_general<T, 256>(params, general, blocks, stream);
 }
 
+template <class T>
+void start_any_pairs(const ForwardParams& params, const GeneralParams& general, const GeneralPairs& pairs,
+                     unsigned blocks, void* stream) {
+  const int d = params.head_dim;
+  if (d <= 64) return start_pairs<T, 64>(params, general, pairs, blocks, stream);
+  if (d <= 128) return start_pairs<T, 128>(params, general, pairs, blocks, stream);
+  start_pairs<T, 256>(params, general, pairs, blocks, stream);
+}
+
 void launch_fp16(bool aligned, const ForwardParams& params, unsigned blocks, void* stream);
 void launch_bf16(bool aligned, const ForwardParams& params, unsigned blocks, void* stream);
 void launch_runs_fp16(const ForwardParams& params, const Runs& runs, unsigned blocks, void* stream);
@@ -76,5 +92,9 @@ void launch_general_fp16(const ForwardParams& params, const GeneralParams& gener
                          void* stream);
 void launch_general_bf16(const ForwardParams& params, const GeneralParams& general, unsigned blocks,
                          void* stream);
+void launch_pairs_fp16(const ForwardParams& params, const GeneralParams& general, const GeneralPairs& pairs,
+                       unsigned blocks, void* stream);
+void launch_pairs_bf16(const ForwardParams& params, const GeneralParams& general, const GeneralPairs& pairs,
+                       unsigned blocks, void* stream);
 
 }  // namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET

@@ -7,6 +7,7 @@
 #include "primitives/cp_async.h"
 #include "primitives/index.h"
 #include "primitives/memory.h"
+#include "primitives/registers.h"
 #include "primitives/shared.h"
 
 namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET {
@@ -35,8 +36,9 @@ __device__ __forceinline__ void load_tile(gpu::Chunk* tile, int rows, int head_d
   constexpr int kColumns = Spec::swizzle_width;  // threads side by side read 128 (or 64) bytes of one row
   constexpr int kRowsAtOnce = Spec::threads / kColumns;
   static_assert(kRows % kRowsAtOnce == 0);
-  const int column = gpu::thread_index() % kColumns;
-  const int first_row = gpu::thread_index() / kColumns;
+  const int thread = Spec::keeps_addresses ? gpu::thread_index() : gpu::opaque(gpu::thread_index());
+  const int column = thread % kColumns;
+  const int first_row = thread / kColumns;
   const uint32_t base = gpu::shared_address(tile);
 #pragma unroll
   for (int i = 0; i < kRows / kRowsAtOnce; ++i) {

@@ -34,6 +34,7 @@ struct FromFirstKey {
   static constexpr bool changes_scores = false;
   static constexpr bool drops_weights = false;
   static constexpr bool has_gaps = false;
+  static constexpr bool has_pairs = false;
 
   __device__ __forceinline__ Run visible(const ForwardParams& p, const Work&, int position) const {
     return {0, p.visible_keys(position)};
@@ -46,15 +47,16 @@ struct FromAnyKey {
   static constexpr bool changes_scores = false;
   static constexpr bool drops_weights = false;
   static constexpr bool has_gaps = false;
+  static constexpr bool has_pairs = false;
   const Runs& runs;
 
   __device__ __forceinline__ Run visible(const ForwardParams& p, const Work&, int position) const {
     return runs.visible(position, p.q_rows, p.kv_rows);
   }
-  // What stays of a row's scores in a tile, as runs.h has it; the lane's first column is key `first`.
-  __device__ __forceinline__ uint32_t kept(const ForwardParams& p, const Work& work, int position,
+  // What stays of a packed row's scores in a tile, as runs.h has it; the lane's first column is key `first`.
+  __device__ __forceinline__ uint32_t kept(const ForwardParams& p, const Work& work, int row,
                                            int first) const {
-    const Run seen = visible(p, work, position);
+    const Run seen = visible(p, work, position_of(p, row));
     return elements_between(seen.begin - first, seen.end - first);
   }
 };

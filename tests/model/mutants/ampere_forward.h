@@ -2,7 +2,7 @@
 // Included once per mutant, behind its kernel, with `ampere_forward` defined as the mutant's own name and
 // FLASHMOE_HEAD_DIM and FLASHMOE_ALIGNED as those of the form to compile; without them, every problem gets
 // the form for it. With FLASHMOE_RUNS, the form for runs of keys at 64; with FLASHMOE_GENERAL, the general
-// one, and with FLASHMOE_DROPOUT as whether problems have dropout.
+// one, and with FLASHMOE_DROPOUT as whether problems have dropout; with FLASHMOE_PAIRS, that with a tensor.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
@@ -18,6 +18,23 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs,
               params, runs);
 }
 inline const Registration registration("ampere_forward at 64, runs", FLASHMOE_MISTAKE, &run);
+#elif defined(FLASHMOE_PAIRS)
+inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs, bool, int, unsigned blocks) {
+  using S = kernels::ampere_forward::PairsSpec<fp16, 64>;
+  kernels::ForwardParams changed = params;
+  changed.scale_log2e = scores_at_hand().scale_log2e;
+  gpu::launch(&kernels::ampere_forward::ampere_forward_pairs<S>,
+              {.kernel = "mutant",
+               .blocks = blocks,
+               .blocks_y = static_cast<unsigned>(params.num_splits),
+               .threads = S::threads,
+               .smem_bytes = sizeof(kernels::ampere_forward::Smem<S>)},
+              changed,
+              kernels::ampere_forward::GeneralParams{runs, lists_at_hand().table, lists_at_hand().tiles[0],
+                                                     scores_at_hand().params, scores_at_hand().dropout},
+              kernels::ampere_forward::GeneralPairs{scores_at_hand().pairs, scores_at_hand().bits});
+}
+inline const Registration registration("ampere_forward at 64, pairs", FLASHMOE_MISTAKE, &run);
 #elif defined(FLASHMOE_GENERAL)
 inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs, bool, int, unsigned blocks) {
   using S = kernels::ampere_forward::GeneralSpec<fp16, 64>;

@@ -182,8 +182,12 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
       kernels::prepare_runs::launch(rows, nullptr);
       lists_at_hand().table = dispatch::row_table(p, rows);
     }
-    if (plan.kernel == dispatch::ForwardKernel::hopper_forward && p.attn_mask) {
-      const auto bits = dispatch::pair_bits_params(p, problem.args.scores, false, workspace);
+    if (p.attn_mask &&
+        (plan.kernel == dispatch::ForwardKernel::hopper_forward ||
+         (plan.kernel == dispatch::ForwardKernel::ampere_forward && dispatch::ampere_takes_bits(p)))) {
+      const auto bits =
+          dispatch::pair_bits_params(p, problem.args.scores, false,
+                                     {workspace.data, workspace.bytes - dispatch::row_table_bytes(p, false)});
       kernels::prepare_pairs::launch(bits, nullptr);
       scores_at_hand().bits = dispatch::pair_bits(bits);
     }

@@ -362,6 +362,48 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
             {spans_of_sequences(64, false)},
             {spans_of_sequences(64, true)}};
   }
+  if (kernel == "ampere_forward at 64, pairs") {
+    const auto paired = [&](Shape of, PairType type, std::array<bool, 4> shared) {
+      of.batch = 2;
+      of.pairs = type;
+      of.pairs_shared = shared;
+      return of;
+    };
+    // Every type; keys in twos and one by one; packs of heads with a tensor each, in splits; whole tiles that
+    // are hidden, or shown, where others are not; spans beside, with a gap.
+    Shape strips = paired(shape(2, 1, 150, 350, 64, Mask::none), PairType::boolean, {});
+    strips.pairs_shown = [](int64_t b, int64_t h, int64_t row, int64_t key) {
+      const int64_t band = key / 64 - row / 64 - b - h;
+      return band >= 0 && (band < 2 || (band == 2 && (row * 31 + key * 17) % 3 != 0));
+    };
+    Shape heads = paired(shape(4, 1, 12, 330, 64, Mask::causal), PairType::boolean, {});
+    heads.pairs_shown = [](int64_t b, int64_t h, int64_t row, int64_t key) {
+      return key >= 150 - 40 * h + 20 * b && key < 210 + 40 * h && (key + row) % 5 != 0;
+    };
+    Shape prefix = paired(shape(2, 1, 150, 150, 64, Mask::causal), PairType::boolean, {});
+    prefix.prefix = {30, 100};
+    Shape first_keys = windowed(shape(2, 1, 130, 500, 64, Mask::causal), 50, 0);
+    first_keys.first_keys = 5;
+    Shape last_keys = paired(first_keys, PairType::boolean, {});
+    last_keys.pairs_shown = [](int64_t, int64_t, int64_t row, int64_t key) {
+      return key >= 300 && (key + row) % 3 != 0;
+    };
+    Shape alone = strips;
+    alone.kv_heads = 2;
+    Shape strips_of_bf16 = alone;
+    strips_of_bf16.pairs = PairType::bf16;
+    return {{paired(shape(2, 1, 140, 102, 64, Mask::causal), PairType::fp32, {})},
+            {paired(shape(4, 2, 20, 101, 64, Mask::none), PairType::fp32, {}), 2},
+            {paired(shape(4, 1, 33, 90, 64, Mask::none), PairType::fp16, {})},
+            {paired(shape(2, 1, 33, 91, 64, Mask::none), PairType::bf16, {true, false, false, false})},
+            {strips},
+            {alone},
+            {strips_of_bf16},
+            {heads, 3},
+            {prefix},
+            {last_keys, 2},
+            {paired(first_keys, PairType::fp16, {})}};
+  }
   const bool unaligned = kernel.find("unaligned") != std::string::npos;
   const int64_t dim = unaligned ? 44 : kernel.ends_with("64") ? 64 : 128;
   const Layout layout = unaligned ? Layout::padded : Layout::bhsd;

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#include "kernels/ampere_forward/launch.h"
+
+#include "kernels/ampere_forward/start.cuh"
+
+namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET {
+
+void launch_pairs_fp16(const ForwardParams& params, const GeneralParams& general, const GeneralPairs& pairs,
+                       unsigned blocks, void* stream) {
+  start_any_pairs<fp16>(params, general, pairs, blocks, stream);
+}
+
+void launch_pairs(DType dtype, const ForwardParams& params, const GeneralParams& general,
+                  const GeneralPairs& pairs, unsigned blocks, void* stream) {
+  (dtype == DType::fp16 ? launch_pairs_fp16 : launch_pairs_bf16)(params, general, pairs, blocks, stream);
+}
+
+}  // namespace flashmoe::kernels::ampere_forward::inline FLASHMOE_TARGET
