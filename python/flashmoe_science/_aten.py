@@ -29,6 +29,8 @@ def _why_not(query, key, value, dropout_p, mask=None, trains=None):
         return why_not_dropout(query, dropout_p) or f"dropout_p is {dropout_p}"
     reason = why_not_dense(query, key, value)
     if reason is None and mask is not None:
+        if mask.requires_grad:  # the operators have no place for it
+            return "attn_mask needs a gradient"
         return why_not_mask(query, key, value, mask, trains=trains)
     return reason
 

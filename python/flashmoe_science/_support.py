@@ -138,13 +138,13 @@ def _tma_reads(tensor):
 
 
 def _why_not_bias_on_gpu(q, mask, trains):
-    head_dim = q.shape[3]
-    if mask.dtype != q.dtype:
+    head_dim, own_gradient = q.shape[3], trains and mask.requires_grad
+    if mask.dtype != q.dtype and not (own_gradient and mask.dtype == torch.float32):
         return f"attn_mask is {mask.dtype}; on a GPU a bool is fast, or query's own type"
     if trains and head_dim > _WIDEST_WITH_BIAS:
         return f"gradients with attn_mask added and head_dim {head_dim}: fast up to {_WIDEST_WITH_BIAS}"
-    if trains and mask.requires_grad:
-        return "attn_mask needs a gradient, for which there is no fast kernel on a GPU"
+    if own_gradient and torch.are_deterministic_algorithms_enabled():
+        return "attn_mask needs a gradient in a fixed order, for which there is no fast kernel on a GPU"
     shared = [size == 1 or stride == 0 for size, stride in zip(mask.shape, mask.stride())]
     strides = [stride for stride, of_all in zip(mask.stride()[:-1], shared) if not of_all]
     if shared[-1] or (shared[-2] and q.shape[2] > 1):

@@ -106,6 +106,13 @@ MASKS_ON_A_GPU = {
         "up to 128",
     ),
     "added, gradients": ({"mask": torch.bfloat16, "trains": True}, None),
+    "added, its own gradient": ({"mask": torch.bfloat16, "trains": True, "of_mask": True}, None),
+    "added in fp32, its own gradient": ({"mask": torch.float32, "trains": True, "of_mask": True}, None),
+    "added in fp32": ({"mask": torch.float32, "trains": True}, "a bool is fast"),
+    "added, its own gradient in order": (
+        {"mask": torch.bfloat16, "trains": True, "of_mask": True, "deterministic": True},
+        "in a fixed order",
+    ),
     "a step of decoding": ({"rows": 1}, "beside 1 rows"),
     "expanded keys": ({"expanded": True}, "TMA"),
     "beside a cap": ({"scores": ("softcap",)}, "softcap beside attn_mask"),
@@ -125,6 +132,8 @@ def test_masks_on_a_gpu_are_taken_where_they_are_fast(monkeypatch, case):
             k = torch.empty_strided(k.shape, (19456, 0, 64, 1), device="cuda", dtype=torch.bfloat16)
         shape = changes.get("mask_shape", (rows, keys))
         mask = torch.empty(shape, device="cuda", dtype=changes.get("mask", torch.bool))
+        mask.requires_grad_("of_mask" in changes)
+        monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: "deterministic" in changes)
         found = _support.why_not_mask(q, k, v, mask, changes.get("scores", ()))
     assert found is None if reason is None else reason in found
 

@@ -17,8 +17,12 @@ _OURS = {"softcap": "softcap", "s_aux": "sinks"}  # those that attention() takes
 _SDPA_TAKES = inspect.signature(sdpa_attention_forward).parameters
 
 
-def _why_not(query, key, value, dropout, kwargs):
-    bias = kwargs.get("position_bias")
+def _by_keys(bias):
+    """T5's stands with a pair's heads side by side; kernels of GPUs read keys."""
+    return bias if bias is None or bias.device.type == "cpu" or bias.stride(-1) == 1 else bias.contiguous()
+
+
+def _why_not(query, key, value, bias, dropout):
     reason = why_not_attention(query, key, value)
     if reason is None and bias is not None:
         reason = why_not_mask(query, key, value, bias)
@@ -104,9 +108,9 @@ def attention_forward(
     causal = is_causal if is_causal is not None else getattr(module, "is_causal", True)
     if not getattr(module, "training", True):  # as in transformers' eager formula
         dropout = 0.0
-    reason = _why_not(query, key, value, dropout, kwargs)
+    bias = _by_keys(kwargs.get("position_bias"))
+    reason = _why_not(query, key, value, bias, dropout)
     scores = _scores(kwargs, dropout)
-    bias = kwargs.get("position_bias")
     if reason is None and attention_mask is None:
         rows = query.shape[2]
         if causal and rows > 1:
