@@ -60,33 +60,34 @@ TEST(GpuSmall, TensorsByTheGeneralFormOfAmpere) {
 
 TEST(GpuPairs, RandomOnesBesideAllElseAgreeWithTheOracle) {
   SKIP_WITHOUT_GPU();
-  const uint64_t count = number_from("FLASHMOE_SWEEP", 60);
+  const uint64_t count = number_from("FLASHMOE_SWEEP", 40);
   for (uint64_t seed = 101; seed <= 100 + count; ++seed) {
-    const Shape shape = random_pairs_shape(seed, 1000);
+    const Shape shape = random_pairs_shape(seed, 700);
     EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::ampere_forward});
     EXPECT_RUNS_ON_GPU(shape);  // what is chosen here
   }
 }
 
+// Keys in twos, and one by one beside all else.
 TEST(GpuPairs, ManyTilesOfTheGeneralFormOfAmpere) {
   SKIP_WITHOUT_GPU();
   for (const int64_t head_dim : {64, 128, 256}) {
     for (const PairType type : kPairTypes) {
-      for (const bool odd : {false, true}) {
-        Shape shape{.q_heads = 24,
-                    .kv_heads = 3,
-                    .q_rows = 540,
-                    .kv_rows = odd ? 541 : 540,
-                    .head_dim = head_dim,
-                    .dtype = odd ? DType::fp16 : DType::bf16};
-        shape.pairs = type;
-        shape.pairs_shared = {true, false, false, false};
-        EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::ampere_forward});
-        shape.dropout = {.p = 0.2F, .seed = 5};
-        shape.sinks = some_sinks(shape);
-        shape.mask = Mask::causal;
-        EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::ampere_forward});
-      }
+      Shape shape{.q_heads = 24,
+                  .kv_heads = 3,
+                  .q_rows = 340,
+                  .kv_rows = 340,
+                  .head_dim = head_dim,
+                  .dtype = DType::bf16};
+      shape.pairs = type;
+      shape.pairs_shared = {true, false, false, false};
+      EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::ampere_forward});
+      shape.dtype = DType::fp16;
+      shape.kv_rows = 341;
+      shape.mask = Mask::causal;
+      shape.dropout = {.p = 0.2F, .seed = 5};
+      shape.sinks = some_sinks(shape);
+      EXPECT_RUNS_ON_GPU(shape, {.kernel = ForwardKernel::ampere_forward});
     }
   }
 }
