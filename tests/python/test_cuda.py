@@ -108,7 +108,7 @@ def test_the_doors_leave_dropout_to_who_is_faster():
     q, k, v = (tensor.cuda() for tensor in qkv(torch.bfloat16))
     assert fm.why_not(q, k, v, dropout_p=0.1) == "dropout_p is 0.1; its kernels are slower than PyTorch's on a GPU"
     assert fm.sdpa(q, k, v, dropout_p=0.1).shape == q.shape
-    assert "naive, because: dropout" in fm.explain(q, k, v, dropout_p=0.1)
+    assert "ampere_forward, because: dropout" in fm.explain(q, k, v, dropout_p=0.1)
 
 
 @in_build

@@ -383,6 +383,38 @@ def test_a_training_step_with_right_padding(monkeypatch, name):
         assert (a - c).norm() <= 3 * (b - c).norm() + 1e-2 * c.norm(), parameter
 
 
+def test_a_training_step_of_t5(monkeypatch):
+    """Its bias is a parameter, with heads side by side."""
+    transformers = pytest.importorskip("transformers", minversion="5.0")
+    from flashmoe_science.transformers import _attention, register
+
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 97, "d_model": 256, "d_kv": 64, "d_ff": 256, "num_layers": 2, "num_heads": 4}
+    config = transformers.T5Config(**sizes, dropout_rate=0.0, pad_token_id=0, decoder_start_token_id=0)
+    model, eager = (
+        transformers.AutoModelForSeq2SeqLM.from_config(config, attn_implementation=name).cuda().bfloat16().train()
+        for name in (register(), "eager")
+    )
+    model.load_state_dict(eager.state_dict())
+    ids = torch.randint(2, 97, (3, 264), generator=torch.Generator().manual_seed(1)).cuda()
+
+    def step(model):
+        model.zero_grad()
+        loss = model(input_ids=ids, labels=ids).loss
+        loss.backward()
+        return loss.item(), [p.grad.float() for p in model.parameters()]
+
+    loss, exact = step(copy.deepcopy(eager).float())
+    _, theirs = step(eager)
+    calls = counted(monkeypatch, _attention)
+    our_loss, ours = step(model)
+    if torch.cuda.get_device_capability() == (9, 0):  # elsewhere a bias goes to PyTorch
+        assert len(calls) == 6 and sum(call["attn_mask"] is not None for call in calls) >= 4
+    assert abs(our_loss - loss) < 2e-2 * abs(loss)
+    for (parameter, _), a, b, c in zip(model.named_parameters(), ours, theirs, exact):
+        assert (a - c).norm() <= 3 * (b - c).norm() + 1e-2 * c.norm(), parameter
+
+
 @pytest.mark.parametrize("rows, one_call", [(130, True), (1, False)])
 def test_a_cache_of_several_lengths(monkeypatch, rows, one_call):
     from flashmoe_science import flash_attn as fa
