@@ -12,38 +12,43 @@ namespace {
 
 using Sizes = std::span<const int64_t>;
 
-// A tuple of integers, kept for the next call: the layers of a model ask for few shapes again and again.
-Ref kept_tuple(Sizes values) {
+// (sizes, strides, dtype) as empty_strided() takes them, kept for the next call: the layers of a model ask
+// for few shapes again and again.
+Ref kept_arguments(Sizes sizes, Sizes strides, PyObject* dtype) {
   struct Entry {
-    std::array<int64_t, 4> values;
-    std::size_t count;
-    PyObject* tuple;
+    std::array<int64_t, 4> sizes, strides;
+    std::size_t rank;
+    PyObject* dtype;
+    PyObject* arguments;
   };
   static std::array<Entry, 8> entries{};  // of q, k and their log-sum-exp; the oldest goes
   static std::size_t next = 0;
   for (const Entry& entry : entries) {
-    if (entry.tuple != nullptr && std::ranges::equal(values, Sizes(entry.values.data(), entry.count)))
-      return Ref::borrow(entry.tuple);
+    if (entry.dtype == dtype && std::ranges::equal(sizes, Sizes(entry.sizes.data(), entry.rank)) &&
+        std::ranges::equal(strides, Sizes(entry.strides.data(), entry.rank)))
+      return Ref::borrow(entry.arguments);
   }
-  Ref tuple = tuple_of(values);
-  if (!tuple) return {};
+  const Ref sizes_tuple = tuple_of(sizes), strides_tuple = tuple_of(strides);
+  if (!sizes_tuple || !strides_tuple) return {};
+  Ref arguments(PyTuple_Pack(3, sizes_tuple.get(), strides_tuple.get(), dtype));
+  if (!arguments) return {};
   Entry& entry = entries[next];
   next = (next + 1) % entries.size();
-  std::ranges::copy(values, entry.values.begin());
-  entry.count = values.size();
-  const Ref oldest(std::exchange(entry.tuple, Ref::borrow(tuple.get()).release()));
-  return tuple;
+  std::ranges::copy(sizes, entry.sizes.begin());
+  std::ranges::copy(strides, entry.strides.begin());
+  entry.rank = sizes.size();
+  entry.dtype = dtype;
+  const Ref oldest(std::exchange(entry.arguments, Ref::borrow(arguments.get()).release()));
+  return arguments;
 }
 
 // Nothing, and no exception, where the shortcut does not lead to a tensor. q's device is the current one.
 Ref empty_strided(const TensorView& q, Sizes sizes, Sizes strides, PyObject* dtype) {
   PyObject* function = torch()->empty_strided[static_cast<std::size_t>(q.device)];
   if (function == nullptr || torch()->exchange == nullptr) return {};
-  const Ref sizes_tuple = kept_tuple(sizes);
-  const Ref strides_tuple = kept_tuple(strides);
-  if (!sizes_tuple || !strides_tuple) return {};
-  PyObject* args[] = {sizes_tuple.get(), strides_tuple.get(), dtype};
-  Ref tensor(PyObject_Vectorcall(function, args, std::size(args), nullptr));
+  const Ref arguments = kept_arguments(sizes, strides, dtype);
+  if (!arguments) return {};
+  Ref tensor(PyObject_Call(function, arguments.get(), nullptr));
   if (!tensor) PyErr_Clear();  // no memory, perhaps: torch.empty will say so
   return tensor;
 }

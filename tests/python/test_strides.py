@@ -33,13 +33,14 @@ def test_heads_inside_rows(make, dtype):
 
 
 def test_many_shapes_in_turn(make):
-    """More than are kept from one call to the next, each in two layouts, and again after they were forgotten."""
+    """More than are kept from one call to the next, each in two layouts, and again after they were forgotten; and one of
+    them in every type."""
     for _ in range(2):
-        for rows in range(1, 14):
-            tensors = [make("float32", 1, rows, 2, 8) for _ in range(3)]
+        for rows, dtype in (*((rows, "float32") for rows in range(1, 14)), *((7, dtype) for dtype in DTYPES)):
+            tensors = [make(dtype, 1, rows, 2, 8) for _ in range(3)]
             for q, k, v in (tensors, map(heads_inside, tensors)):
                 out = check_views(q, k, v)
-                assert out.shape == q.shape
+                assert out.shape == q.shape and out.dtype == q.dtype
                 if make.name == "torch" and rows > 1:
                     assert out.stride() == q.stride()
 
