@@ -27,10 +27,10 @@ const dlpack::ExchangeApi* find_exchange(PyObject* tensor_type) {
 
 }  // namespace
 
-const Torch* torch() {
+const Torch* found_torch = nullptr;
+
+const Torch* find_torch() {
   static Torch api;
-  static bool known = false;
-  if (known) return &api;
   const Ref module = imported_module("torch");
   if (!module) return nullptr;
   const auto get = [&](std::initializer_list<const char*> path) { return find(module.get(), path); };
@@ -44,9 +44,10 @@ const Torch* torch() {
   api.empty = get({"empty"});
   api.empty_like = get({"empty_like"});
   api.is_grad_enabled = Function(get({"is_grad_enabled"}));
-  known = api.tensor && api.parameter &&
-          std::ranges::all_of(api.dtypes, [](auto* d) { return d != nullptr; }) && api.uint8 && api.int32 &&
-          api.boolean && api.strided && api.empty && api.empty_like && api.is_grad_enabled;
+  const bool known = api.tensor && api.parameter &&
+                     std::ranges::all_of(api.dtypes, [](auto* d) { return d != nullptr; }) && api.uint8 &&
+                     api.int32 && api.boolean && api.strided && api.empty && api.empty_like &&
+                     api.is_grad_enabled;
   if (!known) return nullptr;  // half imported
   api.requires_grad = Attribute(api.tensor, "requires_grad");
   api.is_neg = Method(api.tensor, "is_neg");
@@ -68,7 +69,7 @@ const Torch* torch() {
   api.exchange = find_exchange(api.tensor);
   api.empty_strided = {get({"_C", "_dynamo", "guards", "_empty_strided_cpu"}),
                        get({"_C", "_dynamo", "guards", "_empty_strided_cuda"})};
-  return &api;
+  return found_torch = &api;
 }
 
 }  // namespace flashmoe_python

@@ -30,7 +30,10 @@ struct Torch {
   std::array<PyObject*, 2> empty_strided;
 };
 
+extern const Torch* found_torch;  // null until it has been
+const Torch* find_torch();
+
 // Null until the program has imported PyTorch. Nothing in this module imports it.
-const Torch* torch();
+inline const Torch* torch() { return found_torch != nullptr ? found_torch : find_torch(); }
 
 }  // namespace flashmoe_python
