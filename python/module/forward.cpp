@@ -7,6 +7,7 @@
 #include "library_call.h"
 #include "record.h"
 #include "results.h"
+#include "torch_api.h"
 #include "torch_route.h"
 #include "torch_tensor.h"
 
@@ -197,8 +198,8 @@ PyObject* through_autocast(const ForwardRequest& request) {
   return call_python(function, request);
 }
 
-// PyTorch's q, k and v, lengths and spans of its tensors and of integers, and nothing but autograd that
-// watches: what can be kept for the backward pass as it is.
+// PyTorch's q, k and v, lengths and spans of its tensors and of integers: what can be kept for the backward
+// pass as it is.
 bool is_recordable(const ForwardRequest& request) {
   const auto is_tensor = [](PyObject* array) { return !given(array) || is_torch_tensor(array); };
   const auto is_number = [](PyObject* number) { return !given(number) || PyLong_Check(number); };
@@ -208,7 +209,7 @@ bool is_recordable(const ForwardRequest& request) {
          is_tensor(request.used_k) && is_tensor(request.documents) && is_tensor(request.prefix) &&
          is_tensor(request.left_padding) && is_number(request.max_seqlen_q) &&
          is_number(request.max_seqlen_k) && is_number(request.chunk) && is_number(request.first_keys) &&
-         !torch_transforms();
+         torch()->has_operators;
 }
 
 struct Kept {
@@ -254,7 +255,14 @@ PyObject* compute_and_record(const ForwardRequest& request, Call& call) {
 
 PyObject* through_autograd(const ForwardRequest& request, Call& call) {
   static PythonFunction function{"flashmoe_science.torch", "recorded_attention"};
-  return is_recordable(request) ? compute_and_record(request, call) : call_python(function, request);
+  if (is_recordable(request)) {
+    if (PyObject* result = compute_and_record(request, call)) return result;
+    // Autograd refuses under torch.func, which is not asked about before: that would cost every other call.
+    PendingException refused;
+    if (!torch_transforms()) return nullptr;
+    refused.drop();
+  }
+  return call_python(function, request);
 }
 
 // -1 with an exception.

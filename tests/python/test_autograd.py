@@ -205,7 +205,20 @@ def test_torch_func_around_tensors_that_it_does_not_know():
         return (fm.attention(q, k, v) * scale).sum()
 
     expected = fm.attention(q, k, v).sum()
-    assert torch.allclose(torch.func.grad(loss)(scale), expected)
+    of_scale = torch.func.grad(loss)(scale)
+    assert torch.allclose(of_scale, expected)
+    assert same(torch.autograd.grad(of_scale, (q, k, v)), gradients(fm.attention, (q, k, v)))
+    each = torch.func.vmap(lambda scale: fm.attention(q, k, v) * scale)(torch.tensor([1.0, 3.0]))
+    assert close([each[1]], [3 * fm.attention(q, k, v)])
+
+
+def test_what_autograd_refuses_is_said_as_it_says_it():
+    def pack(tensor):
+        raise ZeroDivisionError("of the hook")
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        with pytest.raises(ZeroDivisionError, match="of the hook"):
+            fm.attention(*qkv())
 
 
 def test_a_gradient_of_numpy_arrays_is_not_lost():
