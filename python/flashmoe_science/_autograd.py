@@ -91,6 +91,14 @@ class _Recorded(torch.autograd.Function):
         return vmap_rule(_Recorded.apply, 0, 9 + _LENGTHS)(info, in_dims, *args)
 
 
+def _with_place_for_options(function):
+    """The same Function, whose ctx has a slot for options: a dictionary for each call takes longer than what is in it."""
+    ctx = function._backward_cls
+    function._backward_cls = type(ctx.__name__, (ctx,), {"__slots__": ("options",)})
+    return function
+
+
+@_with_place_for_options
 class _Call(torch.autograd.Function):
     """attention() as plain autograd records it, once it is computed, by _C.record(). What torch.func needs beside that costs
     more than the call itself. Behind the first five, the saved tensors are ARRAYS and the options NUMBERS, where there are
@@ -107,6 +115,7 @@ class _Call(torch.autograd.Function):
         return differentiate(dout, dlse, *saved[:5], *options[:5], *saved[5:], *options[5:])
 
 
+@_with_place_for_options
 class _GeneralCall(torch.autograd.Function):
     """The same with scores or dropout."""
 
