@@ -140,6 +140,7 @@ void order_tiles(BackwardPlan& plan, const ForwardProblem& p, const device::Spec
 }
 
 BackwardPlan plan_naive(const ForwardProblem& p, bool deterministic, const char* reason) {
+  const bool general = p.changes_pairs() || p.lengths.given;
   return {.kernel = BackwardKernel::naive_backward,
           .head_dim = p.head_dim <= 64    ? 64
                       : p.head_dim <= 128 ? 128
@@ -147,8 +148,9 @@ BackwardPlan plan_naive(const ForwardProblem& p, bool deterministic, const char*
           .tile_q = naive::kTile,
           .tile_kv = naive::kTile,
           .threads = naive::kThreads,
-          .smem_bytes = static_cast<int>(p.dropout.p > 0 ? sizeof(naive::DropoutSmem) : sizeof(naive::Smem)),
+          .smem_bytes = static_cast<int>(general ? sizeof(naive::GeneralSmem) : sizeof(naive::Smem)),
           .key_tiles = static_cast<int>(ceil_div(p.kv_rows, naive::kTile)),
+          .general = general,
           .deterministic = deterministic,
           .workspace_bytes = with_row_table(
               p.lengths.given ? with_tile_lists(0, p, {.tile_q = naive::kTile, .tile_kv = naive::kTile}) : 0,

@@ -28,8 +28,8 @@ struct BackwardPlan {
   unsigned blocks = 0;       // as many as tiles, or fewer persistent ones
   int heads_at_once = 1;     // K/V heads whose tiles of keys interleave
   bool last_first = false;   // the last tile of keys begins
-  bool general = false;      // ampere_backward: its form for everything that others have no form for
-  bool with_dpairs = false;  // the same: leaves the attn_mask's gradient too, else a kernel behind it does
+  bool general = false;      // the kernel's form for everything that others have no form for
+  bool with_dpairs = false;  // ampere_backward: leaves the attn_mask's gradient too, else another kernel does
   bool deterministic = false;
   // naive_backward: none. Else 4 B Hq padded_rows (head_dim + 2) and 4; 4 more per 4096 sums of dq, if
   // deterministic. With lengths B is 1, and lists of tiles stand behind. With an attn_mask hopper_backward

@@ -54,6 +54,12 @@ std::string pairs_of(const ForwardPlan& plan, const ForwardProblem& p) {
                                           : ", but for tiles that prepare_pairs has found empty before\n");
 }
 
+// What the kernel's general form is needed for; null where another runs.
+const char* general_form_for(const ForwardPlan& plan, const ForwardProblem& p) {
+  if (plan.kernel == ForwardKernel::naive) return needs_general_naive(p);
+  return plan.kernel == ForwardKernel::ampere_forward ? needs_general(p) : nullptr;
+}
+
 }  // namespace
 
 const char* name_of(ForwardKernel kernel) {
@@ -77,8 +83,7 @@ std::string explain(const ForwardPlan& plan, const ForwardProblem& problem, cons
   text += "tiles: " + std::to_string(plan.tile_q) + " query rows x " + std::to_string(plan.tile_kv) +
           " keys, head_dim " + std::to_string(problem.head_dim) + " in a form compiled for " +
           std::to_string(plan.head_dim) + (plan.aligned ? "" : ", rows at any alignment") + "\n";
-  if (const char* general = needs_general(problem);
-      general != nullptr && plan.kernel == ForwardKernel::ampere_forward)
+  if (const char* general = general_form_for(plan, problem))
     text += std::string("form: the general one, for ") + general + "\n";
   text += window_of(plan, problem);
   if (const std::string words = scores_in_words(problem); !words.empty()) text += "scores: " + words + "\n";

@@ -129,6 +129,13 @@ void refuse_forward(const std::string& what, const std::string& remedy, std::sou
   throw Error(ErrorCode::unsupported, "attention_forward on cuda: " + what, remedy, where);
 }
 
+const char* needs_general_naive(const ForwardProblem& p) {
+  if (p.lengths.given) return "sequences of different lengths";
+  if (p.dropout.p > 0) return kDropout;
+  if (p.changes_scores()) return "scores that change before the softmax";
+  return p.sinks ? "sinks" : nullptr;
+}
+
 const char* needs_change(const ForwardProblem& p) {
   if (p.dropout.p > 0) return kDropout;
   if (p.changes_scores()) return "scores that change before the softmax";
@@ -150,17 +157,18 @@ const char* needs_runs(const ForwardProblem& p) {
 
 ForwardPlan plan_naive(const ForwardProblem& p, const device::Spec& spec, const char* reason) {
   namespace naive = kernels::naive;
-  ForwardPlan plan{.kernel = ForwardKernel::naive,
-                   .aligned = false,
-                   .head_dim = p.head_dim <= 64    ? 64
-                               : p.head_dim <= 128 ? 128
-                                                   : 256,
-                   .tile_q = naive::kTile,
-                   .tile_kv = naive::kTile,
-                   .threads = naive::kThreads,
-                   .smem_bytes = static_cast<int>(p.dropout.p > 0 ? sizeof(naive::DropoutSmem<naive::Smem>)
-                                                                  : sizeof(naive::Smem)),
-                   .reason = reason};
+  ForwardPlan plan{
+      .kernel = ForwardKernel::naive,
+      .aligned = false,
+      .head_dim = p.head_dim <= 64    ? 64
+                  : p.head_dim <= 128 ? 128
+                                      : 256,
+      .tile_q = naive::kTile,
+      .tile_kv = naive::kTile,
+      .threads = naive::kThreads,
+      .smem_bytes = static_cast<int>(needs_general_naive(p) ? sizeof(naive::GeneralSmem<naive::Smem>)
+                                                            : sizeof(naive::Smem)),
+      .reason = reason};
   if (p.lengths.given) {
     add_tiles_of_lengths(plan, p);
   } else {

@@ -24,6 +24,8 @@ const char* needs_runs(const ForwardProblem& p);
 
 // Why ampere_forward takes it in its general form, if at all; null when one of its others does.
 const char* needs_general(const ForwardProblem& p);
+// The same of naive, whose plain form takes spans and any scale.
+const char* needs_general_naive(const ForwardProblem& p);
 
 // Why a kernel can't take it; null when it can.
 const char* too_much_for_ampere(const ForwardProblem& p, bool aligned);

@@ -171,7 +171,7 @@ device::Manner manner_of(const ForwardPlan& plan, const ForwardProblem& p, const
 int registers_of(const ForwardPlan& plan, const ForwardProblem& problem) {
   switch (plan.kernel) {
     case ForwardKernel::naive:
-      if (problem.dropout.p > 0) return plan.head_dim <= 64 ? 128 : plan.head_dim <= 128 ? 168 : 200;
+      if (needs_general_naive(problem)) return plan.head_dim <= 64 ? 128 : plan.head_dim <= 128 ? 168 : 200;
       return plan.head_dim <= 64 ? 122 : plan.head_dim <= 128 ? 128 : 246;
     case ForwardKernel::ampere_forward:
       return ampere_registers(plan, problem);

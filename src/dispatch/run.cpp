@@ -80,12 +80,8 @@ void run_with_lengths(const ForwardPlan& plan, const ForwardProblem& p, const Fo
   }
   if (plan.kernel == ForwardKernel::ampere_forward)
     return run_general_ampere(plan, p, args, params, table, tiles);
-  if (p.dropout.p > 0) {
-    return kernels::naive::launch_dropout_lengths(p.dtype, params, tiles, table, scores_of(p, args.scores),
-                                                  dropout_of(p), plan.blocks, args.execution.stream);
-  }
-  kernels::naive::launch_lengths(p.dtype, params, tiles, table, scores_of(p, args.scores), plan.blocks,
-                                 args.execution.stream);
+  kernels::naive::launch_lengths(p.dtype, params, tiles, table, scores_of(p, args.scores), dropout_of(p),
+                                 plan.blocks, args.execution.stream);
 }
 
 }  // namespace
@@ -156,16 +152,10 @@ void run_forward(const ForwardPlan& plan, const ForwardProblem& problem, const F
   }
   switch (plan.kernel) {
     case ForwardKernel::naive:
-      if (problem.dropout.p > 0) {
-        kernels::naive::launch_dropout(problem.dtype, params, runs_of(problem), table,
+      if (needs_general_naive(problem)) {
+        kernels::naive::launch_general(problem.dtype, params, runs_of(problem), table,
                                        pair_scores_of(problem, args.scores), dropout_of(problem), plan.blocks,
                                        stream);
-      } else if (problem.attn_mask) {
-        kernels::naive::launch_pairs(problem.dtype, params, runs_of(problem), table,
-                                     pair_scores_of(problem, args.scores), plan.blocks, stream);
-      } else if (problem.changes_scores() || problem.sinks) {
-        kernels::naive::launch_scores(problem.dtype, params, runs_of(problem), table,
-                                      scores_of(problem, args.scores), plan.blocks, stream);
       } else {
         kernels::naive::launch(problem.dtype, params, runs_of(problem), table, plan.blocks, stream);
       }

@@ -89,11 +89,7 @@ void run_with_lengths(const BackwardPlan& plan, const ForwardProblem& p, const B
   const kernels::naive_backward::LengthParams scores{scores_of(p, args.scores), sequence_tiles(p, lengths, 0),
                                                      sequence_tiles(p, lengths, 1), lengths.lists[0].capacity,
                                                      lengths.lists[1].capacity};
-  if (p.dropout.p > 0) {
-    return kernels::naive_backward::launch_dropout_lengths(p.dtype, params, scores, dropout_of(p),
-                                                           args.execution.stream);
-  }
-  kernels::naive_backward::launch_lengths(p.dtype, params, scores, args.execution.stream);
+  kernels::naive_backward::launch_lengths(p.dtype, params, scores, dropout_of(p), args.execution.stream);
 }
 
 kernels::PairSums pair_sums(const PairGradient& gradient) {
@@ -226,19 +222,10 @@ void run_backward(const BackwardPlan& plan, const ForwardProblem& problem, const
   }
   if (plan.kernel == BackwardKernel::naive_backward) {
     differentiate_sinks(problem, args);
-    if (problem.attn_mask || problem.dropout.p > 0) {
-      const kernels::PairScoreParams scores = pair_scores_of(problem, args.scores);
-      if (problem.dropout.p > 0) {
-        kernels::naive_backward::launch_dropout(problem.dtype, params, scores, dropout_of(problem), stream);
-      } else {
-        kernels::naive_backward::launch_pairs(problem.dtype, params, scores, stream);
-      }
-      return differentiate_bias(plan, problem, args, params);
-    }
-    if (problem.changes_scores())
-      return kernels::naive_backward::launch_scores(problem.dtype, params, scores_of(problem, args.scores),
-                                                    stream);
-    return kernels::naive_backward::launch(problem.dtype, params, stream);
+    if (!plan.general) return kernels::naive_backward::launch(problem.dtype, params, stream);
+    kernels::naive_backward::launch_general(problem.dtype, params, pair_scores_of(problem, args.scores),
+                                            dropout_of(problem), stream);
+    return differentiate_bias(plan, problem, args, params);
   }
   kernels::PairBits bits;
   if (problem.attn_mask && plan.kernel == BackwardKernel::hopper_backward) {

@@ -9,10 +9,12 @@
 namespace flashmoe::kernels::inline FLASHMOE_TARGET {
 
 // Of the tile that begins at a row and a key, by all threads of a block: one number for eight keys of a row.
-// `head`: of all batch entries or sequences. Callers synchronise before and behind.
+// `head`: of all batch entries or sequences. Callers synchronise before and behind. Without dropout nothing
+// is drawn, and nobody reads it.
 template <int kThreads>
 __device__ void draw_kept_pairs(KeptPairs& to, const PairDropout& dropout, int64_t head, int first_row,
                                 int first_key) {
+  if (!dropout.any()) return;
   constexpr int kBlocks = KeptPairs::kTile / PairDropout::kKeys;  // of keys, in a row
   for (int i = gpu::thread_index(); i < KeptPairs::kTile * kBlocks; i += kThreads) {
     const int row = i / kBlocks;

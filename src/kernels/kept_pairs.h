@@ -23,6 +23,7 @@ struct KeptPairs {
 
   // What the weight of a pair of the tile is multiplied by.
   FLASHMOE_HD float factor(const PairDropout& dropout, int row, int key) const {
+    if (!dropout.any()) return 1;
     const uint32_t bits = of_row[row][key / PairDropout::kKeys];
     return (bits >> (key % PairDropout::kKeys) & 1) != 0 ? dropout.raise() : 0.0F;
   }

@@ -62,9 +62,8 @@ std::vector<std::string> forms_of(const ForwardPlan& plan, const ForwardProblem&
                     tuning = std::to_string(plan.tuning);
   switch (plan.kernel) {
     case ForwardKernel::naive:
-      if (p.dropout.p > 0)
-        return {"naive_forward<naive::WithDropout<naive::WithPairs<naive::Spec<" + type + ", " + dim +
-                ">>>>"};
+      if (needs_general_naive(p))
+        return {"naive_forward<naive::General<naive::Spec<" + type + ", " + dim + ">>>"};
       return {"naive_forward<naive::Spec<" + type + ", " + dim + ">>"};
     case ForwardKernel::ampere_forward:
       if (p.attn_mask) return {"ampere_forward_pairs<ampere_forward::PairsSpec<" + type + ", " + dim + ">>"};

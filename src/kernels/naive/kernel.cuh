@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // naive_forward: attention by 64 x 64 tiles in scalar fp32, one block for 64 query rows.
 // Bound: issue slots and shared memory; it is the first rung of the ladder, not a fast kernel. It takes every
-// problem: any type, strides, alignment, scale, runs of keys and head_dim up to 256; in its general form any
-// change of scores, sequences of different lengths, and dropout, too.
+// problem: any type, strides, alignment, scale, runs of keys and head_dim up to 256; in its general forms any
+// change of scores and dropout, with a tensor or with sequences of different lengths.
 // Roles: all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty + 3 and columns tx, tx
 // + 16, ...
 #pragma once
@@ -63,7 +63,7 @@ struct Sums {
 template <class Spec>
 using SumsSmem = std::conditional_t<Spec::long_sums, LongSmem<Spec>, Smem>;
 template <class Spec>
-using SmemOf = std::conditional_t<Spec::dropout, DropoutSmem<SumsSmem<Spec>>, SumsSmem<Spec>>;
+using SmemOf = std::conditional_t<Spec::general, GeneralSmem<SumsSmem<Spec>>, SumsSmem<Spec>>;
 
 // The sums of the stretches before, touched once in a stretch: what this thread has of O in its own column of
 // shared memory.
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
     if constexpr (Spec::long_sums) {
       if (first_key > begin && first_key % (kStretch * kTile) == 0) before.take(sums);
     }
-    if constexpr (Spec::dropout) {
+    if constexpr (Spec::general) {
       const int64_t head = int64_t{place.number} * p.q_heads + place.head;
       draw_kept_pairs<kThreads>(smem.kept, scores.dropout, head, first_row, first_key);
     }
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
         if constexpr (Spec::lengths) in_table = row < place.q_rows() ? row : place.q_rows() - 1;
         const bool seen = key < place.kv_rows() &&
                           (table.given() ? sees(table, place.q_batch(), in_table, key) : runs.sees(row, key));
-        if constexpr (Spec::scores) {
+        if constexpr (Spec::general) {
           const auto changed = of_head(scores, place.number, place.head);
           const float score = gpu::mul_rn(S[i][j], p.scale_log2e);
           S[i][j] = seen ? changed(score, row + place.first_position(), key).score : -INFINITY;
@@ -266,7 +266,7 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
       for (int j = 0; j < kKeys; ++j) {
         float weight = gpu::ex2(S[i][j] - base);
         l += weight;
-        if constexpr (Spec::dropout)
+        if constexpr (Spec::general)
           weight = drop(weight, smem.kept.factor(scores.dropout, kRows * ty + i, tx + 16 * j));
         smem.p[kRows * ty + i][tx + 16 * j] = weight;
       }
@@ -315,7 +315,7 @@ __global__ void __launch_bounds__(kThreads, Spec::blocks_per_sm)
     const int row = kRows * ty + i;
     float sum = sum_over_row(sums.l[i]);
     float inverse = sum == 0 ? 0.0F : 1.0F / sum;  // no key seen: the output is 0
-    if constexpr (Spec::scores) {
+    if constexpr (Spec::general) {
       if (scores.sinks != nullptr) {
         const RowWithSink with_sink(m[i], sum, gpu::load_global(scores.sinks + place.head));
         m[i] = with_sink.max;

@@ -16,22 +16,15 @@ inline namespace FLASHMOE_TARGET {
 // Rows see what `table` says, where it is given, else `runs`, whatever mask `params` has.
 void launch(DType dtype, const ForwardParams& params, const Runs& runs, const RowTable& table,
             unsigned blocks, void* stream);
-// The same, and scores change.
-void launch_scores(DType dtype, const ForwardParams& params, const Runs& runs, const RowTable& table,
-                   const ScoreParams& scores, unsigned blocks, void* stream);
-// The same, and a tensor is part of it.
-void launch_pairs(DType dtype, const ForwardParams& params, const Runs& runs, const RowTable& table,
-                  const PairScoreParams& scores, unsigned blocks, void* stream);
+// The same in the general form. What is not given changes nothing: a tensor that has values for no rows,
+// dropout of none.
+void launch_general(DType dtype, const ForwardParams& params, const Runs& runs, const RowTable& table,
+                    const PairScoreParams& scores, const PairDropout& dropout, unsigned blocks, void* stream);
 // The same for sequences of different lengths: params.order numbers the tiles of the list, and the table,
 // where it is given, has their places for entries.
 void launch_lengths(DType dtype, const ForwardParams& params, const SequenceTiles& tiles,
-                    const RowTable& table, const ScoreParams& scores, unsigned blocks, void* stream);
-// All of that with dropout, where a tensor need not be part of it: none has values for no rows.
-void launch_dropout(DType dtype, const ForwardParams& params, const Runs& runs, const RowTable& table,
-                    const PairScoreParams& scores, const PairDropout& dropout, unsigned blocks, void* stream);
-void launch_dropout_lengths(DType dtype, const ForwardParams& params, const SequenceTiles& tiles,
-                            const RowTable& table, const ScoreParams& scores, const PairDropout& dropout,
-                            unsigned blocks, void* stream);
+                    const RowTable& table, const ScoreParams& scores, const PairDropout& dropout,
+                    unsigned blocks, void* stream);
 }  // namespace FLASHMOE_TARGET
 
 }  // namespace flashmoe::kernels::naive

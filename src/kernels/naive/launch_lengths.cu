@@ -5,8 +5,10 @@
 namespace flashmoe::kernels::naive::inline FLASHMOE_TARGET {
 
 void launch_lengths(DType dtype, const ForwardParams& params, const SequenceTiles& tiles,
-                    const RowTable& table, const ScoreParams& scores, unsigned blocks, void* stream) {
-  start<WithLengths>(dtype, params, {}, table, LengthParams{scores, tiles}, blocks, stream);
+                    const RowTable& table, const ScoreParams& scores, const PairDropout& dropout,
+                    unsigned blocks, void* stream) {
+  start<GeneralLengths>(dtype, params, {}, table, WithPairDropout<LengthParams>{{scores, tiles}, dropout},
+                        blocks, stream);
 }
 
 }  // namespace flashmoe::kernels::naive::inline FLASHMOE_TARGET

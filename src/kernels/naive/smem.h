@@ -21,7 +21,7 @@ struct LongSmem : Smem {
 
 // With the pairs of the tile at hand that dropout keeps.
 template <class Plain>
-struct DropoutSmem : Plain {
+struct GeneralSmem : Plain {
   KeptPairs kept;
 };
 

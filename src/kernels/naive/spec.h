@@ -20,9 +20,8 @@ struct Spec {
   static constexpr int outputs = kTile * kDim / kThreads;  // of a thread
   static constexpr bool long_sums = false;
   using Scores = NoScores;  // what the kernel is told of them
-  static constexpr bool scores = false;
+  static constexpr bool general = false;
   static constexpr bool lengths = false;
-  static constexpr bool dropout = false;
   static constexpr int blocks_per_sm = kDim <= 128 ? 2 : 1;  // as registers allow
 };
 
@@ -34,18 +33,13 @@ struct LongSpec : Spec<T, kDim> {
   static constexpr int blocks_per_sm = 1;  // with half of the registers, stretches spill
 };
 
-// The general form: scores change between q k^T and the softmax, and rows may have sinks.
+// The general form: scores change between q k^T and the softmax, by a tensor too, rows may have sinks, and
+// weights may be left out.
 template <class Plain>
-struct WithScores : Plain {
-  using Scores = ScoreParams;
-  static constexpr bool scores = true;
-};
-
-// The general form with a tensor that adds to scores, or hides keys.
-template <class Plain>
-struct WithPairs : WithScores<Plain> {
-  using Scores = PairScoreParams;
-  static constexpr int blocks_per_sm = 1;  // with half of the registers, it spills
+struct General : Plain {
+  using Scores = WithPairDropout<PairScoreParams>;
+  static constexpr bool general = true;
+  static constexpr int blocks_per_sm = !Plain::long_sums && Plain::head_dim <= 64 ? 2 : 1;  // as above
 };
 
 // What it is told where sequences differ in length; distances count from the first key of each.
@@ -53,19 +47,11 @@ struct LengthParams : ScoreParams {
   SequenceTiles tiles;
 };
 
-// The general form for sequences of different lengths: blocks take their tiles from a list.
+// The general form for sequences of different lengths, without a tensor: blocks take their tiles from a list.
 template <class Plain>
-struct WithLengths : WithScores<Plain> {
-  using Scores = LengthParams;
+struct GeneralLengths : General<Plain> {
+  using Scores = WithPairDropout<LengthParams>;
   static constexpr bool lengths = true;
-};
-
-// One of these with dropout.
-template <class General>
-struct WithDropout : General {
-  using Scores = WithPairDropout<typename General::Scores>;
-  static constexpr bool dropout = true;
-  static constexpr int blocks_per_sm = 1;  // with half of the registers, it spills
 };
 
 inline constexpr int kStretch = 32;           // tiles

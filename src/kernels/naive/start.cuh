@@ -21,7 +21,7 @@ void start_spec(const ForwardParams& params, const Runs& runs, const RowTable& t
               params, runs, table, scores);
 }
 
-// Form<S>: the spec S itself, or what changes scores.
+// Form<S>: the spec S itself, or a general one.
 template <template <class> class Form, class T, int kDim, class Scores>
 void start(const ForwardParams& params, const Runs& runs, const RowTable& table, const Scores& scores,
            unsigned blocks, void* stream) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // naive_backward: gradients of attention by 64 x 64 tiles in scalar fp32. It takes every problem: any type,
-// strides, alignment, scale, runs of keys and head_dim up to 256, and in its general form any change of
-// scores, sequences of different lengths, and dropout; needs no workspace of its own; and gives the same bits
-// every time. Bound: issue slots and shared memory; what no other kernel takes comes here. Two kernels:
-// naive_dkv has a block for 64 keys, naive_dq one for 64 query rows, and both find S and dP of every tile
-// anew. Roles: all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty + 3 of what the
-// block keeps, and of what streams by rows (or columns) tx, tx + 16, ...
+// strides, alignment, scale, runs of keys and head_dim up to 256, and in its general forms any change of
+// scores and dropout, with a tensor or with sequences of different lengths; needs no workspace of its own;
+// and gives the same bits every time. Bound: issue slots and shared memory; what no other kernel takes comes
+// here. Two kernels: naive_dkv has a block for 64 keys, naive_dq one for 64 query rows, and both find S and
+// dP of every tile anew. Roles: all threads load, all threads compute; thread (ty, tx) has rows 4 ty .. 4 ty
+// + 3 of what the block keeps, and of what streams by rows (or columns) tx, tx + 16, ...
 #pragma once
 
 #include <cmath>
@@ -165,7 +165,7 @@ __device__ void load_pairs(Smem& smem, const Scores& scores, int first_row, int 
 template <class Spec>
 __device__ void draw_dropout(SmemOf<Spec>& smem, const BackwardParams& p, const typename Spec::Scores& scores,
                              int entry, int head, int first_row, int first_key) {
-  if constexpr (Spec::dropout) {
+  if constexpr (Spec::general) {
     draw_kept_pairs<kThreads>(smem.kept, scores.dropout, int64_t{entry} * p.q_heads + head, first_row,
                               first_key);
   }
@@ -175,7 +175,7 @@ __device__ void draw_dropout(SmemOf<Spec>& smem, const BackwardParams& p, const 
 template <class Spec>
 __device__ __forceinline__ float factor_of(const SmemOf<Spec>& smem, const typename Spec::Scores& scores,
                                            int row, int key) {
-  if constexpr (Spec::dropout) {
+  if constexpr (Spec::general) {
     return smem.kept.factor(scores.dropout, row, key);
   } else {
     return 1;

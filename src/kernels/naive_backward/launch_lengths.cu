@@ -4,8 +4,9 @@
 
 namespace flashmoe::kernels::naive_backward::inline FLASHMOE_TARGET {
 
-void launch_lengths(DType dtype, const BackwardParams& params, const LengthParams& lengths, void* stream) {
-  start<WithLengths>(dtype, params, lengths, stream);
+void launch_lengths(DType dtype, const BackwardParams& params, const LengthParams& lengths,
+                    const PairDropout& dropout, void* stream) {
+  start<GeneralLengths>(dtype, params, WithPairDropout<LengthParams>{lengths, dropout}, stream);
 }
 
 }  // namespace flashmoe::kernels::naive_backward::inline FLASHMOE_TARGET

@@ -24,9 +24,7 @@ void start_spec(const BackwardParams& p, const typename S::Scores& scores, const
 template <class T>
 void start_pair_gradient(const BackwardParams& p, const PairScoreParams& scores, const PairDropout& dropout,
                          const PairSums& to, void* stream) {
-  using Plain = WithPairs<Spec<T, kSlice>>;
-  if (dropout.any()) return start_spec<WithDropout<Plain>>(p, {scores, dropout}, to, stream);
-  start_spec<Plain>(p, scores, to, stream);
+  start_spec<General<Spec<T, kSlice>>>(p, {scores, dropout}, to, stream);
 }
 
 }  // namespace

@@ -18,11 +18,11 @@ struct Smem {
 };
 
 // With the pairs of the tile at hand that dropout keeps.
-struct DropoutSmem : Smem {
+struct GeneralSmem : Smem {
   KeptPairs kept;
 };
 
 template <class Spec>
-using SmemOf = std::conditional_t<Spec::dropout, DropoutSmem, Smem>;
+using SmemOf = std::conditional_t<Spec::general, GeneralSmem, Smem>;
 
 }  // namespace flashmoe::kernels::naive_backward

@@ -18,22 +18,16 @@ struct Spec {
   static constexpr int head_dim = kDim;  // the largest it takes; a multiple of kSlice
   static constexpr int slices = kDim / kSlice;
   using Scores = NoScores;  // what the kernel is told of them
-  static constexpr bool scores = false;
+  static constexpr bool general = false;
   static constexpr bool lengths = false;
-  static constexpr bool dropout = false;
 };
 
-// The general form: scores change between q k^T and the softmax.
+// The general form: scores change between q k^T and the softmax, by a tensor too, and weights may be left
+// out.
 template <class Plain>
-struct WithScores : Plain {
-  using Scores = ScoreParams;
-  static constexpr bool scores = true;
-};
-
-// The general form with a tensor that adds to scores, or hides keys.
-template <class Plain>
-struct WithPairs : WithScores<Plain> {
-  using Scores = PairScoreParams;
+struct General : Plain {
+  using Scores = WithPairDropout<PairScoreParams>;
+  static constexpr bool general = true;
 };
 
 // What it is told where sequences differ in length; distances count from the first key of each.
@@ -42,18 +36,11 @@ struct LengthParams : ScoreParams {
   int num_q_tiles, num_k_tiles;  // that there may be
 };
 
-// The general form for sequences of different lengths: blocks take their tiles from lists.
+// The general form for sequences of different lengths, without a tensor: blocks take their tiles from lists.
 template <class Plain>
-struct WithLengths : WithScores<Plain> {
-  using Scores = LengthParams;
+struct GeneralLengths : General<Plain> {
+  using Scores = WithPairDropout<LengthParams>;
   static constexpr bool lengths = true;
-};
-
-// One of these with dropout.
-template <class General>
-struct WithDropout : General {
-  using Scores = WithPairDropout<typename General::Scores>;
-  static constexpr bool dropout = true;
 };
 
 }  // namespace flashmoe::kernels::naive_backward

@@ -34,7 +34,7 @@ void start_spec(const BackwardParams& p, const typename S::Scores& scores, void*
               p, scores);
 }
 
-// Form<S>: the spec S itself, or what changes scores.
+// Form<S>: the spec S itself, or a general one.
 template <template <class> class Form, class T, class Scores>
 void start(const BackwardParams& p, const Scores& scores, void* stream) {
   if (p.head_dim <= 64) return start_spec<Form<Spec<T, 64>>>(p, scores, stream);

@@ -124,7 +124,7 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
     kernels::naive_backward::launch_lengths(
         p.dtype, params,
         {scores_at_hand().params, lists.tiles[0], lists.tiles[1], lists.capacity[0], lists.capacity[1]},
-        nullptr);
+        scores_at_hand().dropout, nullptr);
   };
   const auto behind_bits = [&](const kernels::BackwardParams& params) {
     const auto pairs = dispatch::pair_bits_params(p, problem.forward.args.scores, true,
@@ -214,7 +214,8 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
     }
     if (mutant.prepare != nullptr) {
       return kernels::naive::launch_lengths(p.dtype, params, lists_at_hand().tiles[0], lists_at_hand().table,
-                                            scores_at_hand().params, plan.blocks, nullptr);
+                                            scores_at_hand().params, scores_at_hand().dropout, plan.blocks,
+                                            nullptr);
     }
     mutant.run(params, dispatch::runs_of(problem.problem), plan.aligned, plan.tuning, plan.blocks);
     if (plan.num_splits > 1 && mutant.kernel != "combine_splits")

@@ -14,12 +14,17 @@ namespace {
 
 constexpr std::string_view kDropout = ", dropout";  // in the names of forms with it
 
+Shape with_dropout(Shape of) {
+  of.dropout = {.p = 0.3F, .seed = 0x987654321};
+  return of;
+}
+
 }  // namespace
 
 std::vector<MutantCase> cases_for(const std::string& kernel) {
   if (const auto at = kernel.find(kDropout); at != std::string::npos) {
     std::vector<MutantCase> cases = cases_for(std::string(kernel).erase(at, kDropout.size()));
-    for (MutantCase& c : cases) c.shape.dropout = {.p = 0.3F, .seed = 0x987654321};
+    for (MutantCase& c : cases) c.shape = with_dropout(c.shape);
     return cases;
   }
   const auto shape = [](int64_t heads, int64_t kv_heads, int64_t rows, int64_t keys, int64_t dim, Mask mask,
@@ -62,9 +67,6 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
       of.slopes.push_back(std::exp2(-static_cast<float>(i)));
     return of;
   };
-  if (kernel == "naive, scores" || kernel == "naive_backward, scores")
-    return {{changed(shape(2, 1, 70, 150, 64, Mask::causal), 3, true)},
-            {changed(shape(2, 1, 150, 40, 64, Mask::causal), 0, true)}};
   if (kernel.starts_with("hopper_forward") && (kernel.ends_with("bits") || kernel.ends_with("bias"))) {
     // Empty, full and random squares, another mask for each entry and head, tails; and one for all.
     const int64_t dim = kernel.find("at 128") != std::string::npos ? 128 : 64;
@@ -153,9 +155,13 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
     first.sinks = {1, -1};
     const Shape second = padded(shape(2, 1, 70, 80, 40, Mask::none), {70, 3, 20}, {17, 80, 70});
     if (kernel == "prepare_lengths") return {{first}, {second}};
-    return {{first}, {second}, {spans_of_sequences(40, false)}, {spans_of_sequences(40, true)}};
+    return {{first},
+            {second},
+            {with_dropout(first)},
+            {spans_of_sequences(40, false)},
+            {spans_of_sequences(40, true)}};
   }
-  if (kernel.ends_with("pairs") && kernel.starts_with("naive")) {
+  if (kernel.ends_with("general") && kernel.starts_with("naive")) {
     const auto paired = [&](Shape of, PairType type, std::array<bool, 4> shared) {
       of.batch = 2;
       of.softcap = 3;
@@ -163,9 +169,18 @@ std::vector<MutantCase> cases_for(const std::string& kernel) {
       of.pairs_shared = shared;
       return of;
     };
-    return {{paired(shape(4, 2, 70, 150, 64, Mask::causal), PairType::fp32, {false, false, false, false})},
-            {paired(shape(4, 2, 150, 70, 64, Mask::none), PairType::fp16, {true, true, true, false})},
-            {paired(shape(2, 1, 70, 70, 40, Mask::causal), PairType::bf16, {false, true, false, true})}};
+    const Shape each = paired(shape(4, 2, 70, 150, 64, Mask::causal), PairType::fp32, {});
+    const Shape of_keys =
+        paired(shape(4, 2, 150, 70, 64, Mask::none), PairType::fp16, {true, true, true, false});
+    const Shape of_rows =
+        paired(shape(2, 1, 70, 70, 40, Mask::causal), PairType::bf16, {false, true, false, true});
+    return {{changed(shape(2, 1, 70, 150, 64, Mask::causal), 3, true)},
+            {changed(shape(2, 1, 150, 40, 64, Mask::causal), 0, true)},
+            {each},
+            {of_keys},
+            {of_rows},
+            {with_dropout(each)},
+            {with_dropout(of_keys)}};
   }
   if (kernel.ends_with("softcap") || kernel.ends_with("slopes")) {
     const int64_t dim = kernel.find("at 64") != std::string::npos    ? 64

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Included once per mutant, behind its kernels, with `naive_backward` defined as the mutant's own name and
-// FLASHMOE_SCORES, FLASHMOE_PAIRS, FLASHMOE_LENGTHS and FLASHMOE_DROPOUT as whether the form changes scores,
-// does so by a tensor, takes lengths, and leaves out weights.
+// FLASHMOE_GENERAL and FLASHMOE_LENGTHS as whether the form is a general one, and takes lengths.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
 inline void run(const kernels::BackwardParams& params) {
   using Plain = kernels::naive_backward::Spec<fp16, 64>;
   namespace naive = kernels::naive_backward;
-  using Changed = std::conditional_t<FLASHMOE_PAIRS, naive::WithPairs<Plain>, naive::WithScores<Plain>>;
-  using Kept = std::conditional_t<FLASHMOE_LENGTHS, naive::WithLengths<Plain>,
-                                  std::conditional_t<FLASHMOE_SCORES, Changed, Plain>>;
-  using S = std::conditional_t<FLASHMOE_DROPOUT, naive::WithDropout<Kept>, Kept>;
+  using S = std::conditional_t<FLASHMOE_LENGTHS, naive::GeneralLengths<Plain>,
+                               std::conditional_t<FLASHMOE_GENERAL, naive::General<Plain>, Plain>>;
   const auto scores = scores_for<typename S::Scores>();
   const ListsAtHand& lists = lists_at_hand();
   const auto tiles = [](int rows) { return (rows + naive::kTile - 1) / naive::kTile; };
@@ -31,6 +28,7 @@ inline void run(const kernels::BackwardParams& params) {
     if constexpr (std::is_base_of_v<kernels::PairScoreParams, typename Form::Scores>) {
       using Sums = kernels::PairSums;
       const auto& [data, strides] = scores_at_hand().dattn_mask;
+      if (data == nullptr) return;  // nobody wants it
       const int blocks = Sums::parts(strides[0], params.batch) * Sums::parts(strides[1], params.q_heads) *
                          Sums::parts(strides[2], tiles(params.q_rows)) *
                          Sums::parts(strides[3], tiles(params.kv_rows));
@@ -41,11 +39,9 @@ inline void run(const kernels::BackwardParams& params) {
   differentiate_pairs.template operator()<S>(scores);
 }
 
-inline const Registration registration(std::string("naive_backward") + (FLASHMOE_DROPOUT ? ", dropout" : "") +
-                                           (FLASHMOE_LENGTHS  ? ", lengths"
-                                            : FLASHMOE_PAIRS  ? ", pairs"
-                                            : FLASHMOE_SCORES ? ", scores"
-                                                              : ""),
+inline const Registration registration(FLASHMOE_LENGTHS   ? "naive_backward, lengths"
+                                       : FLASHMOE_GENERAL ? "naive_backward, general"
+                                                          : "naive_backward",
                                        FLASHMOE_MISTAKE, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

@@ -5,8 +5,9 @@
 
 namespace flashmoe::kernels::naive_backward::inline FLASHMOE_TARGET {
 
-void launch_scores(DType dtype, const BackwardParams& params, const ScoreParams& scores, void* stream) {
-  start<WithScores>(dtype, params, scores, stream);
+void launch_general(DType dtype, const BackwardParams& params, const PairScoreParams& scores,
+                    const PairDropout& dropout, void* stream) {
+  start<General>(dtype, params, WithPairDropout<PairScoreParams>{scores, dropout}, stream);
 }
 
 }  // namespace flashmoe::kernels::naive_backward::inline FLASHMOE_TARGET
