@@ -270,8 +270,8 @@ TEST(PairsChecks, GradientsThatCanNotBeRightAreRefused) {
   expect([](BackwardArgs& a) { a.dattn_mask.strides[2] = 3; }, "dattn_mask overlaps itself");
   expect([](BackwardArgs& a) { a.dattn_mask.data = static_cast<float*>(a.dq.data); },
          "dattn_mask overlaps dq in memory");
-  expect([](BackwardArgs& a) { a.dattn_mask.data = const_cast<float*>(a.lse); },
-         "dattn_mask overlaps lse in memory");
+  // lse is the shorter one: from where it lies, dattn_mask would reach whatever else lies behind it.
+  expect([](BackwardArgs& a) { a.lse = a.dattn_mask.data; }, "dattn_mask overlaps lse in memory");
   expect(
       [](BackwardArgs& a) {
         a.dattn_mask.data = reinterpret_cast<float*>(reinterpret_cast<std::byte*>(a.dattn_mask.data) + 2);
