@@ -133,9 +133,15 @@ void order_tiles(BackwardPlan& plan, const ForwardProblem& p, const device::Spec
   if (p.mask == Mask::none || p.window.limits() || p.kv_rows < 2048) return;
   // Groups of two rounds of the GPU: in the second its short blocks follow the first's long ones. A group
   // with a part of a round leaves the next one's longest blocks for last, with the other SMs idle.
+  // Documents and chunks share no queries, and are mostly shorter than a long head: of that, so many keys
+  // count. The more heads side by side, the fewer keys of each are left for the end, and the shorter its
+  // tiles.
+  constexpr int64_t kKeysTogether = 4096;
+  const bool apart = p.spans.documents || p.spans.chunk > 0;
+  const int64_t together = ceil_div(apart ? std::min(p.kv_rows, kKeysTogether) : p.kv_rows, plan.tile_kv);
   const int64_t heads = p.batch * p.kv_heads;
   const int64_t two_rounds = 2 * int64_t{spec.sms};
-  const int64_t groups = std::max<int64_t>(1, (heads * plan.key_tiles + spec.sms) / two_rounds);
+  const int64_t groups = std::max<int64_t>(1, (heads * together + spec.sms) / two_rounds);
   plan.heads_at_once = static_cast<int>(ceil_div(heads, groups));
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
+#include <random>
 #include <set>
 #include <vector>
 
@@ -62,7 +63,28 @@ TEST(BackwardPlan, LongCausalRowsBeginWithTheLongestTilesOfSeveralHeads) {
   EXPECT_LE(plan(problem(4096, 128, Mask::causal)).heads_at_once, 2 * 4);
 }
 
-// Blocks begin in the grid's order, each where an SM has become free.
+// The mean work of an SM over the time of all, where blocks begin in the grid's order, each where an SM has
+// become free.
+double evenness(const BackwardPlan& found, const ForwardProblem& p, int sms,
+                const std::function<int64_t(int key_tile)>& work_of) {
+  const kernels::TileOrder order(found.key_tiles, static_cast<int>(p.kv_heads), static_cast<int>(p.batch),
+                                 found.heads_at_once, found.last_first);
+  std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> free_at(
+      std::greater<>(), std::vector<int64_t>(static_cast<std::size_t>(sms)));
+  int64_t sum = 0, longest = 0, end = 0;
+  const auto blocks = static_cast<uint32_t>(order.q_tiles * order.heads * order.batch);
+  for (uint32_t block = 0; block < blocks; ++block) {
+    const int64_t work = work_of(order.tile(block).q_tile);
+    sum += work;
+    longest = std::max(longest, work);
+    const int64_t done = free_at.top() + work;
+    free_at.pop();
+    free_at.push(done);
+    end = std::max(end, done);
+  }
+  return std::max(static_cast<double>(sum) / sms, static_cast<double>(longest)) / static_cast<double>(end);
+}
+
 TEST(BackwardPlan, CausalWorkIsSharedOutEvenly) {
   struct Case {
     int64_t batch, kv_heads, group, rows, head_dim;
@@ -85,24 +107,29 @@ TEST(BackwardPlan, CausalWorkIsSharedOutEvenly) {
     p.kv_heads = c.kv_heads;
     p.q_heads = c.kv_heads * c.group;
     const BackwardPlan found = plan(p);
-    const kernels::TileOrder order(found.key_tiles, static_cast<int>(p.kv_heads), static_cast<int>(p.batch),
-                                   found.heads_at_once, found.last_first);
-    std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> free_at(
-        std::greater<>(), std::vector<int64_t>(static_cast<std::size_t>(sms)));
-    int64_t sum = 0, longest = 0, end = 0;
-    const auto blocks = static_cast<uint32_t>(order.q_tiles * order.heads * order.batch);
-    for (uint32_t block = 0; block < blocks; ++block) {
-      const int64_t work = found.key_tiles - order.tile(block).q_tile;
-      sum += work;
-      longest = std::max(longest, work);
-      const int64_t done = free_at.top() + work;
-      free_at.pop();
-      free_at.push(done);
-      end = std::max(end, done);
-    }
-    const double least = std::max(static_cast<double>(sum) / sms, static_cast<double>(longest));
-    EXPECT_GT(least / static_cast<double>(end), 0.94)
+    EXPECT_GT(evenness(found, p, sms, [&](int key_tile) { return found.key_tiles - key_tile; }), 0.94)
         << c.rows << " rows, " << p.batch * p.kv_heads << " heads";
+  }
+}
+
+TEST(BackwardPlan, WorkOfDocumentsIsSharedOutEvenly) {
+  const device::Spec gpu = device::find("H200");
+  std::mt19937 random(1);
+  for (int round = 0; round < 8; ++round) {
+    ForwardProblem p = problem(8192, 128, Mask::causal);
+    p.batch = 2;
+    p.q_heads = p.kv_heads = 16;
+    p.spans.documents = true;
+    std::set<int64_t> ends{p.kv_rows};
+    while (ends.size() < 16) ends.insert(1 + static_cast<int64_t>(random() % 8191));
+    const BackwardPlan found = plan(p);
+    // Of a tile's keys the last sees furthest; beside its steps, of 64 queries, a tile costs as much as 2.7.
+    const auto tenths_of_steps = [&](int key_tile) {
+      const int64_t last_key = std::min<int64_t>((key_tile + 1) * int64_t{found.tile_kv}, p.kv_rows) - 1;
+      const int64_t end = *ends.upper_bound(last_key);
+      return 27 + 10 * ((end + 63) / 64 - key_tile * int64_t{found.tile_kv} / 64);
+    };
+    EXPECT_GT(evenness(found, p, gpu.sms, tenths_of_steps), 0.94) << "round " << round;
   }
 }
 
