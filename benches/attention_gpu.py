@@ -12,7 +12,8 @@ Kernel time is that of a CUDA graph which holds the call many times, divided by 
 Each sample is preceded by unmeasured replays of the same graph, so that the chip is in the state that this work keeps
 it in, the last of them still running when the clock starts, so that the launch of the graph is not in the time; samples of
 all contenders are shuffled. Gradients are not in a graph, since not all of autograd's work can be captured: calls follow one
-another without a gap, which those of these sizes fill. Small graphs are instantiated several times, since the same graph
+another without a gap, which those of these sizes fill; where they don't, since the host takes longer, the kernels alone are
+timed, by PyTorch's profiler. Small graphs are instantiated several times, since the same graph
 moves by up to 0.18 us from one instantiation to the next; the median over all samples counts.
 """
 
@@ -22,7 +23,7 @@ import time
 
 import harness
 from gpu_cases import GROUPS, name_of, work
-from gpu_contenders import contenders, differentiate, gradients, input_sets
+from gpu_contenders import BY_THEIR_KERNELS, contenders, differentiate, gradients, input_sets
 
 
 class Queued:
@@ -58,6 +59,17 @@ def replay_us(torch, graph, calls, warm_s):
     return start.elapsed_time(end) * 1e3 / calls
 
 
+def kernels_us(torch, call, sets, calls=2):
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        for i in range(calls):
+            call(*sets[i % len(sets)])
+        torch.cuda.synchronize()
+    on_gpu = torch.autograd.DeviceType.CUDA
+    return sum(event.device_time_total for event in seen.events() if event.device_type == on_gpu) / calls
+
+
 def extra_memory(torch, call, inputs):
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
@@ -77,7 +89,7 @@ def measure(torch, package, case, rounds, backward):
         recorded = {name: [gradients(torch, call, one) for one in inputs] for name, (call, _) in able.items()}
         todo = {name: (differentiate(torch), sets) for name, sets in recorded.items()}
     estimate_us = max(
-        2.0, work(case, backward) / 400e6, 4 * case.batch * case.kv_heads * case.kv_rows * case.head_dim / 4e6
+        2.0, work(torch, case, backward) / 400e6, 4 * case.batch * case.kv_heads * case.kv_rows * case.head_dim / 4e6
     )
     calls = max(len(inputs) if case.cold else 1, min(100, int(2000 / estimate_us)))
     small = estimate_us < 50
@@ -87,10 +99,14 @@ def measure(torch, package, case, rounds, backward):
         graphs = {
             name: Queued(*task, calls) if backward else capture(torch, *task, calls)
             for name, task in todo.items()
+            if name not in BY_THEIR_KERNELS
         }
         for _ in range(rounds):
-            for name in order.sample(sorted(graphs), len(graphs)):
-                samples[name].append(replay_us(torch, graphs[name], calls, 2e-3 if small else 25e-3))
+            for name in order.sample(sorted(todo), len(todo)):
+                by_kernels = name in BY_THEIR_KERNELS
+                graph = graphs["flashmoe" if by_kernels else name]  # in its place, something that keeps the GPU warm
+                time_us = replay_us(torch, graph, calls, 2e-3 if small else 25e-3)
+                samples[name].append(kernels_us(torch, *todo[name]) if by_kernels else time_us)
         del graphs
     name = ("gradients of " if backward else "") + name_of(case)
     result = {"case": case._asdict(), "name": name, "calls_per_graph": calls, "contenders": {}}
@@ -102,7 +118,7 @@ def measure(torch, package, case, rounds, backward):
             "max_us": max(times),
             "samples": len(times),
             "samples_us": [round(time_us, 4) for time_us in times],
-            "tflops": work(case, backward) / middle / 1e6,
+            "tflops": work(torch, case, backward) / middle / 1e6,
             "extra_bytes": extra_memory(torch, todo[name][0], todo[name][1][0]),
             "difference_from_flashmoe": able[name][1],
         }
@@ -119,8 +135,11 @@ def against_the_best(samples):
     return {"best_rival": best, "ratio": ratio, "ratio_low": low, "ratio_high": high}
 
 
+CALLS_IN_A_ROW = 20  # as many launches wait without the host waiting for them
+
+
 def call_times(torch, package):
-    """Host time of one Python call on an idle queue, in us."""
+    """Host time of a Python call in us: alone, on an idle queue and behind other code, and in a row of the same."""
     q, k, v = (torch.randn(1, 1, 128, 64, device="cuda", dtype=torch.float16) for _ in range(3))
     out = torch.empty_like(q)
     leaves = [t.clone().requires_grad_() for t in (q, k, v)]
@@ -133,21 +152,31 @@ def call_times(torch, package):
         "sdpa recorded": lambda: sdpa(*leaves),
         **packed_calls(torch, package),
     }
-    samples = {name: [] for name in calls}
+    alone = {name: [] for name in calls}
+    in_a_row = {name: [] for name in calls}
     order = random.Random(0)
+
+    def time_us(call):
+        start = time.perf_counter()
+        call()
+        return (time.perf_counter() - start) * 1e6
+
     for _ in range(2000):
         for name in order.sample(sorted(calls), len(calls)):
             torch.cuda.synchronize()
-            start = time.perf_counter()
-            calls[name]()
-            samples[name].append((time.perf_counter() - start) * 1e6)
+            alone[name].append(time_us(calls[name]))
+    for _ in range(50):
+        for name in order.sample(sorted(calls), len(calls)):
+            torch.cuda.synchronize()
+            in_a_row[name] += [time_us(calls[name]) for _ in range(CALLS_IN_A_ROW)]
     return {
         name: {
             "median_us": harness.median(times),
             "min_us": min(times),
             "p95_us": harness.percentile(times, 0.95),
+            "in_a_row_us": harness.median(in_a_row[name]),
         }
-        for name, times in samples.items()
+        for name, times in alone.items()
     }
 
 
@@ -216,7 +245,9 @@ def main():
     if "call" in wanted:
         document["call_us"] = call_times(torch, package)
         for name, entry in document["call_us"].items():
-            print(f"Python call, S=128: {name:24} {entry['median_us']:.1f} us")
+            print(
+                f"Python call, S=128: {name:24} {entry['median_us']:.1f} us, in a row {entry['in_a_row_us']:.1f}"
+            )
     document["environment_after"] = harness.gpu_environment(torch, package)["gpu"]
     if options.json:
         harness.save_json(options.json, document)

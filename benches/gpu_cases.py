@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The cases of attention_gpu.py, by group, and what counts as their work."""
 
-import random
 from collections import namedtuple
 
 Case = namedtuple(
     "Case",
-    "group dtype batch q_heads kv_heads q_rows kv_rows head_dim causal cold window documents prefix scores sequences tensor",
-    defaults=(False, False, 0, 0, 0, "", 0, ""),
-)  # window: keys that a row sees, itself and those before it; documents: as many, of one length; prefix: keys; 0: none.
-# scores: "softcap", "alibi", or as they are. sequences: as many, packed, of different lengths; 0: a plain batch.
-# tensor: what says which pairs count, "mask" (bool) or "bias" (of q's type), for all heads; "": a rule.
+    "group dtype batch q_heads kv_heads q_rows kv_rows head_dim causal cold window documents prefix scores sequences tensor even",
+    defaults=(False, False, 0, 0, 0, "", 0, "", False),
+)  # window: keys that a row sees, itself and those before it; documents: as many in the rows; prefix: keys; 0: none.
+# scores: "softcap", "alibi", or as they are. sequences: as many, packed; 0: a plain batch. even: documents of one length,
+# else they are cut at random places, as sequences are. tensor: what says which pairs count, "mask" (bool) or "bias" (of
+# q's type), for all heads; "": a rule.
 
 
 def small_cases():
@@ -49,6 +49,7 @@ def spans_cases():
     for batch, heads, rows, head_dim in ((2, 16, 8192, 128), (4, 32, 4096, 64)):
         shape = ("spans", "bfloat16", batch, heads, heads, rows, rows, head_dim, True)
         yield Case(*shape, documents=16)
+        yield Case(*shape, documents=16, even=True)
         yield Case(*shape, prefix=rows // 4)
 
 
@@ -62,8 +63,11 @@ def scores_cases():
             yield Case(*shape, scores=scores)
 
 
+SEQUENCES = 1, 8, 64
+
+
 def varlen_cases():
-    for sequences in (1, 8, 64):
+    for sequences in SEQUENCES:
         shape = "varlen", "bfloat16", 1, 16, 16, 16384, 16384, 128, True
         yield Case(*shape, sequences=sequences)
 
@@ -74,10 +78,16 @@ def tensor_cases():
             yield Case("tensors", "bfloat16", batch, heads, heads, rows, rows, head_dim, True, tensor=tensor)
 
 
-def lengths_of(case):
-    """The rows, cut at random places, always the same."""
-    cuts = sorted(random.Random(0).sample(range(1, case.q_rows), case.sequences - 1))
-    return [end - begin for begin, end in zip([0, *cuts], [*cuts, case.q_rows])]
+def lengths_of(torch, case):
+    """Of a batch entry's documents or sequences: the rows, cut at random places that are always the same."""
+    if case.even:
+        return [case.q_rows // case.documents] * case.documents
+    draws = torch.Generator().manual_seed(0 if case.documents else 1)
+    for parts in (case.documents,) if case.documents else SEQUENCES:  # of packed rows, each draw follows the one before
+        cuts = (torch.randperm(case.q_rows - 1, generator=draws)[: parts - 1].sort().values + 1).tolist()
+        if parts == (case.documents or case.sequences):
+            return [end - begin for begin, end in zip([0, *cuts], [*cuts, case.q_rows])]
+    raise ValueError(f"{case.sequences} sequences: none of {SEQUENCES}")
 
 
 GROUPS = {
@@ -93,25 +103,21 @@ GROUPS = {
 }
 
 
-def flops(case):
+def flops(torch, case):
     pairs = case.q_rows * case.kv_rows
     if case.window:  # rows and keys are as many
         pairs = case.q_rows * case.window - case.window * (case.window - 1) // 2
-        return 4 * case.batch * case.q_heads * pairs * case.head_dim
-    if case.sequences:
-        pairs = sum(rows * (rows + 1) // 2 for rows in lengths_of(case))
-    elif case.documents:
-        rows = case.q_rows // case.documents
-        pairs = case.documents * rows * (rows + 1) // 2
+    elif case.sequences or case.documents:
+        pairs = sum(rows * (rows + 1) // 2 for rows in lengths_of(torch, case))
     elif case.causal:
         pairs = case.q_rows * case.kv_rows - case.q_rows * (case.q_rows - 1) // 2
         pairs += case.prefix * (case.prefix - 1) // 2
     return 4 * case.batch * case.q_heads * pairs * case.head_dim
 
 
-def work(case, gradients):
+def work(torch, case, gradients):
     """FLOPs of unmasked pairs: two products, or five."""
-    return flops(case) * 5 // 2 if gradients else flops(case)
+    return flops(torch, case) * 5 // 2 if gradients else flops(torch, case)
 
 
 def name_of(case):
@@ -119,7 +125,7 @@ def name_of(case):
     return (
         f"{case.group} {case.dtype} B={case.batch} H={heads} Sq={case.q_rows} Skv={case.kv_rows} D={case.head_dim}"
         f"{' causal' if case.causal else ''}{f' window {case.window}' if case.window else ''}"
-        f"{f' {case.documents} documents' if case.documents else ''}{f' prefix {case.prefix}' if case.prefix else ''}"
+        f"{f' {case.documents} documents' if case.documents else ''}{' of one length' if case.even else ''}{f' prefix {case.prefix}' if case.prefix else ''}"
         f"{f' {case.scores}' if case.scores else ''}{f' {case.sequences} sequences' if case.sequences else ''}"
         f"{f' by a {case.tensor}' if case.tensor else ''}{' cold' if case.cold else ''}"
     )

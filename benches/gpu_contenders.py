@@ -65,8 +65,9 @@ def spanned(torch, package, case):
 
     rows = torch.arange(case.q_rows, device="cuda", dtype=torch.int32)
     if case.documents:
-        spans = {"documents": rows // (case.q_rows // case.documents)}
-        ids = spans["documents"]
+        lengths = torch.tensor(lengths_of(torch, case), device="cuda")
+        ids = torch.arange(case.documents, device="cuda", dtype=torch.int32).repeat_interleave(lengths)
+        spans = {"documents": ids}
 
         def seen(b, h, row, key):
             return (row >= key) & (ids[row] == ids[key])
@@ -116,24 +117,40 @@ def with_scores(torch, package, case):
     }
 
 
+# Whose calls keep the host busy for longer than the GPU: their kernels alone are timed.
+BY_THEIR_KERNELS = {"cudnn ragged"}
+
+
 def packed(torch, package, case):
-    """Sequences of different lengths, one behind the other: PyTorch's varlen_attn, which is FlashAttention 2."""
+    """Sequences of different lengths, one behind the other: PyTorch's varlen_attn, which is FlashAttention 2, and cuDNN's
+    kernels for them, which PyTorch has for nested tensors."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.nn.attention.varlen import varlen_attn
 
     # It has had two names for a causal mask.
     named = "is_causal" in inspect.signature(varlen_attn).parameters
     causal = {"is_causal": True} if named else {"window_size": (-1, 0)}
-    lengths = lengths_of(case)
+    lengths = lengths_of(torch, case)
+    longest = max(lengths)
     ends = torch.tensor([0, *lengths], dtype=torch.int32).cumsum(0, dtype=torch.int32).cuda()
 
     def in_rows(call):  # [rows, H, D], whatever the values
         return lambda *tensors: call(*(x.view(case.q_rows, -1, case.head_dim) for x in tensors))
 
+    def ragged(*tensors):
+        jagged = torch.nested.nested_tensor_from_jagged
+        q, k, v = (
+            jagged(x, ends.long(), min_seqlen=min(lengths), max_seqlen=longest).transpose(1, 2)
+            for x in tensors
+        )
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return out.transpose(1, 2).values()
+
     return {
         "flashmoe": in_rows(lambda q, k, v: package.attention_varlen(q, k, v, ends, ends, causal=True)),
-        "flash": in_rows(
-            lambda q, k, v: varlen_attn(q, k, v, ends, ends, max(lengths), max(lengths), **causal)
-        ),
+        "flash": in_rows(lambda q, k, v: varlen_attn(q, k, v, ends, ends, longest, longest, **causal)),
+        "cudnn ragged": in_rows(ragged),
     }
 
 

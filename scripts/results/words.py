@@ -59,7 +59,8 @@ def rows_of(case):
 
 def spans_of(case):
     documents, prefix = case.get("documents"), case.get("prefix")
-    return (f" {documents} documents" if documents else "") + (f" prefix {prefix}" if prefix else "")
+    even = " of one length" if case.get("even") else ""
+    return (f" {documents} documents{even}" if documents else "") + (f" prefix {prefix}" if prefix else "")
 
 
 def scores_of(case):
