@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "device/occupancy.h"
+#include "dispatch/plan_kernels.h"
 #include "dispatch/predict.h"
 
 namespace flashmoe::dispatch {
