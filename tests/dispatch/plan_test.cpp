@@ -4,28 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <vector>
 
+#include "dispatch/problems.h"
 #include "kernels/ampere_forward/launch.h"
 #include "kernels/forward_params.h"
 #include "kernels/hopper_forward/spec.h"
 
 namespace flashmoe::dispatch {
 namespace {
-
-ForwardProblem problem(int64_t batch, int64_t heads, int64_t rows, int64_t keys, int64_t head_dim,
-                       DType dtype = DType::bf16) {
-  return {.batch = batch,
-          .q_heads = heads,
-          .kv_heads = heads,
-          .q_rows = rows,
-          .kv_rows = keys,
-          .head_dim = head_dim,
-          .dtype = dtype,
-          .scale = 0.125F};
-}
 
 TEST(Plan, FitsEveryGpuInTheTable) {
   for (const device::Spec& gpu : device::known()) {
@@ -188,53 +175,6 @@ TEST(Plan, ShortSequencesTakeTheLatencyPathWhileOneWaveHoldsThem) {
   EXPECT_EQ(plan_forward(problem(1, 1, 128, 128, 64), false, gpu).kernel, ForwardKernel::ampere_forward);
 }
 
-TEST(Plan, HopperTakesLargeProblemsOfItsOwnGpus) {
-  const ForwardProblem large = problem(4, 16, 4096, 4096, 128);
-  const auto& h200 = device::find("H200");
-  const auto plan = plan_forward(large, true, h200);
-  EXPECT_EQ(plan.kernel, ForwardKernel::hopper_forward);
-  EXPECT_EQ(plan.blocks, 132U);
-  EXPECT_EQ(plan.tiles, 4U * 16 * 32);
-  EXPECT_NE(explain(plan, large, h200).find("132 blocks that share 2048 tiles"), std::string::npos);
-  for (const char* other : {"A100", "L4"}) {
-    EXPECT_EQ(plan_forward(large, true, device::find(other)).kernel, ForwardKernel::ampere_forward);
-    EXPECT_THROW(plan_forward(large, true, device::find(other), {.kernel = ForwardKernel::hopper_forward}),
-                 Error);
-  }
-  device::Spec without_code = h200;  // a build that leaves sm_90a out
-  without_code.max_cluster = 1;
-  EXPECT_EQ(plan_forward(large, true, without_code).kernel, ForwardKernel::ampere_forward);
-}
-
-TEST(Plan, SaysWhyHopperDoesNotTakeIt) {
-  const ForwardProblem large = problem(4, 16, 4096, 4096, 128);
-  const auto& gpu = device::find("H200");
-  const auto why = [&](Addressing addressing) {
-    return std::string(plan_forward(large, addressing, gpu).reason);
-  };
-  EXPECT_NE(why({false, false}).find("multiples of 16 bytes"), std::string::npos);
-  EXPECT_NE(why({true, false}).find("strides that TMA does not take"), std::string::npos);
-  EXPECT_THROW(plan_forward(large, Addressing(true, false), gpu, {.kernel = ForwardKernel::hopper_forward}),
-               Error);
-  // Rows of 125 elements, 256 bytes apart: a TMA store would write 3 more.
-  const ForwardProblem odd = problem(4, 16, 4096, 4096, 125);
-  EXPECT_EQ(plan_forward(odd, true, gpu).kernel, ForwardKernel::ampere_forward);
-  EXPECT_NE(std::string(plan_forward(odd, true, gpu).reason).find("whole pieces"), std::string::npos);
-  EXPECT_THROW(plan_forward(odd, true, gpu, {.kernel = ForwardKernel::hopper_forward}), Error);
-}
-
-TEST(Plan, HopperPacksHeadsWhereTilesWouldBeMostlyEmpty) {
-  const auto& gpu = device::find("H200");
-  const auto pack = [&](int64_t rows, int64_t group) {
-    ForwardProblem p = problem(8, 8 * group, rows, 4096, 128);
-    p.kv_heads = 8;
-    return plan_forward(p, true, gpu, {.kernel = ForwardKernel::hopper_forward}).pack;
-  };
-  EXPECT_EQ(pack(16, 8), 8);
-  EXPECT_EQ(pack(4096, 8), 1);
-  EXPECT_EQ(pack(16, 7), 1);  // 64 rows are no multiple of 7
-}
-
 TEST(Plan, FewRowsAndManyKeysAreSplitUntilTheGpuIsBusy) {
   const auto& gpu = device::find("H200");
   ForwardProblem decode = problem(1, 32, 3, 8192, 128);
@@ -322,74 +262,6 @@ TEST(Plan, CausalGridsBeginWithTheLongestTiles) {
   EXPECT_EQ(plan.heads_at_once, 7);
 }
 
-// How even the shares of work are that hopper_forward's blocks get: the mean over the largest.
-double evenness(const ForwardPlan& plan, const ForwardProblem& p, int sms) {
-  const kernels::TileOrder order(static_cast<int>((p.q_rows + plan.tile_q - 1) / plan.tile_q),
-                                 static_cast<int>(p.q_heads), static_cast<int>(p.batch), plan.heads_at_once,
-                                 plan.last_first);
-  std::vector<double> work(static_cast<std::size_t>(sms));
-  for (unsigned number = 0; number < plan.tiles; ++number) {
-    const unsigned round = number / plan.blocks, place = number % plan.blocks;
-    const int64_t end = std::min<int64_t>((order.tile(number).q_tile + 1) * plan.tile_q, p.q_rows);
-    const int64_t first_key = p.visible(order.tile(number).q_tile * int64_t{plan.tile_q}).begin;
-    const double blocks_of_keys = std::ceil(static_cast<double>(p.visible(end - 1).end) / plan.tile_kv) -
-                                  static_cast<double>(first_key / plan.tile_kv);
-    work[round % 2 == 0 ? place : plan.blocks - 1 - place] += blocks_of_keys + 1.5;  // what any tile costs
-  }
-  const double sum = std::accumulate(work.begin(), work.end(), 0.0);
-  return sum / sms / *std::max_element(work.begin(), work.end());
-}
-
-TEST(Plan, HopperSharesOutTheKeysOfFewTiles) {
-  const auto& gpu = device::find("H200");
-  const auto plan = plan_forward(problem(1, 1, 64, 1 << 20, 128), true, gpu);
-  EXPECT_EQ(plan.kernel, ForwardKernel::hopper_forward);
-  EXPECT_EQ(plan.num_splits, kMaxSplits);  // though 132 SMs could each have a share
-  EXPECT_GT(plan.workspace_bytes, 0U);
-  EXPECT_EQ(plan_forward(problem(1, 16, 2048, 2048, 128), true, gpu).num_splits, 1);
-}
-
-// K and V of one head at a time stay in the cache where that is enough work for all.
-TEST(Plan, HopperKeepsALongHeadInTheCache) {
-  ForwardProblem p = problem(1, 64, 32768, 32768, 128);
-  p.kv_heads = 8;
-  p.mask = Mask::causal;
-  const auto& gpu = device::find("H200");
-  const auto plan = plan_forward(p, true, gpu);
-  EXPECT_EQ(plan.heads_at_once, 8);
-  EXPECT_GE(evenness(plan, p, gpu.sms), 0.98);
-}
-
-// Where several heads' K and V fit the cache, a group of about as many that is even.
-TEST(Plan, HopperKeepsGroupsOfHeadsInTheCache) {
-  const auto& gpu = device::find("H200");
-  for (const auto& [rows, group] : {std::pair<int64_t, int>{2048, 22}, {4096, 11}, {8192, 6}}) {
-    ForwardProblem p = problem(4, 48, rows, rows, 128);
-    p.mask = Mask::causal;
-    const auto plan = plan_forward(p, true, gpu);
-    EXPECT_EQ(plan.heads_at_once, group) << rows;
-    EXPECT_GE(evenness(plan, p, gpu.sms), 0.98) << rows;
-  }
-}
-
-TEST(Plan, HopperSharesOutCausalWorkEvenly) {
-  const auto& gpu = device::find("H200");
-  for (int64_t head_dim : {64, 128, 256}) {
-    for (int64_t rows : {512, 1024, 2048, 4096, 8192, 16384}) {
-      ForwardProblem p = problem(16384 / rows, 2048 / head_dim, rows, rows, head_dim);
-      p.mask = Mask::causal;
-      const auto plan = plan_forward(p, true, gpu, {.kernel = ForwardKernel::hopper_forward});
-      if (plan.blocks == plan.tiles) continue;  // the GPU's own scheduler shares those out
-      EXPECT_GE(evenness(plan, p, gpu.sms), rows < 4096 ? 0.92 : 0.97) << "D=" << head_dim << " S=" << rows;
-    }
-  }
-}
-
-ForwardProblem windowed(ForwardProblem p, int64_t left, int64_t right) {
-  p.window = {left, right};
-  return p;
-}
-
 TEST(Plan, WindowsGoToTheKernelsThatKnowThem) {
   const auto kernel_on = [](const char* gpu, const ForwardProblem& p, bool aligned = true) {
     return plan_forward(p, aligned, device::find(gpu)).kernel;
@@ -428,21 +300,6 @@ TEST(Plan, AWindowCountsForTheKeysThatItShows) {
   const ForwardPlan long_rows = plan_forward(windowed(problem(2, 16, 8192, 8192, 128), 1023, 0), true, gpu);
   EXPECT_EQ(long_rows.heads_at_once, 32);                        // of which few keys each are in flight
   EXPECT_EQ(plan_forward(narrow, true, gpu).heads_at_once, 64);  // half of all, though 106 would fit
-}
-
-TEST(Plan, HopperSharesOutWindowedWorkEvenly) {
-  const auto& gpu = device::find("H200");
-  for (const int64_t head_dim : {128, 256}) {
-    for (const Window window : {Window{1023, 0}, Window{4095, 0}, Window{500, 500},
-                                Window{300, Window::kUnlimited}, Window{Window::kUnlimited, 9}}) {
-      const ForwardProblem p =
-          windowed(problem(2, 2048 / head_dim, 8192, 8192, head_dim), window.left, window.right);
-      const auto plan = plan_forward(p, true, gpu);
-      ASSERT_LT(plan.blocks, plan.tiles);
-      EXPECT_GE(evenness(plan, p, gpu.sms), 0.93)
-          << "D=" << head_dim << " window " << window.left << ", " << window.right;
-    }
-  }
 }
 
 TEST(Plan, ProgrammaticLaunchIsNeverOnUnaskedAndOnlyWhereItWorks) {
