@@ -356,11 +356,12 @@ def test_flops_are_counted():
 
     tensors = qkv((2, 4, 10, 16), (2, 2, 20, 16))
     product = 2 * 2 * 4 * 10 * 20 * 16
+    before = dict(flop_registry)  # newer releases know the CPU's operator themselves
     with fm.activate():
         with FlopCounterMode(display=False) as counter:
             gradients(lambda *t: sdpa(*t, enable_gqa=True), tensors)
         assert counter.get_total_flops() == (2 + 5) * product
-    assert aten._scaled_dot_product_flash_attention_for_cpu not in flop_registry
+    assert flop_registry == before
 
 
 def test_activating_twice_is_activating():
