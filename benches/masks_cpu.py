@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Sequences of different lengths, ours against PyTorch's on the CPU: one run, the same threads, interleaved.
+"""Windows, padding and packed sequences, ours against PyTorch's on the CPU: one run, the same threads, interleaved.
 
-python benches/lengths_cpu.py                      all cells (about ten minutes on two cores)
-python benches/lengths_cpu.py --quick              a few cells, short
-python benches/lengths_cpu.py --json results.json  saved after each cell
+python benches/masks_cpu.py                      all cells (about ten minutes on two cores)
+python benches/masks_cpu.py --quick              a few cells, short
+python benches/masks_cpu.py --json results.json  saved after each cell
 
 PyTorch's time is that of the faster of two: one call of scaled_dot_product_attention for each sequence, and one with a bool
-mask that was made before.
+mask that was made before, which is all that it has for a window.
 """
 
 import random
@@ -18,11 +18,12 @@ from attention_cpu import Cell
 
 
 @dataclass(frozen=True)
-class LengthsCell(Cell):
+class MaskedCell(Cell):
     """q_rows and kv_rows are those of all sequences together where these are packed, and of the longest where padded."""
 
     lengths: tuple
-    layout: str  # packed or padded
+    layout: str  # packed, padded or window
+    window: int = 0  # keys that a row sees, itself and those before it
 
     @property
     def group(self):
@@ -30,15 +31,19 @@ class LengthsCell(Cell):
 
     @property
     def gflop(self):
+        if self.window:
+            return 4e-9 * self.q_heads * self.head_dim * sum(min(i + 1, self.window) for i in range(self.q_rows))
         pairs = sum(n * (n + 1) // 2 if self.mask == "causal" else n * n for n in self.lengths)
         return 4e-9 * self.q_heads * pairs * self.head_dim
 
     def __str__(self):
+        if self.window:
+            return f"{self.dtype:8} {self.mask:6} window {self.window} of {self.q_rows} D={self.head_dim}"
         return f"{self.dtype:8} {self.mask:6} {self.layout} {len(self.lengths):2} in {sum(self.lengths)} D={self.head_dim}"
 
     def comparable(self, result):
         """Without the rows of a padded batch that don't count."""
-        if self.layout == "packed":
+        if self.layout != "padded":
             return result
         rows = result.new_tensor(range(result.shape[2])).view(1, 1, -1, 1)
         return result.where(rows < result.new_tensor(self.lengths).view(-1, 1, 1, 1), 0)
@@ -60,9 +65,11 @@ def cells(quick):
         for mask in ("full", "causal"):
             for dim in (64,) if quick else (64, 128):
                 for sequences in (8,) if quick else (1, 8, 64):
-                    yield LengthsCell(dtype, mask, 8, 8, total, total, dim, drawn(sequences, total), "packed")
+                    yield MaskedCell(dtype, mask, 8, 8, total, total, dim, drawn(sequences, total), "packed")
+                if mask == "causal":
+                    yield MaskedCell(dtype, mask, 8, 8, total, total, dim, (total,), "window", total // 8)
                 lengths = drawn(8, total)
-                yield LengthsCell(dtype, mask, 8, 8, max(lengths), max(lengths), dim, lengths, "padded")
+                yield MaskedCell(dtype, mask, 8, 8, max(lengths), max(lengths), dim, lengths, "padded")
 
 
 def packed_calls(cell, package, torch, threads, normal):
@@ -127,15 +134,27 @@ def padded_calls(cell, package, torch, threads, normal):
     }
 
 
+def windowed_calls(cell, package, torch, threads, normal):
+    q, k, v = (normal(1, cell.q_heads, cell.q_rows, cell.head_dim) for _ in range(3))
+    before = torch.arange(cell.q_rows)[:, None] - torch.arange(cell.kv_rows)
+    mask = (before >= 0) & (before < cell.window)
+    return {
+        "flashmoe": lambda: package.attention(q, k, v, window=(cell.window - 1, 0), threads=threads),
+        "torch, mask": lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask),
+    }
+
+
+CALLS = {"packed": packed_calls, "padded": padded_calls, "window": windowed_calls}
+
+
 def calls_for(cell, package, torch, threads):
     generator = torch.Generator().manual_seed(sum(cell.lengths) * 1000 + cell.head_dim)
 
     def normal(*shape):
         return torch.randn(shape, generator=generator).to(getattr(torch, cell.dtype))
 
-    make = packed_calls if cell.layout == "packed" else padded_calls
-    return make(cell, package, torch, threads, normal)
+    return CALLS[cell.layout](cell, package, torch, threads, normal)
 
 
 if __name__ == "__main__":
-    attention_cpu.run("lengths_cpu", __doc__, cells, calls_for, lambda cell: cell.gflop)
+    attention_cpu.run("masks_cpu", __doc__, cells, calls_for, lambda cell: cell.gflop)

@@ -71,6 +71,13 @@ def sequences_of(case):
     return f" {case['sequences']} sequences" if case.get("sequences") else ""
 
 
+def layout_of(case):
+    """Of a bench of masks on the CPU."""
+    if case.get("window") and "layout" in case:
+        return f" window {case['window']}"
+    return f" {case['layout']}, {len(case['lengths'])} sequences" if "layout" in case else ""
+
+
 def tensor_of(case):
     return f" by a {case['tensor']}" if case.get("tensor") else ""
 
@@ -80,7 +87,7 @@ def shape_of(case):
     return (
         f"{dtype}B={case.get('batch', 1)} H={heads_of(case)} {rows_of(case)} D={case['head_dim']}"
         f"{' causal' if case.get('causal') or case.get('mask') == 'causal' else ''}{' cold' if case.get('cold') else ''}"
-        f"{spans_of(case)}{scores_of(case)}{sequences_of(case)}{tensor_of(case)}"
+        f"{spans_of(case)}{scores_of(case)}{sequences_of(case)}{layout_of(case)}{tensor_of(case)}"
     )
 
 

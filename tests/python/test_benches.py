@@ -153,16 +153,20 @@ def test_gradients_cpu(root, torch, tmp_path, clean_environment):
     assert "## CPU: gradients against PyTorch" in page.read_text()
 
 
-def test_lengths_cpu(root, torch, tmp_path, clean_environment):
-    results = tmp_path / "lengths_cpu.json"
-    bench = ["benches/lengths_cpu.py", "--quick", "--seconds", "0.05", "--only", "float32  causal"]
+def test_masks_cpu(root, torch, tmp_path, clean_environment):
+    results = tmp_path / "masks_cpu.json"
+    bench = ["benches/masks_cpu.py", "--quick", "--seconds", "0.05", "--only", "float32  causal"]
     done = run(root, *bench, "--json", str(results), env=clean_environment)
     assert done.returncode == 0, done.stderr
     document = json.loads(results.read_text())
-    assert [cell["layout"] for cell in document["cells"]] == ["packed", "padded"]
+    assert [cell["layout"] for cell in document["cells"]] == ["packed", "window", "padded"]
     for cell in document["cells"]:
         assert cell["correct"] and cell["ratio"] > 0 and cell["gflops"] > 0 and sum(cell["lengths"]) == 512
-        assert set(cell["samples_us"]) == {"flashmoe", "torch, by sequence", "torch, mask"}
+        others = {"torch, mask"} if cell["window"] else {"torch, by sequence", "torch, mask"}
+        assert set(cell["samples_us"]) == {"flashmoe", *others}
+    page = tmp_path / "results.md"
+    assert run(root, "scripts/write-results", "--page", str(page), "--results", str(tmp_path)).returncode == 0
+    assert " window 64 " in page.read_text()
 
 
 def test_attention_cpu_says_what_it_needs(root, tmp_path, clean_environment):
