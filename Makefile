@@ -72,7 +72,7 @@ ifdef KERNEL
 RUN_KERNEL := run_kernel$(if $(PLAIN),,_checked)
 model-test: configure-release
 	@cmake --build --preset release -j $(JOBS) --target $(RUN_KERNEL)
-	@build/release/tests/$(RUN_KERNEL) --kernel $(KERNEL) $(if $(SHAPE),--shape $(SHAPE)) $(if $(TRACE),--trace $(TRACE)) \
+	@build/release/flashmoe/tests/$(RUN_KERNEL) --kernel $(KERNEL) $(if $(SHAPE),--shape $(SHAPE)) $(if $(TRACE),--trace $(TRACE)) \
 	  $(OPTIONS)
 else
 model-test: build-release  ## Run every GPU kernel on the model of a GPU, on this machine's CPU; KERNEL=x for one
@@ -82,32 +82,32 @@ endif
 ##@ On a machine with a GPU
 .PHONY: gpu-test
 gpu-test: build-cuda  ## The whole correctness suite on this machine's GPU
-	@FLASHMOE_RECORD_OCCUPANCY=build/occupancy.txt build/cuda/tests/gpu_test --gtest_brief=0
-	@build/cuda/tests/registers_test --gtest_brief=1
-	@build/cuda/tests/diagnose/diagnose_live_test
-	@tests/gpu/dent_on_gpu
+	@FLASHMOE_RECORD_OCCUPANCY=build/occupancy.txt build/cuda/flashmoe/tests/gpu_test --gtest_brief=0
+	@build/cuda/flashmoe/tests/registers_test --gtest_brief=1
+	@build/cuda/dent/tests/diagnose/diagnose_live_test
+	@dent/tests/gpu/dent_on_gpu
 
 .PHONY: gpu-sanitize
 gpu-sanitize: build-cuda  ## compute-sanitizer over every kernel once
-	@compute-sanitizer --tool memcheck --error-exitcode 1 build/cuda/tests/gpu_test --gtest_filter='GpuSmall.*'
-	@compute-sanitizer --tool racecheck --error-exitcode 1 build/cuda/tests/gpu_test --gtest_filter='GpuRaces.*'
-	@compute-sanitizer --tool synccheck --error-exitcode 1 build/cuda/tests/gpu_test --gtest_filter='GpuRaces.*'
+	@compute-sanitizer --tool memcheck --error-exitcode 1 build/cuda/flashmoe/tests/gpu_test --gtest_filter='GpuSmall.*'
+	@compute-sanitizer --tool racecheck --error-exitcode 1 build/cuda/flashmoe/tests/gpu_test --gtest_filter='GpuRaces.*'
+	@compute-sanitizer --tool synccheck --error-exitcode 1 build/cuda/flashmoe/tests/gpu_test --gtest_filter='GpuRaces.*'
 
 .PHONY: gpu-soak
 gpu-soak: build-cuda  ## 100,000 launches of hopper_forward and of gradients, each result compared with the first
-	@FLASHMOE_SOAK=100000 build/cuda/tests/gpu_test --gtest_filter='GpuSoak.*'
+	@FLASHMOE_SOAK=100000 build/cuda/flashmoe/tests/gpu_test --gtest_filter='GpuSoak.*'
 
 .PHONY: gpu-bench
 gpu-bench: build-cuda  ## Time the GPU kernels against PyTorch's backends; JSON into build/bench/
 	@python3 setup.py build_ext --inplace
 	@mkdir -p build/bench
-	@python3 benches/attention_gpu.py --json build/bench/attention_gpu.json
-	@python3 benches/attention_step.py --device cuda --json build/bench/attention_step.json
-	@python3 benches/transformers_gpu.py --device cuda --json build/bench/transformers.json
+	@python3 flashmoe/benches/attention_gpu.py --json build/bench/attention_gpu.json
+	@python3 flashmoe/benches/attention_step.py --device cuda --json build/bench/attention_step.json
+	@python3 flashmoe/benches/transformers_gpu.py --device cuda --json build/bench/transformers.json
 	@scripts/plain-kernels build/bench > build/bench/plain_kernels.json
 	@if python3 -c 'import sys, torch; sys.exit(torch.cuda.get_device_capability()[0] != 9)'; then \
-	  python3 benches/attention_hopper.py --library build/cuda/benches/libhopper_forms.so --forms -1 --json build/bench/attention_hopper.json && \
-	  python3 benches/attention_backward.py --library build/cuda/benches/libbackward_forms.so --json build/bench/attention_backward.json; \
+	  python3 flashmoe/benches/attention_hopper.py --library build/cuda/flashmoe/benches/libhopper_forms.so --forms -1 --json build/bench/attention_hopper.json && \
+	  python3 flashmoe/benches/attention_backward.py --library build/cuda/flashmoe/benches/libbackward_forms.so --json build/bench/attention_backward.json; \
 	else echo "attention_hopper.py, attention_backward.py: skipped, since this GPU is not of compute capability 9.0"; fi
 
 ##@ Measure
@@ -116,10 +116,10 @@ bench: build-release  ## Time the CPU kernels against PyTorch, and dent's verdic
 	@scripts/python-env
 	@FLASHMOE_CUDA=OFF .venv/bin/python setup.py build_ext --inplace
 	@mkdir -p build/bench
-	@.venv/bin/python benches/attention_cpu.py --json build/bench/attention_cpu.json
-	@.venv/bin/python benches/gradients_cpu.py --json build/bench/gradients_cpu.json
-	@build/release/workbench/dent_bench aa --json build/bench/dent_aa.json
-	@.venv/bin/python benches/loop_aa.py build/release/workbench/dent --json build/bench/loop_aa.json
+	@.venv/bin/python flashmoe/benches/attention_cpu.py --json build/bench/attention_cpu.json
+	@.venv/bin/python flashmoe/benches/gradients_cpu.py --json build/bench/gradients_cpu.json
+	@build/release/dent/dent_bench aa --json build/bench/dent_aa.json
+	@.venv/bin/python dent/benches/loop_aa.py build/release/dent/dent --json build/bench/loop_aa.json
 
 ##@ Package, install, clean
 .PHONY: wheel

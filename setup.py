@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """python setup.py build_ext --inplace: a thin front to the CMake build, with or without setuptools.
 
-Builds flashmoe_science._C and puts it into python/flashmoe_science; a link in the repository's root makes
+Builds flashmoe_science._C and puts it into flashmoe/python/flashmoe_science; a link in the repository's root makes
 `import flashmoe_science` work there. `pip install .` is the way to install, and does not come through here.
 FLASHMOE_CUDA=OFF and FLASHMOE_HIGHWAY=OFF in the environment leave a backend out where it could be built.
 """
@@ -16,7 +16,7 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
-PACKAGE = ROOT / "python" / "flashmoe_science"
+PACKAGE = ROOT / "flashmoe" / "python" / "flashmoe_science"
 
 sys.path.insert(0, str(PACKAGE.parent))
 from wheel_version import cuda_label
@@ -27,7 +27,7 @@ def parse():
     parser = argparse.ArgumentParser(usage=usage, description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(metavar="build_ext", required=True)
     build = commands.add_parser("build_ext", usage=usage, help="build the native module")
-    build.add_argument("-i", "--inplace", action="store_true", help="put it into python/flashmoe_science")
+    build.add_argument("-i", "--inplace", action="store_true", help="put it into flashmoe/python/flashmoe_science")
     build.add_argument(
         "-j", "--parallel", type=int, default=os.cpu_count(), help="compiler processes at once"
     )
@@ -57,7 +57,7 @@ def build(jobs):
         options.append("-GNinja")
     run("cmake", "-S", str(ROOT), "-B", str(tree), "--log-level=WARNING", *options)
     run("cmake", "--build", str(tree), "--target", "flashmoe_python", "--parallel", str(jobs))
-    return tree / "python" / ("_C" + sysconfig.get_config_var("EXT_SUFFIX"))
+    return tree / "flashmoe" / "python" / ("_C" + sysconfig.get_config_var("EXT_SUFFIX"))
 
 
 def put_in_place(module):

@@ -28,7 +28,7 @@ if(TARGET hwy::hwy)
 endif()
 
 install(TARGETS flashmoe EXPORT flashmoe-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT flashmoe)
-install(DIRECTORY include/flashmoe DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT flashmoe)
+install(DIRECTORY flashmoe/include/flashmoe DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT flashmoe)
 install(EXPORT flashmoe-targets NAMESPACE flashmoe:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/flashmoe
         COMPONENT flashmoe)
 configure_package_config_file(cmake/flashmoe-config.cmake.in flashmoe-config.cmake

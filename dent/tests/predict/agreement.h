@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// What was measured on an H200 (flashmoe/docs/results) beside what dispatch/predict.h and device/predict.h
+// say.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace dent::test {
+
+struct Agreement {
+  std::string set;     // "benchmarks", "gradients", or "second set": flashmoe/benches/gpu_unseen.cpp
+  std::string kernel;  // that ran
+  std::string title;
+  double predicted_us = 0, low_us = 0, high_us = 0, measured_us = 0;
+  bool chosen = true;  // by dispatch; else insisted on
+
+  // How far off, whichever way: 1 is exact, 2 is twice or half.
+  double factor() const { return std::max(predicted_us / measured_us, measured_us / predicted_us); }
+  double error() const { return predicted_us / measured_us - 1; }
+  bool in_range() const { return measured_us >= low_us && measured_us <= high_us; }
+};
+
+std::vector<Agreement> agreements(const std::filesystem::path& results);
+
+double median_error(std::vector<double> errors);  // of their sizes; NaN where one is NaN
+
+// Every row as a Markdown table, with a summary for each kernel before it.
+std::string agreement_tables(const std::vector<Agreement>& rows);
+
+// The kernels of flashmoe/benches/plain_kernels, by `dent predict kernel`.
+std::vector<Agreement> plain_agreements(const std::filesystem::path& results);
+
+// How many of them are within a factor of two, and which are not.
+std::string plain_summary(const std::vector<Agreement>& rows);
+std::string plain_table(const std::vector<Agreement>& rows);
+
+}  // namespace dent::test

@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: MIT
-// Included by every header of this folder: what has no twin must not get into a kernel that runs on the
-// model.
-#ifdef FLASHMOE_MODEL
-#error \
-    "this primitive is not modelled: src/primitives/model needs a twin of it, and its header in src/primitives has to choose"
-#endif
