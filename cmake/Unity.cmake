@@ -2,7 +2,7 @@
 # Most of what a source of dent or of a test compiles is headers: several sources in one translation unit share them, and take
 # less than half of the time. Each header is still proved to stand alone (HeadersAlone.cmake), and the preset `alone` builds every
 # source by itself. Not the library's own sources, which clang-tidy reads one by one.
-option(FLASHMOE_UNITY "Compile several sources of dent and of the tests at once" OFF)
+option(FLASHMOE_UNITY "Compile several sources of dent and of the tests at once" ON)
 
 # flashmoe_unity(TARGET [BATCH n])
 function(flashmoe_unity target)
@@ -11,6 +11,6 @@ function(flashmoe_unity target)
     set(arg_BATCH 6)
   endif()
   if(FLASHMOE_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_BATCH} UNITY_BUILD_UNIQUE_ID FLASHMOE_UNIT)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_BATCH})
   endif()
 endfunction()

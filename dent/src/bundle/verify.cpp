@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kTarSeconds = 600;
+constexpr double kUnpackSeconds = 600;
 
 void compare_files(const fs::path& folder, const BundleList& list, std::vector<std::string>& faults) {
   std::map<std::string, BundledFile> there;
@@ -85,7 +85,7 @@ void unpack_bundle(const fs::path& archive, const fs::path& folder) {
   const CommandAnswer unpacked = ask({.argv = {"tar", "--no-same-owner", "--no-same-permissions", "-C",
                                                folder.string(), "-xf", fs::absolute(archive).string()},
                                       .environment = {{"LC_ALL", "C"}, {"TAR_OPTIONS", ""}}},
-                                     kTarSeconds);
+                                     kUnpackSeconds);
   if (unpacked.ending.clean()) return;
   throw Error(ErrorCode::invalid,
               fmt::format("{} is no bundle: tar {}: {}", archive.string(), describe(unpacked.ending),

@@ -25,7 +25,7 @@
 namespace dent::cli {
 namespace {
 
-constexpr const char* kCommand = "evaluate";  // as the session record has it
+constexpr const char* kEvaluate = "evaluate";  // as the session record has it
 
 struct EvaluateArguments {
   Common common;
@@ -93,11 +93,11 @@ ExitCode evaluate(const EvaluateArguments& arguments) {
   const ProjectLock lock(store.prepare());
   const SessionFolder folder = arguments.session.empty()
                                    ? store.create()
-                                   : session_to_resume(store, project, arguments.session, kCommand);
+                                   : session_to_resume(store, project, arguments.session, kEvaluate);
   if (!arguments.session.empty())
     take_price(project, state_of(read_ledger(folder.ledger()).records).executor);
   Audience audience(arguments.common);
-  Loop loop(project, store, folder, {.executor = arguments.executor, .command = kCommand}, audience);
+  Loop loop(project, store, folder, {.executor = arguments.executor, .command = kEvaluate}, audience);
   const auto tried = loop.try_one(given);
   JsonObject document{
       {"session", folder.id}, {"folder", folder.folder.string()}, {"branch", loop.state().branch}};

@@ -23,7 +23,7 @@
 namespace dent::cli {
 namespace {
 
-constexpr const char* kCommand = "optimize";  // as the session record has it
+constexpr const char* kOptimize = "optimize";  // as the session record has it
 
 constexpr int kMostParallel = 64;
 
@@ -98,7 +98,7 @@ ExitCode optimize(OptimizeArguments arguments) {
   const ProjectLock lock(store.prepare());
   // What a loop has tuned so far may have been taken over meanwhile; what it started with is on record.
   const SessionFolder folder =
-      arguments.resume ? session_to_resume(store, project, arguments.session, kCommand) : store.create();
+      arguments.resume ? session_to_resume(store, project, arguments.session, kOptimize) : store.create();
   if (arguments.resume) take_price(project, state_of(read_ledger(folder.ledger()).records).executor);
   Audience audience(arguments.common);
   Loop loop(project, store, folder, arguments.loop, audience);

@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr double kCopySeconds = 3600, kSubmitSeconds = 600, kAskSeconds = 60;
-constexpr auto kLookAgain = std::chrono::seconds(1);
+constexpr auto kCommandPoll = std::chrono::seconds(1);
 using Values = std::vector<std::pair<std::string, std::string>>;
 
 class CommandExecutor : public Executor {
@@ -152,7 +152,7 @@ class CommandExecutor : public Executor {
   // everything from the first line on each time.
   void follow_submitted(const SentJob& sent, const TakeLine& take) const {
     std::size_t taken = 0;
-    for (;; std::this_thread::sleep_for(kLookAgain)) {
+    for (;; std::this_thread::sleep_for(kCommandPoll)) {
       const bool over = has_ended(state_of_word(state_word(sent)));  // first: then all of it is shown below
       std::size_t shown = 0;
       std::string out;

@@ -11,12 +11,12 @@ namespace dent {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr double kGitSeconds = 60;
+constexpr double kArchiveSeconds = 60;
 
 // What git prints; nothing where it fails.
 std::optional<std::string> git(const fs::path& in, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "git");
-  CommandAnswer answer = ask({.argv = std::move(arguments), .directory = in}, kGitSeconds);
+  CommandAnswer answer = ask({.argv = std::move(arguments), .directory = in}, kArchiveSeconds);
   return answer.ending.clean() ? std::optional(std::move(answer.out)) : std::nullopt;
 }
 

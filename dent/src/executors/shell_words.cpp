@@ -22,12 +22,12 @@ std::string quoted_if_needed(std::string_view word) {
            std::string_view("/._-+=:,@%").find(c) != std::string_view::npos;
   };
   const bool all_plain = !word.empty() && std::ranges::all_of(word, plain);
-  return all_plain ? std::string(word) : quoted(word);
+  return all_plain ? std::string(word) : dent::quoted(word);
 }
 
 std::string quoted(const std::vector<std::string>& words) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + quoted(word);
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + dent::quoted(word);
   return text;
 }
 

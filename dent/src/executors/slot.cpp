@@ -23,11 +23,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-constexpr auto kLook = std::chrono::milliseconds(20);
+constexpr auto kSlotPoll = std::chrono::milliseconds(20);
 constexpr auto kLongestLook = std::chrono::milliseconds(500);  // a file server has others to serve as well
 
 constexpr auto kAfterAnError = std::chrono::seconds(1);
-constexpr std::size_t kLastWords = 1000;
+constexpr std::size_t kSlotLogTail = 1000;
 constexpr int kKilled = 128;  // exit codes from here on: a signal of somebody else's
 
 volatile sig_atomic_t told_to_end = 0;
@@ -77,13 +77,13 @@ class Slot {
   SlotEnd serve() {
     take_back();
     auto idle_since = Clock::now();
-    auto pause = kLook;
+    auto pause = kSlotPoll;
     while (!must_end()) {
       if (given_up()) return SlotEnd::second_run;
       if (const auto taken = take()) {
         perform(*taken);
         idle_since = Clock::now();
-        pause = kLook;
+        pause = kSlotPoll;
         continue;
       }
       if (seconds_since(idle_since) > rules_.idle_s) return SlotEnd::idle;
@@ -131,10 +131,10 @@ class Slot {
         ending = process.kill(Ending::Kind::signalled);
         break;
       }
-      std::this_thread::sleep_for(kLook);
+      std::this_thread::sleep_for(kSlotPoll);
     }
     TryEnd end = end_of(taken, *ending, queue_, told);
-    if (end.status.state == JobState::failed) end.status.why = process.last_words(kLastWords);
+    if (end.status.state == JobState::failed) end.status.why = process.last_words(kSlotLogTail);
     settle(taken, end);
   }
 

@@ -31,9 +31,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-constexpr auto kLook = std::chrono::milliseconds(50);
+constexpr auto kSlurmPoll = std::chrono::milliseconds(50);
 constexpr double kTendEveryS = 2;
-constexpr std::size_t kLastWords = 1000;
+constexpr std::size_t kSlurmLogTail = 1000;
 
 fs::path workdir(const ExecutorRules& rules) {
   const char* home = std::getenv("HOME");
@@ -53,7 +53,7 @@ std::string slurm_name(const std::string& slot) { return "dent-" + slot; }
 
 std::string end_of_log(const fs::path& slot) {
   const std::string log = trimmed(text_of(slot / "log"));
-  return log.size() <= kLastWords ? log : "..." + log.substr(log.size() - kLastWords);
+  return log.size() <= kSlurmLogTail ? log : "..." + log.substr(log.size() - kSlurmLogTail);
 }
 
 class SlurmExecutor : public Executor {
@@ -89,7 +89,7 @@ class SlurmExecutor : public Executor {
     TryReader reader(queue_, name_of(sent.job()));
     auto tended = Clock::now();
     while (!reader.read(take)) {
-      std::this_thread::sleep_for(kLook);
+      std::this_thread::sleep_for(kSlurmPoll);
       if (seconds_since(tended) < kTendEveryS) continue;
       tend();
       tended = Clock::now();

@@ -30,9 +30,9 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kLook = std::chrono::milliseconds(20);    // at the process, for its end
-constexpr double kGoodbye = 5;                           // seconds for a call to end by itself
-constexpr auto kBeat = std::chrono::milliseconds(1000);  // a sign of life
+constexpr auto kCallPoll = std::chrono::milliseconds(20);  // at the process, for its end
+constexpr double kGoodbye = 5;                             // seconds for a call to end by itself
+constexpr auto kBeat = std::chrono::milliseconds(1000);    // a sign of life
 
 json text_result(const std::string& text, bool is_error) {
   return {{"content", json::array({{{"type", "text"}, {"text", text}}})}, {"isError", is_error}};
@@ -133,7 +133,7 @@ json Call::work(const Report& report) {
   std::unique_lock machine(machine_, std::defer_lock);
   for (auto told = Clock::now(); tool_.measures && !machine.try_lock();) {
     if (cancelled_) return {};
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kCallPoll);
     if (Clock::now() - told < 5 * kBeat) continue;
     report(0, 0, "waiting for the call before this one: the machine is measured by one at a time");
     told = Clock::now();
@@ -166,7 +166,7 @@ json Call::work(const Report& report) {
       return {};
     }
     progress.look();
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kCallPoll);
   }
   progress.look();
 

@@ -11,7 +11,7 @@
 namespace dent {
 namespace {
 
-constexpr double kReportSeconds = 5;
+constexpr double kWriteReportSeconds = 5;
 
 bool has(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -123,7 +123,7 @@ std::vector<Step> make_plan(const Project& project, const PlanRequest& request) 
     }
   }
   for (Step& step : plan) step.options = request.options;
-  plan.push_back({.name = "report", .time_box_s = kReportSeconds, .stop_rule = "always written"});
+  plan.push_back({.name = "report", .time_box_s = kWriteReportSeconds, .stop_rule = "always written"});
   return plan;
 }
 

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kSecondsPerTask = 110;  // beyond the limit that the reader itself has
-constexpr auto kLookEvery = std::chrono::milliseconds(20);
+constexpr auto kReadEvery = std::chrono::milliseconds(20);
 
 // What the reader and the tasks print, for as long as it may be asked for.
 struct Log {
@@ -111,7 +111,7 @@ void read_tasks(const ImportRequest& request, const std::function<void(ImportedT
       ending = process.kill(Ending::Kind::timed_out);
       break;
     }
-    std::this_thread::sleep_for(kLookEvery);
+    std::this_thread::sleep_for(kReadEvery);
   }
   take();
   for (; read < request.tasks.size(); ++read)  // one after the other, in this order

@@ -6,7 +6,7 @@
 namespace dent {
 namespace {
 
-constexpr double kAlpha = 0.05;
+constexpr double kScoreAlpha = 0.05;
 constexpr double kUsual[] = {0, 0.5, 0.8, 1, 1.2, 1.5, 2, 3, 5};
 
 }  // namespace
@@ -42,11 +42,12 @@ FastP fast_p(std::span<const SuiteRow> rows, double p) {
   }
   const int all = static_cast<int>(rows.size());
   const auto share = [all](int some) { return all > 0 ? static_cast<double>(some) / all : 0; };
-  return {.p = p,
-          .count = count,
-          .share = share(count),
-          .measured = {share(sure), share(possible)},
-          .tasks = {share_interval(sure, all, kAlpha).low, share_interval(possible, all, kAlpha).high}};
+  return {
+      .p = p,
+      .count = count,
+      .share = share(count),
+      .measured = {share(sure), share(possible)},
+      .tasks = {share_interval(sure, all, kScoreAlpha).low, share_interval(possible, all, kScoreAlpha).high}};
 }
 
 Score score_of(std::span<const SuiteRow> rows) {

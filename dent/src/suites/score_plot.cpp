@@ -10,7 +10,7 @@
 namespace dent {
 namespace {
 
-constexpr Frame kPlot{.width = 720, .height = 300, .left = 56, .right = 16, .top = 16, .bottom = 40};
+constexpr Frame kScorePlot{.width = 720, .height = 300, .left = 56, .right = 16, .top = 16, .bottom = 40};
 
 // One of the three curves: it falls at every speed that a project has, at its centre or at an end of its
 // interval.
@@ -56,19 +56,21 @@ std::string score_plot(std::span<const SuiteRow> rows) {
     high = std::max(high, row.ratio->interval.high);
   }
   if (!any) return {};
-  const Axis x(Axis::Scale::logarithmic, low / 1.1, high * 1.1, kPlot.left, kPlot.width - kPlot.right);
-  const Axis y(Axis::Scale::linear, 0, 1, kPlot.height - kPlot.bottom, kPlot.top);
-  Svg svg(kPlot.width, kPlot.height,
+  const Axis x(Axis::Scale::logarithmic, low / 1.1, high * 1.1, kScorePlot.left,
+               kScorePlot.width - kScorePlot.right);
+  const Axis y(Axis::Scale::linear, 0, 1, kScorePlot.height - kScorePlot.bottom, kScorePlot.top);
+  Svg svg(kScorePlot.width, kScorePlot.height,
           fmt::format("share of {} projects that is right and faster than p", rows.size()));
   for (const double tick : {0.0, 0.25, 0.5, 0.75, 1.0}) {
-    svg.line(kPlot.left, y.at(tick), kPlot.width - kPlot.right, y.at(tick), "grid");
-    svg.text(kPlot.left - 6, y.at(tick) + 4, fmt::format("{:.0f} %", 100 * tick), Anchor::end);
+    svg.line(kScorePlot.left, y.at(tick), kScorePlot.width - kScorePlot.right, y.at(tick), "grid");
+    svg.text(kScorePlot.left - 6, y.at(tick) + 4, fmt::format("{:.0f} %", 100 * tick), Anchor::end);
   }
   for (const double tick : x.ticks()) {
-    svg.line(x.at(tick), kPlot.top, x.at(tick), kPlot.height - kPlot.bottom, "grid");
-    svg.text(x.at(tick), kPlot.height - kPlot.bottom + 16, fmt::format("{:g}x", tick), Anchor::middle);
+    svg.line(x.at(tick), kScorePlot.top, x.at(tick), kScorePlot.height - kScorePlot.bottom, "grid");
+    svg.text(x.at(tick), kScorePlot.height - kScorePlot.bottom + 16, fmt::format("{:g}x", tick),
+             Anchor::middle);
   }
-  svg.line(x.at(1), kPlot.top, x.at(1), kPlot.height - kPlot.bottom, "one");
+  svg.line(x.at(1), kScorePlot.top, x.at(1), kScorePlot.height - kScorePlot.bottom, "one");
   const std::string upper = stairs(
       rows, x, y, [](const Ratio& r) { return r.interval.high; },
       [](const FastP& f) { return f.measured.high; });
@@ -80,7 +82,8 @@ std::string score_plot(std::span<const SuiteRow> rows) {
       "M" + stairs(
                 rows, x, y, [](const Ratio& r) { return r.centre; }, [](const FastP& f) { return f.share; }),
       "roof", "right, and faster than p");
-  svg.text(kPlot.width - kPlot.right, kPlot.height - 6, "p: times the baseline's speed", Anchor::end);
+  svg.text(kScorePlot.width - kScorePlot.right, kScorePlot.height - 6, "p: times the baseline's speed",
+           Anchor::end);
   return std::move(svg).take();
 }
 

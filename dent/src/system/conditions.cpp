@@ -14,7 +14,7 @@
 namespace dent {
 namespace {
 
-constexpr int kIoWhoProcess = 1;  // IOPRIO_WHO_PROCESS
+constexpr int kIoPriorityOfThread = 1;  // IOPRIO_WHO_PROCESS
 
 std::string content_of(pid_t process, const char* file) {
   std::ifstream in("/proc/" + std::to_string(process) + "/" + file);
@@ -34,7 +34,7 @@ ThreadConditions of_thread(pid_t thread) {
   sched_param parameters{};
   if (sched_getparam(thread, &parameters) == 0) found.rt_priority = parameters.sched_priority;
   found.nice = getpriority(PRIO_PROCESS, static_cast<id_t>(thread));
-  found.io_class = static_cast<int>(syscall(SYS_ioprio_get, kIoWhoProcess, thread));
+  found.io_class = static_cast<int>(syscall(SYS_ioprio_get, kIoPriorityOfThread, thread));
   return found;
 }
 

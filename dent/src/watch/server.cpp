@@ -40,7 +40,7 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using Reply = http::response<http::string_body>;
 
-constexpr auto kLookEvery = std::chrono::seconds(1);
+constexpr auto kFeedEvery = std::chrono::seconds(1);
 constexpr int kMostConnections = 64;
 constexpr int kSocketSeconds = 10;  // for one read or write
 constexpr std::size_t kLongestRequest = 16384;
@@ -89,7 +89,7 @@ void send_events(tcp::socket& socket, Feed& feed) {
     const auto now = feed.look();
     asio::write(socket, asio::buffer(watch_events(shown.get(), *now)), gone);
     shown = now;
-    std::this_thread::sleep_for(kLookEvery);
+    std::this_thread::sleep_for(kFeedEvery);
   }
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kSeconds = 10;
+constexpr double kProbeSeconds = 10;
 constexpr const char* kQuestion =
     "import sys\n"
     "print(sys.executable)\n"
@@ -33,7 +33,7 @@ void add_links(Interpreter& interpreter) {
 
 Interpreter ask_interpreter(const std::string& python, const fs::path& directory) {
   Interpreter interpreter{python, {}};
-  const auto answer = capture({python, "-c", kQuestion}, kSeconds, directory);
+  const auto answer = capture({python, "-c", kQuestion}, kProbeSeconds, directory);
   if (!answer) return interpreter;
   std::istringstream lines(*answer);
   std::getline(lines, interpreter.program);

@@ -9,7 +9,7 @@
 namespace dent {
 namespace {
 
-constexpr std::size_t kShort = 128, kLong = 1024;
+constexpr std::size_t kShort = 128, kLongCall = 1024;
 constexpr int kTries = 12;
 
 // Tensors of one element each: the loop does not look at what they hold.
@@ -26,7 +26,7 @@ double loop_cost_ns(WorkerFactory& workers, const Problem& problem) {
   const double seconds = workers.project().limits.call_seconds;
   const Problem tiny = without_its_sizes(problem);
   const auto worker = workers.start_empty();
-  worker->set_problem(message_for(tiny, workers.pool(), kLong, false, protocol::kRoom), seconds);
+  worker->set_problem(message_for(tiny, workers.pool(), kLongCall, false, protocol::kRoom), seconds);
   Random random(1);  // nothing here is secret
   // The least of several: whatever interrupts the loop is not part of it.
   const auto uncounted_ns = [&](std::size_t calls) {
@@ -41,8 +41,8 @@ double loop_cost_ns(WorkerFactory& workers, const Problem& problem) {
     }
     return least;
   };
-  const double few = uncounted_ns(kShort), many = uncounted_ns(kLong);
-  return std::max(0.0, (many - few) / static_cast<double>(kLong - kShort));
+  const double few = uncounted_ns(kShort), many = uncounted_ns(kLongCall);
+  return std::max(0.0, (many - few) / static_cast<double>(kLongCall - kShort));
 }
 
 }  // namespace dent

@@ -21,7 +21,7 @@ constexpr double kMostByLuck = 1.25;       // beyond it the difference is the ke
 constexpr double kMostByLuckOnGpu = 1.05;  // where the host is ahead of it
 constexpr double kSecondsPerStart = 1;     // at most
 constexpr int kPairsPerStart = 12;
-constexpr double kSampleNs = 500e3;
+constexpr double kStartSampleNs = 500e3;
 
 bool quick_to_start(const protocol::Loaded& side) {
   return side.kind == protocol::WorkerKind::native && side.device == DeviceKind::cpu;
@@ -34,7 +34,7 @@ SamplingPolicy policy_of(const record::Comparison& comparison, bool made, std::u
   policy.stop.min_pairs = policy.stop.max_pairs = kPairsPerStart;
   policy.compare.same_within = comparison.same_within;
   policy.compare.alpha = comparison.alpha;
-  policy.min_sample_ns = kSampleNs;
+  policy.min_sample_ns = kStartSampleNs;
   if (comparison.clock) sample_on_gpu(policy, *comparison.clock, made);
   policy.seed = seed;
   return policy;

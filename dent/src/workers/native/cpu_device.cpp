@@ -18,14 +18,15 @@ namespace dent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kBufferAlignment = 64;
 
 class CpuDevice : public Device {
  public:
   int kind() const override { return DENT_CPU; }
 
   void* allocate(std::size_t bytes) override {
-    void* memory = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+    void* memory = std::aligned_alloc(kBufferAlignment,
+                                      (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment);
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
   }

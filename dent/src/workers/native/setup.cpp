@@ -11,7 +11,7 @@ namespace dent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::byte kNotANumber{0xFF};  // as every byte: a NaN in each floating type
+constexpr std::byte kPoison{0xFF};  // as every byte: a NaN in each floating type
 
 }  // namespace
 
@@ -60,7 +60,7 @@ void Setup::call(const protocol::ProblemMessage& problem, const Values& constant
   ns_ = std::chrono::duration<double, std::nano>(Clock::now() - start).count();
   if (status != 0) throw std::runtime_error("the setup returned " + std::to_string(status));
   for (std::size_t i = 0; i < lent_.size(); ++i) {
-    const std::vector<std::byte> gone(constants[i].size(), kNotANumber);
+    const std::vector<std::byte> gone(constants[i].size(), kPoison);
     device_.upload(lent_[i], gone.data(), gone.size());
   }
 }

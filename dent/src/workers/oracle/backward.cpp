@@ -12,7 +12,7 @@ namespace dent {
 namespace {
 
 enum Input : std::size_t { kQ, kK, kV, kOut, kLse, kDout };
-constexpr double kMostPairs = 5e5;  // (query, key) pairs, times head_dim: about a second
+constexpr double kMostGradientPairs = 5e5;  // (query, key) pairs, times head_dim: about a second
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void BackwardOracle::compute() {
   const std::int64_t kv_heads = number("B") * number("Hkv"), keys = number("Skv");
   forget("dq", heads * rows * number("D"));
   for (const char* output : {"dk", "dv"}) forget(output, kv_heads * keys * number("D"));
-  if (2 * static_cast<double>(heads * rows) * static_cast<double>(keys) <= kMostPairs) {
+  if (2 * static_cast<double>(heads * rows) * static_cast<double>(keys) <= kMostGradientPairs) {
     for (std::int64_t i = 0; i < heads * rows; ++i) row(i / rows, i % rows);
     for (std::int64_t i = 0; i < kv_heads * keys; ++i) key(i / keys, i % keys);
     return;
@@ -35,9 +35,9 @@ void BackwardOracle::compute() {
   row(heads - 1, rows - 1);
   key(0, 0);
   key(kv_heads - 1, keys - 1);
-  for (double left = kMostPairs / 2; left > 0; left -= static_cast<double>(keys))
+  for (double left = kMostGradientPairs / 2; left > 0; left -= static_cast<double>(keys))
     row(draw(heads), draw(rows));
-  for (double left = kMostPairs / 2; left > 0; left -= static_cast<double>(rows * group()))
+  for (double left = kMostGradientPairs / 2; left > 0; left -= static_cast<double>(rows * group()))
     key(draw(kv_heads), draw(keys));
 }
 
