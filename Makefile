@@ -44,23 +44,28 @@ compare: demo-release  ## Compute exact attention here, check it, and compare it
 
 ##@ Work on it
 .PHONY: check
-check: build-release  ## The inner loop: build what changed for the CPU, check the formatting, run the fast tests
-	@scripts/lint format
-	@ctest --preset check -j $(JOBS) --progress
+check: deps  ## The inner loop, at most two minutes: build what a change reaches, run its fast tests, say what was left out
+	@scripts/check $(RUN_PRESET)
 
 .PHONY: build
 build: build-$(RELEASE)  ## Build everything this machine can build
 
-.PHONY: test
-test:  ## Before a merge, and what CI runs: build and check everything, run every test that this machine can run
-	@scripts/run-tests
+.PHONY: test test-flashmoe test-dent verify nightly
+test:  ## Build and test what this machine can run (test-flashmoe, test-dent: one of the two products)
+	@scripts/run-tests test
+test-flashmoe test-dent:
+	@scripts/run-tests $@
+verify:  ## The rest of what CI proves: all GPU architectures, mutants, sanitizers, clang-tidy, headers, ssh and Slurm
+	@scripts/run-tests verify
+nightly:  ## What takes longer: every source alone, every case of every mutant, clang-tidy on all of it
+	@scripts/run-tests nightly
 
 .PHONY: format
 format:  ## Format every C++ and CUDA file
 	@scripts/lint fix
 
 .PHONY: lint
-lint: build-$(RELEASE)  ## clang-format, ruff and clang-tidy alone (`make test` has them too)
+lint: build-$(RELEASE)  ## clang-format, ruff and clang-tidy alone (`make verify` has them too)
 	@scripts/lint format
 	@scripts/lint python
 	@scripts/lint tidy build/$(RELEASE)
