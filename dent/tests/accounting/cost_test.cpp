@@ -5,7 +5,7 @@
 
 #include "accounting/step_name.h"
 
-namespace dent {
+namespace dent::cost_test {
 namespace {
 
 TEST(StepName, TellsWhichIterationATrialIsOf) {
@@ -88,4 +88,4 @@ TEST(Cost, RatesAreThoseThatHeldWhenItWasRecorded) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::cost_test

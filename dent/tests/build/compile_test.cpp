@@ -11,7 +11,7 @@
 #include "ledger/in_child.h"
 #include "project/manifest.h"
 
-namespace dent {
+namespace dent::compile_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -126,4 +126,4 @@ TEST_F(BuildAnywhere, AProblemNamesFilesAsTheManifestDoes) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::compile_test

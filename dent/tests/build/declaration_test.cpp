@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace dent {
+namespace dent::declaration_test {
 namespace {
 
 TEST(Declaration, TellsADeclarationFromAName) {
@@ -75,4 +75,4 @@ TEST(Declaration, KnowsAGlobalFunctionByItsSource) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::declaration_test

@@ -8,7 +8,7 @@
 #include "build/ptxas.h"
 #include "operators/attention.h"
 
-namespace dent {
+namespace dent::glue_test {
 namespace {
 
 const Shape kShape{"tiny", {{"S", 32}}};
@@ -208,4 +208,4 @@ TEST(Ptxas, LinesThatAreCutShortOrSayNothingAreNoKernels) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::glue_test

@@ -7,7 +7,7 @@
 
 #include "ledger/in_child.h"
 
-namespace dent {
+namespace dent::remedy_test {
 namespace {
 
 using test::ScratchFolder;
@@ -92,4 +92,4 @@ TEST(Remedy, SymbolsAreNamedAsInTheSource) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::remedy_test

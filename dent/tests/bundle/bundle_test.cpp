@@ -12,7 +12,7 @@
 #include "session/dent_program.h"
 #include "system/temporary_folder.h"
 
-namespace dent::test {
+namespace dent::test::bundle_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -246,4 +246,4 @@ TEST(BundleCommand, RefusesSourcesThatAreNewerThanTheSession) {
 }
 
 }  // namespace
-}  // namespace dent::test
+}  // namespace dent::test::bundle_test

@@ -24,7 +24,7 @@
 #include "system/process_table.h"
 #include "system/strays.h"
 
-namespace dent {
+namespace dent::cell_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -357,4 +357,4 @@ TEST(Cell, SwitchedOffItLeavesACommandAsItIs) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::cell_test

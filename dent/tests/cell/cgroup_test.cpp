@@ -15,7 +15,7 @@
 #include "ledger/in_child.h"
 #include "system/process.h"
 
-namespace dent {
+namespace dent::cgroup_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -166,4 +166,4 @@ TEST_F(CgroupTest, ThatOfADentThatWasKilledIsClearedAwayAndThatOfALiveOneIsNot) 
 TEST_F(CgroupTest, WithoutLimitsThereIsNone) { EXPECT_EQ(make_cgroup({}, usable_cgroups()), nullptr); }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::cgroup_test

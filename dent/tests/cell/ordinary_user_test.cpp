@@ -8,7 +8,7 @@
 #include "session/dent_program.h"
 #include "system/process.h"
 
-namespace dent {
+namespace dent::ordinary_user_test {
 namespace {
 
 constexpr double kLong = 300;
@@ -41,4 +41,4 @@ TEST(OrdinaryUser, HasTheSameCellAsRoot) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::ordinary_user_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dent::cli {
+namespace dent::cli::parser_test {
 namespace {
 
 // A program with two commands, one of which has one below it.
@@ -127,4 +127,4 @@ TEST_F(ParserTest, CompletionCanWalkTheCommands) {
 }
 
 }  // namespace
-}  // namespace dent::cli
+}  // namespace dent::cli::parser_test

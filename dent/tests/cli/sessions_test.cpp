@@ -7,7 +7,7 @@
 
 #include "session/dent_program.h"
 
-namespace dent::test {
+namespace dent::test::sessions_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -174,4 +174,4 @@ TEST_F(Sessions, FortyColumnsCutNothing) {
 }
 
 }  // namespace
-}  // namespace dent::test
+}  // namespace dent::test::sessions_test

@@ -9,7 +9,7 @@
 
 #include "session/dent_program.h"
 
-namespace dent::test {
+namespace dent::test::terminal_test {
 namespace {
 
 constexpr const char* kQuick =
@@ -125,4 +125,4 @@ TEST(DentOnATerminal, InterruptedSaysHowToGoOn) {
 }
 
 }  // namespace
-}  // namespace dent::test
+}  // namespace dent::test::terminal_test

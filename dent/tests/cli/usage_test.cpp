@@ -6,7 +6,7 @@
 
 #include "session/dent_program.h"
 
-namespace dent::test {
+namespace dent::test::usage_test {
 namespace {
 
 Ran dent(const std::string& arguments) {
@@ -82,4 +82,4 @@ TEST(Usage, AMistakeWithJsonIsADocumentToo) {
 }
 
 }  // namespace
-}  // namespace dent::test
+}  // namespace dent::test::usage_test

@@ -14,7 +14,7 @@
 #include "session/dent_program.h"
 #include "system/capture.h"
 
-namespace dent {
+namespace dent::commits_test {
 namespace {
 
 using test::ScratchProject;
@@ -324,4 +324,4 @@ TEST(Track, MeasuresEachCommitOnceAndMarksWhatBroke) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::commits_test

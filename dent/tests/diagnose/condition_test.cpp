@@ -9,7 +9,7 @@
 #include "records/diagnosis.h"
 #include "records/json.h"
 
-namespace dent {
+namespace dent::condition_test {
 namespace {
 
 using Kind = Condition::Answer::Kind;
@@ -71,4 +71,4 @@ TEST(Quantities, GoThroughJsonWithTheirAbsences) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::condition_test

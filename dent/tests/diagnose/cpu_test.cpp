@@ -6,7 +6,7 @@
 #include "diagnose/instruction_mix.h"
 #include "diagnose/profile.h"
 
-namespace dent {
+namespace dent::cpu_test {
 namespace {
 
 TEST(InstructionMix, TellsVectorsFromScalarsOnX86) {
@@ -58,4 +58,4 @@ TEST(Profile, KernelsAreCalledByTheirShortNames) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::cpu_test

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace dent {
+namespace dent::diagnosis_test {
 namespace {
 
 Tree small_tree() {
@@ -202,4 +202,4 @@ TEST(Diagnosis, TargetsAreJudgedAndAbsentOnesAreNot) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::diagnosis_test

@@ -17,7 +17,7 @@
 #include "system/capture.h"
 #include "system/process.h"
 
-namespace dent {
+namespace dent::live_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -142,4 +142,4 @@ TEST(Live, OurOwnKernelsGetAnAnswer) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::live_test

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "diagnose/ncu_metrics.h"
 
-namespace dent {
+namespace dent::ncu_report_test {
 namespace {
 
 constexpr const char* kHead =
@@ -77,4 +77,4 @@ TEST(NcuReport, OnlyHopperIsAskedAboutWgmma) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::ncu_report_test

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace dent {
+namespace dent::ncu_test {
 namespace {
 
 constexpr const char* kVersion =
@@ -100,4 +100,4 @@ TEST(Ncu, EveryComplaintHasItsFix) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::ncu_test

@@ -11,7 +11,7 @@
 #include "diagnose/profile.h"
 #include "diagnose/recorded.h"
 
-namespace dent::test {
+namespace dent::test::recorded_test {
 namespace {
 
 const Tree& gpu_tree() {
@@ -195,4 +195,4 @@ TEST(Recorded, TheLimiterOfOccupancyIsNamed) {
 }
 
 }  // namespace
-}  // namespace dent::test
+}  // namespace dent::test::recorded_test

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace dent {
+namespace dent::tree_test {
 namespace {
 
 std::string refusal(const std::string& toml) {
@@ -67,4 +67,4 @@ TEST(Tree, MistakesAreNamedWithFileAndLine) {
 TEST(Tree, AFileThatIsNotThereIsAnError) { EXPECT_THROW(load_tree("/nowhere/gpu.toml"), Error); }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::tree_test

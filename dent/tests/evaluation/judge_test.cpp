@@ -7,7 +7,7 @@
 #include <cmath>
 #include <functional>
 
-namespace dent {
+namespace dent::judge_test {
 namespace {
 
 const std::vector<Shape> kShapes{{"tiny", {}}, {"large", {}}};
@@ -185,4 +185,4 @@ TEST(Judge, AnUnclearConfirmationGetsSevenStarts) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::judge_test

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "measure/sampler.h"
 
-namespace dent {
+namespace dent::keep_rule_test {
 namespace {
 
 // A machine with a skewed, correlated noise: interruptions only ever add, and a busy spell lasts a while.
@@ -139,4 +139,4 @@ TEST(KeepRule, NotANumberIsNoGain) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::keep_rule_test

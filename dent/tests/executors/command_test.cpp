@@ -12,7 +12,7 @@
 #include "executors/scratch_job.h"
 #include "executors/sent_session.h"
 
-namespace dent {
+namespace dent::command_test {
 namespace {
 
 using test::expect_nothing_lost_nothing_twice;
@@ -160,4 +160,4 @@ INSTANTIATE_TEST_SUITE_P(Executors, OfThePage,
                          });
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::command_test

@@ -12,7 +12,7 @@
 #include "ledger/ledger.h"
 #include "ledger/project_lock.h"
 
-namespace dent {
+namespace dent::job_folder_test {
 namespace {
 
 using test::ScratchJob;
@@ -154,4 +154,4 @@ TEST(JobFolder, PrintsItsRecordsForLaunchersThatShowOutputAlone) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::job_folder_test

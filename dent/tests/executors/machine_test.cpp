@@ -6,7 +6,7 @@
 #include "executors/sent_session.h"
 #include "support/fixture.h"
 
-namespace dent {
+namespace dent::machine_test {
 namespace {
 
 using test::expect_nothing_lost_nothing_twice;
@@ -140,4 +140,4 @@ TEST(Machine, TakenAwayInMidRunIsStartedAgainAndTheReportSaysSo) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::machine_test

@@ -8,7 +8,7 @@
 #include "executors/scratch_job.h"
 #include "executors/sent_session.h"
 
-namespace dent {
+namespace dent::on_test {
 namespace {
 
 using test::expect_nothing_lost_nothing_twice;
@@ -120,4 +120,4 @@ TEST(On, OneExecutorInTheUsersConfigServesEveryProject) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::on_test

@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "ledger/in_child.h"
 
-namespace dent {
+namespace dent::queue_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -253,4 +253,4 @@ TEST(JobQueue, KilledSlotsLoseNothingAndDoNothingTwice) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::queue_test

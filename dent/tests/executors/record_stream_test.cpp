@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "records/line.h"
 
-namespace dent {
+namespace dent::record_stream_test {
 namespace {
 
 std::vector<std::string> three_lines() {
@@ -55,4 +55,4 @@ TEST(RecordStream, StaysWhereItWasAfterAnError) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::record_stream_test

@@ -14,7 +14,7 @@
 #include "session/exit_code.h"
 #include "system/durable_file.h"
 
-namespace dent {
+namespace dent::slot_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -161,4 +161,4 @@ TEST_F(SlotTest, VariablesReachTheJob) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::slot_test

@@ -5,7 +5,7 @@
 
 #include "executors/slurm.h"
 
-namespace dent {
+namespace dent::slurm_client_test {
 namespace {
 
 TEST(SlurmClient, EveryWordOfSlurmHasItsState) {
@@ -80,4 +80,4 @@ TEST(SlurmClient, AGpuIsAskedForWhereTheKernelNeedsOne) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::slurm_client_test

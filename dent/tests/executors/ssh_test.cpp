@@ -11,7 +11,7 @@
 #include "executors/sent_session.h"
 #include "support/fixture.h"
 
-namespace dent {
+namespace dent::ssh_test {
 namespace {
 
 using test::expect_nothing_lost_nothing_twice;
@@ -337,4 +337,4 @@ TEST(Ssh, DetachedCancelledAndASecondJobIsRefused) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::ssh_test

@@ -5,7 +5,7 @@
 
 #include "ledger/in_child.h"
 
-namespace dent {
+namespace dent::uptime_book_test {
 namespace {
 
 using std::chrono::seconds;
@@ -78,4 +78,4 @@ TEST_F(UptimeBookTest, TakenAwayAndStartedAgainAreTwoStretches) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::uptime_book_test

@@ -4,7 +4,7 @@
 
 #include "gates/bench.h"
 
-namespace dent {
+namespace dent::gates_test {
 namespace {
 
 using test::Bench;
@@ -88,4 +88,4 @@ TEST(SanitizeGate, ALibraryThatIsNotOursToBuildIsSkippedWithTheReason) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::gates_test

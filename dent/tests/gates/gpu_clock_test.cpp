@@ -5,7 +5,7 @@
 
 #include "report/clock_words.h"
 
-namespace dent {
+namespace dent::gpu_clock_test {
 namespace {
 
 ClockTrial calls_of(double ns) {
@@ -84,4 +84,4 @@ TEST(GpuClock, AStretchOfInputsThatAreMadeIsNoLongerThanItHasToBe) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::gpu_clock_test

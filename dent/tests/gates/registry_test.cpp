@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "session/plan.h"
 
-namespace dent {
+namespace dent::registry_test {
 namespace {
 
 Project project_with(std::initializer_list<const char*> shapes) {
@@ -117,4 +117,4 @@ TEST(Gates, AreListedInTheDocuments) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::registry_test

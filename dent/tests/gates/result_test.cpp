@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dent {
+namespace dent::result_test {
 namespace {
 
 Cause cause_of(FailureKind kind) {
@@ -77,4 +77,4 @@ TEST(GateResult, IsTheSameWhenItIsReadBack) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::result_test

@@ -13,7 +13,7 @@
 #include "gates/performance/summary.h"
 #include "gates/performance/watch.h"
 
-namespace dent {
+namespace dent::speed_test {
 namespace {
 
 using test::Bench;
@@ -321,4 +321,4 @@ TEST_F(RecordedBaseline, FasterThanRecordedIsRecordedAnew) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::speed_test

@@ -13,7 +13,7 @@
 #include "ledger/session_store.h"
 #include "system/durable_file.h"
 
-namespace dent {
+namespace dent::ledger_disk_test {
 namespace {
 
 using test::become_an_ordinary_user;
@@ -111,4 +111,4 @@ TEST(LedgerDisk, AReadOnlyLedgerIsAClearErrorAndCanStillBeRead) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::ledger_disk_test

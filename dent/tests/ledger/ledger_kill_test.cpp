@@ -13,7 +13,7 @@
 #include "ledger/in_child.h"
 #include "ledger/ledger.h"
 
-namespace dent {
+namespace dent::ledger_kill_test {
 namespace {
 
 using test::ScratchFolder;
@@ -62,4 +62,4 @@ TEST(LedgerKill, FiftyKillsAtRandomInstantsLoseAndRepeatNothing) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::ledger_kill_test

@@ -11,7 +11,7 @@
 #include "ledger/in_child.h"
 #include "records/line.h"
 
-namespace dent {
+namespace dent::ledger_test {
 namespace {
 
 using test::ScratchFolder;
@@ -228,4 +228,4 @@ TEST(Ledger, AStepsRecordsAreThereTogetherOrNotAtAll) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::ledger_test

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "ledger/in_child.h"
 
-namespace dent {
+namespace dent::project_lock_test {
 namespace {
 
 using test::ScratchFolder;
@@ -97,4 +97,4 @@ TEST(ProjectLock, WaitsForAChildThatIsOnItsWayOut) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::project_lock_test

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "ledger/in_child.h"
 
-namespace dent {
+namespace dent::session_store_test {
 namespace {
 
 using test::ScratchFolder;
@@ -75,4 +75,4 @@ TEST(SessionStore, ArtifactsStayInTheirFolder) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::session_store_test

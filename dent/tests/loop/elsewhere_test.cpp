@@ -11,7 +11,7 @@
 #include "executors/job_table.h"
 #include "loop/loop_project.h"
 
-namespace dent {
+namespace dent::elsewhere_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -227,4 +227,4 @@ TEST(EvaluateOn, OneChangeAfterTheOtherInOneSession) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::elsewhere_test

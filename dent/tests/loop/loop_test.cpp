@@ -8,7 +8,7 @@
 
 #include "loop/loop_project.h"
 
-namespace dent {
+namespace dent::loop_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -238,4 +238,4 @@ TEST(Optimize, AStartThatIsWrongIsNoStart) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::loop_test

@@ -8,7 +8,7 @@
 #include "executors/job_table.h"
 #include "loop/loop_project.h"
 
-namespace dent {
+namespace dent::parallel_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -211,4 +211,4 @@ TEST(Parallel, MustBeANumberThatMakesSense) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::parallel_test

@@ -14,7 +14,7 @@
 #include "ledger/in_child.h"
 #include "mcp/protocol.h"
 
-namespace dent {
+namespace dent::server_test {
 namespace {
 
 using nlohmann::json;
@@ -85,4 +85,4 @@ TEST(McpServer, SurvivesArgumentsOfAnotherType) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::server_test

@@ -12,7 +12,7 @@
 #include "measure/simulated.h"
 #include "measure/stop_rule.h"
 
-namespace dent {
+namespace dent::blocks_test {
 namespace {
 
 // Tables of Student's distribution: t(2, 0.05) = 4.303, t(6, 0.05) = 2.447.
@@ -77,4 +77,4 @@ TEST(PairedRatio, PhasesOfTheMachineAreNoVerdict) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::blocks_test

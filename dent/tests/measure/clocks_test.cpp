@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace dent {
+namespace dent::clocks_test {
 namespace {
 
 Pair with_clocks(std::optional<double> baseline, std::optional<double> candidate) {
@@ -42,4 +42,4 @@ TEST(Clocks, WithoutReadingsEverythingIsKept) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::clocks_test

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "measure/simulated.h"
 
-namespace dent {
+namespace dent::comparison_test {
 namespace {
 
 using test::simulated_pairs;
@@ -75,4 +75,4 @@ TEST(Comparison, ABrokenSampleIsAnErrorEvenInAPairToBeSetAside) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::comparison_test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace dent {
+namespace dent::disturbance_test {
 namespace {
 
 TEST(Disturbance, AMachineIsBusyByItsProcessorsOrByWaiting) {
@@ -32,4 +32,4 @@ TEST(Disturbance, SaysSoInOneLine) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::disturbance_test

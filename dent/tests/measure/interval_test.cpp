@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "measure/simulated.h"
 
-namespace dent {
+namespace dent::interval_test {
 namespace {
 
 using test::Noise;
@@ -119,4 +119,4 @@ TEST(MedianInterval, IsWiderForCorrelatedSeries) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::interval_test

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "measure/simulated.h"
 
-namespace dent {
+namespace dent::ratio_test {
 namespace {
 
 using test::simulated_pairs;
@@ -138,4 +138,4 @@ TEST(Change, ComparesTwoSessionsThroughTheirOwnBaselines) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::ratio_test

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace dent {
+namespace dent::sample_test {
 namespace {
 
 Pair pair_of(double baseline_ns, double candidate_ns) { return {{baseline_ns}, {candidate_ns}}; }
@@ -52,4 +52,4 @@ TEST(Sample, MedianIsOfOneSide) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::sample_test

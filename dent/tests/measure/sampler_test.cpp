@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "measure/simulated.h"
 
-namespace dent {
+namespace dent::sampler_test {
 namespace {
 
 using test::Noise;
@@ -223,4 +223,4 @@ TEST(Sampler, ShowsLifeBeforeEachPairAndStopsWhenTheListenerThrows) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::sampler_test

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace dent {
+namespace dent::share_test {
 namespace {
 
 // 0 of n: 1 - (alpha / 2) ^ (1 / n). 5 of 10: from tables.
@@ -45,4 +45,4 @@ TEST(ShareInterval, OfNothingIsEverything) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::share_test

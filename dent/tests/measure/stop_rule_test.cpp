@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace dent {
+namespace dent::stop_rule_test {
 namespace {
 
 Comparison comparison_of(SpeedVerdict verdict, double low, double centre, double high) {
@@ -48,4 +48,4 @@ TEST(StopRule, GoesOnUntilTheVerdictIsClearAndTheIntervalNarrow) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::stop_rule_test

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace dent {
+namespace dent::verdict_test {
 namespace {
 
 SpeedVerdict of(double low, double centre, double high) { return judge(Ratio{centre, {low, high}}, 0.01); }
@@ -54,4 +54,4 @@ TEST(SpeedVerdict, TheWholeIsNotFasterOrSlowerUnlessAPartIs) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::verdict_test

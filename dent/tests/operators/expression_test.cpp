@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace dent {
+namespace dent::expression_test {
 namespace {
 
 const Numbers kSizes{{"B", 2}, {"S", 128}, {"D", 64}};
@@ -46,4 +46,4 @@ TEST(Expression, ListsItsNames) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::expression_test

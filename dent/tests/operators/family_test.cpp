@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dent {
+namespace dent::family_test {
 namespace {
 
 TEST(Family, IsKnownByTheNamesThatOperatorsGoBy) {
@@ -26,4 +26,4 @@ TEST(Family, OfANameThatSaysNothingIsOther) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::family_test

@@ -10,7 +10,7 @@
 #include "operators/dtype.h"
 #include "operators/fill.h"
 
-namespace dent {
+namespace dent::operators_test {
 namespace {
 
 constexpr DType kAll[] = {DType::fp64,    DType::fp32,     DType::fp16,    DType::bf16,
@@ -185,4 +185,4 @@ TEST(AttentionOperator, RefusesSizesThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::operators_test

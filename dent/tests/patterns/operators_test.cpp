@@ -10,7 +10,7 @@
 #include "patterns/match.h"
 #include "patterns/pattern.h"
 
-namespace dent {
+namespace dent::operators_test {
 namespace {
 
 struct Computed {
@@ -158,4 +158,4 @@ TEST(PatternsForOperators, APatternMayNameOneOperator) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::operators_test

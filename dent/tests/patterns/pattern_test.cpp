@@ -18,7 +18,7 @@
 #include "patterns/match.h"
 #include "patterns/write.h"
 
-namespace dent {
+namespace dent::pattern_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -313,4 +313,4 @@ TEST(Evidence, ComesFromEveryLedgerOfAProject) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::pattern_test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace dent::test {
+namespace dent::test::agreement_test {
 namespace {
 
 double median_where(const std::vector<Agreement>& rows, auto&& holds) {
@@ -67,4 +67,4 @@ TEST(Agreement, NotANumberIsNoSmallError) {
 }
 
 }  // namespace
-}  // namespace dent::test
+}  // namespace dent::test::agreement_test

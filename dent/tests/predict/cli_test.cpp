@@ -4,7 +4,7 @@
 
 #include "session/dent_program.h"
 
-namespace dent::test {
+namespace dent::test::cli_test {
 namespace {
 
 // Without -p, which dent() of a ScratchProject adds for commands that need a project; and with a data folder
@@ -125,4 +125,4 @@ TEST(DevicesCli, MeasuringWithoutAGpuSaysSo) {
 }
 
 }  // namespace
-}  // namespace dent::test
+}  // namespace dent::test::cli_test

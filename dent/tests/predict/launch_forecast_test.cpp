@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "operators/attention.h"
 
-namespace dent {
+namespace dent::launch_forecast_test {
 namespace {
 
 Project attention_project(const std::string& grid, const std::string& block) {
@@ -93,4 +93,4 @@ TEST(LaunchForecast, WrongExpressionsNameTheShape) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::launch_forecast_test

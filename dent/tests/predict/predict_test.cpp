@@ -15,7 +15,7 @@
 #include "predict/sizes.h"
 #include "records/json.h"
 
-namespace dent {
+namespace dent::predict_test {
 namespace {
 
 // A data folder of this test's own, so that what a person has measured does not count here.
@@ -211,4 +211,4 @@ TEST(ObjectResources, CuobjdumpsReportIsUnderstood) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::predict_test

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace dent {
+namespace dent::executor_rules_test {
 namespace {
 
 std::vector<ExecutorRules> parse(const std::string& text) {
@@ -90,4 +90,4 @@ TEST(ExecutorRules, TheUsersConfigIsWhereXdgSaysIt) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::executor_rules_test

@@ -11,7 +11,7 @@
 #include "project/templates.h"
 #include "records/json.h"
 
-namespace dent {
+namespace dent::manifest_test {
 namespace {
 
 const std::string kMinimal = R"(version = 1
@@ -303,4 +303,4 @@ TEST(Manifest, ShowsEveryDefaultInItsEffectiveForm) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::manifest_test

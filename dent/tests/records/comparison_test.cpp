@@ -7,7 +7,7 @@
 #include "measure/simulated.h"
 #include "records/json.h"
 
-namespace dent {
+namespace dent::comparison_test {
 namespace {
 
 Sampling sampled(bool with_clocks) {
@@ -54,4 +54,4 @@ TEST(ComparisonRecord, WithoutAnIntervalItHasNoRatio) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::comparison_test

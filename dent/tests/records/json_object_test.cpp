@@ -7,7 +7,7 @@
 
 #include "records/session.h"
 
-namespace dent {
+namespace dent::json_object_test {
 namespace {
 
 TEST(JsonObject, WritesEachKindOfValueInTheOrderGiven) {
@@ -76,4 +76,4 @@ TEST(Json, ThatIsParsedOnceIsReadOften) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::json_object_test

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace dent {
+namespace dent::line_test {
 namespace {
 
 std::string line_of(AnyRecord data) {
@@ -122,4 +122,4 @@ TEST(Line, TimeIsUtcToTheMillisecond) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::line_test

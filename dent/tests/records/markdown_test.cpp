@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-namespace dent {
+namespace dent::markdown_test {
 namespace {
 
 const std::string kBegin = "<!-- printed by records/markdown.cpp: begin -->\n";
@@ -47,4 +47,4 @@ TEST(RecordsPage, SaysOfEachFieldWhatItIs) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::markdown_test

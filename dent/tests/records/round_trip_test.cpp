@@ -11,7 +11,7 @@
 #include "records/json.h"
 #include "records/line.h"
 
-namespace dent {
+namespace dent::round_trip_test {
 namespace {
 
 // Fills every field with something that is not its default, and notes which must be there.
@@ -98,4 +98,4 @@ TEST(RoundTrip, EveryKindIsTheSameAfterALineAndBack) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::round_trip_test

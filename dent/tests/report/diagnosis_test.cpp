@@ -9,7 +9,7 @@
 #include "report/pictures/plots.h"
 #include "report/session_view.h"
 
-namespace dent {
+namespace dent::diagnosis_test {
 namespace {
 
 SessionView example() { return view_session("id", test::example_records(test::Story::faster)); }
@@ -50,4 +50,4 @@ TEST(DiagnosisReport, ARefusalIsSaidAsOne) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::diagnosis_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dent {
+namespace dent::format_test {
 namespace {
 
 TEST(Format, TimesHaveThreeDigitsAndAUnit) {
@@ -40,4 +40,4 @@ TEST(Format, TextOfOthersCanNotBreakThePage) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::format_test

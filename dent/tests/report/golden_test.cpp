@@ -15,7 +15,7 @@
 #include "report/markdown.h"
 #include "report/session_view.h"
 
-namespace dent {
+namespace dent::golden_test {
 namespace {
 
 using nlohmann::json;
@@ -79,4 +79,4 @@ INSTANTIATE_TEST_SUITE_P(Ledgers, Golden,
                          [](const auto& name) { return name.param; });
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::golden_test

@@ -8,7 +8,7 @@
 
 #include "report/example_session.h"
 
-namespace dent {
+namespace dent::html_test {
 namespace {
 
 using test::example_records;
@@ -138,4 +138,4 @@ TEST(HtmlReport, EveryBeginningOfASessionHasAPage) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::html_test

@@ -9,7 +9,7 @@
 
 #include "report/example_session.h"
 
-namespace dent {
+namespace dent::markdown_test {
 namespace {
 
 using test::example_records;
@@ -56,4 +56,4 @@ TEST(MarkdownReport, RowsOfATableHaveAsManyCellsAsItsHead) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::markdown_test

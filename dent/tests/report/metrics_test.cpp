@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace dent {
+namespace dent::metrics_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -52,4 +52,4 @@ TEST(Metrics, ActionBenchmarkGetsAListOfTimes) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::metrics_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dent {
+namespace dent::proposal_tree_test {
 namespace {
 
 ClimbStep tried(int number, std::optional<bool> kept, const std::string& change) {
@@ -53,4 +53,4 @@ TEST(ProposalTree, ALongDiffIsCutAndSaysSo) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::proposal_tree_test

@@ -8,7 +8,7 @@
 #include "report/markdown.h"
 #include "report/session_view.h"
 
-namespace dent {
+namespace dent::rates_test {
 namespace {
 
 record::Comparison shape(double ns) {
@@ -46,4 +46,4 @@ TEST(Rates, StandInEveryTable) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::rates_test

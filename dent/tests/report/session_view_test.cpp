@@ -9,7 +9,7 @@
 #include "ledger/in_child.h"
 #include "report/example_session.h"
 
-namespace dent {
+namespace dent::session_view_test {
 namespace {
 
 using test::example_records;
@@ -111,4 +111,4 @@ TEST(SessionView, ATornLastLineIsNoHindrance) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::session_view_test

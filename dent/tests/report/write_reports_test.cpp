@@ -15,7 +15,7 @@
 #include "report/example_session.h"
 #include "report/history.h"
 
-namespace dent {
+namespace dent::write_reports_test {
 namespace {
 
 using test::example_session;
@@ -71,4 +71,4 @@ TEST(WriteReports, EveryEndingHasItsPage) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::write_reports_test

@@ -16,7 +16,7 @@
 #include "repository/worktree.h"
 #include "system/capture.h"
 
-namespace dent {
+namespace dent::repository_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -378,4 +378,4 @@ TEST(Harness, RefusesWhatWasNotDeclaredWhatJudgesAndWhatIsTooLong) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::repository_test

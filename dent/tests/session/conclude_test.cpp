@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dent {
+namespace dent::conclude_test {
 namespace {
 
 const std::vector<Step> kPlan{
@@ -91,4 +91,4 @@ TEST(ExitCodes, AreAsTheTableForScriptsHasThem) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::conclude_test

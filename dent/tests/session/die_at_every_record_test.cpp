@@ -11,7 +11,7 @@
 #include "ledger/session_store.h"
 #include "session/dent_program.h"
 
-namespace dent {
+namespace dent::die_at_every_record_test {
 namespace {
 
 using test::ScratchProject;
@@ -66,4 +66,4 @@ TEST(DiesAtEveryRecord, ARunTellsTheSameStory) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::die_at_every_record_test

@@ -9,7 +9,7 @@
 #include "ledger/in_child.h"
 #include "records/json.h"
 
-namespace dent {
+namespace dent::environment_test {
 namespace {
 
 using test::ScratchFolder;
@@ -61,4 +61,4 @@ TEST(Environment, KnowsTheStateOfVersionControlInAFolderWithAnAwkwardName) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::environment_test

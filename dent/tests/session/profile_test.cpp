@@ -9,7 +9,7 @@
 #include "ledger/session_store.h"
 #include "session/dent_program.h"
 
-namespace dent {
+namespace dent::profile_test {
 namespace {
 
 using test::Ran;
@@ -106,4 +106,4 @@ TEST(DentPatterns, AreListedMatchedAndAdded) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::profile_test

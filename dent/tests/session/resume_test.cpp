@@ -13,7 +13,7 @@
 #include "ledger/session_store.h"
 #include "session/dent_program.h"
 
-namespace dent {
+namespace dent::resume_test {
 namespace {
 
 using test::ScratchProject;
@@ -159,4 +159,4 @@ TEST(Storage, AFullDiskIsAClearErrorAndLosesNothing) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::resume_test

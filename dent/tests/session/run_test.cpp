@@ -12,7 +12,7 @@
 #include "ledger/session_store.h"
 #include "session/dent_program.h"
 
-namespace dent {
+namespace dent::run_test {
 namespace {
 
 using test::Ran;
@@ -297,4 +297,4 @@ TEST(DentCommands, EveryCommandShowsAnExample) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::run_test

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "gates/bench.h"
 
-namespace dent {
+namespace dent::session_test {
 namespace {
 
 using test::Bench;
@@ -145,4 +145,4 @@ TEST_F(SessionTest, GoesOnOnlyWithASessionOfItsKind) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::session_test

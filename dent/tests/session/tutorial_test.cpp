@@ -6,7 +6,7 @@
 
 #include "session/dent_program.h"
 
-namespace dent {
+namespace dent::tutorial_test {
 namespace {
 
 using test::Ran;
@@ -313,4 +313,4 @@ TEST(Newcomer, BuildsThatFailSayWhatToType) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::tutorial_test

@@ -13,7 +13,7 @@
 #include "session/dent_program.h"
 #include "workers/resources.h"
 
-namespace dent::test {
+namespace dent::test::flashinfer_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -144,4 +144,4 @@ TEST(FlashInferTasks, AreFoundInASetAndInFoldersOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace dent::test
+}  // namespace dent::test::flashinfer_test

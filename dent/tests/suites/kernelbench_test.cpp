@@ -11,7 +11,7 @@
 #include "suites/reader.h"
 #include "workers/resources.h"
 
-namespace dent::test {
+namespace dent::test::kernelbench_test {
 namespace {
 
 class KernelBench : public ::testing::Test {
@@ -142,4 +142,4 @@ TEST(KernelBenchTasks, ComeInTheOrderOfTheirNumbers) {
 }
 
 }  // namespace
-}  // namespace dent::test
+}  // namespace dent::test::kernelbench_test

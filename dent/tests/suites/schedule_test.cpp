@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dent {
+namespace dent::schedule_test {
 namespace {
 
 TEST(Schedule, EveryGpuHasOneProjectAtATime) {
@@ -72,4 +72,4 @@ TEST(Schedule, ProjectsSideBySideShareTheProcessors) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::schedule_test

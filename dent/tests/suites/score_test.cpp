@@ -5,7 +5,7 @@
 
 #include "suites/suite_report.h"
 
-namespace dent {
+namespace dent::score_test {
 namespace {
 
 SuiteRow right(double low, double centre, double high) {
@@ -80,4 +80,4 @@ TEST(Score, TextHasEveryFigure) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::score_test

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "session/dent_program.h"
 
-namespace dent::test {
+namespace dent::test::suite_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -149,4 +149,4 @@ TEST(SuiteRun, MistakesSayWhatToTry) {
 }
 
 }  // namespace
-}  // namespace dent::test
+}  // namespace dent::test::suite_test

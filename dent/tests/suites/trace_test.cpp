@@ -8,7 +8,7 @@
 
 #include "session/dent_program.h"
 
-namespace dent::test {
+namespace dent::test::trace_test {
 namespace {
 
 void fail(SessionView& view, const std::string& step, Cause cause, const std::string& reason) {
@@ -164,4 +164,4 @@ TEST(Trace, OfAnImportedDefinitionNamesItsWorkloadsAndSolution) {
 }
 
 }  // namespace
-}  // namespace dent::test
+}  // namespace dent::test::trace_test

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace dent {
+namespace dent::device_lock_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -85,4 +85,4 @@ TEST_F(DeviceLockTest, DiesWithItsProcess) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::device_lock_test

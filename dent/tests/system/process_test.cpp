@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "system/strays.h"
 
-namespace dent {
+namespace dent::process_test {
 namespace {
 
 constexpr double kLong = 120;  // seconds: far more than anything here takes
@@ -238,4 +238,4 @@ TEST_F(ProcessTest, PausedItIsStoppedWithItsChildrenUntilItIsResumed) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::process_test

@@ -9,7 +9,7 @@
 
 #include "system/process.h"
 
-namespace dent {
+namespace dent::processor_use_test {
 namespace {
 
 double own_cpu_s() {
@@ -56,4 +56,4 @@ TEST(ProcessorUse, AGroupThatIsGoneIsNothing) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::processor_use_test

@@ -11,7 +11,7 @@
 #include "base/stopwatch.h"
 #include "workers/input_source.h"
 
-namespace dent {
+namespace dent::device_turns_test {
 namespace {
 
 // No GPU is needed to wait for one: they are told apart by name.
@@ -75,4 +75,4 @@ TEST(DeviceTurns, WhoMakesInputsWaitsForItsTurn) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::device_turns_test

@@ -12,7 +12,7 @@
 #include "workers/model_gpu/times.h"
 #include "workers/worker.h"
 
-namespace dent {
+namespace dent::graph_clock_test {
 namespace {
 
 using namespace test;
@@ -201,4 +201,4 @@ TEST_F(GraphClock, CallsThatWorkForOthersAreCountedInFull) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::graph_clock_test

@@ -7,7 +7,7 @@
 #include "session/dent_program.h"
 #include "workers/resources.h"
 
-namespace dent::test {
+namespace dent::test::jit_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -209,4 +209,4 @@ TEST_F(Triton, WhatWasCompiledAndChosenIsOnRecordAndStays) {
 }
 
 }  // namespace
-}  // namespace dent::test
+}  // namespace dent::test::jit_test

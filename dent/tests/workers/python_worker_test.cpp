@@ -11,7 +11,7 @@
 #include "workers/resources.h"
 #include "workers/worker.h"
 
-namespace dent {
+namespace dent::python_worker_test {
 namespace {
 
 constexpr double kSeconds = 60;
@@ -134,4 +134,4 @@ TEST(FindPython, APathIsWhole) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::python_worker_test

@@ -13,7 +13,7 @@
 #include "cell/bubblewrap.h"
 #include "operators/fill.h"
 
-namespace dent {
+namespace dent::worker_test {
 namespace {
 
 constexpr std::int64_t kElements = 37;
@@ -271,4 +271,4 @@ TEST_P(Workers, AWriteBeyondTheOutputIsNoticed) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::worker_test

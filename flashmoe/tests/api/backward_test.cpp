@@ -15,7 +15,7 @@
 #include "flashmoe/flashmoe.h"
 #include "support/backward_call.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::backward_test {
 namespace {
 
 class Backward : public testing::Test {
@@ -259,4 +259,4 @@ TEST_F(Backward, ADirectionalDerivativeOfTheForwardPassAgrees) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::backward_test

@@ -12,7 +12,7 @@
 #include "flashmoe/flashmoe.h"
 #include "support/backward_call.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::c_abi_test {
 namespace {
 
 // Outputs as they were before any call, and a workspace that fits everything here.
@@ -340,4 +340,4 @@ TEST_F(CAbi, StatusAndEnumValuesMatchTheCppOnes) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::c_abi_test

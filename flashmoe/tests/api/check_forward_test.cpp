@@ -11,7 +11,7 @@
 #include "api/bad_inputs.h"
 #include "api/refusal.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::check_forward_test {
 namespace {
 
 // A workspace that is large enough for anything here.
@@ -250,4 +250,4 @@ TEST(Version, NamesTheReleaseAndTheBackend) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::check_forward_test

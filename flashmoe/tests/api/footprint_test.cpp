@@ -10,7 +10,7 @@
 
 #include "problem/forward_problem.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::footprint_test {
 namespace {
 
 struct Bytes {
@@ -109,4 +109,4 @@ TEST(Footprint, DenseViewsAreOneRow) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::footprint_test

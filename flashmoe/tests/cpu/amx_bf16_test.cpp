@@ -14,7 +14,7 @@
 #include "support/dice.h"
 #include "support/problem.h"
 
-namespace flashmoe::test::amx {
+namespace flashmoe::test::amx::amx_bf16_test {
 namespace {
 
 using cpu::Task;
@@ -302,4 +302,4 @@ TEST(AmxBf16, AgreesOnRandomShapes) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test::amx
+}  // namespace flashmoe::test::amx::amx_bf16_test

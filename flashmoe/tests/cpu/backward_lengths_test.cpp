@@ -12,7 +12,7 @@
 #include "support/backward_call.h"
 #include "support/sequences.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::backward_lengths_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -171,4 +171,4 @@ TEST(BackwardLengths, ExplainSaysHowTheyAreCut) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::backward_lengths_test

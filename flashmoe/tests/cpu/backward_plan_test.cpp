@@ -9,7 +9,7 @@
 #include "cpu/backward.h"
 #include "cpu/backward_kernels.h"
 
-namespace flashmoe::cpu {
+namespace flashmoe::cpu::backward_plan_test {
 namespace {
 
 ForwardProblem problem(int64_t heads, int64_t group, int64_t q_rows, int64_t kv_rows,
@@ -85,4 +85,4 @@ TEST(BackwardPlan, SaysWhatItDoes) {
 }
 
 }  // namespace
-}  // namespace flashmoe::cpu
+}  // namespace flashmoe::cpu::backward_plan_test

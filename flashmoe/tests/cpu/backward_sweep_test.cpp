@@ -9,7 +9,7 @@
 #include "cpu/backward_run.h"
 #include "support/dice.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::backward_sweep_test {
 namespace {
 
 Shape shape_of(uint64_t seed, DType dtype) {
@@ -59,4 +59,4 @@ TEST_P(BackwardSweepOfType, RandomShapesAgreeWithTheOracle) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::backward_sweep_test

@@ -11,7 +11,7 @@
 
 #include "cpu/backward_run.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::backward_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -242,4 +242,4 @@ TEST_P(BackwardOfType, CallsFromSeveralThreadsAtOnceGiveTheSameBits) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::backward_test

@@ -23,7 +23,7 @@
 #include "cpu/avx512_bf16-inl.h"
 #endif
 
-namespace flashmoe::test {
+namespace flashmoe::test::bf16_avx512_test {
 namespace {
 
 using namespace cpu::avx512_bf16;
@@ -162,4 +162,4 @@ TEST_P(Avx512Bf16Steps, OutputIsTheWeightedSumOfV) {
 INSTANTIATE_TEST_SUITE_P(HeadDims, Avx512Bf16Steps, testing::Values(1, 7, 64, 77));
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::bf16_avx512_test

@@ -15,7 +15,7 @@
 #include "support/dice.h"
 #include "support/problem.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::bf16_kernels_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -218,4 +218,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::bf16_kernels_test

@@ -9,7 +9,7 @@
 
 #include "cpu/store_row.h"
 
-namespace flashmoe::cpu {
+namespace flashmoe::cpu::combine_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -90,4 +90,4 @@ TEST(Combine, ScoresFarApartDoNotOverflow) {
 }
 
 }  // namespace
-}  // namespace flashmoe::cpu
+}  // namespace flashmoe::cpu::combine_test

@@ -18,7 +18,7 @@
 #include "support/problem.h"
 #include "support/sequences.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::dropout_test {
 namespace {
 
 // The vectors that come with its authors' library.
@@ -254,4 +254,4 @@ TEST(DropoutChecks, WhatIsNoProbabilityIsRefused) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::dropout_test

@@ -26,7 +26,7 @@ void* aligned_alloc(size_t alignment, size_t bytes) {
 }
 }
 
-namespace flashmoe::test {
+namespace flashmoe::test::forward_allocation_test {
 namespace {
 
 long allocations_of_second_call(const Shape& shape) {
@@ -90,4 +90,4 @@ TEST(ForwardAllocation, InterleavedViewsAllocateNothing) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::forward_allocation_test

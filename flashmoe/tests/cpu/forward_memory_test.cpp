@@ -8,7 +8,7 @@
 
 #include "support/problem.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::forward_memory_test {
 namespace {
 
 constexpr std::size_t kMegabyte = 1 << 20;
@@ -170,4 +170,4 @@ TEST(ForwardMemory, OffsetsBeyondTwoToTheThirtyOneElements) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::forward_memory_test

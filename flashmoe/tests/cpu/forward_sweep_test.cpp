@@ -12,7 +12,7 @@
 #include "support/dice.h"
 #include "support/problem.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::forward_sweep_test {
 namespace {
 
 Shape shape_of(uint64_t seed, DType dtype) {
@@ -69,4 +69,4 @@ TEST_P(SweepOfType, RandomShapesAgreeWithTheOracle) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::forward_sweep_test

@@ -7,7 +7,7 @@
 
 #include "support/problem.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::forward_test {
 namespace {
 
 void expect_right(const Shape& shape) {
@@ -296,4 +296,4 @@ TEST(Decode, TakesManyHeadsInsideRows) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::forward_test

@@ -7,7 +7,7 @@
 
 #include "support/problem.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::forward_threads_test {
 namespace {
 
 class ThreadsOfType : public testing::TestWithParam<DType> {};
@@ -108,4 +108,4 @@ TEST_P(ThreadsOfType, CallsFromSeveralThreadsAtOnceGiveTheSameBits) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::forward_threads_test

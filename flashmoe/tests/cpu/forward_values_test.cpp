@@ -9,7 +9,7 @@
 #include "support/deciding_key.h"
 #include "support/problem.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::forward_values_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -322,4 +322,4 @@ TEST(LongSums, StayExactInFp32) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::forward_values_test

@@ -10,7 +10,7 @@
 #include "support/backward_call.h"
 #include "support/sequences.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::lengths_sweep_test {
 namespace {
 
 Shape shape_of(uint64_t seed, DType dtype) {
@@ -53,4 +53,4 @@ TEST_P(LengthsSweepOfType, RandomLengthsAgreeWithTheOracle) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::lengths_sweep_test

@@ -18,7 +18,7 @@
 #include "problem/sequences.h"
 #include "support/sequences.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::lengths_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -411,4 +411,4 @@ TEST(TaskList, HasEveryTaskOnceAndTheLongestFirst) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::lengths_test

@@ -13,7 +13,7 @@
 #include "support/backward_call.h"
 #include "support/spans.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::pairs_test {
 namespace {
 
 constexpr PairType kPairTypes[] = {PairType::fp32, PairType::fp16, PairType::bf16, PairType::boolean};
@@ -303,4 +303,4 @@ TEST(PairsChecks, TypesThatThereAreNotAreRefused) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::pairs_test

@@ -9,7 +9,7 @@
 
 #include "cpu/kernels.h"
 
-namespace flashmoe::cpu {
+namespace flashmoe::cpu::plan_test {
 namespace {
 
 ForwardProblem problem(int64_t batch, int64_t q_heads, int64_t kv_heads, int64_t q_rows, int64_t kv_rows,
@@ -159,4 +159,4 @@ TEST(Plan, SaysWhatItDoesInWords) {
 }
 
 }  // namespace
-}  // namespace flashmoe::cpu
+}  // namespace flashmoe::cpu::plan_test

@@ -13,7 +13,7 @@
 #include "support/problem.h"
 #include "support/sequences.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::scores_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -278,4 +278,4 @@ TEST(ScoresChecks, WhatCanNotBeRightIsRefused) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::scores_test

@@ -15,7 +15,7 @@
 #include "support/backward_call.h"
 #include "support/sequences.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::spans_test {
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -298,4 +298,4 @@ TEST(SpansChecks, ResultsShareNoMemoryWithTheArrays) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::spans_test

@@ -13,7 +13,7 @@
 
 #include "cpu/usable_cores.h"
 
-namespace flashmoe::cpu {
+namespace flashmoe::cpu::thread_pool_test {
 namespace {
 
 // How often each task ran; every slot counts how many calls are inside it at once.
@@ -204,4 +204,4 @@ TEST(ThreadPool, WorkersThatWereAsleepDoNotRunOnTheCallersCore) {
 }
 
 }  // namespace
-}  // namespace flashmoe::cpu
+}  // namespace flashmoe::cpu::thread_pool_test

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace flashmoe::cpu {
+namespace flashmoe::cpu::usable_cores_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -73,4 +73,4 @@ TEST_F(UsableCores, VersionOneHasAFolderForEachController) {
 }
 
 }  // namespace
-}  // namespace flashmoe::cpu
+}  // namespace flashmoe::cpu::usable_cores_test

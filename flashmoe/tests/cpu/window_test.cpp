@@ -10,7 +10,7 @@
 #include "cpu/forward.h"
 #include "support/problem.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::window_test {
 namespace {
 
 // The keys with weight in a row's output: V has a one for each key in a column of its own.
@@ -142,4 +142,4 @@ TEST(WindowChecks, SidesAreNotNegative) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::window_test

@@ -14,7 +14,7 @@
 #pragma GCC diagnostic pop
 #endif
 
-namespace flashmoe::device {
+namespace flashmoe::device::occupancy_test {
 namespace {
 
 // Figures by hand from the occupancy tables of the CUDA programming guide.
@@ -136,4 +136,4 @@ TEST(Occupancy, AgreesWithTheDriverAsRecorded) {
 }
 
 }  // namespace
-}  // namespace flashmoe::device
+}  // namespace flashmoe::device::occupancy_test

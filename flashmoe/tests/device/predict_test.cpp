@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace flashmoe::device {
+namespace flashmoe::device::predict_test {
 namespace {
 
 double of(const std::array<double, kUnits>& times, Unit unit) {
@@ -125,4 +125,4 @@ TEST(Predict, ClustersThatDoNotFillAGpuLeaveSmsIdle) {
 }
 
 }  // namespace
-}  // namespace flashmoe::device
+}  // namespace flashmoe::device::predict_test

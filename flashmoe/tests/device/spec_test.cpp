@@ -7,7 +7,7 @@
 
 #include "flashmoe/error.h"
 
-namespace flashmoe::device {
+namespace flashmoe::device::spec_test {
 namespace {
 
 TEST(DeviceSpec, KnowsGpusByNameAndSaysWhichOnes) {
@@ -92,4 +92,4 @@ TEST(DeviceSpec, UnknownArchitecturesGetTheLimitsOfTheNextSmallerOne) {
 }
 
 }  // namespace
-}  // namespace flashmoe::device
+}  // namespace flashmoe::device::spec_test

@@ -15,7 +15,7 @@
 #include "kernels/ampere_backward/spec.h"
 #include "kernels/forward_params.h"
 
-namespace flashmoe::dispatch::backward {
+namespace flashmoe::dispatch::backward::backward_test {
 namespace {
 
 ForwardProblem problem(int64_t rows, int64_t head_dim, Mask mask = Mask::none) {
@@ -324,4 +324,4 @@ TEST(BackwardPlan, RefusesWhatNoKernelTakes) {
 }
 
 }  // namespace
-}  // namespace flashmoe::dispatch::backward
+}  // namespace flashmoe::dispatch::backward::backward_test

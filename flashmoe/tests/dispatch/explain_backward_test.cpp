@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace flashmoe::dispatch {
+namespace flashmoe::dispatch::explain_backward_test {
 namespace {
 
 std::string explain_on(const char* gpu, DType dtype, bool deterministic) {
@@ -129,4 +129,4 @@ TEST(ExplainBackward, ABoolTensorIsBitsWhereNothingElseIsGeneral) {
 }
 
 }  // namespace
-}  // namespace flashmoe::dispatch
+}  // namespace flashmoe::dispatch::explain_backward_test

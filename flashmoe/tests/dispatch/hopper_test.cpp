@@ -14,7 +14,7 @@
 #include "flashmoe/error.h"
 #include "kernels/forward_params.h"
 
-namespace flashmoe::dispatch {
+namespace flashmoe::dispatch::hopper_test {
 namespace {
 
 TEST(HopperPlan, TakesLargeProblemsOfItsOwnGpus) {
@@ -143,4 +143,4 @@ TEST(HopperPlan, SharesOutWindowedWorkEvenly) {
 }
 
 }  // namespace
-}  // namespace flashmoe::dispatch
+}  // namespace flashmoe::dispatch::hopper_test

@@ -11,7 +11,7 @@
 #include "kernels/forward_params.h"
 #include "kernels/hopper_forward/spec.h"
 
-namespace flashmoe::dispatch {
+namespace flashmoe::dispatch::plan_test {
 namespace {
 
 TEST(Plan, FitsEveryGpuInTheTable) {
@@ -367,4 +367,4 @@ TEST(Plan, SaysWhatItDoesAndWhy) {
 }
 
 }  // namespace
-}  // namespace flashmoe::dispatch
+}  // namespace flashmoe::dispatch::plan_test

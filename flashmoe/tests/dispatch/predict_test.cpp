@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace flashmoe::dispatch {
+namespace flashmoe::dispatch::predict_test {
 namespace {
 
 ForwardProblem attention(int64_t batch, int64_t heads, int64_t rows, int64_t head_dim,
@@ -95,4 +95,4 @@ TEST(PredictForward, EveryPlanOnEveryGpuFitsAndHasATime) {
 }
 
 }  // namespace
-}  // namespace flashmoe::dispatch
+}  // namespace flashmoe::dispatch::predict_test

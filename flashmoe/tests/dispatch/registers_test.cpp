@@ -14,7 +14,7 @@
 #include "dispatch/plan_kernels.h"
 #include "dispatch/predict.h"
 
-namespace flashmoe::dispatch {
+namespace flashmoe::dispatch::registers_test {
 namespace {
 
 using Registers = std::map<std::string, std::map<std::string, int>>;  // by kernel, by architecture
@@ -164,4 +164,4 @@ TEST(Registers, AreWhatTheCompilerReports) {
 }
 
 }  // namespace
-}  // namespace flashmoe::dispatch
+}  // namespace flashmoe::dispatch::registers_test

@@ -10,7 +10,7 @@
 
 #include "gpu/gradients_on_gpu.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::backward_test {
 namespace {
 
 // Small enough for compute-sanitizer.
@@ -140,4 +140,4 @@ TEST(GpuBackward, DeterministicMeansTheSameBits) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::backward_test

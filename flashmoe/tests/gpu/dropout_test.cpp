@@ -12,7 +12,7 @@
 #include "support/sequences.h"
 #include "support/spans.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::dropout_test {
 namespace {
 
 // By what is chosen here, and by the scalar kernels.
@@ -157,4 +157,4 @@ TEST(GpuDropout, LeavesOutTheShareThatItIsToldAndThePairsOfTheSeed) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::dropout_test

@@ -11,7 +11,7 @@
 #include "kernels/hopper_forward/spec.h"
 #include "support/deciding_key.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::forward_test {
 namespace {
 
 using dispatch::ForwardChoice;
@@ -462,4 +462,4 @@ TEST(GpuForward, OffsetsPastTwoToThe31) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::forward_test

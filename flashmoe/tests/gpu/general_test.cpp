@@ -9,7 +9,7 @@
 
 #include "gpu/on_gpu.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::general_test {
 namespace {
 
 using dispatch::ForwardKernel;
@@ -58,4 +58,4 @@ TEST(GpuGeneral, ManyTiles) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::general_test

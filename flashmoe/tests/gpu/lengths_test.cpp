@@ -14,7 +14,7 @@
 #include "support/sequences.h"
 #include "support/spans.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::lengths_test {
 namespace {
 
 using dispatch::ForwardKernel;
@@ -212,4 +212,4 @@ TEST(GpuLengths, RandomOnesAgreeWithTheOracle) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::lengths_test

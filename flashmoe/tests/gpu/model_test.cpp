@@ -15,7 +15,7 @@
 #include "gpu/on_gpu.h"
 #include "kernels/recorded_case.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::model_test {
 namespace {
 
 struct Agreement {
@@ -122,4 +122,4 @@ TEST(GpuModel, TheModelAgreesWithHardware) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::model_test

@@ -13,7 +13,7 @@
 #include "gpu/occupancy_kernels.h"
 #include "gpu/on_gpu.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::occupancy_test {
 namespace {
 
 constexpr int kThreads[] = {1, 32, 33, 64, 96, 128, 160, 192, 256, 257, 320, 384, 512, 640, 768, 1024};
@@ -66,4 +66,4 @@ TEST(GpuOccupancy, IsWhatTheDriverSays) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::occupancy_test

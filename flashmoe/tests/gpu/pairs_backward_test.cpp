@@ -10,7 +10,7 @@
 #include "support/general.h"
 #include "support/pair_patterns.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::pairs_backward_test {
 namespace {
 
 using Pattern = bool (*)(int64_t, int64_t, int64_t, int64_t);
@@ -181,4 +181,4 @@ TEST(GpuPairs, RandomGradientsAgreeWithTheOracle) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::pairs_backward_test

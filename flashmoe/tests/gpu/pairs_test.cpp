@@ -11,7 +11,7 @@
 #include "support/dice.h"
 #include "support/general.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::pairs_test {
 namespace {
 
 using dispatch::ForwardKernel;
@@ -134,4 +134,4 @@ TEST(GpuPairs, RandomOnesAgreeWithTheOracle) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::pairs_test

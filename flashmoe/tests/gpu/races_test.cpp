@@ -8,7 +8,7 @@
 #include "kernels/decode_forward/spec.h"
 #include "kernels/hopper_forward/spec.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::races_test {
 namespace {
 
 using dispatch::ForwardKernel;
@@ -64,4 +64,4 @@ TEST(GpuRaces, Hopper) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::races_test

@@ -15,7 +15,7 @@
 #include "kernels/hopper_forward/spec.h"
 #include "reference/bound.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::scores_test {
 namespace {
 
 using dispatch::ForwardChoice;
@@ -186,4 +186,4 @@ TEST(GpuScores, TanhIsAsGoodAsItsBoundForEveryFloat) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::scores_test

@@ -14,7 +14,7 @@
 #include "gpu/soak_kernels.h"
 #include "kernels/hopper_forward/spec.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::soak_test {
 namespace {
 
 struct SoakCase {
@@ -157,4 +157,4 @@ TEST(GpuSoak, GradientsNeitherHangNorDiffer) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::soak_test

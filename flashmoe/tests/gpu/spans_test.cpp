@@ -11,7 +11,7 @@
 #include "gpu/random_shape.h"
 #include "kernels/hopper_forward/spec.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::spans_test {
 namespace {
 
 using dispatch::ForwardChoice;
@@ -193,4 +193,4 @@ TEST(GpuSpans, RandomOnesAgreeWithTheOracle) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::spans_test

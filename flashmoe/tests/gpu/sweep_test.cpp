@@ -12,7 +12,7 @@
 #include "gpu/on_gpu.h"
 #include "kernels/random_case.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::sweep_test {
 namespace {
 
 TEST(GpuSweep, RandomShapesAgreeWithTheOracle) {
@@ -53,4 +53,4 @@ TEST(GpuSweep, RandomShapesAgreeWithTheOracle) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::sweep_test

@@ -11,7 +11,7 @@
 #include "kernels/hopper_forward/spec.h"
 #include "support/dice.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::window_test {
 namespace {
 
 using dispatch::ForwardChoice;
@@ -255,4 +255,4 @@ TEST(GpuWindow, GradientsAgreeWithTheOracle) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::window_test

@@ -11,7 +11,7 @@
 #include "support/sequences.h"
 #include "support/spans.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::ampere_backward_general_test {
 namespace {
 
 namespace ampere = kernels::ampere_backward;
@@ -233,4 +233,4 @@ TEST_P(AmpereBackwardGeneral, DeterministicMeansTheSameBits) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::ampere_backward_general_test

@@ -13,7 +13,7 @@
 #include "support/general.h"
 #include "support/pair_patterns.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::ampere_backward_pairs_test {
 namespace {
 
 namespace ampere = kernels::ampere_backward;
@@ -298,4 +298,4 @@ TEST(AmpereBackwardPairsPlan, ElementsOfOnePairAreNoSums) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::ampere_backward_pairs_test

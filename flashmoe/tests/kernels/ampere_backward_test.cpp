@@ -4,7 +4,7 @@
 #include "kernels/ampere_backward/spec.h"
 #include "kernels/backward_on_model.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::ampere_backward_test {
 namespace {
 
 namespace ampere = kernels::ampere_backward;
@@ -174,4 +174,4 @@ TEST_P(AmpereBackward, DeterministicMeansTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(Tuning, AmpereBackward, testing::Range(0, ampere::kNumTunings));
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::ampere_backward_test

@@ -3,7 +3,7 @@
 
 #include "kernels/on_model.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::ampere_forward_test {
 namespace {
 
 constexpr dispatch::ForwardChoice kAmpere{.kernel = dispatch::ForwardKernel::ampere_forward, .num_splits = 1};
@@ -185,4 +185,4 @@ TEST(AmpereForward, IsTheSameBitForBitUnderEverySchedule) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::ampere_forward_test

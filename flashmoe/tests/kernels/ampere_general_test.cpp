@@ -10,7 +10,7 @@
 #include "kernels/on_model.h"
 #include "support/general.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::ampere_general_test {
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -346,4 +346,4 @@ TEST(AmpereGeneralShapes, RandomOnesAgreeWithTheOracle) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::ampere_general_test

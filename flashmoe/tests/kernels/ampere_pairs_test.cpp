@@ -14,7 +14,7 @@
 #include "support/bool_masks.h"
 #include "support/general.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::ampere_pairs_test {
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -318,4 +318,4 @@ TEST(AmperePairsPlan, SaysHowTheTensorIsRead) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::ampere_pairs_test

@@ -6,7 +6,7 @@
 #include "kernels/decode_forward/spec.h"
 #include "kernels/on_model.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::decode_forward_test {
 namespace {
 
 using kernels::decode::kNumTunings;
@@ -163,4 +163,4 @@ TEST(DecodeForward, RunsWithoutClustersWhereThereAreNone) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::decode_forward_test

@@ -9,7 +9,7 @@
 #include "support/dice.h"
 #include "support/pair_patterns.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::hopper_backward_bias_test {
 namespace {
 
 namespace hopper = kernels::hopper_backward;
@@ -142,4 +142,4 @@ TEST(HopperBackwardBiasPlan, ATensorOfTheInputsTypeGoesToHopper) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::hopper_backward_bias_test

@@ -7,7 +7,7 @@
 #include "support/dice.h"
 #include "support/pair_patterns.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::hopper_backward_bits_test {
 namespace {
 
 namespace hopper = kernels::hopper_backward;
@@ -138,4 +138,4 @@ TEST_P(HopperBackwardBits, DeterministicMeansTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(Tuning, HopperBackwardBits, testing::Range(0, hopper::kNumTunings));
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::hopper_backward_bits_test

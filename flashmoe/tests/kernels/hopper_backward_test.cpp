@@ -5,7 +5,7 @@
 #include "kernels/hopper_backward/spec.h"
 #include "support/spans.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::hopper_backward_test {
 namespace {
 
 namespace hopper = kernels::hopper_backward;
@@ -211,4 +211,4 @@ TEST_P(HopperBackward, TakesRandomSpansInAnyOrderAndInOne) {
 INSTANTIATE_TEST_SUITE_P(Tuning, HopperBackward, testing::Range(0, hopper::kNumTunings));
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::hopper_backward_test

@@ -9,7 +9,7 @@
 #include "support/bool_masks.h"
 #include "support/dice.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::hopper_bias_test {
 namespace {
 
 namespace hopper = kernels::hopper_forward;
@@ -175,4 +175,4 @@ TEST(HopperBiasPlan, ATensorOfTheInputsTypeGoesToHopper) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::hopper_bias_test

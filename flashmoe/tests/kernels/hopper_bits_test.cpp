@@ -7,7 +7,7 @@
 #include "support/bool_masks.h"
 #include "support/dice.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::hopper_bits_test {
 namespace {
 
 namespace hopper = kernels::hopper_forward;
@@ -140,4 +140,4 @@ TEST(HopperBitsPlan, ABoolTensorAloneGoesToHopper) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::hopper_bits_test

@@ -5,7 +5,7 @@
 #include "kernels/hopper_forward/spec.h"
 #include "kernels/on_model.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::hopper_forward_test {
 namespace {
 
 namespace hopper = kernels::hopper_forward;
@@ -168,4 +168,4 @@ TEST(HopperForwardShapes, TakesHugeLogits) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::hopper_forward_test

@@ -9,7 +9,7 @@
 #include "kernels/hopper_forward/spec.h"
 #include "kernels/on_model.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::hopper_scores_test {
 namespace {
 
 namespace hopper = kernels::hopper_forward;
@@ -154,4 +154,4 @@ TEST(HopperScoresBackward, StandBesideAWindow) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::hopper_scores_test

@@ -9,7 +9,7 @@
 #include "kernels/hopper_forward/spec.h"
 #include "kernels/on_model.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::hopper_window_test {
 namespace {
 
 namespace hopper = kernels::hopper_forward;
@@ -234,4 +234,4 @@ TEST(HopperWindowShapes, TakesHugeLogits) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::hopper_window_test

@@ -8,7 +8,7 @@
 #include "kernels/on_model.h"
 #include "support/deciding_key.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::large_scores_test {
 namespace {
 
 using dispatch::ForwardChoice;
@@ -83,4 +83,4 @@ TEST(LargeScores, AreRightWhereSplitsAreCombined) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::large_scores_test

@@ -13,7 +13,7 @@
 #include "kernels/length_shapes.h"
 #include "problem/sequences.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::lengths_backward_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -329,4 +329,4 @@ TEST(LengthsBackwardPlan, TensorCoresTakeThem) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::lengths_backward_test

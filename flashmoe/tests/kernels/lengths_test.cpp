@@ -15,7 +15,7 @@
 #include "problem/sequences.h"
 #include "support/sequences.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::lengths_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -333,4 +333,4 @@ TEST(LengthsPlan, SaysHowTheyAreComputed) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::lengths_test

@@ -4,7 +4,7 @@
 #include "kernels/backward_on_model.h"
 #include "support/spans.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::naive_backward_test {
 namespace {
 
 constexpr dispatch::BackwardChoice kNaive{.kernel = dispatch::BackwardKernel::naive_backward};
@@ -142,4 +142,4 @@ TEST(NaiveBackward, TakesSpans) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::naive_backward_test

@@ -12,7 +12,7 @@
 #include "support/sequences.h"
 #include "support/spans.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::naive_dropout_test {
 namespace {
 
 constexpr PairType kPairTypes[] = {PairType::fp32, PairType::bf16, PairType::boolean};
@@ -114,4 +114,4 @@ TEST(NaiveDropoutExtremes, WhatIsLeftOutIsNothingWhateverItIs) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::naive_dropout_test

@@ -8,7 +8,7 @@
 #include "support/dice.h"
 #include "support/spans.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::naive_pairs_test {
 namespace {
 
 constexpr PairType kPairTypes[] = {PairType::fp32, PairType::fp16, PairType::bf16, PairType::boolean};
@@ -85,4 +85,4 @@ TEST(NaivePairsExplained, TheScalarKernelsTakeThemInFp32) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::naive_pairs_test

@@ -5,7 +5,7 @@
 
 #include "kernels/on_model.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::naive_test {
 namespace {
 
 constexpr dispatch::ForwardChoice kNaive{.kernel = dispatch::ForwardKernel::naive};
@@ -142,4 +142,4 @@ TEST(Naive, ChangesTheScoresOfManyKeys) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::naive_test

@@ -11,7 +11,7 @@
 #include "kernels/prepare_pairs/launch.h"
 #include "support/dice.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::pair_bits_test {
 namespace {
 
 struct Forget {
@@ -152,4 +152,4 @@ TEST(PairBits, GoOnFromRoundToRound) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::pair_bits_test

@@ -8,7 +8,7 @@
 #include "support/dice.h"
 #include "support/problem.h"
 
-namespace flashmoe::dispatch {
+namespace flashmoe::dispatch::runs_test {
 namespace {
 
 TEST(Runs, AreWhatTheProblemSees) {
@@ -97,4 +97,4 @@ TEST(Runs, ATileWalksOverTheBlocksThatItsRowsSee) {
 }
 
 }  // namespace
-}  // namespace flashmoe::dispatch
+}  // namespace flashmoe::dispatch::runs_test

@@ -4,7 +4,7 @@
 #include "kernels/on_model.h"
 #include "kernels/small_forward/spec.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::small_forward_test {
 namespace {
 
 constexpr dispatch::ForwardChoice kSmall{.kernel = dispatch::ForwardKernel::small_forward};
@@ -125,4 +125,4 @@ TEST(SmallForward, FitsTheSharedMemoryOfAnL4) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::small_forward_test

@@ -14,7 +14,7 @@
 #include "kernels/row_table_on_model.h"
 #include "support/general.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::span_lengths_test {
 namespace {
 
 using dispatch::BackwardKernel;
@@ -200,4 +200,4 @@ TEST(SpansAndLengthsPlan, GeneralFormsTakeThemOnEveryGpu) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::span_lengths_test

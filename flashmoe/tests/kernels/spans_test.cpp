@@ -10,7 +10,7 @@
 #include "kernels/row_table_on_model.h"
 #include "support/spans.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::spans_test {
 namespace {
 
 namespace hopper = kernels::hopper_forward;
@@ -214,4 +214,4 @@ TEST(SpansPlan, FirstKeysGoToTheGeneralFormOfAmpere) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::spans_test

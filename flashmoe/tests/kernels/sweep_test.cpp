@@ -6,7 +6,7 @@
 #include "kernels/on_model.h"
 #include "kernels/random_case.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::sweep_test {
 namespace {
 
 class ModelSweep : public testing::TestWithParam<int> {};
@@ -36,4 +36,4 @@ TEST_P(ModelSweep, RandomShapesAgreeWithTheOracle) {
 INSTANTIATE_TEST_SUITE_P(Share, ModelSweep, testing::Range(0, kShares));
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::sweep_test

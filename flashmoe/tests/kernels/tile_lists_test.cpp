@@ -17,7 +17,7 @@
 #include "problem/sequences.h"
 #include "support/sequences.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::tile_lists_test {
 namespace {
 
 struct Forget {
@@ -160,4 +160,4 @@ TEST(TileLists, StayInsideWhateverLengthsSay) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::tile_lists_test

@@ -7,7 +7,7 @@
 
 #include "kernels/forward_params.h"
 
-namespace flashmoe::kernels {
+namespace flashmoe::kernels::tile_order_test {
 namespace {
 
 TEST(Divisor, DividesAsTheLanguageDoes) {
@@ -50,4 +50,4 @@ TEST(TileOrder, EveryTileComesOnceAndHeadsOfAGroupShareRows) {
 }
 
 }  // namespace
-}  // namespace flashmoe::kernels
+}  // namespace flashmoe::kernels::tile_order_test

@@ -14,7 +14,7 @@
 #include "primitives/shared.h"
 #include "primitives/warp_matrix.h"
 
-namespace flashmoe::test::clusters {
+namespace flashmoe::test::clusters::cluster_test {
 namespace {
 
 constexpr int kBlocks = 4;
@@ -231,4 +231,4 @@ TEST(Movmatrix, Transposes) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test::clusters
+}  // namespace flashmoe::test::clusters::cluster_test

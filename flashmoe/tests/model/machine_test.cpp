@@ -19,7 +19,7 @@
 #include "primitives/shuffle.h"
 #include "primitives/warp_matrix.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::machine_test {
 namespace {
 
 struct Tile {
@@ -285,4 +285,4 @@ TEST(Machine, AFailureDoesNotSpoilTheNextRun) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::machine_test

@@ -14,7 +14,7 @@
 #include "primitives/shared.h"
 #include "primitives/warp_matrix.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::order_test {
 namespace {
 
 struct Words {
@@ -178,4 +178,4 @@ TEST(KernelOrder, EveryKernelIsOrderedByItsOwnBarriers) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::order_test

@@ -19,7 +19,7 @@
 #include "primitives/warp_matrix.h"
 #include "primitives/wgmma.h"
 
-namespace flashmoe::test::roles {
+namespace flashmoe::test::roles::roles_test {
 namespace {
 
 enum class Mistake {
@@ -353,4 +353,4 @@ TEST(RolesOrder, ABarrierMustNotMoveOnUnderAWait) {
 #endif
 
 }  // namespace
-}  // namespace flashmoe::test::roles
+}  // namespace flashmoe::test::roles::roles_test

@@ -17,7 +17,7 @@
 #include "primitives/model/trace.h"
 #include "primitives/shuffle.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::trace_test {
 namespace {
 
 using model::TraceEvent;
@@ -140,4 +140,4 @@ TEST(RunOptions, AreReadFromWords) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::trace_test

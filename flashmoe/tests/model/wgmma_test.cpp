@@ -19,7 +19,7 @@
 #include "primitives/warp_matrix.h"
 #include "primitives/wgmma.h"
 
-namespace flashmoe::test::products {
+namespace flashmoe::test::products::wgmma_test {
 namespace {
 
 enum class Mistake {
@@ -384,4 +384,4 @@ TEST(TensorMap, RefusesWhatTheDriverRefuses) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test::products
+}  // namespace flashmoe::test::products::wgmma_test

@@ -12,7 +12,7 @@
 #include <limits>
 #include <random>
 
-namespace flashmoe::test {
+namespace flashmoe::test::half_test {
 namespace {
 
 // sign, exponent and fraction bits of a 16-bit format.
@@ -146,4 +146,4 @@ TYPED_TEST(HalfTest, NaNStaysNaNWhateverItsPayload) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::half_test

@@ -23,6 +23,13 @@ if os.environ.get("FLASHMOE_TEST_WITHOUT_SHORTCUTS"):
     hide_shortcuts()
 
 
+def pytest_collection_modifyitems(items):
+    """With pytest-xdist: tests that build in the tree's own folders run one after the other, in one process."""
+    for item in items:
+        if item.module.__name__ in ("test_package", "test_wheel", "test_train_gpt", "test_benches"):
+            item.add_marker(pytest.mark.xdist_group("builds"))
+
+
 @pytest.fixture
 def root():
     """The repository's root folder."""

@@ -10,7 +10,7 @@
 
 #include "api/check_forward.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::attention_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -146,4 +146,4 @@ TEST(Reference, BoundsStayFiniteBesideAKeyAtMinusInfinity) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::attention_test

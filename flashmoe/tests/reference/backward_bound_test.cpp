@@ -11,7 +11,7 @@
 #include "support/backward_problem.h"
 #include "support/tensors.h"
 
-namespace flashmoe::test::backward {
+namespace flashmoe::test::backward::backward_bound_test {
 namespace {
 
 struct Variant {
@@ -167,4 +167,4 @@ TEST(BackwardBound, NaNFailsInEveryGradient) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test::backward
+}  // namespace flashmoe::test::backward::backward_bound_test

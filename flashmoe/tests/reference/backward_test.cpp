@@ -10,7 +10,7 @@
 #include "reference/values.h"
 #include "support/backward_problem.h"
 
-namespace flashmoe::test::backward {
+namespace flashmoe::test::backward::backward_test {
 namespace {
 
 // sum dout out + sum dlse lse, whose gradients attention_backward computes.
@@ -172,4 +172,4 @@ TEST(ReferenceBackward, TakesOutAndLseAsTheyAreGiven) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test::backward
+}  // namespace flashmoe::test::backward::backward_test

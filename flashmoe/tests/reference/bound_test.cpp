@@ -13,7 +13,7 @@
 #include "numeric/half.h"
 #include "support/problem.h"
 
-namespace flashmoe::test {
+namespace flashmoe::test::bound_test {
 namespace {
 
 struct Variant {
@@ -273,4 +273,4 @@ TEST(Bound, AFiniteValueFailsWhereNaNOrInfinityIsExpected) {
 }
 
 }  // namespace
-}  // namespace flashmoe::test
+}  // namespace flashmoe::test::bound_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dent {
+namespace dent::answer_test {
 namespace {
 
 TEST(Answer, IsReadWithPatience) {
@@ -60,4 +60,4 @@ TEST(Answer, AmountsAreNeitherNegativeNorEndless) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::answer_test

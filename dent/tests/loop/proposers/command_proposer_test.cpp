@@ -14,7 +14,7 @@
 #include "records/json.h"
 #include "system/capture.h"
 
-namespace dent {
+namespace dent::command_proposer_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -279,4 +279,4 @@ TEST_F(CommandProposerTest, LookingIsNoTouching) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::command_proposer_test

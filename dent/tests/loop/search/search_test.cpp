@@ -15,7 +15,7 @@
 #include "project/choice.h"
 #include "project/manifest.h"
 
-namespace dent {
+namespace dent::search_test {
 namespace {
 
 const std::string kManifest =
@@ -310,4 +310,4 @@ TEST(Manifest, RefusesTunablesThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::search_test

@@ -8,7 +8,7 @@
 
 #include "records/json.h"
 
-namespace dent {
+namespace dent::brief_test {
 namespace {
 
 using nlohmann::json;
@@ -95,4 +95,4 @@ TEST(Brief, LeavesOutWhatThereIsNot) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::brief_test

@@ -9,7 +9,7 @@
 #include "evaluation/held_out.h"
 #include "project/manifest.h"
 
-namespace dent {
+namespace dent::loop_state_test {
 namespace {
 
 class Records {
@@ -252,4 +252,4 @@ TEST(HeldOut, ASingleShapeHasNothingBetweenAndTheManifestHasTheLastWord) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::loop_state_test

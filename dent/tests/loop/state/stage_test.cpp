@@ -8,7 +8,7 @@
 
 #include "ledger/ledger.h"
 
-namespace dent {
+namespace dent::stage_test {
 namespace {
 
 // The stages that follow from the first 1, 2, 3 ... records, each named once for as long as it lasts.
@@ -88,4 +88,4 @@ TEST(Stage, AsksForMoreIdeasWhileThereIsRoomBesideWhatIsTried) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::stage_test

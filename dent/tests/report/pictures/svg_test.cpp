@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dent {
+namespace dent::svg_test {
 namespace {
 
 TEST(Axis, GoesFromEndToEndAndClampsBeyond) {
@@ -39,4 +39,4 @@ TEST(Svg, EscapesTextAndShortensNumbers) {
 }
 
 }  // namespace
-}  // namespace dent
+}  // namespace dent::svg_test
