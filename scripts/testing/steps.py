@@ -42,10 +42,11 @@ class Step:
         return {None: "not run", 0: ""}.get(self.status, "FAILED" if self.failed else str(self.status))
 
 
-def ctest(name, about, preset, select, needs):
-    """Tests of one build tree. Results of earlier runs go first."""
+def ctest(name, about, preset, select, needs, part=""):
+    """Tests of one build tree, or of the part of it that is one product. Results of earlier runs go first."""
     programs = f"build/{preset}/reports"
-    run = f"ctest --preset {preset} -j {JOBS} --output-junit $PWD/build/reports/{name}.xml"
+    tree = f"--test-dir build/{preset}/{part} --output-on-failure" if part else f"--preset {preset}"
+    run = f"ctest {tree} -j {JOBS} --output-junit $PWD/build/reports/{name}.xml"
     return Step(
         name,
         about,
@@ -75,14 +76,13 @@ def has_gpu():
 
 def test_steps(preset, part=""):
     """`part`: flashmoe or dent, each without the tests of the other."""
-    where = {"": "", "flashmoe": f" --test-dir build/{preset}/flashmoe", "dent": f" --test-dir build/{preset}/dent"}[part]
     target = f"{part}/all" if part else ""
     python = "flashmoe/tests/python dent/tests/python" if not part else f"{part}/tests/python"
     yield build("build", "compile what this machine can run", preset, target)
     yield Step(
         "module", "compile the Python module", f"{HAS_PYTEST} .venv/bin/python setup.py build_ext --inplace", needs={"build"}
     )
-    yield ctest("tests", "C++ tests, documents, examples", preset, f"{where} -LE '{LATER}|cuda'", {"build"})
+    yield ctest("tests", "C++ tests, documents, examples", preset, f"-LE '{LATER}|cuda'", {"build"}, part)
     # The tests that build something in the tree, and those that install a package, share one process.
     pytest = f".venv/bin/python -m pytest -q -rs -n {JOBS} --dist loadgroup {python}"
     yield Step(
