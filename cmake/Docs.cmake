@@ -2,10 +2,6 @@
 # Documents are tested: code on the pages compiles and runs, commands print what the pages show (scripts/docs).
 find_package(Python3 QUIET COMPONENTS Interpreter)
 set(DOCS_TOOLS ${PROJECT_SOURCE_DIR}/scripts/docs)
-set(DOCS_PYTHON ${Python3_EXECUTABLE})
-if(EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
-  set(DOCS_PYTHON ${PROJECT_SOURCE_DIR}/.venv/bin/python)  # with NumPy
-endif()
 
 # docs_files(PAGE OUT files...): a command that makes the files that a reader of PAGE has written, in the folder OUT.
 function(docs_files page out)

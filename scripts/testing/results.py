@@ -43,15 +43,20 @@ def tests_of(step):
     return found
 
 
+def merged(first, second):
+    """Tests of a run and of the one that repeated those that failed."""
+    repeated = {test.name for test in second}
+    return [test for test in first if test.outcome != "failed" and test.name not in repeated] + second
+
+
 class Results:
     """What all steps found. A test that failed and then passed is flaky: the run may be green, but it says so."""
 
     def __init__(self, steps):
         self.tests, self.flaky = [], []
         for step in steps:
-            tests = tests_of(step)
-            self.tests += [(step.name, test) for test in tests]
-            bad = {test.name for test in tests if test.outcome == "failed"}
+            self.tests += [(step.name, test) for test in step.tests]
+            bad = {test.name for test in step.tests if test.outcome == "failed"}
             self.flaky += [(step.name, name) for name in sorted(step.first_failures - bad)]
         self.failed = [(step, test) for step, test in self.tests if test.outcome == "failed"]
 

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from testing.results import Results, tests_of
+from testing.results import Results, Test, merged, tests_of
 from testing.steps import Step, steps_of
 
 CTEST = """<testsuite>
@@ -31,10 +31,12 @@ class ResultsTest(unittest.TestCase):
         (folder / "ctest.xml").write_text(CTEST.format(math=math, failure=failure))
         if program is not None:
             (folder / "math_test.0.xml").write_text(program)
-        return Step("tests", "", "", junit=str(folder / "ctest.xml"), programs=str(folder))
+        step = Step("tests", "", "", junit=str(folder / "ctest.xml"), programs=str(folder))
+        step.tests = tests_of(step)
+        return step
 
     def outcomes(self, step):
-        return {test.name: test.outcome for test in tests_of(step)}
+        return {test.name: test.outcome for test in step.tests}
 
     def test_a_program_counts_as_its_tests(self):
         found = self.outcomes(self.step(PROGRAM.format(failure="")))
@@ -61,6 +63,11 @@ class ResultsTest(unittest.TestCase):
         self.assertFalse(results.failed)
         self.assertIn("FLAKY", results.report())
         self.assertIn("tests: Sum.OfNothingIsZero", results.report())
+        # A shard that is repeated replaces its own results; a crash that did not happen again is forgotten.
+        crashed = [Test("math_test.0", 0, "failed"), Test("Docs.Page", 1, "passed")]
+        both = {test.name: test.outcome for test in merged(crashed, tests_of(passed))}
+        self.assertNotIn("math_test.0", both)
+        self.assertEqual(both["Docs.Page"], "passed")
         failed = self.step(PROGRAM.format(failure="<failure/>"), "fail", "<failure/>")
         failed.first_failures = {"Sum.OfNothingIsZero"}
         results = Results([failed])

@@ -10,6 +10,7 @@ from pathlib import Path
 JOBS = os.cpu_count() or 1
 # Labels of tests that `make test` leaves to `make verify` or `make nightly`.
 LATER = "mutants|remote|nightly"
+NOT_RUN = "not run"  # the status of a step that needs one that failed
 HAS_PYTEST = ".venv/bin/python -c 'import numpy, pytest' || { echo 'skipped: NumPy or pytest is not in .venv'; exit 0; };"
 
 
@@ -23,7 +24,8 @@ class Step:
     # Of a step with tests: the command that repeats those that failed, and where their results are.
     again: str = ""
     junit: str = ""
-    programs: str = ""  # folder with the results of GoogleTest programs
+    programs: str = ""  # folder with the results of GoogleTest programs; one step at a time writes there
+    tests: list = field(default_factory=list)
     status: object = None
     first_failures: set = field(default_factory=set)
     seconds: float = 0.0
@@ -59,7 +61,7 @@ def ctest(name, about, preset, select, needs, part=""):
     )
 
 
-def build(name, about, preset, target="", needs=("environment",)):
+def build(name, about, preset, target="", needs=("packages",)):
     target = f" --target {target}" if target else ""
     return Step(name, about, f"make configure-{preset}; cmake --build --preset {preset} -j {JOBS}{target}", "compile", set(needs))
 
@@ -80,9 +82,9 @@ def test_steps(preset, part=""):
     python = "flashmoe/tests/python dent/tests/python" if not part else f"{part}/tests/python"
     yield build("build", "compile what this machine can run", preset, target)
     yield Step(
-        "module", "compile the Python module", f"{HAS_PYTEST} .venv/bin/python setup.py build_ext --inplace", needs={"build"}
+        "module", "compile the Python module", f"{HAS_PYTEST} .venv/bin/python setup.py build_ext --inplace", needs={"build", "environment"}
     )
-    yield ctest("tests", "C++ tests, documents, examples", preset, f"-LE '{LATER}|cuda'", {"build"}, part)
+    yield ctest("tests", "C++ tests, documents, examples", preset, f"-LE '{LATER}|cuda'", {"build", "environment"}, part)
     # The tests that build something in the tree, and those that install a package, share one process.
     pytest = f".venv/bin/python -m pytest -q -rs -n {JOBS} --dist loadgroup {python}"
     yield Step(
@@ -98,7 +100,7 @@ def test_steps(preset, part=""):
 
 def verify_steps(preset):
     yield Step("format", "clang-format and ruff", "scripts/lint format; scripts/lint python", needs={"environment"})
-    yield ctest("remote", "ssh and Slurm", preset, "-L remote", {"build"})
+    yield ctest("remote", "ssh and Slurm", preset, "-L remote", {"build", "environment"})
     if has_nvcc() and preset != "cuda":
         yield build("cuda build", "compile every kernel for every GPU architecture", "cuda", "cuda_only", {"build"})
         yield ctest("cuda", "what the CUDA compiler reports, and packages with CUDA", "cuda", "-L 'cuda|gpu'", {"cuda build"})
@@ -109,12 +111,12 @@ def verify_steps(preset):
     yield build("tsan build", "compile with ThreadSanitizer", "tsan")
     yield ctest("tsan", "tests with it", "tsan", "", {"tsan build"})
     yield build("headers", "every header compiles alone", preset, "all_verify_interface_header_sets", {"build"})
-    yield Step("tidy", "clang-tidy on what changed", f"scripts/lint tidy build/{preset} --changed", needs={"build"})
+    yield Step("tidy", "clang-tidy on what changed", f"scripts/lint tidy build/{preset} --changed", needs={"build", "environment"})
 
 
 def nightly_steps(preset):
     yield build("alone", "compile every source by itself, without unity builds", "alone")
-    yield Step("tidy all", "clang-tidy on every source", f"scripts/lint tidy build/{preset}", needs={"build"})
+    yield Step("tidy all", "clang-tidy on every source", f"scripts/lint tidy build/{preset}", needs={"build", "environment"})
     yield build("mutants build", "compile kernels with mistakes", preset, "mutants", {"build"})
     yield ctest("every case", "every mutant against every case; long sweeps", preset, "-L nightly", {"mutants build"})
 
@@ -122,7 +124,10 @@ def nightly_steps(preset):
 def steps_of(what, root):
     preset = "cuda" if has_gpu() else "release"
     deps = "scripts/install-deps" + (" --tests" if {"verify", "nightly"} & set(what) else "")
-    steps = [Step("environment", "packages, and a Python environment", f"{deps}; scripts/python-env tests")]
+    steps = [
+        Step("packages", "what is missing from the distribution's packages", deps),
+        Step("environment", "a Python environment", "scripts/python-env tests", "run", {"packages"}),
+    ]
     for one in what:
         if one.startswith("test"):
             steps += test_steps(preset, one.partition("-")[2])
@@ -131,6 +136,6 @@ def steps_of(what, root):
         else:
             steps += nightly_steps(preset)
     if any("build" in step.needs for step in steps) and not any(step.name == "build" for step in steps):
-        steps.insert(1, build("build", "compile what this machine can run", preset))
+        steps.insert(2, build("build", "compile what this machine can run", preset))
     unique = {step.name: step for step in steps}  # both `verify` and `nightly` compile mutants
     return list(unique.values())
