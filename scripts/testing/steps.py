@@ -79,10 +79,11 @@ def has_gpu():
 def test_steps(preset, part=""):
     """`part`: flashmoe or dent, each without the tests of the other."""
     target = f"{part}/all" if part else ""
+    cuda = "ON" if preset == "cuda" else "OFF"
     python = "flashmoe/tests/python dent/tests/python" if not part else f"{part}/tests/python"
     yield build("build", "compile what this machine can run", preset, target)
     yield Step(
-        "module", "compile the Python module", f"{HAS_PYTEST} .venv/bin/python setup.py build_ext --inplace", needs={"build", "environment"}
+        "module", "compile the Python module", f"{HAS_PYTEST} FLASHMOE_CUDA={cuda} .venv/bin/python setup.py build_ext --inplace", needs={"build", "environment"}
     )
     yield ctest("tests", "C++ tests, documents, examples", preset, f"-LE '{LATER}|cuda'", {"build", "environment"}, part)
     # The tests that build something in the tree, and those that install a package, share one process.
@@ -102,7 +103,9 @@ def verify_steps(preset):
     yield Step("format", "clang-format and ruff", "scripts/lint format; scripts/lint python", needs={"environment"})
     yield ctest("remote", "ssh and Slurm", preset, "-L remote", {"build", "environment"})
     if has_nvcc() and preset != "cuda":
-        yield build("cuda build", "compile every kernel for every GPU architecture", "cuda", "cuda_only", {"build"})
+        step = build("cuda build", "compile every kernel for every GPU architecture", "cuda", "cuda_only", {"build", "environment"})
+        step.command += f"; {HAS_PYTEST} FLASHMOE_CUDA=ON .venv/bin/python setup.py build_ext"
+        yield step
         yield ctest("cuda", "what the CUDA compiler reports, and packages with CUDA", "cuda", "-L 'cuda|gpu'", {"cuda build"})
     yield build("mutants build", "compile kernels with mistakes", preset, "mutants", {"build"})
     yield ctest("mutants", "the model of a GPU notices each mistake", preset, "-L mutants -LE nightly", {"mutants build"})
