@@ -14,7 +14,7 @@ import re
 import sys
 import tomllib
 
-KERNELS = pathlib.Path(__file__).resolve().parents[3] / "flashmoe/src/kernels"
+KERNELS = pathlib.Path(__file__).resolve().parents[3] / "src/kernels"
 
 # The beginnings of statements that order what threads do.
 SYNCHRONISES = re.compile(
