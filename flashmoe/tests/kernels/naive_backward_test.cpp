@@ -93,7 +93,7 @@ TEST(NaiveBackward, ChangesScoresUnderEveryMask) {
                   .kv_heads = 1,
                   .q_rows = 70,
                   .kv_rows = mask == Mask::causal ? 40 : 100,
-                  .head_dim = 24,
+                  .head_dim = 8,
                   .dtype = dtype,
                   .mask = mask};
       shape.softcap = 2;

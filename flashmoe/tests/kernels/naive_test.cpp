@@ -108,7 +108,7 @@ TEST(Naive, ChangesScoresUnderEveryMask) {
                   .kv_heads = 1,
                   .q_rows = 70,
                   .kv_rows = mask == Mask::causal ? 40 : 129,
-                  .head_dim = 24,
+                  .head_dim = 8,
                   .dtype = dtype,
                   .mask = mask};
       shape.softcap = 2;

@@ -110,6 +110,11 @@ RandomCase random_case(uint64_t seed) {
       c.choice = {.kernel = ForwardKernel::ampere_forward,
                   .num_splits = static_cast<int>(draw.between(1, 4))};
   }
+  // The scalar kernels walk through every product on the model, one by one.
+  if (c.choice.kernel == ForwardKernel::naive || s.dtype == DType::fp32) {
+    while (s.batch * s.q_heads * s.q_rows * s.kv_rows * s.head_dim > 1'000'000 && s.q_rows * s.kv_rows > 1)
+      (s.q_rows > s.kv_rows ? s.q_rows : s.kv_rows) /= 2;
+  }
   // One case in three has a window. Kernels that take none leave it to what dispatch chooses.
   if (draw.between(0, 2) == 0) {
     s.window = window(draw, s.kv_rows);
