@@ -150,6 +150,9 @@ struct Execution {
   // runs; it waits for that one's end before it reads or writes memory. Kernels that can't do this start as
   // ever: explain says.
   bool programmatic = false;
+  // CPU: once this is not 0 the call ends soon, with ErrorCode::cancelled, and what it writes is in part not
+  // written. Another thread, or a signal's handler, may set it at any time. Null: no such flag.
+  const int32_t* cancel = nullptr;
 };
 
 struct ForwardArgs {

@@ -15,6 +15,7 @@ enum class ErrorCode {
   unsupported = 2,       // a valid problem that this backend or this build can't run
   workspace = 3,         // the workspace is missing, too small or misaligned
   backend = 4,           // the device or the operating system refused a call
+  cancelled = 6,         // Execution::cancel was set while the call ran
 };
 
 class FLASHMOE_API Error : public std::runtime_error {

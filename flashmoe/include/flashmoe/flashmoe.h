@@ -21,7 +21,8 @@ typedef enum flashmoe_status {
   FLASHMOE_UNSUPPORTED = 2,
   FLASHMOE_WORKSPACE = 3,
   FLASHMOE_BACKEND = 4,
-  FLASHMOE_INTERNAL = 5
+  FLASHMOE_INTERNAL = 5,
+  FLASHMOE_CANCELLED = 6
 } flashmoe_status;
 
 enum { FLASHMOE_FP32 = 0, FLASHMOE_FP16 = 1, FLASHMOE_BF16 = 2 };                             /* dtype */
@@ -122,6 +123,8 @@ typedef struct flashmoe_forward_args {
   const flashmoe_spans* spans;     /* NULL = none */
   const flashmoe_scores* scores;   /* NULL = as they are */
   const flashmoe_dropout* dropout; /* NULL = none */
+  const int32_t* cancel; /* CPU: once it is not 0 the call ends soon, with FLASHMOE_CANCELLED; outputs are then
+                            in part not written. Set by another thread or a signal's handler. NULL = none */
 } flashmoe_forward_args;
 
 FLASHMOE_API flashmoe_status flashmoe_forward_workspace_bytes(const flashmoe_forward_args* args,
@@ -167,6 +170,7 @@ typedef struct flashmoe_backward_args {
   float* dsinks;                   /* [Hq]: gradients of the sinks, over all rows; NULL = not wanted */
   const flashmoe_pair_gradient* dattn_mask; /* of scores->attn_mask, where that is added; NULL = not wanted */
   const flashmoe_dropout* dropout;          /* as for the forward, with its seed */
+  const int32_t* cancel;                    /* as for the forward */
 } flashmoe_backward_args;
 
 FLASHMOE_API flashmoe_status flashmoe_backward_workspace_bytes(const flashmoe_backward_args* args,

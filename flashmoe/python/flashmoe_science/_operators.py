@@ -5,6 +5,8 @@ import torch
 
 from ._rules import (
     ARRAYS,
+    NO_LENGTHS,
+    NO_SCORES,
     NOT_TWICE,
     NUMBERS,
     SCORE_NUMBERS,
@@ -102,6 +104,18 @@ def _computes_backward(of_mask):
         return gradients(dout, dlse, q, k, v, out, lse, *options, *rest)
 
     return kernel
+
+
+def gradients_by_operator(dout, dlse, q, k, v, out, lse, causal, scale, threads, deterministic, window, *rest):
+    """gradients(), through the dispatcher."""
+    lengths, rest = rest[: len(NO_LENGTHS)] or NO_LENGTHS, rest[len(NO_LENGTHS) :]
+    scores, of_mask = rest[: len(NO_SCORES)] or NO_SCORES, rest[len(NO_SCORES) :]
+    operator = _backward_with_mask_operator if of_mask else _backward_operator
+    mask = next(name for name, value in _CAUSAL.items() if value == causal)
+    arrays = *lengths[: len(ARRAYS)], *scores[: len(SCORES)]
+    numbers = dict(zip((*NUMBERS, *SCORE_NUMBERS), (*lengths[len(ARRAYS) :], *scores[len(SCORES) :])))
+    options = {"threads": threads, "deterministic": deterministic, "window": window, **numbers}
+    return operator(dout, dlse, q, k, v, out, lse, mask, scale, *arrays, **options)
 
 
 # ---- the same without data: as much as is known while a program is being traced

@@ -16,17 +16,6 @@ NOT_FORWARD_MODE = (
     "  try: reverse mode: backward(), or torch.func.grad and vjp"
 )
 
-
-NOT_BATCHED = (
-    "attention_varlen: torch.vmap of packed sequences is not implemented\n"
-    "  try: pack the sequences of all entries one behind the other, in one call"
-)
-
-NOT_BATCHED_SCORES = (
-    "attention: torch.vmap with alibi_slopes, sinks or attn_mask is not implemented\n"
-    "  try: one more dimension of the batch, in one call"
-)
-
 # What a call has beside q, k, v and scores: tensors or None, then integers. q, k and v are packed where there are
 # cu_seqlens, [rows, heads, head_dim], and else a batch.
 ARRAYS = ("cu_seqlens_q", "cu_seqlens_k", "used_q", "used_k", "documents", "prefix", "left_padding")
@@ -83,6 +72,17 @@ def sink_gradients(dout, dlse, out, lse, sinks):
     return -(weights * delta).sum((1,) if packed else (0, 2)).to(sinks.dtype)
 
 
+# grad(is_grads_batched=True), and jacobian(vectorize=True), give tensors without data: only operators can read them.
+_is_batched_by_autograd = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda tensor: False)
+
+
+def _gradients_of_each(*args):
+    """gradients() by the operator, which the dispatcher calls once for each entry."""
+    from ._operators import gradients_by_operator
+
+    return gradients_by_operator(*args)
+
+
 def gradients(
     dout,
     dlse,
@@ -100,6 +100,8 @@ def gradients(
 ):
     """(dq, dk, dv). dout or dlse is None where nothing depends on that result. `rest`: nothing, or lengths, then scores,
     then True where the gradient of attn_mask is wanted too, as a fourth."""
+    if any(t is not None and _is_batched_by_autograd(t) for t in (dout, dlse)):
+        return _gradients_of_each(dout, dlse, q, k, v, out, lse, causal, scale, threads, deterministic, window, *rest)
     if dout is None:
         dout = torch.zeros_like(out)
     elif dout.shape[-1] > 1 and dout.stride(-1) != 1:  # of a sum, say: expanded
@@ -159,7 +161,7 @@ def _unfolded(tensor, count):
 
 
 def _one_by_one(operator, count, in_dims, args, options):
-    """A call for each, with its own seed: dropout goes by the place in the batch."""
+    """A call for each. Dropout goes by the place in the batch, and scores and packed sequences have no such dimension."""
     results = [
         operator(*(arg if dim is None else arg.select(dim, i) for arg, dim in zip(args, in_dims)), **options)
         for i in range(count)
@@ -171,21 +173,20 @@ def _one_by_one(operator, count, in_dims, args, options):
 
 
 def vmap_rule(operator, q_at, scores_at):
-    """torch.vmap: one more dimension is part of the batch. q is argument `q_at`, SCORES those from `scores_at` on."""
+    """torch.vmap: one more dimension is part of the batch, or a loop over it. q is argument `q_at`, SCORES those from `scores_at` on."""
 
     def rule(info, in_dims, *args, **options):
-        *scores, seed = (*args[scores_at : scores_at + len(SCORES)], *(None,) * len(SCORES))[: len(SCORES)]
-        if any(isinstance(arg, torch.Tensor) for arg in scores):
-            raise NotImplementedError(NOT_BATCHED_SCORES)
-        if args[q_at].dim() - (in_dims[q_at] is not None) == 3:
-            raise NotImplementedError(NOT_BATCHED)
+        scores = args[scores_at : scores_at + len(SCORES)]
+        packed = args[q_at].dim() - (in_dims[q_at] is not None) == 3
         count = info.batch_size
-        if seed is not None:
+        if packed or any(isinstance(arg, torch.Tensor) for arg in scores):
             return _one_by_one(operator, count, in_dims, args, options)
         folded = [
             _folded(arg, dim, count) if isinstance(arg, torch.Tensor) else arg
             for arg, dim in zip(args, in_dims)
         ]
+        if q_at > 0:  # a backward: its lse has to be dense, and may be shared by all entries
+            folded[q_at + 4] = folded[q_at + 4].contiguous()
         results = operator(*folded, **options)
         if isinstance(results, torch.Tensor):
             return _unfolded(results, count), 0

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "flashmoe/flashmoe.h"
+#include "interrupt.h"
 #include "tensor_view.h"
 #include "torch_cuda.h"
 
@@ -37,16 +38,31 @@ class Scratch {
   bool failed_ = false;
 };
 
+// Whether a person may want to end it.
+inline bool is_long(const flashmoe_tensor& q, const flashmoe_tensor& k) {
+  constexpr double kProducts = 1e9;  // of elements of q and k: about 0.1 s of one core
+  double products = 1;
+  for (const int64_t size : q.sizes) products *= static_cast<double>(size);
+  return products * static_cast<double>(k.sizes[2]) > kProducts;
+}
+
 // `call` is flashmoe_attention_forward_with, say.
 template <class Args>
-bool compute(const TensorView& q, const Args& args,
+bool compute(const TensorView& q, Args& args,
              flashmoe_status (*call)(const Args*, flashmoe_allocate, void*)) {
   if (q.device != FLASHMOE_DEVICE_CPU && q.library != Library::torch) {
     return fail(PyExc_NotImplementedError, "attention: CUDA memory is accepted from PyTorch only; q is a %s",
                 Py_TYPE(q.object)->tp_name);
   }
-  Scratch scratch(q);
-  return scratch.finish(call(&args, scratch.allocate(), &scratch));
+  for (;;) {
+    const Interrupt interrupt(q.device == FLASHMOE_DEVICE_CPU && is_long(args.q, args.k));
+    args.cancel = interrupt.flag();
+    Scratch scratch(q);
+    const flashmoe_status status = call(&args, scratch.allocate(), &scratch);
+    if (status != FLASHMOE_CANCELLED) return scratch.finish(status);
+    scratch.finish(FLASHMOE_OK);
+    if (PyErr_CheckSignals() != 0) return false;  // KeyboardInterrupt, say; else from the beginning
+  }
 }
 
 // The text of flashmoe_explain_forward, say.

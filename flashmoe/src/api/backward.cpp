@@ -7,6 +7,7 @@
 #include "api/empty_problem.h"
 #include "api/workspace.h"
 #include "cpu/backward_sequences.h"
+#include "cpu/cancel.h"
 #include "cpu/fill_rows.h"
 #include "cpu/sink_gradients.h"
 #include "cuda/backward.h"
@@ -68,6 +69,7 @@ void run(const BackwardArgs& args, WorkspaceOf workspace_of) {
     clear_pairs(problem, args);
     cpu::backward(plan, problem, args, workspace);
   }
+  if (!on_gpu(args.execution)) cpu::check_not_cancelled(kCall, args.execution.cancel);
   // Even where no row sees a key: the gradient of the LSE is the sink's then.
   if (!on_gpu(args.execution))
     cpu::differentiate_sinks(problem, args);

@@ -141,7 +141,8 @@ flashmoe::ForwardArgs from_c(const flashmoe_forward_args* args) {
   converted.execution = {.device = static_cast<flashmoe::Device>(known.device),
                          .threads = known.threads,
                          .stream = known.stream,
-                         .programmatic = flag(known.programmatic_launch, "programmatic_launch")};
+                         .programmatic = flag(known.programmatic_launch, "programmatic_launch"),
+                         .cancel = known.cancel};
   converted.window = from_c(known.window);
   converted.lengths = from_c(known.lengths);
   converted.spans = from_c(known.spans);
@@ -167,7 +168,8 @@ flashmoe::BackwardArgs from_c(const flashmoe_backward_args* args) {
   if (known.scale != nullptr) converted.scale = *known.scale;
   converted.execution = {.device = static_cast<flashmoe::Device>(known.device),
                          .threads = known.threads,
-                         .stream = known.stream};
+                         .stream = known.stream,
+                         .cancel = known.cancel};
   converted.window = from_c(known.window);
   converted.lengths = from_c(known.lengths);
   converted.spans = from_c(known.spans);

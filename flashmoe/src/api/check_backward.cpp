@@ -26,13 +26,13 @@ ForwardProblem check_shapes(const BackwardArgs& args) {
                                            args.execution, args.lengths, args.spans);
   for (const NamedTensor& t : {out, dout, dq}) kChecks.same_shape(t, q);
   for (const NamedTensor& t : {dk, dv}) kChecks.same_shape(t, k);
-  check_scores(kChecks, args.scores, problem);
+  check_scores(kChecks, args.scores, args.lengths, problem);
   check_dropout(kChecks, args.dropout, problem);
   if (problem.attn_mask && args.lengths.given() && args.execution.device != Device::cpu) {
     kChecks.unsupported("scores.attn_mask and lengths are given, which no GPU kernel takes together",
                         "compute on the CPU: device = cpu");
   }
-  check_pair_gradient(kChecks, args.dattn_mask, args.scores);
+  check_pair_gradient(kChecks, args.dattn_mask, args.scores, problem);
   problem.pairs.gradients = problem.pair_gradients(args.dattn_mask);
   if (args.dsinks != nullptr && args.scores.sinks == nullptr)
     kChecks.refuse("dsinks is given and scores.sinks is null", "give the sinks that the forward had");

@@ -19,7 +19,7 @@ ForwardProblem check_shapes(const ForwardArgs& args) {
   ForwardProblem problem = kChecks.problem(args.q, args.k, args.v, args.mask, args.window, args.scale,
                                            args.execution, args.lengths, args.spans);
   kChecks.same_shape(out, q);
-  check_scores(kChecks, args.scores, problem);
+  check_scores(kChecks, args.scores, args.lengths, problem);
   check_dropout(kChecks, args.dropout, problem);
   if (problem.attn_mask && args.lengths.given() && args.execution.device != Device::cpu) {
     kChecks.unsupported("scores.attn_mask and lengths are given, which no GPU kernel takes together",

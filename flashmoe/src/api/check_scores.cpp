@@ -22,7 +22,9 @@ std::size_t pair_bytes(const PairTensor& t, const ForwardProblem& p) {
 
 }  // namespace
 
-void check_scores(const TensorChecks& checks, const Scores& scores, ForwardProblem& problem) {
+void check_scores(const TensorChecks& checks, const Scores& scores, const Lengths& lengths,
+                  ForwardProblem& problem) {
+  const int64_t sequences = lengths.given() ? lengths.sequences : problem.batch;
   // Backends divide by the cap, and multiply it by log2(e).
   const bool usable = scores.softcap == 0 || (scores.softcap > 0 && std::isnormal(scores.softcap) &&
                                               std::isfinite(scores.softcap * 1.5F));
@@ -36,6 +38,7 @@ void check_scores(const TensorChecks& checks, const Scores& scores, ForwardProbl
                   "; accepted are 0, and with alibi_slopes the " + std::to_string(problem.q_heads) +
                   " heads of q and above");
   }
+  checks.reach("alibi_slopes", {std::max(problem.batch, sequences), 1, 1, problem.q_heads}, {stride, 0, 0, 1});
   checks.pointer("alibi_slopes", scores.alibi_slopes);
   checks.pointer("sinks", scores.sinks);
   if (const auto type = static_cast<int32_t>(scores.attn_mask.type); type < 0 || type > 3) {
@@ -46,6 +49,11 @@ void check_scores(const TensorChecks& checks, const Scores& scores, ForwardProbl
     if (pair_stride >= 0) continue;
     checks.refuse("scores.attn_mask has a stride of " + std::to_string(pair_stride) +
                   "; it must be 0 or more");
+  }
+  if (scores.attn_mask.data != nullptr) {
+    checks.reach("scores.attn_mask",
+                 {std::max(problem.batch, sequences), problem.q_heads, problem.q_rows, problem.kv_rows},
+                 scores.attn_mask.strides);
   }
   const auto past = reinterpret_cast<std::uintptr_t>(scores.attn_mask.data) %
                     static_cast<std::uintptr_t>(element_bytes(scores.attn_mask.type));
@@ -68,7 +76,8 @@ Tensor pair_gradient(const PairGradient& gradient, const ForwardProblem& problem
   return t;
 }
 
-void check_pair_gradient(const TensorChecks& checks, const PairGradient& gradient, const Scores& scores) {
+void check_pair_gradient(const TensorChecks& checks, const PairGradient& gradient, const Scores& scores,
+                         const ForwardProblem& problem) {
   if (gradient.data == nullptr) return;
   if (scores.attn_mask.data == nullptr || scores.attn_mask.type == PairType::boolean) {
     checks.refuse(std::string("dattn_mask is given and scores.attn_mask ") +
@@ -81,6 +90,8 @@ void check_pair_gradient(const TensorChecks& checks, const PairGradient& gradien
     checks.refuse("dattn_mask has a stride of " + std::to_string(stride) + " in dimension " +
                   std::to_string(i) + "; it must be 0 or " + (i < 3 ? "more" : "1"));
   }
+  checks.reach("dattn_mask", {problem.batch, problem.q_heads, problem.q_rows, problem.kv_rows},
+               gradient.strides);
 }
 
 void check_dropout(const TensorChecks& checks, const Dropout& dropout, ForwardProblem& problem) {

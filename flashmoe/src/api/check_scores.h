@@ -8,14 +8,16 @@
 namespace flashmoe {
 
 // Of the values, the cap alone is looked at: the others may lie on a GPU. The problem knows of them then.
-void check_scores(const TensorChecks& checks, const Scores& scores, ForwardProblem& problem);
+void check_scores(const TensorChecks& checks, const Scores& scores, const Lengths& lengths,
+                  ForwardProblem& problem);
 void check_dropout(const TensorChecks& checks, const Dropout& dropout, ForwardProblem& problem);
 
 // The gradient of scores.attn_mask, where it is wanted, as a tensor: dimensions that its elements are sums
 // over have the size 1.
 Tensor pair_gradient(const PairGradient& gradient, const ForwardProblem& problem);
 // Whether it can be had, and has such strides.
-void check_pair_gradient(const TensorChecks& checks, const PairGradient& gradient, const Scores& scores);
+void check_pair_gradient(const TensorChecks& checks, const PairGradient& gradient, const Scores& scores,
+                         const ForwardProblem& problem);
 
 // The arrays that there are, for TensorChecks::apart.
 struct ScoresBytes {

@@ -18,7 +18,7 @@ int64_t key_entries(const Lengths& lengths, const ForwardProblem& problem) {
 
 }  // namespace
 
-void check_spans(const TensorChecks& checks, const Spans& spans) {
+void check_spans(const TensorChecks& checks, const Spans& spans, const Tensor& k) {
   checks.pointer("spans.documents", spans.documents);
   checks.pointer("spans.prefix", spans.prefix);
   checks.pointer("spans.left_padding", spans.left_padding);
@@ -27,6 +27,8 @@ void check_spans(const TensorChecks& checks, const Spans& spans) {
     checks.refuse(std::string(name) + " is " + std::to_string(value) + "; it must be 0 or more");
   };
   not_negative("spans.documents_stride", spans.documents_stride);
+  if (spans.documents != nullptr)
+    checks.reach("spans.documents", {k.sizes[0], 1, 1, k.sizes[2]}, {spans.documents_stride, 0, 0, 1});
   not_negative("spans.chunk", spans.chunk);
   not_negative("spans.first_keys", spans.first_keys);
 }

@@ -6,7 +6,7 @@
 
 namespace flashmoe {
 
-void check_spans(const TensorChecks& checks, const Spans& spans);
+void check_spans(const TensorChecks& checks, const Spans& spans, const Tensor& k);
 
 struct SpansBytes {
   SpansBytes(const Spans& spans, const Lengths& lengths, const ForwardProblem& problem);

@@ -21,15 +21,21 @@ bool is_empty(const Tensor& t) {
 }
 
 // Offsets and element counts are computed in int64: keep their largest values far from overflow.
+constexpr double kMostElements = 0x1p60;
+
+// Elements from the lowest address to the highest, of one dimension.
+double span_of(int64_t size, int64_t stride) {
+  return std::abs(static_cast<double>(size - 1) * static_cast<double>(stride));
+}
+
 bool fits_in_memory(const Tensor& t) {
-  constexpr double kLimit = 0x1p60;
   double span = static_cast<double>(t.sizes[3]);
   double elements = span;
   for (int i = 0; i < 3; ++i) {
-    span += std::abs(static_cast<double>(t.sizes[i] - 1) * static_cast<double>(t.strides[i]));
+    span += span_of(t.sizes[i], t.strides[i]);
     elements *= static_cast<double>(std::max<int64_t>(t.sizes[i], 1));
   }
-  return span < kLimit && elements < kLimit;
+  return span < kMostElements && elements < kMostElements;
 }
 
 void check_dtype(const TensorChecks& checks, const NamedTensor& t, DType expected) {
@@ -138,7 +144,7 @@ ForwardProblem TensorChecks::problem(const Tensor& q, const Tensor& k, const Ten
   check_heads(*this, q.sizes[1], k.sizes[1]);
   check_options(*this, mask, window, scale, execution);
   if (lengths.given()) check_lengths(*this, lengths, q, k, execution);
-  if (spans.given()) check_spans(*this, spans);
+  if (spans.given()) check_spans(*this, spans, k);
   const ForwardProblem asked{.batch = q.sizes[0],
                              .q_heads = q.sizes[1],
                              .kv_heads = k.sizes[1],
@@ -173,6 +179,16 @@ void TensorChecks::pointer(const char* name, const void* data) const {
   if (past == 0) return;
   refuse(std::string(name) + " starts " + std::to_string(past) +
          " bytes past a multiple of 4; data must be aligned to its elements");
+}
+
+void TensorChecks::reach(const char* name, const std::array<int64_t, 4>& sizes,
+                         const std::array<int64_t, 4>& strides) const {
+  double span = 1;
+  for (std::size_t i = 0; i < 4; ++i) span += span_of(std::max<int64_t>(sizes[i], 1), strides[i]);
+  if (span < kMostElements) return;
+  std::string text;
+  for (const int64_t stride : strides) text += (text.empty() ? "" : ", ") + std::to_string(stride);
+  refuse(std::string(name) + " with strides [" + text + "] spans more memory than an address can reach");
 }
 
 void TensorChecks::nests(const NamedTensor& written, const NamedBytes& bytes) const {

@@ -2,6 +2,8 @@
 // What every call checks of its tensors and options. Its messages begin with the name of the call.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <source_location>
@@ -51,6 +53,10 @@ class TensorChecks {
   // Not null, and aligned to their elements.
   void pointers(std::initializer_list<NamedTensor> all) const;
   void pointer(const char* name, const void* data) const;  // of 4-byte elements: aligned
+
+  // An array with these sizes and strides ends where an address can reach.
+  void reach(const char* name, const std::array<int64_t, 4>& sizes,
+             const std::array<int64_t, 4>& strides) const;
 
   // No two elements share a byte. `bytes` are the tensor's.
   void nests(const NamedTensor& written, const NamedBytes& bytes) const;

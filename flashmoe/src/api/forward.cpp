@@ -6,6 +6,7 @@
 #include "api/check_tensors.h"
 #include "api/empty_problem.h"
 #include "api/workspace.h"
+#include "cpu/cancel.h"
 #include "cpu/fill_rows.h"
 #include "cpu/forward_sequences.h"
 #include "cuda/forward.h"
@@ -45,11 +46,13 @@ void run(const ForwardArgs& args, WorkspaceOf workspace_of) {
     const Sequences sequences(args.lengths, problem, args.spans);
     const auto plan = cpu::plan_forward(sequences, args.execution);
     cpu::forward(plan, sequences, args, workspace_of(problem, plan.workspace_bytes));
+    cpu::check_not_cancelled(kCall, args.execution.cancel);
   } else if (!has_keys(problem)) {
     store_nothing_seen(problem, args);
   } else {
     const auto plan = cpu::plan_forward(problem, args.execution);
     cpu::forward(plan, problem, args, workspace_of(problem, plan.workspace_bytes));
+    cpu::check_not_cancelled(kCall, args.execution.cancel);
   }
 }
 

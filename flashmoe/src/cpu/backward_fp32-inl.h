@@ -30,6 +30,7 @@
 
 #include "cpu/arena.h"
 #include "cpu/backward_kernels.h"
+#include "cpu/cancel.h"
 #include "cpu/convert-inl.h"
 #include "cpu/dropout-inl.h"
 #include "cpu/exp2-inl.h"
@@ -264,7 +265,7 @@ struct BackwardBlock {
       if (changes != nullptr) changes->change_gradients(ds, scratch.derivatives);
       transpose_unit(ds, scratch.ds_t + at * unit());
     }
-    if (k_finite || runs.full(first, last, seen.begin, seen.size())) {
+    if (k_finite) {
       add_to_dq(first, {begin, seen.end});
       return;
     }
@@ -388,7 +389,7 @@ void differentiate_fp32(const BackwardTask& task) {
     std::fill_n(scratch.dk, round_up(keys, unit()) * stride, 0.0F);
     std::fill_n(scratch.dv, round_up(keys, unit()) * stride, 0.0F);
     const bool k_finite = pack_keys<T>(task, scratch, key, keys);
-    for (int64_t row = 0; row < all_rows; row += backward_block_rows()) {
+    for (int64_t row = 0; row < all_rows && !is_cancelled(task.cancel); row += backward_block_rows()) {
       const int64_t rows = std::min(backward_block_rows(), all_rows - row);
       scratch.runs.find(p, row, rows, round_up(rows, unit()), key, keys);
       const Range seen = scratch.runs.seen_by_any(rows);

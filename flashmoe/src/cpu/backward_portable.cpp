@@ -7,6 +7,7 @@
 
 #include "cpu/arena.h"
 #include "cpu/backward_kernels.h"
+#include "cpu/cancel.h"
 #include "cpu/pair_of.h"
 #include "cpu/store_row.h"
 #include "numeric/dropout.h"
@@ -49,7 +50,7 @@ void differentiate(const BackwardTask& task) {
   std::fill_n(scratch.dv, keys * dim, 0.0F);
   std::fill_n(task.dq_sums, rows * dim, 0.0F);
 
-  for (int64_t r = 0; r < rows; ++r) {
+  for (int64_t r = 0; r < rows && !is_cancelled(task.cancel); ++r) {
     const RowStatistics row = row_statistics(task, r);
     if (row.weighs_nothing()) continue;
     const Range seen = p.visible(r / p.group());

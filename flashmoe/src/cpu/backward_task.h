@@ -38,6 +38,8 @@ struct BackwardTask {
   float* dq_sums;      // [packed row][sum_stride of the kernel]: left here, without the scale,
   bool stores_dq;      // and stored in dq too: no other task has keys of this head
   std::byte* scratch;  // this thread's own, 64-byte aligned
+
+  const int32_t* cancel;  // Execution::cancel: kernels stop between two blocks
 };
 
 // One way to compute a task.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cpu/cancel.h"
 #include "numeric/half.h"
 
 namespace flashmoe::cpu {
@@ -44,11 +45,13 @@ BackwardTask BackwardTasks::task_of(const PlannedBackward& of, int64_t head) con
   task.lse = args_.lse + first_row;
   task.dlse = args_.dlse == nullptr ? nullptr : args_.dlse + first_row;
   task.scores = scores_of(args_.scores, of.origin, head / p.kv_heads, q_head, p.q_heads);
+  task.cancel = args_.execution.cancel;
   task.dpairs = gradient_of(args_.dattn_mask, of.origin, head / p.kv_heads, q_head);
   return task;
 }
 
 void BackwardTasks::run(const PlannedBackward& of, int64_t index, int slot) const {
+  if (is_cancelled(args_.execution.cancel)) return;
   const BackwardPlan& plan = of.plan;
   const BackwardPlace place = place_of(plan, of.problem, index);
   BackwardTask task = task_of(of, place.head);
@@ -86,6 +89,7 @@ void BackwardTasks::combine_rows(const PlannedBackward& of, int64_t index) const
 }
 
 void BackwardTasks::combine(const PlannedBackward& of, int64_t index) const {
+  if (is_cancelled(args_.execution.cancel)) return;  // not every share has been written
   switch (of.problem.dtype) {
     case DType::fp32:
       return combine_rows<float>(of, index);

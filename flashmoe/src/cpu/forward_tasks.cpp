@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "cpu/cancel.h"
 #include "cpu/combine.h"
 
 namespace flashmoe::cpu {
@@ -40,12 +41,14 @@ Task task_at(const TaskPlace& place, const PlannedForward& of, const ForwardArgs
   task.v_heads_stride = args.v.strides[1];
   task.out_heads_stride = p.group() * args.out.strides[1];
   task.scores = scores_of(args.scores, of.origin, batch, q_head, p.q_heads);
+  task.cancel = args.execution.cancel;
   return task;
 }
 
 }  // namespace
 
 void ForwardTasks::run(const PlannedForward& of, int64_t index, int slot) const {
+  if (is_cancelled(args_.execution.cancel)) return;
   const Plan& plan = of.plan;
   const TaskPlace place = place_of(plan, of.problem, index);
   Task task = task_at(place, of, args_);

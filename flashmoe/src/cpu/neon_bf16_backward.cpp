@@ -18,6 +18,7 @@
 #include <limits>
 
 #include "cpu/arena.h"
+#include "cpu/cancel.h"
 #include "cpu/neon_bf16_panel.h"
 
 #pragma GCC push_options
@@ -260,7 +261,7 @@ struct Block {
       }
     }
 
-    if (k_finite || runs.full(first, last, seen.begin, seen.size())) {
+    if (k_finite) {
       add_to_dq(first, {begin / 4, ceil_div(seen.end, 4)});
       return;
     }
@@ -366,7 +367,7 @@ void differentiate(const BackwardTask& task) {
     pack_pairs(k, key, keys, dim, 4, scratch.k);
     pack_pairs(v, key, keys, dim, 4, scratch.v);
     const bool k_finite = pack_columns(k, key, keys, dim, scratch.k_columns);
-    for (int64_t row = 0; row < all_rows; row += kBlockRows) {
+    for (int64_t row = 0; row < all_rows && !is_cancelled(task.cancel); row += kBlockRows) {
       const int64_t rows = std::min(kBlockRows, all_rows - row);
       scratch.runs.find(p, row, rows, round_up(rows, kPanel), key, keys);
       const Range seen = scratch.runs.seen_by_any(rows);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "cpu/cancel.h"
 #include "cpu/kernels.h"
 #include "cpu/pair_of.h"
 #include "cpu/store_row.h"
@@ -30,7 +31,7 @@ void attend(const Task& task) {
   float* block_sum =
       sum + dim;  // a sum of its own for each block of keys: in one sum, roundings would add up
   float weights[kBlock];
-  for (int64_t row = task.row_begin; row < task.row_end; ++row) {
+  for (int64_t row = task.row_begin; row < task.row_end && !is_cancelled(task.cancel); ++row) {
     const int64_t position = row / p.group();
     const int64_t head = row % p.group();
     const T* q_row = static_cast<const T*>(task.q) + head * task.q_head_stride + position * task.q_row_stride;

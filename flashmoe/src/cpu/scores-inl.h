@@ -192,11 +192,14 @@ class UnitScores {
     }
   }
 
-  // Gradients of changed scores become those of S.
+  // Gradients of changed scores become those of S. A gradient of 0 stays 0: a hidden key's derivative may be NaN.
   HWY_NOINLINE void change_gradients(float* HWY_RESTRICT ds, const float* HWY_RESTRICT derivatives) const {
     const Tag d;
-    for (int64_t i = 0; i < 4 * lanes() * lanes(); i += lanes())
-      hn::Store(hn::Mul(hn::Load(d, ds + i), hn::Load(d, derivatives + i)), d, ds + i);
+    for (int64_t i = 0; i < 4 * lanes() * lanes(); i += lanes()) {
+      const auto gradient = hn::Load(d, ds + i);
+      const auto passed_on = hn::Mul(gradient, hn::Load(d, derivatives + i));
+      hn::Store(hn::IfThenZeroElse(hn::Eq(gradient, hn::Zero(d)), passed_on), d, ds + i);
+    }
   }
 
  private:

@@ -69,6 +69,8 @@ struct Task {
   int64_t k_next = 0;
 
   TaskScores scores{};
+
+  const int32_t* cancel = nullptr;  // Execution::cancel: kernels stop between two blocks of keys
 };
 
 // visit(key) for the keys of `seen` that lie outside `full`.

@@ -31,6 +31,7 @@
 #include <limits>
 
 #include "cpu/arena.h"
+#include "cpu/cancel.h"
 #include "cpu/heads.h"
 #include "cpu/store_row.h"
 #include "cpu/task.h"
@@ -224,7 +225,8 @@ template <class Ops>
 void attend_tiled(const Task& task) {
   const TiledTask<Ops> tiled(task);
   const Range keys = tiled.keys();
-  for (int64_t begin = keys.begin; begin < keys.end; begin += Ops::block_keys()) tiled.meet(begin);
+  for (int64_t begin = keys.begin; begin < keys.end && !is_cancelled(task.cancel); begin += Ops::block_keys())
+    tiled.meet(begin);
   tiled.finish();
 }
 
@@ -252,7 +254,7 @@ void attend_tiled_heads(const Task& task) {
     tiled[h] = TiledTask<Ops>(one);
   }
   const Range keys = tiled[0].keys();
-  for (int64_t begin = keys.begin; begin < keys.end; begin += Ops::block_keys()) {
+  for (int64_t begin = keys.begin; begin < keys.end && !is_cancelled(task.cancel); begin += Ops::block_keys()) {
     for (int64_t h = 0; h < task.heads; ++h) tiled[h].meet(begin);
   }
   for (int64_t h = 0; h < task.heads; ++h) tiled[h].finish();

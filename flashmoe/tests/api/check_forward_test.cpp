@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "api/bad_inputs.h"
@@ -36,6 +38,35 @@ TEST(CheckForward, BadInputIsRefusedAndNothingIsWritten) {
     expect_says(refusal, bad.code, bad.says, bad.name);
     EXPECT_EQ(problem.output_bytes(), before) << bad.name << " was refused after something was written";
   }
+}
+
+// Arrays beside the tensors: offsets into them must not wrap around.
+TEST(CheckForward, StridesOfOtherArraysReachNoFurtherThanAnAddress) {
+  constexpr int64_t kFar = int64_t{1} << 62;
+  const auto refused = [](const auto& spoil, const char* name) {
+    Problem problem(good_shape());
+    spoil(problem.args);
+    const Refusal refusal = refusal_of([&] { problem.run(); });
+    expect_says(refusal, ErrorCode::invalid_argument, {name, std::to_string(kFar), "spans more memory"}, name);
+  };
+  for (std::size_t dim = 0; dim < 4; ++dim) {
+    refused(
+        [&](ForwardArgs& a) {
+          a.scores.attn_mask.data = a.q.data;
+          a.scores.attn_mask.strides[dim] = kFar;
+        },
+        "scores.attn_mask with strides [");
+  }
+  refused(
+      [](ForwardArgs& a) {
+        a.spans = {.documents = static_cast<const int32_t*>(a.q.data), .documents_stride = kFar};
+      },
+      "spans.documents with strides [");
+  refused(
+      [](ForwardArgs& a) {
+        a.scores = {.alibi_slopes = static_cast<const float*>(a.q.data), .slopes_batch_stride = kFar};
+      },
+      "alibi_slopes with strides [");
 }
 
 TEST(CheckForward, TheWorkspaceQueryRefusesTheSameShapes) {

@@ -39,6 +39,7 @@ Shape shape_of(uint64_t seed, DType dtype) {
     }
   }
   shape.window = dice.window(shape.kv_rows);
+  shape.hidden = dice.hidden();
   return shape;
 }
 

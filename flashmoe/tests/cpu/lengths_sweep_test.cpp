@@ -30,6 +30,7 @@ Shape shape_of(uint64_t seed, DType dtype) {
   while (shape.q_heads * rows * keys * shape.head_dim > 4'000'000) (rows > keys ? rows : keys) /= 2;
   throw_lengths(dice, rows, keys, shape);
   shape.window = dice.window(keys / shape.batch);
+  shape.hidden = dice.hidden();
   return shape;
 }
 

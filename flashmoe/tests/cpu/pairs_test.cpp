@@ -268,6 +268,8 @@ TEST(PairsChecks, GradientsThatCanNotBeRightAreRefused) {
          "dattn_mask has a stride of 2 in dimension 3; it must be 0 or 1");
   expect([](BackwardArgs& a) { a.dattn_mask.strides[0] = -1; }, "dattn_mask has a stride of -1");
   expect([](BackwardArgs& a) { a.dattn_mask.strides[2] = 3; }, "dattn_mask overlaps itself");
+  expect([](BackwardArgs& a) { a.dattn_mask.strides[2] = int64_t{1} << 62; },
+         "dattn_mask with strides [24, 24, 4611686018427387904, 1] spans more memory");
   expect([](BackwardArgs& a) { a.dattn_mask.data = static_cast<float*>(a.dq.data); },
          "dattn_mask overlaps dq in memory");
   // lse is the shorter one: from where it lies, dattn_mask would reach whatever else lies behind it.

@@ -262,6 +262,8 @@ Shape shape_of(uint64_t seed, DType dtype) {
     (shape.q_rows > shape.kv_rows ? shape.q_rows : shape.kv_rows) /= 2;
   shape.window = dice.window(shape.kv_rows);
   throw_spans(dice, shape);
+  shape.hidden = dice.hidden();
+  if (dice.between(0, 2) == 0) shape.softcap = dice.one_of({5.0F, 50.0F});
   return shape;
 }
 

@@ -66,6 +66,20 @@ def test_results_and_gradients(dtype, options, layout):
     )
 
 
+@pytest.mark.parametrize("rows", [64, 192, 320, 832])
+@pytest.mark.parametrize("masked", [False, True])
+def test_rows_past_a_tile_whose_scores_lie_far_below_zero(rows, masked):
+    """Some releases of cuDNN give NaN in dq here (pytorch#196678): S % 128 == 64, a mask, and a log-sum-exp below -88."""
+    q, k, v = (0.1 * t for t in qkv((1, 2, rows, 64), dtype=torch.bfloat16))
+    q, k = q - 5, k + 5  # scores of -200
+    mask = torch.ones(1, 1, rows, rows, dtype=torch.bool) if masked else None
+    with fm.activate() as account:
+        out, *grads = gradients(lambda *t: sdpa(*t, attn_mask=mask), (q, k, v))
+    assert account.ours == 1
+    oracle.check(out, None, q, k, v, False, None)
+    oracle.check_gradients(grads, q, k, v, normal(*out.shape, seed=9).to(out.dtype), None, False, None)
+
+
 def test_it_is_our_kernel():
     tensors = qkv()
     with fm.activate():

@@ -246,8 +246,9 @@ def test_operators_are_what_pytorch_expects(torch):
     out, lse = fm.attention(q, k, v, attn_mask=mask, return_lse=True)
     gradients = (out, None, q, k, v, out, lse)
     torch.library.opcheck(operators.attention_backward_with_mask.default, gradients, {"attn_mask": mask})
-    with pytest.raises(NotImplementedError, match="torch.vmap with alibi_slopes, sinks or attn_mask"):
-        torch.func.vmap(lambda *t: fm.attention(*t, attn_mask=mask))(q[None], k[None], v[None])
+    batched = torch.func.vmap(lambda *t: fm.attention(*t, attn_mask=mask))(*(torch.stack((t, t + 1)) for t in (q, k, v)))
+    assert torch.equal(batched[0], out)
+    assert torch.equal(batched[1], fm.attention(q + 1, k + 1, v + 1, attn_mask=mask))
 
 
 def test_second_derivatives_are_refused(torch):

@@ -59,6 +59,21 @@ def gradients(function, cpu, seed=9):
     return [out.detach(), *torch.autograd.grad(out, leaves, dout)]
 
 
+@pytest.mark.parametrize("rows", [64, 192, 320, 832])
+@pytest.mark.parametrize("masked", [False, True])
+def test_rows_past_a_tile_whose_scores_lie_far_below_zero(rows, masked):
+    """Some releases of cuDNN give NaN in dq here (pytorch#196678): S % 128 == 64, a mask, and a log-sum-exp below -88."""
+    q, k, v = (0.1 * t for t in qkv((1, 2, rows, 64), dtype=torch.bfloat16))
+    q, k = q - 5, k + 5  # scores of -200
+    mask = torch.ones(1, 1, rows, rows, dtype=torch.bool) if masked else None
+    with fm.activate() as account:
+        given = None if mask is None else mask.cuda()
+        out, *grads = (t.cpu() for t in gradients(lambda *t: sdpa(*t, attn_mask=given), (q, k, v)))
+    assert account.ours == 1
+    oracle.check(out, None, q, k, v, False, None)
+    oracle.check_gradients(grads, q, k, v, normal(*out.shape, dtype=out.dtype, seed=9), None, False, None)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("dtype, head_dim", [(torch.bfloat16, 128), (torch.float16, 64)])
 @pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.2, "enable_gqa": True}])

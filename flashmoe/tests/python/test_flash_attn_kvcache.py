@@ -115,6 +115,28 @@ def test_kvcache_without_new_keys(lengths):
     assert (empty[0] == 0).all()
 
 
+@pytest.mark.parametrize("bad", [-1, 16])
+def test_kvcache_refuses_pages_that_there_are_not(bad):
+    q, pages = normal(2, 1, 4, 16), normal(16, 4, 2, 16, seed=1)
+    held = torch.tensor([3, 6], dtype=torch.int32)
+
+    def call(table, **options):
+        table = torch.tensor(table, dtype=torch.int32)
+        return fa.flash_attn_with_kvcache(q, pages, pages, cache_seqlens=held, block_table=table, **options)
+
+    expected = call([[3, 0, 0], [8, 1, 0]])
+    assert torch.equal(call([[3, bad, bad], [8, 1, bad]]), expected)  # no key lies there
+    with pytest.raises(ValueError, match=rf"page_table\[1, 1\] is {bad}, where entry 1 has keys; .* pages 0 to 15"):
+        call([[3, 0, 0], [8, bad, 0]])
+    new = normal(2, 3, 2, 16, seed=2)
+    before = pages.clone()
+    with pytest.raises(ValueError, match=rf"page_table\[1, 2\] is {bad}"):
+        call([[3, 0, 0], [8, 1, bad]], k=new, v=new)
+    assert torch.equal(pages, before)
+    left = torch.tensor([0, 4], dtype=torch.int32)
+    assert torch.equal(call([[3, 0, 0], [bad, 1, 0]], cache_leftpad=left), call([[3, 0, 0], [5, 1, 0]], cache_leftpad=left))
+
+
 def test_kvcache_refuses_what_makes_no_sense():
     q, cache = normal(2, 3, 4, 16), normal(2, 12, 4, 16)
     kv = normal(2, 3, 4, 16, seed=1)

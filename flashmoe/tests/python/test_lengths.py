@@ -322,7 +322,7 @@ def test_autocast_lowers_q_k_and_v_alone():
     )
 
 
-def test_vmap_folds_padded_batches_and_refuses_packed_ones():
+def test_vmap_folds_padded_batches_and_takes_packed_ones_one_by_one():
     q, k, v = (torch.from_numpy(normal(3, 2, 2, 6, 8, seed=i)) for i in range(3))
     lengths = torch.tensor([[6, 1], [0, 2], [3, 3]], dtype=torch.int32)
 
@@ -331,10 +331,10 @@ def test_vmap_folds_padded_batches_and_refuses_packed_ones():
 
     batched = torch.func.vmap(call)(q, k, v, lengths)
     assert torch.equal(batched, torch.stack([call(*each) for each in zip(q, k, v, lengths)]))
-    rows = torch.zeros(2, 4, 1, 8)
-    cu = torch.tensor([0, 4], dtype=torch.int32)
-    with pytest.raises(NotImplementedError, match="vmap of packed sequences"):
-        torch.func.vmap(lambda q: fm.attention_varlen(q, q, q, cu, cu))(rows)
+    rows = torch.from_numpy(normal(2, 4, 1, 8))
+    cu = torch.tensor([0, 3, 4], dtype=torch.int32)
+    batched = torch.func.vmap(lambda q: fm.attention_varlen(q, q, q, cu, cu))(rows)
+    assert torch.equal(batched, torch.stack([fm.attention_varlen(q, q, q, cu, cu) for q in rows]))
 
 
 def test_flops_are_counted_within_sequences():

@@ -145,6 +145,7 @@ def test_operators_are_what_pytorch_expects():
         torch.ops.flashmoe_science.attention_with_lse.default,
     ):
         torch.library.opcheck(operator, (*leaves[:3], "bottom_right"), options)
-    with pytest.raises(NotImplementedError, match="torch.vmap with alibi_slopes, sinks or attn_mask"):
-        q, k, v = (t.detach()[None] for t in leaves[:3])
-        torch.func.vmap(lambda *t: fm.attention(*t, sinks=leaves[3].detach()))(q, k, v)
+    q, k, v, sinks = (t.detach() for t in leaves[:4])
+    many = torch.stack((sinks, sinks - 1))
+    batched = torch.func.vmap(lambda sinks: fm.attention(q, k, v, sinks=sinks))(many)
+    assert torch.equal(batched, torch.stack([fm.attention(q, k, v, sinks=each) for each in many]))

@@ -77,6 +77,35 @@ def test_vmap():
         assert close([g[i] for g in each], alone)
 
 
+def extras(kind, q):
+    if kind == "mask":
+        return {"attn_mask": normal(9, 21, seed=7).requires_grad_()}
+    return {"plain": {}, "sinks": {"sinks": normal(4, seed=8)}, "dropout": {"dropout_p": 0.3, "dropout_seed": 5}}[kind]
+
+
+@pytest.mark.parametrize("kind", ["plain", "sinks", "mask", "dropout"])
+def test_jacobians_of_many_rows_at_once(kind):
+    q, k, v = qkv(q_shape=(1, 4, 9, 16), kv_shape=(1, 4, 21, 16))
+    options = extras(kind, q)
+    leaves = [q, v, *(t for t in options.values() if isinstance(t, torch.Tensor) and t.requires_grad)]
+
+    def call(*leaves):
+        more = {"attn_mask": leaves[2]} if kind == "mask" else options
+        return fm.attention(leaves[0], k, leaves[1], causal=True, **more)[..., :3, :2]
+
+    out = call(*leaves)
+    rows = normal(5, *out.shape, seed=3)
+    expected = [torch.autograd.grad(out, leaves, row, retain_graph=True) for row in rows]
+    expected = [torch.stack(each) for each in zip(*expected)]
+    assert close(torch.autograd.grad(out, leaves, rows, is_grads_batched=True, retain_graph=True), expected)
+    plain = [t.detach() for t in leaves]
+    _, pull = torch.func.vjp(call, *plain)
+    assert close(torch.vmap(pull)(rows), expected)
+    one_by_one = torch.autograd.functional.jacobian(call, tuple(plain))
+    assert close(torch.func.jacrev(call, argnums=tuple(range(len(plain))))(*plain), one_by_one)
+    assert close(torch.autograd.functional.jacobian(call, tuple(plain), vectorize=True), one_by_one)
+
+
 @pytest.mark.parametrize("grad", [False, True])
 def test_autocast(grad):
     q, k, v = qkv(kv_shape=(2, 4, 21, 16), grad=grad)

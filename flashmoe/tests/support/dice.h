@@ -3,9 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -29,6 +32,11 @@ class Dice {
     if (between(0, 2) == 0)
       return std::clamp<int64_t>((int64_t{1} << between(0, 11)) + between(-1, 1), 1, most);
     return between(1, most >> between(0, 5) | 1);
+  }
+  // What hidden keys hold, for Shape::hidden. Half of them hold numbers.
+  std::optional<float> hidden() {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    return one_of({std::optional<float>(), std::optional<float>(), std::optional(std::nanf("")), std::optional(kInfinity)});
   }
   // Half of them limit nothing; sides are short, about as long as there are keys, or not limited.
   Window window(int64_t keys) {

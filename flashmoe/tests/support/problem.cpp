@@ -10,6 +10,7 @@
 #include "api/check_forward.h"
 #include "numeric/ceil_div.h"
 #include "numeric/pair_value.h"
+#include "support/hidden_keys.h"
 #include "support/tensors.h"
 
 namespace flashmoe::test {
@@ -86,6 +87,7 @@ std::string describe(const Shape& s) {
          << (s.pairs_shown ? " by rule" : "");
   }
   if (s.dropout.p > 0) text << " dropout=" << s.dropout.p << " of seed " << s.dropout.seed;
+  if (s.hidden) text << " hidden=" << *s.hidden;
   return text.str();
 }
 
@@ -157,6 +159,7 @@ Problem::Problem(const Shape& shape) : shape_(shape) {
   fill_normal(args.k, shape.spread, random);
   fill_normal(args.v, 1.0F, random);
   problem = check_shapes(args);
+  if (shape.hidden) fill_hidden_keys(problem, args, *shape.hidden);
 }
 
 void Problem::run() {

@@ -70,6 +70,8 @@ struct Shape {
   // Which pairs of [B, Hq, Sq, Skv] it shows, instead of random ones; empty: those.
   std::function<bool(int64_t batch, int64_t head, int64_t row, int64_t key)> pairs_shown{};
   Dropout dropout{};
+  // What K and V hold in rows that no query row sees; without it they hold random numbers as all others do.
+  std::optional<float> hidden{};
 };
 
 std::string describe(const Shape& shape);

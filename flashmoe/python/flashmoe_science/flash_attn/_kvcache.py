@@ -27,6 +27,22 @@ def _check(function, k, v, rotary_cos, cache_seqlens):
         raise ValueError(f"{function}: rotary_cos and rotary_sin are given without k and v, which they turn")
 
 
+def _check_pages(function, page_table, pages, page_size, begins, ends):
+    """The page table, with page 0 in places that no key of an entry is in: they may hold anything, -1 say."""
+    first = torch.tensor(begins, device=page_table.device)[:, None]
+    last = torch.tensor(ends, device=page_table.device)[:, None]
+    starts = torch.arange(page_table.shape[1], device=page_table.device)[None] * page_size
+    used = (starts < last) & (starts + page_size > first)
+    wrong = used & ((page_table < 0) | (page_table >= pages))
+    if wrong.any():
+        entry, place = wrong.nonzero()[0].tolist()
+        raise ValueError(
+            f"{function}: page_table[{entry}, {place}] is {page_table[entry, place].item()}, where entry {entry} has keys; the cache "
+            f"has the pages 0 to {pages - 1}"
+        )
+    return torch.where(used, page_table, 0)
+
+
 def _one_by_one(q, k_cache, v_cache, k, v, cu_seqlens_q, cu_seqlens_k_new, chosen, of_entries, **options):
     """Queries one behind the other, q [tokens, Hq, D], and new keys so too where they have offsets: entry by entry.
 
@@ -130,8 +146,6 @@ def flash_attn_with_kvcache(
     batch, rows, device = q.shape[0], q.shape[1], q.device
     window = window_of(window_size)
 
-    if page_table is not None:
-        page_table = page_table.clamp(min=0)  # unused places hold -1, say
     capacity = k_cache.shape[1] * (1 if page_table is None else page_table.shape[1])
     if isinstance(cache_seqlens, torch.Tensor):
         held = cache_seqlens.to(device, torch.int64)
@@ -147,12 +161,16 @@ def flash_attn_with_kvcache(
         k = _rotated(k, rotary_cos, rotary_sin, start + steps[:, : k.shape[1]], rotary_interleaved)
 
     entries = torch.arange(batch, device=device) if cache_batch_idx is None else cache_batch_idx.long()
+    begins = [0] * batch if cache_leftpad is None else cache_leftpad.tolist()
     if k is not None:
         lengths, ends = held + k.shape[1], [end + k.shape[1] for end in ends]
         if max(ends) > capacity:
             raise ValueError(
                 f"{function}: the cache has room for {capacity} keys; an entry would have {max(ends)}"
             )
+    if page_table is not None:
+        page_table = _check_pages(function, page_table, *k_cache.shape[:2], begins, ends)
+    if k is not None:
         places = held[:, None] + torch.arange(k.shape[1], device=device)[None]
         if page_table is None:
             at = (entries[:, None], places)
@@ -167,7 +185,6 @@ def flash_attn_with_kvcache(
         k_cache, v_cache = k_cache[entries], v_cache[entries]
     else:
         k_cache, v_cache = k_cache[:batch], v_cache[:batch]
-    begins = [0] * batch if cache_leftpad is None else cache_leftpad.tolist()
     options = {"causal": causal, "scale": softmax_scale, "window": window, "scores": scores, "chunk": chunk}
     out, lse = attend_parts(q, k_cache, v_cache, begins, ends, lengths, **options)
     return (out, lse) if return_softmax_lse else out
