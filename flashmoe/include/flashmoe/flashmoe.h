@@ -123,8 +123,9 @@ typedef struct flashmoe_forward_args {
   const flashmoe_spans* spans;     /* NULL = none */
   const flashmoe_scores* scores;   /* NULL = as they are */
   const flashmoe_dropout* dropout; /* NULL = none */
-  const int32_t* cancel; /* CPU: once it is not 0 the call ends soon, with FLASHMOE_CANCELLED; outputs are then
-                            in part not written. Set by another thread or a signal's handler. NULL = none */
+  const int32_t*
+      cancel; /* CPU: once it is not 0 the call ends soon, with FLASHMOE_CANCELLED; outputs are then
+                 in part not written. Set by another thread or a signal's handler. NULL = none */
 } flashmoe_forward_args;
 
 FLASHMOE_API flashmoe_status flashmoe_forward_workspace_bytes(const flashmoe_forward_args* args,

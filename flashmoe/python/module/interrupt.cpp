@@ -24,7 +24,8 @@ bool is_main_thread() { return syscall(SYS_gettid) == getpid(); }
 
 Interrupt::Interrupt(bool is_long) {
   if (!is_long || !is_main_thread() || sigaction(SIGINT, nullptr, &before) != 0) return;
-  const bool handled = (before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN;
+  const bool handled =
+      (before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN;
   if (!handled) return;
   __atomic_store_n(&pressed, 0, __ATOMIC_RELAXED);
   struct sigaction own = before;

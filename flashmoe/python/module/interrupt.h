@@ -6,8 +6,8 @@
 
 namespace flashmoe_python {
 
-// From the constructor to the destructor SIGINT sets flag(), beside what it does anyway: where the call is long, the
-// thread is the main one, and Python (or the program) handles the signal. The GIL is held by both.
+// From the constructor to the destructor SIGINT sets flag(), beside what it does anyway: where the call is
+// long, the thread is the main one, and Python (or the program) handles the signal. The GIL is held by both.
 class Interrupt {
  public:
   explicit Interrupt(bool is_long);

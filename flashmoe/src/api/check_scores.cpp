@@ -38,7 +38,8 @@ void check_scores(const TensorChecks& checks, const Scores& scores, const Length
                   "; accepted are 0, and with alibi_slopes the " + std::to_string(problem.q_heads) +
                   " heads of q and above");
   }
-  checks.reach("alibi_slopes", {std::max(problem.batch, sequences), 1, 1, problem.q_heads}, {stride, 0, 0, 1});
+  checks.reach("alibi_slopes", {std::max(problem.batch, sequences), 1, 1, problem.q_heads},
+               {stride, 0, 0, 1});
   checks.pointer("alibi_slopes", scores.alibi_slopes);
   checks.pointer("sinks", scores.sinks);
   if (const auto type = static_cast<int32_t>(scores.attn_mask.type); type < 0 || type > 3) {

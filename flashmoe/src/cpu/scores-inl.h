@@ -192,7 +192,8 @@ class UnitScores {
     }
   }
 
-  // Gradients of changed scores become those of S. A gradient of 0 stays 0: a hidden key's derivative may be NaN.
+  // Gradients of changed scores become those of S. A gradient of 0 stays 0: a hidden key's derivative may be
+  // NaN.
   HWY_NOINLINE void change_gradients(float* HWY_RESTRICT ds, const float* HWY_RESTRICT derivatives) const {
     const Tag d;
     for (int64_t i = 0; i < 4 * lanes() * lanes(); i += lanes()) {

@@ -254,7 +254,8 @@ void attend_tiled_heads(const Task& task) {
     tiled[h] = TiledTask<Ops>(one);
   }
   const Range keys = tiled[0].keys();
-  for (int64_t begin = keys.begin; begin < keys.end && !is_cancelled(task.cancel); begin += Ops::block_keys()) {
+  for (int64_t begin = keys.begin; begin < keys.end && !is_cancelled(task.cancel);
+       begin += Ops::block_keys()) {
     for (int64_t h = 0; h < task.heads; ++h) tiled[h].meet(begin);
   }
   for (int64_t h = 0; h < task.heads; ++h) tiled[h].finish();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Execution::cancel: a call on the CPU ends between two blocks once the flag is set, whatever kernel computes it.
+// Execution::cancel: a call on the CPU ends between two blocks once the flag is set, whatever kernel computes
+// it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

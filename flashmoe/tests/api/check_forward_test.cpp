@@ -47,7 +47,8 @@ TEST(CheckForward, StridesOfOtherArraysReachNoFurtherThanAnAddress) {
     Problem problem(good_shape());
     spoil(problem.args);
     const Refusal refusal = refusal_of([&] { problem.run(); });
-    expect_says(refusal, ErrorCode::invalid_argument, {name, std::to_string(kFar), "spans more memory"}, name);
+    expect_says(refusal, ErrorCode::invalid_argument, {name, std::to_string(kFar), "spans more memory"},
+                name);
   };
   for (std::size_t dim = 0; dim < 4; ++dim) {
     refused(

@@ -36,7 +36,8 @@ class Dice {
   // What hidden keys hold, for Shape::hidden. Half of them hold numbers.
   std::optional<float> hidden() {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    return one_of({std::optional<float>(), std::optional<float>(), std::optional(std::nanf("")), std::optional(kInfinity)});
+    return one_of({std::optional<float>(), std::optional<float>(), std::optional(std::nanf("")),
+                   std::optional(kInfinity)});
   }
   // Half of them limit nothing; sides are short, about as long as there are keys, or not limited.
   Window window(int64_t keys) {
