@@ -44,11 +44,11 @@ class Step:
         return {None: "not run", 0: ""}.get(self.status, "FAILED" if self.failed else str(self.status))
 
 
-def ctest(name, about, preset, select, needs, part=""):
-    """Tests of one build tree, or of the part of it that is one product. Results of earlier runs go first."""
+def ctest(name, about, preset, select, needs, part="", setting=""):
+    """Tests of one build tree, or of the part of it that is one product, with a variable set. Results of earlier runs go first."""
     programs = f"build/{preset}/reports"
     tree = f"--test-dir build/{preset}/{part} --output-on-failure" if part else f"--preset {preset}"
-    run = f"ctest {tree} -j {JOBS} --output-junit $PWD/build/reports/{name}.xml"
+    run = f"{setting}ctest {tree} -j {JOBS} --output-junit $PWD/build/reports/{name}.xml"
     return Step(
         name,
         about,
@@ -121,7 +121,10 @@ def nightly_steps(preset):
     yield build("alone", "compile every source by itself, without unity builds", "alone")
     yield Step("tidy all", "clang-tidy on every source", f"scripts/lint tidy build/{preset}", needs={"build", "environment"})
     yield build("mutants build", "compile kernels with mistakes", preset, "mutants", {"build"})
-    yield ctest("every case", "every mutant against every case; long sweeps", preset, "-L nightly", {"mutants build"})
+    yield ctest("every case", "every mutant against every case", preset, "-L nightly", {"mutants build"})
+    sweeps = "-R '^(library|backward_cpu|model)_test'"
+    setting = "FLASHMOE_SWEEP=2000 GTEST_FILTER='*Sweep*:*RandomSpans*' "
+    yield ctest("sweeps", "thousands of random problems against the oracle", preset, sweeps, {"build"}, setting=setting)
 
 
 def steps_of(what, root):
