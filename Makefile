@@ -23,7 +23,7 @@ help:  # what each target is for, by the comments in this file
 .SECONDARY:
 configure-%: deps
 	@echo "== $*"
-	@cmake --preset $* -G "$(GENERATOR)" --log-level=WARNING -DFLASHMOE_HIGHWAY=$(HIGHWAY)
+	@cmake --preset $* -G "$(GENERATOR)" --log-level=WARNING -DFLASHMOE_HIGHWAY=$(HIGHWAY) >/dev/null  # what it warns of is on stderr
 build-%: configure-%
 	@cmake --build --preset $* -j $(JOBS)
 	@$(WARN)
@@ -33,13 +33,13 @@ demo-%: configure-%  # only what a first look needs
 
 ##@ A first look
 .PHONY: run
-run: deps  ## dent takes the attention kernel through its gates: ready, built, right, fast, reported
-	@scripts/python-env & python_env=$$!; $(MAKE) demo-$(RUN_PRESET); wait $$python_env  # one downloads, the other computes
+run: deps  ## flashmoe's attention here: checked, then timed next to PyTorch or ONNX Runtime, and next to plain loops
+	@scripts/python-env demo & python_env=$$!; $(MAKE) demo-$(RUN_PRESET); wait $$python_env  # one downloads, the other computes
 	@scripts/run-demo $(RUN_PRESET)
 
 .PHONY: compare
 compare: demo-release  ## Compute exact attention here, check it, and compare it with PyTorch where that is installed
-	@scripts/python-env
+	@scripts/python-env bench
 	@scripts/compare-with-pytorch
 
 ##@ Work on it
@@ -118,7 +118,7 @@ gpu-bench: build-cuda  ## Time the GPU kernels against PyTorch's backends; JSON 
 ##@ Measure
 .PHONY: bench
 bench: build-release  ## Time the CPU kernels against PyTorch, and dent's verdicts on equal kernels; JSON into build/bench/
-	@scripts/python-env
+	@scripts/python-env bench
 	@FLASHMOE_CUDA=OFF .venv/bin/python setup.py build_ext --inplace
 	@mkdir -p build/bench
 	@.venv/bin/python flashmoe/benches/attention_cpu.py --json build/bench/attention_cpu.json
@@ -129,7 +129,7 @@ bench: build-release  ## Time the CPU kernels against PyTorch, and dent's verdic
 ##@ Package, install, clean
 .PHONY: wheel
 wheel: deps  ## Build wheels for this Python into dist/, for the CPU and with CUDA where nvcc is; try each in a bare environment
-	@scripts/python-env
+	@scripts/python-env wheel
 	@scripts/make-wheel
 
 .PHONY: deps

@@ -199,7 +199,7 @@ def run(name, description, cells, calls_for, gflop_of, inference=True):
     if torch is None:
         sys.exit(
             f"{name}: PyTorch is not installed, and there is nothing to compare with\n"
-            "  try: scripts/python-env, or flashmoe/benches/bench_correctness_and_speed.py, which can do with NumPy"
+            "  try: scripts/python-env bench, or flashmoe/benches/bench_correctness_and_speed.py, which can do with NumPy"
         )
     peak = harness.fma_peak(options.threads)
     environment = harness.environment(package, torch, options.threads)

@@ -58,7 +58,7 @@ def main():
     torch = harness.load_torch(2)
     if torch is None:
         raise SystemExit(
-            "attention_step.py compares with PyTorch, which is not installed\n  try: scripts/python-env"
+            "attention_step.py compares with PyTorch, which is not installed\n  try: scripts/python-env bench"
         )
     options = parse(torch)
     torch.set_num_threads(options.threads)

@@ -117,7 +117,7 @@ def main():
     options = parse()
     if importlib.util.find_spec("numpy") is None:
         sys.exit(
-            "bench: NumPy is not installed, and the float64 reference needs it\n  try: scripts/python-env"
+            "bench: NumPy is not installed, and the float64 reference needs it\n  try: scripts/python-env bench"
         )
     to_stdout = options.json == "-"
     tell = harness.say if to_stdout else lambda text: print(text, flush=True)

@@ -11,7 +11,7 @@ JOBS = os.cpu_count() or 1
 # Labels of tests that `make test` leaves to `make verify` or `make nightly`.
 LATER = "mutants|remote|nightly"
 NOT_RUN = "not run"  # the status of a step that needs one that failed
-HAS_PYTEST = ".venv/bin/python -c 'import numpy, pytest' || { echo 'skipped: NumPy or pytest is not in .venv'; exit 0; };"
+HAS_PYTEST = ".venv/bin/python -c 'import numpy, pytest, xdist' || { echo 'skipped: NumPy, pytest or pytest-xdist is not in .venv'; exit 0; };"
 
 
 @dataclass

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "session/exit_code.h"
+
 namespace dent::cli {
 namespace {
 
@@ -191,10 +193,13 @@ void Terminal::end(const Step&, const GateResult& result, double seconds) {
   in_step_ = false;
   if (quiet_) return;
   erase();
-  const StepVerdict verdict = result.verdict();
-  say(fmt::format("{} {} {:>5.1f} s  {}\n", heading_,
-                  painted(fmt::format("{:<7}", name(verdict)), colour_of(verdict), colour_), seconds,
-                  result.reason()));
+  // A question that stays open is no failure of the kernel.
+  const Failed* failed = result.failed();
+  const bool open = failed != nullptr && tone_of(verdict_of(failed->cause)) == Tone::unsure;
+  const std::string_view word = open ? "unclear" : name(result.verdict());
+  const std::string_view colour = open ? colour_of(Tone::unsure) : colour_of(result.verdict());
+  say(fmt::format("{} {} {:>5.1f} s  {}\n", heading_, painted(fmt::format("{:<7}", word), colour, colour_),
+                  seconds, result.reason()));
 }
 
 Audience::Audience(const Common& common) : terminal_(common.quiet) {

@@ -137,8 +137,8 @@ def test_environment_script_goes_on_without_an_index(root, tmp_path, clean_envir
         "PYTHON": sys.executable,
     }
     done = subprocess.run(
-        [tmp_path / "scripts" / "python-env"], env=offline, capture_output=True, text=True, timeout=300
+        [tmp_path / "scripts" / "python-env", "tests"], env=offline, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert "can't be reached" in done.stderr or "can't make a virtual environment" in done.stderr
-    assert not (tmp_path / ".venv" / ".flashmoe-env").exists()  # tried again next time
+    assert not list((tmp_path / ".venv").glob(".flashmoe-env*"))  # tried again next time
