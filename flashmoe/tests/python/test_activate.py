@@ -410,7 +410,7 @@ def test_it_says_nothing(root):
         "with fm.activate(): torch.nn.functional.scaled_dot_product_attention(q, q, q)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=root / "python", capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code], cwd=root / "flashmoe" / "python", capture_output=True, text=True, timeout=300
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

@@ -89,7 +89,7 @@ bench_correctness_and_speed.main()
 
 
 def test_a_wrong_kernel_is_not_timed(root, clean_environment):
-    script = WRONG_KERNEL.format(benches=str(root / "benches"), package=str(root / "python"))
+    script = WRONG_KERNEL.format(benches=str(root / "flashmoe" / "benches"), package=str(root / "flashmoe" / "python"))
     done = run(root, "-c", script, env=clean_environment)
     assert done.returncode != 0
     assert "WRONG Tiny" in done.stdout and "(0, 0, 7, 3)" in done.stdout
@@ -176,7 +176,7 @@ def test_attention_cpu_says_what_it_needs(root, tmp_path, clean_environment):
 
 
 def test_statistics(root, monkeypatch):
-    monkeypatch.syspath_prepend(str(root / "benches"))
+    monkeypatch.syspath_prepend(str(root / "flashmoe" / "benches"))
     import harness
 
     assert harness.median([3, 1, 2]) == 2 and harness.median([4, 1, 2, 3]) == 2.5
@@ -187,7 +187,7 @@ def test_statistics(root, monkeypatch):
 
 
 def test_a_range_holds_the_ratio_and_every_quotient(root, monkeypatch):
-    monkeypatch.syspath_prepend(str(root / "benches"))
+    monkeypatch.syspath_prepend(str(root / "flashmoe" / "benches"))
     import harness
 
     assert harness.range_of_ratio([2.0, 3.0], [1.0, 4.0]) == (0.5, 3.0)
@@ -195,7 +195,7 @@ def test_a_range_holds_the_ratio_and_every_quotient(root, monkeypatch):
 
 
 def test_attention_gpu_compares_with_the_best(root, monkeypatch):
-    monkeypatch.syspath_prepend(str(root / "benches"))
+    monkeypatch.syspath_prepend(str(root / "flashmoe" / "benches"))
     import attention_gpu
 
     samples = {"flashmoe": [1.0, 1.1, 0.9, 1.0], "cudnn": [3.0, 3.3, 2.7, 3.0], "sdpa": [2.0, 2.2, 1.8, 2.0]}
@@ -204,7 +204,7 @@ def test_attention_gpu_compares_with_the_best(root, monkeypatch):
 
 
 def test_the_median_of_a_short_cell_counts_every_round(root, monkeypatch):
-    monkeypatch.syspath_prepend(str(root / "benches"))
+    monkeypatch.syspath_prepend(str(root / "flashmoe" / "benches"))
     import harness
 
     calls = {"a": 0, "b": 0}
@@ -219,7 +219,7 @@ def test_the_median_of_a_short_cell_counts_every_round(root, monkeypatch):
 
 
 def test_slow_calls_are_made_less_often(root, monkeypatch):
-    monkeypatch.syspath_prepend(str(root / "benches"))
+    monkeypatch.syspath_prepend(str(root / "flashmoe" / "benches"))
     import harness
 
     monkeypatch.setattr(harness, "PATIENCE_SECONDS", 0.0)

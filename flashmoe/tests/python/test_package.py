@@ -27,7 +27,7 @@ def test_version_is_that_of_the_project(root):
 
 def test_neither_numpy_nor_pytorch_is_imported(root):
     code = "import sys, flashmoe_science; print(sorted({'numpy', 'torch'} & set(sys.modules)))"
-    assert python("-c", code, cwd=root / "python").strip() == "[]"
+    assert python("-c", code, cwd=root / "flashmoe" / "python").strip() == "[]"
 
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="nm is not installed")
@@ -91,7 +91,7 @@ def test_signatures_can_be_asked_for():
 
 
 def test_a_missing_module_says_what_to_do(root, tmp_path):
-    shutil.copy(root / "python" / "flashmoe_science" / "__init__.py", tmp_path / "__init__.py")
+    shutil.copy(root / "flashmoe" / "python" / "flashmoe_science" / "__init__.py", tmp_path / "__init__.py")
     (tmp_path / "flashmoe_science").mkdir()
     (tmp_path / "__init__.py").rename(tmp_path / "flashmoe_science" / "__init__.py")
     failed = subprocess.run(

@@ -272,6 +272,6 @@ def test_the_doors_are_found_without_pytorch_being_imported(root):
         "assert fm.sdpa is fm.sdpa and not hasattr(fm, 'sdap')"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=root / "python", capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code], cwd=root / "flashmoe" / "python", capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr

@@ -20,7 +20,7 @@ on_cuda = pytest.mark.skipif(
 
 @pytest.fixture
 def example(root, monkeypatch):
-    monkeypatch.syspath_prepend(str(root / "examples" / "train-gpt"))
+    monkeypatch.syspath_prepend(str(root / "flashmoe" / "examples" / "train-gpt"))
     import train
 
     return train
@@ -57,7 +57,7 @@ def test_the_example_runs_and_writes_its_results(root, clean_environment, tmp_pa
         + ["--steps", "3", "--batch", "2", "--context", "16", "--width", "16", "--heads", "2"]
         + ["--json", str(tmp_path / "result.json")],
         cwd=root,
-        env={**clean_environment, "PYTHONPATH": str(root / "python")},
+        env={**clean_environment, "PYTHONPATH": str(root / "flashmoe" / "python")},
         capture_output=True,
         text=True,
         timeout=300,

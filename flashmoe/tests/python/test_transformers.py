@@ -360,7 +360,7 @@ def test_a_compiled_model():
 
 
 def test_the_example_learns(root, monkeypatch, account, capsys):
-    monkeypatch.syspath_prepend(str(root / "examples" / "fine-tune"))
+    monkeypatch.syspath_prepend(str(root / "flashmoe" / "examples" / "fine-tune"))
     import fine_tune
 
     torch.manual_seed(1)

@@ -16,7 +16,7 @@ needs_cmake = pytest.mark.skipif(
 
 @pytest.fixture
 def wheel_version(root, monkeypatch):
-    monkeypatch.syspath_prepend(root / "python")
+    monkeypatch.syspath_prepend(root / "flashmoe" / "python")
     import wheel_version
 
     return wheel_version
