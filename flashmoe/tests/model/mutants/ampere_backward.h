@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Included once per mutant, behind its kernel, with `ampere_backward` defined as the mutant's own name, and
+// Included once per form, behind a copy of the kernel, with `ampere_backward` defined as the copy's name, and
 // FLASHMOE_HEAD_DIM, FLASHMOE_STAGES and FLASHMOE_VISIBLE as those of the form to compile, and
 // FLASHMOE_DROPOUT as whether problems have dropout.
 
@@ -55,6 +55,6 @@ inline const Registration registration(std::string("ampere_backward") +
                                             : kGeneral                                      ? ", general"
                                             : kForm == kernels::ampere_backward::Form::runs ? ", runs"
                                                                                             : ""),
-                                       FLASHMOE_MISTAKE, &run);
+                                       FLASHMOE_FORM, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Included once per mutant, behind its kernel, with `ampere_forward` defined as the mutant's own name and
+// Included once per form, behind a copy of the kernel, with `ampere_forward` defined as the copy's name and
 // FLASHMOE_HEAD_DIM and FLASHMOE_ALIGNED as those of the form to compile; without them, every problem gets
 // the form for it. With FLASHMOE_RUNS, the form for runs of keys at 64; with FLASHMOE_GENERAL, the general
 // one, and with FLASHMOE_DROPOUT as whether problems have dropout; with FLASHMOE_PAIRS, that with a tensor.
@@ -17,7 +17,7 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs,
                .smem_bytes = sizeof(kernels::ampere_forward::Smem<S>)},
               params, runs);
 }
-inline const Registration registration("ampere_forward at 64, runs", FLASHMOE_MISTAKE, &run);
+inline const Registration registration("ampere_forward at 64, runs", FLASHMOE_FORM, &run);
 #elif defined(FLASHMOE_PAIRS)
 inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs, bool, int, unsigned blocks) {
   using S = kernels::ampere_forward::PairsSpec<fp16, 64>;
@@ -34,7 +34,7 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs,
                                                      scores_at_hand().params, scores_at_hand().dropout},
               kernels::ampere_forward::GeneralPairs{scores_at_hand().pairs, scores_at_hand().bits});
 }
-inline const Registration registration("ampere_forward at 64, pairs", FLASHMOE_MISTAKE, &run);
+inline const Registration registration("ampere_forward at 64, pairs", FLASHMOE_FORM, &run);
 #elif defined(FLASHMOE_GENERAL)
 inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs, bool, int, unsigned blocks) {
   using S = kernels::ampere_forward::GeneralSpec<fp16, 64>;
@@ -52,7 +52,7 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs,
 }
 inline const Registration registration(FLASHMOE_DROPOUT ? "ampere_forward at 64, dropout, general"
                                                         : "ampere_forward at 64, general",
-                                       FLASHMOE_MISTAKE, &run);
+                                       FLASHMOE_FORM, &run);
 #else
 template <int kDim, bool kAligned>
 void start(const kernels::ForwardParams& params, unsigned blocks) {
@@ -73,14 +73,14 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs&, bool
 inline const Registration registration(!FLASHMOE_ALIGNED          ? "ampere_forward unaligned at 44"
                                        : FLASHMOE_HEAD_DIM == 128 ? "ampere_forward at 128"
                                                                   : "ampere_forward at 64",
-                                       FLASHMOE_MISTAKE, &run);
+                                       FLASHMOE_FORM, &run);
 #else
 inline void run(const kernels::ForwardParams& params, const kernels::Runs&, bool aligned, int,
                 unsigned blocks) {
   if (!aligned) return start<64, false>(params, blocks);
   params.head_dim <= 64 ? start<64, true>(params, blocks) : start<128, true>(params, blocks);
 }
-inline const Registration registration("ampere_forward", FLASHMOE_MISTAKE, &run);
+inline const Registration registration("ampere_forward", FLASHMOE_FORM, &run);
 #endif
 #endif
 

@@ -29,30 +29,35 @@
 namespace flashmoe::test {
 namespace {
 
-OnModel how_to_run(const Mutant& mutant, const MutantCase& c, const model::Settings& settings) {
+OnModel how_to_run(const Form& form, const MutantCase& c, const model::Settings& settings) {
   using dispatch::ForwardKernel;
   OnModel how{.choice = {.kernel = ForwardKernel::small_forward, .num_splits = c.num_splits},
               .settings = settings};
   for (ForwardKernel kernel : {ForwardKernel::naive, ForwardKernel::ampere_forward,
                                ForwardKernel::hopper_forward, ForwardKernel::decode_forward}) {
-    if (mutant.kernel.starts_with(name_of(kernel))) how.choice.kernel = kernel;
+    if (form.name.starts_with(name_of(kernel))) how.choice.kernel = kernel;
   }
-  if (mutant.prepare != nullptr) how.choice.kernel = ForwardKernel::naive;
-  if (mutant.prepare_rows != nullptr) how.choice.kernel = ForwardKernel::ampere_forward;
-  if (mutant.kernel == "combine_splits") how.choice.kernel = ForwardKernel::ampere_forward;
+  if (form.prepare != nullptr) how.choice.kernel = ForwardKernel::naive;
+  if (form.prepare_rows != nullptr) how.choice.kernel = ForwardKernel::ampere_forward;
+  if (form.name == "combine_splits") how.choice.kernel = ForwardKernel::ampere_forward;
   if (c.tuning >= 0) how.choice.tuning = c.tuning;
   if (how.choice.kernel == ForwardKernel::hopper_forward) {
-    const int blocks_per_sm = mutant.kernel.find("in pairs") == std::string::npos ? 1 : 2;
+    const int blocks_per_sm = form.name.find("in pairs") == std::string::npos ? 1 : 2;
     how.choice.tuning = hopper_tuning(static_cast<int>(c.shape.head_dim), blocks_per_sm, c.num_splits > 1);
     how.sms = 1;  // one block has all tiles, more than it has slots for
   }
   return how;
 }
 
+// Of a shape, whose description does not say which pairs a function shows: forms differ in that.
+std::string key_of(const Form& form, const Shape& shape) {
+  return describe(shape) + (shape.pairs_shown ? form.name : "");
+}
+
 // What the oracle says of a shape: every mutant of a kernel has the same ones.
-const reference::ForwardResult& expected_of(const Shape& shape) {
+const reference::ForwardResult& expected_of(const Form& form, const Shape& shape) {
   static std::map<std::string, reference::ForwardResult> known;
-  const auto [place, is_new] = known.try_emplace(describe(shape));
+  const auto [place, is_new] = known.try_emplace(key_of(form, shape));
   if (is_new) place->second = Problem(shape).oracle();
   return place->second;
 }
@@ -64,9 +69,9 @@ struct Gradients {
   reference::BackwardResult expected;
 };
 
-Gradients& gradients_of(const Shape& shape) {
+Gradients& gradients_of(const Form& form, const Shape& shape) {
   static std::map<std::string, Gradients> known;
-  return known.try_emplace(describe(shape), shape).first->second;
+  return known.try_emplace(key_of(form, shape), shape).first->second;
 }
 
 dispatch::BackwardChoice backward_choice(const std::string& kernel, const Shape& shape) {
@@ -90,8 +95,8 @@ void take_lists(const ForwardProblem& p, const kernels::prepare_lengths::Params&
   }
 }
 
-std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const model::Settings& settings) {
-  auto& [problem, expected] = gradients_of(c.shape);
+std::string caught_in_gradients(const Form& form, const MutantCase& c, const model::Settings& settings) {
+  auto& [problem, expected] = gradients_of(form, c.shape);
   problem.poison_gradients();
   const ForwardProblem& p = problem.forward.problem;
   scores_at_hand() = {dispatch::scores_of(p, problem.forward.args.scores),
@@ -101,16 +106,16 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
   scores_at_hand().num_first_keys = static_cast<int>(std::min(p.spans.first_keys, p.kv_rows));
   scores_at_hand().sums_pairs = p.pairs.gradients == PairGradients::sums;
   lists_at_hand() = {};
-  const auto choice = backward_choice(mutant.kernel, c.shape);
+  const auto choice = backward_choice(form.name, c.shape);
   const auto plan = dispatch::plan_backward(p, true, device::find("H200"), c.deterministic, choice);
   const auto prepare = [&](const kernels::prepare_lengths::Params& lengths) {
-    mutant.prepare != nullptr ? mutant.prepare(lengths) : kernels::prepare_lengths::launch(lengths, nullptr);
+    form.prepare != nullptr ? form.prepare(lengths) : kernels::prepare_lengths::launch(lengths, nullptr);
     take_lists(p, lengths);
     lists_at_hand().padded = dispatch::padded_sequences(plan, p, lengths);
   };
   const auto prepare_rows = [&](const kernels::prepare_runs::SequenceParams& rows) {
-    mutant.prepare_rows != nullptr ? mutant.prepare_rows(rows)
-                                   : kernels::prepare_runs::launch_sequences(rows, nullptr);
+    form.prepare_rows != nullptr ? form.prepare_rows(rows)
+                                 : kernels::prepare_runs::launch_sequences(rows, nullptr);
   };
   const auto general = [&](const kernels::BackwardParams& params) {
     const ListsAtHand& lists = lists_at_hand();
@@ -131,7 +136,7 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
                                                   {params.lse_log2, plan.workspace_bytes});
     kernels::prepare_pairs::launch(pairs, nullptr);
     scores_at_hand().bits = dispatch::pair_bits(pairs);
-    mutant.run_backward(params);
+    form.run_backward(params);
     if (const PairGradient to = problem.dattn_mask(); to.data != nullptr) {  // by another kernel
       kernels::naive_backward::launch_pair_gradient(
           p.dtype, params, dispatch::pair_scores_of(p, problem.forward.args.scores), dispatch::dropout_of(p),
@@ -142,16 +147,16 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
     if (const PairGradient to = problem.dattn_mask(); to.data != nullptr)
       kernels::prepare_backward::launch_clear(
           params, {to.data, to.strides[0], to.strides[1], to.strides[2], to.strides[3]}, nullptr);
-    mutant.run_backward(params);
+    form.run_backward(params);
   };
   try {
     run_backward_on_model(
         problem, c.deterministic, settings,
-        mutant.prepare != nullptr                                                   ? MainKernel(scalar)
-        : mutant.prepare_rows != nullptr                                            ? MainKernel(general)
+        form.prepare != nullptr                                                     ? MainKernel(scalar)
+        : form.prepare_rows != nullptr                                              ? MainKernel(general)
         : p.attn_mask && choice.kernel == dispatch::BackwardKernel::hopper_backward ? MainKernel(behind_bits)
         : p.attn_mask && choice.kernel == dispatch::BackwardKernel::ampere_backward ? MainKernel(behind_zeros)
-                                                                                    : mutant.run_backward,
+                                                                                    : form.run_backward,
         choice, prepare, prepare_rows);
     return problem.disagreement(expected);
   } catch (const model::Failure& failure) {
@@ -160,8 +165,8 @@ std::string caught_in_gradients(const Mutant& mutant, const MutantCase& c, const
 }
 
 // What is wrong with one run, or "".
-std::string caught(const Mutant& mutant, const MutantCase& c, const model::Settings& settings) {
-  if (mutant.run_backward != nullptr) return caught_in_gradients(mutant, c, settings);
+std::string caught(const Form& form, const MutantCase& c, const model::Settings& settings) {
+  if (form.run_backward != nullptr) return caught_in_gradients(form, c, settings);
   Problem problem(c.shape);
   const auto run = [&](const dispatch::ForwardPlan& plan, Workspace workspace) {
     const auto params = dispatch::params_for(plan, problem.problem, problem.args, workspace);
@@ -172,7 +177,7 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
         dispatch::pair_scores_of(p, problem.args.scores).pairs,
         {}};
     scores_at_hand().dropout = dispatch::dropout_of(p);
-    if (mutant.kernel.starts_with("ampere_forward")) {
+    if (form.name.starts_with("ampere_forward")) {
       scores_at_hand().params = dispatch::general_scores_of(p, problem.args.scores);
       scores_at_hand().scale_log2e = dispatch::general_scale_behind(p);
     }
@@ -193,17 +198,16 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
     }
     if (p.lengths.given) {
       const auto lengths = dispatch::length_params_for(plan, p, problem.args, workspace);
-      mutant.prepare != nullptr ? mutant.prepare(lengths)
-                                : kernels::prepare_lengths::launch(lengths, nullptr);
+      form.prepare != nullptr ? form.prepare(lengths) : kernels::prepare_lengths::launch(lengths, nullptr);
       take_lists(p, lengths);
       if (p.spans.given()) {
         const auto rows = dispatch::sequence_table_params(p, problem.args.spans, lengths, false, workspace);
-        mutant.prepare_rows != nullptr ? mutant.prepare_rows(rows)
-                                       : kernels::prepare_runs::launch_sequences(rows, nullptr);
+        form.prepare_rows != nullptr ? form.prepare_rows(rows)
+                                     : kernels::prepare_runs::launch_sequences(rows, nullptr);
         lists_at_hand().table = dispatch::row_table(p, rows);
       }
     }
-    if (mutant.prepare_rows != nullptr) {
+    if (form.prepare_rows != nullptr) {
       kernels::ForwardParams scaled = params;
       scaled.scale_log2e = dispatch::general_scale_behind(p);
       return kernels::ampere_forward::launch_general(
@@ -212,20 +216,20 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
            dispatch::general_scores_of(p, problem.args.scores), dispatch::dropout_of(p)},
           plan.blocks, nullptr);
     }
-    if (mutant.prepare != nullptr) {
+    if (form.prepare != nullptr) {
       return kernels::naive::launch_lengths(p.dtype, params, lists_at_hand().tiles[0], lists_at_hand().table,
                                             scores_at_hand().params, scores_at_hand().dropout, plan.blocks,
                                             nullptr);
     }
-    mutant.run(params, dispatch::runs_of(problem.problem), plan.aligned, plan.tuning, plan.blocks);
-    if (plan.num_splits > 1 && mutant.kernel != "combine_splits")
+    form.run(params, dispatch::runs_of(problem.problem), plan.aligned, plan.tuning, plan.blocks);
+    if (plan.num_splits > 1 && form.name != "combine_splits")
       kernels::combine_splits::launch(c.shape.dtype, params, plan.head_dim, nullptr);
   };
   try {
-    run_on_model(problem, how_to_run(mutant, c, settings), run);
-    const std::string wrong = problem.disagreement(expected_of(c.shape));
-    const bool prepares = mutant.prepare != nullptr || mutant.prepare_rows != nullptr;
-    return wrong.empty() && prepares ? caught_in_gradients(mutant, c, settings) : wrong;
+    run_on_model(problem, how_to_run(form, c, settings), run);
+    const std::string wrong = problem.disagreement(expected_of(form, c.shape));
+    const bool prepares = form.prepare != nullptr || form.prepare_rows != nullptr;
+    return wrong.empty() && prepares ? caught_in_gradients(form, c, settings) : wrong;
   } catch (const model::Failure& failure) {
     return failure.what();
   }
@@ -233,18 +237,21 @@ std::string caught(const Mutant& mutant, const MutantCase& c, const model::Setti
 
 }  // namespace
 
-std::string caught(const Mutant& mutant) {
-  for (const MutantCase& c : cases_for(mutant.kernel)) {
-    using model::CopyTime;
-    for (const model::Settings& settings :
-         {model::Settings{
-              .seed = 0, .copies = CopyTime::early, .tma = CopyTime::early, .wgmma = CopyTime::early},
-          model::Settings{.seed = 1}}) {
-      const std::string what = caught(mutant, c, settings);
-      if (!what.empty()) return what;
-    }
+std::vector<Run> runs_of(const std::string& form) {
+  using model::CopyTime;
+  std::vector<Run> runs;
+  int number = 0;
+  for (const MutantCase& c : cases_for(form)) {
+    const std::string name = "case " + std::to_string(number++);
+    runs.push_back(
+        {name + ", early",
+         c,
+         {.seed = 0, .copies = CopyTime::early, .tma = CopyTime::early, .wgmma = CopyTime::early}});
+    runs.push_back({name + ", seed 1", c, {.seed = 1}});
   }
-  return "";
+  return runs;
 }
+
+std::string caught(const Form& form, const Run& run) { return caught(form, run.what, run.settings); }
 
 }  // namespace flashmoe::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Included once per mutant, behind its kernel and with `combine_splits` defined as the mutant's own name.
+// Included once per form, behind a copy of the kernel, with `combine_splits` defined as the copy's name.
 // What it combines comes from ampere_forward as it is.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
@@ -14,6 +14,6 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs&, bool
               128);
 }
 
-inline const Registration registration("combine_splits", FLASHMOE_MISTAKE, &run);
+inline const Registration registration("combine_splits", FLASHMOE_FORM, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

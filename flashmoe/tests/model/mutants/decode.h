@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Included once per mutant, behind its kernel and with `decode`, the kernel's namespace, defined as the
-// mutant's own name.
+// Included once per form, behind a copy of the kernel, with `decode`, the kernel's namespace, defined as the
+// copy's name.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
@@ -23,6 +23,6 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs&, bool
   tuning == kDecodeInPairs ? start<kDecodeInPairs>(params) : start<kDecodeAlone>(params);
 }
 
-inline const Registration registration("decode_forward", FLASHMOE_MISTAKE, &run);
+inline const Registration registration("decode_forward", FLASHMOE_FORM, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Included once per mutant, behind its kernel, with `hopper_forward` defined as the mutant's own name and
+// Included once per form, behind a copy of the kernel, with `hopper_forward` defined as the copy's name and
 // FLASHMOE_HEAD_DIM, FLASHMOE_BLOCKS_PER_SM, FLASHMOE_SPLITS, FLASHMOE_VISIBLE and FLASHMOE_CHANGE as those
 // of the form to compile. Its causal kernel takes problems without a mask too.
 
@@ -53,6 +53,6 @@ inline const Registration registration(
          : kernels::Change::FLASHMOE_CHANGE == kernels::Change::slopes ? ", slopes"
          : kernels::Change::FLASHMOE_CHANGE == kernels::Change::bias   ? ", bias"
                                                                        : ""),
-    FLASHMOE_MISTAKE, &run);
+    FLASHMOE_FORM, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

@@ -33,6 +33,7 @@
 #include "model/mutants/hopper_backward_form.h"
 #include "model/mutants/hopper_form.h"
 #include "model/mutants/registry.h"
+#include "model/mutants/switches.h"
 #include "numeric/half.h"
 #include "numeric/lse_log2.h"
 #include "numeric/score_function.h"
@@ -56,9 +57,3 @@
 #include "primitives/warp_matrix.h"
 #include "primitives/wgmma.h"
 #include "problem/row_runs.h"
-
-// A statement of a kernel that a test may take out while it runs.
-#define FLASHMOE_MAY_BE_TAKEN_OUT(...)                                                  \
-  do {                                                                                  \
-    if (!::flashmoe::test::is_taken_out(__FILE__, __LINE__, #__VA_ARGS__)) __VA_ARGS__; \
-  } while (false)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Included once per mutant, behind its kernel, with `naive` defined as the mutant's own name and
+// Included once per form, behind a copy of the kernel, with `naive` defined as the copy's name and
 // FLASHMOE_GENERAL and FLASHMOE_LENGTHS as whether the form is a general one, and takes lengths.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
@@ -20,6 +20,6 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs& runs,
 inline const Registration registration(FLASHMOE_LENGTHS   ? "naive, lengths"
                                        : FLASHMOE_GENERAL ? "naive, general"
                                                           : "naive",
-                                       FLASHMOE_MISTAKE, &run);
+                                       FLASHMOE_FORM, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

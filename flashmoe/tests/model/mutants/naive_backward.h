@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Included once per mutant, behind its kernels, with `naive_backward` defined as the mutant's own name and
+// Included once per form, behind a copy of the kernels, with `naive_backward` defined as the copy's name and
 // FLASHMOE_GENERAL and FLASHMOE_LENGTHS as whether the form is a general one, and takes lengths.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
@@ -42,6 +42,6 @@ inline void run(const kernels::BackwardParams& params) {
 inline const Registration registration(FLASHMOE_LENGTHS   ? "naive_backward, lengths"
                                        : FLASHMOE_GENERAL ? "naive_backward, general"
                                                           : "naive_backward",
-                                       FLASHMOE_MISTAKE, &run);
+                                       FLASHMOE_FORM, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Included once per mutant, behind its kernel, with `prepare_lengths` defined as the mutant's own name. The
+// Included once per form, behind a copy of the kernel, with `prepare_lengths` defined as the copy's name. The
 // scalar kernels then read what it leaves.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
@@ -15,6 +15,6 @@ void run(const Params& given) {
               params);
 }
 
-inline const Registration registration("prepare_lengths", FLASHMOE_MISTAKE, decltype(Mutant::prepare){&run});
+inline const Registration registration("prepare_lengths", FLASHMOE_FORM, decltype(Form::prepare){&run});
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

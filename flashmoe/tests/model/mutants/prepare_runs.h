@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Included once per mutant, behind its kernel, with `prepare_runs` defined as the mutant's own name. The
+// Included once per form, behind a copy of the kernel, with `prepare_runs` defined as the copy's name. The
 // general forms then read what it leaves.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
@@ -26,7 +26,6 @@ void run(const Params& given) {
          0);
 }
 
-inline const Registration registration("prepare_runs", FLASHMOE_MISTAKE,
-                                       decltype(Mutant::prepare_rows){&run});
+inline const Registration registration("prepare_runs", FLASHMOE_FORM, decltype(Form::prepare_rows){&run});
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

@@ -22,28 +22,58 @@
 
 namespace flashmoe::test {
 
-struct Mutant {
-  std::string kernel;  // which it is a copy of
-  std::string
-      mistake;  // "none" for an exact copy; "each line" for one whose synchronisation can be taken out
-  // Runs it on the model; `tuning` is the plan's.
+// A form in which a kernel's copy was compiled.
+struct Form {
+  std::string name;  // begins with the kernel's
+  // Runs it on the model; `tuning` is the plan's. One of the four is there.
   void (*run)(const kernels::ForwardParams& params, const kernels::Runs& runs, bool aligned, int tuning,
               unsigned blocks) = nullptr;
-  // The same for gradients: one of the four is there.
   void (*run_backward)(const kernels::BackwardParams& params) = nullptr;
-  // The same of what prepares both where sequences differ in length.
+  // Prepares both if sequences differ in length, and what their rows see.
   void (*prepare)(const kernels::prepare_lengths::Params& params) = nullptr;
-  // And of what their rows see by spans.
   void (*prepare_rows)(const kernels::prepare_runs::SequenceParams& params) = nullptr;
 };
 
-std::vector<Mutant>& mutants();
+struct Mutant {
+  Form form;
+  std::string mistake;  // "none": the kernel as it is
+  int number = 0;       // its switch
+};
 
+// A statement that orders what threads do, and that can be left out.
+struct Statement {
+  std::string file;
+  int line = 0;
+  std::string text;
+  int number = 0;  // its switch
+};
+
+// What there is of one kernel.
+struct KernelMutants {
+  std::string kernel;
+  std::vector<Form> line_by_line;  // forms whose statements are left out one by one
+  std::vector<Mutant> mutants;     // exact copies among them
+  std::vector<Statement> statements;
+};
+
+// By their names.
+std::vector<KernelMutants> all_mutants();
+
+// What generate.py writes: forms, and of each kernel a list.
 struct Registration {
-  Registration(const std::string& kernel, const char* mistake, decltype(Mutant::run) run);
-  Registration(const std::string& kernel, const char* mistake, decltype(Mutant::run_backward) run);
-  Registration(const std::string& kernel, const char* mistake, decltype(Mutant::prepare) run);
-  Registration(const std::string& kernel, const char* mistake, decltype(Mutant::prepare_rows) run);
+  Registration(const std::string& name, const char* form, decltype(Form::run) run);
+  Registration(const std::string& name, const char* form, decltype(Form::run_backward) run);
+  Registration(const std::string& name, const char* form, decltype(Form::prepare) run);
+  Registration(const std::string& name, const char* form, decltype(Form::prepare_rows) run);
+};
+
+struct Listed {
+  struct Row {
+    const char* form;
+    int number;
+    const char* mistake;
+  };
+  Listed(const char* kernel, std::vector<Row> rows, std::vector<Statement> statements);
 };
 
 // How the scores of the case at hand change, for forms that do that, and the scale of what follows.
@@ -109,8 +139,5 @@ Scores scores_for() {
     return {};
   }
 }
-
-// Whether this statement of a kernel is to do nothing, this time.
-bool is_taken_out(const char* file, int line, const char* text);
 
 }  // namespace flashmoe::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Included once per mutant, behind its kernel and with `small`, the kernel's namespace, defined as the
-// mutant's own name.
+// Included once per form, behind a copy of the kernel, with `small`, the kernel's namespace, defined as the
+// copy's name.
 
 namespace flashmoe::test::FLASHMOE_MUTANT {
 
@@ -24,6 +24,6 @@ inline void run(const kernels::ForwardParams& params, const kernels::Runs&, bool
                         : start<kernels::small::find_tuning(128, 128, 1 << 20)>(params);
 }
 
-inline const Registration registration("small_forward", FLASHMOE_MISTAKE, &run);
+inline const Registration registration("small_forward", FLASHMOE_FORM, &run);
 
 }  // namespace flashmoe::test::FLASHMOE_MUTANT

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "model/mutants/taken_out.h"
+#include "model/mutants/harmless.h"
 
 #include <algorithm>
-#include <cstring>
-
-#include "model/mutants/registry.h"
 
 namespace flashmoe::test {
 namespace {
 
-const Line* taken_out = nullptr;
-
-// Statements that can be taken out, and why. `which` counts those of one text in a file, from 0.
+// `which` counts the statements of one text in a file that a form's cases come to, from 0.
 struct Harmless {
-  const char* kernel;  // with which its name begins
+  const char* form;  // with which its name begins
   const char* file;
   const char* text;
   int which;
@@ -36,8 +31,7 @@ constexpr Harmless kHarmless[] = {
      "behind ldmatrix, which has read for all lanes when it returns to one"},
     {"hopper_forward", "rows.cuh", "gpu::sync_warp()", 1,
      "orders lanes of one warp that wait for the same phase; the model takes a warp's waits for one"},
-    {"hopper_forward", "persistent.cuh", "rows_.release_values()", 2,
-     "the last release: nobody loads any more"},
+    {"hopper_forward", "persistent.cuh", "rows_.release_values()", 2, "the last release: no load follows"},
     {"hopper_forward", "persistent.cuh", "rows_.wait_for_turn()", 1,
      "turns are for speed: no data hangs on them"},
     {"hopper_forward", "rows.cuh", "gpu::named_barrier_sync(number(Barrier::turn", 0,
@@ -98,11 +92,11 @@ constexpr Harmless kHarmless[] = {
      "one tile: nothing was stored before"},
     {"hopper_forward in pairs", "store.cuh", "sync_warpgroup()", 0, "one tile: nothing was stored before"},
     {"hopper_forward in pairs", "rows.cuh", "wait_full(full, ring)", 0,
-     "one tile: what is passed over are first stages, at whose barriers nobody has arrived before"},
+     "one tile: what is passed over are first stages, at whose barriers no thread has arrived before"},
     {"hopper_forward with shares", "rows.cuh", "wait_full(full, ring)", 0,
-     "one tile: what is passed over are first stages, at whose barriers nobody has arrived before"},
+     "one tile: what is passed over are first stages, at whose barriers no thread has arrived before"},
     {"hopper_forward with shares", "persistent.cuh", "rows_.release_values()", 1,
-     "the last release: nobody loads any more"},
+     "the last release: no load follows"},
     {"hopper_forward with shares", "persistent.cuh", "rows_.wait_for_turn()", 0,
      "turns are for speed: no data hangs on them"},
     {"hopper_forward with shares", "load.cuh", "gpu::mbarrier_wait_in_block(gpu::shared_address(&smem.q_free",
@@ -111,38 +105,22 @@ constexpr Harmless kHarmless[] = {
      "partial outputs leave from registers"},
     {"hopper_forward with shares", "persistent.cuh", "rows_.release_queries()", 0, "Q is in registers"},
     {"hopper_forward with shares", "persistent.cuh", "rows_.release_loaded_queries()", 0,
-     "one tile: nobody loads another Q"},
+     "one tile: no other Q is loaded"},
     {"hopper_forward at 64", "persistent.cuh", "rows_.release_loaded_queries()", 0, "Q is in shared memory"},
     {"hopper_forward at 64", "persistent.cuh", "rows_.release_loaded_queries()", 1, "Q is in shared memory"},
     {"hopper_forward with shares", "rows.cuh", "gpu::mbarrier_arrive(gpu::shared_address(&smem.q_free", 0,
-     "one tile: nobody loads another Q"},
+     "one tile: no other Q is loaded"},
 };
 
 }  // namespace
 
-std::set<Line>& reached_lines() {
-  static std::set<Line> lines;
-  return lines;
-}
-
-WithoutLine::WithoutLine(const Line& line) { taken_out = &line; }
-WithoutLine::~WithoutLine() { taken_out = nullptr; }
-
-bool is_taken_out(const char* file, int line, const char* text) {
-  const char* slash = std::strrchr(file, '/');
-  const char* name = slash == nullptr ? file : slash + 1;
-  if (taken_out == nullptr) {
-    reached_lines().insert({name, line, text});
-    return false;
-  }
-  return taken_out->number == line && taken_out->file == name;
-}
-
-std::string why_harmless(const std::string& kernel, const std::set<Line>& lines, const Line& line) {
+std::string why_harmless(const std::string& form, const std::vector<Statement>& reached,
+                         const Statement& statement) {
   for (const Harmless& h : kHarmless) {
-    if (!kernel.starts_with(h.kernel) || line.file != h.file || !line.text.starts_with(h.text)) continue;
-    const auto before = std::count_if(lines.begin(), lines.end(), [&](const Line& other) {
-      return other.file == line.file && other.text == line.text && other.number < line.number;
+    if (!form.starts_with(h.form) || statement.file != h.file || !statement.text.starts_with(h.text))
+      continue;
+    const auto before = std::count_if(reached.begin(), reached.end(), [&](const Statement& other) {
+      return other.file == statement.file && other.text == statement.text && other.line < statement.line;
     });
     if (before == h.which) return h.why;
   }
