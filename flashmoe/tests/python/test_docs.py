@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.fixture
 def blocks(monkeypatch):
     """scripts/docs/blocks.py"""
-    monkeypatch.syspath_prepend(str(ROOT / "tests" / "docs"))
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "docs"))
     import blocks
 
     return blocks
