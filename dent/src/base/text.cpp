@@ -17,6 +17,13 @@ std::optional<std::string> read_text(const std::filesystem::path& file) {
 
 std::string text_of(const std::filesystem::path& file) { return read_text(file).value_or(""); }
 
+std::string printable(std::string_view text, std::size_t most) {
+  std::string shown(text.substr(0, most));
+  for (char& c : shown)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
+  return shown;
+}
+
 std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
 
 std::string trimmed(std::string_view text, std::string_view blanks) {

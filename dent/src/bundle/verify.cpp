@@ -12,6 +12,7 @@
 #include "ledger/ledger.h"
 #include "ledger/project_lock.h"
 #include "project/manifest.h"
+#include "project/stranger.h"
 #include "records/json.h"
 #include "report/format.h"
 #include "session/plan.h"
@@ -137,14 +138,14 @@ MachineDifference difference_between(const SessionView& there, const SessionView
 Remeasured measure_again(const fs::path& folder, const BundleList& list, bool trusted, Observer& observer) {
   Remeasured found;
   found.there = view_session(list.session, read_ledger(folder / "session" / "ledger.jsonl").records);
-  Project project = read_project(folder / list.project);
   if (!trusted) {
-    project.sandbox = Sandbox::required;
     if (const Cell cell(Sandbox::automatic); !cell.stands()) {
       throw Error(ErrorCode::environment, "no cell for a stranger's kernel: " + cell.why_not(),
                   cell.remedy() + "; or, where you trust its author: dent verify --trust");
     }
   }
+  const fs::path directory = folder / list.project;
+  const Project project = trusted ? read_project(directory) : read_strangers_project(directory, folder);
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
   const SessionFolder session = store.create();

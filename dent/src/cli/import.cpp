@@ -7,10 +7,12 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "executors/shell_words.h"
 #include "suites/flashinfer.h"
+#include "suites/imported.h"
 #include "suites/kernelbench.h"
 #include "suites/reader.h"
 #include "system/durable_file.h"
@@ -38,8 +40,11 @@ double memory_here_gib() {
 }
 
 // `earlier`: that this command has imported.
-void write_project(ImportedTask& task, const fs::path& into, const std::vector<ImportedTask>& earlier) {
+void write_project(ImportedTask& task, const fs::path& into, const std::vector<fs::path>& named,
+                   const std::vector<ImportedTask>& earlier) {
   const fs::path folder = into / task.name;
+  task.refused = fault_of(task, folder, named);
+  if (!task.refused.empty()) return;
   for (const ImportedTask& other : earlier) {
     if (other.folder != folder.string()) continue;
     task.refused = fmt::format("{} has the same name, {}: import this one alone, with another --into",
@@ -66,13 +71,13 @@ std::string name_of(const ImportedTask& task) {
 }
 
 std::string row_of(const ImportedTask& task) {
-  const std::string name = name_of(task);
-  if (!task.refused.empty()) return fmt::format("- {:<44} refused: {}\n", name, task.refused);
+  const std::string name = printable(name_of(task));
+  if (!task.refused.empty()) return fmt::format("- {:<44} refused: {}\n", name, printable(task.refused));
   std::string shapes;
   for (const ImportedShape& shape : task.shapes)
-    shapes += fmt::format("{}{} {:.1f} GiB", shapes.empty() ? "" : ", ", shape.name, shape.needed_gib);
+    shapes += fmt::format("{}{} {:.1f} GiB", shapes.empty() ? "" : ", ", printable(shape.name), shape.needed_gib);
   std::string text = fmt::format("+ {:<44} {}\n", name, shapes);
-  for (const std::string& note : task.notes) text += fmt::format("  {:<44} {}\n", "", note);
+  for (const std::string& note : task.notes) text += fmt::format("  {:<44} {}\n", "", printable(note));
   return text;
 }
 
@@ -97,7 +102,7 @@ ExitCode import_tasks(const ImportArguments& arguments) {
       arguments.memory_gib.value_or(arguments.device == "cuda" ? memory_here_gib() : kCpuGib);
   std::vector<ImportedTask> tasks;
   read_tasks(request, [&](ImportedTask task) {
-    if (task.refused.empty()) write_project(task, into, tasks);
+    if (task.refused.empty()) write_project(task, into, request.visible, tasks);
     task.files.clear();
     std::FILE* rows = arguments.json ? stderr : stdout;  // a level takes minutes, and its document comes last
     std::fputs(row_of(task).c_str(), rows);

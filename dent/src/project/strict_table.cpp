@@ -45,7 +45,48 @@ const toml::node* find(const toml::table& table, std::string_view key,
   return table.get(key);
 }
 
+toml::table parsed(std::string_view text, std::string_view file) {
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& problem) {
+    throw Error(ErrorCode::invalid, fmt::format("{}, line {}: {}", file, problem.source().begin.line,
+                                                std::string(problem.description())));
+  }
+}
+
+void take_texts(const toml::node& node, std::vector<std::string>& texts) {
+  if (node.is_string()) texts.push_back(*node.value<std::string>());
+  if (!node.is_array()) return;
+  for (const toml::node& element : *node.as_array()) take_texts(element, texts);
+}
+
+void take_values(const toml::table& table, const std::vector<std::string>& above, std::vector<ManifestValue>& values) {
+  for (const auto& [key, node] : table) {
+    std::vector<std::string> path = above;
+    path.emplace_back(key.str());
+    const toml::array* list = node.as_array();
+    if (node.is_table()) {
+      take_values(*node.as_table(), path, values);
+    } else if (list != nullptr && !list->empty() && list->front().is_table()) {
+      for (const toml::node& element : *list) {
+        if (element.is_table()) take_values(*element.as_table(), path, values);
+      }
+    } else {
+      ManifestValue value{.path = path, .texts = {}, .line = key.source().begin.line};
+      take_texts(node, value.texts);
+      values.push_back(std::move(value));
+    }
+  }
+}
+
 }  // namespace
+
+std::vector<ManifestValue> every_value(std::string_view text, const std::string& file) {
+  std::vector<ManifestValue> values;
+  take_values(parsed(text, file), {}, values);
+  std::ranges::stable_sort(values, {}, &ManifestValue::line);
+  return values;
+}
 
 struct StrictTable::Table {
   std::shared_ptr<const toml::table> document;  // keeps `table` alive
@@ -53,15 +94,9 @@ struct StrictTable::Table {
 };
 
 StrictTable StrictTable::parse(std::string_view text, std::string file, std::string_view path) {
-  try {
-    auto document = std::make_shared<const toml::table>(toml::parse(text));
-    const toml::table* table = document.get();
-    return {std::make_shared<const Table>(Table{std::move(document), table}), "", std::move(file)};
-  } catch (const toml::parse_error& problem) {
-    throw Error(ErrorCode::invalid,
-                fmt::format("{}, line {}: {}", path.empty() ? std::string_view(file) : path,
-                            problem.source().begin.line, std::string(problem.description())));
-  }
+  auto document = std::make_shared<const toml::table>(parsed(text, path.empty() ? std::string_view(file) : path));
+  const toml::table* table = document.get();
+  return {std::make_shared<const Table>(Table{std::move(document), table}), "", std::move(file)};
 }
 
 void StrictTable::fail(std::string_view key, const std::string& why, const std::string& remedy) const {

@@ -52,4 +52,13 @@ class StrictTable {
   std::set<std::string, std::less<>> asked_;
 };
 
+// One value of a document: the keys that lead to it, its strings as they are written, and where it is. Elements of lists
+// of tables have the keys of the list.
+struct ManifestValue {
+  std::vector<std::string> path;
+  std::vector<std::string> texts;
+  std::size_t line = 0;
+};
+std::vector<ManifestValue> every_value(std::string_view text, const std::string& file);
+
 }  // namespace dent

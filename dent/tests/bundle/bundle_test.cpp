@@ -2,11 +2,15 @@
 // A session in an archive: the same bytes for the same content, and every change of it is named.
 #include "bundle/bundle.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
+
 #include "base/error.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "bundle/verify.h"
 #include "project/manifest.h"
 #include "session/dent_program.h"
@@ -61,6 +65,10 @@ class Unpacked {
     BundleList list = check_bundle(folder_.path()).list;
     list.files = files_in(folder_.path());
     write("bundle.json", list_text(list));
+  }
+  std::string project() const { return check_bundle(folder_.path()).list.project; }
+  void pack(const std::string& file) const {
+    EXPECT_EQ(std::system(fmt::format("tar -C '{}' -cf '{}' bundle.json session tree", folder_.path().string(), file).c_str()), 0);
   }
 
  private:
@@ -222,6 +230,21 @@ TEST(Verify, MeasuresAgainAndSaysWhatDiffers) {
   EXPECT_NE(document.at("reason").get<std::string>().find("right here too"), std::string::npos)
       << document.at("reason");
   EXPECT_EQ(document.at("here").at("session").at("command"), "verify");
+}
+
+// Its code would have seen the folder, and could have sent what lies there out through outputs, logs and the report.
+TEST(Verify, AStrangersManifestShowsItsCodeNothing) {
+  const TemporaryFolder folder("dent-bundle-test");
+  const std::string file = (folder.path() / "b.tar").string();
+  const Unpacked bundle;
+  const std::string manifest = bundle.project() + "/dent.toml";
+  bundle.write(manifest, "visible = [\"/home\"]\n" + text_of(bundle / manifest));
+  bundle.list_anew();
+  bundle.pack(file);
+  const Ran ran = dent("verify '" + file + "'");
+  if (ran.code == 3) GTEST_SKIP() << "no cell here: " << ran.err;
+  EXPECT_EQ(ran.code, 2) << ran.out << ran.err;
+  EXPECT_NE(ran.err.find("visible = \"/home\": refused"), std::string::npos) << ran.err;
 }
 
 TEST(Verify, WithoutACellItSaysHowToTrust) {

@@ -15,7 +15,7 @@ import dent_definition
 import dent_import
 import torch
 from dent_definition import DTYPES, axes_of, is_made, scalars_of, shape_of, tensors_of
-from dent_import import SETS, TAKEN, Refused, in_parentheses, listed, needs, plain
+from dent_import import SETS, TAKEN, Refused, about, in_parentheses, listed, needs, plain
 
 _TOLERANCE = 1e-2  # the suites' own, absolute and relative, where a workload has none
 _MOST_ELEMENTS = 10**10  # of one tensor; operators/problem.cpp says the same
@@ -288,7 +288,7 @@ def run({given}):
         names[name] if name in names else numbers[scalars_of(definition).index(name)] for name in definition["inputs"]
     )
     outputs = list(definition["outputs"])
-    head = f'"""The candidate: the solution {solution["name"]}, whose files lie in solution/."""\n\nimport pathlib\nimport sys\n\n'
+    head = f'"""The candidate: a solution, whose files lie in solution/."""\n\nimport pathlib\nimport sys\n\n'
     head += 'sys.path.insert(0, str(pathlib.Path(__file__).with_name("solution")))\n'
     head += f"from {entry[0]} import {entry[1]} as _solution  # noqa: E402\n\n\n"
     if solution["spec"].get("destination_passing_style", True):
@@ -300,14 +300,12 @@ def run({given}):
 def manifest(name, device, shapes, keys, rows, numbers, checked, made, visible):
     text = "version = 1\n" + f'name = "{name}"\n'
     if visible:
-        text += f"visible = [{listed(json.dumps(path) for path in visible)}]  # tensors of workloads\n"
+        text += f"visible = [{listed(json.dumps(path, ensure_ascii=False) for path in visible)}]  # tensors of workloads\n"
     text += "shapes = [\n"
     for shape in shapes:
         sizes = listed(f"{keys[axis]} = {value}" for axis, value in shape.axes.items())
         weight = ", weight = 0" if shape.name == "tiny" and len(shapes) > 1 else ""
-        uuid = shape.workload.get("uuid")
-        about = f"{shape.bytes / 2**20:.3g} MiB of tensors" + (f"; workload {uuid}" if uuid else "")
-        text += f'  {{ name = "{shape.name}", {sizes}{weight} }},  # {about}\n'
+        text += f'  {{ name = "{shape.name}", {sizes}{weight} }},  # {shape.bytes / 2**20:.3g} MiB of tensors\n'
     where = '\ndevice = "cuda"' if device == "cuda" else ""
     text += f"""]
 [kernel]
@@ -393,14 +391,15 @@ def project(path, device, memory):
     name = re.sub(r"[^A-Za-z0-9_.-]+", "_", definition["name"])
     visible = sorted({s["path"] for shape in shapes for s in shape.workload["inputs"].values() if "path" in s} - missing)
     toml = manifest(name, device, shapes, keys, rows, numbers, checked, made, visible)
-    head = f"# Written by `dent import flashinfer {path.name}`.\n" + "".join(f"# {note}\n" for note in notes)
+    head = "# Written by `dent import flashinfer`.\n"
     glue, candidate = code_of(definition, names, list(numbers), keys, made, solution, entry)
-    shown = {shape.name: shape.workload for shape in shapes}
+    by_shape = {shape.name: shape.workload for shape in shapes}
     # As texts too: `dent export` gives a workload back as it is written here.
-    about = {"solution": solution["name"] if solution else "", "shapes": shown}
-    about["traced"] = {key: json.dumps(workload) for key, workload in shown.items() if workload.get("uuid")}
+    workloads = {"solution": solution["name"] if solution else "", "shapes": by_shape}
+    workloads["traced"] = {key: json.dumps(workload) for key, workload in by_shape.items() if workload.get("uuid")}
     files = {"dent.toml": head + toml, "definition.json": path.read_text(), "glue.py": glue, "candidate.py": candidate}
-    files["workloads.json"] = json.dumps(about, indent=1) + "\n"
+    files["workloads.json"] = json.dumps(workloads, indent=1) + "\n"
+    files["README.md"] = about(name, "flashinfer", notes)
     files["dent_definition.py"] = pathlib.Path(dent_definition.__file__).read_text()
     for source in solution["sources"] if solution else []:
         if ".." in pathlib.PurePath(source["path"]).parts or source["path"].startswith("/"):

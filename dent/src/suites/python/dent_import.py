@@ -49,6 +49,19 @@ def needs(gib):
     return f"{math.ceil(10 * gib) / 10:.1f} GiB"
 
 
+def shown(text, most=200):
+    """Foreign text for a person to read: one line, and nothing that a terminal obeys."""
+    return "".join(c if c.isprintable() else " " for c in str(text)[:most])
+
+
+def about(name, suite, notes):
+    """README.md of a project. Its manifest holds no text of the task's, not in comments either."""
+    text = f"# {name}\n\nWritten by `dent import {suite}`.\n"
+    if notes:
+        text += "\nWhat differs from the task:\n\n" + "".join(f"- {shown(note)}\n" for note in notes)
+    return text
+
+
 def listed(items):
     return ", ".join(items)
 

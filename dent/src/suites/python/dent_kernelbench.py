@@ -12,7 +12,7 @@ import re
 
 import dent_import
 import dent_task
-from dent_import import SETS, TAKEN, Refused, first_of, in_parentheses, listed, plain
+from dent_import import SETS, TAKEN, Refused, about, first_of, in_parentheses, listed, plain
 from dent_kernelbench_check import DTYPES, check, tolerance_of
 from dent_kernelbench_sizes import choose_shapes, expression, neighbours
 
@@ -26,9 +26,9 @@ def forward_names(source, sizes, count):
     return [named[i] if i < len(named) else f"input_{i}" for i in range(count)]
 
 
-def manifest(name, task, device, shapes, rows, checked, needed):
+def manifest(name, device, shapes, rows, checked, needed):
     head = [
-        f"# Written by `dent import kernelbench {task}`.",
+        "# Written by `dent import kernelbench`.",
         "version = 1",
         f'name = "{name}"',
         "shapes = [",
@@ -53,8 +53,6 @@ name = "{name}"
         text += 'inputs_from = { python = "glue:inputs" }\n'
     if rows["parameters"]:
         text += f"parameters = {{ {listed(rows['parameters'])} }}\n"
-    if checked.why_not_double:
-        text += f"# Not in float64: {checked.why_not_double}.\n"
     text += f'reference = {{ python = "glue:forward", dtype = "{checked.reference}" }}\n'
     text += tolerance_of(checked)
     if device == "cuda":
@@ -174,10 +172,10 @@ def project(path, device, memory):
         notes.append(f"its reference is PyTorch in float32: {checked.why_not_double}")
     name = re.sub(r"[^A-Za-z0-9_.-]+", "_", path.stem)
     most = max(8, math.ceil(max(row["needed_gib"] for row in report)))
-    toml = manifest(name, path.name, device, shapes, rows, checked, most)
-    toml = toml.replace("\nversion = 1", "".join(f"\n# {note}" for note in notes) + "\nversion = 1", 1)
+    toml = manifest(name, device, shapes, rows, checked, most)
     called, candidate = glue(path, names, weights, keys, checked, made)
     files = {"dent.toml": toml, "task.py": source, "glue.py": called, "candidate.py": candidate}
+    files["README.md"] = about(name, "kernelbench", notes)
     files["dent_task.py"] = pathlib.Path(dent_task.__file__).read_text()
     return {"name": name, "files": files, "shapes": report, "notes": notes}
 
