@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -32,7 +33,8 @@ struct Judged {
   std::string commit, words;
   Standing standing = Standing::unknown;
   std::optional<Ratio> ratio{};
-  std::string why{};  // unknown
+  std::string why{};      // unknown
+  bool too_busy = false;  // a machine, for it to be known
 };
 
 class Bisection {
@@ -92,15 +94,23 @@ class Bisection {
       try {
         const MeasuredCommit measured = measure(commit, seconds);
         found.ratio = measured.session.mean();
-        found.why = found.ratio ? "can't be told from noise" : measured.end.reason;
+        found.too_busy = measured.session.summary && measured.session.summary->busy;
+        found.why = !found.ratio ? measured.end.reason
+                    : found.too_busy
+                        ? fmt::format("the machine was too busy to tell ({})", measured.end.reason)
+                        : "can't be told from noise";
         if (!found.ratio) break;
       } catch (const Error& problem) {
         found.why = problem.in_one_line();
+        found.too_busy = false;
         break;
       }
       if (found.ratio->interval.low > halfway_) found.standing = Standing::as_good;
       if (found.ratio->interval.high < halfway_) found.standing = Standing::as_bad;
-      if (found.standing != Standing::unknown) break;
+      if (found.standing != Standing::unknown) {
+        found.too_busy = false;
+        break;
+      }
     }
     say(in_words(found));
     judged_.push_back(found);
@@ -153,7 +163,13 @@ ExitCode run(const BisectArguments& arguments) {
   const Repository repository(project.directory, store.folder(), kManifestName);
   Bisection bisection(arguments, project, store, repository);
   const auto [first, untold] = bisection.run();
-  const ExitCode code = untold ? untold->code : first.size() == 1 ? ExitCode::ok : ExitCode::ambiguous;
+  const bool too_busy = std::ranges::any_of(bisection.judged(), [](const Judged& one) {
+    return one.too_busy && one.standing == Standing::unknown;
+  });
+  const ExitCode code = untold              ? untold->code
+                        : first.size() == 1 ? ExitCode::ok
+                        : too_busy          ? ExitCode::busy_machine
+                                            : ExitCode::ambiguous;
   if (arguments.common.json) {
     JsonList judged;
     for (const Judged& one : bisection.judged()) {

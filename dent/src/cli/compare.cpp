@@ -34,24 +34,28 @@ ExitCode compare(const CompareArguments& arguments) {
                           {"before", row.before},
                           {"after", row.after},
                           {"change", row.change},
-                          {"verdict", name(row.verdict)}});
+                          {"verdict", name(row.verdict)},
+                          {"busy", row.busy}});
     JsonObject document{{"before", before.id},
                         {"after", after.id},
                         {"shapes", rows},
                         {"change", found.mean},
-                        {"verdict", name(found.verdict)}};
+                        {"verdict", name(found.verdict)},
+                        {"busy", found.busy}};
     print_json("compare", document.may("reason", reason).add("exit_code", static_cast<int>(code)));
     return code;
   }
   std::string text = fmt::format("{:<14} {:>9} {:>9} {:>9}  {:<18} {}\n", "shape", "before", "after",
                                  "change", "95 % interval", "verdict");
   for (const ShapeChange& row : found.shapes) {
-    text += fmt::format("{:<14} {:>8.3f}x {:>8.3f}x {:>8.3f}x  {:<18} {}\n", row.shape, row.before.centre,
-                        row.after.centre, row.change.centre,
-                        fmt::format("{:.3f} to {:.3f}", row.change.interval.low, row.change.interval.high),
-                        painted(name(row.verdict), colour_of(row.verdict), colours(1)));
+    text += fmt::format(
+        "{:<14} {:>8.3f}x {:>8.3f}x {:>8.3f}x  {:<18} {}\n", row.shape, row.before.centre, row.after.centre,
+        row.change.centre, fmt::format("{:.3f} to {:.3f}", row.change.interval.low, row.change.interval.high),
+        painted(in_words(row.verdict, row.busy, row.too_busy), colour_of(row.verdict), colours(1)));
   }
-  text += fmt::format("\n{}: ", painted(name(found.verdict), colour_of(found.verdict), colours(1)));
+  const bool stands = found.busy && found.verdict != Verdict::busy_machine;
+  text += fmt::format("\n{}{}: ", painted(name(found.verdict), colour_of(found.verdict), colours(1)),
+                      stands ? " on a busy machine" : "");
   text += found.mean ? fmt::format("{:.3f}x ({:.3f} to {:.3f}) over {} shapes, {} -> {}\n",
                                    found.mean->centre, found.mean->interval.low, found.mean->interval.high,
                                    found.shapes.size(), before.id, after.id)

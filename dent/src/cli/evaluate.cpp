@@ -117,8 +117,8 @@ ExitCode evaluate(const EvaluateArguments& arguments) {
         .add("choice", loop.state().incumbent());
     verdict = outcome.kept ? Verdict::kept : Verdict::dropped;
     code = exit_code_of(outcome);
-    text = fmt::format("{} at {}: {}\nto go on from here: dent evaluate --session {} ...\n",
-                       outcome.kept ? "kept" : "dropped", name(outcome.stage), outcome.reason, folder.id);
+    text =
+        fmt::format("{}\nto go on from here: dent evaluate --session {} ...\n", in_words(outcome), folder.id);
   }
   document.add("verdict", name(verdict));
   write_reports(store, folder);  // of where the session stands

@@ -75,7 +75,8 @@ std::string row_of(const ImportedTask& task) {
   if (!task.refused.empty()) return fmt::format("- {:<44} refused: {}\n", name, printable(task.refused));
   std::string shapes;
   for (const ImportedShape& shape : task.shapes)
-    shapes += fmt::format("{}{} {:.1f} GiB", shapes.empty() ? "" : ", ", printable(shape.name), shape.needed_gib);
+    shapes +=
+        fmt::format("{}{} {:.1f} GiB", shapes.empty() ? "" : ", ", printable(shape.name), shape.needed_gib);
   std::string text = fmt::format("+ {:<44} {}\n", name, shapes);
   for (const std::string& note : task.notes) text += fmt::format("  {:<44} {}\n", "", printable(note));
   return text;

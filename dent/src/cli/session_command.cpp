@@ -48,7 +48,7 @@ std::string speed_table(const SessionView& view) {
     if (narrow) {
       text += fmt::format("{}: {} {}\n  {}, baseline {}\n", shape.shape,
                           shape.ratio ? fmt::format("{:.3f}x", shape.ratio->centre) : "-",
-                          painted(name(shape.verdict), colour_of(shape.verdict), colour),
+                          painted(verdict_words(shape), colour_of(shape.verdict), colour),
                           us(shape.candidate_ns), us(shape.baseline_ns));
       if (shape.ratio)
         text +=
@@ -60,7 +60,7 @@ std::string speed_table(const SessionView& view) {
         shape.ratio ? fmt::format("{:.3f}x", shape.ratio->centre) : "-",
         shape.ratio ? fmt::format("{:.3f} to {:.3f}", shape.ratio->interval.low, shape.ratio->interval.high)
                     : "-",
-        painted(name(shape.verdict), colour_of(shape.verdict), colour));
+        painted(verdict_words(shape), colour_of(shape.verdict), colour));
   }
   if (const std::string weights = show_weights(view.comparisons); !weights.empty())
     text += "weights: " + weights + "\n";

@@ -46,6 +46,7 @@ void take(TrackedCommit& commit, const MeasuredCommit& measured) {
   commit.verdict = measured.end.verdict;
   commit.session = measured.session.id;
   commit.ratio = measured.session.mean();
+  commit.busy = measured.session.summary && measured.session.summary->busy;
   for (const record::Comparison& shape : measured.session.comparisons)
     commit.shapes.push_back({shape.shape, shape.ratio});
   if (!commit.ratio) commit.why = measured.end.reason;

@@ -26,6 +26,7 @@ void fields(Fields& f, TrackedCommit& commit) {
   f("ratio", commit.ratio, "of its speed to the first commit's, mean over shapes");
   f.may("shapes", commit.shapes, "each of them");
   f("verdict", commit.verdict, "of its session");
+  f.may("busy", commit.busy, "whether the machine was busy meanwhile: the intervals are widened by that");
   f.may("why", commit.why, "there is no ratio");
   f.may("session", commit.session, "that measured it");
 }

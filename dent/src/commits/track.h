@@ -27,6 +27,7 @@ struct TrackedCommit {
   std::optional<Ratio> ratio{};  // of its speed to the first commit's, mean over shapes
   std::vector<TrackedShape> shapes{};
   std::optional<Verdict> verdict{};  // of its session; nothing: it has none
+  bool busy = false;                 // the machine, meanwhile
   std::string why{};                 // there is no ratio
   std::string session{};
   bool operator==(const TrackedCommit&) const = default;

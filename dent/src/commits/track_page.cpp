@@ -103,7 +103,8 @@ std::optional<Ratio> ratio_on(const TrackedCommit& commit, const std::string& sh
 
 std::string remark_on(const TrackedCommit& commit) {
   if (!commit.why.empty()) return commit.why;
-  return commit.verdict == Verdict::busy_machine ? "busy machine; the next dent track measures it again" : "";
+  if (commit.verdict == Verdict::busy_machine) return "busy machine; the next dent track measures it again";
+  return commit.busy ? "on a busy machine" : "";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <vector>
@@ -61,13 +62,20 @@ class Judge {
     return outcome_;
   }
 
+  Outcome too_busy(TrialStage stage, const std::string& found) {
+    outcome_.cause = Cause::busy_machine;
+    outcome_.next = "wait for the other programs to end (top lists them), then try it again";
+    return dropped(stage, fmt::format("the machine was too busy to tell ({})", found));
+  }
+
   // All shapes side by side with the incumbent, or until one of them settles it.
   std::optional<Next> screening() {
     if (auto next = measure(TrialStage::screening, 0)) return next;
     const Judgement judgement = judge_gains(outcome_.shapes, rules_.keep);
     outcome_.gain = judgement.mean;
     if (judgement.faster) return std::nullopt;
-    return dropped(TrialStage::screening, judgement.reason);
+    return judgement.too_busy ? too_busy(TrialStage::screening, judgement.reason)
+                              : dropped(TrialStage::screening, judgement.reason);
   }
 
   // Again, with both programs started anew each time; see evaluation/keep_rule.h.
@@ -97,7 +105,9 @@ class Judge {
       outcome_.stage = TrialStage::confirmation;
       if (judgement.faster) return std::nullopt;
       // More starts would not make it worth it.
-      if (judgement.mean->centre < 1 + rules_.keep.min_gain) break;
+      const bool last = start == kLastLook || judgement.mean->centre < 1 + rules_.keep.min_gain;
+      if (last && judgement.too_busy) return too_busy(TrialStage::confirmation, outcome_.reason);
+      if (last) break;
     }
     return outcome_;
   }
@@ -109,7 +119,11 @@ class Judge {
       if (!shapes_[shape].timed()) continue;
       if (auto next = must_pass({stage, shape, start})) return next;
       const auto gain = gain_of(ended_[at_ - 1]);
-      if (!gain) return dropped(stage, shapes_[shape].name + ": too few samples for an interval");
+      if (!gain) {
+        const std::string few = shapes_[shape].name + ": too few samples for an interval";
+        const auto* comparison = ended_[at_ - 1].last<record::Comparison>();
+        return comparison != nullptr && comparison->busy ? too_busy(stage, few) : dropped(stage, few);
+      }
       outcome_.shapes.push_back(*gain);
       doubts_[gain->shape].push_back(doubt_of(ended_[at_ - 1]));
       if (stage != TrialStage::screening || !loses_too_much(*gain, rules_.keep)) continue;
@@ -130,7 +144,8 @@ class Judge {
     }
     const std::string& shape = starts.front().shape;
     const Ratio ratio = widened(over_starts(logs, rules_.screening_alpha), mean_doubt(doubts_.at(shape)));
-    return {shape, ratio, median(incumbent), median(candidate), starts.front().weight};
+    const bool busy = std::ranges::any_of(starts, [](const ShapeGain& gain) { return gain.busy; });
+    return {shape, ratio, median(incumbent), median(candidate), starts.front().weight, busy};
   }
 
   std::span<const GateResult> ended_;
@@ -171,8 +186,8 @@ std::variant<Trial, Outcome> judge(std::span<const GateResult> ended, const Eval
 std::optional<ShapeGain> gain_of(const GateResult& measured) {
   const auto* comparison = measured.last<record::Comparison>();
   if (comparison == nullptr || !comparison->ratio) return std::nullopt;
-  return ShapeGain{comparison->shape, *comparison->ratio, comparison->baseline_ns, comparison->candidate_ns,
-                   comparison->weight};
+  return ShapeGain{comparison->shape,        *comparison->ratio, comparison->baseline_ns,
+                   comparison->candidate_ns, comparison->weight, comparison->busy};
 }
 
 }  // namespace dent

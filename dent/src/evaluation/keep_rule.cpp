@@ -29,6 +29,7 @@ Judgement judge_gains(std::span<const ShapeGain> shapes, const KeepRule& rule, s
       fmt::format("{:.3f}x ({:.3f} to {:.3f})", mean.centre, mean.interval.low, mean.interval.high);
   for (const ShapeGain& shape : shapes) {
     if (!(shape.ratio.centre * (1 + rule.shape_loss) >= 1)) {
+      judgement.too_busy = shape.busy && !loses_too_much(shape, rule);
       judgement.reason = fmt::format("{} loses: {:.3f}x; no shape may lose more than {:g} %, mean {}",
                                      shape.shape, shape.ratio.centre, 100 * rule.shape_loss, figures);
       return judgement;
@@ -39,6 +40,8 @@ Judgement judge_gains(std::span<const ShapeGain> shapes, const KeepRule& rule, s
       std::ranges::any_of(shapes, [](const ShapeGain& shape) { return shape.ratio.interval.low > 1; });
   const bool proved = somewhere && mean.interval.low > 1;
   judgement.faster = proved && mean.centre >= 1 + rule.min_gain;
+  judgement.too_busy = !proved && mean.interval.high >= 1 + rule.min_gain &&
+                       std::ranges::any_of(shapes, [](const ShapeGain& shape) { return shape.busy; });
   judgement.reason = figures;
   if (!proved) {
     judgement.reason += mean.interval.high < 1 ? ", slower" : ", not proved faster";

@@ -33,6 +33,7 @@ inline constexpr int kFirstLook = 3, kLastLook = 7;  // starts after which the c
 
 struct Judgement {
   bool faster = false;
+  bool too_busy = false;  // the machine, to tell: a gain that would be kept is not proved, and not ruled out
   std::optional<Ratio> mean{};
   std::string reason;  // one line, for people
 };

@@ -18,10 +18,12 @@ std::optional<Failed> measure_standing(Session& session, Sides& against_baseline
     if (const Failed* how = measured.failed()) return *how;
     const auto gain = gain_of(measured);
     if (!gain) {
+      const auto* comparison = measured.last<record::Comparison>();
+      const bool busy = comparison != nullptr && comparison->busy;
       const GateResult unclear = session.settle(
-          {.name = prefix},
-          failed(Cause::ambiguous, project.shapes[shape].name + ": too few samples for an interval",
-                 "raise performance.seconds in dent.toml"));
+          {.name = prefix}, failed(busy ? Cause::busy_machine : Cause::ambiguous,
+                                   project.shapes[shape].name + ": too few samples for an interval",
+                                   "raise performance.seconds in dent.toml"));
       return *unclear.failed();
     }
     standing.shapes.push_back(*gain);

@@ -100,9 +100,12 @@ class Validation {
     const bool slower = judgement.mean && judgement.mean->interval.high < 1;
     return passes(session_.settle(
         {.name = prefix_ + "/gain"},
-        failed(slower ? Cause::regressed : Cause::ambiguous,
-               "the winner, built again, does not hold against the start: " + judgement.reason,
-               "its iterations are in the report; the machine may have been too busy to tell")));
+        failed(slower               ? Cause::regressed
+               : judgement.too_busy ? Cause::busy_machine
+                                    : Cause::ambiguous,
+               fmt::format("the winner, built again, does not hold against the start: {}{}",
+                           judgement.too_busy ? "the machine was too busy to tell: " : "", judgement.reason),
+               "its iterations are in the report")));
   }
 
   Session& session_;

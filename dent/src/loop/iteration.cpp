@@ -164,10 +164,7 @@ void Loop::evaluate() {
                         elapsed);
   }
   conclude(iteration, outcome, tree, elapsed);
-  session_.end(step,
-               outcome.kept ? passed("kept: " + outcome.reason)
-                            : skipped(fmt::format("dropped at {}: {}", name(outcome.stage), outcome.reason)),
-               elapsed);
+  session_.end(step, outcome.kept ? passed(in_words(outcome)) : skipped(in_words(outcome)), elapsed);
   warn_of_budget();
 }
 

@@ -134,6 +134,7 @@ json speeds(const json& comparisons) {
       if (ns > 0) entry[std::string(side) + "_us"] = ns / 1e3;  // too few pairs: absent, not 0
     }
     copy(entry, comparison, "ratio", "speedup");
+    copy(entry, comparison, "busy");
     list.push_back(std::move(entry));
   }
   return list;

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "measure/ratio.h"
+#include "measure/sample.h"
 
 namespace dent {
 
@@ -24,9 +26,13 @@ struct QuietRule {
 };
 bool is_busy(const Disturbance& disturbance, const QuietRule& rule = {});
 
-// A kernel that has its processor for the share 1 - w takes 1 / (1 - w) of its time, and the two kernels need
-// not be hit alike: one may have more threads, or shorter calls.
-Doubt doubt_of(const Disturbance& disturbance);
+// What other programs could have taken, all of it charged to one side: the ratio may be lower as if every
+// wait for a processor had made the baseline's stretch longer, and higher as if it had made the candidate's.
+// While a thread has its processor no other program has it, so that is all of their time that was taken from
+// a kernel. Where a side's waiting is not known, all that other programs had in the whole time is put into
+// that side's half of it. Threads of one kernel that wait for each other count as well: the bound is too wide
+// then.
+Doubt doubt_of(std::span<const Pair> pairs, double alpha, const Disturbance& disturbance);
 
 // "busy machine: other programs had 1.4 of 2 processors, the kernels waited 34 % of their time"
 std::string busy_in_words(const Disturbance& disturbance);

@@ -54,7 +54,17 @@ Ratio over_starts(std::span<const double> log_ratios, double alpha) {
 }
 
 Ratio widened(const Ratio& ratio, const Doubt& doubt) {
+  for (const double share : {doubt.low, doubt.high}) {
+    if (!(share >= 0) || !std::isfinite(share))
+      throw Error(ErrorCode::invalid, "a doubt of " + std::to_string(share) + "; it is a number from 0 up");
+  }
   return {ratio.centre, {ratio.interval.low / (1 + doubt.low), ratio.interval.high * (1 + doubt.high)}};
+}
+
+Ratio narrowed(const Ratio& ratio, const Doubt& doubt) {
+  return {ratio.centre,
+          {std::min(ratio.centre, ratio.interval.low * (1 + doubt.low)),
+           std::max(ratio.centre, ratio.interval.high / (1 + doubt.high))}};
 }
 
 Doubt both(const Doubt& a, const Doubt& b) {

@@ -30,8 +30,9 @@ struct Doubt {
   double high = 0;
   bool operator==(const Doubt&) const = default;
 };
-Ratio widened(const Ratio& ratio, const Doubt& doubt);
-Doubt both(const Doubt& a, const Doubt& b);  // one on top of the other
+Ratio widened(const Ratio& ratio, const Doubt& doubt);  // throws Error where the doubt is no number from 0 up
+Ratio narrowed(const Ratio& ratio, const Doubt& doubt);  // what was widened by it, as it was before
+Doubt both(const Doubt& a, const Doubt& b);              // one on top of the other
 
 // Both of the following take the ends of the intervals for what they are: bounds. What makes one shape's
 // ratio doubtful (a clock, a busy machine, where pages lie) makes the others' doubtful in the same direction,

@@ -21,6 +21,9 @@ std::optional<std::string> what_is_wrong(const Sample& sample) {
   if (sample.clock_mhz && (!(*sample.clock_mhz > 0) || !std::isfinite(*sample.clock_mhz))) {
     return fmt::format("its clock is {} MHz; a clock is a positive number", *sample.clock_mhz);
   }
+  if (sample.waited_ns && (!(*sample.waited_ns >= 0) || !std::isfinite(*sample.waited_ns))) {
+    return fmt::format("it waited for {} ns; that is a number from 0 up", *sample.waited_ns);
+  }
   return std::nullopt;
 }
 

@@ -19,6 +19,9 @@ struct Sample {
   int calls = 1;  // how many calls the stretch held
   std::optional<double> clock_mhz =
       std::nullopt;  // the device's clock during the stretch, where it can be read
+  // Of `ns`, at most: how long threads of that side were ready to run and had no processor. Nothing: not
+  // known.
+  std::optional<double> waited_ns = std::nullopt;
 };
 
 // One sample of each side, taken one right after the other, so that whatever slows the machine down for

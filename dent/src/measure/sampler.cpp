@@ -52,6 +52,7 @@ class Sampler {
   Sample sample(Side side, int calls) {
     const Timing timing = (side == Side::baseline ? baseline_ : candidate_)(calls);
     Sample taken{timing.ns / calls, calls, timing.clock_mhz};
+    if (timing.waited_ns) taken.waited_ns = *timing.waited_ns / calls;
     if (const auto wrong = what_is_wrong(taken)) {
       throw Error(ErrorCode::invalid, fmt::format("a sample of the {}: {}", name(side), *wrong),
                   "whatever timed this sample is broken: look at its clock");

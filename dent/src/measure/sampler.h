@@ -17,6 +17,7 @@ namespace dent {
 struct Timing {
   double ns = 0;  // the whole stretch
   std::optional<double> clock_mhz = std::nullopt;
+  std::optional<double> waited_ns = std::nullopt;  // of it, for a processor; see measure/sample.h
 };
 // Runs `calls` calls in a row and times them. Whatever else is to happen around them (flushing caches, fresh
 // inputs, synchronising) is its business. May throw; the sampler lets it through.

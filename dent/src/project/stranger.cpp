@@ -49,15 +49,31 @@ bool leads_into(const fs::path& root, const fs::path& path) {
   return end == real_root.end();
 }
 
-// Options that read no file, write none and load nothing: what names a file has a slash or an equals sign, and what goes to
-// another program (-Wl,) a comma.
+// Options that read no file, write none and load nothing: what names a file has a slash or an equals sign,
+// and what goes to another program (-Wl,) a comma.
 bool is_plain_flag(const std::string& flag) {
   if (flag.starts_with("-D") || flag.starts_with("-U")) return flag.size() > 2;
-  constexpr std::array kWithValue = {"-std=",   "-march=", "-mtune=", "-mcpu=",      "-ffp-contract=", "-fvect-cost-model=",
-                                     "-arch=",  "arch=",   "-gencode=arch=", "--ftz=", "--fmad=",       "--prec-div=",
-                                     "--prec-sqrt=", "-maxrregcount=", "--maxrregcount=", "-mprefer-vector-width="};
-  constexpr std::array kWords = {"-O", "-f", "-m", "-g", "-W", "-lineinfo", "--use_fast_math", "-use_fast_math", "-gencode", "-pthread",
-                                 "--expt-relaxed-constexpr", "--expt-extended-lambda", "--extended-lambda"};
+  constexpr std::array kWithValue = {"-std=",           "-march=",
+                                     "-mtune=",         "-mcpu=",
+                                     "-ffp-contract=",  "-fvect-cost-model=",
+                                     "-arch=",          "arch=",
+                                     "-gencode=arch=",  "--ftz=",
+                                     "--fmad=",         "--prec-div=",
+                                     "--prec-sqrt=",    "-maxrregcount=",
+                                     "--maxrregcount=", "-mprefer-vector-width="};
+  constexpr std::array kWords = {"-O",
+                                 "-f",
+                                 "-m",
+                                 "-g",
+                                 "-W",
+                                 "-lineinfo",
+                                 "--use_fast_math",
+                                 "-use_fast_math",
+                                 "-gencode",
+                                 "-pthread",
+                                 "--expt-relaxed-constexpr",
+                                 "--expt-extended-lambda",
+                                 "--extended-lambda"};
   const auto begins = [&](const char* with) { return flag.starts_with(with); };
   if (flag.find_first_of("/@") != std::string::npos) return false;
   if (std::ranges::any_of(kWithValue, begins)) return true;
@@ -132,12 +148,14 @@ void check_strangers_manifest(std::string_view text, const fs::path& directory, 
     const std::string key = fmt::format("{}", fmt::join(value.path, "."));
     const auto refuse = [&](std::string_view why, const std::string& what) {
       throw Error(ErrorCode::invalid,
-                  fmt::format("{}, line {}: {}{}: refused in a project of somebody else's: {}", kManifestName, value.line, key,
-                              what.empty() ? "" : " = \"" + what + "\"", why),
-                  "read the manifest; where you trust its author, run the project as one of your own (dent verify --trust)");
+                  fmt::format("{}, line {}: {}{}: refused in a project of somebody else's: {}", kManifestName,
+                              value.line, key, what.empty() ? "" : " = \"" + what + "\"", why),
+                  "read the manifest; where you trust its author, run the project as one of your own (dent "
+                  "verify --trust)");
     };
     const auto& rules = stranger_rules();
-    const auto rule = std::ranges::find_if(rules, [&](const WallRule& one) { return fits(one.key, value.path); });
+    const auto rule =
+        std::ranges::find_if(rules, [&](const WallRule& one) { return fits(one.key, value.path); });
     if (rule == rules.end()) refuse("there is no rule for it", "");
     if (rule->wall == Wall::closed) refuse(rule->why, "");
     for (const std::string& word : value.texts) {
@@ -154,7 +172,8 @@ Project read_strangers_project(const fs::path& directory, const fs::path& root) 
   const auto text = read_text(directory / kManifestName);
   if (!text) throw Error(ErrorCode::invalid, "no manifest " + (directory / kManifestName).string());
   if (!leads_into(root, directory / kManifestName))
-    throw Error(ErrorCode::invalid, fmt::format("{} leads out of the project", (directory / kManifestName).string()));
+    throw Error(ErrorCode::invalid,
+                fmt::format("{} leads out of the project", (directory / kManifestName).string()));
   check_strangers_manifest(*text, directory, root);
   Project project = read_project(directory);
   project.sandbox = Sandbox::required;

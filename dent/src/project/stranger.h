@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The manifest of a project that somebody else made: it may say what to compute, never what that may see. An imported task
-// and a bundle to verify are read through this.
+// The manifest of a project that somebody else made: it may say what to compute, never what that may see. An
+// imported task and a bundle to verify are read through this.
 #pragma once
 
 #include <filesystem>
@@ -29,8 +29,8 @@ struct WallRule {
 // The first rule that fits a key holds; a key without one is refused.
 const std::vector<WallRule>& stranger_rules();
 
-// Throws Error that names the first key which is refused. `directory`: the project's folder; paths may lead anywhere in
-// `root`, which holds it. `named`: folders that the user has named.
+// Throws Error that names the first key which is refused. `directory`: the project's folder; paths may lead
+// anywhere in `root`, which holds it. `named`: folders that the user has named.
 void check_strangers_manifest(std::string_view text, const std::filesystem::path& directory,
                               const std::filesystem::path& root,
                               const std::vector<std::filesystem::path>& named = {});

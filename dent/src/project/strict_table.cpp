@@ -60,7 +60,8 @@ void take_texts(const toml::node& node, std::vector<std::string>& texts) {
   for (const toml::node& element : *node.as_array()) take_texts(element, texts);
 }
 
-void take_values(const toml::table& table, const std::vector<std::string>& above, std::vector<ManifestValue>& values) {
+void take_values(const toml::table& table, const std::vector<std::string>& above,
+                 std::vector<ManifestValue>& values) {
   for (const auto& [key, node] : table) {
     std::vector<std::string> path = above;
     path.emplace_back(key.str());
@@ -94,7 +95,8 @@ struct StrictTable::Table {
 };
 
 StrictTable StrictTable::parse(std::string_view text, std::string file, std::string_view path) {
-  auto document = std::make_shared<const toml::table>(parsed(text, path.empty() ? std::string_view(file) : path));
+  auto document =
+      std::make_shared<const toml::table>(parsed(text, path.empty() ? std::string_view(file) : path));
   const toml::table* table = document.get();
   return {std::make_shared<const Table>(Table{std::move(document), table}), "", std::move(file)};
 }

@@ -52,8 +52,8 @@ class StrictTable {
   std::set<std::string, std::less<>> asked_;
 };
 
-// One value of a document: the keys that lead to it, its strings as they are written, and where it is. Elements of lists
-// of tables have the keys of the list.
+// One value of a document: the keys that lead to it, its strings as they are written, and where it is.
+// Elements of lists of tables have the keys of the list.
 struct ManifestValue {
   std::vector<std::string> path;
   std::vector<std::string> texts;

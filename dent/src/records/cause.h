@@ -16,7 +16,7 @@ enum class Cause {
   cheat,
   timeout,
   budget,
-  busy_machine,  // other programs had too much of it while a speed was measured
+  busy_machine,  // nothing could be told of a speed, and other programs could be why
 };
 inline constexpr Word<Cause> kCauseWords[] = {{Cause::environment, "environment"},
                                               {Cause::build, "build"},

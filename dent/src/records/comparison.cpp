@@ -23,12 +23,13 @@ void fields(Fields& f, Disturbance& disturbance) {
 namespace dent::record {
 namespace {
 
-// The clocks of one side, when every sample has one.
-std::vector<double> clocks(const std::vector<Pair>& pairs, Sample Pair::*side) {
+// Of one side, when every sample has one.
+std::vector<double> all_of(const std::vector<Pair>& pairs, Sample Pair::*side,
+                           std::optional<double> Sample::*what) {
   std::vector<double> list;
   for (const Pair& pair : pairs) {
-    if (!(pair.*side).clock_mhz) return {};
-    list.push_back(*(pair.*side).clock_mhz);
+    if (!(pair.*side.*what)) return {};
+    list.push_back(*(pair.*side.*what));
   }
   return list;
 }
@@ -40,11 +41,13 @@ Samples samples_of(const std::string& shape, Against against, const Sampling& sa
                   .against = against,
                   .baseline_ns = {},
                   .candidate_ns = {},
-                  .baseline_mhz = clocks(sampling.pairs, &Pair::baseline),
-                  .candidate_mhz = clocks(sampling.pairs, &Pair::candidate),
+                  .baseline_mhz = all_of(sampling.pairs, &Pair::baseline, &Sample::clock_mhz),
+                  .candidate_mhz = all_of(sampling.pairs, &Pair::candidate, &Sample::clock_mhz),
                   .candidate_first = {},
                   .baseline_calls = sampling.baseline_calls,
                   .candidate_calls = sampling.candidate_calls,
+                  .baseline_waited_ns = all_of(sampling.pairs, &Pair::baseline, &Sample::waited_ns),
+                  .candidate_waited_ns = all_of(sampling.pairs, &Pair::candidate, &Sample::waited_ns),
                   .aside = {sampling.comparison.aside.begin(), sampling.comparison.aside.end()}};
   for (const Pair& pair : sampling.pairs) {
     samples.baseline_ns.push_back(pair.baseline.ns);
@@ -75,12 +78,25 @@ Comparison comparison_of(const std::string& shape, Against against, const Sampli
           .clock_mhz = c.clock_mhz};
 }
 
+ShapeSpeed speed_of(const Comparison& comparison) {
+  return {.ratio = comparison.ratio,
+          .verdict = comparison.verdict,
+          .taken = comparison.taken.value_or(Doubt{}),
+          .busy = comparison.busy,
+          .weight = comparison.weight};
+}
+
+std::string verdict_words(const Comparison& comparison) {
+  return in_words(comparison.verdict, comparison.busy, comparison.too_busy);
+}
+
 std::vector<Pair> pairs_of(const Samples& samples) {
   const std::size_t count = samples.baseline_ns.size();
   const auto fits = [count](const auto& list) { return list.size() == count; };
   const auto may_fit = [count](const auto& list) { return list.empty() || list.size() == count; };
   if (!fits(samples.candidate_ns) || !fits(samples.candidate_first) || !may_fit(samples.baseline_mhz) ||
-      !may_fit(samples.candidate_mhz)) {
+      !may_fit(samples.candidate_mhz) || !may_fit(samples.baseline_waited_ns) ||
+      !may_fit(samples.candidate_waited_ns)) {
     throw Error(ErrorCode::invalid, "a samples record whose lists differ in length");
   }
   std::vector<Pair> pairs(count);
@@ -90,6 +106,8 @@ std::vector<Pair> pairs_of(const Samples& samples) {
     pairs[i].candidate_first = samples.candidate_first[i] != 0;
     if (!samples.baseline_mhz.empty()) pairs[i].baseline.clock_mhz = samples.baseline_mhz[i];
     if (!samples.candidate_mhz.empty()) pairs[i].candidate.clock_mhz = samples.candidate_mhz[i];
+    if (!samples.baseline_waited_ns.empty()) pairs[i].baseline.waited_ns = samples.baseline_waited_ns[i];
+    if (!samples.candidate_waited_ns.empty()) pairs[i].candidate.waited_ns = samples.candidate_waited_ns[i];
   }
   return pairs;
 }
@@ -104,6 +122,9 @@ void fields(Fields& f, Samples& samples) {
   f("candidate_calls", samples.candidate_calls, "in one stretch");
   f.may("baseline_mhz", samples.baseline_mhz, "the device's clock meanwhile");
   f.may("candidate_mhz", samples.candidate_mhz, "the device's clock meanwhile");
+  f.may("baseline_waited_ns", samples.baseline_waited_ns,
+        "of each time of the other side, at most: how long it waited for a processor; left out: not known");
+  f.may("candidate_waited_ns", samples.candidate_waited_ns, "of the candidate: the same");
   f.may("aside", samples.aside, "pairs that were set aside for their clocks");
 }
 
@@ -142,7 +163,12 @@ void fields(Fields& f, Comparison& comparison) {
   f("floor_ns", comparison.floor_ns, "what the device needs at its peak");
   f("doubt", comparison.doubt, "that no number of pairs makes smaller; the interval has it in it");
   f("disturbance", comparison.disturbance, "by other programs, while it was measured");
-  f.may("busy", comparison.busy, "whether that was more than a measurement bears");
+  f.may("busy", comparison.busy, "whether the machine was busy: the interval is widened by `taken`");
+  f("taken", comparison.taken,
+    "the part of the doubt that other programs could have taken from one side alone; left out: the machine "
+    "was "
+    "not busy");
+  f.may("too_busy", comparison.too_busy, "whether that is why nothing could be told");
   f("clock", comparison.clock, "on a GPU: what both sides were timed by");
   f.unless(1.0, "weight", comparison.weight, "of the shape in the mean over shapes; left out: 1");
   f.unless(1, "starts", comparison.starts, "of both sides that the ratio is over; left out: 1");
@@ -153,7 +179,8 @@ void fields(Fields& f, Summary& summary) {
   f("ratio", summary.ratio, "geometric mean over shapes");
   f("shapes", summary.shapes, "how many");
   f("reason", summary.reason, "one line, for people");
-  f.may("busy", summary.busy, "whether the machine was too busy while a shape was measured");
+  f.may("busy", summary.busy, "whether the machine was busy while a shape was measured");
+  f.may("too_busy", summary.too_busy, "whether that is why nothing could be told");
   f.may("weighted", summary.weighted, "whether shapes count differently in the mean");
 }
 

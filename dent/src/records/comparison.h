@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/busy_rule.h"
 #include "measure/disturbance.h"
 #include "measure/ratio.h"
 #include "measure/sampler.h"
@@ -43,6 +44,7 @@ struct Samples {
   std::vector<double> baseline_ns, candidate_ns, baseline_mhz, candidate_mhz;
   std::vector<int> candidate_first;
   int baseline_calls = 1, candidate_calls = 1;
+  std::vector<double> baseline_waited_ns, candidate_waited_ns;
   std::vector<std::int64_t> aside;
   bool operator==(const Samples&) const = default;
 };
@@ -74,7 +76,8 @@ struct Comparison {
   std::optional<double> clock_mhz{}, flops{}, bytes{}, floor_ns{};
   std::optional<Doubt> doubt{};
   std::optional<Disturbance> disturbance{};
-  bool busy = false;
+  bool busy = false, too_busy = false;
+  std::optional<Doubt> taken{};
   std::optional<Clock> clock{};
   double weight = 1;
   int starts = 1;
@@ -88,7 +91,7 @@ struct Summary {
   std::optional<Ratio> ratio{};
   int shapes = 0;
   std::string reason;
-  bool busy = false;
+  bool busy = false, too_busy = false;
   bool weighted = false;
   bool operator==(const Summary&) const = default;
 };
@@ -105,6 +108,9 @@ struct Roofline {
 Samples samples_of(const std::string& shape, Against against, const Sampling& sampling);
 Comparison comparison_of(const std::string& shape, Against against, const Sampling& sampling,
                          const SamplingPolicy& policy);
+ShapeSpeed speed_of(const Comparison& comparison);
+// "FASTER", "FASTER on a busy machine", "BUSY MACHINE"
+std::string verdict_words(const Comparison& comparison);
 // Throws Error when the lists do not fit together.
 std::vector<Pair> pairs_of(const Samples& samples);
 

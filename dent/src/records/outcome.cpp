@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "records/outcome.h"
 
+#include <fmt/format.h>
+
 namespace dent {
+
+std::string in_words(const Outcome& outcome) {
+  if (outcome.kept) return "kept: " + outcome.reason;
+  if (outcome.cause == Cause::busy_machine) return "not kept: " + outcome.reason;
+  return fmt::format("dropped at {}: {}", name(outcome.stage), outcome.reason);
+}
 
 Ratio mean_of(std::span<const ShapeGain> shapes) {
   std::vector<Ratio> ratios;
@@ -19,12 +27,14 @@ void fields(Fields& f, ShapeGain& gain) {
   f("incumbent_ns", gain.incumbent_ns, "of what it was measured against: median of a call");
   f("candidate_ns", gain.candidate_ns, "of the candidate: median of a call");
   f.unless(1.0, "weight", gain.weight, "in the mean over shapes; left out: 1");
+  f.may("busy", gain.busy, "whether the machine was busy meanwhile: the interval is widened by that");
 }
 
 void fields(Fields& f, Outcome& outcome) {
   f("kept", outcome.kept, "whether it is the new incumbent");
   f("stage", outcome.stage, "where its trial ended");
-  f("cause", outcome.cause, "of a failure; left out when it is merely not faster");
+  f("cause", outcome.cause,
+    "of a failure, or busy machine: too busy to tell; left out when it is merely not faster");
   f("reason", outcome.reason, "one line, for people");
   f.may("next", outcome.next, "what to do about it");
   f.may("last_words", outcome.last_words, "of the compiler or the worker");

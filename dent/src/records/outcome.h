@@ -27,13 +27,14 @@ struct ShapeGain {
   double incumbent_ns = 0;
   double candidate_ns = 0;
   double weight = 1;  // in the mean over shapes
+  bool busy = false;  // the machine, meanwhile
   bool operator==(const ShapeGain&) const = default;
 };
 
 struct Outcome {
   bool kept = false;
   TrialStage stage = TrialStage::refused;  // where it ended
-  std::optional<Cause> cause{};            // of a failure; a candidate that is merely not faster has none
+  std::optional<Cause> cause{};            // of a failure, or of a machine that was too busy to tell
   std::string reason;                      // one line, for people
   std::string next{};
   std::string last_words{};     // of the compiler or the worker
@@ -44,6 +45,9 @@ struct Outcome {
   double elapsed_s = 0;  // and all in all
   bool operator==(const Outcome&) const = default;
 };
+
+// "kept: ...", "dropped at screening: ...", "not kept: the machine was too busy to tell (...)"
+std::string in_words(const Outcome& outcome);
 
 // Their geometric mean; there must be one.
 Ratio mean_of(std::span<const ShapeGain> shapes);

@@ -28,7 +28,7 @@ enum class Verdict {
   kept,          // dent evaluate
   dropped,       // dent evaluate: not proved faster
   refused,       // dent evaluate: not one change, or one that may not be made
-  busy_machine,  // what was measured is on record, and does not hold
+  busy_machine,  // nothing could be told, and other programs could be why
   interrupted,   // no verdict is on record: dent resume goes on
 };
 inline constexpr Word<Verdict> kVerdictWords[] = {{Verdict::pass, "PASS"},

@@ -15,11 +15,11 @@ std::string speed_table(const SessionView& session) {
       "| --- | ---: | ---: | ---: | --- | --- | --- |\n";
   for (const record::Comparison& c : session.comparisons) {
     text += fmt::format(
-        "| {} | {} | {} | {} | {} | {}{} | {} |\n", escape_markdown_cell(c.shape), show_ns(c.baseline_ns),
+        "| {} | {} | {} | {} | {} | {} | {} |\n", escape_markdown_cell(c.shape), show_ns(c.baseline_ns),
         show_ns(c.candidate_ns), c.ratio ? fmt::format("{:.3f}x", c.ratio->centre) : "-",
         c.ratio ? fmt::format("{:.3f} to {:.3f}", c.ratio->interval.low, c.ratio->interval.high)
                 : "too few samples",
-        name(c.verdict), c.busy ? " (busy machine)" : "", show_rates(c));
+        verdict_words(c), show_rates(c));
   }
   return text + "\n";
 }

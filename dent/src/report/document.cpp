@@ -76,7 +76,9 @@ JsonObject climb_json(const ClimbView& climb) {
   object.add("iterations", list(climb.steps, iteration_json));
   return object.add(
       "gains", list(climb.gains, [](const record::Comparison& gain) {
-        return JsonObject{{"shape", gain.shape}, {"verdict", name(gain.verdict)}, {"ratio", gain.ratio}};
+        JsonObject entry{{"shape", gain.shape}, {"verdict", name(gain.verdict)}, {"ratio", gain.ratio}};
+        if (gain.busy) entry.add("busy", true);
+        return entry;
       }));
 }
 
@@ -95,6 +97,7 @@ JsonObject json_report(const SessionView& s, std::span<const HistoryEntry> histo
                     {"verdict", name(s.verdict)},
                     {"reason", s.reason}};
   object.may("next", s.next);
+  if (s.summary && s.summary->busy) object.add("busy", true);
   if (s.end) {
     object.add("exit_code", s.end->exit_code).add("elapsed_s", s.end->elapsed_s);
     if (s.end->own_s > 0) object.add("own_s", s.end->own_s);

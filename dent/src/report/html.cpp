@@ -66,7 +66,7 @@ void speed(HtmlPage& page, const SessionView& s) {
               {show_ns(c.baseline_ns), "number"},
               {show_ns(c.candidate_ns), "number"},
               {c.ratio ? show_ratio(*c.ratio) : "too few pairs", "number"},
-              {std::string(name(c.verdict)), name(tone_of(c.verdict))},
+              {verdict_words(c), name(tone_of(c.verdict))},
               {std::to_string(c.pairs), "number"},
               {std::to_string(c.pairs_aside), "number"},
               {std::string(name(c.stop))},
@@ -102,7 +102,7 @@ void climb(HtmlPage& page, const SessionView& s) {
     page.begin_table({{"shape"}, {"verdict"}, {"speed-up", "number"}});
     for (const auto& gain : s.climb.gains) {
       page.row({{gain.shape},
-                {std::string(name(gain.verdict)), name(tone_of(gain.verdict))},
+                {verdict_words(gain), name(tone_of(gain.verdict))},
                 {gain.ratio ? show_ratio(*gain.ratio) : "", "number"}});
     }
     page.end_table();

@@ -56,9 +56,9 @@ void speed(Page& page, const SessionView& s) {
              "stopped by", "bytes", "flops", "share of peak"});
   for (const record::Comparison& c : s.comparisons) {
     page.row({c.shape, show_ns(c.baseline_ns), show_ns(c.candidate_ns),
-              c.ratio ? show_ratio(*c.ratio) : "too few pairs", std::string(name(c.verdict)),
-              std::to_string(c.pairs), std::to_string(c.pairs_aside), std::string(name(c.stop)),
-              show_bandwidth(c), show_flop_rate(c), show_share_of_floor(c)});
+              c.ratio ? show_ratio(*c.ratio) : "too few pairs", verdict_words(c), std::to_string(c.pairs),
+              std::to_string(c.pairs_aside), std::string(name(c.stop)), show_bandwidth(c), show_flop_rate(c),
+              show_share_of_floor(c)});
   }
   if (const std::string weights = show_weights(s.comparisons); !weights.empty())
     page.line("\nWeights in the mean: " + escape_markdown_cell(weights) + ".");
@@ -81,7 +81,7 @@ void climb(Page& page, const SessionView& s) {
   }
   for (const auto& gain : s.climb.gains) {
     page.line(fmt::format("{}- winner against start, {}: {} {}", &gain == &s.climb.gains.front() ? "\n" : "",
-                          escape_markdown_cell(gain.shape), name(gain.verdict),
+                          escape_markdown_cell(gain.shape), verdict_words(gain),
                           gain.ratio ? show_ratio(*gain.ratio) : ""));
   }
   page.line(fmt::format("\nEnded: {}. Branch `{}`.",

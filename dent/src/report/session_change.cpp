@@ -31,31 +31,37 @@ SessionChange change_between(const SessionView& before, const SessionView& after
                             before.id, before.session.baseline, after.id, after.session.baseline));
   }
   SessionChange found;
-  std::vector<Ratio> changes;
-  std::vector<double> weights;  // as they are now
-  std::vector<SpeedVerdict> verdicts;
-  bool busy = false;
+  std::vector<ShapeSpeed> changes;
   for (const record::Comparison& old : before.comparisons) {
     const record::Comparison* now = after.comparison(old.shape);
     if (now == nullptr) continue;
     ++found.common;
-    busy = busy || old.busy || now->busy;
-    if (!old.ratio || !now->ratio) continue;  // too few samples for an interval: nothing to compare
-    const Ratio ratio = change(*old.ratio, *now->ratio);
-    const SpeedVerdict verdict = judge(ratio, same_within);
-    found.shapes.push_back({old.shape, *old.ratio, *now->ratio, ratio, verdict});
-    changes.push_back(ratio);
-    weights.push_back(now->weight);
-    verdicts.push_back(verdict);
+    const Doubt then = old.taken.value_or(Doubt{});  // in the denominator: its ends change places
+    ShapeSpeed speed{.taken = both(now->taken.value_or(Doubt{}), {then.high, then.low}),
+                     .busy = old.busy || now->busy,
+                     .weight = now->weight};
+    if (old.ratio && now->ratio) {  // else there were too few samples for an interval: nothing to compare
+      speed.ratio = change(*old.ratio, *now->ratio);
+      speed.verdict = judge(speed.ratio, same_within);
+      found.shapes.push_back({.shape = old.shape,
+                              .before = *old.ratio,
+                              .after = *now->ratio,
+                              .change = *speed.ratio,
+                              .verdict = speed.verdict,
+                              .busy = speed.busy,
+                              .too_busy = too_busy_to_tell(speed, same_within)});
+    }
+    changes.push_back(speed);
   }
   if (found.common == 0) {
     throw Error(ErrorCode::invalid,
                 fmt::format("{} and {} have no measured shape in common", before.id, after.id),
                 "compare sessions of dent run or dent bench; dent log lists them");
   }
-  if (changes.size() < found.common) return found;
-  found.mean = geometric_mean(changes, weights);
-  found.verdict = busy ? Verdict::busy_machine : verdict_on(judge_whole(*found.mean, verdicts, same_within));
+  const WholeSpeed whole = over_shapes(changes, same_within);
+  found.mean = whole.mean;
+  found.busy = whole.busy;
+  found.verdict = whole.too_busy ? Verdict::busy_machine : verdict_on(whole.verdict);
   return found;
 }
 

@@ -16,6 +16,7 @@ struct ShapeChange {
   std::string shape;
   Ratio before, after, change;
   SpeedVerdict verdict = SpeedVerdict::ambiguous;
+  bool busy = false, too_busy = false;  // the machine, in either session; measure/busy_rule.h
 };
 
 struct SessionChange {
@@ -23,6 +24,7 @@ struct SessionChange {
   std::size_t common = 0;       // shapes that both measured; those with too few samples are not in `shapes`
   std::optional<Ratio> mean{};  // nothing where a common shape has too few samples
   Verdict verdict = Verdict::ambiguous;
+  bool busy = false;  // the machine, in either session
 };
 
 // Throws Error where they have another baseline or no shape in common.

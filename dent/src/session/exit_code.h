@@ -24,7 +24,7 @@ enum class ExitCode : int {
   busy = 12,          // another dent works in this project
   missed = 13,        // dent optimize: the target was not reached, and there are no more ideas
   interrupted = 14,   // stopped from outside before its verdict: `dent resume` goes on
-  busy_machine = 15,  // other programs had too much of it while a speed was measured
+  busy_machine = 15,  // nothing could be told, and other programs could be why
 };
 
 Verdict verdict_of(Cause cause);

@@ -53,6 +53,7 @@ void fields(Fields& f, SuiteRow& row) {
   f("reason", row.reason, "why");
   f("exit_code", row.exit_code, "of its dent");
   f("ratio", row.ratio, "mean over the shapes that were timed");
+  f.may("busy", row.busy, "whether the machine was busy meanwhile: the ratio's interval is widened by that");
   f.may("session", row.session, "in the project's .dent");
   f.may("device", row.device, "that it ran on");
   f("seconds", row.seconds, "that it took");

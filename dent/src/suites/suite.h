@@ -35,6 +35,7 @@ struct SuiteRow {
   std::string reason{};              // one line
   int exit_code = 0;                 // of its dent
   std::optional<Ratio> ratio{};      // mean over the shapes that were timed
+  bool busy = false;                 // the machine, meanwhile
   std::string session{}, device{};
   double seconds = 0;
   bool operator==(const SuiteRow&) const = default;

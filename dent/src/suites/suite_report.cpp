@@ -22,7 +22,7 @@ std::string range(const Interval& interval) {
 }
 
 // The reason of what is right and measured repeats the figures.
-bool speaks_for_itself(const SuiteRow& row) { return found(row) == Found::right && row.ratio; }
+bool speaks_for_itself(const SuiteRow& row) { return found(row) == Found::right && row.ratio && !row.busy; }
 
 }  // namespace
 

@@ -122,6 +122,7 @@ class Child {
       row.session = view.id;
       row.device = view.device();
       row.ratio = ratio_of(view);
+      row.busy = view.summary && view.summary->busy;
     } catch (const std::exception& problem) {
       row.reason = in_one_line(problem);
     }

@@ -34,13 +34,13 @@ struct Words {
     return std::string(name(cheat.cheat)) + ": " + cheat.evidence;
   }
   std::string operator()(const record::Comparison& c) const {
-    return fmt::format("{} {}{}", c.shape, name(c.verdict), c.ratio ? " " + show_ratio(*c.ratio) : "");
+    return fmt::format("{} {}{}", c.shape, verdict_words(c), c.ratio ? " " + show_ratio(*c.ratio) : "");
   }
   std::string operator()(const record::Iteration& i) const {
     return fmt::format("{:03} {}: {}", i.iteration, i.proposal.proposer, i.proposal.hypothesis.change);
   }
   std::string operator()(const record::Outcome& o) const {
-    return fmt::format("{:03} {}: {}", o.iteration, o.outcome.kept ? "kept" : "dropped", o.outcome.reason);
+    return fmt::format("{:03} {}", o.iteration, in_words(o.outcome));
   }
   std::string operator()(const record::Standing& standing) const {
     return std::string(name(standing.of)) + ": " + show_ratio(standing.ratio);

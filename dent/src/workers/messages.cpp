@@ -76,6 +76,7 @@ void fields(Fields& f, Timed& timed) {
   f.may("floor_ns", timed.floor_ns, "what an empty kernel reads by that clock");
   f.may("host_ns", timed.host_ns, "all calls of the stretch, as the host saw them");
   f.may("not_captured", timed.not_captured, "why they are not in a graph");
+  f("waited_ns", timed.waited_ns, "that threads were ready to run and had no processor; left out: not known");
 }
 
 void fields(Fields& f, Kept& kept) {

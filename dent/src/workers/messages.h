@@ -94,6 +94,8 @@ struct Timed {
   double floor_ns = 0;         // what an empty kernel reads by this clock; 0: not measured
   double host_ns = 0;          // that all calls took the host, where they were not captured; 0: not measured
   std::string not_captured{};  // why the calls are not in a graph although they should be
+  std::optional<double> waited_ns{};  // that threads of the worker were ready to run and had no processor,
+                                      // added up; nothing: not known
 };
 
 struct Kept {

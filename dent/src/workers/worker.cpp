@@ -143,7 +143,9 @@ protocol::Timed Worker::go(double seconds, double& wall_ns, protocol::Go request
   wall_ns = seconds_since(start) * 1e9;
   waited_ns_ =
       std::max(0.0, waited_for_processor_ns(process()) + waited_for_processor_ns(getpid()) - waited_before);
-  if (!std::isfinite(timed.ns) || timed.ns < 0) fail(FailureKind::garbage, "answered no time");
+  const double waited_ns = timed.waited_ns.value_or(0);
+  if (!std::isfinite(timed.ns) || timed.ns < 0 || !std::isfinite(waited_ns) || waited_ns < 0)
+    fail(FailureKind::garbage, "answered no time");
   return timed;
 }
 

@@ -68,7 +68,10 @@ class Unpacked {
   }
   std::string project() const { return check_bundle(folder_.path()).list.project; }
   void pack(const std::string& file) const {
-    EXPECT_EQ(std::system(fmt::format("tar -C '{}' -cf '{}' bundle.json session tree", folder_.path().string(), file).c_str()), 0);
+    EXPECT_EQ(std::system(
+                  fmt::format("tar -C '{}' -cf '{}' bundle.json session tree", folder_.path().string(), file)
+                      .c_str()),
+              0);
   }
 
  private:
@@ -232,7 +235,8 @@ TEST(Verify, MeasuresAgainAndSaysWhatDiffers) {
   EXPECT_EQ(document.at("here").at("session").at("command"), "verify");
 }
 
-// Its code would have seen the folder, and could have sent what lies there out through outputs, logs and the report.
+// Its code would have seen the folder, and could have sent what lies there out through outputs, logs and the
+// report.
 TEST(Verify, AStrangersManifestShowsItsCodeNothing) {
   const TemporaryFolder folder("dent-bundle-test");
   const std::string file = (folder.path() / "b.tar").string();

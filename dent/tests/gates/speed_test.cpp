@@ -60,8 +60,8 @@ TEST(Summary, ShapesCountByTheirWeights) {
 }
 
 TEST(Summary, ABusyMachineHasACauseOfItsOwnAndIsOnRecord) {
-  for (const double centre : {0.5, 1.0, 3.0}) {
-    record::Comparison shape = shape_of(0.999 * centre, centre, 1.001 * centre);
+  for (const double centre : {0.9, 1.0, 1.1}) {
+    record::Comparison shape = shape_of(0.8 * centre, centre, 1.2 * centre);
     shape.disturbance = Disturbance{.processors = 2, .others = 1.5, .waited = 0.3};
     shape.busy = true;
     const GateResult result = summarize({shape_of(0.999, 1, 1.001), shape}, {});
@@ -122,7 +122,7 @@ TEST(PerformanceGate, SaysThatTheMachineWasBusy) {
   EXPECT_GE(comparison->disturbance->processors, 1);
   EXPECT_NE(result.reason().find("busy machine: "), std::string::npos) << result.reason();
   if (const Failed* how = result.failed()) {
-    EXPECT_EQ(how->cause, Cause::busy_machine) << result.reason();
+    EXPECT_EQ(how->cause, Cause::slower) << result.reason();  // beyond what the others could explain
   }
   bench.quiet = kNeverBusy;
   EXPECT_FALSE(bench.ask(performance_gate()).last<record::Comparison>()->busy);

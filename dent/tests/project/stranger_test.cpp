@@ -45,7 +45,8 @@ class Stranger : public testing::Test {
 TEST_F(Stranger, MaySayWhatToCompute) {
   EXPECT_EQ(refusal(kHead + kKernel + kRest), "");
   EXPECT_EQ(refusal(kHead + kKernel +
-                    "flags = [\"-O3\", \"-march=native\", \"-ffast-math\", \"-DTILE=4\", \"-gencode\", \"arch=compute_90a,code=sm_90a\"]\n"
+                    "flags = [\"-O3\", \"-march=native\", \"-ffast-math\", \"-DTILE=4\", \"-gencode\", "
+                    "\"arch=compute_90a,code=sm_90a\"]\n"
                     "include = [\"../common\"]\n" +
                     kRest + "[limits]\nmemory_gib = 4\n[optimize]\nfiles = [\"kernel.cpp\"]\n"),
             "");
@@ -72,10 +73,13 @@ TEST_F(Stranger, MayNotSayWhatThatSees) {
       {"kernel.flags", kernel("flags = [\"-specs=x\"]")},
       {"kernel.flags", kernel("flags = [\"@file\"]")},
       {"kernel.flags", kernel("flags = [\"-DHOME=${HOME}\"]")},
-      {"baseline.plain.build", kHead + kKernel + "[baseline.plain]\nbuild = \"id\"\nlibrary = \"x.so\"\nentry = \"s\"\n"},
+      {"baseline.plain.build",
+       kHead + kKernel + "[baseline.plain]\nbuild = \"id\"\nlibrary = \"x.so\"\nentry = \"s\"\n"},
       {"variants.build", kHead + kKernel + kRest + "[[variants]]\nname = \"v\"\nbuild = \"id\"\n"},
-      {"operator.reference.library", kHead + kKernel + "[operator]\nreference = { library = \"/tmp/x.so\", entry = \"s\" }\n"},
-      {"operator.reference.source", kHead + kKernel + "[operator]\nreference = { source = \"../../x.cpp\", entry = \"s\" }\n"},
+      {"operator.reference.library",
+       kHead + kKernel + "[operator]\nreference = { library = \"/tmp/x.so\", entry = \"s\" }\n"},
+      {"operator.reference.source",
+       kHead + kKernel + "[operator]\nreference = { source = \"../../x.cpp\", entry = \"s\" }\n"},
       {"optimize.command", kHead + kKernel + kRest + "[optimize]\ncommand = \"id\"\n"},
       {"optimize.command_seconds", kHead + kKernel + kRest + "[optimize]\ncommand_seconds = 1\n"},
       {"optimize.command_sandbox", kHead + kKernel + kRest + "[optimize]\ncommand_sandbox = \"off\"\n"},
@@ -84,14 +88,16 @@ TEST_F(Stranger, MayNotSayWhatThatSees) {
       {"optimize.command_env", kHead + kKernel + kRest + "[optimize]\ncommand_env = [\"TOKEN\"]\n"},
       {"optimize.files", kHead + kKernel + kRest + "[optimize]\nfiles = [\"/etc/passwd\"]\n"},
       {"optimize.protect", kHead + kKernel + kRest + "[optimize]\nprotect = [\"../../x\"]\n"},
-      {"executor.box.kind", kHead + kKernel + kRest + "[executor.box]\nkind = \"command\"\nstart = \"id {command}\"\n"},
+      {"executor.box.kind",
+       kHead + kKernel + kRest + "[executor.box]\nkind = \"command\"\nstart = \"id {command}\"\n"},
       {"name", "name = \"${HOME}\"\n" + kHead + kKernel + kRest},
       {"surprise", "surprise = 1\n" + kHead + kKernel + kRest},
   };
   std::set<std::string> tried;
   for (const auto& [key, manifest] : attacks) {
     const std::string said = refusal(manifest);
-    EXPECT_NE(said.find(std::string(": ") + key), std::string::npos) << key << ": " << said << "\n" << manifest;
+    EXPECT_NE(said.find(std::string(": ") + key), std::string::npos) << key << ": " << said << "\n"
+                                                                     << manifest;
     tried.insert(key);
   }
   // A rule that nothing has tried is none.
@@ -105,7 +111,8 @@ TEST_F(Stranger, MayNotSayWhatThatSees) {
 
 TEST_F(Stranger, MayNotLeadOutByALink) {
   fs::create_symlink("/etc", root() / "project" / "headers");
-  EXPECT_NE(refusal(kHead + kKernel + "include = [\"headers\"]\n" + kRest).find("kernel.include"), std::string::npos);
+  EXPECT_NE(refusal(kHead + kKernel + "include = [\"headers\"]\n" + kRest).find("kernel.include"),
+            std::string::npos);
   std::ofstream(root() / "elsewhere.toml") << kHead << kKernel << kRest;
   fs::create_symlink("../elsewhere.toml", root() / "project" / kManifestName);
   EXPECT_NO_THROW(read_strangers_project(root() / "project", root()));
@@ -113,7 +120,8 @@ TEST_F(Stranger, MayNotLeadOutByALink) {
 }
 
 TEST_F(Stranger, SeesWhatTheUserHasNamed) {
-  const std::string manifest = "visible = [\"" + (root() / "set" / "blobs").string() + "\"]\n" + kHead + kKernel + kRest;
+  const std::string manifest =
+      "visible = [\"" + (root() / "set" / "blobs").string() + "\"]\n" + kHead + kKernel + kRest;
   EXPECT_EQ(refusal(manifest, {root() / "set"}), "");
   EXPECT_NE(refusal(manifest, {root() / "other"}).find("visible"), std::string::npos);
 }
@@ -123,7 +131,8 @@ TEST_F(Stranger, RunsInACellWhateverItSays) {
   EXPECT_EQ(read_strangers_project(root() / "project", root()).sandbox, Sandbox::required);
 }
 
-// Keys of every project in this repository: those of the user's own would be refused by name, none for want of a rule.
+// Keys of every project in this repository: those of the user's own would be refused by name, none for want
+// of a rule.
 TEST_F(Stranger, EveryKeyHasARule) {
   int manifests = 0;
   for (const auto& entry : fs::recursive_directory_iterator(DENT_PROJECTS)) {
@@ -135,7 +144,8 @@ TEST_F(Stranger, EveryKeyHasARule) {
         for (const std::string& word : value.path) joined += (joined.empty() ? "" : ".") + word;
         return joined;
       }();
-      EXPECT_EQ(refusal(text_of(entry.path())).find("there is no rule"), std::string::npos) << key << " in " << entry.path();
+      EXPECT_EQ(refusal(text_of(entry.path())).find("there is no rule"), std::string::npos)
+          << key << " in " << entry.path();
     }
   }
   EXPECT_GT(manifests, 5);
@@ -155,7 +165,8 @@ TEST_F(Stranger, AnImportedTaskBecomesAProjectOfOneFolder) {
   EXPECT_NE(fault(task("sandbox = \"off\"\n" + good)).find("sandbox"), std::string::npos);
   EXPECT_NE(fault(task("visible = [\"/home\"]\n" + good)).find("visible"), std::string::npos);
   EXPECT_NE(fault(task("nonsense")).find("dent.toml"), std::string::npos);
-  for (const char* file : {"../dent.toml", "/tmp/x", ".git/hooks/post-checkout", "a/../../b", "a\nb", ".dent/x"}) {
+  for (const char* file :
+       {"../dent.toml", "/tmp/x", ".git/hooks/post-checkout", "a/../../b", "a\nb", ".dent/x"}) {
     ImportedTask one = task(good);
     one.files[file] = "";
     EXPECT_NE(fault(one).find("has a name that is none"), std::string::npos) << file;

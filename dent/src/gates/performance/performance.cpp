@@ -33,15 +33,18 @@ double most_of_inputs(const PerformanceRules& rules) { return 10 * rules.seconds
 
 // Where the machine is too noisy to tell whether the candidate's clock is honest, what may have passed
 // uncounted belongs into the interval. So does what other programs took from either side.
-void add_doubt(record::Comparison& comparison, const ClockAudit& clocks, const PerformanceRules& rules) {
+void add_doubt(record::Comparison& comparison, const Sampling& sampling, const ClockAudit& clocks) {
   Doubt doubt;
   if (clocks.verdict == ClockVerdict::unclear) doubt.low = std::max(0.0, clocks.uncounted);
-  if (comparison.busy) doubt = both(doubt, doubt_of(*comparison.disturbance));
+  if (comparison.busy) {
+    comparison.taken = taken_of(comparison, sampling);
+    doubt = both(doubt, *comparison.taken);
+  }
   if (!comparison.ratio || doubt == Doubt{}) return;
   comparison.doubt = doubt;
   comparison.ratio = widened(*comparison.ratio, doubt);
   if (comparison.verdict == SpeedVerdict::ambiguous) return;  // for a reason of its own
-  const SpeedVerdict verdict = judge(comparison.ratio, rules.same_within);
+  const SpeedVerdict verdict = judge(comparison.ratio, comparison.same_within);
   if (verdict == comparison.verdict) return;
   comparison.verdict = verdict;
   comparison.reason =
@@ -51,10 +54,11 @@ void add_doubt(record::Comparison& comparison, const ClockAudit& clocks, const P
 }
 
 std::string in_words(const record::Comparison& comparison) {
+  const std::string verdict = verdict_words(comparison);
   std::string busy = comparison.busy ? "; " + busy_in_words(*comparison.disturbance) : std::string();
   if (comparison.starts > 1) busy = fmt::format(", over {} starts{}", comparison.starts, busy);
-  if (!comparison.ratio) return fmt::format("{}: {}{}", name(comparison.verdict), comparison.reason, busy);
-  return fmt::format("{} {:.3f}x ({:.3f} to {:.3f}), {:.1f} us against {:.1f} us{}", name(comparison.verdict),
+  if (!comparison.ratio) return fmt::format("{}: {}{}", verdict, comparison.reason, busy);
+  return fmt::format("{} {:.3f}x ({:.3f} to {:.3f}), {:.1f} us against {:.1f} us{}", verdict,
                      comparison.ratio->centre, comparison.ratio->interval.low,
                      comparison.ratio->interval.high, comparison.candidate_ns / 1e3,
                      comparison.baseline_ns / 1e3, busy);
@@ -134,16 +138,17 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   if (problem.flops > 0) comparison.flops = problem.flops;
   comparison.disturbance = disturbance;
   comparison.busy = on_processors && is_busy(disturbance, rules.quiet);
-  add_doubt(comparison, clocks, rules);
+  add_doubt(comparison, sampling, clocks);
   if (!finding && may_be_where_they_lie(comparison, candidate.loaded(), opponent.loaded()))
     finding = judge_over_starts(at, comparison, random);
+  comparison.too_busy = too_busy_to_tell(speed_of(comparison), comparison.same_within);
   GateResult result;
   if (finding) {
     result = *finding;
   } else {
     result = passed(in_words(comparison) + besides(ours, theirs));
     if (comparison.ratio && comparison.ratio->interval.high < rules.stop_below) {
-      result = failed(comparison.busy ? Cause::busy_machine : Cause::slower,
+      result = failed(Cause::slower,
                       fmt::format("STOP: {}; below {}x there is a defect to find, nothing to tune",
                                   in_words(comparison), rules.stop_below),
                       "find the defect first: launch configuration, wrong build flags, memory layout");

@@ -40,12 +40,19 @@ SamplingPolicy policy_of(const record::Comparison& comparison, bool made, std::u
   return policy;
 }
 
-// Of one start: the logarithm of its ratio.
-double log_ratio_of(TimedSide& ours, TimedSide& theirs, SamplingPolicy policy) {
+Sampling sample_one_start(TimedSide& ours, TimedSide& theirs, SamplingPolicy policy) {
   policy.max_calls = std::min(ours.most_calls(), theirs.most_calls());
-  const Sampling sampling = sample_side_by_side([&](int calls) { return theirs.run(calls); },
-                                                [&](int calls) { return ours.run(calls); }, policy);
-  return median(log_ratios(sampling.pairs));
+  return sample_side_by_side([&](int calls) { return theirs.run(calls); },
+                             [&](int calls) { return ours.run(calls); }, policy);
+}
+
+// What was taken of all starts, in the place of what was taken of the first.
+void charge(record::Comparison& comparison, std::span<const Doubt> taken) {
+  if (!comparison.busy) return;
+  const Doubt all = comparison.doubt.value_or(Doubt{}), first = comparison.taken.value_or(Doubt{});
+  const Doubt clock{(1 + all.low) / (1 + first.low) - 1, (1 + all.high) / (1 + first.high) - 1};
+  comparison.taken = mean_doubt(taken);
+  comparison.doubt = both({std::max(0.0, clock.low), std::max(0.0, clock.high)}, *comparison.taken);
 }
 
 }  // namespace
@@ -72,6 +79,7 @@ bool may_be_where_they_lie(const record::Comparison& comparison, const protocol:
 std::optional<GateResult> judge_over_starts(GateContext& at, record::Comparison& comparison, Random& random) {
   const Problem& problem = *at.problem;
   std::vector<double> logs{std::log(comparison.ratio->centre)};
+  std::vector<Doubt> taken{comparison.taken.value_or(Doubt{})};
   const auto is_look = [&] { return std::ranges::count(kLooksAtStarts, static_cast<int>(logs.size())) > 0; };
   while (static_cast<int>(logs.size()) < kLooksAtStarts.back()) {
     at.progress(1, fmt::format("start {} of {} at most", logs.size() + 1, kLooksAtStarts.back()));
@@ -92,7 +100,10 @@ std::optional<GateResult> judge_over_starts(GateContext& at, record::Comparison&
         side->time_in_graph(comparison.clock->by == TimedBy::graph);
       }
     }
-    logs.push_back(log_ratio_of(ours, theirs, policy_of(comparison, problem.has_sets(), random.next())));
+    const Sampling sampling =
+        sample_one_start(ours, theirs, policy_of(comparison, problem.has_sets(), random.next()));
+    logs.push_back(median(log_ratios(sampling.pairs)));
+    if (comparison.busy) taken.push_back(taken_of(comparison, sampling));
     for (int i = 0; i < kFewestChecked; ++i) ours.keep_one();
     opponent.check_code();
     if (auto found = left_behind(candidate, at.step, problem)) return found;
@@ -100,10 +111,18 @@ std::optional<GateResult> judge_over_starts(GateContext& at, record::Comparison&
     alone = {};
     if (auto found = check_timed_outputs(at, ours, kSecondsPerStart)) return found;
     if (!is_look()) continue;
+    charge(comparison, taken);
     conclude_over_starts(comparison, logs);
     if (comparison.verdict != SpeedVerdict::ambiguous) break;
   }
   return std::nullopt;
+}
+
+Doubt taken_of(const record::Comparison& comparison, const Sampling& sampling) {
+  std::vector<Pair> kept;
+  for (std::size_t i = 0; i < sampling.pairs.size(); ++i)
+    if (std::ranges::count(sampling.comparison.aside, i) == 0) kept.push_back(sampling.pairs[i]);
+  return doubt_of(kept, comparison.alpha, *comparison.disturbance);
 }
 
 void conclude_over_starts(record::Comparison& comparison, std::span<const double> log_ratios) {

@@ -32,6 +32,9 @@ bool may_be_where_they_lie(const record::Comparison& comparison, const protocol:
 // are.
 std::optional<GateResult> judge_over_starts(GateContext& at, record::Comparison& comparison, Random& random);
 
+// What other programs could have taken of these samples; the comparison has the disturbance.
+Doubt taken_of(const record::Comparison& comparison, const Sampling& sampling);
+
 // At one look: from the logarithms of each start's ratio, the first one's included.
 void conclude_over_starts(record::Comparison& comparison, std::span<const double> log_ratios);
 

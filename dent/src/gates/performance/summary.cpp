@@ -9,6 +9,12 @@ namespace dent {
 namespace {
 
 GateResult ended(const record::Summary& summary) {
+  if (summary.too_busy) {
+    return failed(
+        Cause::busy_machine, summary.reason,
+        std::string("wait for the other programs to end (top lists them), then measure again") +
+            (summary.ratio ? "" : "; if a call takes seconds, raise performance.seconds in dent.toml"));
+  }
   switch (summary.verdict) {
     case SpeedVerdict::faster:
     case SpeedVerdict::same:
@@ -27,39 +33,34 @@ GateResult ended(const record::Summary& summary) {
 
 GateResult summarize(const std::vector<record::Comparison>& comparisons, const PerformanceRules& rules) {
   const int shapes = static_cast<int>(comparisons.size());
-  std::vector<Ratio> ratios;
-  std::vector<double> weights;
-  std::vector<SpeedVerdict> verdicts;
+  std::vector<ShapeSpeed> speeds;
   const record::Comparison* busiest = nullptr;
   for (const record::Comparison& comparison : comparisons) {
-    if (comparison.ratio) ratios.push_back(*comparison.ratio);
-    weights.push_back(comparison.weight);
-    verdicts.push_back(comparison.verdict);
+    speeds.push_back(record::speed_of(comparison));
     if (!comparison.busy || !comparison.disturbance) continue;
     if (busiest == nullptr || comparison.disturbance->waited > busiest->disturbance->waited)
       busiest = &comparison;
   }
-  const auto differs = [&](double weight) { return weight != weights.front(); };
-  record::Summary summary{.shapes = shapes,
+  const auto differs = [&](const ShapeSpeed& shape) { return shape.weight != speeds.front().weight; };
+  const WholeSpeed whole = over_shapes(speeds, rules.same_within);
+  record::Summary summary{.verdict = whole.verdict,
+                          .ratio = whole.mean,
+                          .shapes = shapes,
                           .reason = "too few samples for an interval",
-                          .busy = busiest != nullptr,
-                          .weighted = std::any_of(weights.begin(), weights.end(), differs)};
-  if (!ratios.empty() && ratios.size() == comparisons.size()) {
-    const Ratio mean = geometric_mean(ratios, weights);
-    summary.ratio = mean;
-    summary.verdict = judge_whole(mean, verdicts, rules.same_within);
-    summary.reason = fmt::format("{:.3f}x ({:.3f} to {:.3f}), {}geometric mean over {} {}", mean.centre,
-                                 mean.interval.low, mean.interval.high, summary.weighted ? "weighted " : "",
-                                 shapes, shapes == 1 ? "shape" : "shapes");
+                          .busy = whole.busy,
+                          .too_busy = whole.too_busy,
+                          .weighted = std::any_of(speeds.begin(), speeds.end(), differs)};
+  if (whole.mean) {
+    summary.reason =
+        fmt::format("{:.3f}x ({:.3f} to {:.3f}), {}geometric mean over {} {}", whole.mean->centre,
+                    whole.mean->interval.low, whole.mean->interval.high, summary.weighted ? "weighted " : "",
+                    shapes, shapes == 1 ? "shape" : "shapes");
+  }
+  if (busiest != nullptr) {
+    summary.reason +=
+        fmt::format("; {}{}", whole.too_busy ? "" : "on a ", busy_in_words(*busiest->disturbance));
   }
   GateResult result = ended(summary);
-  if (busiest != nullptr) {
-    summary.reason = fmt::format("{}; {}", summary.reason, busy_in_words(*busiest->disturbance));
-    result = failed(
-        Cause::busy_machine, fmt::format("{} {}", name(summary.verdict), summary.reason),
-        std::string("wait for the other programs to end (top lists them), then measure again") +
-            (summary.ratio ? "" : "; if a call takes seconds, raise performance.seconds in dent.toml"));
-  }
   result.records.emplace_back(std::move(summary));
   return result;
 }

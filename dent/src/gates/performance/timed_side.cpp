@@ -134,7 +134,9 @@ Timing TimedSide::run(int calls) {
   clocks_.push_back({count, timed.ns, wall_ns, worker_.waited_ns()});
   ns_per_call_ = timed.ns / static_cast<double>(count);
   if (kept_.size() < kMostKept && random_.unit() < kKeepShare) keep_one();
-  return {.ns = ns_per_call_ * calls, .clock_mhz = {}};
+  Timing taken{.ns = ns_per_call_ * calls, .clock_mhz = {}};
+  if (timed.waited_ns) taken.waited_ns = *timed.waited_ns / static_cast<double>(count) * calls;
+  return taken;
 }
 
 void TimedSide::keep_one() {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "system/own_waiting.h"
 #include "workers/native/call_sets.h"
 #include "workers/native/setup.h"
 #include "workers/serve.h"
@@ -55,8 +56,12 @@ class NativeHost : public Host {
 
   protocol::Timed go(const protocol::Go& request) override {
     const auto snapshot = [this](std::size_t call) { sets().snapshot(call); };
-    if (request.in_graph) return device_->time_in_graph(entry_, sets().prepared(), sets().flush(), snapshot);
-    return device_->time(entry_, sets().prepared(), sets().flush(), request.lot, snapshot);
+    const OwnWaiting waiting;
+    protocol::Timed timed =
+        request.in_graph ? device_->time_in_graph(entry_, sets().prepared(), sets().flush(), snapshot)
+                         : device_->time(entry_, sets().prepared(), sets().flush(), request.lot, snapshot);
+    timed.waited_ns = waiting.ns();
+    return timed;
   }
 
   protocol::Kept keep(std::size_t call) override { return sets().keep(call, pool, results); }
