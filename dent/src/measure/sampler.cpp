@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <random>
@@ -13,19 +12,16 @@
 #include <utility>
 
 #include "base/error.h"
+#include "measure/measuring_clock.h"
 
 namespace dent {
 namespace {
-
-double steady_clock_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 class Sampler {
  public:
   Sampler(const TimedRun& baseline, const TimedRun& candidate, const SamplingPolicy& policy)
       : baseline_(baseline), candidate_(candidate), policy_(policy), lot_(policy.seed) {
-    now_s_ = policy.now_s ? policy.now_s : steady_clock_s;
+    now_s_ = policy.now_s ? policy.now_s : measuring_clock_s;
     started_s_ = now_s_();
   }
 

@@ -54,7 +54,7 @@ struct SamplingPolicy {
   // Asked when a look decides. A machine that is not quiet goes in phases, which a short series can't see:
   // then sampling goes on to the time box. Without it the machine counts as quiet.
   std::function<bool()> quiet;
-  std::function<double()> now_s;  // for tests; without it the steady clock
+  std::function<double()> now_s;  // without it measuring_clock_s
 };
 
 struct Sampling {

@@ -10,9 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <cstring>
-#include <fstream>
 #include <thread>
 
 #include "base/error.h"
@@ -27,15 +25,6 @@ constexpr std::int64_t kMemoryBesides = std::int64_t{256} << 20;  // a page tabl
 constexpr double kReportSeconds = 20;  // that a memory checker may take to say what it has found
 constexpr std::size_t kShown = 200;    // characters of garbage in a message
 constexpr std::chrono::seconds kUntilAllAreEnded{3};
-
-// How long a process's first thread was ready to run and did not, since its start; 0 where the system does
-// not say.
-double waited_for_processor_ns(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/schedstat");
-  double ran = 0;
-  double waited = 0;
-  return file >> ran >> waited ? waited : 0;
-}
 
 }  // namespace
 
@@ -129,24 +118,6 @@ void Worker::prepare(const std::vector<protocol::Offsets>& calls, double seconds
   protocol::Prepare request{calls};
   ask(
       protocol::Verb::prepare, [&](Fields& f) { fields(f, request); }, {}, seconds);
-}
-
-protocol::Timed Worker::go(double seconds, double& wall_ns, protocol::Go request) {
-  protocol::Timed timed;
-  if (compiles() && first_call_) seconds += setup_.compile_seconds;
-  first_call_ = false;
-  const double waited_before = waited_for_processor_ns(process()) + waited_for_processor_ns(getpid());
-  const auto start = Clock::now();
-  ask(
-      protocol::Verb::go, [&](Fields& f) { fields(f, request); }, [&](Fields& f) { fields(f, timed); },
-      seconds);
-  wall_ns = seconds_since(start) * 1e9;
-  waited_ns_ =
-      std::max(0.0, waited_for_processor_ns(process()) + waited_for_processor_ns(getpid()) - waited_before);
-  const double waited_ns = timed.waited_ns.value_or(0);
-  if (!std::isfinite(timed.ns) || timed.ns < 0 || !std::isfinite(waited_ns) || waited_ns < 0)
-    fail(FailureKind::garbage, "answered no time");
-  return timed;
 }
 
 protocol::Kept Worker::keep(std::size_t call, double seconds) {

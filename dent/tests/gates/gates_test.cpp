@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gates/bench.h"
+#include "gates/performance/loop_cost.h"
 
 namespace dent::gates_test {
 namespace {
@@ -70,6 +71,13 @@ TEST(PerformanceGate, PutsSamplesAndComparisonOnRecord) {
   ASSERT_NE(comparison, nullptr) << result.reason();
   EXPECT_EQ(comparison->against, Against::baseline);
   EXPECT_NE(result.last<record::Samples>(), nullptr);
+}
+
+TEST(LoopCost, IsThatOfTheWorkersOwnLoop) {
+  Bench bench("right");
+  const double ns = loop_cost_ns(bench.workers, bench.workers.problems().front());
+  EXPECT_GT(ns, 0);
+  EXPECT_LT(ns, 1e6);
 }
 
 TEST(BuildGate, WhatDoesNotLoadDoesNotBuild) {

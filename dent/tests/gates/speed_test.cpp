@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What becomes of speeds: over all shapes, on a busy machine, and against what was recorded.
+// What becomes of speeds: over all shapes, on a busy machine, and against what was recorded. Kernels take the
+// time that a script says (dent/tests/support/scripted).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +9,6 @@
 
 #include "gates/baseline/book.h"
 #include "gates/bench.h"
-#include "gates/performance/loop_cost.h"
 #include "gates/performance/starts.h"
 #include "gates/performance/summary.h"
 #include "gates/performance/watch.h"
@@ -236,19 +236,11 @@ TEST(PerformanceGate, ASmallDifferenceIsOneOfSeveralStarts) {
   const GateResult result = bench.ask(performance_gate());
   const auto* comparison = result.last<record::Comparison>();
   ASSERT_NE(comparison, nullptr) << result.reason();
-  if (comparison->starts == 1 && comparison->verdict == SpeedVerdict::ambiguous)
-    GTEST_SKIP() << "too noisy a machine: " << result.reason();
-  EXPECT_GE(comparison->starts, kLooksAtStarts.front()) << result.reason();
+  EXPECT_EQ(comparison->starts, kLooksAtStarts.front()) << result.reason();
   EXPECT_NE(result.reason().find(fmt::format("over {} starts", comparison->starts)), std::string::npos)
       << result.reason();
-  EXPECT_NE(comparison->verdict, SpeedVerdict::faster) << result.reason();
-}
-
-TEST(LoopCost, IsThatOfTheWorkersOwnLoop) {
-  Bench bench("right");
-  const double ns = loop_cost_ns(bench.workers, bench.workers.problems().front());
-  EXPECT_GT(ns, 0);
-  EXPECT_LT(ns, 1e6);
+  EXPECT_EQ(comparison->verdict, SpeedVerdict::slower) << result.reason();
+  EXPECT_NEAR(comparison->ratio->centre, 200.0 / 230, 0.01) << result.reason();
 }
 
 TEST(BaselineBook, StartsThatDifferAreAllowedTo) {

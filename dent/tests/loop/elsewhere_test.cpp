@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <optional>
 #include <random>
 #include <sstream>
 #include <thread>
@@ -58,8 +57,7 @@ TEST(OptimizeOn, ClimbsByJobsAloneAndLeavesTheTreeAlone) {
   const Repository project(kTunables, true, true);
   project.make_dirty();
   const auto before = project.everything();
-  const auto ran = project.dent({"optimize", "-q", "--json", "-n", "4", "--on", "local"}, 400);
-  if (ran.code == 8) GTEST_SKIP() << "too busy to tell: " << ran.json().value("reason", "");
+  const auto ran = project.dent({"optimize", "-q", "--json", "-n", "4", "--on", "local"}, 600);
   ASSERT_EQ(ran.code, 0) << project.outcomes() << ran.json().value("reason", ran.out) << ran.err;
   EXPECT_EQ(ran.json().at("verdict"), "FASTER");
   EXPECT_EQ(ran.json().at("choice").at("tunables").at("SPIN"), "1") << project.outcomes();
@@ -93,7 +91,7 @@ TEST(OptimizeOn, AKilledCoordinatorFindsItsJobsAgain) {
     ended =
         project.run_for(arguments, kills < 12 ? moment(random) : 120000, ScratchProject::Kill::dent_alone);
   }
-  EXPECT_GE(kills, 8) << project.read("log");
+  EXPECT_GE(kills, 4) << project.read("log");
   EXPECT_EQ(project.changes_since(before), "");
   expect_a_finished_loop(project);
   expect_measured_elsewhere(project);
@@ -103,10 +101,9 @@ TEST(OptimizeOn, AKilledCoordinatorFindsItsJobsAgain) {
 }
 
 // As a loop leaves it that was killed behind the last record of its start, before that job's end was on
-// record: the folder of the job, or nothing where the machine is too busy for a loop.
-std::optional<fs::path> loop_killed_behind_its_start(const Repository& project) {
-  const auto whole = project.dent({"optimize", "-q", "-n", "1", "--on", "local"}, 200);
-  if (whole.code == 8) return std::nullopt;
+// record: the folder of the job.
+fs::path loop_killed_behind_its_start(const Repository& project) {
+  const auto whole = project.dent({"optimize", "-q", "-n", "1", "--on", "local"}, 600);
   EXPECT_EQ(whole.code, 0) << whole.out << whole.err;
   const auto jobs = jobs_of(project);
   EXPECT_EQ(jobs.at(0).job().part->kind, PartKind::start);
@@ -131,14 +128,12 @@ const std::string kOneChange = "[tunables]\nSPIN = [1]\nBROKEN = [0, 1]\n";
 TEST(OptimizeOn, AJobWhoseEndWasMissedIsSeenThrough) {
   const Repository project(kOneChange, true, true);
   const auto job = loop_killed_behind_its_start(project);
-  if (!job) GTEST_SKIP() << "too busy to tell";
-  const auto more = project.dent({"resume", "-q"}, 200);
-  if (more.code == 8) GTEST_SKIP() << "too busy to tell";
+  const auto more = project.dent({"resume", "-q"}, 600);
   EXPECT_EQ(more.code, 0) << more.out << more.err;
   expect_a_finished_loop(project);
   expect_measured_elsewhere(project);
   const fs::path artifacts = SessionStore(project.folder()).find("latest").artifacts();
-  for (const auto& entry : fs::directory_iterator(*job / "artifacts"))
+  for (const auto& entry : fs::directory_iterator(job / "artifacts"))
     EXPECT_TRUE(fs::exists(artifacts / entry.path().filename())) << entry.path();
 }
 
@@ -146,14 +141,12 @@ TEST(OptimizeOn, AJobWhoseEndWasMissedIsSeenThrough) {
 TEST(OptimizeOn, AJobWhoseEndWasMissedAndWentWrongIsDoneWithout) {
   const Repository project(kOneChange, true, true);
   const auto job = loop_killed_behind_its_start(project);
-  if (!job) GTEST_SKIP() << "too busy to tell";
-  std::ofstream(*job / "exit_code") << "3\n";
-  const auto more = project.dent({"resume"}, 200);
-  if (more.code == 8) GTEST_SKIP() << "too busy to tell";
+  std::ofstream(job / "exit_code") << "3\n";
+  const auto more = project.dent({"resume"}, 600);
   EXPECT_EQ(more.code, 0) << more.out << more.err;
   EXPECT_NE((more.out + more.err).find("on local is FAILED"), std::string::npos) << more.out << more.err;
   expect_a_finished_loop(project);
-  EXPECT_EQ(SentJob(*job).status().state, JobState::failed);
+  EXPECT_EQ(SentJob(job).status().state, JobState::failed);
 }
 
 TEST(OptimizeOn, WorkThatIsTakenAwayIsCode14AndGoesOn) {
@@ -176,14 +169,14 @@ TEST(OptimizeOn, WorkThatIsTakenAwayIsCode14AndGoesOn) {
   ASSERT_EQ(ending.kind, Ending::Kind::exited);
   EXPECT_EQ(ending.code, 14) << project.read("log");
   EXPECT_EQ(count_of<record::Verdict>(project), 0);
-  const auto more = project.dent({"resume", "-q", "--json"}, 300);
-  EXPECT_TRUE(more.code == 0 || more.code == 8) << more.out << more.err;
+  const auto more = project.dent({"resume", "-q", "--json"}, 600);
+  EXPECT_EQ(more.code, 0) << more.out << more.err;
   expect_measured_elsewhere(project);
 }
 
 TEST(OptimizeOn, AWrongStartPassesItsCodeThrough) {
   const Repository project("[tunables]\nSPIN = [64, 1]\nBROKEN = [1, 0]\n", true, true);
-  const auto ran = project.dent({"optimize", "-q", "--json", "--on", "local"}, 200);
+  const auto ran = project.dent({"optimize", "-q", "--json", "--on", "local"}, 600);
   EXPECT_EQ(ran.code, 5) << ran.out << ran.err;
   EXPECT_EQ(ran.json().at("verdict"), "INCORRECT");
 }
@@ -193,12 +186,12 @@ TEST(OptimizeOn, AJobThatCanNotBeginSaysWhyAndIsSentAgainWhenThatIsMended) {
       "[tunables]\nSPIN = [64, 1]\nBROKEN = [0]\n"
       "[executor.broken]\nkind = \"local\"\nsetup = \"test -e ../../../mended\"\n",
       true, true);
-  const auto ran = project.dent({"optimize", "-q", "-n", "1", "--on", "broken"}, 200);
+  const auto ran = project.dent({"optimize", "-q", "-n", "1", "--on", "broken"}, 600);
   EXPECT_EQ(ran.code, 3) << ran.out << ran.err;
   EXPECT_NE(ran.err.find("setup"), std::string::npos) << ran.err;
   project.write("mended", "");
-  const auto more = project.dent({"resume", "-q"}, 300);
-  EXPECT_TRUE(more.code == 0 || more.code == 8) << more.out << more.err;
+  const auto more = project.dent({"resume", "-q"}, 600);
+  EXPECT_EQ(more.code, 0) << more.out << more.err;
   EXPECT_EQ(project.dent({"optimize", "-q", "--on", "brokn"}).code, 2);
 }
 
@@ -210,11 +203,11 @@ TEST(EvaluateOn, OneChangeAfterTheOtherInOneSession) {
   project.write("less.json",
                 R"({"bottleneck": "b", "change": "less", "expected": "e", "tunable": "SPIN", "value": "1"})");
   const auto wrong = project.dent(
-      {"evaluate", "-q", "--json", "--proposal", project.folder() / "wrong.json", "--on", "local"}, 200);
+      {"evaluate", "-q", "--json", "--proposal", project.folder() / "wrong.json", "--on", "local"}, 600);
   EXPECT_EQ(wrong.code, 5) << wrong.out << wrong.err;
   EXPECT_EQ(wrong.json().at("stage"), "correctness");
   const auto less = project.dent(
-      {"evaluate", "-q", "--json", "--proposal", project.folder() / "less.json", "--session", "latest"}, 200);
+      {"evaluate", "-q", "--json", "--proposal", project.folder() / "less.json", "--session", "latest"}, 600);
   EXPECT_EQ(less.code, 0) << less.out << less.err;
   EXPECT_EQ(less.json().at("choice").at("tunables").at("SPIN"), "1");
   expect_measured_elsewhere(project);

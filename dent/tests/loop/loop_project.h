@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A project in a real repository for the real dent optimize, and what every loop has to show at its end.
+// A project in a real repository for dent optimize, and what every loop has to show at its end.
 #pragma once
 
 #include <fcntl.h>
@@ -24,13 +24,15 @@ namespace dent::test {
 
 namespace fs = std::filesystem;
 
-// y = 2 x, with as much idle work as SPIN says; BROKEN makes it wrong, and UNREAD changes nothing at all.
+// y = 2 x, with as much idle work as SPIN says, by the script too (dent/tests/support/scripted); BROKEN makes
+// it wrong, and UNREAD changes nothing at all.
 inline constexpr const char* kKernel =
     "void scale(const float* x, float* y, int n) {\n"
     "  volatile float work = 0;\n"
     "  for (int i = 0; i < SPIN * 500; ++i) work = work + 1;\n"
     "  for (int i = 0; i < n; ++i) y[i] = 2 * x[i] + BROKEN;\n"
-    "}\n";
+    "}\n"
+    "extern \"C\" double scripted_ns(const char*) { return SPIN * 500 * 10.0; }\n";
 inline constexpr const char* kReference =
     "#include <dent/kernel.h>\n"
     "extern \"C\" int reference(const dent_call* call) {\n"

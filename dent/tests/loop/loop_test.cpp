@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The real dent optimize on a real project in a real repository, with its tree in every state that a tree can
+// dent optimize on a real project in a real repository, with its tree in every state that a tree can
 // be in.
 #include <gtest/gtest.h>
 
@@ -25,8 +25,7 @@ TEST(Optimize, ClimbsKeepsCommitsAndLeavesTheTreeAlone) {
   const Repository project(kTunables);
   project.make_dirty();
   const auto before = project.everything();
-  const auto ran = project.dent({"optimize", "-q", "--json", "-n", "6"}, 300);
-  if (ran.code == 8) GTEST_SKIP() << "too busy to tell: " << ran.json().value("reason", "");
+  const auto ran = project.dent({"optimize", "-q", "--json", "-n", "6"}, 600);
   ASSERT_EQ(ran.code, 0) << project.outcomes() << ran.json().value("reason", ran.out) << ran.err;
   const json result = ran.json();
   EXPECT_EQ(result.at("verdict"), "FASTER");
@@ -61,8 +60,8 @@ TEST(Optimize, ClimbsKeepsCommitsAndLeavesTheTreeAlone) {
   // The winner's patch does in the user's tree what it did in the loop.
   project.git({"apply", (artifacts / "winner.patch").string()});
   const auto checked = project.dent({"run", "-q", "--json", "--shape", "small", "--rebaseline"});
-  EXPECT_TRUE(checked.code == 0 || checked.code == 8 || checked.code == 15)
-      << checked.out << checked.err;  // 8: too busy to tell
+  EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  EXPECT_EQ(checked.json().at("verdict"), "FASTER");
 }
 
 TEST(Optimize, GoesOnAfterKillsAtRandomAndTouchesNothingOfTheUsers) {
@@ -90,7 +89,7 @@ TEST(Optimize, GoesOnAfterKillsAtRandomAndTouchesNothingOfTheUsers) {
     ASSERT_EQ(project.changes_since(before, false), "") << "after kill " << kills;
   }
   // Whatever ended it early stands in its log.
-  EXPECT_GE(kills, 10) << std::ifstream(project.folder() / "log").rdbuf();
+  EXPECT_GE(kills, 5) << std::ifstream(project.folder() / "log").rdbuf();
   EXPECT_EQ(project.changes_since(before), "");
   expect_a_finished_loop(project);
   const LoopState state = state_of(project.records());
@@ -127,7 +126,7 @@ TEST(Optimize, AnInterruptionLeavesNothingBehind) {
     EXPECT_EQ(project.changes_since(before), "");
     EXPECT_NE(project.read("log").find("dent optimize --resume"), std::string::npos);
   }
-  EXPECT_EQ(project.dent({"optimize", "-q", "--resume"}, 300).code % 8, 0);  // 8: too busy to tell
+  EXPECT_EQ(project.dent({"optimize", "-q", "--resume"}, 600).code, 0);
 }
 
 TEST(Optimize, AVariantIsARungAndTheTargetEndsIt) {
@@ -140,8 +139,7 @@ TEST(Optimize, AVariantIsARungAndTheTargetEndsIt) {
   manifest.replace(manifest.find("flags = [\"-O1\"]"), 15,
                    "flags = [\"-O1\", \"-DSPIN=64\", \"-DBROKEN=0\"]");
   project.write("dent.toml", manifest);
-  const auto ran = project.dent({"optimize", "-q", "--json"}, 300);
-  if (ran.code == 8) GTEST_SKIP() << "too busy to tell: " << ran.json().value("reason", "");
+  const auto ran = project.dent({"optimize", "-q", "--json"}, 600);
   ASSERT_EQ(ran.code, 0) << project.outcomes() << ran.json().value("reason", ran.out) << ran.err;
   EXPECT_EQ(ran.json().at("choice").at("variant"), "lean");
   EXPECT_NE(ran.json().at("reason").get<std::string>().find("target reached"), std::string::npos) << ran.out;
@@ -173,8 +171,7 @@ TEST(Optimize, APatchIsKeptWhenItIsProvedAndRefusedWhenItReachesTooFar) {
       "esac\n");
   project.make_dirty();
   const auto before = project.everything();
-  const auto ran = project.dent({"optimize", "-q", "--json"}, 300);
-  if (ran.code == 8) GTEST_SKIP() << "too busy to tell: " << ran.json().value("reason", "");
+  const auto ran = project.dent({"optimize", "-q", "--json"}, 600);
   ASSERT_EQ(ran.code, 0) << project.outcomes() << ran.json().value("reason", ran.out) << ran.err;
   EXPECT_EQ(project.changes_since(before), "");
   const LoopState state = state_of(project.records());
@@ -196,17 +193,15 @@ TEST(Optimize, ABudgetEndsItCleanlyAndMoreOfItGoesOn) {
   const Repository project(
       "[tunables]\nSPIN = [64, 1]\nBROKEN = [0]\n[optimize]\ntarget = 1000\n[budget]\nminutes = 0.001\n",
       true, true);
-  const auto spent = project.dent({"optimize", "-q", "--json"}, 120);
+  const auto spent = project.dent({"optimize", "-q", "--json"}, 600);
   EXPECT_EQ(spent.code, 11) << spent.out << spent.err;
   std::string manifest = project.read("dent.toml");
   manifest.replace(manifest.find("0.001"), 5, "5");
   project.write("dent.toml", manifest);
-  const auto more = project.dent({"resume", "-q", "--json"}, 200);
+  const auto more = project.dent({"resume", "-q", "--json"}, 600);
   EXPECT_EQ(more.json().at("session"), spent.json().at("session"));
-  if (more.code == 8) GTEST_SKIP() << "too busy to tell: " << more.json().value("reason", "");
   EXPECT_EQ(more.code, 13) << more.out << more.err;  // no more ideas, which is another end
   const auto chosen = more.json().at("choice").at("tunables");
-  if (chosen.empty()) GTEST_SKIP() << "too busy to tell: " << project.outcomes();
   EXPECT_EQ(chosen.at("SPIN"), "1");
 }
 
@@ -231,7 +226,7 @@ TEST(Optimize, AResumeRefusesWhatItCanNotChange) {
 
 TEST(Optimize, AStartThatIsWrongIsNoStart) {
   const Repository project("[tunables]\nSPIN = [64, 1]\nBROKEN = [1, 0]\n");
-  const auto ran = project.dent({"optimize", "-q", "--json"}, 120);
+  const auto ran = project.dent({"optimize", "-q", "--json"}, 600);
   EXPECT_EQ(ran.code, 5) << project.outcomes() << ran.json().value("reason", ran.out) << ran.err;
   EXPECT_EQ(ran.json().at("verdict"), "INCORRECT");
   EXPECT_FALSE(fs::exists(project.folder() / ".dent" / "worktrees"));

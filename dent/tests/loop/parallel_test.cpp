@@ -2,7 +2,6 @@
 // dent optimize --parallel: several candidates at a time, and the results of one at a time.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <random>
 
 #include "executors/job_table.h"
@@ -50,15 +49,6 @@ std::map<std::string, std::string> results(const Ladder& project) {
     if (iteration.outcome) all[what] = iteration.outcome->kept ? "kept" : "dropped";
   }
   return all;
-}
-
-// A machine that is too busy for a gain of sixty times.
-bool unsure(const Ladder& project) {
-  const auto iterations = state_of(project.records()).iterations;
-  return std::any_of(iterations.begin(), iterations.end(), [](const Iteration& iteration) {
-    return !iteration.outcome || iteration.outcome->reason.find("not proved") != std::string::npos ||
-           iteration.outcome->reason.find("too few samples") != std::string::npos;
-  });
 }
 
 struct Measured {
@@ -116,12 +106,11 @@ TEST(Parallel, TheResultsAreThoseOfOneAtATimeAndNoTwoMeasureOnOneDevice) {
   const Ladder one, four;
   four.make_dirty();
   const auto before = four.everything();
-  const auto together = four.dent({"optimize", "-q", "--json", "-n", "5", "--parallel", "4"}, 400);
-  ASSERT_TRUE(together.code == 0 || together.code == 8) << four.outcomes() << together.out << together.err;
+  const auto together = four.dent({"optimize", "-q", "--json", "-n", "5", "--parallel", "4"}, 600);
+  ASSERT_EQ(together.code, 0) << four.outcomes() << together.out << together.err;
   EXPECT_EQ(four.changes_since(before), "");
   expect_turns(measured_by_jobs(four));
   for (const SentJob& sent : four.jobs()) EXPECT_EQ(sent.status().state, JobState::succeeded);
-  if (together.code == 8) GTEST_SKIP() << "too busy to tell: " << together.json().value("reason", "");
   // Four were on their way before anything was known of the first.
   int begun = 0;
   for (const Record& record : four.records()) {
@@ -131,10 +120,8 @@ TEST(Parallel, TheResultsAreThoseOfOneAtATimeAndNoTwoMeasureOnOneDevice) {
   }
   EXPECT_EQ(begun, 4);
 
-  const auto alone = one.dent({"optimize", "-q", "--json", "-n", "5"}, 400);
-  ASSERT_TRUE(alone.code == 0 || alone.code == 8) << one.outcomes() << alone.out << alone.err;
-  if (alone.code == 8 || unsure(one) || unsure(four))
-    GTEST_SKIP() << "too busy to tell:\n" << one.outcomes() << four.outcomes();
+  const auto alone = one.dent({"optimize", "-q", "--json", "-n", "5"}, 600);
+  ASSERT_EQ(alone.code, 0) << one.outcomes() << alone.out << alone.err;
   EXPECT_EQ(results(one), results(four)) << one.outcomes() << four.outcomes();
   EXPECT_EQ(together.json().at("choice"), alone.json().at("choice"));
   expect_compared_again(four);
@@ -155,7 +142,7 @@ TEST(Parallel, AKilledCoordinatorFindsAllThatIsInFlight) {
     ended =
         project.run_for(arguments, kills < 12 ? moment(random) : 200000, ScratchProject::Kill::dent_alone);
   }
-  EXPECT_GE(kills, 8) << project.read("log");
+  EXPECT_GE(kills, 4) << project.read("log");
   EXPECT_EQ(project.changes_since(before), "");
   std::map<std::string, int> parts, gates, iterations;
   int outcomes = 0, verdicts = 0;
@@ -187,8 +174,8 @@ TEST(Parallel, AProgramIsAskedForAnotherIdeaWhileItsFirstIsTried) {
       "  0) v=less ;;\n  1) v=least ;;\n  *) echo '{\"done\": true}'; exit ;;\nesac\n"
       "echo \"{\\\"bottleneck\\\": \\\"b\\\", \\\"change\\\": \\\"$v\\\", \\\"expected\\\": \\\"e\\\", "
       "\\\"variant\\\": \\\"$v\\\"}\"\n");
-  const auto ran = project.dent({"optimize", "-q", "--json", "--parallel", "2"}, 400);
-  ASSERT_TRUE(ran.code == 0 || ran.code == 8) << project.outcomes() << ran.out << ran.err;
+  const auto ran = project.dent({"optimize", "-q", "--json", "--parallel", "2"}, 600);
+  ASSERT_EQ(ran.code, 0) << project.outcomes() << ran.out << ran.err;
   const LoopState state = state_of(project.records());
   ASSERT_GE(state.iterations.size(), 2U);
   EXPECT_EQ(state.iterations[0].proposal.variant, "less") << project.outcomes();

@@ -148,9 +148,8 @@ class Gates(unittest.IsolatedAsyncioTestCase):
             measured = (await dent.call_tool("bench", {"project": "right", "shapes": ["small"]})).structured_content
             self.assertIn(measured["shapes"][0]["shape"], "small")
             row = measured["shapes"][0]
-            # A busy machine may leave too few pairs: then the times are absent.
-            self.assertTrue(row.get("candidate_us", 0) > 0 or row["verdict"] == "AMBIGUOUS", row)
-            self.assertNotEqual(row.get("candidate_us"), 0, row)
+            self.assertEqual(row["verdict"], "SLOWER", row)
+            self.assertAlmostEqual(row["candidate_us"], 1000, delta=5)
 
             history = (await dent.call_tool("history", {"project": "right", "most": 3})).structured_content
             self.assertEqual(len(history["sessions"]), 3)
@@ -205,6 +204,7 @@ void scale(const float* x, float* y, int n) {
   for (volatile int times = 0; times < TIMES; times = times + 1)
     for (int i = 0; i < n; ++i) y[i] = 2 * x[i];
 }
+extern "C" double scripted_ns(const char*) { return TIMES * 50e3; }
 """)
         manifest = (root / "dent.toml").read_text().replace(
             f'kernel = {{ library = "{KERNELS}", entry = "right" }}',
@@ -230,15 +230,13 @@ void scale(const float* x, float* y, int n) {
                 answer = result.structured_content
                 self.assertIn(session, (None, answer["session"]))
                 session = answer["session"]
-                if answer["verdict"] == "AMBIGUOUS":
-                    self.skipTest("this machine is too busy to measure the kernel it starts from")
-                self.assertIn(answer["verdict"], ("KEPT", "DROPPED"))
+                self.assertEqual(answer["verdict"], "DROPPED" if stage else "KEPT", answer)
                 self.assertEqual(json.loads(pathlib.Path(answer["full"]).read_text())["id"], session)
                 self.assertEqual(answer["kept"], answer["verdict"] == "KEPT")
                 if stage:
                     self.assertEqual((answer["stage"], answer["kept"]), (stage, False), answer)
-                else:  # whether it is kept is the machine's business
-                    self.assertIn(answer["stage"], ("screening", "guard", "confirmation", "kept"), answer)
+                else:
+                    self.assertEqual(answer["stage"], "kept", answer)
             two = await dent.call_tool("evaluate", {"hypothesis": self.HYPOTHESIS, "tunable": "TIMES", "value": "1",
                                                     "variant": "x", "session": session})
             self.assertIn("one variable at a time", two.structured_content["reason"])

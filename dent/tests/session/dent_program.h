@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The real dent on a real project in a folder of its own.
+// dent on a real project in a folder of its own.
 #pragma once
 
 #include <signal.h>
@@ -28,7 +28,9 @@ struct Ran {
 
 class ScratchProject {
  public:
-  ScratchProject() {
+  // `program`: the dent to run there. In programs that test sessions, DENT_PROGRAM is one whose kernels take
+  // the time that a script says (dent/tests/support/scripted), and DENT_REAL the one that is installed.
+  explicit ScratchProject(std::string program = DENT_PROGRAM) : program_(std::move(program)) {
     static int count = 0;
     folder_ = std::filesystem::temp_directory_path() /
               ("dent test " + std::to_string(getpid()) + "-" + std::to_string(count++));
@@ -66,13 +68,14 @@ class ScratchProject {
   }
 
   std::vector<std::string> command(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), DENT_PROGRAM);
+    arguments.insert(arguments.begin(), program_);
     arguments.insert(arguments.end(), {"-p", folder_.string()});
     return arguments;
   }
 
-  // stdout and stderr apart, through a shell.
-  Ran dent(const std::vector<std::string>& arguments, double seconds = 120,
+  // stdout and stderr apart, through a shell. The patience is for a machine that others use: no test passes
+  // or fails by how long a session takes.
+  Ran dent(const std::vector<std::string>& arguments, double seconds = 600,
            const std::string& before = {}) const {
     std::string line = before;
     for (const std::string& word : command(arguments)) line += " '" + word + "'";
@@ -103,6 +106,7 @@ class ScratchProject {
   }
 
  private:
+  std::string program_;
   std::filesystem::path folder_;
 };
 

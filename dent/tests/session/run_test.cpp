@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whole sessions of the real program: verdicts, exit codes, JSON, and what lies on disk afterwards.
+// Whole sessions: verdicts, exit codes, JSON, and what lies on disk afterwards.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,15 +34,10 @@ nlohmann::json run_json(const ScratchProject& project, std::vector<std::string> 
   return document;
 }
 
-TEST(DentRun, TakesAKernelThroughEveryGate) {
-  const ScratchProject project;
+Ran expect_every_gate(const ScratchProject& project) {
   project.write_scale_manifest("right", kQuick);
   const Ran ran = project.dent({"run", "--json"});
-  // Two copies of one kernel on a busy machine: SAME or AMBIGUOUS, hardly anything else; never wrong, never a
-  // cheat.
-  EXPECT_TRUE(ran.code == 0 || ran.code == 8 || ran.code == 6 || ran.code == 15) << ran.out << ran.err;
-  const auto document = ran.json();
-  ASSERT_TRUE(document.is_object()) << ran.out << ran.err;
+  EXPECT_TRUE(ran.json().is_object()) << ran.out << ran.err;
   const auto session = SessionStore(project.folder()).find("latest");
   std::map<std::string, int> gates;
   for (const Record& record : read_ledger(session.ledger()).records) {
@@ -59,6 +54,20 @@ TEST(DentRun, TakesAKernelThroughEveryGate) {
   }
   EXPECT_NE(ran.err.find("[ 1/10] preflight"), std::string::npos) << ran.err;
   EXPECT_EQ(ran.err.find("\x1b"), std::string::npos) << "no colours off a terminal";
+  return ran;
+}
+
+TEST(DentRun, TakesAKernelThroughEveryGate) {
+  const Ran ran = expect_every_gate(ScratchProject());
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  EXPECT_EQ(ran.json().value("verdict", ""), "SAME") << ran.out;
+}
+
+// By a real clock the speed of two copies of one kernel may stay open, or look different, on a busy machine;
+// they are never wrong, never a cheat.
+TEST(DentRun, TakesAKernelThroughEveryGateByARealClock) {
+  const Ran ran = expect_every_gate(ScratchProject(DENT_REAL));
+  EXPECT_TRUE(ran.code == 0 || ran.code == 8 || ran.code == 6 || ran.code == 15) << ran.out << ran.err;
 }
 
 TEST(DentRun, HasAnExitCodeForEachWayToFail) {
@@ -163,8 +172,6 @@ TEST(DentRun, SlowerIsItsOwnExitCode) {
   const ScratchProject project;
   project.write_scale_manifest("slow", "[performance]\nseconds = 1\n");
   const Ran ran = project.dent({"bench", "--shape", "small", "--json"});
-  if (ran.code == 8 || ran.code == 15)
-    GTEST_SKIP() << "this machine is too busy to tell ten times the work from once";
   EXPECT_EQ(ran.code, 6) << ran.out << ran.err;
   const auto document = ran.json();
   EXPECT_EQ(document.value("verdict", ""), "SLOWER");
@@ -273,9 +280,8 @@ TEST(DentCommands, LogShowCompareAndReportReadWhatWasMeasured) {
   EXPECT_EQ(run_json(project, {"log"}, 0).at("sessions").size(), 2U);
   EXPECT_EQ(run_json(project, {"show", first}, 0).value("session", ""), first);
   const Ran compared = project.dent({"compare", first, "latest", "--json"});
-  EXPECT_TRUE(compared.code == 0 || compared.code == 7 || compared.code == 8 || compared.code == 15)
-      << compared.out << compared.err;
-  EXPECT_TRUE(compared.json().contains("verdict")) << compared.out;
+  EXPECT_EQ(compared.code, 0) << compared.out << compared.err;
+  EXPECT_EQ(compared.json().value("verdict", ""), "SAME") << compared.out;
   EXPECT_TRUE(std::filesystem::exists(run_json(project, {"report", "latest"}, 0).value("html", "")));
   EXPECT_EQ(project.dent({"show", "1999"}).code, 2);
 }

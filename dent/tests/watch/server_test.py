@@ -121,7 +121,7 @@ def changes_are_sent_alone(watched):
         return session.poll() is not None and "not running" not in seen.get("now", "") and "step" in seen.get("now", "")
 
     wait_for(verdict, "the session has ended")
-    assert session.wait() in (0, 8, 15), session.returncode
+    assert session.wait() == 0, session.returncode
     assert "performance" in seen["gates"] and "left:" in seen["now"], seen["now"]
     events.close()
 

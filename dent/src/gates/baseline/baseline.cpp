@@ -4,21 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
-#include "base/stopwatch.h"
 #include "gates/baseline/book.h"
 #include "gates/context.h"
 #include "gates/judging/call.h"
 #include "gates/performance/timed_side.h"
 #include "gates/performance/watch.h"
 #include "gates/registry.h"
+#include "measure/measuring_clock.h"
 
 namespace dent {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr double kSecondsPerShape = 0.25;
 constexpr int kStartsToRecord = 3;
 constexpr int kStartsToReproduce = 4;  // at most, each twice as long: a busy moment is no changed baseline
@@ -37,11 +35,11 @@ double fastest_ns(GateContext& at, const Problem& problem, std::uint64_t seed, d
   at.workers().inputs().renew(problem, seed);
   TimedSide side(at.sides.opponent(), problem, at.workers(), seed);
   double least = 0;
-  const auto start = Clock::now();
+  const double start_s = measuring_clock_s();
   do {
     const double ns = side.run(kCalls).ns / kCalls;
     least = least == 0 ? ns : std::min(least, ns);
-  } while (seconds_since(start) < seconds);
+  } while (measuring_clock_s() - start_s < seconds);
   return least;
 }
 

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
-#include "base/stopwatch.h"
 #include "gates/context.h"
 #include "gates/judging/misbehaviour.h"
 #include "gates/judging/stale.h"
@@ -18,13 +16,13 @@
 #include "gates/performance/timed_side.h"
 #include "gates/performance/watch.h"
 #include "gates/registry.h"
+#include "measure/measuring_clock.h"
 #include "measure/sampler.h"
 #include "predict/peaks.h"
 
 namespace dent {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr double kSampleNs = 500e3;
 
 // A time box is for measuring. Inputs that a function makes for each call may take longer to make and to
@@ -104,8 +102,9 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   policy.max_calls = std::min(ours.most_calls(), theirs.most_calls());
   policy.seed = random.next();
   const auto seconds_of_inputs = [&] { return ours.seconds_of_inputs() + theirs.seconds_of_inputs(); };
-  policy.now_s = [&, started = Clock::now(), before_s = seconds_of_inputs(), most_s = most_of_inputs(rules)] {
-    return seconds_since(started) - std::min(seconds_of_inputs() - before_s, most_s);
+  policy.now_s = [&, started_s = measuring_clock_s(), before_s = seconds_of_inputs(),
+                  most_s = most_of_inputs(rules)] {
+    return measuring_clock_s() - started_s - std::min(seconds_of_inputs() - before_s, most_s);
   };
   policy.progress = [&](const SamplingProgress& now) {
     at.progress(now.elapsed_s / now.time_box_s, fmt::format("{}, {} pairs", now.stage, now.pairs));

@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 
-#include "base/stopwatch.h"
 #include "gates/performance/loop_cost.h"
+#include "measure/measuring_clock.h"
 
 namespace dent {
 namespace {
@@ -49,14 +48,14 @@ TimedSide::TimedSide(Worker& worker, const Problem& problem, WorkerFactory& work
 protocol::Timed TimedSide::stretch(std::size_t calls, double& wall_ns) {
   const double seconds = workers_.project().limits.call_seconds;
   setup_ns_ = worker_.set_up(seconds);
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin_s = measuring_clock_s();
   if (problem_.has_sets()) worker_.pause();  // its threads could read in the pool what is made for it
   last_ = workers_.inputs().draw(problem_, calls, random_);
   if (problem_.has_sets()) worker_.resume();
   std::vector<protocol::Offsets> offsets;
   for (const CallInputs& call : last_) offsets.push_back(call.offsets);
   worker_.prepare(offsets, seconds);
-  if (problem_.has_sets()) seconds_of_inputs_ += seconds_since(begin);
+  if (problem_.has_sets()) seconds_of_inputs_ += measuring_clock_s() - begin_s;
   // Drawn when all inputs are in place: until now nobody could know through which windows they will be read.
   const std::uint64_t lot = random_.next() | 1U;
   for (std::size_t c = 0; c < calls; ++c) {

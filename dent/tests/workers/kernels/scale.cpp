@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -57,6 +58,19 @@ static int scale_often(const dent_call* call, int times) {
 ENTRY int slow(const dent_call* call) { return scale_often(call, 10); }  // ten times the work
 ENTRY int takes_100(const dent_call* call) { return scale_often(call, 100); }
 ENTRY int takes_115(const dent_call* call) { return scale_often(call, 115); }
+ENTRY int quick(const dent_call* call) { return right(call); }     // by the script alone, as is
+ENTRY int unsteady(const dent_call* call) { return right(call); }  // how this one goes
+
+// What a call takes in a scripted session (dent/tests/support/scripted).
+ENTRY double scripted_ns(const char* entry) {
+  const std::string_view name(entry);
+  if (name == "quick") return 100e3;
+  if (name == "slow") return 1000e3;
+  return name == "takes_115" ? 230e3 : 200e3;
+}
+ENTRY double scripted_spread(const char* entry) {
+  return std::string_view(entry) == "unsteady" ? 0.5 : 0.002;
+}
 
 ENTRY int wrong(const dent_call* call) {
   scale(call);
