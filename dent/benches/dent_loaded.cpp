@@ -210,7 +210,8 @@ struct Tally {
   }
 };
 
-Tally compare_many(const Options& options, int candidate_passes, const Folder& folder, const char* title) {
+Tally compare_many(const Options& options, int candidate_passes, const Folder& folder,
+                   const std::string& title) {
   const Project project = parse_project(manifest(options, candidate_passes), folder.path());
   SessionStore store(folder.path());
   KernelBuilder builder(project, store.prepare(), find_resources().include);
