@@ -3,7 +3,8 @@
 # results, a started server) is computed once. With FLASHMOE_DISCOVER_TESTS every TEST is a ctest test of its own, to run one by name.
 #
 # Labels: `clock` for programs that measure time (one of them at a time), `process` for those that start dent or other programs,
-# `remote` for those that need sshd or Slurm, `model`, `mutants`, `gpu`, `tree`, `docs`, and `flashmoe` or `dent` for every test.
+# `remote` for those that need sshd or Slurm, `model`, `mutants`, `cuda` for what the CUDA compiler says, `gpu`, and `nightly`. The tests of one
+# product: ctest --test-dir build/release/flashmoe, or .../dent.
 find_package(GTest REQUIRED)
 include(GoogleTest)
 option(FLASHMOE_DISCOVER_TESTS "Every TEST is a ctest test of its own" OFF)
