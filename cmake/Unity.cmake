@@ -12,5 +12,7 @@ function(flashmoe_unity target)
   endif()
   if(FLASHMOE_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${arg_BATCH})
+    # A unit includes its sources by absolute paths, which would be what __FILE__ says: another clone would find nothing in ccache.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C,CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
   endif()
 endfunction()
