@@ -42,7 +42,8 @@ TEST_P(HopperBits, AgreeWithTheOracleWhateverTheyHide) {
 }
 
 TEST_P(HopperBits, AreSharedAlongAnyDimension) {
-  for (int shared = 0; shared < 16; ++shared) {
+  // What shares is the same code in every form: each has half of the ways.
+  for (int shared = GetParam() % 2; shared < 16; shared += 2) {
     Shape shape{.batch = 2,
                 .q_heads = 4,
                 .kv_heads = 2,

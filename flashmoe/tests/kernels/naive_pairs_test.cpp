@@ -24,12 +24,13 @@ void expect_agreement(const Shape& shape) {
 }
 
 TEST_P(NaivePairs, AreSharedAlongAnyDimension) {
-  for (int shared = 0; shared < 16; ++shared) {
+  // What shares is the same code for every type: each has a third of the ways.
+  for (int shared = static_cast<int>(GetParam()); shared < 16; shared += 3) {
     Shape shape{.batch = 2,
-                .q_heads = 4,
-                .kv_heads = 2,
-                .q_rows = 9,
-                .kv_rows = 70,
+                .q_heads = 2,
+                .kv_heads = 1,
+                .q_rows = 5,
+                .kv_rows = 65,
                 .head_dim = 16,
                 .dtype = GetParam()};
     shape.pairs = kPairTypes[shared % 4];

@@ -288,7 +288,7 @@ def run({given}):
         names[name] if name in names else numbers[scalars_of(definition).index(name)] for name in definition["inputs"]
     )
     outputs = list(definition["outputs"])
-    head = f'"""The candidate: a solution, whose files lie in solution/."""\n\nimport pathlib\nimport sys\n\n'
+    head = '"""The candidate: a solution, whose files lie in solution/."""\n\nimport pathlib\nimport sys\n\n'
     head += 'sys.path.insert(0, str(pathlib.Path(__file__).with_name("solution")))\n'
     head += f"from {entry[0]} import {entry[1]} as _solution  # noqa: E402\n\n\n"
     if solution["spec"].get("destination_passing_style", True):
