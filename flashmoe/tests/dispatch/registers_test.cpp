@@ -80,7 +80,7 @@ std::vector<std::string> forms_of(const ForwardPlan& plan, const ForwardProblem&
               (p.window.limits()        ? "2"
                : p.mask == Mask::causal ? "1"
                                         : "0") +
-              ">>"};
+              ", (Change)" + (p.sinks ? "1" : "0") + ">>"};
     case ForwardKernel::small_forward:
       return {"small_forward<small::Spec<" + type + ", " + tuning + ", false>>",
               "small_forward<small::Spec<" + type + ", " + tuning + ", true>>"};
