@@ -98,7 +98,7 @@ void ProgramBundle::write(const fs::path& archive) const {
 fs::path own_source() {
   for (fs::path folder = fs::read_symlink("/proc/self/exe").parent_path(); folder != folder.parent_path();
        folder = folder.parent_path()) {
-    if (fs::exists(folder / "workbench" / "executors" / "program_bundle.cpp")) return folder;
+    if (fs::exists(folder / "dent" / "src" / "executors" / "program_bundle.cpp")) return folder;
   }
   return {};
 }
