@@ -3,7 +3,6 @@
 
 import importlib.util
 import pathlib
-import threading
 import time
 
 import pytest
@@ -34,12 +33,11 @@ def test_is_a_number_from_zero_up(worker):
     assert worker._waited_since(before, clock, began) >= 0
 
 
-def test_is_not_known_of_threads_that_have_ended(worker):
-    before, clock, began = worker._threads(), worker._process_now(), worker._now()
-    thread = threading.Thread(target=work, args=(0.05,))
-    thread.start()
-    thread.join()
-    assert worker._waited_since(before, clock, began) is None
+def test_is_not_known_of_threads_that_have_ended(worker, monkeypatch):
+    # The process ran for 60 ms, of which the thread that is still there ran 10.
+    monkeypatch.setattr(worker, "_threads", lambda: {"1": [10_000_000, 70]})
+    monkeypatch.setattr(worker, "_process_now", lambda: 60_000_000)
+    assert worker._waited_since({"1": [0, 0]}, 0, 0) is None
 
 
 def test_is_not_known_where_the_system_does_not_count_it(worker):
