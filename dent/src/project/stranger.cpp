@@ -148,7 +148,7 @@ void check_strangers_manifest(std::string_view text, const fs::path& directory, 
     const std::string key = fmt::format("{}", fmt::join(value.path, "."));
     const auto refuse = [&](std::string_view why, const std::string& what) {
       throw Error(ErrorCode::invalid,
-                  fmt::format("{}, line {}: {}{}: refused in a project of somebody else's: {}", kManifestName,
+                  fmt::format("{}, line {}: {}{}: refused in another author's project: {}", kManifestName,
                               value.line, key, what.empty() ? "" : " = \"" + what + "\"", why),
                   "read the manifest; where you trust its author, run the project as one of your own (dent "
                   "verify --trust)");

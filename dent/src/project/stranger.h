@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The manifest of a project that somebody else made: it may say what to compute, never what that may see. An
+// The manifest of a project by another author: it may say what to compute, never what that may see. An
 // imported task and a bundle to verify are read through this.
 #pragma once
 
