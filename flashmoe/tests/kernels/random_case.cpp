@@ -125,6 +125,7 @@ RandomCase random_case(uint64_t seed) {
       c.choice = {};
     }
   }
+  if (draw.between(0, 1)) s.hidden = 6e4F;
   return c;
 }
 

@@ -33,12 +33,14 @@ class Dice {
       return std::clamp<int64_t>((int64_t{1} << between(0, 11)) + between(-1, 1), 1, most);
     return between(1, most >> between(0, 5) | 1);
   }
-  // What hidden keys hold, for Shape::hidden. Half of them hold numbers.
+  // What hidden keys hold, for Shape::hidden. Half of them hold numbers like the others.
   std::optional<float> hidden() {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     return one_of({std::optional<float>(), std::optional<float>(), std::optional(std::nanf("")),
                    std::optional(kInfinity)});
   }
+  // For a GPU, whose kernels multiply whole tiles: keys that a tile hides from some rows must be finite.
+  std::optional<float> hidden_but_finite() { return one_of({std::optional<float>(), std::optional(6e4F)}); }
   // Half of them limit nothing; sides are short, about as long as there are keys, or not limited.
   Window window(int64_t keys) {
     if (between(0, 1) == 0) return {};

@@ -23,12 +23,11 @@ import dent_cuda_graph
 import dent_jit
 from dent_copies import Cheated, Copies
 from dent_dtypes import MANTISSA_BITS, NUMPY, POISON, TORCH, TORCH_ONLY, byte_values
+from dent_waiting import Running
 
 # Taken before any code of the candidate's is imported: replacing them later changes nothing here.
 _now = time.perf_counter_ns
 _write, _read = os.write, os.read
-_open, _listdir, _process_now = open, os.listdir, time.process_time_ns
-_READING_NS = 50_000  # what threads that still run may add between two readings
 _REQUESTS, _REPLIES, _POOL, _RESULTS = 3, 4, 5, 6
 _PROTOCOL = 3
 _PR_SET_DUMPABLE = 4
@@ -225,9 +224,9 @@ class Worker:
         lot, calls = int(request["lot"]), len(self.calls)
         self.watched = calls - 1 if lot == 0 or self.device == "cuda" else (lot >> 8) % calls
         if self.device != "cuda":
-            before, clock, began = _threads(), _process_now(), _now()
+            running = Running()
             timed = self._go_cpu()
-            waited_ns = _waited_since(before, clock, began)
+            waited_ns = running.waited_since()
             return timed if waited_ns is None else {**timed, "waited_ns": waited_ns}
         self.theirs = True  # from here on: what it launches may fail at any statement
         if not request.get("in_graph"):
@@ -369,32 +368,6 @@ class Worker:
             if not self.copies.same_bits(tensor, expected):
                 reply["inputs"].append(place["name"])
         return reply
-
-
-def _threads():
-    """Of each thread of this process: for how long it ran, and was ready to run and had no processor, in ns."""
-    found = {}
-    for thread in _listdir("/proc/self/task"):
-        try:
-            with _open(f"/proc/self/task/{thread}/schedstat") as file:
-                found[thread] = [int(word) for word in file.read().split()[:2]]
-        except OSError:  # it has ended meanwhile, or the system has no such count
-            continue
-    return found
-
-
-def _waited_since(before, clock, began):
-    """For how long threads were ready to run and had no processor, added up; None where that is not known: threads
-    that have ended have taken their counts along (system/own_waiting.h)."""
-    passed, all_ran = _now() - began, _process_now() - clock
-    now = _threads()
-    if not now or not before:
-        return None
-    grown = [[b - a for a, b in zip(before.get(thread, (0, 0)), times)] for thread, times in now.items()]
-    if all_ran - sum(ran for ran, _ in grown) > all_ran // 100 + _READING_NS:
-        return None
-    waited = sum(max(waited, 0) for _, waited in grown)
-    return min(waited, max(0, passed - all_ran)) if len(now) == len(before) == 1 else waited
 
 
 def _parameters(function):
