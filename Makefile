@@ -55,9 +55,9 @@ test:  ## Build and test what this machine can run (test-flashmoe, test-dent: on
 	@scripts/run-tests test
 test-flashmoe test-dent:
 	@scripts/run-tests $@
-verify:  ## The rest of what CI proves: all GPU architectures, mutants, clang-tidy, headers, ssh and Slurm
+verify:  ## The rest of what CI proves: all GPU architectures, mutants, sanitizers, clang-tidy, headers, ssh and Slurm
 	@scripts/run-tests verify
-nightly:  ## What takes longer: sanitizers, every source alone, every case of every mutant, clang-tidy on all of it
+nightly:  ## What takes longer: every source alone, every case of every mutant, clang-tidy on all of it
 	@scripts/run-tests nightly
 
 .PHONY: format

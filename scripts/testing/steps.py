@@ -107,6 +107,10 @@ def verify_steps(preset):
         step.command += f"; {HAS_PYTEST} FLASHMOE_CUDA=ON .venv/bin/python setup.py build_ext"
         yield step
         yield ctest("cuda", "what the CUDA compiler reports, and packages with CUDA", "cuda", "-L 'cuda|gpu'", {"cuda build"})
+    yield build("asan build", "compile with AddressSanitizer and UndefinedBehaviorSanitizer", "asan")
+    yield ctest("asan", "tests with them", "asan", "", {"asan build"})
+    yield build("tsan build", "compile with ThreadSanitizer", "tsan")
+    yield ctest("tsan", "tests with it", "tsan", "", {"tsan build"})
     yield build("mutants build", "compile kernels with mistakes", preset, "mutants", {"build"})
     yield ctest("mutants", "the model of a GPU notices each mistake", preset, "-L mutants -LE nightly", {"mutants build"})
     yield build("headers", "every header compiles alone", preset, "all_verify_interface_header_sets", {"build"})
@@ -114,10 +118,6 @@ def verify_steps(preset):
 
 
 def nightly_steps(preset):
-    yield build("asan build", "compile with AddressSanitizer and UndefinedBehaviorSanitizer", "asan")
-    yield ctest("asan", "tests with them", "asan", "", {"asan build"})
-    yield build("tsan build", "compile with ThreadSanitizer", "tsan")
-    yield ctest("tsan", "tests with it", "tsan", "", {"tsan build"})
     yield build("alone", "compile every source by itself, without unity builds", "alone")
     yield Step("tidy all", "clang-tidy on every source", f"scripts/lint tidy build/{preset}", needs={"build", "environment"})
     yield build("mutants build", "compile kernels with mistakes", preset, "mutants", {"build"})
