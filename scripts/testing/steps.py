@@ -102,6 +102,8 @@ def test_steps(preset, part=""):
 def verify_steps(preset):
     yield Step("format", "clang-format and ruff", "scripts/lint format; scripts/lint python", needs={"environment"})
     yield ctest("remote", "ssh and Slurm", preset, "-L remote", {"build", "environment"})
+    yield build("mutants build", "compile kernels with mistakes", preset, "mutants", {"build"})
+    yield ctest("mutants", "the model of a GPU notices each mistake", preset, "-L mutants -LE nightly", {"mutants build"})
     if has_nvcc() and preset != "cuda":
         step = build("cuda build", "compile every kernel for every GPU architecture", "cuda", "cuda_only", {"build", "environment"})
         step.command += f"; {HAS_PYTEST} FLASHMOE_CUDA=ON .venv/bin/python setup.py build_ext"
@@ -111,8 +113,6 @@ def verify_steps(preset):
     yield ctest("asan", "tests with them", "asan", "", {"asan build"})
     yield build("tsan build", "compile with ThreadSanitizer", "tsan")
     yield ctest("tsan", "tests with it", "tsan", "", {"tsan build"})
-    yield build("mutants build", "compile kernels with mistakes", preset, "mutants", {"build"})
-    yield ctest("mutants", "the model of a GPU notices each mistake", preset, "-L mutants -LE nightly", {"mutants build"})
     yield build("headers", "every header compiles alone", preset, "all_verify_interface_header_sets", {"build"})
     yield Step("tidy", "clang-tidy on what changed", f"scripts/lint tidy build/{preset} --changed", needs={"build", "environment"})
 

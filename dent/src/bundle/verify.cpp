@@ -12,19 +12,17 @@
 #include "ledger/ledger.h"
 #include "ledger/project_lock.h"
 #include "project/manifest.h"
-#include "project/stranger.h"
+#include "project/untrusted.h"
 #include "records/json.h"
 #include "report/format.h"
 #include "session/plan.h"
 #include "session/run.h"
-#include "system/streams.h"
+#include "system/unpack.h"
 
 namespace dent {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr double kUnpackSeconds = 600;
 
 void compare_files(const fs::path& folder, const BundleList& list, std::vector<std::string>& faults) {
   std::map<std::string, BundledFile> there;
@@ -83,15 +81,7 @@ bool is_right(Verdict verdict) {
 void unpack_bundle(const fs::path& archive, const fs::path& folder) {
   if (!fs::is_regular_file(archive))
     throw Error(ErrorCode::invalid, archive.string() + " is no file", "name a bundle: dent bundle makes one");
-  const CommandAnswer unpacked = ask({.argv = {"tar", "--no-same-owner", "--no-same-permissions", "-C",
-                                               folder.string(), "-xf", fs::absolute(archive).string()},
-                                      .environment = {{"LC_ALL", "C"}, {"TAR_OPTIONS", ""}}},
-                                     kUnpackSeconds);
-  if (unpacked.ending.clean()) return;
-  throw Error(ErrorCode::invalid,
-              fmt::format("{} is no bundle: tar {}: {}", archive.string(), describe(unpacked.ending),
-                          trimmed(unpacked.err)),
-              "name a file that dent bundle made; a copy may have been cut off");
+  unpack(archive, folder);
 }
 
 CheckedBundle check_bundle(const fs::path& folder) {
@@ -140,12 +130,12 @@ Remeasured measure_again(const fs::path& folder, const BundleList& list, bool tr
   found.there = view_session(list.session, read_ledger(folder / "session" / "ledger.jsonl").records);
   if (!trusted) {
     if (const Cell cell(Sandbox::automatic); !cell.stands()) {
-      throw Error(ErrorCode::environment, "no cell for a stranger's kernel: " + cell.why_not(),
+      throw Error(ErrorCode::environment, "no cell for another author's kernel: " + cell.why_not(),
                   cell.remedy() + "; or, where you trust its author: dent verify --trust");
     }
   }
   const fs::path directory = folder / list.project;
-  const Project project = trusted ? read_project(directory) : read_strangers_project(directory, folder);
+  const Project project = trusted ? read_project(directory) : read_untrusted_project(directory, {.root = folder});
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
   const SessionFolder session = store.create();

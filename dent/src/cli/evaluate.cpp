@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/on.h"
 #include "cli/terminal.h"
+#include "executors/left_running.h"
 #include "ledger/facts.h"
 #include "ledger/ledger.h"
 #include "ledger/project_lock.h"
@@ -91,6 +92,7 @@ ExitCode evaluate(const EvaluateArguments& arguments) {
   run_supervised("dent evaluate --session latest ...", [&] { remove_worktrees(project.directory); });
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
+  refuse_beside_left_jobs(store.folder());
   const SessionFolder folder = arguments.session.empty()
                                    ? store.create()
                                    : session_to_resume(store, project, arguments.session, kEvaluate);

@@ -126,8 +126,12 @@ ExitCode import_tasks(const ImportArguments& arguments) {
         stdout);
     if (imported == 1)
       std::fputs(fmt::format("next: dent run -p {}\n", quoted_if_needed(first->folder)).c_str(), stdout);
-    if (imported > 1)
-      std::fputs(fmt::format("next: dent suite run {}\n", quoted_if_needed(into.string())).c_str(), stdout);
+    if (imported > 1) {
+      std::string visible;
+      for (const fs::path& set : request.visible) visible += " --visible " + quoted_if_needed(set.string());
+      std::fputs(fmt::format("next: dent suite run {}{}\n", quoted_if_needed(into.string()), visible).c_str(),
+                 stdout);
+    }
   }
   return imported > 0 ? ExitCode::ok : ExitCode::usage;
 }

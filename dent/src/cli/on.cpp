@@ -111,6 +111,7 @@ ExitCode run_session_on(const char* command, const Project& project, const PlanR
                               .options = wanted.options,
                               .setup = rules.setup,
                               .usd_per_hour = rules.usd_per_hour,
+                              .cell = project.sandbox == Sandbox::required,
                               .git = environment_snapshot(project.directory).git,
                               .executor = rules.name,
                               .session = folder.id});

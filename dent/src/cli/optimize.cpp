@@ -10,6 +10,7 @@
 #include "cli/on.h"
 #include "cli/optimize.h"
 #include "cli/terminal.h"
+#include "executors/left_running.h"
 #include "ledger/facts.h"
 #include "ledger/ledger.h"
 #include "ledger/project_lock.h"
@@ -96,6 +97,7 @@ ExitCode optimize(OptimizeArguments arguments) {
   run_supervised("dent optimize --resume", [&] { remove_worktrees(project.directory); });
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
+  if (!arguments.resume) refuse_beside_left_jobs(store.folder());
   // What a loop has tuned so far may have been taken over meanwhile; what it started with is on record.
   const SessionFolder folder =
       arguments.resume ? session_to_resume(store, project, arguments.session, kOptimize) : store.create();

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/session_command.h"
 #include "project/manifest.h"
+#include "project/untrusted.h"
 
 namespace dent::cli {
 namespace {
@@ -20,9 +22,23 @@ struct RunArguments {
   bool sanitize = false;
   bool plan = false;
   bool dump_config = false;
+  bool untrusted = false;
+  std::vector<std::string> visible;  // where it is untrusted
 };
 
+// For this process and those that it starts.
+void set_untrusted(const RunArguments& arguments) {
+  const std::filesystem::path named = arguments.common.project;
+  const auto folder = std::filesystem::is_directory(named) ? named : std::filesystem::absolute(named).parent_path();
+  for (const auto& [variable, value] :
+       untrusted_environment(folder, {arguments.visible.begin(), arguments.visible.end()}))
+    setenv(variable.c_str(), value.c_str(), 1);
+}
+
 ExitCode run(const RunArguments& arguments) {
+  if (!arguments.untrusted && !arguments.visible.empty())
+    throw UsageError("--visible needs --untrusted\n  try: visible = [...] in dent.toml, where the project is yours");
+  if (arguments.untrusted) set_untrusted(arguments);
   const Project project = read_project(arguments.common.project);
   if (arguments.dump_config) {
     std::puts(effective_config(project, 2).c_str());
@@ -57,6 +73,11 @@ void add_run(Command& dent) {
                "Show the steps with their time boxes and stop rules, and do nothing");
   command.flag("--dump-config", arguments->dump_config,
                "Show the manifest with every default filled in, and do nothing");
+  command.flag("--untrusted", arguments->untrusted,
+               "The project is another author's: its manifest may say what to compute and nothing else, and a "
+               "cell is required");
+  command.option("--visible", arguments->visible,
+                 "With --untrusted: a folder that its code may see (may be given several times)");
   command.flag("--sanitize", arguments->sanitize, "Also run the memory checker: --with sanitize");
   for (const Gate* gate : gates()) add_options(command, gate->info(), arguments->options);
   command.examples(

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/optimize.h"
 #include "cli/terminal.h"
+#include "executors/left_running.h"
 #include "executors/shell_words.h"
 #include "ledger/facts.h"
 #include "ledger/project_lock.h"
@@ -178,6 +179,7 @@ ExitCode run_session(const char* command, const Project& project, const PlanRequ
   run_supervised(how_to_go_on(common));
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
+  refuse_beside_left_jobs(store.folder());
   return carry_through(command, project, store, store.create(), request, common);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
+#include "ledger/project_lock.h"
 #include "project/manifest.h"
 #include "report/document.h"
 #include "report/history.h"
@@ -30,7 +31,11 @@ ExitCode show(const ShowArguments& arguments) {
   } else {
     std::fputs(markdown_report(view, history).c_str(), stdout);
   }
-  return ExitCode::ok;
+  if (view.end || is_locked(store.folder())) return ExitCode::ok;
+  std::fputs(fmt::format("session {} has no verdict: it was interrupted\nnext: dent resume {}\n", view.id, view.id)
+                 .c_str(),
+             stderr);
+  return ExitCode::interrupted;
 }
 
 ExitCode report(const ShowArguments& arguments) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "cell/cell.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "executors/shell_words.h"
@@ -26,7 +27,8 @@ struct SuiteArguments {
   std::string folder = ".", id = "latest";
   std::vector<std::string> with, without;
   int parallel = 0, per_gpu = 1;
-  bool again = false, json = false, quiet = false;
+  std::vector<std::string> visible;
+  bool again = false, trust = false, json = false, quiet = false;
 };
 
 fs::path folder_of(const SuiteArguments& arguments) {
@@ -66,7 +68,13 @@ ExitCode carry_through(const Suite& suite, const SuiteArguments& arguments) {
   SuiteRunRules rules{.program = fs::read_symlink("/proc/self/exe"),
                       .gpus = visible_gpus(),
                       .per_gpu = arguments.per_gpu,
-                      .again = arguments.again};
+                      .again = arguments.again,
+                      .trusted = arguments.trust,
+                      .visible = {arguments.visible.begin(), arguments.visible.end()}};
+  if (const Cell cell(Sandbox::automatic); !rules.trusted && !cell.stands()) {
+    throw Error(ErrorCode::environment, "no cell for the kernels of other authors: " + cell.why_not(),
+                cell.remedy() + "; or, where the projects are your own: --trust");
+  }
   if (rules.gpus.size() < 2) rules.gpus.clear();  // then the environment is as it should be
   if (arguments.parallel > 0 && rules.gpus.size() > static_cast<std::size_t>(arguments.parallel))
     rules.gpus.resize(static_cast<std::size_t>(arguments.parallel));
@@ -80,11 +88,18 @@ ExitCode carry_through(const Suite& suite, const SuiteArguments& arguments) {
   return tell(suite, arguments);
 }
 
+std::string how_to_go_on(const fs::path& folder, const SuiteArguments& arguments) {
+  std::string command = "dent suite resume " + quoted_if_needed(folder.string());
+  if (arguments.trust) command += " --trust";
+  for (const std::string& seen : arguments.visible) command += " --visible " + quoted_if_needed(seen);
+  return command;
+}
+
 ExitCode run(const SuiteArguments& arguments) {
   const fs::path folder = folder_of(arguments);
   gates_of_run(arguments.with, arguments.without);  // a mistake in them is no suite
   SuitePlan plan{projects_below(folder), arguments.with, arguments.without};
-  run_supervised("dent suite resume " + quoted_if_needed(folder.string()));
+  run_supervised(how_to_go_on(folder, arguments));
   const ProjectLock lock(suites_folder(folder));
   return carry_through(Suite::create(folder, std::move(plan)), arguments);
 }
@@ -92,7 +107,7 @@ ExitCode run(const SuiteArguments& arguments) {
 ExitCode resume(const SuiteArguments& arguments) {
   const fs::path folder = folder_of(arguments);
   const Suite suite = Suite::open(folder, arguments.id);
-  run_supervised("dent suite resume " + quoted_if_needed(folder.string()));
+  run_supervised(how_to_go_on(folder, arguments));
   const ProjectLock lock(suites_folder(folder));
   return carry_through(suite, arguments);
 }
@@ -104,6 +119,10 @@ void add_shared(Command& command, SuiteArguments& arguments) {
 
 void add_running(Command& command, SuiteArguments& arguments) {
   command.flag("-q,--quiet", arguments.quiet, "No progress on stderr");
+  command.flag("--trust", arguments.trust,
+               "The projects are your own: run them as their manifests say, also without a cell");
+  command.option("--visible", arguments.visible,
+                 "A folder that code of other authors may see (may be given several times)");
   command.option("--parallel", arguments.parallel, "GPUs to use at the same time, a project each; 0: all")
       .between(0, 1024)
       .show_default();

@@ -23,6 +23,8 @@
 #include "system/detached.h"
 #include "system/durable_file.h"
 #include "system/streams.h"
+#include "system/temporary_folder.h"
+#include "system/unpack.h"
 
 namespace dent {
 namespace {
@@ -109,13 +111,14 @@ class CommandExecutor : public Executor {
 
   void bring_back(SentJob& sent, const fs::path& artifacts) override {
     if (!rules_.bring_back.empty()) {
+      const TemporaryFolder brought("dent-artifacts");
       Values with = values(sent);
-      with.emplace_back("artifacts", artifacts.string());
+      with.emplace_back("artifacts", brought.path().string());
       require(ask({.argv = {"/bin/sh", "-c", filled_in(rules_.bring_back, with)}}, kCopySeconds),
               "bring_back");
+      take_files(brought.path(), artifacts);
     } else if (rules_.workdir.empty() && fs::exists(sent.folder() / "artifacts")) {
-      fs::copy(sent.folder() / "artifacts", artifacts,
-               fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+      take_files(sent.folder() / "artifacts", artifacts);
     }
   }
 

@@ -22,6 +22,7 @@ void fields(Fields& f, Job& job) {
   f.may("rebaseline", job.options.rebaseline, "forget the recorded baseline");
   f.may("setup", job.setup, "a shell command before it begins or goes on");
   f.may("usd_per_hour", job.usd_per_hour, "of the machine; left out: as the manifest says");
+  f.may("cell", job.cell, "whether one is required, whatever the manifest says");
   f("git", job.git, "state of the tree's repository, which is not copied");
   f.may("executor", job.executor, "name of the executor that it was given to");
   f.may("session", job.session, "that its records go to");

@@ -26,6 +26,7 @@ struct Job {
   std::optional<LoopPart> part{};    // of a loop; then it is done instead of a plan
   std::string setup{};               // a shell command before it begins or goes on, in the project's folder
   double usd_per_hour = 0;           // of the machine; 0: as the manifest says
+  bool cell = false;                 // one is required, whatever the manifest says
   std::optional<record::Git> git{};  // of the tree, which is copied without its repository
 
   // For who sent it.

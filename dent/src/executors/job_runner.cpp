@@ -33,6 +33,7 @@ void set_up(const Job& job, const Project& project, const std::filesystem::path&
 Conclusion do_job(const std::filesystem::path& folder, Observer& observer) {
   const Job job = read_job(folder);
   Project project = read_project(folder / job.project);  // an absolute path stays as it is
+  if (job.cell) project.sandbox = Sandbox::required;
   if (job.usd_per_hour > 0) project.rates.device_usd_per_hour = job.usd_per_hour;
   const SessionFolder session_folder{job.id, folder};
   std::filesystem::create_directories(session_folder.artifacts());

@@ -2,6 +2,7 @@
 #include "executors/local.h"
 
 #include "executors/job_folder.h"
+#include "system/unpack.h"
 
 namespace dent {
 namespace {
@@ -24,8 +25,7 @@ class LocalExecutor : public Executor {
   JobStatus state(SentJob& sent) override { return status_of(sent.folder()); }
   void cancel(SentJob& sent) override { cancel_job(sent.folder()); }
   void bring_back(SentJob& sent, const fs::path& artifacts) override {
-    fs::copy(sent.folder() / "artifacts", artifacts,
-             fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    take_files(sent.folder() / "artifacts", artifacts);
   }
 
  private:

@@ -25,6 +25,7 @@
 #include "session/exit_code.h"
 #include "system/durable_file.h"
 #include "system/file_descriptor.h"
+#include "system/unpack.h"
 
 namespace dent {
 namespace {
@@ -119,10 +120,8 @@ class SlurmExecutor : public Executor {
     const auto status = queue_.ended(job);
     if (!status) return;
     const auto all = queue_.tries(job);
-    if (!all.empty() && fs::exists(all.back().folder / "artifacts")) {
-      fs::copy(all.back().folder / "artifacts", artifacts,
-               fs::copy_options::recursive | fs::copy_options::overwrite_existing);
-    }
+    if (!all.empty() && fs::exists(all.back().folder / "artifacts"))
+      take_files(all.back().folder / "artifacts", artifacts);
     sent.note(kEnd, to_json_text(*status));  // the queue forgets it
     queue_.remove(job);
   }

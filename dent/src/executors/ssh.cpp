@@ -22,11 +22,14 @@
 #include "session/version.h"
 #include "system/capture.h"
 #include "system/streams.h"
+#include "system/temporary_folder.h"
+#include "system/unpack.h"
 
 namespace dent {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr std::int64_t kMostRecords = std::int64_t{1} << 30;  // bytes, of a job
 constexpr double kCopySeconds = 3600, kBuildSeconds = 3600;
 
 // What a machine says about itself, in one round trip.
@@ -92,7 +95,11 @@ class SshExecutor : public Executor {
     const auto old = std::count(known.begin(), known.end(), '\n');
     std::ofstream more(seen(sent), std::ios::app | std::ios::binary);
     std::ptrdiff_t number = 0;
+    std::int64_t bytes = 0;
     shell_.follow(job_command(sent, "--follow"), [&](std::string_view line) {
+      bytes += static_cast<std::int64_t>(line.size());
+      if (bytes > kMostRecords)
+        throw Error(ErrorCode::environment, fmt::format("{} sends records without end", rules_.host));
       if (line.starts_with("{\"state\":")) last_word_ = line;
       if (!line.starts_with("{\"schema\":")) return;
       if (++number > old) more << line << '\n' << std::flush;
@@ -129,9 +136,10 @@ class SshExecutor : public Executor {
       const FileDescriptor file = open_file(archive, O_WRONLY | O_CREAT | O_TRUNC, "can't write");
       write_all(file.get(), answer.out, archive);
     }
-    const Finished unpacked = run({.argv = {"tar", "-C", artifacts, "-xf", archive}}, kCopySeconds);
+    const TemporaryFolder brought("dent-artifacts");
+    dent::unpack(archive, brought.path());
     fs::remove(archive);
-    if (!unpacked.ending.clean()) throw Error(ErrorCode::environment, "tar " + describe(unpacked.ending));
+    take_files(brought.path(), artifacts);
   }
 
  private:

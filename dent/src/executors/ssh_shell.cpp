@@ -2,10 +2,12 @@
 #include "executors/ssh_shell.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <sstream>
 
@@ -18,6 +20,7 @@ namespace {
 
 // What a login shell's own files print comes before, so that an answer has a beginning; and ssh's exit code
 // 255 may be the script's as well, so that it has an end.
+constexpr std::int64_t kLongestAnswer = std::int64_t{1} << 30;  // bytes
 constexpr std::string_view kBegin = "\ndent: the answer begins\n";
 constexpr std::string_view kEnd = "\ndent: it ends with ";
 
@@ -127,7 +130,11 @@ SshShell::Answer SshShell::run(const std::string& script, std::string_view input
 }
 
 SshShell::Answer SshShell::run(const std::string& script, const FileDescriptor& input, double seconds) {
-  const CommandAnswer ran = ask({.argv = words(script)}, input, seconds);
+  const CommandAnswer ran = ask({.argv = words(script), .file_bytes = kLongestAnswer}, input, seconds);
+  if (ran.ending.kind == Ending::Kind::signalled && ran.ending.code == SIGXFSZ) {
+    throw Error(ErrorCode::environment,
+                fmt::format("{} has sent more than {} MiB in one answer", host_, kLongestAnswer >> 20));
+  }
   Answer answer{0, ran.out, ran.err};
   const std::size_t begin = answer.out.find(kBegin);
   const auto code = end_in(answer.out);

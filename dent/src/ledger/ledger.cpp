@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -32,9 +33,28 @@ std::string read_all(const std::filesystem::path& file) {
       "the file was changed by something else than dent: restore it from a copy, or remove the session");
 }
 
+// Of a file that was written with a seal. Written after the line was on disk, so it may be behind the ledger,
+// and never before it.
+struct Seal {
+  std::int64_t lines = 0;
+  std::string chain;
+};
+
+std::optional<Seal> read_seal(const std::filesystem::path& ledger) {
+  std::ifstream in(seal_of(ledger));
+  Seal seal;
+  if (!(in >> seal.lines >> seal.chain)) return std::nullopt;
+  return seal;
+}
+
 }  // namespace
 
+std::filesystem::path seal_of(const std::filesystem::path& ledger) {
+  return std::filesystem::path(ledger).replace_extension(".seal");
+}
+
 LedgerContent read_ledger(const std::filesystem::path& file) {
+  const auto seal = read_seal(file);  // first: lines may be added meanwhile
   const std::string text = read_all(file);
   LedgerContent content;
   std::string step;  // that has begun and not ended: lines of schema 1 don't say to which they belong
@@ -68,6 +88,13 @@ LedgerContent read_ledger(const std::filesystem::path& file) {
     }
     ++content.lines;
     begin = content.whole_bytes = end + 1;
+    if (seal && seal->lines == content.lines && seal->chain != content.chain)
+      broken(file, number, "it is not the line that was sealed: the end of the ledger was written anew");
+  }
+  if (seal && seal->lines > content.lines) {
+    broken(file, content.lines + 1,
+           fmt::format("the end was cut off: {} of {} records are missing", seal->lines - content.lines,
+                       seal->lines));
   }
   content.torn_bytes = text.size() - content.whole_bytes;
   return content;
@@ -75,7 +102,9 @@ LedgerContent read_ledger(const std::filesystem::path& file) {
 
 Ledger::Ledger(const std::filesystem::path& file) : file_(file) {
   const bool is_new = !std::filesystem::exists(file);
+  if (is_new) std::filesystem::remove(seal_of(file));
   descriptor_ = open_file(file, O_WRONLY | O_CREAT | O_APPEND, "can't open the ledger");
+  seal_ = open_file(seal_of(file), O_WRONLY | O_CREAT, "can't open the ledger's seal");
   if (is_new) {
     sync_folder(file.parent_path());
     return;
@@ -144,7 +173,14 @@ void Ledger::write(std::vector<Record> added) {
   bytes_ += text.size();
   lines_ += static_cast<std::int64_t>(added.size());
   chain_ = std::move(chain);
+  seal();
   std::move(added.begin(), added.end(), std::back_inserter(records_));
+}
+
+// A seal that can't be written, on a full disk, is behind the ledger, which is whole.
+void Ledger::seal() const {
+  const std::string text = fmt::format("{:>12} {}\n", lines_, chain_);  // as long every time
+  [[maybe_unused]] const ssize_t written = ::pwrite(seal_.get(), text.data(), text.size(), 0);
 }
 
 void Ledger::roll_back() {

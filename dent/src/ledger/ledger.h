@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The append-only record of everything that was measured: one record a line (records/line.h), on disk before
 // append() returns. Whoever dies while writing leaves at most a torn last line, which the next to open the
-// ledger removes. Lines are chained by their hashes: a ledger that was edited in place is not read.
+// ledger removes. Lines are chained by their hashes: a ledger that was edited in place is not read. The seal, a
+// file beside it, holds the number of lines and the hash of the last: a ledger whose end was cut off is not
+// read either.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +25,11 @@ struct LedgerContent {
   std::size_t torn_bytes = 0;   // behind that
 };
 
+// ledger.jsonl -> ledger.seal
+std::filesystem::path seal_of(const std::filesystem::path& ledger);
+
 // For readers: changes nothing. Throws Error naming the first line that is broken, out of number, or does not
-// fit the chain; only the end of the last one may be missing.
+// fit the chain, and where lines are missing at the end; of the last one the end may be missing.
 LedgerContent read_ledger(const std::filesystem::path& file);
 
 class Ledger {
@@ -48,10 +53,11 @@ class Ledger {
 
  private:
   void write(std::vector<Record> records);  // without number and time
+  void seal() const;
   void roll_back();
 
   std::filesystem::path file_;
-  FileDescriptor descriptor_;
+  FileDescriptor descriptor_, seal_;
   std::vector<Record> records_;
   std::int64_t lines_ = 0;
   std::string chain_;

@@ -34,8 +34,21 @@ std::string name_by_time() {
   return fmt::format("{:%Y%m%d-%H%M%S}-{:03d}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms);
 }
 
+SessionStore::SessionStore(const std::filesystem::path& project) : dent_(project / ".dent") {
+  for (const auto& folder : {dent_, dent_ / "sessions"}) {
+    if (std::filesystem::is_symlink(std::filesystem::symlink_status(folder))) {
+      throw Error(ErrorCode::invalid,
+                  fmt::format("{} is a symbolic link: records would be written to {}", folder.string(),
+                              std::filesystem::read_symlink(folder).string()),
+                  "remove the link; to keep records on another disk, move the project there or bind-mount it");
+    }
+  }
+}
+
 const std::filesystem::path& SessionStore::prepare() {
-  if (create_folder_durably(dent_)) write_durably(dent_ / ".gitignore", "*\n");
+  create_folder_durably(dent_);
+  // Another part of dent may have made the folder first.
+  if (!std::filesystem::exists(dent_ / ".gitignore")) write_durably(dent_ / ".gitignore", "*\n");
   create_folder_durably(dent_ / "sessions");
   return dent_;
 }

@@ -19,7 +19,8 @@ struct SessionFolder {
 
 class SessionStore {
  public:
-  explicit SessionStore(const std::filesystem::path& project) : dent_(project / ".dent") {}
+  // Throws Error where .dent is a link: what is written there would go elsewhere.
+  explicit SessionStore(const std::filesystem::path& project);
 
   // <project>/.dent, which is created when it is not there, with a .gitignore that keeps it out of version
   // control.

@@ -158,6 +158,7 @@ SentJob Elsewhere::sent(const LoopPart& part) {
                                  .part = part,
                                  .setup = rules_.setup,
                                  .usd_per_hour = rules_.usd_per_hour,
+                                 .cell = project_.sandbox == Sandbox::required,
                                  .git = git_,
                                  .executor = rules_.name,
                                  .session = session_.folder().id});

@@ -18,6 +18,7 @@
 #include "ledger/session_store.h"
 #include "mcp/schema.h"
 #include "mcp/shorten.h"
+#include "project/untrusted.h"
 #include "records/json.h"
 #include "session/event_stream.h"
 #include "system/durable_file.h"
@@ -93,11 +94,11 @@ std::string newest_session(const fs::path& project) {
 
 }  // namespace
 
-Call::Call(const Tool& tool, json arguments, fs::path program, fs::path root, std::mutex& machine)
+Call::Call(const Tool& tool, json arguments, fs::path program, const Seen& seen, std::mutex& machine)
     : tool_(tool),
       arguments_(std::move(arguments)),
       program_(std::move(program)),
-      root_(std::move(root)),
+      seen_(seen),
       scratch_("dent-mcp"),
       machine_(machine) {}
 
@@ -108,10 +109,10 @@ void Call::cancel(const std::string& reason) {
 
 // Throws Error when it lies elsewhere: an agent gets the folder that it was given, not the disk.
 fs::path Call::project() const {
-  const fs::path chosen = fs::weakly_canonical(root_ / arguments_.value("project", "."));
-  const fs::path relative = chosen.lexically_relative(root_);
+  const fs::path chosen = fs::weakly_canonical(seen_.root() / arguments_.value("project", "."));
+  const fs::path relative = chosen.lexically_relative(seen_.root());
   if (relative.empty() || *relative.begin() == "..") {
-    throw Error(ErrorCode::invalid, "project " + chosen.string() + " is not in " + root_.string(),
+    throw Error(ErrorCode::invalid, "project " + chosen.string() + " is not in " + seen_.root().string(),
                 "name a folder in it, or start the server for another: dent mcp -p FOLDER");
   }
   return chosen;
@@ -142,7 +143,10 @@ json Call::work(const Report& report) {
   newest_before_ = newest_session(home);
 
   const fs::path out = scratch_.path() / "stdout", events = scratch_.path() / "events";
-  Command command{.log = scratch_.path() / "stderr"};
+  const fs::path manifest = scratch_.path() / "seen.toml";
+  std::ofstream(manifest) << seen_.manifest_of(home);
+  Command command{.environment = untrusted_environment(seen_.root(), {}, manifest),
+                  .log = scratch_.path() / "stderr"};
   command.argv = {"/bin/sh",
                   "-c",
                   "out=$1; events=$2; shift 2; exec \"$@\" >\"$out\" 3>\"$events\"",

@@ -10,6 +10,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "mcp/seen.h"
 #include "mcp/tools.h"
 #include "system/temporary_folder.h"
 
@@ -20,9 +21,9 @@ using Report = std::function<void(double done, double of, const std::string& doi
 
 class Call {
  public:
-  // `program`: dent. `root`: the folder that projects must lie in. `machine`: held while something is
+  // `program`: dent. `seen`: the folder that projects must lie in. `machine`: held while something is
   // measured.
-  Call(const Tool& tool, nlohmann::json arguments, std::filesystem::path program, std::filesystem::path root,
+  Call(const Tool& tool, nlohmann::json arguments, std::filesystem::path program, const Seen& seen,
        std::mutex& machine);
 
   // The result of tools/call: content, structuredContent, isError. Null when it was cancelled.
@@ -38,7 +39,8 @@ class Call {
 
   const Tool& tool_;
   nlohmann::json arguments_;
-  std::filesystem::path program_, root_;
+  std::filesystem::path program_;
+  const Seen& seen_;
   const TemporaryFolder scratch_;
   std::mutex& machine_;
   std::atomic<bool> cancelled_ = false;

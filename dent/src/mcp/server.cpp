@@ -22,7 +22,7 @@ using nlohmann::json;
 class Server {
  public:
   Server(std::filesystem::path program, std::filesystem::path root)
-      : program_(std::move(program)), root_(std::move(root)) {}
+      : program_(std::move(program)), seen_(std::move(root)) {}
 
   void serve() {
     while (auto line = wire_.receive()) {
@@ -37,7 +37,7 @@ class Server {
  private:
   struct Running {
     Running(const Tool& tool, json arguments, Server& server)
-        : call(tool, std::move(arguments), server.program_, server.root_, server.machine_) {}
+        : call(tool, std::move(arguments), server.program_, server.seen_, server.machine_) {}
     Call call;
     std::thread thread{};
     std::atomic<bool> over = false;
@@ -150,7 +150,8 @@ class Server {
     fail(id, {{"code", code}, {"message", message}});
   }
 
-  std::filesystem::path program_, root_;
+  std::filesystem::path program_;
+  const Seen seen_;
   Wire wire_;
   bool initialized_ = false;
   std::mutex machine_;

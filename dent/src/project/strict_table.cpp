@@ -39,10 +39,12 @@ std::string kind_of(const toml::node& node) {
   return text.str();
 }
 
-const toml::node* find(const toml::table& table, std::string_view key,
-                       std::set<std::string, std::less<>>& asked) {
-  asked.emplace(key);
-  return table.get(key);
+thread_local std::set<std::string>* all_asked = nullptr;
+
+std::string as_toml(const toml::node& node) {
+  std::ostringstream text;
+  node.visit([&](const auto& value) { text << value; });
+  return text.str();
 }
 
 toml::table parsed(std::string_view text, std::string_view file) {
@@ -73,7 +75,8 @@ void take_values(const toml::table& table, const std::vector<std::string>& above
         if (element.is_table()) take_values(*element.as_table(), path, values);
       }
     } else {
-      ManifestValue value{.path = path, .texts = {}, .line = key.source().begin.line};
+      ManifestValue value{
+          .path = path, .texts = {}, .written = as_toml(node), .line = key.source().begin.line};
       take_texts(node, value.texts);
       values.push_back(std::move(value));
     }
@@ -92,7 +95,15 @@ std::vector<ManifestValue> every_value(std::string_view text, const std::string&
 struct StrictTable::Table {
   std::shared_ptr<const toml::table> document;  // keeps `table` alive
   const toml::table* table;
+
+  const toml::node* find(std::string_view key, StrictTable& asking) const {
+    asking.asked_.emplace(key);
+    if (all_asked != nullptr) all_asked->insert(asking.where_ + std::string(key));
+    return table->get(key);
+  }
 };
+
+void StrictTable::note_asked_keys(std::set<std::string>* keys) { all_asked = keys; }
 
 StrictTable StrictTable::parse(std::string_view text, std::string file, std::string_view path) {
   auto document =
@@ -108,31 +119,31 @@ void StrictTable::fail(std::string_view key, const std::string& why, const std::
               remedy);
 }
 
-bool StrictTable::has(std::string_view key) { return find(*table_->table, key, asked_) != nullptr; }
+bool StrictTable::has(std::string_view key) { return table_->find(key, *this) != nullptr; }
 
 std::optional<std::string> StrictTable::text(std::string_view key) {
-  const toml::node* node = find(*table_->table, key, asked_);
+  const toml::node* node = table_->find(key, *this);
   if (node == nullptr) return std::nullopt;
   if (!node->is_string()) fail(key, "is " + kind_of(*node) + "; it must be a string");
   return with_environment(*node->value<std::string>());
 }
 
 std::optional<double> StrictTable::number(std::string_view key) {
-  const toml::node* node = find(*table_->table, key, asked_);
+  const toml::node* node = table_->find(key, *this);
   if (node == nullptr) return std::nullopt;
   if (!node->is_number()) fail(key, "is " + kind_of(*node) + "; it must be a number");
   return node->value<double>();
 }
 
 std::optional<bool> StrictTable::flag(std::string_view key) {
-  const toml::node* node = find(*table_->table, key, asked_);
+  const toml::node* node = table_->find(key, *this);
   if (node == nullptr) return std::nullopt;
   if (!node->is_boolean()) fail(key, "is " + kind_of(*node) + "; it must be true or false");
   return node->value<bool>();
 }
 
 std::vector<std::string> StrictTable::texts(std::string_view key) {
-  const toml::node* node = find(*table_->table, key, asked_);
+  const toml::node* node = table_->find(key, *this);
   if (node == nullptr) return {};
   if (node->is_string()) return {with_environment(*node->value<std::string>())};
   std::vector<std::string> result;
@@ -149,7 +160,7 @@ std::vector<std::string> StrictTable::texts(std::string_view key) {
 }
 
 std::string StrictTable::text_or_number(std::string_view key) {
-  const toml::node* node = find(*table_->table, key, asked_);
+  const toml::node* node = table_->find(key, *this);
   if (node != nullptr && node->is_integer()) return std::to_string(*node->value<std::int64_t>());
   if (node != nullptr && node->is_number()) return fmt::format("{:g}", *node->value<double>());
   return text(key).value_or("");
@@ -166,7 +177,7 @@ bool StrictTable::is_number(std::string_view key) const {
 }
 
 std::optional<StrictTable> StrictTable::table(std::string_view key) {
-  const toml::node* node = find(*table_->table, key, asked_);
+  const toml::node* node = table_->find(key, *this);
   if (node == nullptr) return std::nullopt;
   if (!node->is_table()) fail(key, "is " + kind_of(*node) + "; it must be a table");
   return StrictTable(std::make_shared<const Table>(Table{table_->document, node->as_table()}),
@@ -174,7 +185,7 @@ std::optional<StrictTable> StrictTable::table(std::string_view key) {
 }
 
 std::vector<StrictTable> StrictTable::tables(std::string_view key) {
-  const toml::node* node = find(*table_->table, key, asked_);
+  const toml::node* node = table_->find(key, *this);
   std::vector<StrictTable> result;
   if (node == nullptr) return result;
   if (!node->is_array()) fail(key, "is " + kind_of(*node) + "; it must be a list of tables");

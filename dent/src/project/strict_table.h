@@ -38,6 +38,10 @@ class StrictTable {
   std::string required_text(std::string_view key);
   void done() const;  // throws Error for the first key that was not asked for
 
+  // From now on every key that this thread asks any table for is put there: "baseline.plain.sources",
+  // "variants[0].name". For the test that knows them all; nullptr ends it.
+  static void note_asked_keys(std::set<std::string>* keys);
+
   [[noreturn]] void fail(std::string_view key, const std::string& why, const std::string& remedy = {}) const;
 
  private:
@@ -52,11 +56,12 @@ class StrictTable {
   std::set<std::string, std::less<>> asked_;
 };
 
-// One value of a document: the keys that lead to it, its strings as they are written, and where it is.
-// Elements of lists of tables have the keys of the list.
+// One value of a document: the keys that lead to it, its strings as they are written, all of it as TOML, and
+// where it is. Elements of lists of tables have the keys of the list.
 struct ManifestValue {
   std::vector<std::string> path;
   std::vector<std::string> texts;
+  std::string written;
   std::size_t line = 0;
 };
 std::vector<ManifestValue> every_value(std::string_view text, const std::string& file);

@@ -19,6 +19,7 @@ enum class Cheat {
   reached_out,
   ran_while_stopped,
   raised_priority,
+  worker_tampered,
 };
 inline constexpr Word<Cheat> kCheatWords[] = {
     {Cheat::late_write, "output written after the call had returned"},
@@ -32,7 +33,8 @@ inline constexpr Word<Cheat> kCheatWords[] = {
     {Cheat::unasked_answer, "an answer that nobody had asked for"},
     {Cheat::reached_out, "reached for a process that is not its own"},
     {Cheat::ran_while_stopped, "ran while the other side was timed"},
-    {Cheat::raised_priority, "raised its own priority"}};
+    {Cheat::raised_priority, "raised its own priority"},
+    {Cheat::worker_tampered, "its worker was tampered with"}};
 constexpr std::span<const Word<Cheat>> words(Cheat) { return kCheatWords; }
 
 }  // namespace dent

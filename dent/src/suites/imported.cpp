@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "project/choice.h"
 #include "project/manifest.h"
-#include "project/stranger.h"
+#include "project/untrusted.h"
 
 namespace dent {
 namespace {
@@ -34,7 +34,7 @@ std::string fault_of(const ImportedTask& task, const fs::path& folder, const std
   const auto manifest = task.files.find(kManifestName);
   if (manifest == task.files.end()) return "it has no manifest";
   try {
-    check_strangers_manifest(manifest->second, folder, folder, named);
+    check_untrusted_manifest(manifest->second, folder, {.root = folder, .folders = named});
     parse_project(manifest->second, folder);
   } catch (const Error& problem) {
     return problem.in_one_line();

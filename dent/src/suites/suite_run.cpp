@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "ledger/session_store.h"
 #include "project/manifest.h"
+#include "project/untrusted.h"
 #include "report/session_view.h"
 #include "session/event_stream.h"
 #include "session/exit_code.h"
@@ -147,7 +148,8 @@ class Child {
         command.argv.insert(command.argv.end(), {"--without", gate});
     }
     command.argv.insert(command.argv.end(), {"-p", folder_.string(), "--quiet", "--events", "3"});
-    if (!placed_.gpu.empty()) command.environment = {{"CUDA_VISIBLE_DEVICES", placed_.gpu}};
+    if (!rules.trusted) command.environment = untrusted_environment(suite.folder(), rules.visible);
+    if (!placed_.gpu.empty()) command.environment.emplace_back("CUDA_VISIBLE_DEVICES", placed_.gpu);
     const int neighbours = rules.per_gpu * std::max(1, static_cast<int>(rules.gpus.size()));
     if (neighbours > 1 && std::getenv(kThreads) == nullptr) {
       const int processors = processor_use({}).processors;
@@ -170,9 +172,12 @@ class Child {
 // Everything that is known before anything runs.
 class Entry {
  public:
-  Entry(const Suite& suite, std::size_t number) {
+  Entry(const Suite& suite, const SuiteRunRules& rules, std::size_t number) {
     try {
-      project_ = read_project(suite.folder() / suite.plan().projects[number]);
+      const fs::path folder = suite.folder() / suite.plan().projects[number];
+      project_ = rules.trusted
+                     ? read_project(folder)
+                     : read_untrusted_project(folder, {.root = suite.folder(), .folders = rules.visible});
       for (const Step& step :
            make_plan(*project_, {gates_of_run(suite.plan().with, suite.plan().without), {}, {}}))
         seconds_ += step.time_box_s;
@@ -211,7 +216,7 @@ void run_suite(const Suite& suite, const SuiteRunRules& rules, Observer& observe
       ++done;
       continue;
     }
-    entries[i].emplace(suite, i);
+    entries[i].emplace(suite, rules, i);
     if (entries[i]->refused()) {
       ++begun;
       settle(i, *entries[i]->refused());

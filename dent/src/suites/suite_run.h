@@ -18,6 +18,8 @@ struct SuiteRunRules {
   std::vector<std::string> gpus{};  // to use at the same time, as CUDA_VISIBLE_DEVICES names them
   int per_gpu = 1;                  // projects at a time
   bool again = false;               // also those that have a row which does not stand
+  bool trusted = false;             // projects are the user's own; else another author's, in cells
+  std::vector<std::filesystem::path> visible{};  // that code of another author's may see
 };
 
 // Those without a row, or with one that is asked for again. `each` is told as soon as one has ended, and how

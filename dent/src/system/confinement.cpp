@@ -2,6 +2,7 @@
 #include "system/confinement.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -45,6 +46,7 @@ constexpr std::uint32_t kOtherAbi = 0x40000000;  // x32's numbers begin here
 constexpr std::uint32_t kFcntlSetOwner = F_SETOWN;
 constexpr std::uint32_t kFcntlSetOwnerEx = 15;                             // F_SETOWN_EX
 constexpr std::uint32_t kIoctlSetOwner = 0x8901, kIoctlSetGroup = 0x8902;  // FIOSETOWN, SIOCSPGRP
+constexpr int kSetSyscallUserDispatch = 59;                                // of prctl
 constexpr std::uint32_t kIoWhoProcess = 1, kIoWhoGroup = 2;                // ioprio_set
 
 // Which of a call's arguments says whom it acts on.
@@ -59,6 +61,8 @@ enum class Names {
   descriptor,   // argument 0, a descriptor of a process
   owner,        // fcntl: whom to signal
   clock,        // nobody: the machine's clock
+  filter,       // nobody: seccomp, unless it only asks
+  handler,      // nobody: prctl, where it puts code of the caller's in the way of its own system calls
 };
 
 struct Guarded {
@@ -94,7 +98,12 @@ constexpr Guarded kGuarded[] = {
     {SYS_settimeofday, "settimeofday", Names::clock},
     {SYS_adjtimex, "adjtimex", Names::clock},
     {SYS_clock_adjtime, "clock_adjtime", Names::clock},
+    {SYS_seccomp, "seccomp", Names::filter},
+    {SYS_prctl, "prctl", Names::handler},
 };
+// Of a ring that the system works off by itself: calls in it would pass by the filter. Libraries that use one go
+// on without where the system has none.
+constexpr long kRings[] = {425 /*io_uring_setup*/, 426 /*io_uring_enter*/, 427 /*io_uring_register*/};
 
 // Rights of root over others, and over the machine.
 constexpr int kGivenUp[] = {CAP_KILL,
@@ -125,6 +134,8 @@ class Filter {
     for (const Guarded& guarded : kGuarded) {
       when(static_cast<std::uint32_t>(guarded.call), [&] { judge(guarded.names); });
     }
+    for (const long ring : kRings)
+      when(static_cast<std::uint32_t>(ring), [this] { give(SECCOMP_RET_ERRNO | ENOSYS); });
     when(SYS_userfaultfd, [this] { give(SECCOMP_RET_ERRNO | EPERM); });  // see cpu_device.cpp
     when(SYS_ioctl, [this] {
       argument(1);
@@ -218,6 +229,16 @@ class Filter {
         allow_self(2);
         allow_if(-self_);
         break;
+      case Names::filter:
+        argument(0);
+        unless(SECCOMP_SET_MODE_FILTER, [this] { give(SECCOMP_RET_ALLOW); });
+        break;
+      case Names::handler:
+        argument(0);
+        when(PR_SET_SECCOMP, [this] { give(SECCOMP_RET_USER_NOTIF); });
+        when(kSetSyscallUserDispatch, [this] { give(SECCOMP_RET_USER_NOTIF); });
+        give(SECCOMP_RET_ALLOW);
+        break;
       case Names::descriptor:
       case Names::clock:
         break;
@@ -246,7 +267,7 @@ void give_up_rights() {
 
 // Whom a waiting call is about.
 struct Target {
-  enum class Kind { process, everyone, clock, unknown } kind = Kind::unknown;
+  enum class Kind { process, everyone, clock, own_calls, unknown } kind = Kind::unknown;
   pid_t process = 0;
 };
 
@@ -277,6 +298,9 @@ Target target_of(const seccomp_data& data, Names names) {
       return from_kill(argument(2));
     case Names::clock:
       return {Target::Kind::clock, 0};
+    case Names::filter:
+    case Names::handler:
+      return {Target::Kind::own_calls, 0};
     case Names::descriptor:
       break;
   }
@@ -328,7 +352,7 @@ const std::string& why_not_confined() {
   return why;
 }
 
-const std::optional<std::string>& ConfinementSupervisor::attend() {
+const std::optional<ConfinementSupervisor::Refused>& ConfinementSupervisor::attend() {
   for (pollfd waiting{listener_.get(), POLLIN, 0};
        ::poll(&waiting, 1, 0) > 0 && (waiting.revents & POLLIN) != 0;) {
     seccomp_notif call{};
@@ -357,13 +381,15 @@ const std::optional<std::string>& ConfinementSupervisor::attend() {
           const pid_t number = by_descriptor ? number_in_cell(target.process) : target.process;
           if (number == kFirstInCell || number == 0) {
             whom = "the process that keeps its cell";
+          } else if (guarded->names == Names::traced) {
+            whom = fmt::format("process {} of its cell", number);
           } else {
             answer.error = 0;
             answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
           }
         } else if (getpgid(target.process) < 0) {
           answer.error = -ESRCH;
-        } else if (is_family(target.process, leader_)) {
+        } else if (guarded->names != Names::traced && is_family(target.process, leader_)) {
           answer.error = 0;
           answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
         } else {
@@ -378,10 +404,14 @@ const std::optional<std::string>& ConfinementSupervisor::attend() {
       case Target::Kind::clock:
         whom = "the clock of this machine";
         break;
+      case Target::Kind::own_calls:
+        whom = "its own system calls";
+        break;
       case Target::Kind::unknown:
         break;  // refused, but no proof of anything
     }
-    if (!whom.empty() && !refused_) refused_ = std::string(guarded->name) + " on " + whom;
+    if (!whom.empty() && !refused_)
+      refused_ = {std::string(guarded->name) + " on " + whom, target.kind == Target::Kind::own_calls};
     ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &answer);
   }
   return refused_;

@@ -36,14 +36,17 @@ class ConfinementSupervisor {
 
   int descriptor() const { return listener_.get(); }  // readable when a call waits
 
-  // Answers every call that waits. Returns the first that was ever refused: "sched_setaffinity on process
-  // 4711 (dent-worker)".
-  const std::optional<std::string>& attend();
+  struct Refused {
+    std::string call;          // "sched_setaffinity on process 4711 (dent-worker)"
+    bool of_its_own = false;   // it would have put itself in the way of its own system calls
+  };
+  // Answers every call that waits. Returns the first that was ever refused.
+  const std::optional<Refused>& attend();
 
  private:
   FileDescriptor listener_;
   pid_t leader_;
-  std::optional<std::string> refused_;
+  std::optional<Refused> refused_;
 };
 
 }  // namespace dent

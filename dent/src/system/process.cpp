@@ -353,7 +353,9 @@ bool Process::stopped() {
   return state == 'T' || state == 't';
 }
 
-std::optional<std::string> Process::trespass() { return supervisor_ ? supervisor_->attend() : std::nullopt; }
+std::optional<ConfinementSupervisor::Refused> Process::trespass() {
+  return supervisor_ ? supervisor_->attend() : std::nullopt;
+}
 
 std::string Process::last_words(std::size_t most) const {
   std::ifstream log(command_.log, std::ios::binary | std::ios::ate);

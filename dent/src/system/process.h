@@ -25,6 +25,7 @@ struct Command {
   bool only_that_environment = false;                              // nothing of ours
   std::filesystem::path directory{};                               // to run in; empty: ours
   std::filesystem::path log{};                                     // gets stdout and stderr
+  std::int64_t file_bytes = 0;    // of each file that it writes; 0: as many as a kernel may write
   std::int64_t memory_bytes = 0;  // of it and all that it starts, without files; 0: no limit
   std::int64_t shared_bytes = 0;  // memory that it is given to share, which does not count
   bool hard_memory_limit =
@@ -79,7 +80,7 @@ class Process {
   bool stopped();
 
   // Answers what the confined process asks for; the first call that was refused, if any.
-  std::optional<std::string> trespass();
+  std::optional<ConfinementSupervisor::Refused> trespass();
   int waiting_calls() const { return supervisor_ ? supervisor_->descriptor() : -1; }  // readable: trespass()
   std::string last_words(std::size_t most = 2000) const;                              // the end of the log
 

@@ -123,7 +123,7 @@ int become(const Command& command, pid_t parent, char* const* argv, char* const*
   }
   limit(RLIMIT_CORE, 0);
   if (command.most_processes > 0) limit(RLIMIT_NPROC, static_cast<rlim_t>(command.most_processes));
-  limit(RLIMIT_FSIZE, kMostBytesPerFile);
+  limit(RLIMIT_FSIZE, command.file_bytes > 0 ? static_cast<rlim_t>(command.file_bytes) : kMostBytesPerFile);
   signal(SIGXFSZ, SIG_DFL);  // ignored in dent itself; a child that prints for ever must end
   if (command.hard_memory_limit && command.memory_bytes > 0) {
     limit(RLIMIT_DATA, static_cast<rlim_t>(command.memory_bytes));

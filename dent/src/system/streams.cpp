@@ -2,6 +2,7 @@
 #include "system/streams.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 namespace dent {
 namespace {
 
+constexpr std::size_t kLongestLine = std::size_t{64} << 20;
 constexpr double kEndWithin = 10;  // seconds, after its stdout is closed
 
 // It is given its streams as descriptors 3, 4 and 5.
@@ -67,6 +69,8 @@ CommandAnswer follow(Command command, const std::function<void(std::string_view)
     for (std::size_t end = 0; (end = rest.find('\n', at)) != std::string::npos; at = end + 1)
       take(std::string_view(rest).substr(at, end - at));
     rest.erase(0, at);
+    if (rest.size() > kLongestLine)
+      throw Error(ErrorCode::environment, fmt::format("a line of more than {} MiB", kLongestLine >> 20));
   }
   const Ending ending = process.wait(kEndWithin);
   return {ending, {}, content_of(err)};

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/stopwatch.h"
+#include "system/changed_code.h"
 
 namespace dent {
 namespace {
@@ -225,7 +226,8 @@ void Worker::resume() {
 }
 
 void Worker::check_confinement() {
-  if (const auto call = process_->trespass()) accuse(setup_.role, Cheat::reached_out, *call);
+  if (const auto refused = process_->trespass())
+    accuse(setup_.role, refused->of_its_own ? Cheat::worker_tampered : Cheat::reached_out, refused->call);
 }
 
 void Worker::check_code() const {
@@ -252,6 +254,12 @@ void Worker::check_code() const {
                   "measure again, and leave the files of both sides alone");
     }
   }
+}
+
+void Worker::check_own_code() {
+  if (setup_.load.profile) return;  // a profiler may write into what it looks at
+  if (const std::string file = changed_code(process_->program()); !file.empty())
+    accuse(setup_.role, Cheat::worker_tampered, fmt::format("the code of {} was rewritten in its memory", file));
 }
 
 void Worker::accuse(Role who, Cheat of, const std::string& what) {

@@ -76,6 +76,9 @@ class Worker {
   // Throws KernelFailed when a file whose code it runs was written to: what is in memory changes with the
   // file. That is the candidate's doing, whosever process it is.
   void check_code() const;
+  // Throws KernelFailed when the kernel has rewritten code of dent's or the system's in its own process, as far
+  // as the system shows that.
+  void check_own_code();
   pid_t group() const { return process_->id(); }   // of all its processes
   pid_t process() { return process_->program(); }  // that runs the kernel
   Role role() const { return setup_.role; }

@@ -194,7 +194,9 @@ TEST_F(CellTest, ConfinedItMayActOnItsOwnFamilyButNotOnItsWalls) {
   Process process(command);
   EXPECT_TRUE(process.wait(kLong).clean());
   EXPECT_TRUE(process.last_words().ends_with("1\n")) << process.last_words();
-  EXPECT_EQ(process.trespass(), "kill on the process that keeps its cell");
+  const auto refused = process.trespass();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->call, "kill on the process that keeps its cell");
 }
 
 TEST_F(CellTest, TheProjectIsThereAndCanNotBeWrittenTo) {

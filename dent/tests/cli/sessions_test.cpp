@@ -88,11 +88,12 @@ TEST_F(Sessions, ABrokenOneHidesNoOther) {
 
 TEST_F(Sessions, ShowTellsEachOneByItsId) {
   for (const GoldenSession& session : golden_) {
-    const json shown = document({"show", session.id}, "show");
+    const int code = session.verdict == "INTERRUPTED" ? 14 : 0;
+    const json shown = document({"show", session.id}, "show", code);
     EXPECT_EQ(shown.value("session", ""), session.id);
     EXPECT_EQ(shown.at("report").value("verdict", ""), session.verdict) << session.name;
     const Ran text = dent({"show", session.id});
-    EXPECT_EQ(text.code, 0) << text.err;
+    EXPECT_EQ(text.code, code) << text.err;
     EXPECT_NE(text.out.find(": " + session.verdict + "\n"), std::string::npos) << text.out.substr(0, 500);
   }
   EXPECT_EQ(document({"show"}, "show").value("session", ""), golden_.back().id) << "latest";

@@ -7,8 +7,11 @@
 
 #include <map>
 
+#include "executors/job_table.h"
+#include "executors/left_running.h"
 #include "executors/record_stream.h"
 #include "executors/scratch_job.h"
+#include "ledger/in_child.h"
 #include "ledger/ledger.h"
 #include "ledger/project_lock.h"
 
@@ -29,6 +32,25 @@ void expect_a_whole_ledger(const fs::path& folder) {
   EXPECT_EQ(verdicts, 1);
   EXPECT_TRUE(gates.contains("correctness/small"));
   for (const auto& [step, count] : gates) EXPECT_EQ(count, 1) << step;
+}
+
+// A loop that was killed leaves its jobs at work, as its resumption needs them. Another measurement would be disturbed.
+TEST(LeftJobs, KeepAnotherMeasurementWaiting) {
+  const test::ScratchFolder project;
+  const JobTable jobs(project.path());
+  const SentJob single = jobs.create({.command = "run"});
+  const SentJob part = jobs.create({.part = LoopPart{.name = "001"}, .session = "20260331-140509-123"});
+  EXPECT_NO_THROW(refuse_beside_left_jobs(project.path()));
+  const ProjectLock of_single(single.folder());
+  EXPECT_NO_THROW(refuse_beside_left_jobs(project.path())) << "a job that the user has sent is no loop's";
+  const ProjectLock of_part(part.folder());
+  try {
+    refuse_beside_left_jobs(project.path());
+    FAIL() << "measured beside a job of a killed loop";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::busy);
+    EXPECT_NE(std::string(error.what()).find("dent resume 20260331-140509-123"), std::string::npos) << error.what();
+  }
 }
 
 TEST(JobFolder, IsPendingThenDoneAndDoneTwiceIsDoneOnce) {

@@ -182,7 +182,70 @@ TEST(Ledger, WhatWasEditedInPlaceIsNamedByItsLine) {
   EXPECT_NE(problem_of(forged).find("line 2"), std::string::npos);
 }
 
-// A cut end can't be seen in the file alone; whoever has heard the head of the chain sees it.
+TEST(Ledger, ACutEndIsNamed) {
+  ScratchFolder folder;
+  const auto file = folder / "ledger.jsonl";
+  std::uintmax_t one_line = 0;
+  {
+    Ledger ledger(file);
+    ledger.append(record::Note{"one"});
+    one_line = std::filesystem::file_size(file);
+    ledger.append(record::Note{"two"});
+    ledger.append(record::Note{"three"});
+  }
+  EXPECT_EQ(read_ledger(file).lines, 3);
+  std::filesystem::resize_file(file, one_line);
+  for (const bool for_writing : {false, true}) {
+    try {
+      if (for_writing)
+        Ledger{file};
+      else
+        read_ledger(file);
+      FAIL() << "took a ledger whose end was cut off";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("2 of 3 records are missing"), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(Ledger, AnEndThatWasWrittenAnewIsNamed) {
+  ScratchFolder folder;
+  const auto file = folder / "ledger.jsonl";
+  {
+    Ledger ledger(file);
+    ledger.append(record::Note{"one"});
+  }
+  const auto begin = std::filesystem::file_size(file);
+  const std::string chain = read_ledger(file).chain;
+  Ledger(file).append(record::Note{"SLOWER"});
+  std::filesystem::resize_file(file, begin);
+  std::string other = chain;
+  add_bytes(file, to_line({2, "2026-01-01T00:00:00.000Z", "", record::Note{"FASTER"}}, other) + "\n");
+  try {
+    read_ledger(file);
+    FAIL() << "took another end than the one that was sealed";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("is not the line that was sealed"), std::string::npos) << error.what();
+  }
+}
+
+// A power cut between a line and its seal: the ledger is ahead, and whole.
+TEST(Ledger, ASealThatIsBehindIsNoFault) {
+  ScratchFolder folder;
+  const auto file = folder / "ledger.jsonl";
+  {
+    Ledger ledger(file);
+    ledger.append(record::Note{"one"});
+  }
+  std::filesystem::copy_file(seal_of(file), folder / "kept");
+  Ledger(file).append(record::Note{"two"});
+  std::filesystem::copy_file(folder / "kept", seal_of(file), std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(read_ledger(file).lines, 2);
+  Ledger(file).append(record::Note{"three"});
+  EXPECT_EQ(read_ledger(file).lines, 3);
+}
+
+// Where the seal was removed with it, only the head of the chain that was published tells.
 TEST(Ledger, ACutEndDoesNotHaveTheChainThatWasSaid) {
   ScratchFolder folder;
   const auto file = folder / "ledger.jsonl";

@@ -41,6 +41,25 @@ TEST(SessionStore, CreatesFoldersOfTheirOwn) {
   EXPECT_EQ(store.list().size(), 20u);
 }
 
+// Another part of dent may have made the folder, for a worktree or a job.
+TEST(SessionStore, KeepsAFolderThatWasThereOutOfVersionControl) {
+  ScratchFolder project;
+  std::filesystem::create_directories(project / ".dent" / "worktrees");
+  SessionStore(project.path()).prepare();
+  EXPECT_TRUE(std::filesystem::exists(project / ".dent" / ".gitignore"));
+}
+
+TEST(SessionStore, FollowsNoLink) {
+  ScratchFolder project, elsewhere;
+  std::filesystem::create_directory_symlink(elsewhere.path(), project / ".dent");
+  EXPECT_THROW(SessionStore{project.path()}, Error);
+  std::filesystem::remove(project / ".dent");
+  std::filesystem::create_directories(project / ".dent");
+  std::filesystem::create_directory_symlink(elsewhere.path(), project / ".dent" / "sessions");
+  EXPECT_THROW(SessionStore{project.path()}, Error);
+  EXPECT_TRUE(std::filesystem::is_empty(elsewhere.path()));
+}
+
 TEST(SessionStore, FindsByTheBeginningOfAnIdWhenOnlyOneFits) {
   ScratchFolder project;
   SessionStore store(project.path());

@@ -223,7 +223,9 @@ TEST_F(ProcessTest, ConfinedItMayActOnItsOwnFamilyOnly) {
   EXPECT_TRUE(process.wait(kLong).clean());
   EXPECT_EQ(process.last_words().back(), '\n');
   EXPECT_TRUE(process.last_words().ends_with("1\n")) << process.last_words();
-  EXPECT_EQ(process.trespass(), "kill on dent itself");
+  const auto refused = process.trespass();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->call, "kill on dent itself");
 }
 
 TEST_F(ProcessTest, PausedItIsStoppedWithItsChildrenUntilItIsResumed) {

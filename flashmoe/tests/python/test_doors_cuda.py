@@ -59,7 +59,7 @@ def gradients(function, cpu, seed=9):
     return [out.detach(), *torch.autograd.grad(out, leaves, dout)]
 
 
-@pytest.mark.parametrize("rows", [64, 192, 320, 832])
+@pytest.mark.parametrize("rows", [192, 320, 832])  # masks of fewer rows are left to PyTorch
 @pytest.mark.parametrize("masked", [False, True])
 def test_rows_past_a_tile_whose_scores_lie_far_below_zero(rows, masked):
     """Some releases of cuDNN give NaN in dq here (pytorch#196678): S % 128 == 64, a mask, and a log-sum-exp below -88."""

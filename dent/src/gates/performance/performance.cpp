@@ -127,6 +127,7 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   if (!finding && clocks.verdict == ClockVerdict::tampered) {
     finding = cheat(Cheat::clock_tampered, clocks.evidence, step, problem.shape);
   }
+  if (!finding) candidate.check_own_code();
   candidate.pause();
   alone = {};
   if (!finding) finding = check_timed_outputs(at, ours, rules.seconds);

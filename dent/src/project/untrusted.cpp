@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "project/stranger.h"
+#include "project/untrusted.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -16,8 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char *kRoot = "DENT_UNTRUSTED", *kFolders = "DENT_VISIBLE", *kSeen = "DENT_SEEN_MANIFEST";
+constexpr std::size_t kShown = 120;  // characters of a value, in a message
 constexpr std::string_view kCommand = "it is a command that would run outside of the cell";
-constexpr std::string_view kFile = "it names files: a stranger's have to lie in the project";
+constexpr std::string_view kFile = "it names files outside of the project";
 constexpr std::string_view kFlag = "options that name files or load plugins are refused";
 
 // "a.b" as {"a", "b"}.
@@ -82,13 +86,13 @@ bool is_plain_flag(const std::string& flag) {
 
 }  // namespace
 
-const std::vector<WallRule>& stranger_rules() {
+const std::vector<WallRule>& manifest_walls() {
   static const std::vector<WallRule> rules = [] {
     std::vector<WallRule> all = {
         {"version", Wall::open, ""},
         {"name", Wall::open, ""},
         {"interpreter", Wall::closed, "it names a program to start"},
-        {"sandbox", Wall::closed, "a stranger's code runs in a cell"},
+        {"sandbox", Wall::closed, "another author's code runs in a cell"},
         {"visible", Wall::visible, "it would show the code what lies outside of the project"},
         {"shapes.*", Wall::open, ""},
         {"tunables.*", Wall::open, ""},
@@ -142,42 +146,75 @@ const std::vector<WallRule>& stranger_rules() {
   return rules;
 }
 
-void check_strangers_manifest(std::string_view text, const fs::path& directory, const fs::path& root,
-                              const std::vector<fs::path>& named) {
+const WallRule* wall_of(const std::vector<std::string>& key) {
+  const auto& walls = manifest_walls();
+  const auto found = std::ranges::find_if(walls, [&](const WallRule& one) { return fits(one.key, key); });
+  return found == walls.end() ? nullptr : &*found;
+}
+
+void check_untrusted_manifest(std::string_view text, const fs::path& directory, const Vouched& vouched) {
+  std::vector<ManifestValue> seen;
+  if (vouched.manifest) seen = every_value(*vouched.manifest, kManifestName);
   for (const ManifestValue& value : every_value(text, kManifestName)) {
     const std::string key = fmt::format("{}", fmt::join(value.path, "."));
     const auto refuse = [&](std::string_view why, const std::string& what) {
-      throw Error(ErrorCode::invalid,
-                  fmt::format("{}, line {}: {}{}: refused in another author's project: {}", kManifestName,
-                              value.line, key, what.empty() ? "" : " = \"" + what + "\"", why),
-                  "read the manifest; where you trust its author, run the project as one of your own (dent "
-                  "verify --trust)");
+      throw Error(
+          ErrorCode::invalid,
+          fmt::format("{}, line {}: {}{}: refused in another author's manifest: {}", kManifestName,
+                      value.line, key, what.empty() ? "" : " = \"" + printable(what, kShown) + "\"", why),
+          vouched.manifest ? "the manifest may say what it said when dent mcp was started: read it, then start that again"
+                           : "read the manifest; where you trust its author, say so: dent verify --trust, dent suite run --trust, dent run");
     };
-    const auto& rules = stranger_rules();
-    const auto rule =
-        std::ranges::find_if(rules, [&](const WallRule& one) { return fits(one.key, value.path); });
-    if (rule == rules.end()) refuse("there is no rule for it", "");
+    const auto is_seen = [&](const ManifestValue& other) {
+      return other.path == value.path && other.written == value.written;
+    };
+    if (std::ranges::any_of(seen, is_seen)) continue;
+    const WallRule* rule = wall_of(value.path);
+    if (rule == nullptr) refuse("there is no rule for it", "");
     if (rule->wall == Wall::closed) refuse(rule->why, "");
     for (const std::string& word : value.texts) {
       if (word.find("${") != std::string::npos) refuse("it would read the environment", word);
-      if (rule->wall == Wall::inside && !leads_into(root, directory / word)) refuse(rule->why, word);
+      if (rule->wall == Wall::inside && !leads_into(vouched.root, directory / word)) refuse(rule->why, word);
       if (rule->wall == Wall::flags && !is_plain_flag(word)) refuse(rule->why, word);
       const auto holds = [&](const fs::path& folder) { return leads_into(folder, directory / word); };
-      if (rule->wall == Wall::visible && std::ranges::none_of(named, holds)) refuse(rule->why, word);
+      if (rule->wall == Wall::visible && std::ranges::none_of(vouched.folders, holds)) refuse(rule->why, word);
     }
   }
 }
 
-Project read_strangers_project(const fs::path& directory, const fs::path& root) {
+Project read_untrusted_project(const fs::path& directory, const Vouched& vouched) {
   const auto text = read_text(directory / kManifestName);
   if (!text) throw Error(ErrorCode::invalid, "no manifest " + (directory / kManifestName).string());
-  if (!leads_into(root, directory / kManifestName))
+  if (!leads_into(vouched.root, directory / kManifestName))
     throw Error(ErrorCode::invalid,
                 fmt::format("{} leads out of the project", (directory / kManifestName).string()));
-  check_strangers_manifest(*text, directory, root);
-  Project project = read_project(directory);
-  project.sandbox = Sandbox::required;
+  check_untrusted_manifest(*text, directory, vouched);
+  Project project = parse_project(*text, directory);
+  if (!vouched.manifest) project.sandbox = Sandbox::required;
+  take_tuned(project);
   return project;
+}
+
+std::vector<std::pair<std::string, std::string>> untrusted_environment(const fs::path& root,
+                                                                       const std::vector<fs::path>& folders,
+                                                                       const fs::path& manifest) {
+  std::string named;
+  for (const fs::path& folder : folders) named += (named.empty() ? "" : ":") + fs::absolute(folder).string();
+  return {{kRoot, fs::absolute(root).string()}, {kFolders, named}, {kSeen, manifest.string()}};
+}
+
+std::optional<Vouched> vouched_by_environment() {
+  const auto value = [](const char* name) {
+    const char* text = std::getenv(name);
+    return std::string(text == nullptr ? "" : text);
+  };
+  Vouched vouched{.root = value(kRoot)};
+  if (vouched.root.empty()) return std::nullopt;
+  std::istringstream folders(value(kFolders));
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (!folder.empty()) vouched.folders.emplace_back(folder);
+  if (const std::string seen = value(kSeen); !seen.empty()) vouched.manifest = text_of(seen);
+  return vouched;
 }
 
 }  // namespace dent

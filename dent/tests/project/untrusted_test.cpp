@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a stranger's manifest may say. Each wall has an attack that passes where the wall is taken away.
-#include "project/stranger.h"
+// What another author's manifest may say. Each wall has an attack that passes where the wall is taken away.
+#include "project/untrusted.h"
 
 #include <gtest/gtest.h>
 
@@ -8,28 +8,22 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "project/harmful_manifests.h"
 #include "project/manifest.h"
 #include "project/strict_table.h"
 #include "suites/imported.h"
 #include "system/temporary_folder.h"
 
-namespace dent::test::stranger_test {
+namespace dent::test::untrusted_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kHead = "version = 1\nshapes = [{ name = \"tiny\", n = 32 }]\n";
-const std::string kKernel = "[kernel]\nsources = [\"kernel.cpp\"]\nentry = \"scale\"\n";
-const std::string kRest =
-    "[baseline.plain]\nsources = [\"plain.cpp\"]\nentry = \"scale\"\n"
-    "[operator]\nname = \"scale\"\ninputs.x = { shape = [\"n\"] }\noutputs.y = { shape = [\"n\"] }\n"
-    "reference = { python = \"reference:scale\" }\n";
-
-class Stranger : public testing::Test {
+class Untrusted : public testing::Test {
  protected:
   std::string refusal(const std::string& manifest, const std::vector<fs::path>& named = {}) const {
     try {
-      check_strangers_manifest(manifest, root() / "project", root(), named);
+      check_untrusted_manifest(manifest, root() / "project", {.root = root(), .folders = named});
       return {};
     } catch (const Error& problem) {
       return problem.in_one_line();
@@ -39,10 +33,10 @@ class Stranger : public testing::Test {
   fs::path root() const { return folder_.path(); }
 
  private:
-  const TemporaryFolder folder_{"dent-stranger"};
+  const TemporaryFolder folder_{"dent-untrusted"};
 };
 
-TEST_F(Stranger, MaySayWhatToCompute) {
+TEST_F(Untrusted, MaySayWhatToCompute) {
   EXPECT_EQ(refusal(kHead + kKernel + kRest), "");
   EXPECT_EQ(refusal(kHead + kKernel +
                     "flags = [\"-O3\", \"-march=native\", \"-ffast-math\", \"-DTILE=4\", \"-gencode\", "
@@ -53,55 +47,16 @@ TEST_F(Stranger, MaySayWhatToCompute) {
 }
 
 // Every key that is not open to all, with what would do harm.
-TEST_F(Stranger, MayNotSayWhatThatSees) {
-  const auto kernel = [](const std::string& line) { return kHead + kKernel + line + "\n" + kRest; };
-  const std::pair<const char*, std::string> attacks[] = {
-      {"interpreter", "interpreter = \"/tmp/python\"\n" + kHead + kKernel + kRest},
-      {"sandbox", "sandbox = \"off\"\n" + kHead + kKernel + kRest},
-      {"visible", "visible = [\"/home\"]\n" + kHead + kKernel + kRest},
-      {"visible", "visible = [\"../..\"]\n" + kHead + kKernel + kRest},
-      {"kernel.sources", kHead + "[kernel]\nsources = [\"../../secret.cpp\"]\nentry = \"scale\"\n" + kRest},
-      {"kernel.sources", kHead + "[kernel]\nsources = [\"/etc/passwd\"]\nentry = \"scale\"\n" + kRest},
-      {"kernel.library", kHead + "[kernel]\nlibrary = \"/usr/lib/libm.so\"\nentry = \"scale\"\n" + kRest},
-      {"kernel.build", kernel("build = \"curl example.com\"")},
-      {"kernel.link", kernel("link = [\"-Wl,-rpath,/tmp\"]")},
-      {"kernel.include", kernel("include = [\"/home\"]")},
-      {"kernel.flags", kernel("flags = [\"-I/home\"]")},
-      {"kernel.flags", kernel("flags = [\"-include\", \"/etc/passwd\"]")},
-      {"kernel.flags", kernel("flags = [\"-fplugin=x.so\"]")},
-      {"kernel.flags", kernel("flags = [\"-Wl,-rpath,x\"]")},
-      {"kernel.flags", kernel("flags = [\"-specs=x\"]")},
-      {"kernel.flags", kernel("flags = [\"@file\"]")},
-      {"kernel.flags", kernel("flags = [\"-DHOME=${HOME}\"]")},
-      {"baseline.plain.build",
-       kHead + kKernel + "[baseline.plain]\nbuild = \"id\"\nlibrary = \"x.so\"\nentry = \"s\"\n"},
-      {"variants.build", kHead + kKernel + kRest + "[[variants]]\nname = \"v\"\nbuild = \"id\"\n"},
-      {"operator.reference.library",
-       kHead + kKernel + "[operator]\nreference = { library = \"/tmp/x.so\", entry = \"s\" }\n"},
-      {"operator.reference.source",
-       kHead + kKernel + "[operator]\nreference = { source = \"../../x.cpp\", entry = \"s\" }\n"},
-      {"optimize.command", kHead + kKernel + kRest + "[optimize]\ncommand = \"id\"\n"},
-      {"optimize.command_seconds", kHead + kKernel + kRest + "[optimize]\ncommand_seconds = 1\n"},
-      {"optimize.command_sandbox", kHead + kKernel + kRest + "[optimize]\ncommand_sandbox = \"off\"\n"},
-      {"optimize.command_network", kHead + kKernel + kRest + "[optimize]\ncommand_network = true\n"},
-      {"optimize.command_paths", kHead + kKernel + kRest + "[optimize]\ncommand_paths = [\"/home\"]\n"},
-      {"optimize.command_env", kHead + kKernel + kRest + "[optimize]\ncommand_env = [\"TOKEN\"]\n"},
-      {"optimize.files", kHead + kKernel + kRest + "[optimize]\nfiles = [\"/etc/passwd\"]\n"},
-      {"optimize.protect", kHead + kKernel + kRest + "[optimize]\nprotect = [\"../../x\"]\n"},
-      {"executor.box.kind",
-       kHead + kKernel + kRest + "[executor.box]\nkind = \"command\"\nstart = \"id {command}\"\n"},
-      {"name", "name = \"${HOME}\"\n" + kHead + kKernel + kRest},
-      {"surprise", "surprise = 1\n" + kHead + kKernel + kRest},
-  };
+TEST_F(Untrusted, MayNotSayWhatThatSees) {
   std::set<std::string> tried;
-  for (const auto& [key, manifest] : attacks) {
+  for (const auto& [key, manifest] : harmful_manifests()) {
     const std::string said = refusal(manifest);
-    EXPECT_NE(said.find(std::string(": ") + key), std::string::npos) << key << ": " << said << "\n"
+    EXPECT_NE(said.find(": " + key), std::string::npos) << key << ": " << said << "\n"
                                                                      << manifest;
     tried.insert(key);
   }
   // A rule that nothing has tried is none.
-  for (const WallRule& rule : stranger_rules()) {
+  for (const WallRule& rule : manifest_walls()) {
     if (rule.wall == Wall::open || rule.key == "executor.*" || rule.key.starts_with("variants.") ||
         rule.key.starts_with("baseline."))
       continue;
@@ -109,31 +64,51 @@ TEST_F(Stranger, MayNotSayWhatThatSees) {
   }
 }
 
-TEST_F(Stranger, MayNotLeadOutByALink) {
+TEST_F(Untrusted, MayNotLeadOutByALink) {
   fs::create_symlink("/etc", root() / "project" / "headers");
   EXPECT_NE(refusal(kHead + kKernel + "include = [\"headers\"]\n" + kRest).find("kernel.include"),
             std::string::npos);
   std::ofstream(root() / "elsewhere.toml") << kHead << kKernel << kRest;
   fs::create_symlink("../elsewhere.toml", root() / "project" / kManifestName);
-  EXPECT_NO_THROW(read_strangers_project(root() / "project", root()));
-  EXPECT_THROW(read_strangers_project(root() / "project", root() / "project"), Error);
+  EXPECT_NO_THROW(read_untrusted_project(root() / "project", {.root = root()}));
+  EXPECT_THROW(read_untrusted_project(root() / "project", {.root = root() / "project"}), Error);
 }
 
-TEST_F(Stranger, SeesWhatTheUserHasNamed) {
+TEST_F(Untrusted, SeesWhatTheUserHasNamed) {
   const std::string manifest =
       "visible = [\"" + (root() / "set" / "blobs").string() + "\"]\n" + kHead + kKernel + kRest;
   EXPECT_EQ(refusal(manifest, {root() / "set"}), "");
   EXPECT_NE(refusal(manifest, {root() / "other"}).find("visible"), std::string::npos);
 }
 
-TEST_F(Stranger, RunsInACellWhateverItSays) {
+// An agent's server has seen the manifest: what stands in it holds, and nothing that was added or changed since.
+TEST_F(Untrusted, MaySayWhatTheUserHasSeen) {
+  const std::string seen = "interpreter = \"/opt/python\"\n" + kHead + kKernel + "link = [\"-lm\"]\n" + kRest;
+  const auto refused = [&](const std::string& manifest) {
+    try {
+      check_untrusted_manifest(manifest, root() / "project", {.root = root(), .manifest = seen});
+      return std::string();
+    } catch (const Error& problem) {
+      return problem.in_one_line();
+    }
+  };
+  EXPECT_EQ(refused(seen), "");
+  EXPECT_EQ(refused(seen + "[limits]\nmemory_gib = 4\n"), "");
+  EXPECT_NE(refused("interpreter = \"/tmp/python\"\n" + kHead + kKernel + kRest).find("interpreter"),
+            std::string::npos);
+  EXPECT_NE(refused(kHead + kKernel + "link = [\"-lm\", \"-lc\"]\n" + kRest).find("kernel.link"),
+            std::string::npos);
+  EXPECT_NE(refused("sandbox = \"off\"\n" + seen).find("sandbox"), std::string::npos);
+}
+
+TEST_F(Untrusted, RunsInACellWhateverItSays) {
   std::ofstream(root() / "project" / kManifestName) << kHead << kKernel << kRest;
-  EXPECT_EQ(read_strangers_project(root() / "project", root()).sandbox, Sandbox::required);
+  EXPECT_EQ(read_untrusted_project(root() / "project", {.root = root()}).sandbox, Sandbox::required);
 }
 
 // Keys of every project in this repository: those of the user's own would be refused by name, none for want
 // of a rule.
-TEST_F(Stranger, EveryKeyHasARule) {
+TEST_F(Untrusted, EveryKeyHasARule) {
   int manifests = 0;
   for (const auto& entry : fs::recursive_directory_iterator(DENT_PROJECTS)) {
     if (entry.path().filename() != kManifestName) continue;
@@ -157,7 +132,7 @@ ImportedTask task(const std::string& manifest) {
   return {.task = "t.py", .name = "relu", .files = {{"dent.toml", manifest}, {"candidate.py", ""}}};
 }
 
-TEST_F(Stranger, AnImportedTaskBecomesAProjectOfOneFolder) {
+TEST_F(Untrusted, AnImportedTaskBecomesAProjectOfOneFolder) {
   const auto fault = [&](const ImportedTask& one) { return fault_of(one, root() / "relu", {}); };
   const std::string good = kHead + kKernel + kRest;
   EXPECT_EQ(fault(task(good)), "");
@@ -190,4 +165,4 @@ TEST(Printable, LeavesNothingThatATerminalObeys) {
 }
 
 }  // namespace
-}  // namespace dent::test::stranger_test
+}  // namespace dent::test::untrusted_test
