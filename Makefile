@@ -65,9 +65,10 @@ format:  ## Format every C++ and CUDA file
 	@scripts/lint fix
 
 .PHONY: lint
-lint: build-$(RELEASE)  ## clang-format, ruff and clang-tidy alone (`make verify` has them too)
+lint: build-$(RELEASE)  ## clang-format, ruff, words and clang-tidy alone (`make verify` has them too)
 	@scripts/lint format
 	@scripts/lint python
+	@scripts/lint words
 	@scripts/lint tidy build/$(RELEASE)
 
 .PHONY: model-test
@@ -125,6 +126,12 @@ bench: build-release  ## Time the CPU kernels against PyTorch, and dent's verdic
 	@.venv/bin/python flashmoe/benches/gradients_cpu.py --json build/bench/gradients_cpu.json
 	@build/release/dent/dent_bench aa --json build/bench/dent_aa.json
 	@.venv/bin/python dent/benches/loop_aa.py build/release/dent/dent --json build/bench/loop_aa.json
+
+##@ Documents
+.PHONY: docs
+docs:  ## Build the site of the documents into build/site, with search; a dead link is an error
+	@scripts/python-env docs
+	@scripts/build-docs
 
 ##@ Package, install, clean
 .PHONY: wheel

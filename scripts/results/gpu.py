@@ -26,6 +26,10 @@ CONTENDERS = {
 }
 
 
+# Groups of shapes whose names in the files are no words of the field.
+GROUPS = {"spans": "named masks", "scores": "softcap and ALiBi", "tensors": "mask tensors", "varlen": "packed sequences"}
+
+
 def gpu_ratio(result):
     """(ratio over the best contender, its spread)."""
     ours = result["contenders"]["flashmoe"]
@@ -65,7 +69,7 @@ def gpu_section(document):
     yield ""
     for group in dict.fromkeys(result["case"]["group"] for result in document["results"]):
         yield "- " + overall(
-            [gpu_ratio(r)[0] for r in document["results"] if r["case"]["group"] == group], group
+            [gpu_ratio(r)[0] for r in document["results"] if r["case"]["group"] == group], GROUPS.get(group, group)
         )
     if "call_us" in document:
         yield ""
@@ -80,8 +84,8 @@ def call_section(document):
 
 def call_times(document):
     yield (
-        "Host time of one Python call, B=1 H=1 S=128 D=64 fp16: on an idle queue, behind calls of the others; and in a row of 20, whose "
-        "code is in the caches:"
+        "Host time of one Python call, B=1 H=1 S=128 D=64 fp16: on an idle queue, after calls of the other libraries; and in a row of "
+        "20 calls, whose code is in the caches:"
     )
     yield ""
     names = {
@@ -120,7 +124,7 @@ def transformers_section(document):
         per_second = (f"{result['tokens'] / median(samples[name]):,.0f}" for name in (ours, "sdpa"))
         rows.append(
             [
-                result["name"],
+                result["name"].replace("behind", "after"),
                 *per_second,
                 ratio(result["ratio"]),
                 "95 %: " + interval(result["low"], result["high"]),
@@ -226,7 +230,7 @@ def setting_of(rung):
 
 
 def ladder_table(document, rungs):
-    """Times and ratios to SDPA's row, which comes first. cold: one call behind a flush of the L2 cache."""
+    """Times and ratios to SDPA's row, which comes first. cold: one call after a flush of the L2 cache."""
     columns = [(rows, heat) for rows in ("32", "128") for heat in ("warm", "cold")]
     sdpa = {column: document["sdpa"][column[0]] for column in columns}
     spread = "range" if f"{columns[0][1]}_low_us" in document["sdpa"]["32"] else NO_SPREAD

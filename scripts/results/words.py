@@ -2,8 +2,11 @@
 """Numbers, shapes and machines in the words of the pages."""
 
 import math
+import re
+import textwrap
 
 SHORT = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
+WIDTH = 120  # columns of a page
 MANY = 10  # from here on, a ratio's decimals say nothing
 NO_SPREAD = "spread not recorded"
 
@@ -37,6 +40,26 @@ def table(head, rows):
     yield "| --- |" + " ---: |" * (len(head) - 1)
     for row in rows:
         yield "| " + " | ".join(row) + " |"
+
+
+def wrapped(text, indent=""):
+    """Lines of prose, as wide as those of every page. Links stay whole."""
+    whole = re.sub(r"\[[^]]*\]\([^)]*\)", lambda link: link[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(whole, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\0", " ") for line in lines]
+
+
+def wrapped_page(text):
+    """The page with its paragraphs and items wrapped; rows of tables stay."""
+    lines, paragraph = [], []
+    for line in [*text.splitlines(), ""]:
+        if line and not line.startswith(("|", "#", "- ")):
+            paragraph.append(line)
+            continue
+        lines += wrapped(" ".join(paragraph)) if paragraph else []
+        paragraph = []
+        lines += wrapped(line, "  ") if line.startswith("- ") else [line]
+    return "\n".join(lines[:-1]) + "\n"
 
 
 def overall(ratios, what):

@@ -43,7 +43,7 @@ def dent_loaded_section(document):
                 + [f"{others:.1f} of {document['cores']}", f"{100 * waited:.0f} %", f"{100 * taken:.1f} %"]
             )
     yield (
-        f"{document['comparisons']} comparisons each, {document['time_box_s']:g} s each, beside {document['programs']} programs on "
+        f"{document['comparisons']} comparisons each, {document['time_box_s']:g} s each, next to {document['programs']} programs on "
         f"{document['cores']} processors ({document['cpu']}; {document['date']})."
     )
     yield ""
@@ -89,7 +89,8 @@ def suites_import_section(document):
     yield ""
     for suite in document["suites"]:
         for refused in suite["refused"]:
-            yield f"- {suite['suite']}, {refused['task']}: {refused['why']}"
+            why = refused["why"].replace("nobody", "no program")
+            yield f"- {suite['suite']}, {refused['task']}: {why}"
     yield ""
     yield f"{document['date']}, PyTorch {document['torch']}."
 
@@ -181,7 +182,7 @@ def executors_speed_section(document):
 def executors_cell_section(document):
     start = document["start"]
     yield (
-        f"A process starts in {start['outside_ms']:.1f} ms, in a cell in {start['inside_ms']:.1f} ms: {start['added_ms']:.1f} ms more, "
+        f"A process starts in {start['outside_ms']:.1f} ms, in the sandbox in {start['inside_ms']:.1f} ms: {start['added_ms']:.1f} ms more, "
         f"{start['added_max_ms']:.1f} ms at most of {start['starts']}."
     )
     yield ""

@@ -100,7 +100,7 @@ def test_steps(preset, part=""):
 
 
 def verify_steps(preset):
-    yield Step("format", "clang-format and ruff", "scripts/lint format; scripts/lint python", needs={"environment"})
+    yield Step("format", "clang-format, ruff and words", "scripts/lint format; scripts/lint python; scripts/lint words", needs={"environment"})
     yield ctest("remote", "ssh and Slurm", preset, "-L remote", {"build", "environment"})
     yield build("mutants build", "compile kernels with mistakes", preset, "mutants", {"build"})
     yield ctest("mutants", "the model of a GPU notices each mistake", preset, "-L mutants -LE nightly", {"mutants build"})

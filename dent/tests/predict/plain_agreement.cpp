@@ -69,7 +69,7 @@ std::string plain_summary(const std::vector<Agreement>& rows) {
       100.0 * static_cast<double>(near) / static_cast<double>(rows.size()));
   if (far.empty()) return text + "\n";
   return text +
-         " Those that are not:\n\n| kernel | size | predicted, us | measured, us | predicted over measured "
+         "\nThose that are not:\n\n| kernel | size | predicted, us | measured, us | predicted over measured "
          "|\n"
          "| --- | --- | ---: | ---: | ---: |\n" +
          far;

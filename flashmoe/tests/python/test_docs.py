@@ -37,7 +37,16 @@ def cannot_run(block):
     return ""
 
 
-@pytest.mark.parametrize("page", ["README.md", "flashmoe/docs/flashmoe.md", "flashmoe/docs/guides/switch-to-flashmoe.md"])
+PAGES = [
+    "README.md",
+    "flashmoe/docs/flashmoe.md",
+    "flashmoe/docs/reference/masks.md",
+    "flashmoe/docs/reference/python.md",
+    "flashmoe/docs/guides/switch-to-flashmoe.md",
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_python_on_the_page_runs(blocks, page):
     names, printed, ran, left_out = {}, None, 0, []
     for block in blocks.blocks_of(ROOT / page):
@@ -55,15 +64,15 @@ def test_the_python_on_the_page_runs(blocks, page):
             assert blocks.matches(shown, printed), (
                 f"{block.where} shows\n{block.text}\nprinted was\n" + "\n".join(printed)
             )
-        elif page == "flashmoe/docs/flashmoe.md":  # it says that all its code is run; scripts/docs does the rest
-            assert block.language in ("cpp", "c") and not block.shown_only, block.where
+        elif page == "flashmoe/docs/flashmoe.md":
+            pytest.fail(f"{block.where}: the page says that tests run all its code; this is {block.language}")
     assert ran > 0
     if left_out:
         pytest.skip(f"{ran} blocks ran; not run: " + "; ".join(left_out))
 
 
 def test_the_readme_stays_short():
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
 def test_what_a_page_shows_is_compared(blocks):
