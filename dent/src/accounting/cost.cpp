@@ -20,7 +20,7 @@ void count(Cost& cost, const record::Gate& gate) {
 }
 
 void count(Cost& cost, const record::Outcome& outcome) {
-  cost.wall_s += outcome.overhead_s;  // what lay between its trials
+  cost.wall_s += outcome.overhead_s;  // dent's own time between its trials
   ++cost.iterations;
   cost.kept += outcome.outcome.kept ? 1 : 0;
 }
@@ -34,8 +34,7 @@ void count(Cost& cost, const Proposal& proposal) {
   cost.output_tokens += proposal.spend.output_tokens;
 }
 
-// One that was killed between the record and its own note of it books a stretch again, longer: the longest
-// counts.
+// A dent that was killed before it noted a booked period books it again, and longer: only the longest counts.
 void count_uptime(Cost& cost, std::span<const Record> records) {
   std::map<std::pair<std::string, std::string>, const record::Uptime*> longest;
   for (const Record& record : records) {
@@ -52,7 +51,8 @@ void count_uptime(Cost& cost, std::span<const Record> records) {
 
 }  // namespace
 
-// As the manifest in effect has them. Not in the unnamed namespace: Fields looks for it here.
+// Reads rates as the manifest in effect states them. Not in the unnamed namespace, where Fields can't find
+// it.
 static void fields(Fields& f, Rates& rates) {
   f.may("device_usd_per_hour", rates.device_usd_per_hour, "of the device");
   f.may("agent_usd_per_hour", rates.agent_usd_per_hour, "of a program that proposes");
@@ -106,7 +106,7 @@ Rates rates_of(std::span<const Record> records) {
   std::optional<Rates> rates;
   try {
     read_json(session->manifest, [&rates](Fields& f) { f("rates", rates, "of the manifest in effect"); });
-  } catch (const Error&) {  // no manifest that we can read: nothing has a price
+  } catch (const Error&) {  // no readable manifest, so nothing has a price
   }
   return rates.value_or(Rates{});
 }

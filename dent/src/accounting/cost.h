@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a session took: time, device time, money. Counted from its records, so that it survives kills and
-// resumes.
+// Cost of a session: time, device time and money. Computed from its records, so that kills and resumes don't
+// matter.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 namespace dent {
 
 struct Cost {
-  double wall_s = 0;    // that dent was at work; pauses between a kill and a resume are not
-  double build_s = 0;   // of it, compiling,
-  double device_s = 0;  // gates that run kernels,
-  double agent_s = 0;   // and programs that proposed
+  double wall_s = 0;    // while dent was at work; excludes pauses between a kill and a resume
+  double build_s = 0;   // part of it for compiling,
+  double device_s = 0;  // for gates that run kernels,
+  double agent_s = 0;   // and for proposers
   int iterations = 0;
   int kept = 0;
   std::int64_t input_tokens = 0, output_tokens = 0;
-  double reported_usd = 0;  // by proposers
-  double machine_s = 0;     // that a machine was up which costs money, at work or not,
-  double machine_usd = 0;   // and what that was
+  double reported_usd = 0;  // as reported by proposers
+  double machine_s = 0;     // uptime of a rented machine, at work or not,
+  double machine_usd = 0;   // and its price
 
   Cost& operator+=(const Cost& other);
 };
@@ -29,15 +29,15 @@ struct Cost {
 Cost cost_of(std::span<const Record> records);
 
 struct Money {
-  double device = 0, agent = 0, engineer = 0;  // in USD
+  double device = 0, agent = 0, engineer = 0;  // USD
   double total() const { return device + agent + engineer; }
   Money& operator+=(const Money& other);
 };
-// A machine that is paid for by its uptime costs that, and its gates nothing besides. An agent costs what it
-// reported; where it reported nothing, its time at its rate.
+// A machine that is paid for by uptime costs its uptime, and its gates cost nothing more. A proposer costs
+// what it reported or, if it reported nothing, its time at the given rate.
 Money money_of(const Cost& cost, const Rates& rates);
 
-// Those that held when the session was recorded.
+// The rates that were in effect when the session was recorded.
 Rates rates_of(std::span<const Record> records);
 
 void fields(Fields& f, Cost& cost);

@@ -27,7 +27,7 @@ std::string_view take_part(std::string_view& path) {
   return part;
 }
 
-// Of the first part that names a gate: behind it stands a shape, which may be called like one.
+// Decides by the first part that names a gate, since a shape, which follows it, may have a gate's name too.
 Uses uses_of(std::string_view step) {
   while (!step.empty()) {
     const std::string_view part = take_part(step);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the name of a step says: "correctness/tiny", "003/screening/tiny", "winner/003/held-out/gain/odd".
-// Names of shapes are the user's, and stand last.
+// Parses names of steps: "correctness/tiny", "003/screening/tiny", "winner/003/held-out/gain/odd". Names of
+// shapes are chosen by the user and come last.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace dent {
 
-// The iteration of which it is a trial: 3 of "003/screening/tiny".
+// The iteration whose trial the step is: 3 for "003/screening/tiny".
 std::optional<int> iteration_of(std::string_view step);
 
 bool compiles(std::string_view step);

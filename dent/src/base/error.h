@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The one exception of the workbench: what went wrong, where, and what to do about it. A candidate that fails
-// is a result and not an Error.
+// The only exception type of dent: what went wrong, where, and what to do about it. A candidate that fails is
+// a result, not an Error.
 #pragma once
 
 #include <source_location>
@@ -10,10 +10,10 @@
 namespace dent {
 
 enum class ErrorCode {
-  invalid,      // an argument, a manifest or a file that can't be right
-  environment,  // the machine, the disk or the operating system refuses
-  busy,         // another dent works in this project
-  internal,     // our own fault
+  invalid,      // an invalid argument, manifest or file
+  environment,  // the machine, the disk or the operating system refuses something
+  busy,         // another dent is working in this project
+  internal,     // a bug in dent
 };
 
 class Error : public std::runtime_error {
@@ -23,7 +23,7 @@ class Error : public std::runtime_error {
         std::source_location where = std::source_location::current());
 
   ErrorCode code() const noexcept { return code_; }
-  // What happened and what to do, without the place: for a table or a reason.
+  // What happened and what to do, without the source position: for a table or a record.
   const std::string& in_one_line() const noexcept { return one_line_; }
 
  private:
@@ -31,6 +31,6 @@ class Error : public std::runtime_error {
   std::string one_line_;
 };
 
-std::string in_one_line(const std::exception& problem);  // the same for whatever was caught
+std::string in_one_line(const std::exception& problem);  // what() of other exceptions
 
 }  // namespace dent

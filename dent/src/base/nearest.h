@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// "Did you mean ...?"
+// Spelling suggestions for error messages.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace dent {
 
-// "did you mean \"tiny\"?", or "" when none is near.
+// "did you mean \"tiny\"?", or "" if no candidate is similar.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
-// The candidate that is fewest edits away, or nothing when none is near.
+// The candidate with the smallest edit distance, or nothing if none is similar.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace dent

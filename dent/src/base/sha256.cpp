@@ -14,8 +14,8 @@ namespace {
 
 using Word = std::uint32_t;
 
-// The first 32 bits of the fractional parts of roots of the first primes: square roots to start from, cube
-// roots as round constants.
+// Constants of SHA-256: the first 32 bits of the fractional parts of square roots (initial state) and cube
+// roots (round constants) of the first primes.
 struct Constants {
   std::array<Word, 8> start{};
   std::array<Word, 64> round{};

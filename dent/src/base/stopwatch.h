@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Time that passes. How long this process has waited for what is the user's: the compiler and the kernels;
-// the rest of a session's time is dent's own. How long for its turn on a device, which is nobody's time.
+// Time spent waiting: for the user's code (compiler and kernels), so that the rest of a session's time is
+// dent's own; and for the device lock, which is counted separately.
 #pragma once
 
 #include <chrono>

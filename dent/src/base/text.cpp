@@ -11,7 +11,7 @@ std::optional<std::string> read_text(const std::filesystem::path& file) {
   if (!stream) return std::nullopt;
   std::ostringstream text;
   if (stream.peek() != std::ifstream::traits_type::eof()) text << stream.rdbuf();
-  if (stream.bad() || text.fail()) return std::nullopt;  // a folder, or a disk that fails
+  if (stream.bad() || text.fail()) return std::nullopt;  // a folder, or an I/O error
   return std::move(text).str();
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Text: what is in a file, its first line, and words without what stands around them.
+// Reading text files, and trimming text.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace dent {
 
-// A file's bytes; nothing where it can't be read.
+// A file's bytes; nothing if it can't be read.
 std::optional<std::string> read_text(const std::filesystem::path& file);
-std::string text_of(const std::filesystem::path& file);  // the same, with "" for nothing
+std::string text_of(const std::filesystem::path& file);  // as read_text, but "" if it can't be read
 
-// Foreign text for a terminal: one line without control characters, cut after so many bytes.
+// Untrusted text made safe for a terminal: one line without control characters, at most `most` bytes.
 std::string printable(std::string_view text, std::size_t most = 400);
 
 std::string first_line(std::string_view text);

@@ -5,7 +5,7 @@
 
 namespace dent {
 
-// A random one (version 4): 0f8fad5b-d9cb-469f-a165-70867728950e.
+// A random UUID (version 4), such as 0f8fad5b-d9cb-469f-a165-70867728950e.
 std::string new_uuid();
 
 }  // namespace dent

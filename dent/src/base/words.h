@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Enums that are written as words. Beside an enum stands the list of its words, and a function `words` that
-// finds it:
+// Enums whose values have names in text. Next to each enum stand a table of the names and a function `words`
+// that returns it:
 //
 //   enum class Side { left, right };
 //   inline constexpr Word<Side> kSideWords[] = {{Side::left, "left"}, {Side::right, "right"}};
 //   constexpr std::span<const Word<Side>> words(Side) { return kSideWords; }
 //
-// Code asks the enum; people and JSON get the word.
+// Code uses the enum; people and JSON see the name.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ constexpr std::string_view name(Enum value) {
   return {};
 }
 
-// Nothing where no value has that word.
+// The value with that name; nothing if there is none.
 template <HasWords Enum>
 constexpr std::optional<Enum> parse_word(std::string_view word) {
   for (const Word<Enum>& entry : words(Enum{})) {

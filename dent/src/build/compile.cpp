@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files that a compiler's .d file names.
+// Input files that a compiler's .d file lists.
 std::vector<std::string> dependencies_in(const fs::path& file) {
   std::istringstream words(text_of(file));
   std::vector<std::string> files;
@@ -41,7 +41,7 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
     text.replace(at, what.size(), by);
 }
 
-// The same in a copy of the project elsewhere: each folder is called by its number.
+// Replaces folders by their numbers, so that a copy of the project elsewhere has the same hash.
 std::string anywhere(std::string text, const std::vector<std::string>& places) {
   for (std::size_t i = 0; i < places.size(); ++i) replace_all(text, places[i] + "/", fmt::format("<{}>/", i));
   return text;
@@ -51,7 +51,7 @@ std::string hash_of(const std::vector<std::string>& files, const std::string& co
                     const std::vector<std::string>& places) {
   std::string all = anywhere(commands, places);
   for (const std::string& file : files) {
-    const bool ours = file.starts_with(places.front() + "/");  // which names the files that it includes
+    const bool ours = file.starts_with(places.front() + "/");  // a file of the kernel may contain paths
     all += "\n" + anywhere(file, places) + " " +
            (ours ? sha256(anywhere(text_of(file), places)) : sha256_of_file(file));
   }
@@ -67,27 +67,27 @@ bool names_architecture(const std::vector<std::string>& flags) {
   });
 }
 
-// What a folder of .dent/build remembers of the last build in it.
+// Record of the last build in a folder of .dent/build.
 struct Memory {
   std::string recipe;
   std::vector<std::string> inputs;
   std::string source_hash, binary_hash, log;
 };
 constexpr const char* kMemory = "build.json";
-constexpr std::int64_t kRoomBytes = std::int64_t{4} << 30;  // nvcc writes much on its way
+constexpr std::int64_t kRoomBytes = std::int64_t{4} << 30;  // of one output file
 
 void fields(Fields& f, Memory& memory) {
   f("recipe", memory.recipe, "the commands");
-  f("inputs", memory.inputs, "every file that went in");
-  f("source_hash", memory.source_hash, "of both");
-  f("binary_hash", memory.binary_hash, "of the library");
-  f("log", memory.log, "what the compiler said");
+  f("inputs", memory.inputs, "all input files");
+  f("source_hash", memory.source_hash, "hash of the input files and the commands");
+  f("binary_hash", memory.binary_hash, "hash of the library");
+  f("log", memory.log, "the compiler's output");
 }
 
 std::optional<Memory> remembered(const fs::path& folder) {
   try {
     return from_json_text<Memory>(text_of(folder / kMemory));
-  } catch (const Error&) {  // nothing was built there, or not to its end
+  } catch (const Error&) {  // no build there, or an unfinished one
     return std::nullopt;
   }
 }
@@ -123,7 +123,7 @@ class Build {
     for (const std::string& source : kernel_.sources) sources.push_back((home_ / source).lexically_normal());
     for (const std::string& source : sources) {
       if (!fs::exists(source))
-        return fail(fmt::format("source {} is not there", source), "correct sources in dent.toml");
+        return fail(fmt::format("source {} does not exist", source), "correct sources in dent.toml");
     }
     if (!is_declaration(kernel_.entry)) {
       for (const std::string& source : sources) {
@@ -144,7 +144,7 @@ class Build {
                   "begin its declaration in dent.toml with __global__, and say in [kernel.launch] how it is "
                   "launched");
     }
-    // Compiled together with the entry: what nobody could link.
+    // Sources that can't be linked are compiled together with the entry.
     std::vector<std::string> others;
     for (const std::string& source : sources) {
       const std::string text = text_of(source);
@@ -185,7 +185,7 @@ class Build {
                        [&](const std::string& source) { return test(text_of(source)); });
   }
 
-  // `more`: files that what is built depends on besides. `history`: what was done before, for the recipe.
+  // `more`: other files that the result depends on. `history`: earlier commands, for the recipe.
   void compile(const std::vector<std::string>& sources, const std::vector<std::string>& more,
                const std::string& history) {
     const Toolchain tools = toolchain(cuda(), names_architecture(kernel_.flags));
@@ -209,7 +209,7 @@ class Build {
     std::vector<std::string> link = tools.link;
     append(link, objects);
     for (const std::string& flag : flags) {
-      if (!only_compiles(flag)) link.push_back(flag);  // -fopenmp names a library too
+      if (!only_compiles(flag)) link.push_back(flag);  // linking needs it too: -fopenmp names a library
     }
     for (const std::string& item : kernel_.link) append(link, link_arguments(item));
     append(link, options_.extra_flags);
@@ -228,7 +228,7 @@ class Build {
     finish(std::move(inputs), recipe);
   }
 
-  // nvcc takes options of the host compiler behind a word of its own.
+  // nvcc passes options to the host compiler after -Xcompiler.
   static std::vector<std::string> for_nvcc(std::vector<std::string> flags) {
     for (std::string& flag : flags) {
       if (flag == "-fopenmp" || flag == "-pthread") flag = "-Xcompiler=" + flag;
@@ -247,13 +247,13 @@ class Build {
     const fs::path made = found(kernel_.library);
     if (!fs::exists(made)) {
       return kernel_.build.empty()
-                 ? fail(fmt::format("there is no {}", made.string()),
-                        "correct library in dent.toml, or say how it is made: build = \"make\"")
-                 : fail(fmt::format("the build made no {}", made.string()),
-                        fmt::format("correct library in dent.toml, or build: {}", kernel_.build));
+                 ? fail(fmt::format("the library {} does not exist", made.string()),
+                        "correct library in dent.toml, or add the command that builds it: build = \"make\"")
+                 : fail(fmt::format("the build command did not create {}", made.string()),
+                        fmt::format("correct library in dent.toml, or the build command: {}", kernel_.build));
     }
     if (is_declaration(kernel_.entry)) return wrap(made, recipe);
-    // What is measured is a copy that no later build can change under us.
+    // Measures a copy, so that later builds can't change it.
     copy_to(built_.library, made);
     std::vector<std::string> inputs{made};
     for (const std::string& source : kernel_.sources) inputs.push_back((home_ / source).lexically_normal());
@@ -267,7 +267,7 @@ class Build {
     fs::rename(fresh, to);
   }
 
-  // A function of a library that was built elsewhere, called by its C name.
+  // Wraps a C function of a library that was built elsewhere.
   void wrap(const fs::path& made, const std::string& recipe) {
     const fs::path copy = folder_ / "library.so";
     copy_to(copy, made);
@@ -285,7 +285,7 @@ class Build {
     compile({write_glue(std::move(request))}, inputs, recipe);
   }
 
-  // Whether the library has that function; fails where it has not.
+  // Whether the library has that function; calls fail() if not.
   bool callable_in(const fs::path& copy, const fs::path& made, const Declaration& function) {
     if (function.is_kernel() || function.needs_definition()) {
       fail(fmt::format("{} can't be called in a library: it is a __global__ function or a template",
@@ -293,7 +293,7 @@ class Build {
            "give a C function of the library that calls it, or the kernel's sources");
       return false;
     }
-    // A name in a table of symbols ends with 0, and so does the one before it.
+    // Names in a symbol table are separated by zero bytes.
     if (text_of(copy).find(std::string(1, '\0') + function.name + '\0') != std::string::npos) return true;
     fail(fmt::format("{} has no C function {}", made.filename().string(), function.name),
          fmt::format(
@@ -302,7 +302,8 @@ class Build {
     return false;
   }
 
-  // A kernel with a folder of its own may still need what only the project's has: a library that git ignores.
+  // A kernel with its own folder may still need files of the project's folder, such as a library that git
+  // ignores.
   fs::path found(const std::string& path) const {
     const fs::path here = (home_ / path).lexically_normal();
     return fs::exists(here) ? here : (project_.directory / path).lexically_normal();
@@ -312,7 +313,7 @@ class Build {
     if (item.rfind('-', 0) == 0) return {item};
     const fs::path file = found(item);
     if (file.extension() != ".so") return {file};
-    // Found again when it is loaded. nvcc does not take -Wl.
+    // The rpath lets the loader find it again. nvcc does not accept -Wl.
     const std::string folder = file.parent_path().string();
     if (kernel_.device == DeviceKind::cuda) return {file, "-Xlinker", "-rpath=" + folder};
     return {file, "-Wl,-rpath," + folder};
@@ -339,7 +340,7 @@ class Build {
     return finished.ending.clean();
   }
 
-  // What it is built from is read-only. A command of the manifest's own writes beside its sources.
+  // Inputs are read-only. A build command of the manifest may write next to its sources.
   CellView view() const {
     CellView view = surroundings_of(project_, kernel_);
     view.add(compilers_view());
@@ -380,7 +381,7 @@ class Build {
   static void append(std::vector<std::string>& list, const std::vector<std::string>& more) {
     list.insert(list.end(), more.begin(), more.end());
   }
-  // Files are named as the manifest does: where the kernel lies may be a folder that is gone by then.
+  // Uses relative file names as in the manifest, since the kernel's folder may be temporary.
   void fail(std::string problem, std::string next) {
     replace_all(problem, home_.string() + "/", "");
     built_.problem = std::move(problem);
@@ -390,7 +391,7 @@ class Build {
   const Project& project_;
   const Kernel& kernel_;
   const BuildOptions& options_;
-  fs::path home_;  // of the kernel
+  fs::path home_;  // the kernel's folder
   fs::path folder_;
   std::string recipe_;
   Built built_;
@@ -404,7 +405,7 @@ Built build_kernel(const Project& project, const Kernel& kernel, const BuildOpti
 
 std::string staleness(const Built& built) {
   if (sha256_of_file(built.library) != built.binary_hash)
-    return built.library.string() + " is not the one that was built";
+    return built.library.string() + " was replaced since it was built";
   const auto known = remembered(built.library.parent_path());
   if (!known || known->source_hash != built.source_hash) return "something else was built meanwhile";
   if (hash_of(built.inputs, known->recipe, built.places) == built.source_hash) return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From a kernel's sources to a shared library whose origin is known by hash.
+// Builds a shared library from a kernel's sources, and identifies both by hashes.
 #pragma once
 
 #include <filesystem>
@@ -14,33 +14,33 @@ namespace dent {
 
 struct Built {
   bool ok = false;
-  std::string problem;  // one line, when not ok
+  std::string problem;  // one line, if not ok
   std::string next;     // what to do about it; may be empty
   Ending::Kind how = Ending::Kind::exited;
   std::filesystem::path library;
-  std::string entry;                // symbol
-  std::string setup;                // symbol; empty: none
-  std::string source_hash;          // of every file that went in, and of the commands, wherever they lie
+  std::string entry;                // name of the symbol
+  std::string setup;                // name of the symbol; empty: none
+  std::string source_hash;          // of all input files and the commands, independent of folders
   std::string binary_hash;          // of the library
-  std::vector<std::string> inputs;  // the files
-  std::vector<std::string> places;  // folders that are in no hash: of what is built, the kernel, the project
-  std::string log;                  // what the compiler said
+  std::vector<std::string> inputs;  // input files
+  std::vector<std::string> places;  // folders that hashes ignore: the build's, the kernel's, the project's
+  std::string log;                  // the compiler's output
   double seconds = 0;
   bool reused = false;  // nothing had changed
 };
 
 struct BuildOptions {
-  std::filesystem::path folder;          // where results are kept: .dent/build
-  std::filesystem::path include;         // with dent/kernel.h
-  bool clean = false;                    // build even if nothing has changed
-  std::vector<std::string> extra_flags;  // for example those of a sanitizer
-  Cell cell{Sandbox::off};               // that compilers and build commands run in
+  std::filesystem::path folder;          // for results: .dent/build
+  std::filesystem::path include;         // contains dent/kernel.h
+  bool clean = false;                    // build even if nothing changed
+  std::vector<std::string> extra_flags;  // such as a sanitizer's
+  Cell cell{Sandbox::off};               // sandbox of compilers and build commands
 };
 
-// Not for Python kernels. A failure of the compiler is a result; a missing compiler is an Error.
+// For compiled kernels only. An error of the compiler is a result; a missing compiler throws Error.
 Built build_kernel(const Project& project, const Kernel& kernel, const BuildOptions& options);
 
-// "" while library and sources are those that were built; else what has changed.
+// What has changed since the library was built; "" if nothing.
 std::string staleness(const Built& built);
 
 }  // namespace dent

@@ -17,14 +17,14 @@ constexpr std::string_view kExternC = "extern \"C\"";
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// "const float* x" -> {"const float*", "x"}: the name is the last identifier, with its namespaces.
+// "const float* x" -> {"const float*", "x"}: the name is the last identifier, including namespaces.
 Parameter split(const std::string& text) {
   std::size_t start = text.size();
   while (start > 0 && (in_word(text[start - 1]) || text[start - 1] == ':')) --start;
   return {trimmed(text.substr(0, start)), text.substr(start)};
 }
 
-// The place of the bracket that the one at `close` closes; npos where there is none.
+// Position of the bracket that matches the one at `close`; npos if there is none.
 std::size_t opening(const std::string& text, std::size_t close, char open_bracket, char close_bracket) {
   int depth = 0;
   for (std::size_t at = close + 1; at-- > 0;) {
@@ -46,7 +46,7 @@ std::vector<Parameter> parameters_in(const std::string& list, const std::string&
   for (std::size_t at = 0; at <= list.size();) {
     const std::size_t comma = std::min(list.find(',', at), list.size());
     std::string text = trimmed(list.substr(at, comma - at));
-    const std::size_t bracket = text.find('[');  // float x[] is float* x
+    const std::size_t bracket = text.find('[');  // float x[] means float* x
     if (bracket != std::string::npos) text = trimmed(text.substr(0, bracket));
     Parameter parameter = split(text);
     if (parameter.name.empty() || parameter.type.empty()) {
@@ -80,7 +80,7 @@ Declaration parse_declaration(const std::string& entry) {
     refuse(entry, "is a template", "give its arguments instead: void name<64, 8>(const float* x, ...)");
   }
   if (result.text.empty() || result.text.back() != ')')
-    refuse(entry, "does not end with its parameters", kExample);
+    refuse(entry, "does not end with a parameter list", kExample);
   const std::size_t open = opening(result.text, result.text.size() - 1, '(', ')');
   if (open == std::string::npos) refuse(entry, "has a ) without a (", kExample);
   std::string head = trimmed(result.text.substr(0, open));
@@ -91,7 +91,7 @@ Declaration parse_declaration(const std::string& entry) {
     head = trimmed(head.substr(0, angle));
   }
   Parameter named = split(head);
-  if (named.name.empty() || named.type.empty()) refuse(entry, "is no declaration of a function", kExample);
+  if (named.name.empty() || named.type.empty()) refuse(entry, "is not a function declaration", kExample);
   result.type = std::move(named.type);
   result.name = std::move(named.name);
   result.parameters = parameters_in(result.text.substr(open + 1, result.text.size() - open - 2), entry);

@@ -17,7 +17,7 @@ std::string names_of(const Numbers& numbers) {
   return names;
 }
 
-// What is no tensor; empty where there is nothing of that name.
+// The argument for a parameter that is not a tensor; empty if the name is unknown.
 std::string plain_argument(const Parameter& parameter, const Numbers& numbers) {
   if (parameter.name == "stream") return fmt::format("({})call->stream", parameter.type);
   if (numbers.count(parameter.name) > 0)
@@ -35,7 +35,7 @@ std::string argument(const Parameter& parameter, const Operator& op, const Numbe
     }
     return {};
   };
-  std::string text = match(op.outputs, "outputs");  // first: what is updated in place is there
+  std::string text = match(op.outputs, "outputs");  // first: includes updated inputs
   if (text.empty()) text = match(op.inputs, "inputs");
   if (text.empty()) text = match(op.scratch, "outputs", op.outputs.size());
   if (text.empty()) text = plain_argument(parameter, numbers);
@@ -48,15 +48,16 @@ std::string argument(const Parameter& parameter, const Operator& op, const Numbe
   }
   throw Error(
       ErrorCode::invalid,
-      fmt::format("entry \"{}\": nothing is called \"{}\"; there are {}{}stream", entry, parameter.name,
-                  known, names_of(numbers)),
+      fmt::format("entry \"{}\": parameter \"{}\" is unknown; known names are {}{}stream", entry,
+                  parameter.name, known, names_of(numbers)),
       fmt::format(
-          "in entry, call the parameter as [operator] does (the kernel's source stays as it is), or add "
+          "rename the parameter in entry to a name of [operator] (the kernel's source stays unchanged), or "
+          "add "
           "it: parameters = {{ {0} = 1 }} for a number, scratch.{0} = {{ shape = [...] }} for a buffer",
           parameter.name));
 }
 
-// Of the setup, which sees constant inputs alone.
+// The argument of a parameter of setup, which gets constant inputs only.
 std::string setup_argument(const Parameter& parameter, const Operator& op, const Numbers& numbers,
                            const std::string& setup) {
   std::string known;
@@ -71,12 +72,13 @@ std::string setup_argument(const Parameter& parameter, const Operator& op, const
   if (std::string text = plain_argument(parameter, numbers); !text.empty()) return text;
   throw Error(
       ErrorCode::invalid,
-      fmt::format("setup \"{}\": no constant input is called \"{}\"; there are {}{}stream, setup", setup,
-                  parameter.name, known, names_of(numbers)),
-      "a setup gets what is the same in every call: inputs with constant = true in [operator], and sizes");
+      fmt::format("setup \"{}\": parameter \"{}\" is not a constant input; known names are {}{}stream, setup",
+                  setup, parameter.name, known, names_of(numbers)),
+      "give setup only inputs with constant = true in [operator], and sizes");
 }
 
-// Expressions over a shape's sizes as C++, in double: sizes are looked up in the call, tunables are macros.
+// Translates expressions over a shape's sizes to C++ in double: sizes are read from the call, tunables are
+// macros.
 class LaunchCode {
  public:
   LaunchCode(const Numbers& numbers, const std::vector<std::string>& macros)
@@ -89,7 +91,7 @@ class LaunchCode {
       if (word.empty()) {
         if (expression[at] == '%') {
           throw Error(ErrorCode::invalid,
-                      "[kernel.launch]: \"" + expression + "\" has a %, which a grid has no use for",
+                      "[kernel.launch]: \"" + expression + "\" contains %, which is not supported",
                       "write it with + - * / ceil min max, e.g. \"ceil(n/256)\"");
         }
         code += expression[at++];
@@ -121,8 +123,8 @@ class LaunchCode {
     if (numbers_.count(word) > 0) return fmt::format("dent_value(call, \"{}\")", word);
     if (std::find(macros_.begin(), macros_.end(), word) != macros_.end()) return "(double)(" + word + ")";
     throw Error(ErrorCode::invalid,
-                fmt::format("[kernel.launch]: nothing in \"{}\" is called {}; there are {}{}", expression,
-                            word, names_of(numbers_), fmt::join(macros_, ", ")),
+                fmt::format("[kernel.launch]: \"{}\" uses the unknown name {}; known names are {}{}",
+                            expression, word, names_of(numbers_), fmt::join(macros_, ", ")),
                 "use the sizes of a shape, parameters of the operator, or tunables");
   }
 
@@ -132,14 +134,15 @@ class LaunchCode {
 
 void check_launch(const LaunchRule& launch, const std::string& declaration) {
   if (launch.grid.empty()) {
-    throw Error(ErrorCode::invalid,
-                "entry \"" + declaration + "\" is a __global__ function, and nothing says how to launch it",
-                "add [kernel.launch] with grid = \"ceil(n/256)\" and block = \"256\", or give a function "
-                "that launches it");
+    throw Error(
+        ErrorCode::invalid,
+        "entry \"" + declaration + "\" is a __global__ function, but dent.toml has no launch rule for it",
+        "add [kernel.launch] with grid = \"ceil(n/256)\" and block = \"256\", or give a function "
+        "that launches it");
   }
   if (!launch.cluster.empty()) {
-    throw Error(ErrorCode::invalid, "entry \"" + declaration + "\": dent launches no clusters",
-                "give a function that launches it, and takes the stream");
+    throw Error(ErrorCode::invalid, "entry \"" + declaration + "\": dent can't launch clusters",
+                "use a function as entry that launches it and takes the stream");
   }
 }
 
@@ -154,7 +157,7 @@ constexpr const char* kCudaHeaders = R"(#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 )";
 
-// Reports what the driver says about a launch, which a number alone does not.
+// Prints the driver's error text, since only a number is returned.
 constexpr const char* kCudaEnd = R"(const cudaError_t status = cudaGetLastError();
   if (status != cudaSuccess) fprintf(stderr, "%s: %s\n", cudaGetErrorName(status), cudaGetErrorString(status));
   return (int)status;)";
@@ -190,7 +193,7 @@ std::string loader(const Declaration& function, const GlueRequest& request) {
   return fmt::format(fmt::runtime(kLoader), function.name, request.library);
 }
 
-// How a function is called that is not launched, and what has to be asked before.
+// How a function that is not a kernel is called, and a check to make before.
 struct Callee {
   std::string call, before;
 };
@@ -200,19 +203,19 @@ Callee callee(const Declaration& function, const GlueRequest& request) {
   return {loaded, fmt::format("if ({} == nullptr) return 1;\n  ", loaded)};
 }
 
-bool gives_status(const Declaration& function) {  // 0 means success in both
+bool gives_status(const Declaration& function) {  // 0 means success for both types
   return function.type == "int" || function.type == "cudaError_t";
 }
 
 const char* ending(const GlueRequest& request) { return request.cuda ? kCudaEnd : "return 0;"; }
 
-// A pointer is what is left for the calls; nothing else that a setup returns is.
+// A pointer that setup returns is kept for the calls; other results are not.
 std::string setup_source(const GlueRequest& request, const Operator& op, const Numbers& numbers) {
   if (!request.setup) return {};
   const Declaration& function = *request.setup;
   if (function.is_kernel()) {
     throw Error(ErrorCode::invalid, "setup \"" + function.text + "\" is a __global__ function",
-                "give a function that launches it, and takes the stream");
+                "use a function as setup that launches it and takes the stream");
   }
   std::string arguments;
   for (const Parameter& parameter : function.parameters) {

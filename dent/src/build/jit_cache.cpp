@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In an order that does not depend on the disk.
+// Sorted, so that the order does not depend on the file system.
 std::vector<fs::path> cubins_in(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code none;
@@ -26,15 +26,15 @@ std::vector<fs::path> cubins_in(const fs::path& folder) {
   return files;
 }
 
-// Of <kernel>.json beside <kernel>.cubin, as Triton writes it.
+// The part of Triton's <kernel>.json, next to <kernel>.cubin, that dent reads.
 struct TritonMetadata {
   std::optional<std::string> triton_version{};
   std::optional<int> shared{}, num_warps{};
 };
 void fields(Fields& f, TritonMetadata& metadata) {
-  f("triton_version", metadata.triton_version, "that compiled it");
+  f("triton_version", metadata.triton_version, "version of Triton that compiled it");
   f("shared", metadata.shared, "bytes of shared memory");
-  f("num_warps", metadata.num_warps, "of a CTA");
+  f("num_warps", metadata.num_warps, "warps per CTA");
 }
 
 void add_metadata(std::vector<KernelResources>& kernels, fs::path cubin) {
@@ -44,12 +44,12 @@ void add_metadata(std::vector<KernelResources>& kernels, fs::path cubin) {
   try {
     metadata = from_json_text<TritonMetadata>(*text);
   } catch (const Error&) {
-    return;  // another compiler's file
+    return;  // a file of another compiler
   }
   if (!metadata.num_warps) return;
   for (KernelResources& kernel : kernels) {
     kernel.dynamic_smem_bytes = metadata.shared.value_or(0);
-    kernel.spill_bytes = kernel.stack_bytes;  // Triton puts nothing there but registers that it has none for
+    kernel.spill_bytes = kernel.stack_bytes;  // Triton uses the stack for spills only
   }
 }
 
@@ -64,7 +64,7 @@ std::vector<KernelResources> jit_resources(const fs::path& folder) {
     try {
       kernels = cubin_resources(*bytes);
     } catch (const Error&) {
-      continue;  // written by a program: it may be anything
+      continue;  // skip invalid files: another program wrote them
     }
     add_metadata(kernels, cubin);
     for (KernelResources& kernel : kernels) {

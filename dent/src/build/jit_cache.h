@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a compiler that works when a function is called has left in its cache. Read from the files alone: a
-// kernel's own process is not asked.
+// Reads a compiler's cache after it has compiled a function that was called. Only the files are read; the
+// kernel's process is not asked.
 #pragma once
 
 #include <filesystem>
@@ -11,11 +11,11 @@
 
 namespace dent {
 
-// Of every compiled kernel in the folder, by name: cubins, and beside those of Triton its metadata. The same
-// kernel compiled for several arguments stands there once for each that differs.
+// All compiled kernels in the folder, by name, from cubins and Triton's metadata. A kernel that was compiled
+// for several arguments appears once for each different result.
 std::vector<KernelResources> jit_resources(const std::filesystem::path& folder);
 
-// SHA-256 over names and contents of all machine code in the folder; "" where there is none.
+// SHA-256 over names and contents of all machine code in the folder; "" if there is none.
 std::string jit_hash(const std::filesystem::path& folder);
 
 }  // namespace dent

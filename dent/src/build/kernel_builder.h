@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Builds a project's kernels, and remembers what it has built.
+// Builds a project's kernels and remembers the results.
 #pragma once
 
 #include <filesystem>
@@ -14,19 +14,19 @@ namespace dent {
 
 class KernelBuilder {
  public:
-  // `folder`: the project's .dent; `include`: with dent/kernel.h.
+  // `folder`: the project's .dent folder. `include`: folder with dent/kernel.h.
   KernelBuilder(const Project& project, std::filesystem::path folder, std::filesystem::path include);
 
   const std::filesystem::path& folder() const { return folder_; }
 
-  // Builds it, or finds it built.
+  // Builds the kernel, or returns an up-to-date earlier build.
   const Built& build(const Kernel& kernel, bool clean = false);
-  // As build() left it; builds it where there is nothing that could be loaded.
+  // The last result of build(); builds if there is no loadable library.
   const Built& built(const Kernel& kernel);
-  // The same sources with more flags, beside the others.
+  // Builds the same sources with additional flags, in a separate folder.
   Built build_sanitized(const Kernel& kernel, std::vector<std::string> flags) const;
 
-  // "" unless the kernel's library or sources have changed since build().
+  // What changed in the kernel's library or sources since build(); "" if nothing.
   std::string stale(const Kernel& kernel) const;
 
  private:

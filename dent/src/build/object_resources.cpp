@@ -21,12 +21,12 @@ namespace {
 
 constexpr std::uint16_t kCudaMachine = 190;  // EM_CUDA
 
-// An ELF file, read with bounds checked.
+// Reads an ELF file with bounds checks.
 class Elf {
  public:
   explicit Elf(const std::string& bytes) : bytes_(bytes) {
     if (!is_cubin(bytes))
-      throw Error(ErrorCode::invalid, "no cubin: it does not begin as machine code for a GPU does");
+      throw Error(ErrorCode::invalid, "the file is not a cubin: it has no ELF header for a GPU");
   }
   static bool is_cubin(const std::string& bytes) {
     std::uint16_t machine = 0;
@@ -38,7 +38,7 @@ class Elf {
   template <class T>
   T at(std::uint64_t offset) const {
     if (offset > bytes_.size() || bytes_.size() - offset < sizeof(T)) {
-      throw Error(ErrorCode::invalid, "a cubin that ends too early", "build it again");
+      throw Error(ErrorCode::invalid, "the cubin is truncated", "build it again");
     }
     T value;
     std::memcpy(&value, bytes_.data() + offset, sizeof value);
@@ -49,7 +49,7 @@ class Elf {
     for (char c = at<char>(offset); c != '\0'; c = at<char>(++offset)) text += c;
     return text;
   }
-  // The architecture lies in the flags, a byte higher since CUDA 12.9 or so (ABI version 8).
+  // The flags hold the architecture, one byte higher since about CUDA 12.9 (ABI version 8).
   std::string arch() const {
     const auto flags = at<std::uint32_t>(48);
     const bool recent = at<std::uint8_t>(8) >= 8;
@@ -82,11 +82,11 @@ std::vector<Section> sections_of(const Elf& elf) {
 }
 
 struct Attributes {
-  std::map<std::string, int> stack_bytes, registers;  // of a thread, by symbol
+  std::map<std::string, int> stack_bytes, registers;  // per thread, by symbol
 };
 
-// `.nv.info` is a list of attributes: format, kind, and 16 bits that are the value or, by the format, the
-// size of what follows: here the index of a symbol, and a number.
+// `.nv.info` is a list of attributes: format, kind, and 16 bits that hold the value or, in one format, the
+// size of the payload, which here is a symbol index and a number.
 Attributes attributes_of(const Elf& elf, const std::vector<Section>& sections) {
   constexpr std::uint8_t kSized = 4, kFrameSize = 0x11, kRegisters = 0x2F;
   constexpr std::uint64_t kSymbolBytes = 24;
@@ -117,7 +117,7 @@ int number_after(const std::string& line, const char* key) {
   return at == std::string::npos ? 0 : std::atoi(line.c_str() + at + std::strlen(key));
 }
 
-// Beside nvcc, or in PATH.
+// Next to nvcc, or in PATH.
 std::string cuobjdump() {
   const std::string nvcc = nvcc_compiler();
   const std::string beside = nvcc.empty() ? "" : nvcc.substr(0, nvcc.rfind('/')) + "/cuobjdump";
@@ -130,7 +130,7 @@ int arch_number(const std::string& arch) {
   return number;
 }
 
-// Machine code runs on its own architecture and on later ones of the same generation; with an "a", only on
+// Machine code runs on its own architecture and on later ones of the same generation; with suffix "a" only on
 // its own.
 bool runs_on(const std::string& code, int arch) {
   const int number = arch_number(code);
@@ -155,7 +155,7 @@ std::vector<KernelResources> cubin_resources(const std::string& bytes) {
       const auto found = values.find(symbol);
       return found == values.end() ? otherwise : found->second;
     };
-    kernel.registers = of(attributes.registers, static_cast<int>(section.info >> 24));  // where it was before
+    kernel.registers = of(attributes.registers, static_cast<int>(section.info >> 24));  // older versions
     kernel.stack_bytes = of(attributes.stack_bytes, 0);
     for (const Section& other : sections) {
       if (other.name == ".nv.shared." + symbol) kernel.static_smem_bytes = static_cast<int>(other.size);
@@ -185,7 +185,8 @@ std::vector<KernelResources> parse_resource_usage(const std::string& output) {
 
 std::vector<KernelResources> object_resources(const std::filesystem::path& file) {
   const auto content = read_text(file);
-  if (!content) throw Error(ErrorCode::invalid, file.string() + " can't be read");
+  if (!content)
+    throw Error(ErrorCode::invalid, file.string() + " can't be read", "check its path and permissions");
   const std::string& bytes = *content;
   std::vector<KernelResources> kernels;
   if (Elf::is_cubin(bytes)) {
@@ -193,9 +194,9 @@ std::vector<KernelResources> object_resources(const std::filesystem::path& file)
   } else {
     const auto output = capture({cuobjdump(), "--dump-resource-usage", file.string()}, 20);
     if (!output) {
-      throw Error(
-          ErrorCode::environment, "cuobjdump can't read " + file.string() + ", or is not here",
-          "install it (it comes with the CUDA toolkit), give a .cubin, or give --regs, --smem and --threads");
+      throw Error(ErrorCode::environment, "cuobjdump can't read " + file.string() + " or is not installed",
+                  "install cuobjdump (it is part of the CUDA toolkit), pass a .cubin, or pass --regs, --smem "
+                  "and --threads");
     }
     kernels = parse_resource_usage(*output);
   }
@@ -223,7 +224,7 @@ KernelResources choose_kernel(const std::vector<KernelResources>& kernels, const
                 std::string(best == nullptr ? "no kernel" : "more than one kernel") +
                     " of that name for sm_" + std::to_string(arch) +
                     (names.empty() ? "" : "; there are" + names),
-                "name a part that only one of them has: --kernel PART");
+                "pass a part of the name that only one of them has: --kernel PART");
   }
   return *best;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the kernels of a compiled file take: registers, static shared memory, stack.
+// Resources of the kernels in a compiled file: registers, static shared memory, stack.
 #pragma once
 
 #include <filesystem>
@@ -10,16 +10,16 @@
 
 namespace dent {
 
-// A .cubin is read as it is; objects, libraries and programs through cuobjdump, which unpacks what is inside.
-// Throws Error.
+// Reads a .cubin directly; objects, libraries and programs through cuobjdump, which extracts their contents.
+// Throws Error if that fails.
 std::vector<KernelResources> object_resources(const std::filesystem::path& file);
 
-// The two ways, for their tests.
+// The two ways of reading, separate for tests.
 std::vector<KernelResources> cubin_resources(const std::string& bytes);
 std::vector<KernelResources> parse_resource_usage(const std::string& cuobjdump_output);
 
-// Of several, the one whose name contains `part` and whose machine code runs on `arch` (89: sm_89, sm_86,
-// sm_80), of the highest architecture. Throws Error with the names there are.
+// The kernel whose name contains `part` and whose machine code runs on `arch` (89: sm_89, sm_86, sm_80); of
+// several architectures the highest. Throws Error listing the kernels otherwise.
 KernelResources choose_kernel(const std::vector<KernelResources>& kernels, const std::string& part, int arch);
 
 }  // namespace dent

@@ -13,10 +13,10 @@
 namespace dent {
 namespace {
 
-constexpr int kMostStaticSmem = 48 * 1024;  // more must be asked for as dynamic shared memory
+constexpr int kMostStaticSmem = 48 * 1024;  // a kernel that needs more must use dynamic shared memory
 
-// The number in front of `words`, 0 where there is none. No std::regex: it takes seconds to compile, and g++
-// 12 warns of it falsely under sanitizers.
+// The number before `words`, or 0. Avoids std::regex, which takes seconds to compile and causes false
+// warnings of g++ 12 under sanitizers.
 int number_before(std::string_view line, std::string_view words) {
   constexpr std::string_view kDigits = "0123456789";
   for (auto at = line.find(words); at != std::string_view::npos; at = line.find(words, at + 1)) {
@@ -29,7 +29,7 @@ int number_before(std::string_view line, std::string_view words) {
   return 0;
 }
 
-// What stands between quotes behind `words`; empty where that is missing.
+// The quoted text after `words`; empty if there is none.
 std::string quoted_behind(std::string_view line, std::string_view words) {
   const auto at = line.find(words);
   if (at == std::string_view::npos) return {};
@@ -42,7 +42,7 @@ std::string quoted_behind(std::string_view line, std::string_view words) {
 }  // namespace
 
 std::string demangled(const std::string& symbol) {
-  if (!symbol.starts_with("_Z")) return symbol;  // "f" would be the type float
+  if (!symbol.starts_with("_Z")) return symbol;  // not mangled; demangling "f" would give "float"
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ptxas -v says about each kernel: registers, shared memory, stack, spills.
+// Reads ptxas -v: registers, shared memory, stack and spills of each kernel.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace dent {
 
-// What a person calls a symbol; the symbol itself where it is no C++ name.
+// The demangled name of a symbol, or the symbol itself if it is not a C++ name.
 std::string demangled(const std::string& symbol);
 
 std::vector<KernelResources> parse_ptxas(const std::string& compiler_output);
 
-// "" or what exceeds the limits that every GPU from compute capability 8.0 on has.
+// Which kernel exceeds limits of every GPU since compute capability 8.0, or "".
 std::string beyond_limits(const std::vector<KernelResources>& kernels);
 
 }  // namespace dent

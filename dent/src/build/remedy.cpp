@@ -17,7 +17,7 @@
 namespace dent {
 namespace {
 
-// What lies between two texts in a line; nothing where one of them is not there.
+// The text between two markers in a line; nothing if one is missing.
 std::optional<std::string> between(const std::string& line, std::string_view before, std::string_view after) {
   const auto start = line.find(before);
   if (start == std::string::npos) return std::nullopt;
@@ -34,7 +34,7 @@ std::string plain_name(const std::string& symbol) {
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);
   std::string name = status == 0 ? readable.get() : symbol;
   if (const auto open = name.find('('); open != std::string::npos && open > 0) name = name.substr(0, open);
-  std::size_t start = 0;  // of a template the type stands in front
+  std::size_t start = 0;  // a template's name is preceded by its return type
   int depth = 0;
   for (std::size_t at = 0; at < name.size(); ++at) {
     depth += name[at] == '<' ? 1 : name[at] == '>' ? -1 : 0;
@@ -50,7 +50,7 @@ bool of_pytorch(const std::string& header) {
   return false;
 }
 
-// Lines of a file that need PyTorch, as "1, 3, 40 to 52".
+// Lines of a file that need PyTorch, such as "1, 3, 40 to 52".
 std::string lines_with_pytorch(const std::filesystem::path& file) {
   constexpr std::array kMarks{"torch/", "ATen/", "c10/",   "pybind11/",       "Python.h", "torch::",
                               "at::",   "c10::", "TORCH_", "PYBIND11_MODULE", "m.def"};
@@ -77,18 +77,19 @@ std::string lines_with_pytorch(const std::filesystem::path& file) {
 
 Remedy without_pytorch(const std::string& header, const std::string& file,
                        const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / file;  // or `file`, where that is absolute
+  const std::filesystem::path path = folder / file;  // operator/ keeps an absolute `file`
   const std::string stem = path.stem().string();
   const std::string lines = lines_with_pytorch(path);
-  return {fmt::format("{} includes {}, and dent builds kernels without PyTorch", path.filename().string(),
-                      header),
-          fmt::format(
-              "cut what is PyTorch's ({}and the functions they are in) and give the __global__ function as "
-              "entry; or leave {} as it is and write {}_torch.py with \"from torch.utils.cpp_extension "
-              "import load\" and \"{} = load('{}', ['{}']).NAME\", and in dent.toml, in the place of "
-              "sources and entry, python = \"{}_torch:{}\"",
-              lines.empty() ? "" : "lines " + lines + " ", path.filename().string(), stem, stem, stem,
-              path.filename().string(), stem, stem)};
+  return {
+      fmt::format("{} includes {}, but dent builds kernels without PyTorch", path.filename().string(),
+                  header),
+      fmt::format(
+          "remove PyTorch's parts ({}and the functions that contain them) and use the __global__ function as "
+          "entry; or leave {} as it is and write {}_torch.py with \"from torch.utils.cpp_extension "
+          "import load\" and \"{} = load('{}', ['{}']).NAME\", and in dent.toml, in the place of "
+          "sources and entry, python = \"{}_torch:{}\"",
+          lines.empty() ? "" : "lines " + lines + " ", path.filename().string(), stem, stem, stem,
+          path.filename().string(), stem, stem)};
 }
 
 Remedy missing_header(const std::string& line, const std::string& header,
@@ -99,7 +100,7 @@ Remedy missing_header(const std::string& line, const std::string& header,
           fmt::format("add the folder that has {} to [kernel] in dent.toml: include = [\"FOLDER\"]", header)};
 }
 
-// A library that is known to have what is missing.
+// The manifest entry for a library that is known to define the symbol.
 std::string known_home(const std::string& name) {
   struct Home {
     const char* prefix;
@@ -120,12 +121,12 @@ Remedy undefined(const std::string& symbol, const Kernel* kernel) {
   const std::string name = plain_name(symbol);
   if (kernel != nullptr && is_declaration(kernel->entry) && parse_declaration(kernel->entry).name == name) {
     return {
-        fmt::format("no source defines {} as the entry declares it", name),
-        "copy the first line of its definition into entry, with all types as they are; where it is C, put "
-        "extern \"C\" in front; where it is in another file, add that to sources"};
+        fmt::format("no source defines {} with the types of the entry", name),
+        "copy the first line of its definition into entry, with all types unchanged; for a C function put "
+        "extern \"C\" in front; if it is in another file, add that file to sources"};
   }
   const std::string home = known_home(name);
-  return {fmt::format("{} is used and defined nowhere", name),
+  return {fmt::format("{} is used but not defined", name),
           home.empty()
               ? fmt::format("add the file that defines {} to sources in dent.toml, or its library: link = "
                             "[\"-lNAME\"]",
@@ -133,20 +134,21 @@ Remedy undefined(const std::string& symbol, const Kernel* kernel) {
               : "add to [kernel] in dent.toml: " + home};
 }
 
-// Of the file that dent has written: the mistake is in the manifest.
+// An error in the generated entry: the manifest's declaration is wrong.
 Remedy wrong_entry(const std::string& line) {
   const auto error = line.find("error");
   const auto words = line.find(": ", error);
   return {
-      "the entry does not fit: " + (words == std::string::npos ? line : line.substr(words + 2)),
+      "the entry does not match the function: " +
+          (words == std::string::npos ? line : line.substr(words + 2)),
       "copy the first line of the function's definition into entry; where its types come from a header, name "
       "that header in sources"};
 }
 
 Remedy missing_library(std::string library) {
   library = library.substr(0, library.find(": "));
-  return {fmt::format("{} is to be linked, and is not there", library),
-          "build or install it, or mend link in dent.toml"};
+  return {fmt::format("the library {} is to be linked but does not exist", library),
+          "build or install it, or correct link in dent.toml"};
 }
 
 std::optional<Remedy> read_line(const std::string& line, const std::filesystem::path& folder) {
@@ -156,8 +158,8 @@ std::optional<Remedy> read_line(const std::string& line, const std::filesystem::
     return missing_header(line, *header, folder);
   if (const auto option = between(line, "Unknown option '", "'")) {
     return Remedy{
-        fmt::format("nvcc knows no option {}", *option),
-        fmt::format("if it is the host compiler's, write it as \"-Xcompiler={}\" in flags", *option)};
+        fmt::format("nvcc does not know the option {}", *option),
+        fmt::format("if the option is for the host compiler, write \"-Xcompiler={}\" in flags", *option)};
   }
   if (const auto symbol = between(line, "undefined reference to `", "'")) return undefined(*symbol, nullptr);
   constexpr std::string_view kNoLibrary = "ld: cannot find ";
@@ -198,7 +200,7 @@ Remedy read_load_failure(const std::string& message, const Kernel& kernel) {
     return {fmt::format("{} can't be found when the kernel is loaded", *missing),
             "add its folder to LD_LIBRARY_PATH, or name the file in link"};
   }
-  return {message, "see what it needs: ldd and nm -D on the library"};
+  return {message, "check the library's dependencies with ldd and nm -D"};
 }
 
 }  // namespace dent

@@ -19,7 +19,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, none);
 }
 
-// The user's home, or a folder around it.
+// Whether the folder is the user's home or contains it.
 bool holds_home(const fs::path& folder) {
   const char* home = std::getenv("HOME");
   if (home == nullptr) return false;
@@ -27,15 +27,15 @@ bool holds_home(const fs::path& folder) {
   return !inside.empty() && *inside.begin() != "..";
 }
 
-// Relative to the kernel's folder; what is not there may lie in the project's.
+// Resolves a path relative to the kernel's folder or, if it does not exist there, to the project's.
 fs::path found(const fs::path& home, const fs::path& project, const std::string& path) {
   std::error_code none;
   const fs::path here = (home / path).lexically_normal();
   return fs::exists(here, none) ? here : (project / path).lexically_normal();
 }
 
-// The path in "-I../common", "-L/opt/lib", "-Wl,-rpath,/opt/lib", "--compiler-bindir=/opt/gcc": "" where
-// there is none.
+// The path in "-I../common", "-L/opt/lib", "-Wl,-rpath,/opt/lib", "--compiler-bindir=/opt/gcc"; "" if there
+// is none.
 std::string path_in(const std::string& flag) {
   if (flag.starts_with("-I") || flag.starts_with("-L")) return flag.substr(2);
   const auto at = flag.find('/');
@@ -43,7 +43,7 @@ std::string path_in(const std::string& flag) {
   return at == 0 || flag[at - 1] == '=' || flag[at - 1] == ',' ? flag.substr(at) : std::string();
 }
 
-// /opt/gcc-13/bin/g++ needs all of /opt/gcc-13.
+// /opt/gcc-13/bin/g++ needs the whole folder /opt/gcc-13.
 void add_program(CellView& view, const fs::path& program) {
   std::error_code none;
   for (const fs::path& path : {program, fs::canonical(program, none)}) {

@@ -15,7 +15,7 @@ namespace {
 
 bool runnable(const std::string& file) { return access(file.c_str(), X_OK) == 0; }
 
-// C is not C++: the same compiler, told so.
+// C files use the same compiler with -xc.
 std::vector<std::string> compiler_of_c() { return {cxx_compiler(), "-xc", "-std=gnu17", "-O3", "-fPIC"}; }
 
 }  // namespace
@@ -44,7 +44,7 @@ std::string version_of(const std::string& program) {
   std::string first;
   std::getline(lines, first);
   for (std::string line; std::getline(lines, line);) {
-    if (line.find("release") != std::string::npos) return line;  // nvcc says it on the fourth line
+    if (line.find("release") != std::string::npos) return line;  // nvcc prints it on the fourth line
   }
   return first;
 }

@@ -12,7 +12,8 @@
 namespace dent {
 namespace {
 
-// Those behind all good ones, `bad` among them, the one that halves them best first.
+// Commits that may be the first bad one, including `bad`: those after all good ones, best bisection point
+// first.
 std::vector<std::string> suspects_of(const Repository& repository, const std::vector<std::string>& good,
                                      const std::string& bad) {
   std::vector<std::string> arguments{"rev-list", "--bisect-all", bad};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The first commit that is slower, by halves.
+// Finds the first slower commit by bisection.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,14 @@
 
 namespace dent {
 
-enum class Standing { as_good, as_bad, unknown };  // unknown: it does not build, is wrong, or can't be told
+enum class Standing { as_good, as_bad, unknown };  // unknown: not built, wrong, or no clear verdict
 
-// What is left when nothing more can be learned: the first bad commit; with others where commits beside it
-// are unknown.
-// `judge` is asked about a commit at most once. Throws Error where `good` is no ancestor of `bad`.
+// Returns the first bad commit, together with neighbours that could not be judged. Calls `judge` at most once
+// per commit. Throws Error unless `good` is an ancestor of `bad`.
 std::vector<std::string> bisect(const Repository& repository, const std::string& good, std::string bad,
                                 const std::function<Standing(const std::string& commit)>& judge);
 
-// How many commits will be asked about, about.
+// Approximate number of commits that bisect() will judge.
 int halvings(const Repository& repository, const std::string& good, const std::string& bad);
 
 }  // namespace dent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A project as a commit has it, and one commit of it against another: the kernel of the earlier one is the
-// baseline of the later one, so that both are measured in turn, on one machine, in one session.
+// A project as of a commit, and a comparison of two commits: the earlier commit's kernel is the baseline of
+// the later one's, so that both are measured on one machine in one session.
 #pragma once
 
 #include <filesystem>
@@ -11,15 +11,15 @@
 
 namespace dent {
 
-// The full name of the commit that `revision` means. Throws Error where there is none, or no repository.
+// The full hash of the commit that `revision` names. Throws Error if there is none, or no repository.
 std::string commit_named(const Repository& repository, const std::string& revision);
 // "3f2a91c hopper: two warpgroups", for people.
 std::string in_short(const Repository& repository, const std::string& commit);
 
-// Lies in a worktree of its own for as long as it lives.
+// A commit's project in its own worktree, which is removed with this object.
 class CommittedProject {
  public:
-  // Throws Error where the commit has no such project.
+  // Throws Error if the commit does not contain the project.
   CommittedProject(const Repository& repository, const std::filesystem::path& folder,
                    const std::string& commit);
 
@@ -30,8 +30,8 @@ class CommittedProject {
   Kernel kernel_;  // with the worktree as its directory
 };
 
-// `project` with that baseline alone, called `name`. Nothing but the measurement stops it: a regression is
-// measured on every shape, and the profile of what was slow before is no question of it.
+// `project` with `baseline` as its only baseline, called `name`. Slow shapes don't stop the session and are
+// not profiled, so that a regression is measured on every shape.
 Project against(Project project, Kernel baseline, std::string name);
 
 }  // namespace dent

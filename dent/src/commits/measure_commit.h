@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One commit's kernel measured against another's, in a session of its own.
+// Measures one commit's kernel against another's, in its own session.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,11 @@
 namespace dent {
 
 struct CommitQuestion {
-  std::string command;  // that asks
+  std::string command;  // the command that the user gave
   std::string commit;
-  std::string reference;              // the other commit, whose kernel is the baseline
-  std::vector<std::string> shapes{};  // none: all
-  double seconds = 0;                 // for each shape
+  std::string reference;              // commit whose kernel is the baseline
+  std::vector<std::string> shapes{};  // empty: all
+  double seconds = 0;                 // per shape
 };
 
 struct MeasuredCommit {
@@ -27,8 +27,8 @@ struct MeasuredCommit {
   SessionView session;
 };
 
-// The manifest of `project` says what is computed and on which shapes. The commit lies in a worktree for as
-// long as it takes. Throws Error where it has no such project.
+// The manifest of `project` defines operator and shapes. The commit is checked out in a worktree meanwhile.
+// Throws Error if it does not contain the project.
 MeasuredCommit measure_commit(const Project& project, SessionStore& store, const Repository& repository,
                               const CommittedProject& reference, const CommitQuestion& question,
                               Observer& observer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The speed of a project's kernel over its commits, each measured against the first of them in one session,
-// and where it changed.
+// Speed of a project's kernel over its commits, each measured against the first one in one session, and the
+// commits where the speed changed.
 #pragma once
 
 #include <filesystem>
@@ -24,38 +24,39 @@ struct TrackedShape {
 
 struct TrackedCommit {
   std::string commit, time, subject;
-  std::optional<Ratio> ratio{};  // of its speed to the first commit's, mean over shapes
+  std::optional<Ratio> ratio{};  // its speed over the first commit's, mean over shapes
   std::vector<TrackedShape> shapes{};
-  std::optional<Verdict> verdict{};  // of its session; nothing: it has none
-  bool busy = false;                 // the machine, meanwhile
-  std::string why{};                 // there is no ratio
+  std::optional<Verdict> verdict{};  // verdict of its session; nothing: no session
+  bool busy = false;                 // whether the machine was busy meanwhile
+  std::string why{};                 // reason why there is no ratio
   std::string session{};
   bool operator==(const TrackedCommit&) const = default;
 };
 void fields(Fields& f, TrackedShape& shape);
 void fields(Fields& f, TrackedCommit& commit);
 
-// Whether another measurement would say the same: not when the machine was busy, or in the way.
+// Whether measuring again would give the same result; false after a busy machine or a failure of the machine.
 bool is_settled(const TrackedCommit& commit);
 
-// The last `most` commits of HEAD's first parents that touch the project's folder (or, with `everywhere`, any
-// file), the oldest first. `from`: not before that one, which is the first then; empty: as far as there are
-// any. Throws Error where there is none.
+// The last `most` commits on HEAD's first-parent history that touch the project's folder (with `everywhere`:
+// any file), oldest first. `from`: the first commit to include; empty: no limit. Throws Error if there is
+// none.
 std::vector<TrackedCommit> commits_to_track(const Repository& repository, const std::string& from, int most,
                                             bool everywhere);
 
-// Where the speed changed: the first commit that differs from the one with which its stretch began, by the
-// same rule as FASTER and SLOWER. It begins the next stretch. So what creeps is found when it has become
-// large enough to be proved.
+// A change of speed: the first commit that differs, by the rule for FASTER and SLOWER, from the commit at
+// which the current segment began; it begins the next segment. A gradual change is found once it is large
+// enough to be proved.
 struct ChangePoint {
-  std::size_t at = 0, since = 0;  // commits
+  std::size_t at = 0, since = 0;  // indices of commits
   Ratio change;
   SpeedVerdict verdict = SpeedVerdict::faster;
   bool operator==(const ChangePoint&) const = default;
 };
 std::vector<ChangePoint> change_points(std::span<const TrackedCommit> commits, double same_within);
 
-// What has been measured before, on disk: one file for each commit. `key`: what it depends on.
+// Results of earlier measurements on disk, one file per commit. `key`: text of all that the results depend
+// on.
 class TrackBook {
  public:
   TrackBook(const std::filesystem::path& dent_folder, const std::string& key);
@@ -67,7 +68,7 @@ class TrackBook {
   std::filesystem::path folder_;
 };
 
-// For people.
+// Text and page for people.
 std::string track_text(std::span<const TrackedCommit> commits, std::span<const ChangePoint> changes);
 std::string track_page(const std::string& project, std::span<const TrackedCommit> commits,
                        std::span<const ChangePoint> changes, double same_within);

@@ -29,7 +29,7 @@ std::string_view class_of(SpeedVerdict verdict) {
   return verdict == SpeedVerdict::faster ? "faster" : "slower";
 }
 
-// A diamond with its interval for each commit; a line where the speed changed. Empty where nothing was
+// Draws a diamond with its interval for each commit, and a line at each change of speed. "" if nothing was
 // measured.
 std::string plot(std::span<const TrackedCommit> commits, std::span<const ChangePoint> changes,
                  const RatioOf& ratio_of, const std::string& label) {
@@ -154,7 +154,7 @@ std::string track_page(const std::string& project, std::span<const TrackedCommit
   }
   page.section("Commits");
   page.begin_table({{"commit"}, {"speed", "number"}, {"change"}, {"subject"}, {"when"}, {"remark"}});
-  for (std::size_t i = commits.size(); i-- > 0;) {  // the newest first
+  for (std::size_t i = commits.size(); i-- > 0;) {  // newest first
     const TrackedCommit& commit = commits[i];
     const ChangePoint* change = change_at(changes, i);
     page.row({{short_name(commit)},

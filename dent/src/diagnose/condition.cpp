@@ -37,13 +37,13 @@ Condition::Condition(std::string_view text) : text_(trimmed(text)) {
     right_ = trimmed(std::string_view(text_).substr(at + length));
   }
   if (left_.empty() || right_.empty() || comparison_ == "=" || comparison_ == "!") {
-    throw Error(ErrorCode::invalid, "\"" + text_ + "\" is no condition",
+    throw Error(ErrorCode::invalid, "\"" + text_ + "\" is not a condition",
                 "write it like \"ctas < 4 * sms\"; comparisons are < <= > >= == !=");
   }
   for (const std::string& side : {left_, right_}) {
     for (std::string& found : names_in(side)) names_.push_back(std::move(found));
   }
-  Numbers ones;  // tells a mistake in the expression now, not when a kernel is slow
+  Numbers ones;  // Evaluates once with every quantity at 1, so that an invalid expression is reported now.
   for (const std::string& used : names_) ones[used] = 1;
   evaluate(left_, ones);
   evaluate(right_, ones);
@@ -61,7 +61,7 @@ Condition::Answer Condition::ask(const Quantities& quantities) const {
     answer.absent = used;
     if (reading.presence == Presence::not_applicable) {
       answer.kind = Answer::Kind::not_applicable;
-      return answer;  // whatever else is missing
+      return answer;  // even if other quantities are missing
     }
   }
   if (!answer.absent.empty()) return answer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A comparison over quantities, as trees and patterns write it: "ctas < 4 * sms", "dram >= 60".
+// A comparison of quantities, as written in trees and patterns: "ctas < 4 * sms", "dram >= 60".
 #pragma once
 
 #include <string>
@@ -12,19 +12,19 @@ namespace dent {
 
 class Condition {
  public:
-  // Both sides are expressions of operators/expression.h; between them one of < <= > >= == !=. Throws Error.
+  // Two expressions (operators/expression.h) joined by one of < <= > >= == !=. Throws Error if it is invalid.
   explicit Condition(std::string_view text);
 
   struct Answer {
     enum class Kind { yes, no, unknown, not_applicable } kind = Kind::unknown;
     double left = 0, right = 0;
-    std::string absent{};  // the quantity that kept it from being answered
+    std::string absent{};  // the quantity whose absence prevents an answer
     bool yes() const { return kind == Kind::yes; }
   };
   Answer ask(const Quantities& quantities) const;
 
   // How far the left side is from changing the answer, as a share of the larger side: 0 at the threshold, 1
-  // far away.
+  // far from it.
   static double distance(const Answer& answer);
 
   const std::string& text() const { return text_; }
@@ -33,9 +33,9 @@ class Condition {
   const std::string& comparison() const { return comparison_; }
   const std::vector<std::string>& names() const { return names_; }
 
-  // "ctas 2 < sms 132", with numbers.
+  // The condition with its numbers: "ctas 2 < sms 132".
   std::string in_numbers(const Quantities& quantities) const;
-  // "ctas 160, sms 132": the numbers alone, for a condition that does not hold or is not to.
+  // Only the numbers, "ctas 160, sms 132", for a condition that does not hold or should not.
   std::string readings(const Quantities& quantities) const;
 
  private:

@@ -33,7 +33,7 @@ int open_counter(std::uint64_t config, pid_t thread) {
   attributes.config = config;
   attributes.exclude_kernel = 1;
   attributes.exclude_hv = 1;
-  // More events than the processor has counters take turns: these two times scale them up.
+  // With more events than hardware counters, the kernel multiplexes them; these two times serve for scaling.
   attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
   return static_cast<int>(syscall(SYS_perf_event_open, &attributes, thread, -1, -1,
                                   static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC)));
@@ -64,12 +64,13 @@ double waited_ns_of(pid_t process) {
 
 std::string why_not(int error) {
   if (error == EACCES || error == EPERM) {
-    return "the system lets only administrators read counters (sysctl kernel.perf_event_paranoid=2 allows "
+    return "the system allows only administrators to read counters (sysctl kernel.perf_event_paranoid=2 "
+           "allows "
            "it, or run as "
            "root)";
   }
   if (error == ENOENT || error == ENODEV || error == EOPNOTSUPP || error == ENOSYS || error == EINVAL) {
-    return "this machine shows no hardware counters (a virtual machine or a sandbox)";
+    return "this machine provides no hardware counters (a virtual machine or a sandbox)";
   }
   return std::string("hardware counters can't be opened: ") + std::strerror(error);
 }
@@ -109,7 +110,7 @@ Quantities CpuCounters::read() const {
     if (sum != sums.end()) {
       found.set(event.name, sum->second);
     } else {
-      found.not_applicable(event.name, refusal_.empty() ? "this machine does not count them" : refusal_);
+      found.not_applicable(event.name, refusal_.empty() ? "this machine has no counter for them" : refusal_);
     }
   }
   found.set("waited_ns", waited_ns_of(process_) - waited_ns_at_start_);
@@ -117,7 +118,7 @@ Quantities CpuCounters::read() const {
   if (now >= 0 && cpu_ns_at_start_ >= 0) {
     found.set("cpu_ns", now - cpu_ns_at_start_);
   } else {
-    found.not_applicable("cpu_ns", "the system does not tell another process's processor time");
+    found.not_applicable("cpu_ns", "the system does not report another process's processor time");
   }
   return found;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hardware counters of another process, all its threads: perf_event_open where the system lets us, and its
-// processor time everywhere.
+// Counters of all threads of another process: hardware counters by perf_event_open if the system allows it,
+// and processor time in any case.
 #pragma once
 
 #include <sys/types.h>
@@ -14,17 +14,17 @@ namespace dent {
 
 class CpuCounters {
  public:
-  // From now on, over every thread that the process has now.
+  // Starts counting, for all threads that the process has now.
   explicit CpuCounters(pid_t process);
   ~CpuCounters();
   CpuCounters(const CpuCounters&) = delete;
   CpuCounters& operator=(const CpuCounters&) = delete;
 
-  // "cpu_ns", "waited_ns" (its first thread was ready and had no processor), "instructions", "cycles",
-  // "cache_misses", "branches", "branch_misses" since then. Those that the machine does not give are not
-  // applicable, and say why.
+  // Counts since construction: "cpu_ns", "waited_ns" (its first thread was ready but had no processor),
+  // "instructions", "cycles", "cache_misses", "branches", "branch_misses". Those that the machine does not
+  // provide are not applicable, with the reason.
   Quantities read() const;
-  const std::string& refusal() const { return refusal_; }  // "" when there are hardware counters
+  const std::string& refusal() const { return refusal_; }  // "" if there are hardware counters
 
  private:
   struct Counter {

@@ -12,12 +12,12 @@ namespace {
 
 using Kind = Condition::Answer::Kind;
 
-constexpr double kNear = 0.25;  // of the threshold: nearer than that, an answer may change with little
+constexpr double kNear = 0.25;  // share of the threshold within which a small change may flip an answer
 
 struct Look {
   bool holds = false;
-  bool open = false;                 // hangs on what is not known
-  std::vector<std::string> missing;  // then
+  bool open = false;                 // depends on unknown quantities
+  std::vector<std::string> missing;  // those quantities, if open
 };
 
 Look look_at(const Bottleneck& bottleneck, const Quantities& quantities) {
@@ -38,10 +38,10 @@ Look look_at(const Bottleneck& bottleneck, const Quantities& quantities) {
   return look;
 }
 
-// The one condition that keeps a bottleneck from being the answer, when it is only one.
+// The only condition that keeps a bottleneck from being the answer, if there is exactly one.
 struct Miss {
   const Condition* condition = nullptr;
-  bool wanted = true;  // to hold
+  bool wanted = true;  // whether the condition should hold
   double distance = 1;
 };
 
@@ -72,8 +72,8 @@ void refuse(Diagnosis& diagnosis, const Bottleneck& bottleneck, const Look& look
   std::sort(diagnosis.missing.begin(), diagnosis.missing.end());
   diagnosis.missing.erase(std::unique(diagnosis.missing.begin(), diagnosis.missing.end()),
                           diagnosis.missing.end());
-  diagnosis.refusal = fmt::format("whether it is \"{}\" hangs on {}, which nobody measured", bottleneck.title,
-                                  fmt::join(diagnosis.missing, ", "));
+  diagnosis.refusal = fmt::format("whether it is \"{}\" depends on {}, which was not measured",
+                                  bottleneck.title, fmt::join(diagnosis.missing, ", "));
 }
 
 void name_runner_up(Diagnosis& diagnosis, const Tree& tree, std::size_t winner,
@@ -105,7 +105,7 @@ void say_what_overturns(Diagnosis& diagnosis, const Tree& tree, std::size_t winn
     diagnosis.overturned.push_back(
         fmt::format("{}; now {}", turned(condition, false), condition.readings(quantities)));
   }
-  // Those above come first as soon as their conditions hold.
+  // Bottlenecks earlier in the tree win as soon as their conditions hold.
   for (std::size_t i = 0; i < winner; ++i) {
     const auto miss = near_miss(tree.bottlenecks[i], quantities);
     if (!miss || miss->distance > kNear) continue;
@@ -176,7 +176,7 @@ Diagnosis diagnose(const Tree& tree, const Quantities& quantities) {
     say_what_overturns(diagnosis, tree, i, quantities);
     return diagnosis;
   }
-  diagnosis.refusal = "no bottleneck of the tree describes it";  // parse_tree sees to it that one always does
+  diagnosis.refusal = "no bottleneck of the tree describes it";  // can't happen: see parse_tree
   return diagnosis;
 }
 

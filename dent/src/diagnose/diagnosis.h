@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One named bottleneck with its evidence, or a refusal that names the evidence which is missing.
+// Names one bottleneck with its evidence, or refuses and names the missing evidence.
 #pragma once
 
 #include <string>
@@ -11,13 +11,12 @@
 
 namespace dent {
 
-// Walks the tree from the top. A quantity that is not applicable makes a condition not hold; one that is
-// missing or not a number makes it unknown, and the answer is refused as soon as it hangs on an unknown
-// condition.
+// Walks the tree from the top. A condition on a quantity that is not applicable does not hold; one on a
+// missing quantity or NaN is unknown. The answer is refused as soon as it depends on an unknown condition.
 Diagnosis diagnose(const Tree& tree, const Quantities& quantities);
 
-// Replaces {name} by the quantity's number, and {why name} by how it came about. A part in [brackets] is left
-// out when one of its quantities has no number.
+// Replaces {name} by the quantity's number, and {why name} by its reason. Omits a part in [brackets] if one
+// of its quantities has no number.
 std::string with_numbers(const std::string& text, const Quantities& quantities);
 
 struct Judged {

@@ -17,14 +17,14 @@ namespace fs = std::filesystem;
 
 bool starts(std::string_view text, std::string_view with) { return text.rfind(with, 0) == 0; }
 
-// add, sub, mul, div, fma and their kind, without the suffix that tells the type.
+// Whether a mnemonic, without its type suffix, is arithmetic: add, sub, mul, div, fma and similar.
 bool is_arithmetic(std::string_view stem) {
   static constexpr std::string_view kStems[] = {"add", "sub", "mul", "div", "max", "min", "sqrt"};
   return std::find(std::begin(kStems), std::end(kStems), stem) != std::end(kStems) || starts(stem, "fmadd") ||
          starts(stem, "fmsub") || starts(stem, "fnmadd") || starts(stem, "fnmsub");
 }
 
-// x86: addps, vfmadd231pd are vectors; addss, vmulsd scalars.
+// x86: addps and vfmadd231pd work on vectors, addss and vmulsd on scalars.
 void count_x86(std::string_view mnemonic, InstructionMix& mix) {
   if (mnemonic.size() < 4) return;
   const std::string_view suffix = mnemonic.substr(mnemonic.size() - 2);
@@ -35,8 +35,8 @@ void count_x86(std::string_view mnemonic, InstructionMix& mix) {
   if (suffix == "ss" || suffix == "sd" || suffix == "sh") ++mix.scalar;
 }
 
-// AArch64: fmla v0.4s and fmla z0.s are vectors, fmadd s0 scalars; bfmmla, fmmla and the rest of the matrix
-// ones vectors.
+// AArch64: fmla v0.4s and fmla z0.s work on vectors, fmadd s0 on scalars; matrix instructions such as bfmmla
+// count as vector.
 void count_arm(std::string_view mnemonic, std::string_view operands, InstructionMix& mix) {
   static constexpr std::string_view kNames[] = {
       "fadd",   "fsub",   "fmul",    "fdiv",    "fmla",   "fmls",   "fmadd", "fmsub",  "fnmadd",
@@ -84,7 +84,7 @@ InstructionMix instruction_mix(const fs::path& library) {
     const Finished finished =
         run({.argv = {"objdump", "-d", "--no-show-raw-insn", library.string()}, .log = log}, 10);
     if (finished.ending.clean()) mix = count_instructions(text_of(log));
-  } catch (const Error&) {  // no objdump
+  } catch (const Error&) {  // no objdump on this machine
   }
   fs::remove(log);
   return mix;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a compiled library is made of, by its disassembly: for machines that count nothing while it runs.
+// Counts instructions in the disassembly of a library, for machines without hardware counters.
 #pragma once
 
 #include <filesystem>
@@ -8,14 +8,14 @@
 namespace dent {
 
 struct InstructionMix {
-  long long vector = 0;  // floating-point arithmetic on several numbers at once
-  long long scalar = 0;  // on one
+  long long vector = 0;  // floating-point instructions on several numbers
+  long long scalar = 0;  // floating-point instructions on one number
 };
 
-// By objdump; nothing counted where there is none.
+// Uses objdump; all zero if there is none.
 InstructionMix instruction_mix(const std::filesystem::path& library);
 
-// From `objdump -d --no-show-raw-insn`, x86-64 or AArch64.
+// Reads the output of `objdump -d --no-show-raw-insn` for x86-64 or AArch64.
 InstructionMix count_instructions(std::string_view disassembly);
 
 }  // namespace dent

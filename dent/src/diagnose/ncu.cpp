@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kOldest = 2022;  // the first whose metrics and options are these
-constexpr int kNewest = 2025;  // seen at work
+constexpr int kOldest = 2022;  // first version with these metrics and options
+constexpr int kNewest = 2025;  // latest version that was tested
 
 bool runs(const fs::path& file) { return !file.empty() && access(file.c_str(), X_OK) == 0; }
 
@@ -67,7 +67,7 @@ NcuTool understand_version(const fs::path& program, const std::string& printed) 
   if (text.empty() || std::from_chars(text.data(), text.data() + text.size(), year).ec != std::errc() ||
       year < 2018) {
     throw Error(ErrorCode::environment,
-                fmt::format("{} does not say its version as Nsight Compute does", program.string()),
+                fmt::format("{} does not print a version of Nsight Compute", program.string()),
                 "set DENT_NCU to Nsight Compute's program ncu");
   }
   NcuTool tool{program, text};
@@ -82,8 +82,8 @@ NcuTool understand_version(const fs::path& program, const std::string& printed) 
   }
   if (year > kNewest) {
     tool.note = fmt::format(
-        "Nsight Compute {} is newer than any that dent was tried with ({}); every counter is "
-        "checked to have come back all the same",
+        "Nsight Compute {} is newer than the versions that dent was tested with (up to {}); dent still "
+        "checks that every counter is returned",
         tool.version, kNewest);
   }
   return tool;
@@ -131,28 +131,27 @@ std::vector<std::string> ncu_import(const NcuTool& tool, const fs::path& report)
 std::optional<NcuTrouble> trouble_in(std::string_view text) {
   const auto says = [text](std::string_view words) { return text.find(words) != std::string_view::npos; };
   if (says("ERR_NVGPUCTRPERM")) {
-    return NcuTrouble{"this machine lets only administrators read GPU counters (ERR_NVGPUCTRPERM)",
+    return NcuTrouble{"this machine allows only administrators to read GPU counters (ERR_NVGPUCTRPERM)",
                       "run dent as root, give the container CAP_SYS_ADMIN, or load the driver with "
                       "NVreg_RestrictProfilingToAdminUsers=0 (in /etc/modprobe.d, then reboot)",
                       true};
   }
   if (says("LibraryNotLoaded") || says("Failed to initialize the profiler")) {
-    return NcuTrouble{
-        "Nsight Compute can't reach the GPU's counters here (a sandbox, or a driver that does not fit)",
-        "profile on a machine or in a container with direct access to the driver", true};
+    return NcuTrouble{"Nsight Compute can't access the GPU's counters (a sandbox, or an incompatible driver)",
+                      "profile on a machine or in a container with direct access to the driver", true};
   }
   if (says("isn't supported") || says("is not supported on this device") || says("Unsupported GPU")) {
     return NcuTrouble{"this version of Nsight Compute does not know this GPU",
                       "install the Nsight Compute of the newest CUDA toolkit, or set DENT_NCU to it", true};
   }
   if (says("Another instance of the profiler") || says("profiler is already")) {
-    return NcuTrouble{"another profiler has the GPU's counters", "end it (nsys, ncu, DCGM), then try again",
-                      true};
+    return NcuTrouble{"another profiler is using the GPU's counters",
+                      "end it (nsys, ncu, DCGM), then try again", true};
   }
   if (says("No kernels were profiled")) {
     return NcuTrouble{"no kernel was launched",
-                      "the call must launch a kernel; does it return early for this shape, or take its "
-                      "result from a cache?"};
+                      "check whether the call returns early for this shape or takes its "
+                      "result from a cache: it must launch a kernel"};
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Nsight Compute as a program: where it is, which one it is, how it is asked, and what its complaints mean.
+// Runs Nsight Compute: finds the program, checks its version, builds its command line, explains its errors.
 #pragma once
 
 #include <filesystem>
@@ -13,31 +13,31 @@ namespace dent {
 struct NcuTool {
   std::filesystem::path program;
   std::string version;  // "2025.3.1"
-  std::string note{};   // "newer than any that dent was tried with"; "" when it is a known one
+  std::string note{};   // a warning about an untested version, or ""
 };
 
-// DENT_NCU, PATH, the CUDA toolkit, /opt/nvidia. Throws Error (environment) with the fix: none there, too
-// old, or something that does not answer as ncu does.
+// Searches DENT_NCU, PATH, the CUDA toolkit and /opt/nvidia. Throws Error (environment) with a remedy if
+// there is none, it is too old, or it does not answer like ncu.
 NcuTool find_ncu();
-// From what `ncu --version` prints.
+// Parses the output of `ncu --version`.
 NcuTool understand_version(const std::filesystem::path& program, const std::string& printed);
 
 struct NcuRequest {
   int arch = 0;                  // compute capability
-  std::filesystem::path report;  // gets the report that ncu-ui opens
-  std::filesystem::path csv;     // gets the raw page
+  std::filesystem::path report;  // path of the report for ncu-ui
+  std::filesystem::path csv;     // path of the raw page as CSV
   int most_launches = 16;
 };
-// What to put in front of the program to profile. Only launches between cuProfilerStart and cuProfilerStop
-// count; clocks stay as they are; caches are flushed before each pass.
+// Arguments that precede the program to profile. Only launches between cuProfilerStart and cuProfilerStop are
+// profiled; clocks are not changed; caches are flushed before each pass.
 std::vector<std::string> ncu_prefix(const NcuTool& tool, const NcuRequest& request);
 std::vector<std::string> ncu_import(const NcuTool& tool, const std::filesystem::path& report);
 
-// What ncu complains about, in its log or in the program's.
+// An error that ncu printed, in its log or in the program's.
 struct NcuTrouble {
   std::string what;
   std::string fix;
-  bool no_counters = false;  // the machine refuses: the degraded mode is what is left
+  bool no_counters = false;  // no counters on this machine: use the degraded mode
 };
 std::optional<NcuTrouble> trouble_in(std::string_view text);
 

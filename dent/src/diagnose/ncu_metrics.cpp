@@ -16,10 +16,10 @@ constexpr const char* kLoadSectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld
 constexpr const char* kStores = "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum";
 constexpr const char* kStoreSectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum";
 constexpr const char* kAtomics = "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum";
-constexpr const char* kReductions = "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum";  // return nothing
+constexpr const char* kReductions = "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum";  // no return value
 constexpr const char* kLocalLoadSectors = "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum";
 constexpr const char* kLocalStoreSectors = "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum";
-// What the addresses ask for, and what the same bytes would take side by side; cp.async included.
+// L2 sectors that the accesses touch, and that contiguous accesses would touch; both include cp.async.
 constexpr const char* kSectors = "memory_l2_theoretical_sectors_global";
 constexpr const char* kIdealSectors = "memory_l2_theoretical_sectors_global_ideal";
 constexpr const char* kLoadUse = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct";
@@ -27,16 +27,16 @@ constexpr const char* kStoreUse = "smsp__sass_average_data_bytes_per_sector_mem_
 constexpr const char* kSharedWavefronts = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum";
 constexpr const char* kSharedAtomics = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum";
 constexpr const char* kConflicts = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum";
-// Instructions, counted for each thread that executes them.
+// Instructions, counted per executing thread.
 constexpr const char* kFp16 = "smsp__sass_thread_inst_executed_op_fp16_pred_on.sum";
 constexpr const char* kFp32 = "smsp__sass_thread_inst_executed_op_fp32_pred_on.sum";
 constexpr const char* kFp64 = "smsp__sass_thread_inst_executed_op_fp64_pred_on.sum";
 constexpr const char* kInteger = "smsp__sass_thread_inst_executed_op_integer_pred_on.sum";
 constexpr const char* kConversions = "smsp__sass_thread_inst_executed_op_conversion_pred_on.sum";
-// Instructions of the unit for special functions and conversions, counted for each warp.
+// Instructions of the unit for special functions and conversions, counted per warp.
 constexpr const char* kSpecial = "smsp__inst_executed_pipe_xu.sum";
 
-// Quantities that are a counter as it is.
+// Quantities that equal one counter.
 struct Plain {
   const char* quantity;
   const char* metric;
@@ -65,7 +65,7 @@ constexpr Plain kPlain[] = {
     {"useful_lanes", "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio"},
 };
 
-// Made of several; requested all the same.
+// Counters that only enter computed quantities.
 constexpr const char* kIngredients[] = {
     "gpu__time_duration.sum",
     "launch__shared_mem_per_block_static",
@@ -104,11 +104,11 @@ constexpr const char* kIngredients[] = {
     kSpecial,
 };
 
-// What can be busy, all in per cent of its peak.
+// Units whose utilisation is measured, in per cent of its peak.
 constexpr const char* kUnits[] = {"tensor", "exp", "fma", "alu", "fp64", "dram", "l2", "l1", "issue"};
 
 struct Stall {
-  const char* name;  // as Nsight Compute has it
+  const char* name;  // as Nsight Compute names it
   const char* for_what;
 };
 constexpr Stall kStalls[] = {
@@ -124,7 +124,7 @@ constexpr Stall kStalls[] = {
     {"mio_throttle", "room in the queue of shared memory, shuffles and special functions"},
     {"misc", "reasons that have no name"},
     {"no_instruction", "instructions to be fetched"},
-    {"not_selected", ""},  // ready, as is the next: no waiting
+    {"not_selected", ""},  // ready, but another warp was chosen
     {"selected", ""},
     {"short_scoreboard", "shared memory, shuffles or special functions"},
     {"sleeping", "the end of their sleep"},
@@ -147,14 +147,13 @@ struct Limit {
   const char* metric;
   const char* name;
 };
-// Of equal limits the first is named: what no kernel can change, then what it can.
+// If several limits are equal, the first in this list is named; limits that no kernel can change come first.
 constexpr Limit kLimits[] = {{"launch__occupancy_limit_blocks", "CTAs"},
                              {"launch__occupancy_limit_warps", "threads"},
                              {"launch__occupancy_limit_registers", "registers"},
                              {"launch__occupancy_limit_shared_mem", "shared memory"}};
 
-// left / right as a quantity; where the right side is zero there is nothing to divide, and it is not
-// applicable.
+// Sets left / right as a quantity; "not applicable" if the right side is zero.
 void put_ratio(Quantities& to, const char* name, const Reading& left, const Reading& right, double factor,
                const char* without) {
   if (left.presence != Presence::value) return to.put(name, left);
@@ -173,8 +172,8 @@ Reading sum(const Quantities& metrics, std::initializer_list<const char*> names)
   return total;
 }
 
-// Shares of the time that warps wait, by reason; together 100. The largest of those that are a wait is
-// stall_most.
+// Shares of the warps' waiting time by reason, together 100. stall_most is the largest share that is real
+// waiting.
 void put_stalls(Quantities& to, const Quantities& metrics, int arch) {
   double total = 0;
   for (const Stall& stall : stalls_of(arch)) {
@@ -200,7 +199,7 @@ void put_stalls(Quantities& to, const Quantities& metrics, int arch) {
   to.put("stall_most", most);
 }
 
-// How busy the unit is that is nearest to its peak, of those whose counter came back.
+// Utilisation of the unit that is nearest to its peak, among those whose counter was returned.
 void put_busiest(Quantities& to) {
   Reading most{Presence::missing, 0, "no unit was counted"};
   for (const char* unit : kUnits) {
@@ -213,10 +212,11 @@ void put_busiest(Quantities& to) {
   to.put("busiest", most);
 }
 
-// What kind of instructions they are.
+// Shares of kinds of instructions.
 void put_mix(Quantities& to, const Quantities& metrics) {
   const Reading floating = sum(metrics, {kFp16, kFp32, kFp64});
-  put_ratio(to, "fp64_share", metrics.at(kFp64), floating, 100, "no floating-point arithmetic");
+  put_ratio(to, "fp64_share", metrics.at(kFp64), floating, 100,
+            "the kernel has no floating-point arithmetic");
   put_ratio(to, "integer_share", metrics.at(kInteger), sum(metrics, {kFp16, kFp32, kFp64, kInteger}), 100,
             "no arithmetic");
   put_ratio(to, "conversion_share", metrics.at(kConversions), metrics.at(kSpecial), 100.0 / 32,
@@ -224,19 +224,19 @@ void put_mix(Quantities& to, const Quantities& metrics) {
   if (to.has("conversion_share")) to.set("conversion_share", std::min(100.0, to["conversion_share"]));
 }
 
-// Counters of a rate come from different passes; on a kernel of microseconds they can contradict each other.
+// Counters of one rate come from different passes and may contradict each other for kernels of microseconds.
 Reading believable(const Reading& rate) {
   if (rate.presence != Presence::value || (rate.value >= 0 && rate.value <= 102)) return rate;
   return {Presence::not_a_number, 0, fmt::format("ncu gave a rate of {:.0f} %", rate.value)};
 }
 
-// Sectors of loads or stores, and those of them that neighbours side by side would need.
+// Sectors that loads or stores touched, and those that contiguous accesses would need.
 struct Sectors {
   double taken = 0, needed = 0;
 };
 
-// By how much of each sector is used. An access of four sectors or fewer wastes none, even if all lanes read
-// one number. cp.async counts as a load of which nothing is used: it has none of these.
+// Computed from the used share of each sector. An access of at most four sectors wastes none, even if all
+// lanes read one number. cp.async counts as a load that uses nothing, so its accesses are left out.
 std::optional<Sectors> by_use(const Quantities& metrics, const char* sectors, const char* use,
                               const Reading& each) {
   const Reading count = metrics.at(sectors), used = metrics.at(use);
@@ -245,7 +245,7 @@ std::optional<Sectors> by_use(const Quantities& metrics, const char* sectors, co
   return Sectors{count.value, each.value <= 4 ? count.value : count.value * used.value / 100};
 }
 
-// Of all accesses, cp.async included, as ncu tells; where it does not, by their use.
+// All accesses including cp.async, from ncu's own counters; computed from use if ncu does not return them.
 std::optional<Sectors> all_sectors(const Quantities& metrics, const std::optional<Sectors>& loads,
                                    const std::optional<Sectors>& stores) {
   const Reading taken = metrics.at(kSectors), needed = metrics.at(kIdealSectors);
@@ -255,9 +255,9 @@ std::optional<Sectors> all_sectors(const Quantities& metrics, const std::optiona
   return Sectors{loads->taken + stores->taken, loads->needed + stores->needed};
 }
 
-// wasted_sectors: sectors that neighbours side by side would not need, of all. store_waste: how much of that
-// is of stores. dram_excess: what moves to and from DRAM for each byte of those that are needed, about 1
-// where caches make up for the others.
+// wasted_sectors: share of sectors that contiguous accesses would not need. store_waste: share of those that
+// belong to stores. dram_excess: bytes moved to and from DRAM per byte of needed sectors, about 1 if caches
+// absorb the waste.
 void put_waste(Quantities& to, const Quantities& metrics) {
   constexpr double kSectorBytes = 32;
   constexpr const char* kNone = "no plain loads and stores: they go by cp.async or TMA";
@@ -266,7 +266,7 @@ void put_waste(Quantities& to, const Quantities& metrics) {
   const auto all = all_sectors(metrics, loads, stores);
   if (!all) {
     for (const char* name : {"wasted_sectors", "store_waste", "dram_excess"})
-      to.put(name, {Presence::missing, 0, "ncu did not tell what accesses side by side would take"});
+      to.put(name, {Presence::missing, 0, "ncu did not return the sectors of contiguous accesses"});
     return;
   }
   const Reading taken{Presence::value, all->taken}, wasted{Presence::value, all->taken - all->needed};
@@ -278,7 +278,7 @@ void put_waste(Quantities& to, const Quantities& metrics) {
   if (to.has("store_waste")) to.set("store_waste", std::min(100.0, to["store_waste"]));
 }
 
-// Loads and stores that go through the L1 cache; a kernel that loads by TMA has none.
+// Loads and stores through the L1 cache; a kernel that loads by TMA has none.
 void put_accesses(Quantities& to, const Quantities& metrics) {
   constexpr const char* kNone = "no loads through the L1 cache (it has none, or they go by TMA)";
   put_ratio(to, "sectors_per_load", metrics.at(kLoadSectors), metrics.at(kLoads), 1, kNone);

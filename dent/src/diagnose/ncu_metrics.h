@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The few counters that answer the tree's questions, and how its quantities are made of them.
+// The counters that the decision tree needs, and the quantities computed from them.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace dent {
 
-// Names for `ncu --metrics`. `arch`: compute capability; some exist on Hopper alone.
+// Names for `ncu --metrics`. `arch` is the compute capability; some counters exist only on Hopper.
 std::vector<std::string> ncu_metrics(int arch);
 
-// Requested ones that did not come back, or came back without a number.
+// Requested counters that were not returned, or returned without a number.
 std::vector<std::string> absent_metrics(const ProfiledLaunch& launch, int arch);
 
-// The tree's quantities of one launch.
+// The tree's quantities for one launch.
 Quantities quantities_of(const ProfiledLaunch& launch);
 
-// Which resource keeps more CTAs from an SM: "registers", "shared memory", "threads", "CTAs", "barriers"; ""
-// when unknown.
+// The resource that limits the number of CTAs per SM: "registers", "shared memory", "threads", "CTAs",
+// "barriers"; "" if unknown.
 std::string occupancy_limiter(const ProfiledLaunch& launch);
 
 }  // namespace dent

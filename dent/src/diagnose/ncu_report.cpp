@@ -30,7 +30,7 @@ bool same_word(std::string_view a, std::string_view b) {
   });
 }
 
-// The compute capability from its column "CC" ("9.0") or from the device's attributes.
+// Compute capability from the column "CC" ("9.0") or from the device's attributes.
 int arch_of(const std::map<std::string, std::string, std::less<>>& texts, const Quantities& metrics) {
   if (const auto found = texts.find("CC"); found != texts.end()) {
     const auto dot = found->second.find('.');
@@ -103,13 +103,13 @@ NcuReport parse_ncu_csv(std::string_view text) {
       units.clear();
       continue;
     }
-    if (header.empty()) continue;  // something that the program printed
+    if (header.empty()) continue;  // a line that the profiled program printed
     if (cells.size() != header.size()) {
-      throw Error(
-          ErrorCode::environment,
-          fmt::format("Nsight Compute's CSV has a row of {} cells under a header of {}", cells.size(),
-                      header.size()),
-          "the program that was profiled may print into it; or this version of ncu writes CSV another way");
+      throw Error(ErrorCode::environment,
+                  fmt::format("Nsight Compute's CSV has a row of {} cells, but its header has {}",
+                              cells.size(), header.size()),
+                  "check whether the profiled program prints into the CSV, or whether this version of ncu "
+                  "writes another format");
     }
     if (units.empty() && cells.front().empty()) {
       units = std::move(cells);
@@ -120,7 +120,7 @@ NcuReport parse_ncu_csv(std::string_view text) {
     for (std::size_t i = 0; i < header.size(); ++i) {
       texts[header[i]] = cells[i];
       if (header[i].empty() || std::islower(static_cast<unsigned char>(header[i][0])) == 0)
-        continue;  // "Kernel Name"
+        continue;  // columns that are no metrics, such as "Kernel Name"
       launch.metrics.put(header[i], parse_ncu_value(cells[i], units.empty() ? "" : units[i]));
     }
     launch.kernel = texts["Kernel Name"];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What Nsight Compute prints: `ncu --csv --page raw`. A header, a row of units, a row for each launch; lines
-// of its own chatter in front; numbers with commas inside quotes.
+// Parses the output of `ncu --csv --page raw`: lines of messages, a header, a row of units, and one row per
+// launch; numbers are quoted and contain commas.
 #pragma once
 
 #include <map>
@@ -14,24 +14,24 @@ namespace dent {
 
 struct ProfiledLaunch {
   std::string kernel;  // "void planted_two_ctas(const float *, float *)"
-  std::string device;  // as ncu calls it; may be empty
-  int arch = 0;        // compute capability, 90; 0: not said
+  std::string device;  // name that ncu gives; may be empty
+  int arch = 0;        // compute capability, such as 90; 0: not given
   Quantities metrics;  // by ncu's names; times in ns, memory in bytes, shares in per cent
 };
 
 struct NcuReport {
   std::vector<ProfiledLaunch> launches;
-  std::vector<std::string> chatter;  // "==WARNING== ..."
+  std::vector<std::string> chatter;  // messages such as "==WARNING== ..."
 };
 
-// Throws Error when a row does not fit its header.
+// Throws Error if a row does not match the header.
 NcuReport parse_ncu_csv(std::string_view text);
 
-// One line of CSV.
+// Splits one line of CSV.
 std::vector<std::string> split_csv(std::string_view line);
 
-// "5,401,056" -> 5401056; "n/a", "" and words are missing, "nan" is not a number. `unit` scales: ms to ns,
-// Kbyte to byte.
+// "5,401,056" -> 5401056; "n/a", "" and words are missing, "nan" is not a number. `unit` scales the value: ms
+// to ns, Kbyte to byte.
 Reading parse_ncu_value(std::string_view text, std::string_view unit);
 
 }  // namespace dent

@@ -51,20 +51,22 @@ Tree parse_tree(std::string_view toml, const std::string& file) {
   std::set<std::string> names;
   for (StrictTable& table : root.tables("bottleneck")) {
     tree.bottlenecks.push_back(read_bottleneck(table));
-    if (!names.insert(tree.bottlenecks.back().name).second) table.fail("name", "is there twice");
+    if (!names.insert(tree.bottlenecks.back().name).second) table.fail("name", "is used twice");
   }
   for (StrictTable& table : root.tables("target")) tree.targets.push_back(read_target(table));
   root.done();
   if (tree.bottlenecks.empty() || !tree.bottlenecks.back().when.empty()) {
     throw Error(ErrorCode::invalid, file + ": the last bottleneck must have no conditions",
-                "end it with one for kernels that none of the others describes");
+                "add a last bottleneck for kernels that none of the others describes");
   }
   return tree;
 }
 
 Tree load_tree(const std::filesystem::path& file) {
   const auto text = read_text(file);
-  if (!text) throw Error(ErrorCode::environment, "can't read the decision tree " + file.string());
+  if (!text)
+    throw Error(ErrorCode::environment, "can't read the decision tree " + file.string(),
+                "install dent again");
   return parse_tree(*text, file.filename().string());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The decision tree: bottlenecks in the order in which they are asked about, each with the conditions that
-// make it one. It is data: gpu.toml and cpu.toml in this folder, installed as share/dent/diagnose.
+// The decision tree: bottlenecks in the order in which they are checked, each with its conditions. Trees are
+// data: gpu.toml and cpu.toml in this folder, installed as share/dent/diagnose.
 #pragma once
 
 #include <filesystem>
@@ -15,19 +15,19 @@ namespace dent {
 struct Bottleneck {
   std::string name;               // "few_ctas"
   std::string title;              // "too few CTAs"
-  std::string says;               // one line, for with_numbers() of diagnosis.h
-  std::string phase;              // of the loop that attends to it
-  std::string advice;             // what to look at first
+  std::string says;               // one line for with_numbers() in diagnosis.h
+  std::string phase;              // phase of the loop that deals with it
+  std::string advice;             // where to look first
   std::vector<Condition> when;    // all must hold
   std::vector<Condition> unless;  // none may hold
 };
 
-// What a healthy kernel shows: the user's thresholds, for the table in reports.
+// A threshold that healthy kernels meet, for the table in reports.
 struct Target {
   std::string quantity;
   std::string label;
   std::string unit;
-  std::vector<Condition> good;  // "dram >= 70"; none: shown without judgement
+  std::vector<Condition> good;  // such as "dram >= 70"; none: shown without judgement
 };
 
 struct Tree {

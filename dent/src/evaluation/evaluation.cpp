@@ -7,7 +7,7 @@
 namespace dent {
 namespace {
 
-constexpr double kStartShare = 0.4;  // of the time box, for each start of the confirmation
+constexpr double kStartShare = 0.4;  // share of the time box for each start of the confirmation
 constexpr int kTimeBoxes = 5;
 
 const Gate& gate_of(TrialStage stage) {
@@ -41,7 +41,7 @@ Step step_for(const Trial& trial, const std::string& name, const Project& projec
   return step;
 }
 
-// Reads its trials back, one after the other.
+// Reads an evaluation's trials from the session's records, one after the other.
 class Reader {
  public:
   Reader(const SessionFacts& facts, const Project& project, const EvaluationRules& rules, std::string prefix)

@@ -15,7 +15,7 @@ constexpr std::size_t kMostDerived = 2;
 
 struct Free {  // a size that differs among the shapes
   std::string name;
-  std::vector<std::int64_t> values;  // sorted, once each
+  std::vector<std::int64_t> values;  // sorted and unique
   std::int64_t step = 1;
 };
 
@@ -40,7 +40,7 @@ std::vector<Free> free_sizes(const Project& project) {
   return found;
 }
 
-// A multiple of the step strictly between two neighbours; nothing when there is none.
+// A random multiple of the step strictly between two neighbours; nothing if there is none.
 std::optional<std::int64_t> between(std::int64_t low, std::int64_t high, std::int64_t step, Random& random) {
   const std::int64_t steps = (high - low) / step - 1;
   if (steps < 1) return std::nullopt;
@@ -68,7 +68,7 @@ std::vector<Shape> held_out_shapes(const Project& project, std::uint64_t seed) {
     }
     if (!moved) continue;
     shape.name = "held-out-" + std::to_string(drawn.size() + 1);
-    shape.weight = 1;  // it lies between shapes, whatever these weigh
+    shape.weight = 1;  // independent of the neighbours' weights
     Project probe = project;
     probe.shapes = {shape};
     if (broken_constraint(probe, project.choice).empty()) drawn.push_back(std::move(shape));

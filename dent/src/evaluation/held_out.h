@@ -8,10 +8,10 @@
 
 namespace dent {
 
-// Shapes for the last check of a winner, which no proposer has seen: the manifest's, or drawn between its
-// shapes. Only sizes that differ among the shapes are varied, in steps of their greatest common divisor, so
-// that whatever holds for all of them (a multiple of 16, a fixed head size) holds for these as well. None
-// where nothing can lie between.
+// Shapes for the winner's last check that no proposer has seen: those of the manifest, or random ones between
+// its shapes. Only sizes that differ among the shapes are varied, in steps of their greatest common divisor,
+// so that properties common to all shapes (a multiple of 16, a fixed head size) are kept. Empty if no size
+// can lie between.
 std::vector<Shape> held_out_shapes(const Project& project, std::uint64_t seed);
 
 }  // namespace dent

@@ -27,10 +27,10 @@ class Judge {
 
   Next next() {
     if (auto next = must_pass({TrialStage::build})) return *next;
-    // A macro that nothing reads: there is nothing to measure.
+    // For example, a macro that no code reads was changed: there is nothing to measure.
     const auto* built = ended_[at_ - 1].last<record::Build>();
     if (built != nullptr && !built->binary_hash.empty() && built->binary_hash == built->incumbent_hash)
-      return dropped(TrialStage::build, "the same program as the incumbent, to the bit");
+      return dropped(TrialStage::build, "the same program as the incumbent, bit for bit");
     for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
       if (auto next = must_pass({TrialStage::correctness, shape})) return *next;
     }
@@ -45,7 +45,7 @@ class Judge {
   }
 
  private:
-  // Nothing: it has ended well, and the next question can be asked.
+  // Returns nothing if the trial ended well, so that the next one can run.
   std::optional<Next> must_pass(const Trial& trial) {
     if (at_ == ended_.size()) return trial;
     const Failed* how = ended_[at_++].failed();
@@ -68,7 +68,7 @@ class Judge {
     return dropped(stage, fmt::format("the machine was too busy to tell ({})", found));
   }
 
-  // All shapes side by side with the incumbent, or until one of them settles it.
+  // Measures all shapes against the incumbent, until one of them settles the result.
   std::optional<Next> screening() {
     if (auto next = measure(TrialStage::screening, 0)) return next;
     const Judgement judgement = judge_gains(outcome_.shapes, rules_.keep);
@@ -78,7 +78,7 @@ class Judge {
                               : dropped(TrialStage::screening, judgement.reason);
   }
 
-  // Again, with both programs started anew each time; see evaluation/keep_rule.h.
+  // Measures again, with both programs started anew each time; evaluation/keep_rule.h explains why.
   std::optional<Next> confirmation() {
     std::vector<double> means;
     std::map<std::string, std::vector<ShapeGain>> starts;
@@ -104,7 +104,7 @@ class Judge {
       outcome_.reason = fmt::format("{}, {} starts", judgement.reason, start);
       outcome_.stage = TrialStage::confirmation;
       if (judgement.faster) return std::nullopt;
-      // More starts would not make it worth it.
+      // The gain is too small; more starts would not change that.
       const bool last = start == kLastLook || judgement.mean->centre < 1 + rules_.keep.min_gain;
       if (last && judgement.too_busy) return too_busy(TrialStage::confirmation, outcome_.reason);
       if (last) break;
@@ -112,7 +112,8 @@ class Judge {
     return outcome_;
   }
 
-  // Every shape that is timed once. Nothing: all are measured, and their gains in the outcome.
+  // Requests a measurement of each timed shape. Returns nothing if all are measured and their gains are in
+  // the outcome.
   std::optional<Next> measure(TrialStage stage, int start) {
     outcome_.shapes.clear();
     for (std::size_t shape = 0; shape < shapes_.size(); ++shape) {
@@ -149,12 +150,12 @@ class Judge {
   }
 
   std::span<const GateResult> ended_;
-  std::size_t at_ = 0;  // the next of them
+  std::size_t at_ = 0;  // index of the next trial in ended_
   const EvaluationRules& rules_;
   std::span<const Shape> shapes_;
   Outcome outcome_;
-  // By shape, one for each time it was measured. The scatter between starts does not show them: what makes a
-  // measurement doubtful is the same at every start.
+  // By shape, one per measurement. The scatter between starts does not include them, because the causes of
+  // doubt are equal in every start.
   std::map<std::string, std::vector<Doubt>> doubts_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a candidate goes through, trial by trial, and what that makes of it: build, correctness (smallest
-// shape first), memory checker when it is due, performance side by side with the incumbent, guard,
-// confirmation. A pure function: no kernel runs here, and what is on record of an evaluation leads to the
-// same next trial, or the same end, as when it was new.
+// The trials of a candidate and the outcome that follows from them: build, correctness (smallest shape
+// first), memory checker if it is due, performance against the incumbent, guard, confirmation. A pure
+// function: it runs no kernel, and equal records lead to the same next trial or outcome, so that an
+// interrupted evaluation can go on.
 #pragma once
 
 #include <cstddef>
@@ -27,19 +27,19 @@ struct EvaluationRules {
 
 struct Trial {
   TrialStage stage = TrialStage::build;
-  std::size_t shape = 0;  // index; of correctness, screening and confirmation
-  int start = 0;          // of both programs, counted from 1; of the confirmation
+  std::size_t shape = 0;  // index; for correctness, screening and confirmation
+  int start = 0;          // of both programs, counted from 1; for the confirmation
   bool operator==(const Trial&) const = default;
 };
 // "build", "correctness/tiny", "sanitize", "screening/tiny", "confirmation/2/tiny"
 std::string name_of(const Trial& trial, std::span<const Shape> shapes);
 
-// `ended`: the trials so far, in the order in which this function has asked for them. Times in the outcome
-// are left at 0.
+// `ended`: results of the trials that this function has requested so far, in order. Leaves times in the
+// outcome at 0.
 std::variant<Trial, Outcome> judge(std::span<const GateResult> ended, const EvaluationRules& rules,
                                    std::span<const Shape> shapes);
 
-// What a performance trial says; nothing when it has no interval.
+// The gain that a performance trial found; nothing without an interval.
 std::optional<ShapeGain> gain_of(const GateResult& measured);
 
 }  // namespace dent

@@ -35,7 +35,7 @@ Judgement judge_gains(std::span<const ShapeGain> shapes, const KeepRule& rule, s
       return judgement;
     }
   }
-  // A mean of what is doubtful everywhere proves nothing, however well it looks.
+  // A mean over shapes none of which is clear proves nothing.
   const bool somewhere =
       std::ranges::any_of(shapes, [](const ShapeGain& shape) { return shape.ratio.interval.low > 1; });
   const bool proved = somewhere && mean.interval.low > 1;

@@ -28,7 +28,7 @@ void start(const LoopPart& part, Session& session, Sides& against_baseline) {
   measure_standing(session, against_baseline, StandingOf::start, "performance");
 }
 
-// A profiler that fails stops nothing.
+// A failing profiler does not stop the loop.
 void diagnose(const LoopPart& part, Session& session, Sides& against_baseline) {
   Step step = step_of(profile_gate(), against_baseline.workers().project(), part.name,
                       static_cast<std::size_t>(part.shape));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a loop measures, in pieces: where it starts, what holds the incumbent back, one candidate against the
-// incumbent, where the incumbent stands, whether the winner holds. Each can be done wherever the kernels'
-// files are; what comes of it is in the session's records.
+// The measurements of a loop, in parts: the start, the incumbent's bottleneck, a candidate against the
+// incumbent, the incumbent against the baseline, the validation of the winner. Each part can run on any
+// machine with the kernels' files; its results are in the session's records.
 #pragma once
 
 #include <optional>
@@ -21,25 +21,25 @@ inline constexpr Word<PartKind> kPartKindWords[] = {{PartKind::start, "start"},
                                                     {PartKind::validation, "validation"}};
 constexpr std::span<const Word<PartKind>> words(PartKind) { return kPartKindWords; }
 
-// A kernel of the loop's, as its tree differs from the one that the loop began with.
+// A kernel of the loop, described by the difference of its files from the loop's start.
 struct PartKernel {
-  std::string name{};                  // of its own in the whole session, for its builds
+  std::string name{};                  // unique in the session, for its builds
   Choice choice{};                     // variant and tunables
-  std::string changes{};               // folder of the files that differ; "": none does
-  std::vector<std::string> removed{};  // files that it does not have
+  std::string changes{};               // folder of changed files; "": none
+  std::vector<std::string> removed{};  // files that it lacks
   bool operator==(const PartKernel&) const = default;
 };
 
 struct LoopPart {
   PartKind kind = PartKind::start;
-  std::string name{};  // its steps are called `name`/...; those of the start have no prefix
+  std::string name{};  // steps are called `name`/...; those of the start have no prefix
   PartKernel candidate{};
-  std::optional<PartKernel> opponent{};  // of an evaluation the incumbent, of a validation the start
-  std::string baseline{};                // that the session has chosen; "" at the start, which chooses it
-  EvaluationRules rules{};               // of an evaluation
-  std::int64_t shape = 0;                // of a diagnosis
-  std::vector<Shape> held_out{};         // of a validation
-  bool rebaseline = false;               // at the start
+  std::optional<PartKernel> opponent{};  // for an evaluation the incumbent, for a validation the start
+  std::string baseline{};                // that the session has chosen; "" for the start, which chooses it
+  EvaluationRules rules{};               // for an evaluation
+  std::int64_t shape = 0;                // for a diagnosis
+  std::vector<Shape> held_out{};         // for a validation
+  bool rebaseline = false;               // for the start
 };
 void fields(Fields& f, PartKernel& kernel);
 void fields(Fields& f, LoopPart& part);
@@ -49,7 +49,7 @@ struct PartKernels {
   std::optional<Kernel> opponent{};
 };
 
-// Does it, from where the session's records end. `against_baseline` has the candidate as its own.
+// Performs the part, continuing after the session's last record. `against_baseline` contains the candidate.
 void perform(const LoopPart& part, const PartKernels& kernels, Session& session, Sides& against_baseline);
 
 }  // namespace dent

@@ -28,7 +28,7 @@ std::optional<Failed> measure_standing(Session& session, Sides& against_baseline
     }
     standing.shapes.push_back(*gain);
   }
-  against_baseline.restart();  // nobody is left beside what is tried next
+  against_baseline.restart();  // ends both workers before the next trial
   standing.ratio = mean_of(standing.shapes);
   session.append(std::move(standing));
   return std::nullopt;

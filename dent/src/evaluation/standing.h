@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a kernel stands: every shape against the baseline.
+// Measures a kernel's standing: every shape against the baseline.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace dent {
 
-// As steps `prefix`/<shape>, and on record as a standing of `whose`. The failure that ended it; nothing when
-// all is measured.
+// Runs steps `prefix`/<shape>, and records a standing of `whose`. Returns the failure that ended it; nothing
+// if all shapes were measured.
 std::optional<Failed> measure_standing(Session& session, Sides& against_baseline, StandingOf whose,
                                        const std::string& prefix);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The winner of a loop again: built from scratch, with fresh seeds, under a memory checker, on shapes that no
-// proposer has seen, and against what the loop started from.
+// Validates the winner of a loop: builds it from scratch, checks it with fresh seeds, under a memory checker
+// and on shapes that no proposer has seen, and compares it with the loop's start.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct Finalists {
   std::vector<Shape> held_out;
 };
 
-// As steps `prefix`/...; the failure that ended it, nothing when the winner holds.
+// Runs steps `prefix`/...; returns the failure that ended it, or nothing if the winner passed.
 std::optional<Failed> validate(Session& session, WorkerFactory& workers, Oracle& oracle,
                                const Finalists& finalists, const std::string& prefix);
 

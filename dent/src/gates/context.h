@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a gate may see while it runs.
+// Everything that a gate may use while it runs.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace dent {
 
-// A gate ends by itself before its time is over; each request to a worker has its hard limit besides.
+// A gate ends by itself before its time is over; each request to a worker also has a hard limit.
 struct TimeBox {
   double seconds = 0;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
@@ -25,23 +25,23 @@ struct TimeBox {
   bool over() const { return elapsed_s() > seconds; }
 };
 
-// How speed is measured: the manifest's rules, unless a loop says otherwise.
+// How speed is measured: by the manifest's rules, or those of a loop.
 struct MeasureRules {
   PerformanceRules performance;
-  int time_boxes = 1;  // each twice as long as the one before, while a busy machine gives too few samples
+  int time_boxes = 1;  // more than one if a busy machine gives too few samples; each twice as long
 };
 
 struct GateContext {
-  std::string step;        // as the records call it
+  std::string step;        // name of the step in records
   Sides& sides;            // candidate, opponent, oracle
-  const Problem* problem;  // the shape's; null where a gate is asked once
+  const Problem* problem;  // the shape's problem; null for gates that run once
   const SessionFacts& facts;
-  const SessionStore& store;  // what earlier sessions of the project know
+  const SessionStore& store;  // records of the project's earlier sessions
   MeasureRules rules;
-  std::uint64_t seed;  // drawn for this step, on record when it has ended
+  std::uint64_t seed;  // drawn for this step; recorded when it ends
   TimeBox box;
   GateOptions options;
-  bool held_out;  // the shape is one that no proposer has seen
+  bool held_out;  // no proposer has seen this shape
   const Progress& progress;
 
   WorkerFactory& workers() const { return sides.workers(); }

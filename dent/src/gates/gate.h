@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// One question to a kernel. All that a plan, a command, a tool for agents, a page of documentation and a cost
-// account need of it is in its GateInfo; gates/registry.h lists them all.
+// A gate answers one question about a kernel. Its GateInfo holds all that plans, commands, agents' tools,
+// documentation and cost accounts need of it; gates/registry.h lists all gates.
 //
-// A gate has no state: what changes is in its context, and it knows neither ledger nor git, screen or budget.
+// A gate has no state: everything that changes is in its context. It knows neither ledger nor git, screen or
+// budget.
 #pragma once
 
 #include <functional>
@@ -23,19 +24,19 @@ struct GateContext;  // gates/context.h
 enum class Scope {
   once,
   each_shape,
-  worst_shape  // the one that stands worst against the baseline
+  worst_shape  // the shape with the worst ratio to the baseline
 };
 
 enum class InRun {
   always,
   when_asked,
-  when_slow  // a shape is below performance.profile_below, or it is asked for
+  when_slow  // if a shape is below performance.profile_below, or on request
 };
 
-// What `dent run` and the gate's own command take as flags, and tools as arguments.
+// Flags of `dent run` and of the gate's own command, and arguments of agents' tools.
 struct GateOptions {
   bool clean = false;       // build from scratch
-  bool rebaseline = false;  // forget the recorded baseline
+  bool rebaseline = false;  // record the baseline again
   bool operator==(const GateOptions&) const = default;
 };
 struct GateOption {
@@ -45,20 +46,20 @@ struct GateOption {
 };
 
 struct GateInfo {
-  std::string_view name;      // steps are called name or name/shape
-  std::string_view command;   // of its own; "" where it has none
-  std::string_view question;  // that it answers
+  std::string_view name;      // steps are called "name" or "name/shape"
+  std::string_view command;   // its own command; "" if it has none
+  std::string_view question;  // the question that it answers
   std::string_view about;     // one line for the command's help
   std::string_view passes_when;
-  std::string_view otherwise{};  // what its failure says
+  std::string_view otherwise{};  // meaning of a failure
   std::string_view example{};
   Scope scope = Scope::once;
   Uses uses = Uses::nothing;
-  std::vector<std::string_view> needs{};  // gates that must have passed before
+  std::vector<std::string_view> needs{};  // gates that must pass first
   InRun in_run = InRun::always;
-  bool times = false;  // asked only about shapes that have a weight
+  bool times = false;  // runs only for shapes that have a weight
   std::vector<GateOption> options{};
-  std::vector<std::string_view> kinds{};  // of record that it may write besides its end
+  std::vector<std::string_view> kinds{};  // kinds of records that it may write, besides its end
 };
 
 struct PlanEntry {
@@ -74,15 +75,15 @@ class Gate {
   virtual PlanEntry plan(const Project& project) const = 0;
   virtual GateResult run(GateContext& at) const = 0;
 
-  // After its last shape, as a step that has the gate's name alone; nothing where shapes don't add up.
+  // Plan of the step after the last shape, which has the gate's name alone; nothing if shapes have no sum.
   virtual std::optional<PlanEntry> plan_of_sum(const Project&) const { return std::nullopt; }
-  virtual GateResult sum_up(GateContext&) const { return skipped("nothing to add up"); }
+  virtual GateResult sum_up(GateContext&) const { return skipped("nothing to summarise"); }
 
-  // Whether it still runs when a gate before it has failed for that cause.
+  // Whether the gate runs although an earlier gate failed for this cause.
   virtual bool runs_after(Cause) const { return false; }
 };
 
-// Tells people how far a gate is: 0 to 1 of its work, and what it does.
+// Tells people how far a gate is: share of its work from 0 to 1, and what it does.
 using Progress = std::function<void(double share, const std::string& doing)>;
 
 }  // namespace dent

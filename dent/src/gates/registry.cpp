@@ -26,7 +26,7 @@ std::string_view in_words(InRun when) {
     case InRun::when_slow:
       return "when a shape is slow";
   }
-  throw Error(ErrorCode::internal, "a gate that belongs nowhere");
+  throw Error(ErrorCode::internal, "a gate has an unknown InRun value");
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ const Gate& gate_named(std::string_view name) {
     names.emplace_back(gate->info().name);
   }
   throw Error(ErrorCode::invalid,
-              fmt::format("no gate is called \"{}\"; there are {}", name, fmt::join(names, ", ")),
+              fmt::format("no gate is called \"{}\"; gates are {}", name, fmt::join(names, ", ")),
               did_you_mean(name, names));
 }
 

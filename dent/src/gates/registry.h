@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every gate there is, in the order in which a session asks them. A new one is a folder with its class, a
+// All gates, in the order in which a session runs them. A new gate needs a folder with its class, a
 // declaration here and an entry in registry.cpp: dent/docs/guides/add-a-gate.md.
 #pragma once
 
@@ -22,10 +22,10 @@ const Gate& profile_gate();
 
 std::span<const Gate* const> gates();
 
-// Throws Error (invalid) for a name that none has.
+// Throws Error (invalid) for an unknown name.
 const Gate& gate_named(std::string_view name);
 
-// The gate and all that must have passed before it, in order.
+// The gate after all gates that it needs, in order.
 std::vector<const Gate*> with_needs(const Gate& gate);
 
 // The table of gates in dent/docs/dent.md.

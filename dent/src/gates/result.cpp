@@ -9,7 +9,7 @@ namespace {
 const std::string kNothing;
 
 Failed candidate_failed(const Failure& failure) {
-  Failed end{Cause::incorrect, failure.what, "mend what its last lines say, and ask again: dent check",
+  Failed end{Cause::incorrect, failure.what, "fix what its last lines say, then: dent check",
              failure.last_words, failure.kind};
   switch (failure.kind) {
     case FailureKind::hung:
@@ -18,13 +18,13 @@ Failed candidate_failed(const Failure& failure) {
       break;
     case FailureKind::cheated:
       end.cause = Cause::cheat;
-      end.next.clear();  // cheat() has its own
+      end.next.clear();  // cheat() sets its own
       break;
     case FailureKind::out_of_memory:
       end.next = "raise limits.memory_gib in dent.toml if the kernel needs it";
       break;
     case FailureKind::crashed:
-      end.next = "dent sanitize finds the first wild access";
+      end.next = "dent sanitize finds the first invalid access";
       break;
     case FailureKind::no_driver:
       end.cause = Cause::environment;
@@ -69,7 +69,7 @@ GateResult failed(const Failure& failure, const std::string& step) {
   Failed end = candidate_failed(failure);
   if (failure.role == Role::baseline || failure.role == Role::reference || failure.role == Role::incumbent) {
     end.cause = Cause::environment;
-    end.next = fmt::format("mend the {}, or what dent.toml says about it; {}", name(failure.role), end.next);
+    end.next = fmt::format("fix the {}, or its description in dent.toml; {}", name(failure.role), end.next);
   }
   if (end.cause != Cause::cheat) return {.end = std::move(end)};
   GateResult result = cheat(failure.cheat.value_or(Cheat::unasked_answer), failure.what, step, "");
@@ -82,7 +82,7 @@ GateResult failed(const Failure& failure, const std::string& step) {
 GateResult cheat(Cheat which, const std::string& evidence, const std::string& step,
                  const std::string& shape) {
   GateResult result = failed(Cause::cheat, fmt::format("CHEAT: {}: {}", name(which), evidence),
-                             "compute every output from the inputs of its own call, then: dent check");
+                             "compute every output from the inputs of the same call, then: dent check");
   result.records.emplace_back(record::Cheated{which, evidence, step, shape});
   return result;
 }
@@ -112,8 +112,7 @@ GateResult result_of(const record::Gate& gate) {
     case StepVerdict::skipped:
       result.end = Skipped{gate.reason};
       break;
-    case StepVerdict::fail:  // a cause is always there: the reader of a failed gate without one would have to
-                             // guess
+    case StepVerdict::fail:  // older ledgers may lack the cause
       result.end = Failed{gate.cause.value_or(Cause::environment), gate.reason, gate.next, gate.last_words,
                           gate.failure};
       break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every gate gives: how it ended, why, and the records that prove it.
+// Result of a gate: how it ended, why, and the records that prove it.
 #pragma once
 
 #include <optional>
@@ -13,32 +13,32 @@
 namespace dent {
 
 struct Passed {
-  std::string reason;  // one line, for people
-  std::string next{};  // what to do about it; may be empty
+  std::string reason;  // one line
+  std::string next{};  // what to do next; may be empty
 };
 struct Skipped {
   std::string reason;
 };
-struct Failed {  // can't be made without a cause: nothing is forgotten into a pass
+struct Failed {  // needs a cause, so that a failure is never mistaken for a pass
   Cause cause;
   std::string reason;
   std::string next{};
-  std::string last_words{};  // of a worker that died, or of a compiler
+  std::string last_words{};  // end of the output of a worker or a compiler
   std::optional<FailureKind> failure{};
 };
 
 struct GateResult {
   std::variant<Passed, Skipped, Failed> end;
-  std::vector<AnyRecord> records{};       // kinds of its own, where it has any
-  std::vector<record::Figure> figures{};  // shown by reports, --json and MCP without a line of code there
+  std::vector<AnyRecord> records{};       // in addition to the step's end
+  std::vector<record::Figure> figures{};  // reports, --json and MCP show them without further code
 
   StepVerdict verdict() const;
   const std::string& reason() const;
-  const std::string& next() const;  // "" where there is none
+  const std::string& next() const;  // "" if there is none
   const Failed* failed() const { return std::get_if<Failed>(&end); }
   const Passed* passed() const { return std::get_if<Passed>(&end); }
 
-  // The last record of that kind; null where there is none.
+  // The last record of that kind; null if there is none.
   template <class Kind>
   const Kind* last() const {
     for (auto record = records.rbegin(); record != records.rend(); ++record) {
@@ -51,13 +51,13 @@ struct GateResult {
 GateResult passed(std::string reason, std::string next = {});
 GateResult skipped(std::string reason);
 GateResult failed(Cause cause, std::string reason, std::string next = {}, std::string last_words = {});
-// A worker that died, hung or cheated, as a gate's result. A failure of whom it is compared
-// with, or of the reference, says nothing about the candidate: environment.
+// The result of a worker that died, hung or cheated. If it is not the candidate but the opponent or the
+// reference, the cause is `environment`.
 GateResult failed(const Failure& failure, const std::string& step);
-// A cheat as a result, with its record.
+// The result of a cheat, including its record.
 GateResult cheat(Cheat which, const std::string& evidence, const std::string& step, const std::string& shape);
 
-// As a step's last record, and back. The records between are not in it.
+// Conversion to a step's last record, and back. Other records are not part of it.
 record::Gate to_record(const GateResult& result, const std::string& step);
 GateResult result_of(const record::Gate& gate);
 

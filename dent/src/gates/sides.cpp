@@ -31,7 +31,7 @@ const Kernel& Sides::opponent_kernel() {
 }
 
 Worker& Sides::opponent() {
-  const Kernel& kernel = opponent_kernel();  // which may start it
+  const Kernel& kernel = opponent_kernel();  // called first, since it may start the opponent
   if (!opponent_)
     opponent_ = workers_.start(kernel, opponent_kernel_ ? Role::incumbent : Role::baseline, artifacts_);
   return *opponent_;
@@ -58,8 +58,8 @@ const Kernel& Sides::choose_baseline(bool try_them) {
     try {
       opponent_ = workers_.start(all[i], Role::baseline, artifacts_);
       chosen_ = i;
-    } catch (const std::exception& problem) {  // not on this machine; the next one then
-      notes_.push_back("baseline " + all[i].name + " can't run here: " + in_one_line(problem));
+    } catch (const std::exception& problem) {  // it can't run on this machine: try the next
+      notes_.push_back("baseline " + all[i].name + " can't run on this machine: " + in_one_line(problem));
     }
   }
   return all.at(chosen_.value_or(0));

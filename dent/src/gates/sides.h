@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who takes part in a step: the candidate, its opponent (the baseline, or a kernel of the loop's), and the
-// oracle. Each process is started when it is first asked for.
+// Processes of a step: the candidate, its opponent (the baseline, or another kernel in a loop), and the
+// oracle. Each is started on first use.
 #pragma once
 
 #include <filesystem>
@@ -17,16 +17,16 @@ namespace dent {
 
 class Sides {
  public:
-  // Against the project's baseline. `artifacts`: for what workers print and gates leave.
+  // Compares with the project's baseline. `artifacts`: folder for workers' output and gates' files.
   Sides(WorkerFactory& workers, Oracle& oracle, Kernel candidate, std::filesystem::path artifacts);
-  // Against another kernel, which `against` names.
+  // Compares with another kernel, whose role `against` names.
   Sides(WorkerFactory& workers, Oracle& oracle, Kernel candidate, Kernel opponent, Against against,
         std::filesystem::path artifacts);
 
   Worker& candidate();
   Worker& opponent();
   Oracle& oracle() { return oracle_; }
-  void restart();  // candidate and opponent start afresh when they are asked for again
+  void restart();  // ends candidate and opponent; the next use starts them again
 
   void set_candidate(Kernel kernel);  // from now on
   const Kernel& candidate_kernel() const { return candidate_kernel_; }
@@ -35,20 +35,21 @@ class Sides {
   WorkerFactory& workers() const { return workers_; }
   const std::filesystem::path& artifacts() const { return artifacts_; }
 
-  // The first baseline that can run here; `try_them`: by starting those in Python, which may lack a package.
+  // Chooses the first baseline that can run on this machine. `try_them`: test Python ones by starting them,
+  // since a package may be missing.
   const Kernel& choose_baseline(bool try_them);
-  void keep_baseline(const std::string& name);                      // that an interrupted session had chosen
-  const std::vector<std::string>& notes() const { return notes_; }  // why others were not chosen
+  void keep_baseline(const std::string& name);                      // the choice of an interrupted session
+  const std::vector<std::string>& notes() const { return notes_; }  // why other baselines were not chosen
 
  private:
   WorkerFactory& workers_;
   Oracle& oracle_;
   Kernel candidate_kernel_;
-  std::optional<Kernel> opponent_kernel_;  // none: a baseline
+  std::optional<Kernel> opponent_kernel_;  // not set: a baseline
   Against against_;
   std::filesystem::path artifacts_;
   std::unique_ptr<Worker> candidate_, opponent_;
-  std::optional<std::size_t> chosen_;  // of the baselines
+  std::optional<std::size_t> chosen_;  // index of the chosen baseline
   std::vector<std::string> notes_;
 };
 

@@ -48,7 +48,7 @@ void SessionFacts::count(const AnyRecord& record) {
 }
 
 const record::Session& SessionFacts::session() const {
-  if (!session_) throw Error(ErrorCode::invalid, "a ledger without a session record");
+  if (!session_) throw Error(ErrorCode::invalid, "the ledger has no session record");
   return *session_;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a session's records say, by what they speak of: the last word on each thing. Nobody else walks
-// records.
+// The facts of a session, extracted from its records by subject, with the last record on each subject
+// counting. All decisions read these facts; no other code walks the records.
 //
-// Records of a step that has no gate record yet do not count: it was interrupted, and is repeated.
+// Records of a step without a gate record do not count: the step was interrupted and will be repeated.
 #pragma once
 
 #include <map>
@@ -22,23 +22,23 @@ class SessionFacts {
   void take(const Record& record);
 
   bool empty() const { return !session_; }
-  const record::Session& session() const;  // throws Error where the ledger has none
+  const record::Session& session() const;  // throws Error if the ledger has none
   const std::optional<record::Environment>& environment() const { return environment_; }
-  // "host machine processor": what a recorded baseline holds for.
+  // "host machine processor": the key of recorded baselines.
   std::string machine_name() const;
 
-  // How a step ended; null while it has not.
+  // How a step ended; null if it has not ended.
   const record::Gate* finished(const std::string& step) const;
-  // What it wrote besides, in order.
+  // The step's other records, in order.
   std::vector<AnyRecord> records_of(const std::string& step) const;
   const std::vector<record::Gate>& gates() const { return gates_; }  // in the order in which they ended
-  double elapsed_s() const;                                          // all of them
+  double elapsed_s() const;                                          // of all ended steps
   double own_s() const;
 
-  // The last of each shape, in the order of their first.
+  // The last comparison of each shape, ordered by the first one of each shape.
   std::vector<record::Comparison> comparisons(Against against) const;
   const std::optional<record::Summary>& summary() const { return summary_; }
-  // When it is the last word: a session that went on after it has none.
+  // Nothing if records follow the verdict: the session was continued then.
   const std::optional<record::Verdict>& verdict() const { return verdict_; }
 
  private:
@@ -46,7 +46,7 @@ class SessionFacts {
 
   std::optional<record::Session> session_;
   std::optional<record::Environment> environment_;
-  std::map<std::string, std::vector<AnyRecord>> of_steps_;  // ended or not
+  std::map<std::string, std::vector<AnyRecord>> of_steps_;  // including steps that have not ended
   std::vector<record::Gate> gates_;
   std::vector<record::Comparison> comparisons_;
   std::optional<record::Summary> summary_;

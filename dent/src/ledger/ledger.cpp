@@ -28,13 +28,12 @@ std::string read_all(const std::filesystem::path& file) {
 }
 
 [[noreturn]] void broken(const std::filesystem::path& file, std::int64_t line, const std::string& why) {
-  throw Error(
-      ErrorCode::invalid, fmt::format("{} line {}: {}", file.string(), line, why),
-      "the file was changed by something else than dent: restore it from a copy, or remove the session");
+  throw Error(ErrorCode::invalid, fmt::format("{} line {}: {}", file.string(), line, why),
+              "another program changed the file: restore it from a copy, or remove the session");
 }
 
-// Of a file that was written with a seal. Written after the line was on disk, so it may be behind the ledger,
-// and never before it.
+// Contents of the seal file. It is written after a line is on disk, so it may lag behind the ledger but never
+// precede it.
 struct Seal {
   std::int64_t lines = 0;
   std::string chain;
@@ -54,16 +53,16 @@ std::filesystem::path seal_of(const std::filesystem::path& ledger) {
 }
 
 LedgerContent read_ledger(const std::filesystem::path& file) {
-  const auto seal = read_seal(file);  // first: lines may be added meanwhile
+  const auto seal = read_seal(file);  // read first, since lines may be added meanwhile
   const std::string text = read_all(file);
   LedgerContent content;
-  std::string step;  // that has begun and not ended: lines of schema 1 don't say to which they belong
+  std::string step;  // the open step; lines of schema 1 don't name theirs
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = text.find('\n', begin);
     const std::int64_t number = content.lines + 1;
-    if (end == std::string::npos) break;  // torn: the line end is written last
+    if (end == std::string::npos) break;  // torn line: the line end is written last
     const auto line = std::string_view(text).substr(begin, end - begin);
-    // After a power cut a file may have grown before all of its bytes arrived. Only its end can be like that.
+    // After a power failure the end of a file may hold zeros in place of its last bytes.
     if (end + 1 == text.size() && line.find('\0') != std::string_view::npos) break;
     ParsedLine parsed;
     try {
@@ -71,11 +70,11 @@ LedgerContent read_ledger(const std::filesystem::path& file) {
     } catch (const Error& error) {
       broken(file, number, error.in_one_line());
     }
-    if (parsed.number != number) broken(file, number, fmt::format("record number {}", parsed.number));
+    if (parsed.number != number) broken(file, number, fmt::format("its record number is {}", parsed.number));
     if (!parsed.chain_fits) {
       const Record& record = parsed.records.front();
       broken(file, number,
-             fmt::format("it does not fit the chain: record {} ({}{}) was edited after dent wrote it, or one "
+             fmt::format("the hash chain is broken: record {} ({}{}) was edited after dent wrote it, or one "
                          "before it was removed",
                          number, kind_of(record.data), record.step.empty() ? "" : " of " + record.step));
     }
@@ -137,20 +136,20 @@ void Ledger::take_in(const Record& theirs, const std::string& job) {
 
 void Ledger::write(std::vector<Record> added) {
   if (beyond_trust_) {
-    throw Error(ErrorCode::environment, fmt::format("{} could not be written before", file_.string()),
-                "see to the disk, then `dent resume`");
+    throw Error(ErrorCode::environment, fmt::format("an earlier write to {} failed", file_.string()),
+                "check the disk, then: dent resume");
   }
   struct stat now {};
   if (::fstat(descriptor_.get(), &now) != 0 || static_cast<std::size_t>(now.st_size) != bytes_) {
     throw Error(ErrorCode::invalid,
                 fmt::format("{} was changed while this session ran: {} bytes instead of {}", file_.string(),
                             now.st_size, bytes_),
-                "only dent writes there: look at what the kernel or its build does to files");
+                "only dent may write there: check which files the kernel and its build write");
   }
   struct stat there {};
   if (::stat(file_.c_str(), &there) != 0 || there.st_ino != now.st_ino || there.st_dev != now.st_dev) {
     throw Error(ErrorCode::invalid, fmt::format("{} was replaced while this session ran", file_.string()),
-                "only dent writes there: look at what the kernel or its build does to files");
+                "only dent may write there: check which files the kernel and its build write");
   }
   std::string text, chain = chain_;
   std::int64_t number = lines_;
@@ -167,7 +166,7 @@ void Ledger::write(std::vector<Record> added) {
   }
   if (::fsync(descriptor_.get()) != 0) {
     const int error = errno;
-    beyond_trust_ = true;  // after a failed sync the system may have dropped what it could not write
+    beyond_trust_ = true;  // after a failed sync the system may have dropped unwritten data
     refuse("can't sync", file_, error);
   }
   bytes_ += text.size();
@@ -177,9 +176,10 @@ void Ledger::write(std::vector<Record> added) {
   std::move(added.begin(), added.end(), std::back_inserter(records_));
 }
 
-// A seal that can't be written, on a full disk, is behind the ledger, which is whole.
+// On a full disk the seal can't be written; it then lags behind the complete ledger, which is no error.
 void Ledger::seal() const {
-  const std::string text = fmt::format("{:>12} {}\n", lines_, chain_);  // as long every time
+  const std::string text =
+      fmt::format("{:>12} {}\n", lines_, chain_);  // fixed width, so that it can be overwritten in place
   [[maybe_unused]] const ssize_t written = ::pwrite(seal_.get(), text.data(), text.size(), 0);
 }
 

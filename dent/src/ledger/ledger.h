@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The append-only record of everything that was measured: one record a line (records/line.h), on disk before
-// append() returns. Whoever dies while writing leaves at most a torn last line, which the next to open the
-// ledger removes. Lines are chained by their hashes: a ledger that was edited in place is not read. The seal, a
-// file beside it, holds the number of lines and the hash of the last: a ledger whose end was cut off is not
-// read either.
+// The append-only file of everything that was measured: one record per line (records/line.h), on disk before
+// append() returns. A process that dies while writing leaves at most a torn last line, which the next writer
+// removes. Lines form a hash chain, so an edited ledger is rejected. The seal, a file next to it, holds the
+// number of lines and the hash of the last one, so a ledger whose end was removed is rejected too.
 #pragma once
 
 #include <cstdint>
@@ -19,40 +18,38 @@ namespace dent {
 struct LedgerContent {
   std::vector<Record> records;
   std::int64_t lines = 0;
-  std::int64_t unchained = 0;   // of them, at the beginning: schema 1 has no chain
-  std::string chain;            // of the last whole line
-  std::size_t whole_bytes = 0;  // up to the end of the last whole record
-  std::size_t torn_bytes = 0;   // behind that
+  std::int64_t unchained = 0;   // lines at the beginning without a chain (schema 1)
+  std::string chain;            // hash of the last complete line
+  std::size_t whole_bytes = 0;  // size up to the end of the last complete record
+  std::size_t torn_bytes = 0;   // size of the torn rest
 };
 
 // ledger.jsonl -> ledger.seal
 std::filesystem::path seal_of(const std::filesystem::path& ledger);
 
-// For readers: changes nothing. Throws Error naming the first line that is broken, out of number, or does not
-// fit the chain, and where lines are missing at the end; of the last one the end may be missing.
+// Reads a ledger without changing it. Throws Error naming the first line that is malformed, wrongly numbered
+// or does not fit the chain, or if lines are missing at the end; a torn last line is not an error.
 LedgerContent read_ledger(const std::filesystem::path& file);
 
 class Ledger {
  public:
-  // Opens for writing, creates the file when there is none, and cuts a torn last line off. The caller holds
-  // the project's lock.
+  // Opens for writing, creates the file if needed, and removes a torn last line. The caller must hold the
+  // project's lock.
   explicit Ledger(const std::filesystem::path& file);
 
-  // On disk when this returns. Throws Error (environment) when it can't be, for example on a full disk: the
-  // ledger then ends with the record before, and appending may be tried again.
+  // The record is on disk when this returns. Throws Error (environment) if it can't be written, for example
+  // on a full disk; the ledger then ends with the previous record, and append() may be called again.
   void append(AnyRecord record, const std::string& step = {});
-  void append(std::vector<AnyRecord> records, const std::string& step);  // all of them or none
-  // What a job wrote into a ledger of its own, with our number, time and chain.
+  void append(std::vector<AnyRecord> records, const std::string& step);  // writes all records or none
+  // Copies a record of a job's own ledger, with this ledger's number, time and chain.
   void take_in(const Record& theirs, const std::string& job);
 
   const std::vector<Record>& records() const { return records_; }
-  const std::string& chain() const {
-    return chain_;
-  }  // of the last line: whoever has it can tell an edited ledger
-  std::size_t torn_bytes() const { return torn_bytes_; }  // that were cut off at the start
+  const std::string& chain() const { return chain_; }     // hash of the last line, which reveals later edits
+  std::size_t torn_bytes() const { return torn_bytes_; }  // bytes of a torn line that the constructor removed
 
  private:
-  void write(std::vector<Record> records);  // without number and time
+  void write(std::vector<Record> records);  // sets number and time
   void seal() const;
   void roll_back();
 
@@ -63,7 +60,7 @@ class Ledger {
   std::string chain_;
   std::size_t bytes_ = 0;
   std::size_t torn_bytes_ = 0;
-  bool beyond_trust_ = false;  // a sync failed or a roll-back did: what is on disk is unknown
+  bool beyond_trust_ = false;  // a sync or roll-back failed, so the file's state on disk is unknown
 };
 
 }  // namespace dent

@@ -18,8 +18,8 @@
 namespace dent {
 namespace {
 
-// A dent that was killed a moment ago holds it until the last of its children is gone: one that had not come
-// to its own program yet has the lock open as well.
+// The lock of a killed dent is held until the last of its children has ended, since a child between fork and
+// exec holds the descriptor too.
 constexpr auto kPatience = std::chrono::seconds(1);
 
 std::string holder(int fd) {
@@ -27,7 +27,7 @@ std::string holder(int fd) {
   const ssize_t length = ::pread(fd, text.data(), text.size(), 0);
   std::string who(text.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
   while (!who.empty() && who.back() == '\n') who.pop_back();
-  return who.empty() ? "a process that has not said its name yet" : who;
+  return who.empty() ? "a process that has not written its name yet" : who;
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ ProjectLock::ProjectLock(const std::filesystem::path& folder) {
                 "wait until it is done, or stop it; `dent log` and `dent show` work meanwhile");
   }
   const auto who = fmt::format("process {}, since {}\n", ::getpid(), utc_now());
-  // Who we are is a courtesy: a full disk must not keep us from a lock that we hold.
+  // The holder's name is only informative: a full disk must not prevent holding the lock.
   if (::ftruncate(descriptor_.get(), 0) == 0) {
     [[maybe_unused]] const ssize_t written = ::pwrite(descriptor_.get(), who.data(), who.size(), 0);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One dent at a time in a project. The operating system holds the lock for us and lets go of it when we die,
-// however we die, so a lock is never stale; the file's text only says who holds it.
+// Ensures that only one dent works in a project. The operating system releases the lock when its holder ends,
+// however it ends, so a lock is never stale; the file's text only names the holder.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +11,15 @@ namespace dent {
 
 class ProjectLock {
  public:
-  // `folder`: the project's .dent, which exists. Throws Error (busy) naming the process that holds the lock.
+  // `folder`: the project's existing .dent folder. Throws Error (busy) naming the process that holds the
+  // lock.
   explicit ProjectLock(const std::filesystem::path& folder);
 
  private:
   FileDescriptor descriptor_;
 };
 
-// Whether some dent holds it at this moment.
+// Whether any dent holds the lock now.
 bool is_locked(const std::filesystem::path& folder);
 
 }  // namespace dent

@@ -58,7 +58,7 @@ SessionFolder SessionStore::create() {
   while (true) {
     const std::string id = name_by_time();
     SessionFolder session{id, dent_ / "sessions" / id};
-    if (!create_folder_durably(session.folder)) {  // this millisecond is taken
+    if (!create_folder_durably(session.folder)) {  // another session has this millisecond's name
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       continue;
     }
@@ -85,7 +85,7 @@ SessionFolder SessionStore::find(std::string_view id) const {
   const auto all = list();
   if (all.empty()) {
     throw Error(ErrorCode::invalid, fmt::format("there are no sessions in {}", dent_.string()),
-                "`dent run` makes the first one");
+                "`dent run` creates the first one");
   }
   if (id == "latest") return all.back();
   std::vector<SessionFolder> fitting;
@@ -95,12 +95,13 @@ SessionFolder SessionStore::find(std::string_view id) const {
   }
   if (fitting.size() == 1) return fitting.front();
   if (fitting.empty()) {
-    throw Error(ErrorCode::invalid, fmt::format("no session \"{}\"; there are {}", id, ids_of(all)),
+    throw Error(ErrorCode::invalid, fmt::format("no session \"{}\"; sessions are {}", id, ids_of(all)),
                 "`dent log` lists them; \"latest\" names the last");
   }
-  throw Error(ErrorCode::invalid,
-              fmt::format("\"{}\" begins {} sessions: {}", id, fitting.size(), ids_of(fitting)),
-              "give more of the id");
+  throw Error(
+      ErrorCode::invalid,
+      fmt::format("\"{}\" is the beginning of {} session ids: {}", id, fitting.size(), ids_of(fitting)),
+      "give more characters of the id");
 }
 
 std::filesystem::path artifact_path(const SessionFolder& session, std::string_view name) {
@@ -110,7 +111,7 @@ std::filesystem::path artifact_path(const SessionFolder& session, std::string_vi
       std::none_of(relative.begin(), relative.end(), [](const auto& part) { return part == ".."; });
   if (!plain) {
     throw Error(ErrorCode::invalid,
-                fmt::format("artifact name \"{}\" leads out of the session's folder", name));
+                fmt::format("artifact name \"{}\" points outside the session's folder", name));
   }
   return session.artifacts() / relative;
 }

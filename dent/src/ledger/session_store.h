@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The sessions of a project on disk: <project>/.dent/sessions/<id>/ with ledger.jsonl and artifacts/.
+// Sessions of a project on disk: <project>/.dent/sessions/<id>/ with ledger.jsonl and artifacts/.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 namespace dent {
 
 struct SessionFolder {
-  std::string id;  // 20260331-140509-123: UTC to the millisecond, so that names sort by time
+  std::string id;  // UTC to the millisecond, such as 20260331-140509-123, so that names sort by time
   std::filesystem::path folder;
 
   std::filesystem::path ledger() const { return folder / "ledger.jsonl"; }
@@ -22,27 +22,27 @@ class SessionStore {
   // Throws Error where .dent is a link: what is written there would go elsewhere.
   explicit SessionStore(const std::filesystem::path& project);
 
-  // <project>/.dent, which is created when it is not there, with a .gitignore that keeps it out of version
-  // control.
+  // The folder <project>/.dent. Created if needed, with a .gitignore that keeps it out of version control.
   const std::filesystem::path& prepare();
   const std::filesystem::path& folder() const { return dent_; }
 
-  // A new folder with an artifacts folder in it. Throws Error (environment) when it can't be created.
+  // Creates a session folder with an artifacts folder in it. Throws Error (environment) if that fails.
   SessionFolder create();
 
-  std::vector<SessionFolder> list() const;  // oldest first; none when there is no .dent
+  std::vector<SessionFolder> list() const;  // oldest first; empty without a .dent folder
 
-  // By id, by the beginning of one, or "latest". Throws Error (invalid) when none fits or several do.
+  // Finds a session by its id, the beginning of an id, or "latest". Throws Error (invalid) unless exactly one
+  // fits.
   SessionFolder find(std::string_view id) const;
 
  private:
   std::filesystem::path dent_;
 };
 
-// A name by this moment: 20260331-140509-123, UTC to the millisecond.
+// A name made of the current time: 20260331-140509-123, UTC to the millisecond.
 std::string name_by_time();
 
-// Where to keep a file of a session: its artifacts folder. Throws Error for a name that would lead out of it.
+// Path of a file in the session's artifacts folder. Throws Error if the name points outside it.
 std::filesystem::path artifact_path(const SessionFolder& session, std::string_view name);
 
 }  // namespace dent

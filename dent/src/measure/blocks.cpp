@@ -11,7 +11,7 @@
 namespace dent {
 namespace {
 
-// t with P(|T| < t) = 1 - alpha. In double all the way: long double is emulated on some processors.
+// Returns t with P(|T| < t) = 1 - alpha. Computes in double, since some processors emulate long double.
 double student(double alpha, std::size_t freedom) {
   using InDouble = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
   const boost::math::students_t_distribution<double, InDouble> distribution(static_cast<double>(freedom));
@@ -22,7 +22,8 @@ double student(double alpha, std::size_t freedom) {
 
 Estimate mean_estimate(std::span<const double> values, double alpha) {
   if (values.size() < 2)
-    throw Error(ErrorCode::internal, "an interval over " + std::to_string(values.size()) + " values");
+    throw Error(ErrorCode::internal,
+                "an interval of a mean needs 2 values; got " + std::to_string(values.size()));
   const double n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
   double squares = 0;

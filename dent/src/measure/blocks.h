@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What the parts of a series say, one after the other: an interval that sees drift and phases.
+// Confidence interval from consecutive blocks of a series, which accounts for drift and for busy phases.
 //
-// A series is cut into a few consecutive blocks. Were its values independent, the blocks' medians would
-// scatter as little as their length lets them; a machine that drifts, or is busy for a while, makes them
-// scatter more, and Student's interval over them grows with that. It is Student's because blocks are few.
+// The series is cut into a few consecutive blocks. If its values were independent, the blocks' medians would
+// scatter only as much as their length allows. On a machine that drifts, or is busy for a while, they scatter
+// more, and Student's interval over them widens accordingly. Student's t is used because blocks are few.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@
 
 namespace dent {
 
-// The mean, and Student's interval for it. 2 values at least.
+// The mean of at least 2 values, and Student's interval for it.
 Estimate mean_estimate(std::span<const double> values, double alpha);
 
 inline constexpr int kBlocks = 8;
 inline constexpr int kLeastInBlock = 4;
 
-// Nothing for a series that is too short to be cut into kBlocks blocks of kLeastInBlock.
+// Returns nothing if the series is too short for kBlocks blocks of kLeastInBlock values.
 std::optional<Interval> block_interval(std::span<const double> values, double alpha);
 
 }  // namespace dent

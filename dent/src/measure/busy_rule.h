@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What a busy machine leaves of a verdict: one rule for gates, sessions, commits, the loop, suites and
-// reports.
+// How other programs on the machine limit a verdict: one rule for gates, sessions, commits, the loop, suites
+// and reports.
 //
-// The interval of a comparison is first widened by what other programs could have taken from one side alone
-// (doubt_of() in measure/disturbance.h). FASTER, SLOWER or SAME of the widened interval stands, on a busy
-// machine. Where it is AMBIGUOUS, the machine is the reason when the interval without that widening is not,
-// or when it includes 1 by itself: programs that come and go scatter the pairs. An interval that leaves out 1
-// while its centre counts as the same is AMBIGUOUS on any machine.
+// The interval of a comparison is first widened by the time that other programs could have taken from one
+// side alone (doubt_of() in measure/disturbance.h). If the widened interval still says FASTER, SLOWER or
+// SAME, the verdict stands "on a busy machine". If it says AMBIGUOUS, the busy machine is named as the reason
+// in two cases: the interval was not ambiguous before widening, or it includes 1 anyway (programs that come
+// and go scatter the pairs). An interval that excludes 1 while its centre lies within `same_within` is
+// AMBIGUOUS on any machine.
 #pragma once
 
 #include <optional>
@@ -19,21 +20,21 @@
 namespace dent {
 
 struct ShapeSpeed {
-  std::optional<Ratio> ratio{};  // widened; nothing: too few pairs
+  std::optional<Ratio> ratio{};  // widened for other programs; nothing: too few pairs
   SpeedVerdict verdict = SpeedVerdict::ambiguous;
-  Doubt taken{};  // what it was widened by for other programs
+  Doubt taken{};  // by how much it was widened for other programs
   bool busy = false;
   double weight = 1;
 };
 
-// Whether a quiet machine could have told more.
+// Whether a quiet machine might have given a clearer verdict.
 bool too_busy_to_tell(const ShapeSpeed& shape, double same_within);
 
 struct WholeSpeed {
   std::optional<Ratio> mean{};
   SpeedVerdict verdict = SpeedVerdict::ambiguous;
-  bool busy = false;      // while one of them was measured
-  bool too_busy = false;  // to tell
+  bool busy = false;      // during any of the measurements
+  bool too_busy = false;  // too busy for a verdict
 };
 WholeSpeed over_shapes(std::span<const ShapeSpeed> shapes, double same_within);
 

@@ -14,7 +14,7 @@ std::optional<double> upper_decile_of_clocks(std::span<const Pair> pairs) {
     }
   }
   if (readings.empty()) return std::nullopt;
-  // Not the highest: one odd reading must not turn all others into drops.
+  // Uses the upper decile, not the maximum: one wrong reading must not make all others look lowered.
   const auto at = readings.begin() + static_cast<std::ptrdiff_t>((readings.size() - 1) * 9 / 10);
   std::nth_element(readings.begin(), at, readings.end());
   return *at;

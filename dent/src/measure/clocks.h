@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Samples taken while the device ran below its clock say something about heat and power, not about a kernel.
+// Sets aside samples taken while the device ran below its clock: they reflect heat and power, not the kernel.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,17 @@
 namespace dent {
 
 struct ClockRule {
-  std::optional<double>
-      nominal_mhz;             // what the device should run at; without it the upper decile of the readings
-  double lowest_share = 0.95;  // of that clock; below it a sample is set aside
+  std::optional<double> nominal_mhz;  // the nominal clock; if not set, the readings' upper decile
+  double lowest_share = 0.95;         // share of that clock below which a sample is set aside
 };
 
 struct Sifted {
   std::vector<Pair> kept;           // in the order taken
-  std::vector<std::size_t> aside;   // indices of pairs with a sample on a lowered clock
-  std::optional<double> clock_mhz;  // the clock that was compared with, when any sample has a reading
+  std::vector<std::size_t> aside;   // indices of pairs in which one sample had a lowered clock
+  std::optional<double> clock_mhz;  // the clock that readings were compared with; nothing without readings
 };
 
-// A pair is set aside as a whole. Pairs without readings are kept.
+// Sets aside whole pairs. Pairs without clock readings are kept.
 Sifted set_aside_slow_clocks(std::span<const Pair> pairs, const ClockRule& rule);
 
 }  // namespace dent

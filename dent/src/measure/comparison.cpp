@@ -17,8 +17,8 @@ std::string why(const Comparison& c, const ComparisonRule& rule) {
       return fmt::format("{} pairs are too few for an interval at alpha = {:.4g}", c.pairs, rule.alpha);
     }
     return fmt::format(
-        "{} pairs that count as {} are too few for an interval: the machine's speed goes in phases", c.pairs,
-        independent);
+        "{} pairs are too few for an interval: the machine's speed goes in phases, so they count as only {}",
+        c.pairs, independent);
   }
   const Interval& in = c.ratio->interval;
   const auto interval = fmt::format("interval {:.4f} .. {:.4f}", in.low, in.high);
@@ -34,14 +34,14 @@ std::string why(const Comparison& c, const ComparisonRule& rule) {
   }
   if (in.contains(1))
     return fmt::format("{} includes 1 and is wider than {:.2g} %", interval, 100 * rule.same_within);
-  return fmt::format("{} leaves out 1, but its centre {:.4f} is within {:.2g} % of it", interval,
+  return fmt::format("{} excludes 1, but its centre {:.4f} is within {:.2g} % of 1", interval,
                      c.ratio->centre, 100 * rule.same_within);
 }
 
 }  // namespace
 
 Comparison compare(std::span<const Pair> pairs, const ComparisonRule& rule) {
-  log_ratios(pairs);  // a broken sample is an error even where its pair would be set aside
+  log_ratios(pairs);  // before clocks are looked at: a sample that can't be a time is an error in any pair
   Sifted sifted = set_aside_slow_clocks(pairs, rule.clock);
   Comparison result;
   result.pairs = sifted.kept.size();
@@ -53,7 +53,7 @@ Comparison compare(std::span<const Pair> pairs, const ComparisonRule& rule) {
   result.ratio = paired_ratio(sifted.kept, rule.alpha);
   if (static_cast<double>(result.aside.size()) > rule.most_aside * static_cast<double>(pairs.size())) {
     result.reason = fmt::format(
-        "the clock was below {:.0f} MHz in {} of {} pairs, so the rest proves nothing",
+        "the clock was below {:.0f} MHz in {} of {} pairs, too many for a verdict from the rest",
         result.clock_mhz.value_or(0) * rule.clock.lowest_share, result.aside.size(), pairs.size());
     return result;
   }

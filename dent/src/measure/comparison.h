@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two kernels on one shape: the verdict and everything it rests on.
+// Compares two kernels on one shape: the verdict and the numbers that it rests on.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@
 namespace dent {
 
 struct ComparisonRule {
-  double alpha = 0.05;        // the interval may miss once in 20
-  double same_within = 0.01;  // ratios between 1 / 1.01 and 1.01 are the same
-  // With more than this share of pairs on a lowered clock the rest is no sample of the kernel any more.
+  double alpha = 0.05;        // chance that the interval misses the true ratio
+  double same_within = 0.01;  // ratios between 1 / 1.01 and 1.01 count as equal
+  // If more than this share of pairs had a lowered clock, the other pairs don't represent the kernel.
   double most_aside = 0.5;
   ClockRule clock = {};
 };
@@ -26,16 +26,16 @@ struct ComparisonRule {
 struct Comparison {
   SpeedVerdict verdict = SpeedVerdict::ambiguous;
   std::optional<Ratio> ratio;  // nothing: too few pairs for an interval
-  std::string reason;          // one line, for people: why this verdict
-  double baseline_ns = 0;      // medians of the pairs that were kept
+  std::string reason;          // one line, for people: what the verdict rests on
+  double baseline_ns = 0;      // median over the kept pairs
   double candidate_ns = 0;
-  std::size_t pairs = 0;           // that were kept
-  std::vector<std::size_t> aside;  // indices of the pairs that were set aside for their clocks
-  double correlation_time = 1;     // pairs in a row that say the same; see measure/interval.h
+  std::size_t pairs = 0;           // kept pairs
+  std::vector<std::size_t> aside;  // indices of the pairs set aside for their clocks
+  double correlation_time = 1;     // in pairs; see measure/interval.h
   std::optional<double> clock_mhz;
 };
 
-// Throws Error when a sample can't be a time.
+// Throws Error for a sample that can't be a time.
 Comparison compare(std::span<const Pair> pairs, const ComparisonRule& rule);
 
 }  // namespace dent

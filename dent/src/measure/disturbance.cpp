@@ -12,7 +12,7 @@
 namespace dent {
 namespace {
 
-constexpr double kMostTaken = 0.99;  // of the time of a kernel that was measured at all
+constexpr double kMostTaken = 0.99;  // upper limit, as a share of a sample's time
 
 double without_what_was_taken(const Sample& sample, const Disturbance& disturbance) {
   const double half = 2 * disturbance.others;

@@ -17,7 +17,8 @@ double median_of_sorted(std::span<const double> sorted) {
 
 std::vector<double> sorted_copy(std::span<const double> values) {
   for (double value : values) {
-    if (std::isnan(value)) throw Error(ErrorCode::invalid, "a NaN has no place in a sorted series");
+    if (std::isnan(value))
+      throw Error(ErrorCode::invalid, "a series of times holds a NaN, which can't be sorted");
   }
   std::vector<double> sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
@@ -25,7 +26,7 @@ std::vector<double> sorted_copy(std::span<const double> values) {
 }
 
 // The highest rank k (from 1) such that the k-th lowest and the k-th highest of n values enclose the median
-// with probability 1 - alpha at least; 0 when not even the lowest and the highest do.
+// with probability at least 1 - alpha; 0 if even the lowest and the highest do not.
 int binomial_rank(int n, double alpha) {
   double below = 0;  // P(fewer than k + 1 of n fair coins show heads)
   for (int k = 0; k < n / 2; ++k) {
@@ -39,7 +40,7 @@ int binomial_rank(int n, double alpha) {
 }  // namespace
 
 double median(std::span<const double> values) {
-  if (values.empty()) throw Error(ErrorCode::internal, "the median of nothing was asked for");
+  if (values.empty()) throw Error(ErrorCode::internal, "a median needs at least one value; got none");
   return median_of_sorted(sorted_copy(values));
 }
 
@@ -59,7 +60,7 @@ double correlation_time(std::span<const double> values) {
   double tau = -1;
   for (std::size_t lag = 0; lag + 1 < sign.size() / 2; lag += 2) {
     const double two_lags = (sum_at(lag) + sum_at(lag + 1)) / power;
-    if (two_lags <= 0) break;  // from here on it is noise
+    if (two_lags <= 0) break;  // later lags are noise
     tau += 2 * two_lags;
   }
   return std::max(tau, 1.0);
@@ -72,7 +73,7 @@ std::optional<Estimate> median_estimate(std::span<const double> values, double a
   const int independent = static_cast<int>(n / correlation_time(values));
   const int rank = binomial_rank(independent, alpha);
   if (rank == 0) return std::nullopt;
-  // The rank's distance from the middle, as a share of the values there are.
+  // Distance of the rank from the middle, scaled from independent values to all values.
   const double reach = ((independent + 1) / 2.0 - rank) * n / independent;
   const auto low = static_cast<long>(std::floor((n + 1) / 2 - reach)) - 1;
   if (low < 0) return std::nullopt;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The clock that measurements go by: how long one has lasted, and when its time box ends. Limits that a
-// process has to keep to are no measurement, and have the steady clock.
+// The clock for measurements and their time boxes. Time limits of processes use the steady clock instead.
 //
-// A source of its own, so that a program can be linked with a clock that stands still between timed calls
+// It has its own source file so that tests can link a clock that stands still between timed calls
 // (dent/tests/support/scripted).
 #pragma once
 

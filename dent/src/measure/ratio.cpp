@@ -20,13 +20,13 @@ void check(const Ratio& ratio) {
   }
 }
 
-// What each of `count` is multiplied by: its share of all weights.
+// Normalised weights of `count` values; equal ones if `weights` is empty.
 std::vector<double> shares(std::size_t count, std::span<const double> weights) {
   if (weights.empty()) return std::vector<double>(count, 1 / static_cast<double>(count));
   double sum = 0;
   for (const double weight : weights) sum += weight >= 0 ? weight : std::nan("");
   if (weights.size() != count || !(sum > 0) || !std::isfinite(sum))
-    throw Error(ErrorCode::internal, "weights of a mean: one for each, from 0 up and not all 0");
+    throw Error(ErrorCode::internal, "a mean needs one weight per value, each at least 0 and not all 0");
   std::vector<double> result(weights.begin(), weights.end());
   for (double& share : result) share /= sum;
   return result;
@@ -48,7 +48,8 @@ std::optional<Ratio> paired_ratio(std::span<const Pair> pairs, double alpha) {
 
 Ratio over_starts(std::span<const double> log_ratios, double alpha) {
   if (log_ratios.size() < kFewestStarts)
-    throw Error(ErrorCode::internal, "an interval over " + std::to_string(log_ratios.size()) + " starts");
+    throw Error(ErrorCode::internal,
+                "an interval over starts needs 3 of them; got " + std::to_string(log_ratios.size()));
   const Estimate mean = mean_estimate(log_ratios, alpha);
   return {std::exp(mean.centre), {std::exp(mean.interval.low), std::exp(mean.interval.high)}};
 }
@@ -56,7 +57,8 @@ Ratio over_starts(std::span<const double> log_ratios, double alpha) {
 Ratio widened(const Ratio& ratio, const Doubt& doubt) {
   for (const double share : {doubt.low, doubt.high}) {
     if (!(share >= 0) || !std::isfinite(share))
-      throw Error(ErrorCode::invalid, "a doubt of " + std::to_string(share) + "; it is a number from 0 up");
+      throw Error(ErrorCode::invalid,
+                  "a doubt is " + std::to_string(share) + "; it must be a finite number of at least 0");
   }
   return {ratio.centre, {ratio.interval.low / (1 + doubt.low), ratio.interval.high * (1 + doubt.high)}};
 }
@@ -72,7 +74,7 @@ Doubt both(const Doubt& a, const Doubt& b) {
 }
 
 Ratio geometric_mean(std::span<const Ratio> ratios, std::span<const double> weights) {
-  if (ratios.empty()) throw Error(ErrorCode::internal, "the geometric mean of no ratios was asked for");
+  if (ratios.empty()) throw Error(ErrorCode::internal, "a geometric mean needs at least one ratio; got none");
   const auto share = shares(ratios.size(), weights);
   double centre = 0, low = 0, high = 0;
   for (std::size_t i = 0; i < ratios.size(); ++i) {

@@ -13,7 +13,7 @@ namespace dent {
 std::string_view name(Side side) { return side == Side::baseline ? "baseline" : "candidate"; }
 
 std::optional<std::string> what_is_wrong(const Sample& sample) {
-  // Written so that NaN is caught too.
+  // Conditions are negated so that NaN is caught too.
   if (!(sample.ns > 0) || !std::isfinite(sample.ns)) {
     return fmt::format("its time is {} ns; a time is a positive number", sample.ns);
   }
@@ -22,7 +22,8 @@ std::optional<std::string> what_is_wrong(const Sample& sample) {
     return fmt::format("its clock is {} MHz; a clock is a positive number", *sample.clock_mhz);
   }
   if (sample.waited_ns && (!(*sample.waited_ns >= 0) || !std::isfinite(*sample.waited_ns))) {
-    return fmt::format("it waited for {} ns; that is a number from 0 up", *sample.waited_ns);
+    return fmt::format("its waiting time is {} ns; it must be a finite number of at least 0",
+                       *sample.waited_ns);
   }
   return std::nullopt;
 }
@@ -35,7 +36,7 @@ std::vector<double> log_ratios(std::span<const Pair> pairs) {
       const Sample& sample = side == Side::baseline ? pair.baseline : pair.candidate;
       if (const auto wrong = what_is_wrong(sample)) {
         throw Error(ErrorCode::invalid, fmt::format("pair {}, {}: {}", ratios.size(), name(side), *wrong),
-                    "whatever timed this sample is broken: look at its clock");
+                    "check the clock of the code that timed this sample");
       }
     }
     ratios.push_back(std::log(pair.baseline.ns / pair.candidate.ns));

@@ -26,7 +26,7 @@ class Sampler {
   }
 
   Sampling run() {
-    const auto look_at = looks(policy_.stop);  // first: a senseless rule must not cost a run
+    const auto look_at = looks(policy_.stop);  // first: an invalid rule fails before anything is measured
     done_.baseline_calls = calls_for_a_sample(Side::baseline);
     done_.candidate_calls = calls_for_a_sample(Side::candidate);
     warm_up();
@@ -38,8 +38,7 @@ class Sampler {
  private:
   double elapsed_s() const { return now_s_() - started_s_; }
   bool time_is_up() const { return elapsed_s() >= policy_.time_box_s; }
-  // Few pairs have no interval, and were taken for nothing: where each takes long, they get as much time
-  // again.
+  // With too few pairs there is no interval and the time was wasted, so slow kernels get twice the time box.
   bool pairs_are_late() const {
     const bool few = static_cast<int>(done_.pairs.size()) < policy_.stop.min_pairs;
     return elapsed_s() >= (few ? 2 : 1) * policy_.time_box_s;
@@ -51,12 +50,12 @@ class Sampler {
     if (timing.waited_ns) taken.waited_ns = *timing.waited_ns / calls;
     if (const auto wrong = what_is_wrong(taken)) {
       throw Error(ErrorCode::invalid, fmt::format("a sample of the {}: {}", name(side), *wrong),
-                  "whatever timed this sample is broken: look at its clock");
+                  "check the clock of the code that timed this sample");
     }
     return taken;
   }
 
-  // Sides run in an order drawn by lot, so that no rhythm of the machine can favour one of them.
+  // The order of the two sides is random, so that a periodic disturbance favours neither.
   Pair pair() {
     Pair taken;
     taken.candidate_first = (lot_() >> 63) != 0;
@@ -68,7 +67,7 @@ class Sampler {
 
   int calls_for_a_sample(Side side) {
     int calls = 1;
-    double ns = sample(side, calls).ns;  // the first call of all may load, compile or page in; it says little
+    double ns = sample(side, calls).ns;  // the very first call may load, compile or page in; it is not timed
     while (calls < policy_.max_calls && !time_is_up()) {
       ns = sample(side, calls).ns;
       if (ns * calls >= policy_.min_sample_ns) break;

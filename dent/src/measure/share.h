@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// A share of several, and the interval that it lies in.
+// A proportion with its confidence interval.
 #pragma once
 
 #include "measure/interval.h"
 
 namespace dent {
 
-// Of `of` things, `successes` had a property: where the chance of it lies, so that the interval misses at
-// most once in 1 / alpha times, however few there are (Clopper and Pearson). Nothing at all was seen of none:
-// 0 .. 1.
+// Interval for the probability of a property that `successes` of `of` things had; it misses with probability
+// at most alpha for any sample size (Clopper and Pearson). For of = 0 it is 0 .. 1.
 Interval share_interval(int successes, int of, double alpha);
 
 }  // namespace dent

@@ -12,8 +12,8 @@ std::vector<int> looks(const StopRule& rule) {
     throw Error(
         ErrorCode::invalid,
         fmt::format(
-            "stop rule: {} to {} pairs at precision {}; there must be 1 pair at least, no more at the "
-            "start than at the end, and the precision must be positive",
+            "stop rule: min_pairs is {}, max_pairs is {}, precision is {}; it must be 1 <= min_pairs <= "
+            "max_pairs and precision > 0",
             rule.min_pairs, rule.max_pairs, rule.precision));
   }
   std::vector<int> at;

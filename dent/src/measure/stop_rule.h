@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// When there are enough samples.
+// When to stop sampling.
 //
-// Whoever looks at the data after each sample and stops when it pleases finds a difference between any two
-// things in the end. So the looks are few and fixed beforehand (the number of pairs doubles from one to the
-// next), and each spends an equal part of alpha: the chance that any of their intervals misses is then at
-// most alpha, however the sampling ends. Doubling costs little: at worst twice the samples, and with eight
-// looks the intervals are 1.4 times as wide as a single look's.
+// Testing after every sample and stopping at the first clear result would find a difference between any two
+// kernels eventually. So the number of looks is small and fixed in advance (the number of pairs doubles from
+// one look to the next), and each look uses an equal part of alpha: the chance that any of their intervals
+// misses is then at most alpha, wherever sampling stops. Doubling costs at most twice the samples, and with
+// eight looks the intervals are 1.4 times as wide as for a single look.
 #pragma once
 
 #include <vector>
@@ -24,18 +24,18 @@ constexpr std::span<const Word<StopReason>> words(StopReason) { return kStopReas
 struct StopRule {
   int min_pairs = 32;  // fewer can't show how correlated they are
   int max_pairs = 2048;
-  double precision = 0.01;  // go on until the interval is no wider than centre / and * (1 + precision)
+  double precision = 0.01;  // sample until the interval lies within centre / and * (1 + precision)
 };
 
-// Numbers of pairs to look at: min_pairs, doubled until max_pairs, which is the last. Throws Error when the
-// rule makes no sense.
+// Numbers of pairs at which to look: min_pairs, doubled up to max_pairs, which is the last. Throws Error for
+// an invalid rule.
 std::vector<int> looks(const StopRule& rule);
 
-// `rule` with this look's part of alpha.
+// `rule` with the part of alpha that one look may use.
 ComparisonRule at_one_look(const ComparisonRule& rule, const StopRule& stop);
 
-// A verdict other than AMBIGUOUS, and an interval that is narrow enough. One that says FASTER or SLOWER and
-// reaches into what counts as the same may still end there: it goes on.
+// Whether sampling may stop: the verdict is not AMBIGUOUS and the interval is narrow enough. FASTER and
+// SLOWER also need an interval outside `same_within`, because more samples could still turn them into SAME.
 bool decided(const Comparison& comparison, const StopRule& rule, double same_within);
 
 }  // namespace dent

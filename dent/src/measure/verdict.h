@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From an interval to a word.
+// Turns an interval into a verdict.
 #pragma once
 
 #include <optional>
@@ -18,14 +18,13 @@ inline constexpr Word<SpeedVerdict> kSpeedVerdictWords[] = {{SpeedVerdict::faste
 constexpr std::span<const Word<SpeedVerdict>> words(SpeedVerdict) { return kSpeedVerdictWords; }
 
 // SAME: the whole interval lies within 1 / (1 + same_within) .. 1 + same_within.
-// FASTER, SLOWER: the interval leaves out 1, and the centre lies beyond what counts as the same. The second
-// condition keeps a bias that no statistics can see (where two copies of one program happen to lie in memory)
-// from being sold as a gain.
-// AMBIGUOUS: everything else, and no interval at all.
+// FASTER, SLOWER: the interval excludes 1, and its centre lies outside that range. The second condition keeps
+// a small systematic error, such as the placement of two copies of one program in memory, from being reported
+// as a gain. AMBIGUOUS: everything else, including a missing interval.
 SpeedVerdict judge(const std::optional<Ratio>& ratio, double same_within);
 
-// Over several shapes, from their mean and what was said of each: never FASTER or SLOWER unless one of them
-// is.
+// The verdict over several shapes, from their mean and their verdicts: FASTER or SLOWER only if at least one
+// shape is.
 SpeedVerdict judge_whole(const Ratio& mean, std::span<const SpeedVerdict> each, double same_within);
 
 }  // namespace dent

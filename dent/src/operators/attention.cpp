@@ -15,7 +15,7 @@ namespace {
 const std::vector<std::string> kQueries{"B", "H", "Sq", "D"}, kKeys{"B", "Hkv", "Skv", "D"},
     kRows{"B", "H", "Sq"};
 
-// What both directions share.
+// The common part of both directions.
 Operator attention(const char* direction, const AttentionOptions& options) {
   if (!is_floating(options.dtype) || options.dtype == DType::fp64) {
     throw Error(ErrorCode::invalid, fmt::format("attention.{}: dtype is {}; accepted are fp32, fp16, bf16",
@@ -28,7 +28,7 @@ Operator attention(const char* direction, const AttentionOptions& options) {
       {"q", options.dtype, kQueries, {}}, {"k", options.dtype, kKeys, {}}, {"v", options.dtype, kKeys, {}}};
   op.parameters = {{"B", 1}, {"H", 1}, {"D", 64}, {"causal", options.causal ? 1.0 : 0.0}};
   op.reference = {.kind = Reference::Kind::attention, .entry = op.name, .library = {}, .source = {}};
-  op.tolerance.slack = 4;  // the bound is tight for fp32 arithmetic; a quick exp may be a few units worse
+  op.tolerance.slack = 4;  // the bound is tight for fp32 arithmetic; a fast exp may be a few units worse
   return op;
 }
 
@@ -44,7 +44,7 @@ Operator attention_forward(const AttentionOptions& options) {
 
 Operator attention_backward(const AttentionOptions& options) {
   Operator op = attention("backward", options);
-  // About the log-sum-exp of a few hundred keys, so that rows of P add up to something near 1.
+  // About the log-sum-exp of a few hundred keys, so that rows of P sum to about 1.
   const Fill lse{.kind = Fill::Kind::normal, .low = 6, .high = 0.5};
   op.inputs.push_back({"out", options.dtype, kQueries, {}});
   op.inputs.push_back({"lse", DType::fp32, kRows, lse});
@@ -61,7 +61,8 @@ void complete_attention_numbers(Numbers& numbers) {
   const auto take = [&](const char* name, const char* from) {
     if (given(name)) return;
     if (!given(from)) {
-      throw Error(ErrorCode::invalid, std::string("attention: a shape has neither ") + name + " nor " + from,
+      throw Error(ErrorCode::invalid,
+                  std::string("attention: a shape gives neither ") + name + " nor " + from,
                   "give S, or Sq and Skv");
     }
     numbers[name] = numbers[from];
@@ -70,12 +71,14 @@ void complete_attention_numbers(Numbers& numbers) {
   take("Skv", "S");
   take("Hkv", "H");
   if (std::fmod(numbers["H"], numbers["Hkv"]) != 0) {
-    throw Error(ErrorCode::invalid, "attention: H is no multiple of Hkv in a shape");
+    throw Error(ErrorCode::invalid,
+                fmt::format("attention: a shape has H = {} and Hkv = {}; H must be a multiple of Hkv",
+                            numbers["H"], numbers["Hkv"]));
   }
   if (!given("scale")) numbers["scale"] = 1 / std::sqrt(numbers["D"]);
   const double sq = numbers["Sq"];
   const double skv = numbers["Skv"];
-  const double rows = std::min(sq, skv);  // that see a triangle of keys; all rows see the keys before it
+  const double rows = std::min(sq, skv);  // these rows see a triangle of keys; all rows see earlier keys
   numbers["pairs"] = numbers["causal"] == 0 ? sq * skv : rows * (rows + 1) / 2 + sq * std::max(0.0, skv - sq);
 }
 

@@ -18,9 +18,9 @@ struct Entry {
   DType dtype;
   std::string_view name;
   std::size_t bytes;
-  std::uint64_t poison;  // bits
+  std::uint64_t poison;  // as bits
 };
-// Payloads: 0xDE 0x47 where there is room for it.
+// NaN payloads are 0xDE 0x47 if they fit.
 constexpr std::array kTypes{
     Entry{DType::fp64, "fp64", 8, 0x7FF800000000DE47U},
     Entry{DType::fp32, "fp32", 4, 0x7FC0DE47U},
@@ -49,14 +49,14 @@ void write(void* memory, std::size_t index, T value) {
   std::memcpy(static_cast<char*>(memory) + index * sizeof(T), &value, sizeof(T));
 }
 
-// A floating-point number of a sign, an exponent and a mantissa in one byte.
+// An 8-bit floating-point format: sign, exponent, mantissa.
 struct Byte {
   int mantissa_bits, bias;
-  bool infinite;  // whether the largest exponent is left to infinity and NaN, or NaN is all ones alone
-  double most;    // finite
+  bool infinite;  // true: the largest exponent means infinity and NaN; false: only all ones mean NaN
+  double most;    // largest finite value
 };
 constexpr Byte kE4m3{3, 7, false, 448}, kE5m2{2, 15, true, 57344};
-constexpr std::uint8_t kByteNan = 0x7F, kByteInfinity = 0x7C;  // the latter of e5m2
+constexpr std::uint8_t kByteNan = 0x7F, kByteInfinity = 0x7C;  // kByteInfinity is for e5m2 only
 
 double from_byte(const Byte& type, std::uint8_t bits) {
   const double sign = (bits & 0x80U) != 0 ? -1 : 1;
@@ -70,21 +70,22 @@ double from_byte(const Byte& type, std::uint8_t bits) {
   return sign * std::ldexp(mantissa + implied, std::max(exponent, 1) - type.bias - type.mantissa_bits);
 }
 
-// To nearest even; what is beyond the largest is infinite, or NaN where there is no infinity.
+// Rounds to nearest even. Values beyond the largest finite one become infinity, or NaN if there is no
+// infinity.
 std::uint8_t to_byte(const Byte& type, double value) {
   if (std::isnan(value)) return kByteNan;
   const std::uint8_t sign = std::signbit(value) ? 0x80 : 0;
   const std::uint8_t beyond = type.infinite ? kByteInfinity : kByteNan;
   const double size = std::abs(value);
   if (std::isinf(size)) return sign | beyond;
-  if (size == 0) return sign;  // which has no exponent
+  if (size == 0) return sign;  // frexp has no exponent for zero
   int exponent = 0;
-  std::frexp(size, &exponent);  // size = 0.5 .. 1 times 2^exponent
+  std::frexp(size, &exponent);  // size is 0.5 .. 1 times 2^exponent
   exponent = std::max(exponent - 1, 1 - type.bias);
   const double unit = std::ldexp(1, exponent - type.mantissa_bits);
-  const double units = std::nearbyint(size / unit);  // may reach the next exponent: the sum below carries
+  const double units = std::nearbyint(size / unit);  // may carry into the exponent in the sum below
   if (units * unit > type.most) return sign | beyond;
-  const int below = exponent + type.bias - 1;  // 0 of subnormal numbers; the implied one adds its 1 to it
+  const int below = exponent + type.bias - 1;  // 0 for subnormals; else `units` adds 1
   return static_cast<std::uint8_t>(sign | ((below << type.mantissa_bits) + static_cast<int>(units)));
 }
 
@@ -142,7 +143,7 @@ double load(DType dtype, const void* memory, std::size_t index) {
     case DType::int8:
       return read<std::int8_t>(memory, index);
     case DType::uint8:
-    case DType::boolean:  // a byte that is neither 0 nor 1 stays what it is: it equals nothing that is right
+    case DType::boolean:  // a byte other than 0 and 1 stays unchanged, so it equals no right value
       return read<std::uint8_t>(memory, index);
     case DType::fp8_e4m3:
       return from_byte(kE4m3, read<std::uint8_t>(memory, index));

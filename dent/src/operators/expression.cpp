@@ -13,7 +13,7 @@ namespace {
 bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool in_name(char c) { return starts_name(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-// Recursive descent: sum -> product -> factor.
+// A recursive descent parser: sum -> product -> factor.
 class Parser {
  public:
   Parser(std::string_view text, const Numbers& numbers) : text_(text), numbers_(numbers) {}
@@ -101,15 +101,14 @@ class Parser {
       if (word == "log2") return std::log2(first);
       if (word == "sqrt") return std::sqrt(first);
       at_ = start;
-      fail("no function is called " + std::string(word));
+      fail("unknown function " + std::string(word));
     }
     const auto number = numbers_.find(word);
     if (number != numbers_.end()) return number->second;
     at_ = start;
     std::string known;
     for (const auto& [name, value] : numbers_) known += (known.empty() ? "" : ", ") + name;
-    fail("nothing is called " + std::string(word) + "; this problem has " +
-         (known.empty() ? "no names" : known));
+    fail("unknown name " + std::string(word) + "; this problem has " + (known.empty() ? "no names" : known));
   }
 
   std::string_view text_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arithmetic over the named sizes of a problem, as manifests write it: "4*B*H*S*S*D", "S/2", "min(S, 128)".
+// Evaluates arithmetic over the named sizes of a problem: "4*B*H*S*S*D", "S/2", "min(S, 128)".
 #pragma once
 
 #include <map>
@@ -12,11 +12,11 @@ namespace dent {
 using Numbers =
     std::map<std::string, double, std::less<>>;  // dimensions and parameters of one problem, by name
 
-// + - * / % with the usual precedence, parentheses, min, max, ceil, floor, log2, sqrt. Throws Error with the
-// text and the place in it; an unknown name is answered with the names there are.
+// Supports + - * / % with the usual precedence, parentheses, min, max, ceil, floor, log2, sqrt. Throws Error
+// with the text and the position; for an unknown name it lists the known ones.
 double evaluate(std::string_view text, const Numbers& numbers);
 
-// The names that occur in it.
+// Names used in the text.
 std::vector<std::string> names_in(std::string_view text);
 
 }  // namespace dent

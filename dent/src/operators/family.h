@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What kind of work an operator is, for advice that fits some kinds alone: nothing about a sum is mended by
-// matrix instructions.
+// Families of operators, for advice that helps only some of them: matrix instructions, for example, don't
+// speed up a sum.
 #pragma once
 
 #include <span>
@@ -17,8 +17,8 @@ inline constexpr Word<Family> kFamilyWords[] = {{Family::other, "other"},
                                                 {Family::softmax, "softmax"}};
 constexpr std::span<const Word<Family>> words(Family) { return kFamilyWords; }
 
-// By the names that such operators go by: "attention.forward", "flash_attn", "sgemm", "linear", "row
-// softmax". A name that says nothing is `other`: no advice is better than a wrong one.
+// Guesses the family from common names: "attention.forward", "flash_attn", "sgemm", "linear", "row softmax".
+// Unknown names give `other`, since wrong advice is worse than none.
 Family family_of(std::string_view op);
 
 }  // namespace dent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The generator is xoshiro256** (Blackman and Vigna), seeded by splitmix64.
+// Random numbers by xoshiro256** (Blackman and Vigna), seeded by splitmix64.
 #include "operators/fill.h"
 
 #include <sys/random.h>
@@ -48,7 +48,7 @@ void fill(const Fill& how, DType dtype, void* memory, std::size_t elements, std:
   }
   Random random(seed);
   if (how.kind == Fill::Kind::normal) {
-    for (std::size_t i = 0; i < elements; i += 2) {  // Box and Muller: two at a time
+    for (std::size_t i = 0; i < elements; i += 2) {  // Box-Muller transform: two at a time
       const double radius = how.high * std::sqrt(-2 * std::log1p(-random.unit()));
       const double angle = 2 * std::numbers::pi * random.unit();
       store(dtype, memory, i, how.low + radius * std::cos(angle));

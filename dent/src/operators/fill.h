@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Input data: random from a seed, one value throughout, or made by the project.
+// Input values: random from a seed, constant, or made by the project.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace dent {
 struct Fill {
   enum class Kind { normal, uniform, integers, constant, python };  // python: by the operator's inputs_from
   Kind kind = Kind::normal;
-  double low = 0;   // normal: the mean; constant: the value, which may be infinite; else the smallest value
-  double high = 1;  // normal: the standard deviation; else the largest value, included for integers
+  double low = 0;   // normal: mean; constant: the value, may be infinite; otherwise the smallest value
+  double high = 1;  // normal: standard deviation; otherwise the largest value (inclusive for integers)
 };
 
-// Of every kind but python, which leaves the memory as it is.
+// Fills the memory, except for kind python, which leaves it unchanged.
 void fill(const Fill& how, DType dtype, void* memory, std::size_t elements, std::uint64_t seed);
 
-// 64 bits from the operating system: nobody who has not seen them can guess them.
+// 64 random bits from the operating system, which a candidate can't guess.
 std::uint64_t secret_seed();
 
-// A small generator for draws that are no input data: order, offsets, spot checks.
+// A small generator for order, offsets and spot checks, not for input data.
 class Random {
  public:
   explicit Random(std::uint64_t seed);

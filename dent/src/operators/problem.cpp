@@ -13,7 +13,7 @@
 namespace dent {
 namespace {
 
-constexpr double kMostElements = 1e10;  // beyond any machine's memory: a typing error
+constexpr double kMostElements = 1e10;  // larger sizes exceed any machine's memory and are typing errors
 
 Tensor make_tensor(const TensorRule& rule, const Numbers& numbers, const Shape& shape) {
   Tensor tensor{.name = rule.name, .dtype = rule.dtype, .sizes = {}, .fill = rule.fill};
@@ -32,7 +32,7 @@ Tensor make_tensor(const TensorRule& rule, const Numbers& numbers, const Shape& 
     if (!(size >= 1) || size != std::floor(size) || !(elements <= kMostElements)) {
       throw Error(
           ErrorCode::invalid,
-          fmt::format("shape \"{}\": dimension \"{}\" of {} is {}; it must be a whole number from 1 up",
+          fmt::format("shape \"{}\": dimension \"{}\" of {} is {}; it must be a whole number of at least 1",
                       shape.name, dim, rule.name, size));
     }
     tensor.sizes.push_back(static_cast<std::int64_t>(size));
@@ -40,9 +40,9 @@ Tensor make_tensor(const TensorRule& rule, const Numbers& numbers, const Shape& 
   return tensor;
 }
 
-// How many terms are summed up for an element of an output. Said by the operator; else half the operations
-// for each element, a multiplication and an addition for each term; else the sizes that inputs have and the
-// output does not: K of [M, K] x [K, N] -> [M, N].
+// Number of terms in an output element's sum: the operator's `reduction`; otherwise half the operations per
+// element, since each term takes a multiplication and an addition; otherwise the product of sizes that inputs
+// have and the output has not, such as K in [M, K] x [K, N] -> [M, N].
 double terms_of(const TensorRule& output, const Operator& op, const Problem& problem) {
   if (!op.reduction.empty()) return std::max(1.0, evaluate(op.reduction, problem.numbers));
   if (problem.flops > 0) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An operator is what a kernel claims to compute, with sizes left open; a problem is one with sizes filled
-// in.
+// An operator defines what a kernel computes, with open sizes; a problem is an operator with given sizes.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +18,23 @@ struct TensorRule {
   std::string name;
   DType dtype = DType::fp32;
   std::vector<std::string> dims;  // expressions
-  Fill fill;                      // of inputs
-  bool constant = false;          // of inputs: the same in every call until all are drawn anew
+  Fill fill;                      // for inputs
+  bool constant = false;          // for inputs: equal in all calls until all inputs are drawn again
 };
 
-// Who says what is right. Runs in a process of its own, never in a candidate's.
+// Source of expected values. Runs in its own process, never in a candidate's.
 struct Reference {
   enum class Kind { attention, python, library };
   Kind kind = Kind::attention;
   std::string entry;    // python: "module:function"; library: the entry symbol
-  std::string library;  // library: path of the .so, or empty where `source` is compiled for it
+  std::string library;  // library: path of the .so; empty if `source` is compiled to it
   std::string source;
-  DType dtype = DType::fp64;  // inputs are widened to it, outputs come in it
+  DType dtype = DType::fp64;  // inputs are widened to this type, and outputs have it
 };
 
-// |got - expected| <= absolute + relative * |expected|, for each element. Where neither is given, both follow
-// from the output's type and from how many terms are summed up for an element. Attention has a bound of its
-// own for each element, derived from type and length; `slack` multiplies it.
+// got - expected| <= absolute + relative * |expected| for each element. If neither is given, both follow from
+// the output's type and the number of terms summed up per element. Attention has its own bound for each
+// element, derived from type and length; `slack` multiplies it.
 struct Tolerance {
   std::optional<double> absolute;
   std::optional<double> relative;
@@ -47,20 +46,20 @@ struct Operator {
   Family family = Family::other;
   std::vector<TensorRule> inputs;
   std::vector<TensorRule> outputs;
-  std::vector<TensorRule> scratch{};  // memory for the kernel's own use: poisoned, and not compared
-  Numbers parameters;                 // defaults, which a shape may override
+  std::vector<TensorRule> scratch{};  // memory for the kernel's own use: poisoned but not compared
+  Numbers parameters;                 // defaults, which shapes may override
   Reference reference;
-  std::string inputs_from{};  // "module:function", which makes the inputs whose fill is python
+  std::string inputs_from{};  // "module:function" that makes inputs of fill python
   Tolerance tolerance;
-  std::string flops;  // expressions; empty: not known
+  std::string flops;  // expressions; empty: unknown
   std::string bytes;
-  std::string reduction{};  // terms that are summed up for an element; empty: see terms_of in problem.cpp
+  std::string reduction{};  // terms summed up per element; empty: see terms_of in problem.cpp
 };
 
 struct Shape {
   std::string name;
   Numbers sizes;
-  double weight = 1;  // in means over shapes; 0: the kernel has to be right there, and is not timed
+  double weight = 1;  // in means over shapes; 0: checked but not timed
   bool timed() const { return weight > 0; }
   bool operator==(const Shape&) const = default;
 };
@@ -70,10 +69,10 @@ struct Tensor {
   DType dtype = DType::fp32;
   std::vector<std::int64_t> sizes;
   Fill fill;
-  int updates = -1;       // of an output: the input of the same name, whose values it holds before a call
-  bool scratch = false;   // of an output: the kernel's own memory, which nobody compares
-  double terms = 1;       // of an output: summed up for one element
-  bool constant = false;  // of an input: the same in every call until all are drawn anew
+  int updates = -1;       // for an output: the input of the same name, whose values it holds before a call
+  bool scratch = false;   // for an output: the kernel's own memory, which is not compared
+  double terms = 1;       // for an output: terms summed up per element
+  bool constant = false;  // for an input: equal in all calls until all inputs are drawn again
 
   bool made() const { return fill.kind == Fill::Kind::python; }
   std::size_t elements() const;
@@ -81,23 +80,23 @@ struct Tensor {
 };
 
 struct Problem {
-  std::string shape;  // its name
+  std::string shape;  // name of the shape
   Numbers numbers;
   std::vector<Tensor> inputs;
-  std::vector<Tensor> outputs;  // those that are compared, then scratch
-  double flops = 0;             // 0: not known
+  std::vector<Tensor> outputs;  // compared outputs, then scratch
+  double flops = 0;             // 0: unknown
   double bytes = 0;
-  double weight = 1;  // its shape's
+  double weight = 1;  // weight of its shape
 
-  std::size_t compared() const;  // how many outputs are no scratch
-  bool has_made() const;         // an input that a function makes
-  bool has_sets() const;         // one that it makes for each call
+  std::size_t compared() const;  // number of outputs that are not scratch
+  bool has_made() const;         // whether a function makes an input
+  bool has_sets() const;         // whether a function makes an input for each call
 };
 
-// Throws Error when a size is missing, not whole or not positive.
+// Throws Error if a size is missing, not whole or not positive.
 Problem make_problem(const Operator& op, const Shape& shape);
 
-// "B=1 H=8 S=128": the sizes that the shape itself gives.
+// The sizes that the shape itself gives: "B=1 H=8 S=128".
 std::string describe(const Shape& shape);
 
 }  // namespace dent

@@ -50,7 +50,7 @@ void learn(std::span<Pattern> patterns, const SessionStore& store) {
       const auto content = read_ledger(session.ledger());
       const auto of_session = tries_in(content.records);
       tries.insert(tries.end(), of_session.begin(), of_session.end());
-    } catch (const std::exception&) {  // dent log says what is wrong with it
+    } catch (const std::exception&) {  // skip it; dent log reports what is wrong with it
     }
   }
   learn(patterns, tries);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What became of a pattern where it was tried: from ledgers into the library.
+// Counts how patterns did when they were tried, from ledgers.
 #pragma once
 
 #include <span>
@@ -10,11 +10,11 @@
 
 namespace dent {
 
-// Counts the tries, with the medians filled in.
+// Adds the tries to the patterns' evidence and computes the medians.
 void learn(std::span<Pattern> patterns, std::span<const record::PatternTried> tries);
-// Those in a ledger.
+// Adds the tries in a ledger's records.
 void learn(std::span<Pattern> patterns, std::span<const Record> records);
-// All sessions of a project; a ledger that can't be read is passed over. Call once.
+// Adds the tries in all sessions of a project; skips unreadable ledgers. Call once.
 void learn(std::span<Pattern> patterns, const SessionStore& store);
 
 }  // namespace dent

@@ -6,9 +6,9 @@
 namespace dent {
 namespace {
 
-constexpr int kEnoughTries = 3;         // from there on, evidence outweighs what the pattern promises
-constexpr double kPromise = 1.1;        // of a pattern that promises nothing
-constexpr double kRunnerUpShare = 0.5;  // of a gain against what is not the bottleneck
+constexpr int kEnoughTries = 3;         // with this many tries, evidence replaces the pattern's own estimate
+constexpr double kPromise = 1.1;        // assumed gain of a pattern without an estimate
+constexpr double kRunnerUpShare = 0.5;  // factor on the gain of patterns that address the runner-up
 
 template <class T>
 bool contains(const std::vector<T>& list, const T& value) {
@@ -31,7 +31,8 @@ bool for_types(const Pattern& pattern, const Situation& situation) {
   return floating;
 }
 
-// What tries have shown, mixed with the promise while tries are few. A try that failed brought nothing.
+// Mean gain of the tries, mixed with the pattern's estimate while tries are few. A failed try counts as no
+// gain.
 double expected_gain(const Pattern& pattern) {
   const double promise = pattern.expected_gain.value_or(kPromise);
   const record::PatternEvidence& seen = pattern.evidence;
@@ -72,7 +73,7 @@ std::vector<PatternMatch> match(std::span<const Pattern> patterns, const Situati
   };
   std::vector<Ranked> found;
   for (const Pattern& pattern : patterns) {
-    if (pattern.bottlenecks.empty() && pattern.conditions.empty()) continue;  // a way of working, no cure
+    if (pattern.bottlenecks.empty() && pattern.conditions.empty()) continue;  // no symptom: general advice
     if (!applies(pattern, situation)) continue;
     const bool direct = pattern.bottlenecks.empty() || contains(pattern.bottlenecks, situation.bottleneck);
     if (!direct && !contains(pattern.bottlenecks, situation.runner_up)) continue;

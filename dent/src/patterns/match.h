@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which patterns speak to a diagnosis, the most promising first.
+// Finds patterns that apply to a diagnosis, the most promising first.
 #pragma once
 
 #include <span>
@@ -11,33 +11,33 @@
 
 namespace dent {
 
-// What a pattern is held against.
+// What patterns are matched against.
 struct Situation {
-  std::string bottleneck;  // "" when there is no diagnosis
+  std::string bottleneck;  // "" without a diagnosis
   std::string runner_up;
   Quantities quantities;
   DeviceKind device = DeviceKind::cpu;
-  std::string op;  // the project's operator
+  std::string op;  // name of the project's operator
   Family family = Family::other;
-  std::vector<DType> dtypes{};  // of its inputs; empty: not known
-  int arch = 0;                 // compute capability; 0: not known
+  std::vector<DType> dtypes{};  // types of the inputs; empty: unknown
+  int arch = 0;                 // compute capability; 0: unknown
 };
 Situation situation_of(const record::Diagnosis& diagnosis);
 
-// Whether it is for this device, operator, type and architecture at all, whatever the symptoms.
+// Whether the pattern is for this device, operator, type and architecture, regardless of symptoms.
 bool applies(const Pattern& pattern, const Situation& situation);
 
 struct PatternMatch {
   const Pattern* pattern = nullptr;
-  double expected_gain = 1;  // from evidence where there is enough of it, else as the pattern says
+  double expected_gain = 1;  // from enough tries, otherwise the pattern's estimate
   std::string why;           // "few_ctas, and ctas 2 < sms 132"
 };
 
-// In order of expected gain; a match of the bottleneck goes before one of the runner-up. Points into
+// Sorted by expected gain; matches of the bottleneck precede those of the runner-up. The result points into
 // `patterns`.
 std::vector<PatternMatch> match(std::span<const Pattern> patterns, const Situation& situation);
 
-// As a diagnosis has them on record.
+// The matches as parts of a diagnosis record.
 std::vector<record::PatternHint> hints(std::span<const PatternMatch> matches);
 
 }  // namespace dent

@@ -65,7 +65,8 @@ void read_apply(StrictTable& root, Pattern& pattern) {
 
 Pattern read_pattern(const fs::path& file) {
   const auto text = read_text(file);
-  if (!text) throw Error(ErrorCode::environment, "can't read " + file.string());
+  if (!text)
+    throw Error(ErrorCode::environment, "can't read " + file.string(), "check the file's permissions");
   StrictTable root = StrictTable::parse(*text, file.filename().string(), file.string());
   Pattern pattern;
   pattern.name = file.stem().string();

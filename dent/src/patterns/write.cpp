@@ -13,7 +13,7 @@
 namespace dent {
 namespace {
 
-// Texts as TOML's basic strings, which are written as JSON's are.
+// Texts as basic strings of TOML, which have the syntax of JSON strings.
 std::string value(const std::string& text) { return json_string(text); }
 std::string value(const std::vector<std::string>& texts) {
   std::string list;
@@ -66,11 +66,11 @@ std::string file_stem(const std::string& title) {
 
 std::filesystem::path write_pattern(const std::filesystem::path& project, const Lesson& lesson) {
   const std::string stem = file_stem(lesson.title);
-  if (stem.empty()) throw Error(ErrorCode::invalid, "a pattern needs a title with letters in it");
+  if (stem.empty()) throw Error(ErrorCode::invalid, "a pattern's title must contain letters");
   const auto folder = project / "patterns";
   const auto file = folder / (stem + ".toml");
   if (std::filesystem::exists(file)) {
-    throw Error(ErrorCode::invalid, file.string() + " is there already",
+    throw Error(ErrorCode::invalid, file.string() + " already exists",
                 "choose another title, or edit that file");
   }
   std::filesystem::create_directories(folder);

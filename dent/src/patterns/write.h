@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A lesson on its way into the library: one file in the project's dent/patterns/ folder.
+// Adds a lesson to the library: one file in the project's dent/patterns/ folder.
 #pragma once
 
 #include <filesystem>
@@ -13,14 +13,14 @@ struct Lesson {
   std::string source{}, cost{}, phase{};
   std::vector<std::string> bottlenecks{}, conditions{};
   std::string tunable{}, change{}, variant{};
-  double expected_gain = 0;  // 0: not said
+  double expected_gain = 0;  // 0: not given
 };
 
 // "Split K over more CTAs!" -> "split-k-over-more-ctas"
 std::string file_stem(const std::string& title);
 
-// Writes <project>/patterns/<stem>.toml and reads it back. Throws Error when it is there already or is no
-// pattern.
+// Writes <project>/patterns/<stem>.toml and reads it back. Throws Error if the file exists already or is no
+// valid pattern.
 std::filesystem::path write_pattern(const std::filesystem::path& project, const Lesson& lesson);
 
 }  // namespace dent

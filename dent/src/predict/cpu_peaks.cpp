@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Multiply-adds in registers and reads of memory, on all cores at once. Compiled for each kind of vector
-// unit; the machine at hand decides which one runs.
+// Measures multiply-adds in registers and reads of memory, on all cores at once. Compiled for each kind of
+// vector unit; the machine's own kind is chosen at run time.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -17,11 +17,12 @@ namespace {
 
 constexpr int kRounds = 400'000;
 constexpr std::size_t kReadBytes = std::size_t{64}
-                                   << 20;  // more than the caches hold, for all threads together
+                                   << 20;  // more than all caches hold, for all threads together
 constexpr int kReads = 3;
-thread_local volatile float sink;  // where results go that nobody wants
+thread_local volatile float sink;  // keeps results alive that are not used
 
-// kAccumulators hide the latency of the pipes. Returns the floating-point operations done.
+// kAccumulators independent sums hide the latency of the pipes. Returns the number of floating-point
+// operations.
 template <int kVectorBytes, int kAccumulators>
 [[gnu::always_inline]] inline double multiply_add(float seed) {
   using Vector [[gnu::vector_size(kVectorBytes)]] = float;
@@ -30,10 +31,7 @@ template <int kVectorBytes, int kAccumulators>
 #pragma GCC unroll 32
   for (int i = 0; i < kAccumulators; ++i) sum[i] = Vector{} + seed * static_cast<float>(i);
   for (int round = 0; round < kRounds; ++round) {
-    asm volatile(""
-                 :
-                 : "r"(factors)
-                 : "memory");  // the factors may have changed: their product can't be kept
+    asm volatile("" : : "r"(factors) : "memory");  // the compiler must assume that the factors changed
     const Vector a = factors[0], b = factors[1];
 #pragma GCC unroll 32
     for (int i = 0; i < kAccumulators; ++i) sum[i] += a * b;
@@ -61,7 +59,7 @@ double (*best_loop())(float) {
   return plain;
 }
 
-// Processor time of the calling thread: what other programs do does not lower the roof.
+// Processor time of the calling thread, so that other programs don't lower the measured peak.
 double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a processor can do at most, measured.
+// Measures the peak rates of a processor.
 #pragma once
 
 #include <string>
@@ -10,13 +10,12 @@ namespace dent {
 
 struct Peaks {
   std::string device;
-  double gflops =
-      0;  // GPU: dense 16-bit tensor cores, more than any other type reaches; CPU: fp32 multiply-adds
-  double gbs = 0;  // memory
+  double gflops = 0;  // GPU: dense 16-bit products; CPU: fp32 multiply-adds
+  double gbs = 0;     // memory bandwidth
   PeakSource source = PeakSource::measured;
 };
 
-// All cores of this machine, measured within a fifth of a second. A busy machine measures lower.
+// Measures all cores of this machine within a fifth of a second. A busy machine yields lower values.
 Peaks cpu_peaks(const std::string& name);
 
 }  // namespace dent

@@ -22,7 +22,7 @@ flashmoe::DType dtype_called(const std::string& name) {
   if (name == "fp16") return flashmoe::DType::fp16;
   if (name == "bf16") return flashmoe::DType::bf16;
   if (name == "fp32") return flashmoe::DType::fp32;
-  throw Error(ErrorCode::invalid, "--dtype is \"" + name + "\"; attention takes fp16, bf16 and fp32");
+  throw Error(ErrorCode::invalid, "--dtype is \"" + name + "\"; accepted are fp16, bf16 and fp32");
 }
 
 constexpr dispatch::ForwardKernel kForward[] = {
@@ -35,13 +35,13 @@ constexpr dispatch::BackwardKernel kBackward[] = {dispatch::BackwardKernel::naiv
 
 template <class Kernel, std::size_t n>
 std::optional<Kernel> kernel_called(const std::string& name, const Kernel (&all)[n]) {
-  if (name.empty()) return {};  // dispatch chooses
+  if (name.empty()) return {};  // dispatch chooses the kernel
   std::string names;
   for (const Kernel kernel : all) {
     if (name == dispatch::name_of(kernel)) return kernel;
     names += std::string(names.empty() ? "" : ", ") + dispatch::name_of(kernel);
   }
-  throw Error(ErrorCode::invalid, "--kernel is \"" + name + "\"; there are " + names);
+  throw Error(ErrorCode::invalid, "--kernel is \"" + name + "\"; kernels are " + names);
 }
 
 flashmoe::ForwardProblem problem_of(const AttentionRequest& request) {
@@ -58,7 +58,7 @@ flashmoe::ForwardProblem problem_of(const AttentionRequest& request) {
   if (p.q_heads % p.kv_heads != 0) {
     throw Error(ErrorCode::invalid,
                 fmt::format("{} query heads can't share {} K/V heads", p.q_heads, p.kv_heads),
-                "--hkv must divide H");
+                "choose --hkv so that it divides H");
   }
   return p;
 }
@@ -84,7 +84,7 @@ void add_notes(Forecast& f) {
   const device::Prediction& p = f.prediction;
   if (!p.fits) f.notes.push_back("the launch fails: " + device::refusal(f.gpu, f.launch.block));
   if (p.expected_us < f.gpu.reached.host_launch_us) {
-    f.notes.push_back(fmt::format("launched one by one, the host needs about {:.1f} us for each: use a graph",
+    f.notes.push_back(fmt::format("a launch takes the host about {:.1f} us: use a CUDA graph",
                                   f.gpu.reached.host_launch_us.value));
   }
   if (const auto more = device::one_more_block(f.gpu, f.launch.block); more && p.waves > 1) {
@@ -133,9 +133,10 @@ void add_backward(Forecast& f, const AttentionRequest& request, const flashmoe::
 Forecast predict_attention(const AttentionRequest& request, const device::Spec& gpu) {
   const flashmoe::ForwardProblem problem = problem_of(request);
   if (request.backward && request.splits > 0)
-    throw Error(ErrorCode::invalid, "gradients have no splits", "leave --splits out");
+    throw Error(ErrorCode::invalid, "--splits does not apply to gradients", "remove --splits");
   if (request.deterministic && !request.backward)
-    throw Error(ErrorCode::invalid, "the forward is deterministic anyway", "leave --deterministic out");
+    throw Error(ErrorCode::invalid, "--deterministic applies to gradients only; the forward always is",
+                "remove --deterministic");
   const auto cache = request.warm ? dispatch::Cache::warm : dispatch::Cache::cold;
   const std::string direction = request.backward ? " backward" : "";
   Forecast f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One prediction with all that belongs to it, for tables, JSON and plots.
+// One prediction with everything that tables, JSON and plots show.
 #pragma once
 
 #include <string>
@@ -13,32 +13,32 @@ namespace dent {
 struct Forecast {
   flashmoe::device::Spec gpu;
   std::string title;   // "B=1 H=1 S=128 D=64", or the kernel's name
-  std::string family;  // the same without what a sweep goes over
-  double size = 0;     // what a sweep goes over: rows, or CTAs
+  std::string family;  // title without the size that a sweep varies
+  double size = 0;     // the size that a sweep varies: rows, or CTAs
   std::string kernel;  // "naive"
   std::string detail;  // tiles, splits, registers, shared memory
-  std::string why;     // dispatch chose it; may be empty
+  std::string why;     // why dispatch chose it; may be empty
   flashmoe::device::Launch launch;
   flashmoe::device::Work work;
   flashmoe::device::Prediction prediction;
-  std::vector<flashmoe::device::Change> changes;  // best first
+  std::vector<flashmoe::device::Change> changes;  // the best first
   std::vector<std::string> notes;
-  bool calibrated = false;  // constants were measured for this kernel on this architecture
+  bool calibrated = false;  // whether constants were measured for this kernel on this architecture
 };
 
 struct AttentionRequest {
   Sizes sizes{1, 1, 128, 64};
-  std::int64_t kv_rows = 0;   // 0: as many as S
-  std::int64_t kv_heads = 0;  // 0: as many as H
+  std::int64_t kv_rows = 0;   // 0: equal to S
+  std::int64_t kv_heads = 0;  // 0: equal to H
   bool causal = false;
   bool warm = false;
-  bool backward = false;       // the gradients' kernels instead of the forward's
-  bool deterministic = false;  // of gradients
+  bool backward = false;       // predict the gradients' kernels
+  bool deterministic = false;  // for gradients
   std::string dtype = "fp16";
   std::string kernel;  // empty: dispatch chooses
   int splits = 0;      // 0: dispatch chooses
 };
-// Throws Error when no kernel takes it.
+// Throws Error if no kernel supports the request.
 Forecast predict_attention(const AttentionRequest& request, const flashmoe::device::Spec& gpu);
 
 struct KernelRequest {

@@ -16,7 +16,7 @@ namespace {
 
 namespace device = flashmoe::device;
 
-// Spec holds views of its names, which have to stay.
+// Spec refers to names by views; this keeps the texts alive.
 std::string_view kept(const std::string& text) {
   static std::set<std::string> texts;
   return *texts.insert(text).first;
@@ -37,7 +37,7 @@ void take(device::Figure& figure, double value) {
 
 void apply(device::Spec& spec, const ReachedFigures& measured) {
   take(spec.reached.bandwidth_gbs, measured.bandwidth_gbs);
-  // By plain loads; kernels that copy by TMA get more, so it only counts where nothing else is known.
+  // Measured by plain loads. TMA reaches more, so the value is only used if nothing better is known.
   if (!(spec.reached.l2_gbs > 0)) take(spec.reached.l2_gbs, measured.l2_gbs);
   take(spec.reached.tflops_16bit, measured.tflops_16bit);
   take(spec.reached.gexps, measured.gexps);
@@ -51,8 +51,9 @@ std::optional<Measurement> read_measurement(const std::filesystem::path& file) {
   try {
     return from_json_text<Measurement>(*text);
   } catch (const Error& problem) {
-    throw Error(ErrorCode::invalid, file.string() + " is no measurement of a GPU: " + problem.in_one_line(),
-                "remove it, and run dent devices --measure");
+    throw Error(ErrorCode::invalid,
+                file.string() + " is not a valid measurement of a GPU: " + problem.in_one_line(),
+                "delete the file, then run dent devices --measure");
   }
 }
 
@@ -84,7 +85,7 @@ std::string gpu_name_here() {
 }
 
 namespace {
-// What was measured on a GPU of the table, whatever its driver called it.
+// The stored measurement for a GPU of the table, whatever the driver's name for it.
 std::optional<Measurement> measurement_of(const device::Spec& spec) {
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(measurements_folder(), none)) {
@@ -102,10 +103,10 @@ device::Spec spec_from(const Measurement& measurement) {
   if (const device::Spec* known = device::recognise(measurement.name)) {
     spec = *known;
   } else {
-    // A GPU that is in no table: what it reaches stands for its peaks too.
+    // A GPU outside the table: measured rates replace its peaks.
     spec = device::limits_of(measurement.arch);
     spec.name = kept(measurement.name);
-    spec.sheet = "no data sheet: peaks are what dent devices --measure reached";
+    spec.sheet = "no data sheet: peaks were measured by dent devices --measure";
     spec.chip = "the driver, when dent devices --measure ran";
     spec.chip_origin = device::Origin::measured;
     spec.sms = measurement.sms;
@@ -118,7 +119,7 @@ device::Spec spec_from(const Measurement& measurement) {
     spec.max_cluster = spec.arch == 90 ? 8 : 1;
     spec.bandwidth_gbs = measurement.measured.bandwidth_gbs;
     spec.tflops_16bit = measurement.measured.tflops_16bit;
-    spec.tflops_fp32 = 256e-6 * spec.sms * spec.boost_mhz;  // 128 units a SM
+    spec.tflops_fp32 = 256e-6 * spec.sms * spec.boost_mhz;  // 128 fp32 units per SM
   }
   apply(spec, measurement.measured);
   return spec;
@@ -135,19 +136,19 @@ device::Spec gpu_called(const std::string& name) {
       std::string names;
       for (const device::Spec& spec : device::known()) names += std::string(spec.name) + ", ";
       throw Error(ErrorCode::invalid,
-                  "no GPU called \"" + name + "\" is known; known are " + names + "and here",
-                  "give one of them, or run dent devices --measure on a machine that has it");
+                  "no GPU called \"" + name + "\" is known; accepted are " + names + "and here",
+                  "choose one of them, or run dent devices --measure on a machine with that GPU");
     }
   }
   const std::string here = gpu_name_here();
   if (here.empty()) {
-    throw Error(ErrorCode::environment, "there is no GPU in this machine (nvidia-smi gives none)",
-                "name one: --device l4; dent devices lists them");
+    throw Error(ErrorCode::environment, "this machine has no GPU (nvidia-smi finds none)",
+                "choose one, such as --device l4; dent devices lists them");
   }
   if (const auto measurement = stored_measurement(here)) return spec_from(*measurement);
   if (const device::Spec* known = device::recognise(here)) return *known;
-  throw Error(ErrorCode::environment, "the GPU of this machine, " + here + ", is in no table",
-              "run dent devices --measure once, or name another: --device l4");
+  throw Error(ErrorCode::environment, "the GPU of this machine, " + here + ", is not in dent's table",
+              "run dent devices --measure once, or choose another GPU, such as --device l4");
 }
 
 std::vector<device::Spec> all_gpus() {

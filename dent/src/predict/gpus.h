@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The GPUs that can be asked for: those of the table, and the one at hand; with what was measured on this
+// GPUs that can be selected: those of the table and this machine's own, including measurements made on this
 // machine.
 #pragma once
 
@@ -13,24 +13,24 @@
 
 namespace dent {
 
-// Where measurements are kept for later: $XDG_DATA_HOME/dent/devices, or ~/.local/share/dent/devices.
+// Folder of stored measurements: $XDG_DATA_HOME/dent/devices, or ~/.local/share/dent/devices.
 std::filesystem::path measurements_folder();
 
-// What `dent devices --measure` stored for a GPU with this name of the driver's; nothing when there is none.
+// The stored measurement of the GPU with this driver name; nothing if there is none.
 std::optional<Measurement> stored_measurement(const std::string& driver_name);
 std::filesystem::path store_measurement(const Measurement& measurement);
 
-// What the driver calls the GPU of this machine; "" without one.
+// The driver's name of this machine's GPU; "" without one.
 std::string gpu_name_here();
 
-// By name from the table, or "here". Figures that were measured on this machine take the place of estimates.
-// Throws Error.
+// A GPU by its name in the table, or "here" for this machine's. Measured figures replace estimates. Throws
+// Error if it is unknown.
 flashmoe::device::Spec gpu_called(const std::string& name);
 
-// Every GPU of the table, measured figures included.
+// Every GPU of the table, including measured figures.
 std::vector<flashmoe::device::Spec> all_gpus();
 
-// A Spec from a measurement alone: for GPUs that are in no table.
+// A Spec made from a measurement only, for GPUs outside the table.
 flashmoe::device::Spec spec_from(const Measurement& measurement);
 
 }  // namespace dent

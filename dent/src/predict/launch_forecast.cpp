@@ -15,14 +15,14 @@ namespace {
 
 namespace device = flashmoe::device;
 
-// The GPU that the manifest names, else the one here; nothing on a machine without one that is known.
+// The GPU that the manifest names, otherwise this machine's; nothing if that is missing or unknown.
 std::optional<device::Spec> gpu_of(const LaunchRule& launch) {
   if (!launch.gpu.empty()) return gpu_called(launch.gpu);
   if (gpu_name_here().empty()) return std::nullopt;
   try {
     return gpu_called("here");
   } catch (const Error&) {
-    return std::nullopt;  // a GPU in no table: nothing to foresee, and no reason to stop
+    return std::nullopt;  // an unknown GPU: no prediction, but no error either
   }
 }
 
@@ -33,12 +33,12 @@ std::int64_t whole(const std::string& expression, const char* key, const Problem
     throw Error(ErrorCode::invalid,
                 fmt::format("kernel.launch.{} = \"{}\" is {} for shape {}; it must be whole and at least {}",
                             key, expression, value, problem.shape, least),
-                "mend the expression in dent.toml: ceil(S/64) rounds up");
+                "correct the expression in dent.toml; ceil(S/64) rounds up");
   }
   return static_cast<std::int64_t>(value);
 }
 
-// "ceil(S/64), max(B, 2)": the product, cut at commas outside parentheses.
+// Multiplies expressions such as "ceil(S/64), max(B, 2)", separated by commas outside parentheses.
 std::int64_t product(const std::string& expressions, const char* key, const Problem& problem) {
   std::int64_t result = 1;
   int depth = 0;
@@ -53,11 +53,11 @@ std::int64_t product(const std::string& expressions, const char* key, const Prob
     }
   }
   if (!part.empty())
-    whole(part.substr(0, part.size() - 1), key, problem, 1);  // a parenthesis left open: says where
+    whole(part.substr(0, part.size() - 1), key, problem, 1);  // unclosed parenthesis: reports its position
   return result;
 }
 
-// The kernel that the launch is about: by name, else the one with most registers.
+// The kernel that the launch rule is for: by name, otherwise the one with most registers.
 const KernelResources* kernel_of(const LaunchRule& launch, const std::vector<KernelResources>& kernels) {
   const KernelResources* found = nullptr;
   for (const KernelResources& kernel : kernels) {
@@ -66,8 +66,8 @@ const KernelResources* kernel_of(const LaunchRule& launch, const std::vector<Ker
   }
   if (found == nullptr && !launch.kernel.empty() && !kernels.empty()) {
     throw Error(ErrorCode::invalid,
-                "kernel.launch.kernel is \"" + launch.kernel + "\"; no compiled kernel is called so",
-                "the compiler's output in artifacts/build.log names them");
+                "kernel.launch.kernel is \"" + launch.kernel + "\"; no compiled kernel has that name",
+                "choose one of those listed in artifacts/build.log");
   }
   return found;
 }
@@ -130,9 +130,9 @@ LaunchForecast foresee(const Kernel& kernel_asked, std::vector<Problem> problems
   if (!gpu) return found;
   for (const KernelResources& kernel : kernels) {
     if (kernel.static_smem_bytes > gpu->smem_per_block) {
-      found.failure = fmt::format("{} uses {} bytes of shared memory; a block of the {} may have {}",
+      found.failure = fmt::format("{} uses {} bytes of shared memory; a block on the {} may use {}",
                                   kernel.name, kernel.static_smem_bytes, gpu->name, gpu->smem_per_block);
-      found.next = "make its tiles smaller";
+      found.next = "use smaller tiles";
       return found;
     }
   }
@@ -148,9 +148,9 @@ LaunchForecast foresee(const Kernel& kernel_asked, std::vector<Problem> problems
     found.predictions.push_back(to_record(forecast, problem.shape));
     if (!p.fits) {
       found.failure =
-          fmt::format("shape {}: a block of {} threads can't run on the {}: it asks for {}", problem.shape,
+          fmt::format("shape {}: a block of {} threads can't run on the {}: it requests {}", problem.shape,
                       forecast.launch.block.threads, gpu->name, device::refusal(*gpu, forecast.launch.block));
-      found.next = "make its tiles smaller, or its registers fewer with __launch_bounds__";
+      found.next = "use smaller tiles, or fewer registers with __launch_bounds__";
       return found;
     }
     if (p.ctas >= p.sms) continue;

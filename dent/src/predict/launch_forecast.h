@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Before anything is launched: what the kernel will do on its GPU, from what the compiler said and what the
-// manifest says of its launch.
+// Predicts a kernel's behaviour on its GPU before launching it, from the compiler's report and the launch
+// rule in the manifest.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@
 namespace dent {
 
 struct LaunchForecast {
-  std::vector<record::Prediction> predictions;  // one a shape; none where the launch or the GPU is not known
-  std::string warning;                          // fewer CTAs than SMs; may be empty
-  std::string failure;                          // a launch that can't work; may be empty
+  std::vector<record::Prediction> predictions;  // one per shape; empty if the launch or the GPU is unknown
+  std::string warning;                          // set for fewer CTAs than SMs
+  std::string failure;                          // set for a launch that can't work
   std::string next;                             // what to do about it
 };
 
-// Throws Error when an expression of the manifest is wrong, or its GPU is not known.
-// Expressions may name the kernel's tunables too.
+// Throws Error if an expression of the manifest is wrong or its GPU is unknown. Expressions may also use the
+// kernel's tunables.
 LaunchForecast foresee(const Kernel& kernel, std::vector<Problem> problems,
                        const std::vector<KernelResources>& kernels);
 

@@ -15,7 +15,7 @@
 namespace dent {
 namespace {
 
-// A folder that goes when the measurement is over.
+// A temporary folder, deleted after the measurement.
 class Scratch {
  public:
   Scratch() : folder(std::filesystem::temp_directory_path() / ("dent-measure-" + std::to_string(getpid()))) {
@@ -30,8 +30,7 @@ class Scratch {
   const std::filesystem::path folder;
 };
 
-// cuBLAS is the practical roof of matrix products; where it is not installed, the program's own loop stands
-// in.
+// cuBLAS gives the practical peak of matrix products; if it is missing, the program uses its own loop.
 Finished compile(const std::string& nvcc, const std::filesystem::path& source, const Scratch& scratch,
                  bool cublas) {
   std::vector<std::string> command{nvcc,
@@ -50,8 +49,8 @@ Finished compile(const std::string& nvcc, const std::filesystem::path& source, c
 
 Measurement measure_gpu() {
   if (gpu_name_here().empty()) {
-    throw Error(ErrorCode::environment, "there is no GPU in this machine to measure (nvidia-smi gives none)",
-                "run dent devices --measure where the GPU is; dent predict needs none");
+    throw Error(ErrorCode::environment, "this machine has no GPU to measure (nvidia-smi finds none)",
+                "run dent devices --measure on the machine with the GPU; dent predict needs no GPU");
   }
   const std::string nvcc = nvcc_compiler();
   if (nvcc.empty()) {
@@ -73,7 +72,7 @@ Measurement measure_gpu() {
                 "check the CUDA toolkit: nvcc --version");
   }
   Finished ran = run({.argv = {(scratch.folder / "measure").string()}, .log = scratch.folder / "log"}, 60);
-  if (!ran.ending.clean() && cublas) {  // built with it, but it can't be loaded here
+  if (!ran.ending.clean() && cublas) {  // it links cuBLAS, which can't be loaded on this machine
     if (compile(nvcc, source, scratch, false).ending.clean())
       ran = run({.argv = {(scratch.folder / "measure").string()}, .log = scratch.folder / "log"}, 60);
   }

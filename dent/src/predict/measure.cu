@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the first GPU of this machine reaches: memory and L2 bandwidth, 16-bit matrix products, exponentials,
-// launches. One JSON document on stdout. Built and run by `dent devices --measure`; needs nothing but the
-// CUDA toolkit.
+// Measures the rates of this machine's first GPU: memory and L2 bandwidth, 16-bit matrix products,
+// exponentials and launches. Prints one JSON document. `dent devices --measure` builds and runs it; it needs
+// only the CUDA toolkit.
 #include <cuda_fp16.h>
 #include <mma.h>
 
@@ -29,7 +29,7 @@ int attribute(cudaDeviceAttr which) {
   return value;
 }
 
-// Milliseconds of one call of `work`: the best of several, so that a busy host does not count.
+// Time of one call of `work` in milliseconds: the best of several, so that a busy host has no effect.
 template <class Work>
 double milliseconds(cudaStream_t stream, int warm_ups, int rounds, Work work) {
   cudaEvent_t begin, end;
@@ -81,7 +81,7 @@ double read_gbs(cudaStream_t stream, size_t bytes, int rounds, int sms) {
   return static_cast<double>(bytes) * rounds / ms * 1e-6;
 }
 
-// Sixteen chains a thread, so that the special function units are never without work.
+// Sixteen independent chains per thread keep the special function units busy.
 __global__ void exponentials(float* data, int rounds) {
   float x[16];
 #pragma unroll
@@ -108,8 +108,7 @@ double exps_per_ns(cudaStream_t stream, int sms) {
   return 16.0 * kRounds * kThreads * blocks / ms * 1e-6;
 }
 
-// Products of tiles that stay in registers. On compute capability 9.0 this is not all that the tensor cores
-// can do.
+// Products of tiles in registers. On compute capability 9.0 they don't reach the tensor cores' full rate.
 __global__ void tile_products(float* out, int rounds) {
   using namespace nvcuda;
   wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> a[2];
@@ -149,7 +148,7 @@ __global__ void fill(half* data, size_t count) {
   }
 }
 
-// A large product of random numbers, warmed up until the power limit counts.
+// A large product of random numbers, after a warm-up that reaches the power limit.
 double gemm_tflops(cudaStream_t stream) {
   constexpr int kSize = 8192;
   constexpr size_t kCount = size_t{kSize} * kSize;
@@ -213,7 +212,7 @@ int main() {
   const int sms = gpu.multiProcessorCount;
   size_t free_bytes = 0, all_bytes = 0;
   CHECK(cudaMemGetInfo(&free_bytes, &all_bytes));
-  // Far more than the L2 cache holds, and for the cache itself a quarter of it.
+  // `large` far exceeds the L2 cache; `small` is a quarter of it.
   const size_t large = std::min<size_t>(size_t{2} << 30, free_bytes / 4) & ~size_t{4095};
   const size_t small = static_cast<size_t>(gpu.l2CacheSize / 4) & ~size_t{4095};
   const double launch = graph_launch_us(stream), host = host_launch_us(stream);

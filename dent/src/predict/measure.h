@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the GPU of this machine reaches, measured by a small CUDA program that nvcc builds on the spot.
+// Measures this machine's GPU with a small CUDA program that is compiled on demand.
 #pragma once
 
 #include "predict/measurement.h"
 
 namespace dent {
 
-// Takes about ten seconds, most of it nvcc's. Throws Error without a GPU or a compiler.
+// Takes about ten seconds, mostly for compiling. Throws Error without a GPU or a compiler.
 Measurement measure_gpu();
 
 }  // namespace dent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What `dent devices --measure` found on a GPU: measure.cu prints it, a file keeps it, a Spec is made of it.
+// Result of `dent devices --measure`: measure.cu prints it, a file stores it, and a Spec is made from it.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace dent {
 
-// What kernels reach; 0 where it was not measured.
+// Rates that kernels reach; 0: not measured.
 struct ReachedFigures {
   double bandwidth_gbs = 0, l2_gbs = 0, tflops_16bit = 0, gexps = 0, launch_us = 0, host_launch_us = 0;
-  std::string matrix_by{};  // what reached tflops_16bit
+  std::string matrix_by{};  // products that reached tflops_16bit
 };
 
 struct Measurement {
   int schema = 1;
-  std::string name{};  // as the driver calls the GPU
-  // From the driver, for a GPU that is in no table.
+  std::string name{};  // the driver's name of the GPU
+  // from the driver, for GPUs outside the table
   int arch = 0, sms = 0, smem_per_block = 0, smem_per_sm = 0, threads_per_sm = 0, blocks_per_sm = 0;
   double clock_mhz = 0;
   std::int64_t l2_bytes = 0, memory_bytes = 0;

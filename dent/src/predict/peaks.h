@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a device can do at most: the roof over every kernel on it.
+// Peak rates of a device, which limit every kernel on it.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@
 
 namespace dent {
 
-// From the table of known GPUs, by a part of the name: "NVIDIA H200" is an H200.
+// From the table of known GPUs, by part of the name: "NVIDIA H200" matches H200.
 std::optional<Peaks> gpu_peaks(std::string_view name);
 
-// Of that device, where they are known: a GPU's from the table, a CPU's measured when first asked for.
+// Peaks of that device, if known: a GPU's from the table, a CPU's measured on first use.
 std::optional<Peaks> device_peaks(DeviceKind kind, const std::string& name);
 
 record::Roofline roofline_of(const Peaks& peaks);

@@ -14,7 +14,7 @@ namespace device = flashmoe::device;
 
 constexpr Frame kPlot{.width = 720, .height = 420, .left = 64, .right = 200, .top = 20, .bottom = 44};
 
-// A file of its own has no page to take its colours from.
+// Colours of a stand-alone file, which has no page with a style sheet.
 constexpr std::string_view kStyle =
     "text{font:11px system-ui,sans-serif}.label{fill:#57606a}.grid{stroke:#d0d7de;stroke-width:.5}"
     ".curve{fill:none;stroke-width:1.8}.c0{stroke:#0550ae}.c1{stroke:#b3141d}.c2{stroke:#116329}.c3{stroke:#"
@@ -43,7 +43,7 @@ Extent extent_of(std::span<const Forecast> forecasts) {
 
 std::string label(const Forecast& f) { return std::string(f.gpu.name) + " " + f.family; }
 
-// One size: a line for each GPU, from the low end of its range to the high one.
+// A single size: one line per GPU, from the low to the high end of its expected range.
 std::string bars(std::span<const Forecast> forecasts, const Extent& e) {
   constexpr double kBar = 22, kNames = 270;
   const double height = kPlot.top + kBar * static_cast<double>(forecasts.size()) + kPlot.bottom;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Predictions for people, programs and pages.
+// Formats predictions as text, JSON and SVG.
 #pragma once
 
 #include <span>
@@ -10,11 +10,11 @@
 
 namespace dent {
 
-std::string forecast_text(const Forecast& forecast);              // one, in full
-std::string forecast_table(std::span<const Forecast> forecasts);  // a line for each
-// For --json and the ledger. `shape`: of a project, where there is one.
+std::string forecast_text(const Forecast& forecast);              // one prediction with all details
+std::string forecast_table(std::span<const Forecast> forecasts);  // one line per prediction
+// For --json and the ledger. `shape`: name of the project's shape, if any.
 record::Prediction to_record(const Forecast& forecast, const std::string& shape = {});
 std::string forecast_plot(
-    std::span<const Forecast> forecasts);  // expected time over size, by GPU: an SVG file
+    std::span<const Forecast> forecasts);  // SVG file: expected time over size, one curve per GPU
 
 }  // namespace dent

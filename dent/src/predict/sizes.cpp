@@ -24,18 +24,19 @@ std::int64_t whole(std::string_view text, std::string_view all) {
   if (problem != std::errc() || end != text.data() + text.size() || value < 1 ||
       value > (std::int64_t{1} << 30)) {
     throw Error(ErrorCode::invalid, "\"" + std::string(text) + "\" in \"" + std::string(all) +
-                                        "\" is no whole number from 1 to 2^30");
+                                        "\" must be a whole number from 1 to 2^30");
   }
   return value;
 }
 
-// "128" or "128..4096": the numbers, each twice the one before; the end itself is always there.
+// Expands "128" or "128..4096": each number is twice the one before, and the end is always included.
 std::vector<std::int64_t> range(std::string_view text, std::string_view all) {
   const std::size_t dots = text.find("..");
   if (dots == std::string_view::npos) return {whole(text, all)};
   const std::int64_t first = whole(text.substr(0, dots), all), last = whole(text.substr(dots + 2), all);
   if (last < first) {
-    throw Error(ErrorCode::invalid, "the range \"" + std::string(text) + "\" ends before it begins");
+    throw Error(ErrorCode::invalid, "the range \"" + std::string(text) + "\" ends before it begins",
+                "write the smaller number first");
   }
   std::vector<std::int64_t> values;
   for (std::int64_t value = first; value < last; value *= 2) values.push_back(value);
@@ -64,7 +65,8 @@ std::vector<Sizes> read_sizes(std::string_view text) {
     }
     shapes = std::move(longer);
     if (shapes.size() > 10000)
-      throw Error(ErrorCode::invalid, "\"" + std::string(text) + "\" is more than 10000 shapes");
+      throw Error(ErrorCode::invalid, "\"" + std::string(text) + "\" is more than 10000 shapes",
+                  "use shorter ranges");
   }
   return shapes;
 }
@@ -73,13 +75,14 @@ std::int64_t read_grid(std::string_view text, std::string_view option) {
   const auto parts = split(text, ',');
   if (parts.size() > 3) {
     throw Error(ErrorCode::invalid,
-                std::string(option) + " has at most three numbers, not \"" + std::string(text) + "\"");
+                std::string(option) + " is \"" + std::string(text) + "\"; it takes one to three numbers");
   }
   std::int64_t product = 1;
   for (const std::string_view part : parts) {
     product *= whole(part, text);
     if (product > (std::int64_t{1} << 40)) {
-      throw Error(ErrorCode::invalid, std::string(option) + " \"" + std::string(text) + "\" is too large");
+      throw Error(ErrorCode::invalid, std::string(option) + " is \"" + std::string(text) +
+                                          "\"; the product must be at most 2^40");
     }
   }
   return product;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shapes as people write them on a command line: "1,8,128,64", and ranges that double: "1,8,128..4096,64".
+// Parses shapes on a command line: "1,8,128,64", and ranges that double: "1,8,128..4096,64".
 #pragma once
 
 #include <array>
@@ -12,10 +12,10 @@ namespace dent {
 
 using Sizes = std::array<std::int64_t, 4>;  // B, H, S, D
 
-// Every shape that the text stands for, the last number changing fastest. Throws Error.
+// All shapes that the text describes, the last number changing fastest. Throws Error if it is invalid.
 std::vector<Sizes> read_sizes(std::string_view text);
 
-// "3", "3,2" or "3,2,1": the product. Throws Error.
+// Product of "3", "3,2" or "3,2,1". Throws Error if the text is invalid.
 std::int64_t read_grid(std::string_view text, std::string_view option);
 
 }  // namespace dent

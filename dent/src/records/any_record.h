@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Everything that dent can put on record, and one record as it stands in a ledger.
+// All kinds of records, and one record as it is in a ledger.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace dent {
 
 namespace record {
 
-// Of a later dent: shown by its kind, kept as text.
+// A record of a kind that only a later dent knows: shown by its kind, kept as text.
 struct Unknown {
   std::string kind, text;
   bool operator==(const Unknown&) const = default;
@@ -36,8 +36,8 @@ using RecordKinds =
                  record::BudgetMark, record::LoopEnd, record::Job, record::Uptime, record::Verdict,
                  record::Unknown>;
 
-// One of them. To copy or to destroy it is a switch over all kinds: written once, in any_record.cpp, instead
-// of in every file that has a record.
+// A record of any kind. Copying and destroying it is a switch over all kinds, compiled once in any_record.cpp
+// to save compile time.
 class AnyRecord : public RecordKinds {
  public:
   using RecordKinds::RecordKinds;
@@ -52,12 +52,12 @@ class AnyRecord : public RecordKinds {
 std::string_view kind_of(const AnyRecord& record);
 
 struct Record {
-  std::int64_t number = 0;  // of its line, from 1
+  std::int64_t number = 0;  // number of its line, from 1
   std::string time;         // UTC, 2026-03-31T14:05:09.123Z
-  std::string step;         // that it belongs to; empty: to the session
+  std::string step;         // step that it belongs to; empty: the session
   AnyRecord data;
-  std::string job{};            // that wrote it elsewhere; empty: written here
-  std::int64_t job_number = 0;  // of its line in the job's own ledger
+  std::string job{};            // job that wrote it on another machine; empty: written here
+  std::int64_t job_number = 0;  // number of its line in the job's own ledger
 
   template <class Kind>
   const Kind* as() const {

@@ -4,21 +4,21 @@
 namespace dent {
 
 void fields(Fields& f, KernelResources& kernel) {
-  f("name", kernel.name, "as people write it");
-  f.may("arch", kernel.arch, "that it was compiled for");
-  f("registers", kernel.registers, "of a thread");
-  f("static_smem_bytes", kernel.static_smem_bytes, "shared memory that it declares");
-  f("stack_bytes", kernel.stack_bytes, "of a thread");
+  f("name", kernel.name, "name as in the source");
+  f.may("arch", kernel.arch, "architecture that it was compiled for");
+  f("registers", kernel.registers, "registers per thread");
+  f("static_smem_bytes", kernel.static_smem_bytes, "statically declared shared memory");
+  f("stack_bytes", kernel.stack_bytes, "stack per thread");
   f("spill_bytes", kernel.spill_bytes,
-    "stores and loads; of Triton: a thread's local memory, which has nothing else in it");
+    "bytes of spill stores and loads; for Triton, a thread's local memory, which holds spills only");
   f.may("dynamic_smem_bytes", kernel.dynamic_smem_bytes,
-        "shared memory that it is launched with, where its compiler says so");
+        "dynamic shared memory per launch, if the compiler reports it");
 }
 
 void fields(Fields& f, TunedKernel& tuned) {
   f("kernel", tuned.kernel, "module and function");
-  f("key", tuned.key, "what its arguments are like, as JSON");
-  f("config", tuned.config, "as its compiler writes it");
+  f("key", tuned.key, "description of the arguments that it was chosen for, as JSON");
+  f("config", tuned.config, "chosen configuration, as its compiler prints it");
 }
 
 }  // namespace dent
@@ -29,72 +29,71 @@ void fields(Fields& f, Build& build) {
   f("source_hash", build.source_hash, "SHA-256 over the sources and the compiler's arguments");
   f.may("binary_hash", build.binary_hash,
         "SHA-256 of the library, or over the files that a compiler left in its cache");
-  f.may("log", build.log, "artifact: what the compiler printed");
-  f.may("seconds", build.seconds, "that it took");
-  f("kernels", build.kernels, "what each GPU kernel uses");
-  f.may("incumbent_hash", build.incumbent_hash,
-        "SHA-256 of the library that a loop compares it with; left out elsewhere");
-  f.may("compilers", build.compilers, "that work when the kernel is called, and their versions");
-  f.may("tuned", build.tuned, "what an autotuner chose; pinned for the session");
+  f.may("log", build.log, "artifact: the compiler's output");
+  f.may("seconds", build.seconds, "compile time");
+  f("kernels", build.kernels, "resources of each GPU kernel");
+  f.may("incumbent_hash", build.incumbent_hash, "in a loop: SHA-256 of the library that it is compared with");
+  f.may("compilers", build.compilers, "compilers that run when the kernel is called, and their versions");
+  f.may("tuned", build.tuned, "an autotuner's choices, fixed for the session");
 }
 
 void fields(Fields& f, ForeseenOccupancy& occupancy) {
-  f("ctas_per_sm", occupancy.ctas_per_sm, "that fit at once");
-  f("warps_per_sm", occupancy.warps_per_sm, "of them");
-  f("share", occupancy.share, "of the warps that an SM holds");
-  f("limiter", occupancy.limiter, "what there is too little of for one more");
+  f("ctas_per_sm", occupancy.ctas_per_sm, "CTAs that fit on an SM at once");
+  f("warps_per_sm", occupancy.warps_per_sm, "warps of those CTAs");
+  f("share", occupancy.share, "their share of the warps that an SM can hold");
+  f("limiter", occupancy.limiter, "resource that limits the number of CTAs");
 }
 
 void fields(Fields& f, ForeseenBlock& block) {
-  f("threads", block.threads, "of a CTA");
-  f("registers", block.registers, "of a thread; 0: not known");
-  f("smem_bytes", block.smem_bytes, "shared memory of a CTA");
-  f("cluster", block.cluster, "CTAs of a cluster");
+  f("threads", block.threads, "threads per CTA");
+  f("registers", block.registers, "registers per thread; 0: not known");
+  f("smem_bytes", block.smem_bytes, "shared memory per CTA");
+  f("cluster", block.cluster, "CTAs per cluster");
 }
 
 void fields(Fields& f, ForeseenWork& work) {
-  f("matrix_flops", work.matrix_flops, "on tensor cores");
-  f("fp32_flops", work.fp32_flops, "on fp32 units");
-  f("exps", work.exps, "on the special function units");
-  f("dram_bytes", work.dram_bytes, "to and from memory");
-  f("l2_bytes", work.l2_bytes, "to and from the second cache");
-  f.may("l1_bytes", work.l1_bytes, "loaded and stored by threads, where it was given");
+  f("matrix_flops", work.matrix_flops, "operations on tensor cores");
+  f("fp32_flops", work.fp32_flops, "operations on fp32 units");
+  f("exps", work.exps, "exponentials on the special function units");
+  f("dram_bytes", work.dram_bytes, "traffic to and from DRAM");
+  f("l2_bytes", work.l2_bytes, "traffic to and from the L2 cache");
+  f.may("l1_bytes", work.l1_bytes, "bytes that threads load and store, if given");
 }
 
 void fields(Fields& f, ForeseenChange& change) {
-  f("change", change.change, "what is changed");
-  f("ctas", change.ctas, "CTAs then");
-  f("expected_us", change.expected_us, "time then");
+  f("change", change.change, "the change");
+  f("ctas", change.ctas, "number of CTAs after it");
+  f("expected_us", change.expected_us, "expected time after it");
 }
 
 void fields(Fields& f, Prediction& prediction) {
   f.may("shape", prediction.shape, "name of the shape");
-  f("device", prediction.device, "the GPU");
-  f("title", prediction.title, "what is launched");
-  f("kernel", prediction.kernel, "its name");
+  f("device", prediction.device, "name of the GPU");
+  f("title", prediction.title, "the launch, in words");
+  f("kernel", prediction.kernel, "name of the kernel");
   f("detail", prediction.detail, "tiles, splits, registers, shared memory");
-  f("reason", prediction.reason, "why that kernel");
-  f("headline", prediction.headline, "what share of the chip works");
+  f("reason", prediction.reason, "why this kernel was chosen");
+  f("headline", prediction.headline, "what share of the chip has work");
   f("fits", prediction.fits, "whether a CTA fits on an SM at all");
-  f("ctas", prediction.ctas, "of the launch");
-  f("sms", prediction.sms, "of the GPU");
-  f("busy_sms", prediction.busy_sms, "of them, with work");
-  f("chip_share", prediction.chip_share, "the same as a share");
-  f("waves", prediction.waves, "CTAs over those that run at once");
-  f("tail", prediction.tail, "empty share of the last wave");
-  f("occupancy", prediction.occupancy, "of an SM");
-  f("block", prediction.block, "what a CTA asks for");
-  f("work", prediction.work, "of the whole launch");
-  f("floor_us", prediction.floor_us, "least time by unit, on the whole chip");
-  f("busy_floor_us", prediction.busy_floor_us, "least time by unit, on the SMs that work");
-  f("least_us", prediction.least_us, "the largest of these");
-  f("dominating", prediction.dominating, "the unit that most of the time goes to");
-  f("expected_us", prediction.expected_us, "time");
-  f("low_us", prediction.low_us, "it will hardly be less");
-  f("high_us", prediction.high_us, "it will hardly be more");
+  f("ctas", prediction.ctas, "number of CTAs in the launch");
+  f("sms", prediction.sms, "number of SMs of the GPU");
+  f("busy_sms", prediction.busy_sms, "number of SMs that get work");
+  f("chip_share", prediction.chip_share, "share of the SMs that get work");
+  f("waves", prediction.waves, "CTAs divided by those that run at once");
+  f("tail", prediction.tail, "idle share of the last wave");
+  f("occupancy", prediction.occupancy, "occupancy of an SM");
+  f("block", prediction.block, "resources of a CTA");
+  f("work", prediction.work, "work of the whole launch");
+  f("floor_us", prediction.floor_us, "least time per unit if the whole chip works");
+  f("busy_floor_us", prediction.busy_floor_us, "least time per unit on the SMs that get work");
+  f("least_us", prediction.least_us, "the largest of these times");
+  f("dominating", prediction.dominating, "unit that takes the largest part of the time");
+  f("expected_us", prediction.expected_us, "expected time");
+  f("low_us", prediction.low_us, "lower end of the expected range");
+  f("high_us", prediction.high_us, "upper end of the expected range");
   f("calibrated", prediction.calibrated, "whether constants were measured for this kernel on this GPU");
-  f("changes", prediction.changes, "what would help, the best first");
-  f("notes", prediction.notes, "for people");
+  f("changes", prediction.changes, "changes that would help, the best first");
+  f("notes", prediction.notes, "notes, for people");
 }
 
 }  // namespace dent::record

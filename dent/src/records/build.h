@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What was built, and what the launch of it will do.
+// What was built, and the prediction for its launch.
 #pragma once
 
 #include <map>
@@ -10,23 +10,23 @@
 
 namespace dent {
 
-// What a compiled GPU kernel uses.
+// Resources of a compiled GPU kernel.
 struct KernelResources {
   std::string name, arch;
   int registers = 0;
   int static_smem_bytes = 0;
-  int stack_bytes = 0;         // also of arrays that are indexed by variables: traffic that spills don't show
-  int spill_bytes = 0;         // stores and loads
-  int dynamic_smem_bytes = 0;  // that it is launched with, where its compiler says so
+  int stack_bytes = 0;         // also arrays with variable indices, whose traffic spill_bytes omits
+  int spill_bytes = 0;         // spill stores and loads
+  int dynamic_smem_bytes = 0;  // per launch, if the compiler reports it
   bool operator==(const KernelResources&) const = default;
 };
 void fields(Fields& f, KernelResources& kernel);
 
-// What an autotuner chose for calls of one kind.
+// An autotuner's choice for one kind of call.
 struct TunedKernel {
   std::string kernel;  // module.function
-  std::string key;     // what its arguments are like, as JSON
-  std::string config;  // as its compiler writes it
+  std::string key;     // description of the arguments, as JSON
+  std::string config;  // as its compiler prints it
   bool operator==(const TunedKernel&) const = default;
 };
 void fields(Fields& f, TunedKernel& tuned);
@@ -40,9 +40,9 @@ struct Build {
   std::string source_hash, binary_hash, log;
   double seconds = 0;
   std::vector<KernelResources> kernels;
-  std::string incumbent_hash{};  // of a candidate in a loop: the library that it is compared with
-  std::map<std::string, std::string> compilers{};  // that work when the kernel is called, and their versions
-  std::vector<TunedKernel> tuned{};                // what they chose; it stays so for the whole session
+  std::string incumbent_hash{};                    // in a loop: hash of the incumbent's library
+  std::map<std::string, std::string> compilers{};  // compilers that run during calls, and their versions
+  std::vector<TunedKernel> tuned{};                // autotuners' choices, fixed for the whole session
   bool operator==(const Build&) const = default;
 };
 
@@ -67,10 +67,11 @@ struct ForeseenChange {
   bool operator==(const ForeseenChange&) const = default;
 };
 
-// One launch on one GPU, foreseen: what `dent predict --json` prints, and the build gate records by shape.
+// Prediction for one launch on one GPU: `dent predict --json` prints it, and the build gate records one per
+// shape.
 struct Prediction {
   static constexpr std::string_view kKind = "prediction";
-  std::string shape;  // of the project; empty for `dent predict`
+  std::string shape;  // shape of the project; empty for `dent predict`
   std::string device, title, kernel, detail, reason, headline, dominating;
   bool fits = true, calibrated = false;
   std::int64_t ctas = 0, sms = 0, busy_sms = 0;

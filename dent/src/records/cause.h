@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why a gate failed. Each cause has a verdict and an exit code of its own: session/exit_code.h.
+// Why a gate failed. session/exit_code.h maps each cause to a verdict and an exit code.
 #pragma once
 
 #include "base/words.h"
@@ -7,16 +7,16 @@
 namespace dent {
 
 enum class Cause {
-  environment,  // something is missing on this machine, or what judges does not hold
+  environment,  // the machine lacks something, or the baseline or reference is wrong
   build,
-  incorrect,  // wrong numbers, a crash, or something else than an answer
+  incorrect,  // wrong numbers, a crash, or no valid answer
   slower,
   regressed,
-  ambiguous,  // can't tell
+  ambiguous,  // not clear whether faster or slower
   cheat,
   timeout,
   budget,
-  busy_machine,  // nothing could be told of a speed, and other programs could be why
+  busy_machine,  // no verdict about the speed, possibly because of other programs
 };
 inline constexpr Word<Cause> kCauseWords[] = {{Cause::environment, "environment"},
                                               {Cause::build, "build"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The ways in which a candidate can be caught. dent/docs/dent-honesty.md has one exploit for each.
+// Kinds of cheating that dent detects. dent/docs/dent-honesty.md has one exploit for each.
 #pragma once
 
 #include "base/words.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which rung of a ladder, and what its tunables are set to.
+// Which variant of a kernel runs, and the values of its tunables.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@ namespace dent {
 
 struct Choice {
   std::string variant;                          // empty: [kernel] itself
-  std::map<std::string, std::string> tunables;  // those that differ from their start
+  std::map<std::string, std::string> tunables;  // only those that differ from their start values
   bool operator==(const Choice&) const = default;
 };
 void fields(Fields& f, Choice& choice);

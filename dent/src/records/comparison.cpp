@@ -6,16 +6,16 @@
 namespace dent {
 
 void fields(Fields& f, Doubt& doubt) {
-  f("low", doubt.low, "the ratio may be lower by 1 + this");
-  f("high", doubt.high, "the ratio may be higher by 1 + this");
+  f("low", doubt.low, "share by which the ratio may be lower: a factor 1 + this");
+  f("high", doubt.high, "share by which the ratio may be higher: a factor 1 + this");
 }
 
 void fields(Fields& f, Disturbance& disturbance) {
-  f("processors", disturbance.processors, "that could be used");
-  f("others", disturbance.others, "of them, how many other programs had, on average");
+  f("processors", disturbance.processors, "processors that this process may use");
+  f("others", disturbance.others, "average number of processors that other programs used");
   f("waited", disturbance.waited,
-    "share of the time in which threads of the two kernels were ready to run and had none");
-  f("switches", disturbance.switches, "times that one of those threads had to give its processor away");
+    "share of the time in which threads of the two kernels were ready but had no processor");
+  f("switches", disturbance.switches, "involuntary context switches of those threads");
 }
 
 }  // namespace dent
@@ -23,7 +23,7 @@ void fields(Fields& f, Disturbance& disturbance) {
 namespace dent::record {
 namespace {
 
-// Of one side, when every sample has one.
+// The values of one side, or an empty list unless every sample has one.
 std::vector<double> all_of(const std::vector<Pair>& pairs, Sample Pair::*side,
                            std::optional<double> Sample::*what) {
   std::vector<double> list;
@@ -97,7 +97,7 @@ std::vector<Pair> pairs_of(const Samples& samples) {
   if (!fits(samples.candidate_ns) || !fits(samples.candidate_first) || !may_fit(samples.baseline_mhz) ||
       !may_fit(samples.candidate_mhz) || !may_fit(samples.baseline_waited_ns) ||
       !may_fit(samples.candidate_waited_ns)) {
-    throw Error(ErrorCode::invalid, "a samples record whose lists differ in length");
+    throw Error(ErrorCode::invalid, "a samples record has lists of different lengths");
   }
   std::vector<Pair> pairs(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -114,81 +114,82 @@ std::vector<Pair> pairs_of(const Samples& samples) {
 
 void fields(Fields& f, Samples& samples) {
   f("shape", samples.shape, "name of the shape");
-  f("against", samples.against, "what the candidate was timed beside");
-  f("baseline_ns", samples.baseline_ns, "of the other side: time of a call, one for each pair");
-  f("candidate_ns", samples.candidate_ns, "of the candidate: the same");
-  f("candidate_first", samples.candidate_first, "1 where the candidate ran first");
-  f("baseline_calls", samples.baseline_calls, "in one stretch");
-  f("candidate_calls", samples.candidate_calls, "in one stretch");
-  f.may("baseline_mhz", samples.baseline_mhz, "the device's clock meanwhile");
-  f.may("candidate_mhz", samples.candidate_mhz, "the device's clock meanwhile");
+  f("against", samples.against, "what the candidate was compared with");
+  f("baseline_ns", samples.baseline_ns, "time of a call of the other side, for each pair");
+  f("candidate_ns", samples.candidate_ns, "time of a call of the candidate, for each pair");
+  f("candidate_first", samples.candidate_first, "for each pair, 1 if the candidate ran first");
+  f("baseline_calls", samples.baseline_calls, "calls of the other side in a batch");
+  f("candidate_calls", samples.candidate_calls, "calls of the candidate in a batch");
+  f.may("baseline_mhz", samples.baseline_mhz, "the device's clock while the other side ran, for each pair");
+  f.may("candidate_mhz", samples.candidate_mhz, "the device's clock while the candidate ran, for each pair");
   f.may("baseline_waited_ns", samples.baseline_waited_ns,
-        "of each time of the other side, at most: how long it waited for a processor; left out: not known");
-  f.may("candidate_waited_ns", samples.candidate_waited_ns, "of the candidate: the same");
-  f.may("aside", samples.aside, "pairs that were set aside for their clocks");
+        "part of each time of the other side, at most, in which it waited for a processor; left out if not "
+        "known");
+  f.may("candidate_waited_ns", samples.candidate_waited_ns,
+        "part of each time of the candidate, at most, in which it waited for a processor; left out if not "
+        "known");
+  f.may("aside", samples.aside, "indices of pairs that were set aside for their clocks");
 }
 
 void fields(Fields& f, Clock& clock) {
-  f("by", clock.by,
-    "two events of the GPU around each call, or around calls that follow each other in one graph");
-  f("floor_ns", clock.floor_ns, "what an empty kernel reads by it; 0: not known");
-  f("candidate_host_ns", clock.candidate_host_ns, "of the candidate: what making a call costs the host");
-  f("baseline_host_ns", clock.baseline_host_ns, "of the other side: the same");
+  f("by", clock.by, "two GPU events around each call, or around calls that follow each other in one graph");
+  f("floor_ns", clock.floor_ns, "what this clock reads for an empty kernel; 0: not known");
+  f("candidate_host_ns", clock.candidate_host_ns, "host time per call of the candidate");
+  f("baseline_host_ns", clock.baseline_host_ns, "host time per call of the other side");
   f("candidate_events_ns", clock.candidate_events_ns,
-    "of the candidate: what a few calls read between events");
-  f("baseline_events_ns", clock.baseline_events_ns, "of the other side: the same");
+    "time of a call of the candidate between events, from a few calls");
+  f("baseline_events_ns", clock.baseline_events_ns,
+    "time of a call of the other side between events, from a few calls");
   f.may("why", clock.why, "why short calls are not timed in a graph");
 }
 
 void fields(Fields& f, Comparison& comparison) {
   f("shape", comparison.shape, "name of the shape");
-  f("against", comparison.against, "what the candidate was timed beside");
-  f("verdict", comparison.verdict, "on this shape");
-  f("reason", comparison.reason, "one line, for people");
+  f("against", comparison.against, "what the candidate was compared with");
+  f("verdict", comparison.verdict, "verdict on this shape");
+  f("reason", comparison.reason, "reason, one line");
   f("ratio", comparison.ratio,
-    "the other side's time over the candidate's; left out when there were too few pairs");
-  f("baseline_ns", comparison.baseline_ns, "of the other side: median of a call");
-  f("candidate_ns", comparison.candidate_ns, "of the candidate: median of a call");
-  f("pairs", comparison.pairs, "that were kept");
-  f("pairs_aside", comparison.pairs_aside, "that were set aside for their clocks");
-  f("clock_mhz", comparison.clock_mhz, "that they were held against");
+    "the other side's time divided by the candidate's; left out if there were too few pairs");
+  f("baseline_ns", comparison.baseline_ns, "median time of a call of the other side");
+  f("candidate_ns", comparison.candidate_ns, "median time of a call of the candidate");
+  f("pairs", comparison.pairs, "pairs that were kept");
+  f("pairs_aside", comparison.pairs_aside, "pairs that were set aside for their clocks");
+  f("clock_mhz", comparison.clock_mhz, "clock that the pairs' clocks were compared with");
   f("stop", comparison.stop, "why sampling ended");
-  f("elapsed_s", comparison.elapsed_s, "that sampling took");
+  f("elapsed_s", comparison.elapsed_s, "time of the sampling");
   f("steady", comparison.steady, "whether the warm-up reached a steady state");
-  f("warm_up_pairs", comparison.warm_up_pairs, "that do not count");
-  f("alpha", comparison.alpha, "chance that the interval misses");
-  f("same_within", comparison.same_within, "what counts as the same");
-  f("flops", comparison.flops, "of one call, where it is known");
-  f("bytes", comparison.bytes, "that one call has to move");
-  f("floor_ns", comparison.floor_ns, "what the device needs at its peak");
-  f("doubt", comparison.doubt, "that no number of pairs makes smaller; the interval has it in it");
-  f("disturbance", comparison.disturbance, "by other programs, while it was measured");
+  f("warm_up_pairs", comparison.warm_up_pairs, "pairs of the warm-up, which are not counted");
+  f("alpha", comparison.alpha, "chance that the interval misses the true ratio");
+  f("same_within", comparison.same_within, "share by which ratios may differ from 1 and count as equal");
+  f("flops", comparison.flops, "operations of one call, if known");
+  f("bytes", comparison.bytes, "bytes that one call has to move");
+  f("floor_ns", comparison.floor_ns, "least time of a call at the device's peaks");
+  f("doubt", comparison.doubt, "uncertainty that more pairs would not reduce; the interval includes it");
+  f("disturbance", comparison.disturbance, "use of the processors by other programs during the measurement");
   f.may("busy", comparison.busy, "whether the machine was busy: the interval is widened by `taken`");
   f("taken", comparison.taken,
-    "the part of the doubt that other programs could have taken from one side alone; left out: the machine "
-    "was "
-    "not busy");
-  f.may("too_busy", comparison.too_busy, "whether that is why nothing could be told");
-  f("clock", comparison.clock, "on a GPU: what both sides were timed by");
-  f.unless(1.0, "weight", comparison.weight, "of the shape in the mean over shapes; left out: 1");
-  f.unless(1, "starts", comparison.starts, "of both sides that the ratio is over; left out: 1");
+    "part of the doubt that is due to other programs; left out if the machine was not busy");
+  f.may("too_busy", comparison.too_busy, "whether the busy machine is why there is no verdict");
+  f("clock", comparison.clock, "on a GPU: the clock that both sides were timed by");
+  f.unless(1.0, "weight", comparison.weight, "weight of the shape in the mean over shapes; left out: 1");
+  f.unless(1, "starts", comparison.starts, "starts of both sides that the ratio is over; left out: 1");
 }
 
 void fields(Fields& f, Summary& summary) {
-  f("verdict", summary.verdict, "over all shapes");
+  f("verdict", summary.verdict, "verdict over all shapes");
   f("ratio", summary.ratio, "geometric mean over shapes");
-  f("shapes", summary.shapes, "how many");
-  f("reason", summary.reason, "one line, for people");
+  f("shapes", summary.shapes, "number of shapes");
+  f("reason", summary.reason, "reason, one line");
   f.may("busy", summary.busy, "whether the machine was busy while a shape was measured");
-  f.may("too_busy", summary.too_busy, "whether that is why nothing could be told");
-  f.may("weighted", summary.weighted, "whether shapes count differently in the mean");
+  f.may("too_busy", summary.too_busy, "whether the busy machine is why there is no verdict");
+  f.may("weighted", summary.weighted, "whether shapes have different weights in the mean");
 }
 
 void fields(Fields& f, Roofline& roofline) {
-  f("device", roofline.device, "its name");
-  f("peak_gflops", roofline.peak_gflops, "arithmetic at most");
-  f("peak_gbs", roofline.peak_gbs, "memory at most");
-  f("source", roofline.source, "a data sheet, or a measurement on this machine");
+  f("device", roofline.device, "name of the device");
+  f("peak_gflops", roofline.peak_gflops, "highest rate of arithmetic");
+  f("peak_gbs", roofline.peak_gbs, "highest memory bandwidth");
+  f("source", roofline.source, "where the peaks are from: a data sheet, or a measurement on this machine");
 }
 
 }  // namespace dent::record

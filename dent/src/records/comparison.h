@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What was timed side by side, one shape, and what follows from it.
+// Timings of one shape against another kernel, and the comparison made from them.
 #pragma once
 
 #include <optional>
@@ -17,13 +17,13 @@
 
 namespace dent {
 
-// What the candidate was timed beside.
+// What the candidate was compared with.
 enum class Against { baseline, incumbent, start };
 inline constexpr Word<Against> kAgainstWords[] = {
     {Against::baseline, "baseline"}, {Against::incumbent, "incumbent"}, {Against::start, "start"}};
 constexpr std::span<const Word<Against>> words(Against) { return kAgainstWords; }
 
-// Where the peaks of a device are from. Only those of a table are upper bounds.
+// Origin of a device's peaks. Only those from a table are upper bounds.
 enum class PeakSource { table, measured };
 inline constexpr Word<PeakSource> kPeakSourceWords[] = {{PeakSource::table, "table"},
                                                         {PeakSource::measured, "measured"}};
@@ -36,7 +36,7 @@ void fields(Fields& f, Disturbance& disturbance);
 
 namespace dent::record {
 
-// Raw, in the order taken.
+// Raw timings in the order taken.
 struct Samples {
   static constexpr std::string_view kKind = "samples";
   std::string shape;
@@ -49,7 +49,7 @@ struct Samples {
   bool operator==(const Samples&) const = default;
 };
 
-// What both sides were timed by on a GPU.
+// The clock that both sides were timed by on a GPU.
 struct Clock {
   TimedBy by = TimedBy::events;
   double floor_ns = 0;
@@ -84,7 +84,7 @@ struct Comparison {
   bool operator==(const Comparison&) const = default;
 };
 
-// Over all shapes.
+// The result over all shapes.
 struct Summary {
   static constexpr std::string_view kKind = "summary";
   SpeedVerdict verdict = SpeedVerdict::ambiguous;
@@ -96,7 +96,7 @@ struct Summary {
   bool operator==(const Summary&) const = default;
 };
 
-// What the device can do at most. Points under it are the comparisons' flops and bytes.
+// The device's peaks. Comparisons, with their flops and bytes, are the points below it.
 struct Roofline {
   static constexpr std::string_view kKind = "roofline";
   std::string device;
@@ -109,9 +109,9 @@ Samples samples_of(const std::string& shape, Against against, const Sampling& sa
 Comparison comparison_of(const std::string& shape, Against against, const Sampling& sampling,
                          const SamplingPolicy& policy);
 ShapeSpeed speed_of(const Comparison& comparison);
-// "FASTER", "FASTER on a busy machine", "BUSY MACHINE"
+// "FASTER", "FASTER on a busy machine" or "BUSY MACHINE".
 std::string verdict_words(const Comparison& comparison);
-// Throws Error when the lists do not fit together.
+// Throws Error if the lists differ in length.
 std::vector<Pair> pairs_of(const Samples& samples);
 
 void fields(Fields& f, Samples& samples);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What was right and what was not, one shape.
+// Result of the correctness check of one shape.
 #pragma once
 
 #include <optional>
@@ -19,14 +19,15 @@ struct FirstBad {
 struct Correctness {
   static constexpr std::string_view kKind = "correctness";
   std::string shape;
-  bool held_out = false;  // a shape that no proposer has seen
+  bool held_out = false;  // no proposer has seen this shape
   int seeds = 0;
   std::int64_t elements = 0, bad = 0, unchecked = 0, unwritten = 0;
   double max_error = 0, mean_error = 0, bound = 0, share_of_bound = 0;
-  std::optional<double> max_relative_error{};  // ledgers before it have none
+  std::optional<double> max_relative_error{};  // absent in older ledgers
   StepVerdict verdict = StepVerdict::pass;
   std::optional<FirstBad> first_bad{};
-  // Of the element that comes nearest to its bound, which need not be the one with the largest error.
+  // Error of the element that comes nearest to its bound, which may differ from the element with the largest
+  // error.
   double worst_error() const { return bound > 0 ? share_of_bound * bound : max_error; }
   bool operator==(const Correctness&) const = default;
 };

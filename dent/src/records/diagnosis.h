@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why a kernel is not faster: what was seen, the one bottleneck, and the patterns that mend it.
+// Why a kernel is not faster: measured quantities, the bottleneck, and patterns that address it.
 #pragma once
 
 #include <optional>
@@ -20,20 +20,20 @@ struct Launch {
   bool operator==(const Launch&) const = default;
 };
 
-// One named bottleneck with its evidence, or a refusal that names the evidence which is missing.
+// One named bottleneck with its evidence, or a refusal that names the missing evidence.
 struct Diagnosis {
-  std::string bottleneck{};  // "" when refused
+  std::string bottleneck{};  // "" if refused
   std::string title{};
-  std::string says{};  // one line with the numbers in it
+  std::string says{};  // the finding with its numbers, one line
   std::string phase{};
   std::string advice{};
-  std::vector<std::string> decided{};  // conditions with their numbers
-  std::string runner_up{};  // what it would be if this one were not; "" when nothing else comes near
+  std::vector<std::string> decided{};  // conditions that decided, with their numbers
+  std::string runner_up{};             // next best answer; "" if there is none
   std::string runner_up_says{};
-  bool runner_up_holds = false;           // its conditions hold too, or it is only the nearest to holding
-  std::vector<std::string> overturned{};  // what would have to be different
+  bool runner_up_holds = false;           // whether its conditions hold too, or come closest to holding
+  std::vector<std::string> overturned{};  // changes in the numbers that would change the answer
   std::string refusal{};                  // why there is no answer
-  std::vector<std::string> missing{};     // the quantities that it would take
+  std::vector<std::string> missing{};     // quantities that an answer needs
 
   bool refused() const { return bottleneck.empty(); }
   bool operator==(const Diagnosis&) const = default;
@@ -46,7 +46,7 @@ void fields(Fields& f, Diagnosis& diagnosis);
 
 namespace dent::record {
 
-// A quantity beside what a healthy kernel shows.
+// A measured quantity and its target, the value of a healthy kernel.
 struct TargetRow {
   std::string quantity, label, unit;
   std::optional<double> value{};
@@ -66,7 +66,7 @@ struct PatternTunable {
   std::string change;
   bool operator==(const PatternTunable&) const = default;
 };
-// A pattern that speaks to the diagnosis.
+// A pattern that applies to the diagnosis.
 struct PatternHint {
   std::string pattern, title, fix, phase, why;
   double expected_gain = 1;
@@ -80,8 +80,8 @@ struct PatternHint {
 struct Diagnosis {
   static constexpr std::string_view kKind = "diagnosis";
   std::string shape, op, tool, tree, why, kernel, limiter, report;
-  std::optional<Family> family{};   // of the operator
-  std::vector<std::string> dtypes;  // of the inputs, each once
+  std::optional<Family> family{};   // family of the operator
+  std::vector<std::string> dtypes;  // types of the inputs, each once
   DeviceKind device = DeviceKind::cpu;
   int arch = 0;
   bool degraded = false;
@@ -89,7 +89,7 @@ struct Diagnosis {
   Quantities metrics;
   std::vector<TargetRow> targets;
   std::vector<std::string> absent, notes;
-  dent::Diagnosis finding;  // its fields lie flat beside the others
+  dent::Diagnosis finding;  // written as fields of this record, not as an object of its own
   std::vector<PatternHint> patterns;
   std::optional<double> flops{};
   double bytes = 0, tool_s = 0, elapsed_s = 0;

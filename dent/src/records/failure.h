@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a kernel's process can fail. That is a result about the kernel, which a gate records; it travels as an
-// exception because it may come up in the middle of a sampling run.
+// Ways in which a kernel's process can fail. A failure is a result about the kernel that a gate records. It
+// is thrown as an exception because it can occur in the middle of sampling.
 #pragma once
 
 #include <optional>
@@ -15,12 +15,12 @@ namespace dent {
 enum class FailureKind {
   crashed,        // died of a signal
   exited,         // ended before it answered
-  hung,           // did not answer within its time
-  garbage,        // answered something that is no answer
-  out_of_memory,  // held more than it may
+  hung,           // did not answer in time
+  garbage,        // gave an invalid answer
+  out_of_memory,  // exceeded its memory limit
   refused,        // could not load the kernel, or the kernel returned an error
   no_driver,      // could not load the kernel, since this machine has no CUDA driver
-  cheated,        // answered what can't be
+  cheated,        // gave an answer that can only come from cheating
 };
 inline constexpr Word<FailureKind> kFailureKindWords[] = {{FailureKind::crashed, "crashed"},
                                                           {FailureKind::exited, "exited early"},
@@ -32,7 +32,7 @@ inline constexpr Word<FailureKind> kFailureKindWords[] = {{FailureKind::crashed,
                                                           {FailureKind::cheated, "cheated"}};
 constexpr std::span<const Word<FailureKind>> words(FailureKind) { return kFailureKindWords; }
 
-// Whose process it was. Only the candidate's failures say something about the candidate.
+// Role of the failed process. Only a failure of the candidate says something about the candidate.
 enum class Role { candidate, baseline, incumbent, reference, sanitized, profiled };
 inline constexpr Word<Role> kRoleWords[] = {{Role::candidate, "candidate"}, {Role::baseline, "baseline"},
                                             {Role::incumbent, "incumbent"}, {Role::reference, "reference"},
@@ -42,9 +42,9 @@ constexpr std::span<const Word<Role>> words(Role) { return kRoleWords; }
 struct Failure {
   FailureKind kind = FailureKind::crashed;
   std::string what;        // one line
-  std::string last_words;  // the end of what the process printed
+  std::string last_words;  // end of the process's output
   Role role = Role::candidate;
-  std::optional<Cheat> cheat{};  // when it cheated; `what` is the evidence then
+  std::optional<Cheat> cheat{};  // set if it cheated; `what` is the evidence
 };
 
 class KernelFailed : public std::runtime_error {

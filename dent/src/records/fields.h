@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// One pass over a record's fields. Each struct that dent writes has one function that names its fields:
+// Visits the fields of a record. Each struct that dent writes has one function that names its fields:
 //
 //   void fields(Fields& f, Note& note) { f("text", note.text, "for people"); }
 //
-// Who passes decides what happens: they are written, read, described or compared. There is no JSON here, and
-// no second place that names a field.
+// Subclasses of Fields write, read, describe or compare the fields. So names are in one place only, and
+// nothing here depends on JSON.
 #pragma once
 
 #include <cmath>
@@ -25,11 +25,11 @@ namespace dent {
 
 struct Field {
   std::string_view name;   // "" for an item of a list
-  std::string_view about;  // what it means, for dent/docs/dent-records.md and JSON Schema
+  std::string_view about;  // meaning, for dent/docs/dent-records.md and JSON Schema
   bool required = true;
 };
 
-// A number that may be NaN or infinite, which JSON has no numbers for: written as a text then.
+// A number that may be NaN or infinite. JSON has no such numbers, so they are written as text.
 struct AnyNumber {
   double value = 0;
   bool operator==(const AnyNumber& other) const {
@@ -41,20 +41,20 @@ class Fields {
  public:
   virtual ~Fields() = default;
 
-  // Always there. A std::optional is left out when it is empty.
+  // A field that is always present; an empty std::optional is left out.
   template <class T>
   void operator()(std::string_view name, T& value, std::string_view about) {
     visit({name, about, true}, value);
   }
 
-  // Left out when it is empty, zero or false.
+  // A field that is left out if its value is empty, zero or false.
   template <class T>
   void may(std::string_view name, T& value, std::string_view about) {
     const Field field{name, about, false};
     if (has(field, value != T{})) visit(field, value);
   }
 
-  // Left out when it is `usual`.
+  // A field that is left out if its value is `usual`.
   template <class T>
   void unless(const T& usual, std::string_view name, T& value, std::string_view about) {
     std::optional<T> unusual;
@@ -74,14 +74,15 @@ class Fields {
   virtual void word(const Field&, std::span<const std::string_view> words, std::size_t& chosen) = 0;
   virtual void quantity(const Field&, Reading&) = 0;
 
-  // Whether a field that may be left out is visited. `there`: whether the value at hand has it.
+  // Whether to visit an optional field; `there` tells whether the given value has it.
   virtual bool has(const Field&, bool there) = 0;
-  // Opens what has parts. Of lists and maps: how many items are visited, `size` being those at hand.
+  // Begins an object, list or map. For lists and maps: returns how many items to visit; `size` is the given
+  // value's.
   virtual std::size_t enter(const Field&, Structure, std::size_t size) = 0;
   virtual void leave() = 0;
-  // Of the map that was entered: the name of its i-th item, for those that make it anew.
+  // For subclasses that fill in values: the key of the current map's i-th item.
   virtual std::string key(std::size_t i) = 0;
-  // True for those that leave the value as it is: what is at hand is visited, nothing is made anew.
+  // True for subclasses that don't change the value: they visit what it holds.
   virtual bool keeps() const = 0;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a session's work was done, when that was not here: one record each time the job's state changes.
+// A session's work on another machine: one record for each state of the job.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace dent {
 
-// The same words for every system; the system's own stands beside.
+// Common names of job states for all queueing systems; the system's own name is recorded as well.
 enum class JobState { pending, running, succeeded, failed, cancelled, preempted, timeout };
 inline constexpr Word<JobState> kJobStateWords[] = {
     {JobState::pending, "PENDING"}, {JobState::running, "RUNNING"},     {JobState::succeeded, "SUCCEEDED"},
@@ -27,8 +27,8 @@ struct Job {
   static constexpr std::string_view kKind = "job";
   std::string job, executor;
   JobState state = JobState::pending;
-  std::string word{};              // the system's own for the state
-  std::optional<int> exit_code{};  // of the dent that did it
+  std::string word{};              // the system's own name of the state
+  std::optional<int> exit_code{};  // of the dent that ran there
   std::string why{};
   bool operator==(const Job&) const = default;
 };

@@ -30,8 +30,9 @@ class Writer : public Fields {
   void text(const Field& field, std::string& value) override { put(field, json_string(value)); }
   void number(const Field& field, double& value) override {
     if (!std::isfinite(value)) {
-      throw Error(ErrorCode::internal, fmt::format("record field {} is {}", place(field), value),
-                  "leave the field out where there is no number");
+      throw Error(ErrorCode::internal,
+                  fmt::format("record field {} is {}, which JSON can't hold", place(field), value),
+                  "leave the field out if there is no number");
     }
     put(field, fmt::format("{}", value));
   }
@@ -191,7 +192,7 @@ class Reader : public Fields {
   std::vector<Open> open_;
 };
 
-// "" or what no reader of ours will follow.
+// Why a JSON text exceeds the limits of our readers, or "".
 std::string beyond_limits(std::string_view text) {
   if (text.size() > kLongestJson) return fmt::format("longer than {} MiB", kLongestJson >> 20);
   int depth = 0;

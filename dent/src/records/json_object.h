@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A JSON document that is put together from parts, such as the answer of a command. What is one struct has
-// its fields() instead.
+// A JSON document built from parts, such as a command's answer. A document that is one struct has fields()
+// instead.
 //
 //   JsonObject document{{"session", view.id}, {"ratio", view.mean()}, {"comparisons", view.comparisons}};
 #pragma once
@@ -26,14 +26,14 @@ concept HasFields = requires(Fields& f, T& value) {
 class JsonObject;
 class JsonList;
 
-// A value, written already. An empty std::optional is none: an object leaves it out.
+// A value that is already JSON text. An empty std::optional makes no value, and an object leaves it out.
 class JsonValue {
  public:
   JsonValue(const char* text) : JsonValue(std::string_view(text)) {}
   JsonValue(const std::string& text) : JsonValue(std::string_view(text)) {}
   JsonValue(std::string_view text) : text_(json_string(text)) {}
   JsonValue(bool value) : text_(value ? "true" : "false") {}
-  JsonValue(double value);  // null for what JSON has no number for
+  JsonValue(double value);  // null for NaN and infinity
   template <std::integral T>
   JsonValue(T value) : text_(std::to_string(value)) {}
   template <HasFields T>
@@ -47,7 +47,7 @@ class JsonValue {
   template <class T>
   JsonValue(const std::optional<T>& value) : text_(value ? JsonValue(*value).text_ : std::string()) {}
 
-  // The object that `text` holds, as it stands; {} where it holds none.
+  // The object in `text`, unchanged; {} if there is none.
   static JsonValue object_in(std::string_view text);
 
   const std::string& text() const { return text_; }
@@ -59,7 +59,7 @@ class JsonValue {
   std::string text_;
 };
 
-// Members stay in the order in which they are added.
+// An object whose members stay in the order in which they are added.
 class JsonObject {
  public:
   JsonObject() = default;
@@ -71,9 +71,9 @@ class JsonObject {
   }
 
   JsonObject& add(std::string_view key, const JsonValue& value);
-  JsonObject& add(const JsonObject& members);  // behind the own
+  JsonObject& add(const JsonObject& members);  // after the existing members
   template <class T>
-  JsonObject& may(std::string_view key, const T& value) {  // left out when it is empty, zero or false
+  JsonObject& may(std::string_view key, const T& value) {  // left out if empty, zero or false
     return value == T{} ? *this : add(key, value);
   }
 

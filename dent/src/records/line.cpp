@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kChain = ",\"chain\":";
 
-// The kind of that name, read; Unknown where there is none.
+// Reads a record by the name of its kind; returns Unknown for an unknown name.
 template <std::size_t I = 0>
 AnyRecord read_kind(const std::string& kind, const nlohmann::json& data) {
   if constexpr (I + 1 == std::variant_size_v<RecordKinds>) {
@@ -74,19 +74,19 @@ ParsedLine parse_line(std::string_view text, std::string& chain) {
   std::string time, kind, step, job;
   std::int64_t job_number = 0;
   read_json(line, [&](Fields& f) {
-    f("schema", parsed.schema, "of the line");
+    f("schema", parsed.schema, "schema of the line");
     if (parsed.schema > kRecordSchema) {
       throw Error(ErrorCode::invalid,
-                  fmt::format("a record of schema {}; this dent knows schemas up to {}", parsed.schema,
+                  fmt::format("the record has schema {}; this dent reads schemas up to {}", parsed.schema,
                               kRecordSchema),
                   "read it with the newer dent that wrote it");
     }
-    f("n", parsed.number, "its number");
+    f("n", parsed.number, "number of the line");
     f("time", time, "UTC");
-    f("kind", kind, "what it is");
-    f.may("step", step, "that it belongs to");
-    f.may("job", job, "that wrote it elsewhere");
-    f.may("job_n", job_number, "its number there");
+    f("kind", kind, "kind of the record");
+    f.may("step", step, "step that it belongs to");
+    f.may("job", job, "job that wrote it on another machine");
+    f.may("job_n", job_number, "its number in the job's ledger");
   });
   const auto data = line.find("data");
   if (data == line.end()) throw Error(ErrorCode::invalid, "field data is missing");

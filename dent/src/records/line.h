@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// One line of a ledger:
+// Reads and writes one line of a ledger:
 //
 //   {"schema":2,"n":7,"time":"...","kind":"gate","step":"correctness/tiny","data":{...},"chain":"9f2c..."}
 //
-// The chain is SHA-256 over the chain of the line before and this line's own bytes up to ,"chain": a line
-// that was changed, dropped, swapped or added later does not fit.
+// `chain` is the SHA-256 of the previous line's chain and this line's bytes up to ,"chain". So a line that
+// was changed, removed, swapped or inserted later breaks the chain.
 #pragma once
 
 #include <chrono>
@@ -18,17 +18,17 @@ namespace dent {
 
 inline constexpr int kRecordSchema = 2;
 
-// Without its line end. `chain`: of the line before; becomes this line's.
+// The line without its line end. `chain` is the previous line's, and becomes this line's.
 std::string to_line(const Record& record, std::string& chain);
 
 struct ParsedLine {
   int schema = kRecordSchema;
   std::int64_t number = 0;
-  std::vector<Record> records;  // one; a line of schema 1 may have held several
-  bool chain_fits = true;       // with the chain that was given; lines of schema 1 have none
+  std::vector<Record> records;  // one record; a line of schema 1 may hold several
+  bool chain_fits = true;       // whether the chain continues the given one; lines of schema 1 have none
 };
-// `chain`: of the line before; becomes this line's. Throws Error: not JSON, a field missing or of another
-// type, or a schema newer than this program knows.
+// `chain` is the previous line's, and becomes this line's. Throws Error if the text is no JSON, a field is
+// missing or has another type, or the schema is newer than this program.
 ParsedLine parse_line(std::string_view line, std::string& chain);
 
 std::string utc_now();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an optimisation loop writes besides its steps.
+// Records of an optimisation loop, in addition to those of its steps.
 #pragma once
 
 #include <optional>
@@ -32,12 +32,12 @@ inline constexpr Word<BudgetPart> kBudgetPartWords[] = {{BudgetPart::time, "time
                                                         {BudgetPart::money, "money"}};
 constexpr std::span<const Word<BudgetPart>> words(BudgetPart) { return kBudgetPartWords; }
 
-// What became of a pattern where it was tried.
+// Result of trying a pattern.
 enum class Tried {
   kept,
   dropped,
   failed
-};  // dropped: measured, not enough; failed: refused, broken or wrong
+};  // dropped: measured, but not faster enough; failed: refused, broken or wrong
 inline constexpr Word<Tried> kTriedWords[] = {
     {Tried::kept, "kept"}, {Tried::dropped, "dropped"}, {Tried::failed, "failed"}};
 constexpr std::span<const Word<Tried>> words(Tried) { return kTriedWords; }
@@ -57,24 +57,24 @@ struct Loop {
   std::optional<double> target{}, minutes{};
   Choice choice;
   std::string executor{};  // empty: this process measures
-  int parallel = 0;        // candidates at a time; 0: one
+  int parallel = 0;        // candidates measured at a time; 0: one
   bool operator==(const Loop&) const = default;
 };
 
 struct Iteration {
   static constexpr std::string_view kKind = "iteration";
   int iteration = 0;
-  Proposal proposal;  // its fields lie flat beside the others
+  Proposal proposal;  // written as fields of this record, not as an object of its own
   Choice choice;
   std::string parent, patch;
-  bool again = false;  // it has begun before: better than an incumbent that is none any more
+  bool again = false;  // tried again because the incumbent that it beat has since been replaced
   bool operator==(const Iteration&) const = default;
 };
 
 struct Outcome {
   static constexpr std::string_view kKind = "outcome";
   int iteration = 0;
-  dent::Outcome outcome;  // its fields lie flat beside the others
+  dent::Outcome outcome;  // written as fields of this record, not as an object of its own
   std::string commit{};
   double overhead_s = 0;
   bool operator==(const Outcome&) const = default;

@@ -10,69 +10,67 @@
 namespace dent {
 namespace {
 
-// One line for each kind. A kind without one does not compile.
+// One sentence about each kind; a kind without one fails to compile.
 constexpr std::string_view about(const record::Session&) {
-  return "The first record: what is measured, and the plan.";
+  return "The first record: what is measured, and the plan of its steps.";
 }
 constexpr std::string_view about(const record::Environment&) {
-  return "The machine, as far as a number depends on it.";
+  return "Properties of the machine that timings depend on.";
 }
-constexpr std::string_view about(const record::Note&) { return "Something that people should know."; }
+constexpr std::string_view about(const record::Note&) { return "A note for people."; }
 constexpr std::string_view about(const record::Begin&) {
-  return "Begins a step. One that has begun and has no `gate` was interrupted, and is repeated.";
+  return "Begins a step. A step without a `gate` record was interrupted, and is repeated.";
 }
-constexpr std::string_view about(const record::Check&) { return "One question to the machine."; }
+constexpr std::string_view about(const record::Check&) { return "One check of the machine."; }
 constexpr std::string_view about(const record::Build&) { return "What was built."; }
 constexpr std::string_view about(const record::Prediction&) {
-  return "What the build gate foresees for one shape, where the launch is known.";
+  return "The build gate's prediction for one shape, if its launch is known.";
 }
 constexpr std::string_view about(const record::Correctness&) {
-  return "What was right and what was not, one shape.";
+  return "Result of the correctness check of one shape.";
 }
 constexpr std::string_view about(const record::Samples&) {
   return "Raw timings of one shape, in the order taken.";
 }
 constexpr std::string_view about(const record::Comparison&) {
-  return "What follows from the samples, one shape.";
+  return "The comparison made from the samples of one shape.";
 }
-constexpr std::string_view about(const record::Summary&) { return "The same over all shapes."; }
+constexpr std::string_view about(const record::Summary&) { return "The result over all shapes."; }
 constexpr std::string_view about(const record::Roofline&) {
-  return "What the device can do at most. Points under it are the comparisons' `flops` and `bytes`.";
+  return "The device's peaks. Comparisons, with their `flops` and `bytes`, are the points below it.";
 }
 constexpr std::string_view about(const record::Diagnosis&) {
-  return "Why the kernel is not faster: what was seen, and the one bottleneck, or why there is no answer.";
+  return "Why the kernel is not faster: measured quantities and the bottleneck, or why there is no answer.";
 }
 constexpr std::string_view about(const record::Cheated&) {
-  return "A candidate that was caught: dent/docs/dent-honesty.md.";
+  return "A candidate that cheated: dent/docs/dent-honesty.md.";
 }
 constexpr std::string_view about(const record::Gate&) { return "Ends a step."; }
 constexpr std::string_view about(const record::Loop&) { return "Opens an optimisation loop."; }
 constexpr std::string_view about(const record::Iteration&) {
-  return "A change and why it should help: written before it is tried.";
+  return "A change and its hypothesis, written before it is tried.";
 }
-constexpr std::string_view about(const record::Outcome&) { return "What became of an iteration's change."; }
-constexpr std::string_view about(const record::PatternTried&) {
-  return "What became of a pattern where it was tried.";
-}
+constexpr std::string_view about(const record::Outcome&) { return "The result of an iteration's change."; }
+constexpr std::string_view about(const record::PatternTried&) { return "The result of trying a pattern."; }
 constexpr std::string_view about(const record::Standing&) {
-  return "Speed over the baseline at one point of a loop.";
+  return "Speed over the baseline, measured at one point of a loop.";
 }
 constexpr std::string_view about(const record::BudgetMark&) {
-  return "A warning: so much of the budget is spent.";
+  return "A warning that part of the budget is spent.";
 }
 constexpr std::string_view about(const record::LoopEnd&) { return "Ends the iterations of a loop."; }
 constexpr std::string_view about(const record::Job&) {
-  return "Where the work was done, when that was not here; one each time its state changes.";
+  return "A session's work on another machine: one record for each state of the job.";
 }
 constexpr std::string_view about(const record::Uptime&) {
-  return "A machine that costs money was up, and this session pays for it: dent/docs/executors.md.";
+  return "Time for which this session pays for a rented machine: dent/docs/executors.md.";
 }
 constexpr std::string_view about(const record::Verdict&) {
   return "The last record. A session without one was interrupted.";
 }
 
-// A row for each field. What has parts is entered once, so that they have rows of their own: `cpu.model`,
-// `kernels[].name`.
+// Writes a table row for each field. Objects and lists are entered once, so that their parts have rows of
+// their own: `cpu.model`, `kernels[].name`.
 class Describer : public Fields {
  public:
   std::string take() { return std::move(rows_); }
@@ -107,7 +105,7 @@ class Describer : public Fields {
   std::string key(std::size_t) override { return "*"; }
   bool keeps() const override { return false; }
 
-  // Whether an item of a list or a map is visited: it has no row of its own, the list has.
+  // Whether an item of a list or map is being visited: only the list has a row, not its items.
   bool in_row() const { return !open_.empty() && !open_.back().row.empty(); }
   std::string called(const Field& field) const {
     if (open_.empty()) return std::string(field.name);
@@ -121,10 +119,10 @@ class Describer : public Fields {
   }
 
   struct Open {
-    std::string name;      // before those of its parts
-    std::string row{};     // of a list or a map: its own name,
-    std::string type{};    // the beginning of its type
-    bool required = true;  // and whether it is always there
+    std::string name;      // prefix of the names of its parts
+    std::string row{};     // for a list or map: its own name,
+    std::string type{};    // the beginning of its type,
+    bool required = true;  // and whether it is always present
   };
   std::vector<Open> open_;
   std::string rows_;
@@ -132,7 +130,7 @@ class Describer : public Fields {
 
 template <std::size_t I = 0>
 void describe(std::string& page) {
-  if constexpr (I + 1 < std::variant_size_v<RecordKinds>) {  // the last is Unknown
+  if constexpr (I + 1 < std::variant_size_v<RecordKinds>) {  // the last kind is Unknown, which has no section
     std::variant_alternative_t<I, RecordKinds> kind{};
     Describer describer;
     fields(describer, kind);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The kinds of records and their fields as dent/docs/dent-records.md lists them.
+// Lists the kinds of records and their fields, for dent/docs/dent-records.md.
 #pragma once
 
 #include <string>
 
 namespace dent {
 
-// A section for each kind: its fields by name, type, whether they are always there, and what they mean.
+// A section for each kind: name, type, presence and meaning of each field.
 std::string kinds_in_markdown();
 
 }  // namespace dent

@@ -23,26 +23,27 @@ Ratio mean_of(std::span<const ShapeGain> shapes) {
 
 void fields(Fields& f, ShapeGain& gain) {
   f("shape", gain.shape, "name of the shape");
-  f("ratio", gain.ratio, "time of what it was measured against over the candidate's");
-  f("incumbent_ns", gain.incumbent_ns, "of what it was measured against: median of a call");
-  f("candidate_ns", gain.candidate_ns, "of the candidate: median of a call");
-  f.unless(1.0, "weight", gain.weight, "in the mean over shapes; left out: 1");
-  f.may("busy", gain.busy, "whether the machine was busy meanwhile: the interval is widened by that");
+  f("ratio", gain.ratio, "time of the kernel that it was compared with, divided by the candidate's");
+  f("incumbent_ns", gain.incumbent_ns, "median time of a call of the kernel that it was compared with");
+  f("candidate_ns", gain.candidate_ns, "median time of a call of the candidate");
+  f.unless(1.0, "weight", gain.weight, "weight in the mean over shapes; left out: 1");
+  f.may("busy", gain.busy, "whether the machine was busy meanwhile; the interval is widened for it");
 }
 
 void fields(Fields& f, Outcome& outcome) {
   f("kept", outcome.kept, "whether it is the new incumbent");
-  f("stage", outcome.stage, "where its trial ended");
+  f("stage", outcome.stage, "stage at which its trial ended");
   f("cause", outcome.cause,
-    "of a failure, or busy machine: too busy to tell; left out when it is merely not faster");
-  f("reason", outcome.reason, "one line, for people");
-  f.may("next", outcome.next, "what to do about it");
-  f.may("last_words", outcome.last_words, "of the compiler or the worker");
-  f("gain", outcome.gain, "over the incumbent, geometric mean over shapes");
+    "cause of a failure, or `busy machine` if the machine was too busy for a verdict; left out if the change "
+    "is only not faster");
+  f("reason", outcome.reason, "reason, one line");
+  f.may("next", outcome.next, "what to do next");
+  f.may("last_words", outcome.last_words, "end of the output of the compiler or the worker");
+  f("gain", outcome.gain, "gain over the incumbent, geometric mean over shapes");
   f.may("shapes", outcome.shapes, "gain on each shape");
-  f.may("build_s", outcome.build_s, "compiling");
-  f.may("kernel_s", outcome.kernel_s, "running the kernel, the incumbent and the reference");
-  f.may("elapsed_s", outcome.elapsed_s, "all in all");
+  f.may("build_s", outcome.build_s, "time of compiling");
+  f.may("kernel_s", outcome.kernel_s, "time of running the kernel, the incumbent and the reference");
+  f.may("elapsed_s", outcome.elapsed_s, "total time");
 }
 
 }  // namespace dent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What became of a candidate.
+// The result of trying a candidate.
 #pragma once
 
 #include <optional>
@@ -27,29 +27,29 @@ struct ShapeGain {
   double incumbent_ns = 0;
   double candidate_ns = 0;
   double weight = 1;  // in the mean over shapes
-  bool busy = false;  // the machine, meanwhile
+  bool busy = false;  // whether the machine was busy meanwhile
   bool operator==(const ShapeGain&) const = default;
 };
 
 struct Outcome {
   bool kept = false;
-  TrialStage stage = TrialStage::refused;  // where it ended
-  std::optional<Cause> cause{};            // of a failure, or of a machine that was too busy to tell
-  std::string reason;                      // one line, for people
+  TrialStage stage = TrialStage::refused;  // where the trial ended
+  std::optional<Cause> cause{};            // of a failure, or busy_machine
+  std::string reason;                      // one line
   std::string next{};
-  std::string last_words{};     // of the compiler or the worker
-  std::optional<Ratio> gain{};  // over the incumbent, geometric mean over shapes; of the confirmation if any
+  std::string last_words{};     // end of the output of the compiler or the worker
+  std::optional<Ratio> gain{};  // geometric mean over shapes; of the confirmation if any
   std::vector<ShapeGain> shapes{};
-  double build_s = 0;    // seconds: compiling,
-  double kernel_s = 0;   // running the kernel, the incumbent and the reference,
-  double elapsed_s = 0;  // and all in all
+  double build_s = 0;    // seconds of compiling
+  double kernel_s = 0;   // seconds of running the kernel, the incumbent and the reference
+  double elapsed_s = 0;  // seconds in total
   bool operator==(const Outcome&) const = default;
 };
 
 // "kept: ...", "dropped at screening: ...", "not kept: the machine was too busy to tell (...)"
 std::string in_words(const Outcome& outcome);
 
-// Their geometric mean; there must be one.
+// Geometric mean over `shapes`, which must not be empty.
 Ratio mean_of(std::span<const ShapeGain> shapes);
 
 void fields(Fields& f, ShapeGain& gain);

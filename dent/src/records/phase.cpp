@@ -10,8 +10,8 @@ namespace dent {
 Phase parse_phase(std::string_view text) {
   if (text.empty()) return Phase::tuning;
   if (const auto phase = parse_word<Phase>(text)) return *phase;
-  throw Error(ErrorCode::invalid, "phase \"" + std::string(text) +
-                                      "\"; there are parallelism, tensor cores, memory, compute, tuning");
+  throw Error(ErrorCode::invalid, "phase is \"" + std::string(text) +
+                                      "\"; accepted are parallelism, tensor cores, memory, compute, tuning");
 }
 
 }  // namespace dent

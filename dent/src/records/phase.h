@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The order of attack: a grid that leaves most of a chip idle makes everything else pointless, so parallelism
-// comes first, and the last per cent of tiles and unrolling come last.
+// Phases of optimisation, in order. Parallelism comes first, because other changes hardly help while most of
+// a chip is idle; tile sizes and unrolling, which gain the last per cent, come last.
 #pragma once
 
 #include <array>
@@ -20,6 +20,6 @@ inline constexpr Word<Phase> kPhaseWords[] = {{Phase::parallelism, "parallelism"
                                               {Phase::tuning, "tuning"}};
 constexpr std::span<const Word<Phase>> words(Phase) { return kPhaseWords; }
 
-Phase parse_phase(std::string_view text);  // "" is tuning; throws Error for anything else
+Phase parse_phase(std::string_view text);  // "" means tuning; throws Error for an unknown name
 
 }  // namespace dent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One change to a kernel, and why it should help: said before it is tried.
+// One change to a kernel, and the hypothesis why it helps, which is recorded before it is tried.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@
 namespace dent {
 
 struct Hypothesis {
-  std::string bottleneck;  // what holds the kernel back: "2 CTAs on 58 SMs"
+  std::string bottleneck;  // what limits the kernel: "2 CTAs on 58 SMs"
   std::string change;      // what is changed: "split K/V over 4 CTAs"
-  std::string expected;    // what that should do: "up to 4x at S = 128"
+  std::string expected;    // expected effect: "up to 4x at S = 128"
   bool operator==(const Hypothesis&) const = default;
 };
 
@@ -24,23 +24,23 @@ struct Assignment {
   bool operator==(const Assignment&) const = default;
 };
 
-// An edit of sources, as `git diff` writes it, with paths relative to the project's folder.
+// A patch to source files in `git diff` format, with paths relative to the project's folder.
 struct SourceChange {
-  std::vector<std::string> files;  // declared: the patch may touch no other
-  std::string patch{};             // an artifact; not on record
+  std::vector<std::string> files;  // declared; the patch must not touch others
+  std::string patch{};             // kept as an artifact, not in the ledger
   bool operator==(const SourceChange&) const = default;
 };
 
-// What the proposer itself took; booked whether the change is kept or not.
+// Cost of the proposal itself, booked whether the change is kept or not.
 struct Spend {
   double seconds = 0;
-  double usd = 0;  // as reported; 0: by the manifest's rate
+  double usd = 0;  // as reported; 0: computed from the manifest's rate
   std::int64_t input_tokens = 0;
   std::int64_t output_tokens = 0;
   bool operator==(const Spend&) const = default;
 };
 
-// One variable at a time: exactly one of assignment, variant and source is set.
+// Changes one variable: exactly one of assignment, variant and source is set.
 struct Proposal {
   std::string proposer;  // "search", "variants", "patterns", "command", "evaluate"
   Phase phase = Phase::tuning;
@@ -49,8 +49,8 @@ struct Proposal {
   std::optional<std::string> variant{};
   std::optional<SourceChange> source{};
   Spend spend{};
-  std::string pattern{};  // the pattern that it follows, where one does
-  std::string refusal{};  // why it must not be tried: its proposer made no sense, or touched what it may not
+  std::string pattern{};  // pattern that it follows, if any
+  std::string refusal{};  // why it must not be tried: invalid output, or a protected file was touched
   bool done = false;      // its proposer has no more ideas; `refusal` says so too
   bool operator==(const Proposal&) const = default;
 };

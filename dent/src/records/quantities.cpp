@@ -26,7 +26,8 @@ Reading Quantities::at(std::string_view name) const {
 double Quantities::operator[](std::string_view key) const {
   const Reading reading = at(key);
   if (reading.presence != Presence::value) {
-    throw Error(ErrorCode::internal, std::string(key) + " is " + std::string(name(reading.presence)));
+    throw Error(ErrorCode::internal,
+                "quantity " + std::string(key) + " is " + std::string(name(reading.presence)));
   }
   return reading.value;
 }

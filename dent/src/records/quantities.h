@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What is known about a run of a kernel: numbers by name, where a number that is not there says why. Zero is
-// a measurement; a counter that did not come back, one that came back as NaN and one that means nothing for
-// this kernel (the L1 hit rate of a kernel that loads by TMA) are three other things.
+// Quantities of a kernel's run, by name. A missing number has a reason: zero is a measurement, and differs
+// from a counter that the profiler did not return, one that it returned as NaN, and one that has no meaning
+// for this kernel (such as the L1 hit rate of a kernel that loads by TMA).
 #pragma once
 
 #include <map>
@@ -21,8 +21,8 @@ constexpr std::span<const Word<Presence>> words(Presence) { return kPresenceWord
 
 struct Reading {
   Presence presence = Presence::missing;
-  double value = 0;   // when there is one
-  std::string why{};  // when there is none, or how it came about
+  double value = 0;   // if `presence` is value
+  std::string why{};  // why there is none, or how it was computed
   bool operator==(const Reading&) const = default;
 };
 
@@ -31,9 +31,9 @@ class Quantities {
   void set(const std::string& name, double value);  // NaN and infinities become not_a_number
   void put(const std::string& name, Reading reading) { readings_[name] = std::move(reading); }
   void not_applicable(const std::string& name, std::string why);
-  Reading at(std::string_view name) const;  // missing when nobody has set it
+  Reading at(std::string_view name) const;  // Presence::missing if never set
   bool has(std::string_view name) const { return at(name).presence == Presence::value; }
-  double operator[](std::string_view name) const;  // throws Error when it has no value
+  double operator[](std::string_view name) const;  // throws Error if there is no value
   const std::map<std::string, Reading, std::less<>>& all() const { return readings_; }
   std::map<std::string, Reading, std::less<>>& all() { return readings_; }
   bool operator==(const Quantities&) const = default;

@@ -5,7 +5,7 @@
 
 namespace dent {
 
-// Whether code that is not dent's own runs in a cell: where there can be one, always, never.
+// Whether untrusted code runs in a sandbox: if the system supports it, always, or never.
 enum class Sandbox { automatic, required, off };
 inline constexpr Word<Sandbox> kSandboxWords[] = {
     {Sandbox::automatic, "auto"}, {Sandbox::required, "required"}, {Sandbox::off, "off"}};

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// Causes by their numbers: as the enum had them, none first, and as exit codes.
+// Causes by the numbers of the old enum, without `none`; exit codes are these numbers plus 2.
 constexpr std::array kByNumber{Cause::environment, Cause::build,     Cause::incorrect,
                                Cause::slower,      Cause::regressed, Cause::ambiguous,
                                Cause::cheat,       Cause::timeout,   Cause::budget};
@@ -34,7 +34,7 @@ void gate(json& data) {
   } else if (data.contains("cause")) {
     cause_from_exit_code(data);
   }
-  // A failed gate has a cause. One that was written without belongs to a dent that had forgotten it.
+  // A failed gate needs a cause; some old versions did not write one.
   if (data.at("verdict") == "fail" && !data.contains("cause")) data["cause"] = name(Cause::environment);
   const json evidence = data.value("evidence", json::object());
   data.erase("evidence");
@@ -49,7 +49,7 @@ void gate(json& data) {
   }
 }
 
-// Which gates were asked for was a set of flags.
+// Schema 1 stored the requested gates as flags.
 void session(json& data) {
   data.erase("seed");
   if (const std::string device = data.at("device"); device.rfind("cuda", 0) == 0) data["device"] = "cuda";
@@ -105,7 +105,7 @@ void budget(json& data) {  // "50 % of device time"
   data["part"] = of == std::string::npos ? what : what.substr(of + 4);
 }
 
-// Records of a trial were measured against the incumbent, those with a prefix against the start.
+// Trial records were measured against the incumbent, records with a prefix against the start.
 void against(json& data, Against whom) { data["against"] = name(whom); }
 
 std::vector<TodaysRecord> trial(const json& data) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Lines that earlier versions of dent wrote (schema 1), in today's form. All their oddities are here: causes
-// as exit codes or as numbers, kinds with a prefix, trials that hold records, prose that decided.
+// Converts lines of schema 1, which earlier versions of dent wrote, to today's form. Only this file knows
+// their differences: causes as numbers or exit codes, kinds with a prefix, trials that hold records, and
+// decisions in prose.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,13 +10,14 @@
 
 namespace dent {
 
-// A record of today, still as JSON.
+// A record in today's form, still as JSON text.
 struct TodaysRecord {
   std::string kind, step;
   std::string data;  // JSON text
 };
 
-// Several for a trial, one for any other kind. `step`: of the begin record that is open, "" where none is.
+// Returns several records for a trial and one for any other kind. `step`: the step whose begin record is
+// open, or "".
 std::vector<TodaysRecord> from_schema1(const std::string& kind, const nlohmann::json& data);
 
 }  // namespace dent

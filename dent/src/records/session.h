@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every session writes: what it is, on which machine, its steps, and how it ended.
+// Records that every session writes: its plan, its machine, its steps, and its end.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Session {
   std::string dent_version, project, op, candidate, baseline, device_name, manifest, command;
   DeviceKind device = DeviceKind::cpu;
   std::vector<PlannedStep> plan;
-  std::vector<std::string> gates, shapes;  // that were asked for; shapes: none for all
+  std::vector<std::string> gates, shapes;  // as requested; no shapes: all
   bool operator==(const Session&) const = default;
 };
 
@@ -65,11 +65,11 @@ struct Environment {
   Cpu cpu;
   std::vector<Gpu> gpus;
   std::optional<Git> git;
-  std::vector<std::string> walls;  // around code that is not trusted
+  std::vector<std::string> walls;  // protections around untrusted code
   bool operator==(const Environment&) const = default;
 };
 
-// A step that has begun and has no gate record was interrupted; it is repeated.
+// Begins a step. A step without a gate record was interrupted and is repeated.
 struct Begin {
   static constexpr std::string_view kKind = "begin";
   std::string step;
@@ -82,12 +82,12 @@ struct Note {
   bool operator==(const Note&) const = default;
 };
 
-// One question to the machine.
+// One check of the machine.
 struct Check {
   static constexpr std::string_view kKind = "check";
   std::string step, name, found;
   StepVerdict verdict = StepVerdict::pass;
-  std::string fix{};  // the exact thing to do, when it did not pass
+  std::string fix{};  // what to do, if the check did not pass
   bool operator==(const Check&) const = default;
 };
 
@@ -111,11 +111,11 @@ struct Gate {
   static constexpr std::string_view kKind = "gate";
   std::string step;
   StepVerdict verdict = StepVerdict::pass;
-  std::optional<Cause> cause{};  // of a failure, always
+  std::optional<Cause> cause{};  // always present for a failure
   std::string reason, next, last_words, seed;
   double elapsed_s = 0, own_s = 0, time_box_s = 0;
   std::optional<FailureKind> failure{};
-  std::optional<Uses> uses{};  // nothing: of a ledger written before gates said so
+  std::optional<Uses> uses{};  // not set: the ledger was written by an older dent
   std::vector<Figure> figures{};
   bool operator==(const Gate&) const = default;
 };

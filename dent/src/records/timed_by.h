@@ -5,8 +5,8 @@
 
 namespace dent {
 
-// The clock that calls are timed by. host: of the processor, around a call. events: two events of the GPU
-// around each call. graph: calls behind one another in one graph of the GPU, two events around all of them.
+// Clock that calls are timed by. host: the processor's clock, around each call. events: two GPU events around
+// each call. graph: consecutive calls in one CUDA graph, with two events around all of them.
 enum class TimedBy { host, events, graph };
 inline constexpr Word<TimedBy> kTimedByWords[] = {
     {TimedBy::host, "host"}, {TimedBy::events, "events"}, {TimedBy::graph, "graph"}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A stretch of time for which a machine that costs money was up, booked to the session that used it last. No
-// stretch is booked to two sessions.
+// A period in which a rented machine was up, charged to the session that used it last. Periods of different
+// sessions never overlap.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 namespace dent {
 
 enum class UptimeFrom {
-  started,        // dent has started the machine
-  found_running,  // somebody else has; what it ran before is not ours
-  goes_on,        // the stretch before this one is on record already
+  started,        // dent started the machine
+  found_running,  // another program started it; earlier time is not charged
+  goes_on,        // continues the previous recorded period
 };
 inline constexpr Word<UptimeFrom> kUptimeFromWords[] = {{UptimeFrom::started, "started"},
                                                         {UptimeFrom::found_running, "found running"},
@@ -20,9 +20,9 @@ inline constexpr Word<UptimeFrom> kUptimeFromWords[] = {{UptimeFrom::started, "s
 constexpr std::span<const Word<UptimeFrom>> words(UptimeFrom) { return kUptimeFromWords; }
 
 enum class UptimeTo {
-  still_up,    // it runs on; what comes is booked later
-  taken_away,  // found down when somebody looked
-  stopped,     // by dent, when it was idle
+  still_up,    // the machine is still up; later time is charged later
+  taken_away,  // found stopped by somebody else
+  stopped,     // dent stopped it because it was idle
 };
 inline constexpr Word<UptimeTo> kUptimeToWords[] = {
     {UptimeTo::still_up, "still up"}, {UptimeTo::taken_away, "taken away"}, {UptimeTo::stopped, "stopped"}};

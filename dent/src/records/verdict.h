@@ -12,7 +12,7 @@ inline constexpr Word<StepVerdict> kStepVerdictWords[] = {
 constexpr std::span<const Word<StepVerdict>> words(StepVerdict) { return kStepVerdictWords; }
 
 enum class Verdict {
-  pass,  // every step passed, and nothing was compared
+  pass,  // every step passed, and no speed was compared
   faster,
   same,
   slower,
@@ -24,12 +24,12 @@ enum class Verdict {
   environment,
   timeout,
   budget,
-  missed,        // dent optimize: the target was not reached, and there are no more ideas
+  missed,        // dent optimize: target not reached, no more ideas
   kept,          // dent evaluate
   dropped,       // dent evaluate: not proved faster
-  refused,       // dent evaluate: not one change, or one that may not be made
-  busy_machine,  // nothing could be told, and other programs could be why
-  interrupted,   // no verdict is on record: dent resume goes on
+  refused,       // dent evaluate: not exactly one change, or a forbidden one
+  busy_machine,  // no verdict, possibly because of other programs
+  interrupted,   // no verdict recorded yet; dent resume continues
 };
 inline constexpr Word<Verdict> kVerdictWords[] = {{Verdict::pass, "PASS"},
                                                   {Verdict::faster, "FASTER"},

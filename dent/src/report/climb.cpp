@@ -8,7 +8,7 @@
 namespace dent {
 namespace {
 
-// Outcomes come in the order of the iterations.
+// The last step with an outcome, since outcomes come in the order of the iterations.
 ClimbStep* last_done(ClimbView& climb) {
   const auto last = std::find_if(climb.steps.rbegin(), climb.steps.rend(),
                                  [](const ClimbStep& step) { return step.outcome.has_value(); });
@@ -25,7 +25,7 @@ void take(ClimbView& climb, const record::Iteration& iteration) {
     return step.iteration.iteration == iteration.iteration;
   });
   if (begun != climb.steps.end()) {
-    begun->iteration = iteration;  // again, with another incumbent
+    begun->iteration = iteration;  // tried again, against another incumbent
   } else {
     climb.steps.push_back({.iteration = iteration, .speedup = speedup(climb)});
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an optimisation loop did, as reports see it: every hypothesis with its outcome, kept and dropped ones
-// alike.
+// An optimisation loop as shown in reports: every hypothesis with its outcome, both kept and dropped ones.
 #pragma once
 
 #include <optional>
@@ -14,8 +13,8 @@ namespace dent {
 struct ClimbStep {
   record::Iteration iteration;
   std::optional<record::Outcome> outcome{};  // nothing: interrupted
-  double speedup = 0;                        // of the incumbent afterwards, over the baseline
-  std::string diff{};                        // of its sources, where the session's folder has it
+  double speedup = 0;                        // of the incumbent after this step, over the baseline
+  std::string diff{};                        // source diff, if it is in the session's folder
 
   bool kept() const { return outcome && outcome->outcome.kept; }
   std::optional<Ratio> gain() const { return outcome ? outcome->outcome.gain : std::nullopt; }
@@ -24,16 +23,16 @@ struct ClimbStep {
 };
 
 struct ClimbView {
-  std::optional<record::Loop> loop;  // nothing: the session is no loop
+  std::optional<record::Loop> loop;  // nothing: the session is not a loop
   std::optional<record::LoopEnd> end;
-  std::optional<Ratio> start, winner;  // over the baseline, measured
+  std::optional<Ratio> start, winner;  // measured over the baseline
   std::vector<ClimbStep> steps;
-  std::vector<record::Comparison> gains;  // of the winner over the start, held-out shapes too
+  std::vector<record::Comparison> gains;  // winner over start, including held-out shapes
 };
 
-void take_climb(ClimbView& climb, const Record& record);  // ignores what is no loop's
+void take_climb(ClimbView& climb, const Record& record);  // ignores records that don't belong to a loop
 
-// Speed over the baseline by iteration, drawn as SVG; empty without a step.
+// SVG of the speed over the baseline by iteration; "" without steps.
 std::string climb_plot(const ClimbView& climb);
 
 }  // namespace dent

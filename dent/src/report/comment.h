@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A session between two commits as a comment on a pull request.
+// Formats a comparison of two commits as a comment on a pull request.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 namespace dent {
 
 struct CommentWords {
-  std::string before, after;  // the commits
-  Verdict verdict;            // on the change
-  std::string link{};         // to the report; empty: none
+  std::string before, after;  // names of the commits
+  Verdict verdict;            // verdict on the change
+  std::string link{};         // URL of the report; empty: none
 };
 
-// Markdown. Its first line is a mark that stays the same for a project, by which a later comment replaces it.
+// Markdown. Its first line is a marker, equal for all comments of a project, by which a later comment finds
+// and replaces an earlier one.
 std::string comment_on(const SessionView& session, const CommentWords& words);
 
 }  // namespace dent

@@ -33,7 +33,7 @@ std::string value_text(const record::TargetRow& row) {
 std::string met_text(const record::TargetRow& row) { return !row.good ? "" : *row.good ? "yes" : "no"; }
 
 std::string evidence_text(const record::PatternEvidence& evidence) {
-  if (evidence.tries == 0) return "untried here";
+  if (evidence.tries == 0) return "not tried in this project";
   std::string text = fmt::format("{} {}", evidence.tries, evidence.tries == 1 ? "try" : "tries");
   if (evidence.median_gain) text += ", median " + show_factor(*evidence.median_gain);
   if (evidence.failures > 0) text += fmt::format(", {} failed", evidence.failures);
@@ -60,7 +60,7 @@ std::string diagnosis_text(const record::Diagnosis& d) {
   line("look at", d.finding.advice);
   line("kernel", profiled_kernel(d));
   line("by", fmt::format("{}, {:.1f} s{}", d.tool, d.elapsed_s,
-                         d.tool_s > 0 ? fmt::format(", of which {:.1f} s in its hands", d.tool_s) : ""));
+                         d.tool_s > 0 ? fmt::format(", of which {:.1f} s in the profiler", d.tool_s) : ""));
   line("DEGRADED", d.why);
   for (const std::string& note : d.notes) line("note", note);
   if (!d.targets.empty()) out += "\n";

@@ -8,7 +8,7 @@
 namespace dent {
 namespace {
 
-// The version of report.json: within it, keys are only added.
+// The version of report.json. Within a version, keys are only added.
 constexpr int kDocumentSchema = 1;
 
 template <class Entries, class ToJson>

@@ -9,11 +9,11 @@
 
 namespace dent {
 
-// With "usd" where something has a price.
+// Contains "usd" if a price is known.
 JsonObject cost_json(const Cost& cost, const Money& money);
 
-// report.json: all of the session but the raw samples, which stay in its ledger. Keys are in
-// dent/docs/dent-records.md.
+// report.json: the whole session except raw samples, which stay in its ledger. dent/docs/dent-records.md
+// lists the keys.
 JsonObject json_report(const SessionView& session, std::span<const HistoryEntry> history);
 
 }  // namespace dent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the build gate foresaw for each shape, beside what was measured.
+// The build gate's prediction for each shape, next to the measured time.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ using ForeseenRow = std::array<std::string, 6>;
 inline const ForeseenRow kForeseenHead{"shape",    "launch",   "most of the time",
                                        "expected", "measured", "would help"};
 
-// One row a prediction, in the order of the head; none where nothing was foreseen.
+// One row per prediction, in the order of kForeseenHead.
 std::vector<ForeseenRow> foreseen_rows(const SessionView& session);
 
 }  // namespace dent

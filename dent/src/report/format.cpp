@@ -9,7 +9,7 @@
 namespace dent {
 namespace {
 
-// Three digits that count.
+// Three significant digits.
 std::string three_digits(double value) {
   const double size = std::abs(value);
   if (size >= 99.95) return fmt::format("{:.0f}", value);
@@ -17,8 +17,8 @@ std::string three_digits(double value) {
   return fmt::format("{:.2f}", value);
 }
 
-// A factor needs its distance from 1: two digits behind the point up to 10, but small ones keep two that
-// count.
+// Formats a factor. Its distance from 1 matters, so factors up to 10 have two decimals, and small factors two
+// significant digits.
 std::string factor_digits(double ratio) {
   if (ratio >= 10) return three_digits(ratio);
   if (ratio < 0.1) return fmt::format("{:.2g}", ratio);
@@ -28,7 +28,7 @@ std::string factor_digits(double ratio) {
 }  // namespace
 
 std::string show_ns(double ns) {
-  if (ns == 0) return "-";  // no call takes no time: it was not measured
+  if (ns == 0) return "-";  // a time of 0 means that it was not measured
   if (ns < 999.5) return three_digits(ns) + " ns";
   if (ns < 999.5e3) return three_digits(ns / 1e3) + " us";
   if (ns < 999.5e6) return three_digits(ns / 1e6) + " ms";
@@ -72,7 +72,7 @@ std::string show_first_bad(const record::Correctness& c) {
 
 std::string show_uptime(const record::Uptime& uptime) {
   const char* before =
-      uptime.begin == UptimeFrom::found_running ? "; how long it had run before is not known" : "";
+      uptime.begin == UptimeFrom::found_running ? "; it was already running, for an unknown time" : "";
   const std::string price =
       uptime.usd_per_hour > 0 ? fmt::format(", {} USD an hour", uptime.usd_per_hour) : "";
   return fmt::format("The machine of {} was up for {}: from {} ({}) to {} ({}){}{}.", uptime.executor,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers for people.
+// Formats numbers for people.
 #pragma once
 
 #include <optional>
@@ -25,9 +25,9 @@ std::string show_first_bad(
 std::string show_uptime(const record::Uptime& uptime);
 
 std::string escape_html(std::string_view text);
-std::string escape_markdown_cell(std::string_view text);  // in one line, without a cell's border
+std::string escape_markdown_cell(std::string_view text);  // one line, "|" escaped
 
-// "decode 94, prefill 6"; nothing where all shapes count the same.
+// "decode 94, prefill 6"; "" if all shapes have equal weights.
 std::string show_weights(std::span<const record::Comparison> shapes);
 
 }  // namespace dent

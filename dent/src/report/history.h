@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What earlier sessions of the same project found.
+// Results of earlier sessions of the same project.
 #pragma once
 
 #include <optional>
@@ -19,11 +19,10 @@ struct HistoryEntry {
   std::optional<Ratio> mean{};
   Cost cost{};
   Money money{};
-  std::string unreadable{};  // why, for a session whose ledger can't be read; nothing else holds then
+  std::string unreadable{};  // why the ledger can't be read; all other members are empty then
 };
 
-// Sessions before `id`, newest first, at most `most`. One that can't be read is listed as such and stops
-// nobody.
+// Up to `most` sessions before `id`, newest first. An unreadable session is listed as such.
 std::vector<HistoryEntry> history_before(const SessionStore& store, const std::string& id,
                                          std::size_t most = 20);
 

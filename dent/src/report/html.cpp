@@ -21,7 +21,7 @@ namespace {
 std::string took(const SessionView& s) {
   if (!s.end) return {};
   return ", took " + show_seconds(s.end->elapsed_s) +
-         (s.end->own_s > 0 ? ", " + show_seconds(s.end->own_s) + " of it dent's own" : "");
+         (s.end->own_s > 0 ? ", " + show_seconds(s.end->own_s) + " of it in dent itself" : "");
 }
 
 void verdict(HtmlPage& page, const SessionView& s, bool running) {
@@ -81,8 +81,9 @@ void speed(HtmlPage& page, const SessionView& s) {
     if (c.clock) page.paragraph("Clock, " + c.shape + ": " + clock_in_words(*c.clock), "soft");
   }
   page.paragraph(
-      "Speed-up is baseline time / candidate time, the median over pairs taken side by side in random order, "
-      "with a 95 % interval that counts every look at the data. The band marks what counts as the same.",
+      "Speed-up is baseline time / candidate time, the median over pairs measured in random order, "
+      "with a 95 % interval that allows for repeated looks at the data. The band marks ratios that count as "
+      "equal.",
       "key");
 }
 
@@ -192,7 +193,7 @@ void gates(HtmlPage& page, const SessionView& s, bool running) {
 
 void plan(HtmlPage& page, const SessionView& s) {
   if (s.session.plan.empty()) return;
-  page.subsection("Plan, as it stood before anything ran");
+  page.subsection("Plan, recorded before anything ran");
   page.begin_table({{"gate"}, {"time box", "number"}, {"threshold"}, {"stops"}});
   for (const record::PlannedStep& step : s.session.plan) {
     page.row({{step.step}, {show_seconds(step.time_box_s), "number"}, {step.threshold}, {step.stop_rule}});
@@ -242,17 +243,16 @@ void roofline(HtmlPage& page, const SessionView& s) {
   page.section("Roofline");
   const std::string plot = roofline_plot(s);
   if (plot.empty()) {
-    page.paragraph(s.roofline ? "Not drawn: the operator gives no FLOPs and bytes."
+    page.paragraph(s.roofline ? "Not drawn: the operator's FLOPs and bytes are not known."
                               : "Not drawn: the device's peak is not known.",
                    "soft");
     return;
   }
   page.markup(plot);
   page.paragraph(
-      fmt::format(
-          "{}; peak figures: {}. Rings: baseline. Squares: candidate.{}", s.roofline->device,
-          name(s.roofline->source),
-          s.diagnoses.empty() ? "" : " Diamonds: the kernel as profiled, by the bytes that really moved."),
+      fmt::format("{}; peak figures: {}. Rings: baseline. Squares: candidate.{}", s.roofline->device,
+                  name(s.roofline->source),
+                  s.diagnoses.empty() ? "" : " Diamonds: the profiled kernel, by the bytes that it moved."),
       "key");
 }
 
@@ -272,7 +272,7 @@ void diagnoses(HtmlPage& page, const SessionView& s) {
     row("kernel", profiled_kernel(d));
     for (const Launch& launch : d.launches) row("launch", launch_text(launch));
     row("by",
-        fmt::format("{} in {}, {} of it in the profiler's hands{}", d.tool, show_seconds(d.elapsed_s),
+        fmt::format("{} in {}, {} of it in the profiler{}", d.tool, show_seconds(d.elapsed_s),
                     show_seconds(d.tool_s), d.report.empty() ? "" : "; raw report: artifacts/" + d.report));
     for (const auto& note : d.notes) row("note", note);
     page.end_table();
@@ -288,7 +288,7 @@ void diagnoses(HtmlPage& page, const SessionView& s) {
       page.end_table();
     }
     if (!d.patterns.empty()) {
-      page.subsection("Patterns that speak to it, the most promising first");
+      page.subsection("Patterns that apply, the most promising first");
       page.begin_table({{"pattern"}, {"expected", "number"}, {"evidence here"}, {"fix"}, {"why"}});
       for (const auto& p : d.patterns) {
         page.row({{p.pattern},
@@ -305,8 +305,9 @@ void diagnoses(HtmlPage& page, const SessionView& s) {
 void foreseen(HtmlPage& page, const SessionView& s) {
   const auto rows = foreseen_rows(s);
   if (rows.empty()) return;
-  page.section("Foreseen");
-  page.paragraph("From the compiler's report and the launch in the manifest, before anything ran.", "soft");
+  page.section("Prediction");
+  page.paragraph("Computed from the compiler's report and the launch in the manifest, before anything ran.",
+                 "soft");
   const auto& head = kForeseenHead;
   page.begin_table({{head[0]}, {head[1]}, {head[2]}, {head[3], "number"}, {head[4], "number"}, {head[5]}});
   for (const auto& row : rows)

@@ -11,12 +11,12 @@
 
 namespace dent {
 
-// The parts of a session's page in their order. report.html has all of them, and dent watch shows them while
-// they change. `running`: a dent works on it, so what has no end yet is not interrupted.
+// Parts of a session's page, in order. report.html holds all of them; dent watch shows and updates them.
+// `running`: a dent is working on the session, so steps without an end are not interrupted.
 std::vector<PagePart> report_parts(const SessionView& session, std::span<const HistoryEntry> history,
                                    bool running = false);
 
-// report.html: one file that needs nothing else, not even JavaScript.
+// report.html: a single self-contained file without JavaScript.
 std::string html_report(const SessionView& session, std::span<const HistoryEntry> history);
 
 }  // namespace dent

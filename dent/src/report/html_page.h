@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Builds a page piece by piece. Text is escaped here and nowhere else: what takes `markup` says so.
+// Builds an HTML page. All text is escaped here; only functions that take `markup` insert it unchanged.
 #pragma once
 
 #include <initializer_list>
@@ -10,20 +10,20 @@ namespace dent {
 
 struct TableCell {
   std::string text;
-  std::string_view css_class = {};  // "number" is aligned to the right
+  std::string_view css_class = {};  // such as "number", which aligns to the right
   bool is_markup = false;
 };
 
-// A part of a page that has a name.
+// A named part of a page.
 struct PagePart {
   std::string id, markup;
 };
 
 class HtmlPage {
  public:
-  HtmlPage() = default;  // a part of one, without head and foot
+  HtmlPage() = default;  // a part of a page, without head and foot
   explicit HtmlPage(std::string_view title);
-  void part(const PagePart& part);  // one that is empty too: its place is known
+  void part(const PagePart& part);  // added even if it is empty, so that a later update finds its place
   void section(std::string_view title);
   void subsection(std::string_view title);
   void paragraph(std::string_view text, std::string_view css_class = {});

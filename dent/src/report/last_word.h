@@ -6,7 +6,7 @@
 
 namespace dent {
 
-// Takes the place of the entry with the same keys, or is appended: what was repeated has the last word.
+// Replaces the entry with equal keys, or appends: if something was repeated, the last entry counts.
 template <class Entry, class... Keys>
 void last_word(std::vector<Entry>& entries, const Entry& entry, Keys Entry::*... keys) {
   const auto same = std::find_if(entries.begin(), entries.end(),

@@ -165,7 +165,7 @@ void diagnoses(Page& page, const SessionView& s) {
 void foreseen(Page& page, const SessionView& s) {
   const auto rows = foreseen_rows(s);
   if (rows.empty()) return;
-  page.section("Foreseen");
+  page.section("Prediction");
   page.head({kForeseenHead.begin(), kForeseenHead.end()});
   for (const auto& row : rows) page.row({row.begin(), row.end()});
 }

@@ -9,7 +9,7 @@
 
 namespace dent {
 
-// report.md: verdict, speed, gates against plan, correctness, environment, history.
+// report.md: verdict, speed, gates and plan, correctness, environment, history.
 std::string markdown_report(const SessionView& session, std::span<const HistoryEntry> history);
 
 }  // namespace dent

@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kAlpha = 0.05;
 
-// Of the candidate's own time. The ratio's interval is narrower than it says: what slows both falls out
-// there.
+// Interval of the candidate's own time. The ratio's interval can't be used: it is narrower, since
+// disturbances of both sides cancel in it.
 std::optional<Estimate> time_of(const SessionView& session, const std::string& shape) {
   for (const record::Samples& samples : session.samples) {
     if (samples.shape != shape) continue;

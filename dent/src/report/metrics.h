@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A session's times in the formats of services that keep them over commits.
+// A session's times in the formats of services that track them over commits.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace dent {
 
-// Bencher Metric Format: for each shape latency in nanoseconds and speedup, each with its interval.
+// Bencher Metric Format: latency in nanoseconds and speed-up of each shape, with intervals.
 std::string bencher_metrics(const SessionView& session);
-// github-action-benchmark, tool customSmallerIsBetter: a list with the time of each shape.
+// For github-action-benchmark with tool customSmallerIsBetter: a list of each shape's time.
 std::string action_benchmark(const SessionView& session);
 
 }  // namespace dent

@@ -10,7 +10,7 @@
 namespace dent {
 namespace {
 
-constexpr std::size_t kLongestDiff = 40000;  // bytes that are shown; all of it is in artifacts/patches
+constexpr std::size_t kLongestDiff = 40000;  // shown bytes; artifacts/patches has the whole diff
 
 std::string_view class_of(std::string_view line) {
   if (line.starts_with("+++") || line.starts_with("---") || line.starts_with("diff ") ||
@@ -25,7 +25,7 @@ std::string row(const char* name, const std::string& text) {
   return text.empty() ? "" : fmt::format("<dt>{}</dt><dd>{}</dd>", name, escape_html(text));
 }
 
-// Closed until somebody asks. Its id survives an update of the page.
+// One step, collapsed until clicked. Its id lets an update of the page keep it open.
 std::string entry(const ClimbStep& step) {
   const Proposal& proposal = step.iteration.proposal;
   const std::string gain = step.gain() ? " " + show_ratio(*step.gain()) : "";
@@ -37,7 +37,7 @@ std::string entry(const ClimbStep& step) {
                                  : "soft",
                   step.iteration.iteration, step.outcome ? step.ending() : "in trial", escape_html(gain),
                   escape_html(proposal.hypothesis.change));
-  text += row("held back by", proposal.hypothesis.bottleneck);
+  text += row("bottleneck", proposal.hypothesis.bottleneck);
   text += row("expected", proposal.hypothesis.expected);
   text += row("proposed by", proposal.proposer);
   text += row("ended", step.why());
@@ -67,7 +67,8 @@ std::string diff_markup(std::string_view diff) {
 
 std::string proposal_tree(const ClimbView& climb) {
   if (climb.steps.empty()) return {};
-  // Each kept change, and before the first one the start, with what was dropped while it was the incumbent.
+  // A list of kept changes, beginning with the start; each holds the changes that were dropped while it was
+  // the incumbent.
   std::string text = "<ol class=\"tree\">\n<li><span class=\"soft\">the start</span>\n";
   std::string dropped;
   const auto close = [&] {

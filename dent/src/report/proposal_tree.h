@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a loop tried, as a tree: the kept changes are its trunk, and what was tried on each of them and
-// dropped hangs there. Each with its hypothesis, its outcome and its diff.
+// A loop's changes as a tree: kept changes form the trunk, dropped ones hang on the kept change that they
+// were tried on. Each shows its hypothesis, outcome and diff.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace dent {
 
-std::string proposal_tree(const ClimbView& climb);  // markup; empty without a step
-std::string diff_markup(std::string_view diff);     // with classes for added, removed and headings
+std::string proposal_tree(const ClimbView& climb);  // HTML; "" without steps
+std::string diff_markup(std::string_view diff);     // HTML; classes mark added and removed lines
 
 }  // namespace dent

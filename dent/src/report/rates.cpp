@@ -6,7 +6,7 @@
 namespace dent {
 namespace {
 
-// Three digits that count, of what is not small.
+// Three significant digits for values of at least 1.
 std::string digits(double value) {
   return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0);
 }
@@ -15,7 +15,7 @@ std::string digits(double value) {
 
 std::string show_bandwidth(const record::Comparison& shape) {
   if (!shape.bytes || shape.candidate_ns <= 0) return {};
-  return digits(*shape.bytes / shape.candidate_ns) + " GB/s";  // bytes in a nanosecond
+  return digits(*shape.bytes / shape.candidate_ns) + " GB/s";  // one byte per nanosecond is 1 GB/s
 }
 
 std::string show_flop_rate(const record::Comparison& shape) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How fast a candidate moves bytes and computes, and how near that is to what the device can do.
+// A candidate's bandwidth and arithmetic rate, and their share of the device's peaks.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace dent {
 
-// "" where it is not known: the manifest says how many bytes and flops a call takes, and the device's peaks
-// give the floor.
+// "" if not known. The manifest gives a call's bytes and flops; the device's peaks give the least possible
+// time.
 std::string show_bandwidth(const record::Comparison& shape);       // "3010 GB/s"
 std::string show_flop_rate(const record::Comparison& shape);       // "1.25 TFLOP/s", "40.2 GFLOP/s"
 std::string show_share_of_floor(const record::Comparison& shape);  // "63.2 %"

@@ -8,7 +8,7 @@
 namespace dent {
 namespace {
 
-// Names read as words: memory_bytes -> memory, max_clock_mhz -> max clock (MHz).
+// Turns a field's name into words: memory_bytes -> memory, max_clock_mhz -> max clock (MHz).
 std::string in_words(std::string name) {
   static constexpr std::pair<std::string_view, std::string_view> kUnits[] = {
       {"_bytes", ""}, {"_mhz", " (MHz)"}, {"_mib", " (MiB)"}, {"_w", " (W)"}};
@@ -29,7 +29,7 @@ class RowWriter : public Fields {
  private:
   struct Open {
     std::string name;
-    std::size_t next = 0;  // item of a list
+    std::size_t next = 0;  // index of the item in its list
   };
 
   void text(const Field& field, std::string& value) override { put(field, value); }

@@ -11,12 +11,13 @@ namespace dent {
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
-// A record as lines of a table: ("cpu model", "..."), ("gpus 0 name", "..."), in the order of its fields.
+// A record as rows of a table, such as ("cpu model", "...") and ("gpus 0 name", "..."), in the order of its
+// fields.
 Rows rows_of(const Pass& pass);
 
 template <class T>
 Rows record_rows(const T& record) {
-  return rows_of([&record](Fields& f) { fields(f, const_cast<T&>(record)); });  // nothing is changed
+  return rows_of([&record](Fields& f) { fields(f, const_cast<T&>(record)); });  // the record is not changed
 }
 
 }  // namespace dent

@@ -26,9 +26,12 @@ Verdict verdict_on(SpeedVerdict change) {
 
 SessionChange change_between(const SessionView& before, const SessionView& after, double same_within) {
   if (before.session.baseline != after.session.baseline) {
-    throw Error(ErrorCode::invalid,
-                fmt::format("{} was compared with {}, {} with {}: their ratios have nothing in common",
-                            before.id, before.session.baseline, after.id, after.session.baseline));
+    throw Error(
+        ErrorCode::invalid,
+        fmt::format(
+            "{} was compared with {}, but {} with {}: ratios to different baselines can't be compared",
+            before.id, before.session.baseline, after.id, after.session.baseline),
+        "compare sessions with equal baselines; dent log lists them");
   }
   SessionChange found;
   std::vector<ShapeSpeed> changes;
@@ -36,11 +39,11 @@ SessionChange change_between(const SessionView& before, const SessionView& after
     const record::Comparison* now = after.comparison(old.shape);
     if (now == nullptr) continue;
     ++found.common;
-    const Doubt then = old.taken.value_or(Doubt{});  // in the denominator: its ends change places
+    const Doubt then = old.taken.value_or(Doubt{});  // denominator: low and high swap
     ShapeSpeed speed{.taken = both(now->taken.value_or(Doubt{}), {then.high, then.low}),
                      .busy = old.busy || now->busy,
                      .weight = now->weight};
-    if (old.ratio && now->ratio) {  // else there were too few samples for an interval: nothing to compare
+    if (old.ratio && now->ratio) {  // without an interval there is nothing to compare
       speed.ratio = change(*old.ratio, *now->ratio);
       speed.verdict = judge(speed.ratio, same_within);
       found.shapes.push_back({.shape = old.shape,

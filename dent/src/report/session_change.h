@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a kernel's speed changed between two sessions. Each was measured against the baseline of its own
-// session, so the machine's mood on the day falls out.
+// How a kernel's speed changed between two sessions. Each session compares with its own baseline, so
+// differences of the machine between the two days cancel.
 #pragma once
 
 #include <optional>
@@ -16,18 +16,18 @@ struct ShapeChange {
   std::string shape;
   Ratio before, after, change;
   SpeedVerdict verdict = SpeedVerdict::ambiguous;
-  bool busy = false, too_busy = false;  // the machine, in either session; measure/busy_rule.h
+  bool busy = false, too_busy = false;  // in either session; see measure/busy_rule.h
 };
 
 struct SessionChange {
   std::vector<ShapeChange> shapes;
-  std::size_t common = 0;       // shapes that both measured; those with too few samples are not in `shapes`
-  std::optional<Ratio> mean{};  // nothing where a common shape has too few samples
+  std::size_t common = 0;       // shapes that both measured, including those with too few samples
+  std::optional<Ratio> mean{};  // nothing if a common shape has too few samples
   Verdict verdict = Verdict::ambiguous;
-  bool busy = false;  // the machine, in either session
+  bool busy = false;  // whether the machine was busy in either session
 };
 
-// Throws Error where they have another baseline or no shape in common.
+// Throws Error if the baselines differ or no shape is common.
 SessionChange change_between(const SessionView& before, const SessionView& after, double same_within);
 
 }  // namespace dent

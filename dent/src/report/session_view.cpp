@@ -12,7 +12,7 @@
 namespace dent {
 namespace {
 
-// Sorts records into a view, kind by kind.
+// Sorts records of each kind into a view.
 class Sorter {
  public:
   explicit Sorter(SessionView& view) : view_(view) {}
@@ -28,7 +28,7 @@ class Sorter {
     StepView& step = step_called(begin.step);
     step.begun = true;
     step.gate.reset();
-    view_.end.reset();  // a session that goes on has no verdict yet
+    view_.end.reset();  // a session that continues after its verdict has none
   }
   void operator()(const record::Check& check) {
     last_word(view_.checks, check, &record::Check::step, &record::Check::name);
@@ -62,13 +62,13 @@ class Sorter {
   void operator()(const record::Uptime& uptime) { view_.uptimes.push_back(uptime); }
   void operator()(const record::Verdict& verdict) { view_.end = verdict; }
 
-  // Of a loop, for climb.h.
+  // Records of a loop are handled by climb.h.
   void operator()(const record::Loop&) {}
   void operator()(const record::Iteration&) {}
   void operator()(const record::Outcome&) {}
   void operator()(const record::Standing&) {}
   void operator()(const record::LoopEnd&) {}
-  // For nobody here.
+  // Kinds that reports do not show.
   void operator()(const record::PatternTried&) {}
   void operator()(const record::BudgetMark&) {}
   void operator()(const record::Job&) {}
@@ -84,7 +84,7 @@ class Sorter {
   SessionView& view_;
 };
 
-// The least time that the device needs for a shape, where its peaks are known and nobody has said it.
+// Fills in each shape's least possible time if the device's peaks are known and the record lacks it.
 void fill_in_floors(SessionView& view) {
   if (!view.roofline || !(view.roofline->peak_gflops > 0) || !(view.roofline->peak_gbs > 0)) return;
   for (record::Comparison& c : view.comparisons) {
@@ -155,7 +155,8 @@ SessionView load_session(const SessionFolder& session) {
   SessionView view = view_session(session.id, content.records);
   read_diffs(view, session);
   if (content.unchained > 0 && content.unchained == content.lines) {
-    view.notes.push_back("An older dent wrote this ledger, without a chain: an edit of it can't be noticed.");
+    view.notes.push_back(
+        "An older dent wrote this ledger without a hash chain: edits of it can't be detected.");
   }
   return view;
 }

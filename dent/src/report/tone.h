@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a word is to be read, for whoever has colours. The word itself is always there too.
+// Whether a word is good or bad news, for coloured output. The word itself is always printed as well.
 #pragma once
 
 #include "measure/verdict.h"

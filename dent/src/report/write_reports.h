@@ -11,8 +11,8 @@ struct ReportFiles {
   std::filesystem::path markdown, html, json;
 };
 
-// Makes report.md, report.html and report.json in the session's folder from its ledger and those of the
-// sessions before it. Each file is there as a whole or not at all.
+// Writes report.md, report.html and report.json into the session's folder, from its ledger and those of
+// earlier sessions. Each file is replaced atomically.
 ReportFiles write_reports(const SessionStore& store, const SessionFolder& session);
 
 }  // namespace dent

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kGitSeconds = 300;
-// Nothing of the caller's environment may point git elsewhere.
+// Removes environment variables by which the caller could redirect git.
 constexpr const char* kScript =
     "unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR GIT_NAMESPACE GIT_PREFIX "
     "GIT_EXTERNAL_DIFF GIT_DIFF_OPTS; errors=$1; shift; exec env \"$@\" 2>\"$errors\"";
@@ -27,10 +27,10 @@ bool is_below(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-// Without a word of where its worktree is. One that is not locked is garbage by git's own rule (`git worktree
-// prune` removes it at once): a `git worktree add` that outlived the dent which started it writes ORIG_HEAD
-// into an entry that the next dent has removed. One that died with its dent leaves the lock that it began
-// with; that may as well be another's git at work, unless the entry has our mark.
+// Whether an entry without a worktree path is left over. An unlocked one is garbage by git's own rule (`git
+// worktree prune` removes it): a `git worktree add` that outlived its dent writes ORIG_HEAD into an entry
+// that the next dent has removed. A locked one, whose dent was killed early, could belong to another git at
+// work, unless its name has our mark.
 bool is_left_over(const fs::path& entry, const std::string& mark) {
   if (!first_line(text_of(entry / "gitdir")).empty()) return false;
   const bool our_name = entry.filename().string().find(mark) != std::string::npos;
@@ -70,7 +70,7 @@ Repository::Repository(fs::path project, fs::path dent_folder, const std::string
   prefix_ = project_.lexically_relative(root_);
   if (prefix_ == ".") prefix_.clear();
   git_dir_ = git({"rev-parse", "--absolute-git-dir"}, project_).line();
-  // A repository that ignores the project would give candidates without its files.
+  // Worktrees of a repository that ignores the project would lack its files.
   const bool tracked = try_git({"ls-files", "--error-unmatch", manifest}, project_).ok();
   if (!tracked && try_git({"check-ignore", "-q", manifest}, project_).ok()) open_private();
 }
@@ -104,7 +104,7 @@ Repository::Answer Repository::try_git(const std::vector<std::string>& arguments
         "submodule.recurse=false", "diff.noprefix=false", "diff.mnemonicPrefix=false"}) {
     argv.insert(argv.end(), {"-c", setting});
   }
-  if (in.empty() && !git_dir_.empty()) {  // never looked for
+  if (in.empty() && !git_dir_.empty()) {  // no search: the repository is known
     argv.insert(argv.end(), {"--git-dir=" + git_dir_.string(), "--work-tree=" + root_.string()});
   }
   argv.insert(argv.end(), arguments.begin(), arguments.end());
@@ -133,12 +133,12 @@ Repository::Answer Repository::git(const std::vector<std::string>& arguments, co
 std::string Repository::snapshot(const std::string& message) const {
   const fs::path index = scratch_ / "snapshot-index";
   fs::remove(index);
-  // A copy of the user's index saves hashing every file again.
+  // Copying the user's index saves hashing every file again.
   const fs::path theirs = root_ / try_git({"rev-parse", "--git-path", "index"}).line();
   if (!private_ && fs::exists(theirs)) {
     fs::copy_file(theirs, index);
-    // A file that was changed within the second in which the index was written is looked into by git, which
-    // knows it by the index's own time: the copy must be as old as the original.
+    // Git checks the contents of files changed within the second of the index's own time stamp, so the copy
+    // must keep that time.
     fs::last_write_time(index, fs::last_write_time(theirs));
   }
   const Environment own{{"GIT_INDEX_FILE", index.string()}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The project's git repository, as far as the loop may touch it: it adds objects, the branch dent/<session>
-// and worktrees under .dent/. The user's files, index, stash and branches are read, never written. No hook
-// runs, and nothing is collected or repacked.
+// The project's git repository. The loop only adds objects, the branch dent/<session> and worktrees under
+// .dent/. It reads but never writes the user's files, index, stash and branches, runs no hooks, and starts no
+// garbage collection.
 #pragma once
 
 #include <filesystem>
@@ -17,36 +17,35 @@ class Repository {
  public:
   using Environment = std::vector<std::pair<std::string, std::string>>;
 
-  // `project`: the folder with the manifest, anywhere in a repository. Where there is none, or where the
-  // repository ignores the project's `manifest`, a private one is kept in `dent_folder`. Throws Error when
-  // git is missing or the repository can't be used, with the reason.
+  // `project`: the manifest's folder, anywhere in a repository. If there is no repository, or it ignores
+  // `manifest`, a private one is created in `dent_folder`. Throws Error with the reason if git is missing or
+  // the repository can't be used.
   Repository(std::filesystem::path project, std::filesystem::path dent_folder, const std::string& manifest);
 
-  const std::filesystem::path& root() const { return root_; }      // the top of the user's tree
-  const std::filesystem::path& prefix() const { return prefix_; }  // the project's folder below it
+  const std::filesystem::path& root() const { return root_; }      // root of the user's tree
+  const std::filesystem::path& prefix() const { return prefix_; }  // the project's folder, relative to it
   const std::filesystem::path& scratch() const { return scratch_; }
   bool is_private() const { return private_; }
 
-  // The tree as it lies on disk as a commit: changed and staged files everywhere, untracked ones of the
-  // project, ignored ones nowhere. HEAD itself when nothing differs. Made with an index of our own.
+  // A commit of the current files: changed and staged ones everywhere, untracked ones of the project, no
+  // ignored ones. HEAD itself if nothing differs. Uses its own index.
   std::string snapshot(const std::string& message) const;
 
-  // The same arguments again give the same commit, for a loop that was killed in between. `utc`: as in a
-  // record.
+  // Equal arguments give the same commit, so that a killed loop can continue. `utc`: time as in a record.
   std::string commit(const std::string& tree, const std::optional<std::string>& parent,
                      const std::string& message, std::string_view utc) const;
-  // Moves the branch from `before` (nothing: there is none yet). Where it is there already, all is well.
-  // Throws Error when somebody else has moved it or has it checked out.
+  // Moves the branch from `before` (nothing: create it) to `to`; no effect if it is there already. Throws
+  // Error if it was moved by others or is checked out.
   void move_branch(const std::string& branch, const std::optional<std::string>& before,
                    const std::string& to) const;
   std::string difference(const std::string& from,
-                         const std::string& to) const;  // a patch, as for `git apply`
+                         const std::string& to) const;  // a patch for `git apply`
   bool has(const std::string& commit) const;
 
-  // In the names of worktrees' folders, which git takes for its own entries: whose they are, whatever is in
-  // them.
+  // A mark in the names of this repository's worktree folders, which git uses for its entries: it identifies
+  // their owner whatever they contain.
   std::string mark() const;
-  // Removes every worktree below `folder`, also one that was left half made, and the folder.
+  // Removes every worktree below `folder`, including incomplete ones, and the folder.
   void remove_worktrees(const std::filesystem::path& folder) const;
 
   struct Answer {
@@ -55,12 +54,12 @@ class Repository {
     bool ok() const { return code == 0; }
     std::string line() const;  // `out` without its last line end
   };
-  // git on this repository, in the user's tree; or in that folder, on the repository that `environment` names
-  // or that is found from there.
+  // Runs git on this repository in the user's tree; with `in`, in that folder, on the repository that
+  // `environment` names or git finds from there.
   Answer try_git(const std::vector<std::string>& arguments, const std::filesystem::path& in = {},
                  const Environment& environment = {}) const;
   Answer git(const std::vector<std::string>& arguments, const std::filesystem::path& in = {},
-             const Environment& environment = {}) const;  // throws Error when it fails
+             const Environment& environment = {}) const;  // throws Error if it fails
 
  private:
   void open_private();

@@ -23,7 +23,7 @@ std::vector<std::string> split(const std::string& text, char at) {
   return parts;
 }
 
-// Everything but the .git that ties a submodule to its repository.
+// Copies all files except .git, which links a submodule to its repository.
 void copy_tree(const fs::path& from, const fs::path& to) {
   fs::create_directories(to);
   for (const auto& entry : fs::directory_iterator(from)) {
@@ -57,8 +57,8 @@ Worktree::~Worktree() {
   }
 }
 
-// `git worktree add` leaves submodules empty; a kernel's headers may well be in one. What is there is copied,
-// not linked: a build that writes into it writes into ours.
+// `git worktree add` leaves submodules empty, but a kernel's headers may be in one. Copies them instead of
+// linking, so that a build that writes there does not change the user's files.
 void Worktree::copy_submodules() const {
   for (const std::string& entry : split(repository_.git({"ls-tree", "-r", "-z", commit_}).out, '\0')) {
     if (entry.rfind("160000 ", 0) != 0) continue;
@@ -78,7 +78,8 @@ Repository::Answer Worktree::git(const std::vector<std::string>& arguments) cons
   return repository_.git(arguments, folder_, environment());
 }
 
-// For others who ask git in here, a build for its version: without it they would find the user's repository.
+// For programs that call git in here, such as a build that asks for its version: they would otherwise find
+// the user's repository.
 void Worktree::tie_to_repository() const {
   const fs::path file = folder_ / ".git";
   const std::string tie = "gitdir: " + git_dir_.string() + "\n";

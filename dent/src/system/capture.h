@@ -8,8 +8,8 @@
 
 namespace dent {
 
-// What a short command prints, stdout and stderr together; nothing when it can't be run, fails or takes too
-// long.
+// Runs a short command and returns its stdout and stderr together; nothing if it can't be started, fails or
+// takes longer than `seconds`.
 std::optional<std::string> capture(const std::vector<std::string>& argv, double seconds,
                                    const std::filesystem::path& directory = {});
 

@@ -11,7 +11,7 @@
 namespace dent {
 namespace {
 
-// By the beginnings of their names. A kernel's own libraries, and what it loads besides, are its own business.
+// Prefixes of file names. A kernel may change its own libraries and others that it loads.
 constexpr std::array kWatched = {"dent-worker", "dent_slow_worker", "python", "libpython",  "libc.so",
                                  "libc-",       "ld-linux",         "ld-",    "libpthread", "libm.so"};
 
@@ -24,7 +24,7 @@ bool is_watched(const std::string& file) {
 // "7f00-7f01 r-xp 0 08:01 42   /usr/lib/libc.so.6", then lines of counts: "Anonymous:   4 kB".
 std::string changed_code(pid_t process) {
   std::ifstream smaps("/proc/" + std::to_string(process) + "/smaps");
-  std::string watched;  // of the mapping whose counts come now
+  std::string watched;  // name of the current mapping, if it is watched
   for (std::string line; std::getline(smaps, line);) {
     std::istringstream row(line);
     std::string first, rights, offset, device, inode, path;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether a process has rewritten the code that it runs. A page of a file that was written to in memory is the
-// process's own from then on, and the system counts it; what was put back from the file is not seen.
+// Whether a process has rewritten code that it runs. A mapped page that was written to becomes private to the
+// process, and the system counts such pages; a page that was mapped again from its file is not detected.
 #pragma once
 
 #include <sys/types.h>
@@ -9,8 +9,8 @@
 
 namespace dent {
 
-// The first file of dent's worker, the interpreter or the C library of which that is so: "libc.so.6". "" where
-// there is none, or the system does not show another process's memory.
+// The first rewritten file of dent's worker, the interpreter or the C library, such as "libc.so.6"; "" if
+// there is none, or if the system does not show another process's memory.
 std::string changed_code(pid_t process);
 
 }  // namespace dent

@@ -38,7 +38,7 @@ ThreadConditions of_thread(pid_t thread) {
   return found;
 }
 
-// "0-3,8"
+// Formats a set of processors: "0-3,8".
 std::string in_words(const cpu_set_t& set) {
   std::string text;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
@@ -124,7 +124,7 @@ std::optional<std::string> difference(const Conditions& before, const Conditions
 
 std::optional<std::string> privilege(const Conditions& its, const Conditions& ours) {
   if (ours.threads.empty()) return std::nullopt;
-  const ThreadConditions& normal = ours.threads.begin()->second;  // of the first thread
+  const ThreadConditions& normal = ours.threads.begin()->second;  // of the main thread
   for (const auto& [id, thread] : its.threads) {
     const bool real_time = thread.policy == SCHED_FIFO || thread.policy == SCHED_RR || thread.policy == 6;
     if (real_time && thread.policy != normal.policy) return "it runs with a real-time policy";

@@ -27,7 +27,7 @@
 #include "system/process_table.h"
 
 #ifndef SECCOMP_USER_NOTIF_FLAG_CONTINUE
-#define SECCOMP_USER_NOTIF_FLAG_CONTINUE 1  // Linux 5.5; older headers don't know it
+#define SECCOMP_USER_NOTIF_FLAG_CONTINUE 1  // Linux 5.5; older headers lack it
 #endif
 
 namespace dent {
@@ -41,7 +41,7 @@ constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 constexpr std::uint32_t kArchitecture = 0;
 #endif
 #if defined(__x86_64__)
-constexpr std::uint32_t kOtherAbi = 0x40000000;  // x32's numbers begin here
+constexpr std::uint32_t kOtherAbi = 0x40000000;  // system call numbers of the x32 ABI begin here
 #endif
 constexpr std::uint32_t kFcntlSetOwner = F_SETOWN;
 constexpr std::uint32_t kFcntlSetOwnerEx = 15;                             // F_SETOWN_EX
@@ -49,20 +49,20 @@ constexpr std::uint32_t kIoctlSetOwner = 0x8901, kIoctlSetGroup = 0x8902;  // FI
 constexpr int kSetSyscallUserDispatch = 59;                                // of prctl
 constexpr std::uint32_t kIoWhoProcess = 1, kIoWhoGroup = 2;                // ioprio_set
 
-// Which of a call's arguments says whom it acts on.
+// Which argument of a system call identifies the process that it acts on.
 enum class Names {
-  process,      // argument 0; 0 is the caller
-  signalled,    // the same for kill: also a group (negative); signal 0 does nothing
-  limited,      // the same for prlimit: without new limits it only reads
+  process,      // argument 0; 0 means the caller
+  signalled,    // kill: argument 0, or a group if negative; signal 0 has no effect
+  limited,      // prlimit: argument 0; without new limits it only reads
   second,       // argument 1
-  traced,       // argument 1; a request to be traced has none
-  prioritised,  // setpriority: a process, a group or a user
-  io_class,     // ioprio_set, the same
-  descriptor,   // argument 0, a descriptor of a process
-  owner,        // fcntl: whom to signal
-  clock,        // nobody: the machine's clock
-  filter,       // nobody: seccomp, unless it only asks
-  handler,      // nobody: prctl, where it puts code of the caller's in the way of its own system calls
+  traced,       // ptrace: argument 1; PTRACE_TRACEME names no process
+  prioritised,  // setpriority: argument 0 selects process, group or user
+  io_class,     // ioprio_set: argument 0 selects as in setpriority
+  descriptor,   // argument 0, a process file descriptor
+  owner,        // fcntl: the process to signal
+  clock,        // acts on the machine's clock
+  filter,       // seccomp, unless it only queries
+  handler,      // prctl: lets the caller's own code intercept its system calls
 };
 
 struct Guarded {
@@ -101,11 +101,11 @@ constexpr Guarded kGuarded[] = {
     {SYS_seccomp, "seccomp", Names::filter},
     {SYS_prctl, "prctl", Names::handler},
 };
-// Of a ring that the system works off by itself: calls in it would pass by the filter. Libraries that use one go
-// on without where the system has none.
+// System calls of io_uring, which are refused because calls queued in a ring bypass the filter. Libraries
+// work without io_uring if the system lacks it.
 constexpr long kRings[] = {425 /*io_uring_setup*/, 426 /*io_uring_enter*/, 427 /*io_uring_register*/};
 
-// Rights of root over others, and over the machine.
+// Capabilities of root that a confined process gives up: over other processes, and over the machine.
 constexpr int kGivenUp[] = {CAP_KILL,
                             CAP_SYS_PTRACE,
                             CAP_SYS_NICE,
@@ -120,7 +120,7 @@ constexpr int kGivenUp[] = {CAP_KILL,
                             39 /*BPF*/,
                             40 /*CHECKPOINT_RESTORE*/};
 
-// The filter, written into an array: nothing may be allocated between fork and exec.
+// Builds the BPF filter in a fixed array, since nothing may be allocated between fork and exec.
 class Filter {
  public:
   explicit Filter(std::uint32_t self) : self_(self) {
@@ -136,7 +136,7 @@ class Filter {
     }
     for (const long ring : kRings)
       when(static_cast<std::uint32_t>(ring), [this] { give(SECCOMP_RET_ERRNO | ENOSYS); });
-    when(SYS_userfaultfd, [this] { give(SECCOMP_RET_ERRNO | EPERM); });  // see cpu_device.cpp
+    when(SYS_userfaultfd, [this] { give(SECCOMP_RET_ERRNO | EPERM); });  // reason in cpu_device.cpp
     when(SYS_ioctl, [this] {
       argument(1);
       when(kIoctlSetOwner, [this] { give(SECCOMP_RET_ERRNO | EPERM); });
@@ -152,7 +152,7 @@ class Filter {
   void add(sock_filter step) { code_.at(length_++) = step; }
   void load(std::size_t at) { add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(at))); }
   void give(std::uint32_t answer) { add(BPF_STMT(BPF_RET | BPF_K, answer)); }
-  // The low half: what these calls take are ints. Both machines are little-endian.
+  // Loads an argument's low half: these calls take ints, and both architectures are little-endian.
   void argument(int which) { load(offsetof(seccomp_data, args) + 8 * static_cast<std::size_t>(which)); }
   void upper_half(int which) { load(offsetof(seccomp_data, args) + 8 * static_cast<std::size_t>(which) + 4); }
 
@@ -189,7 +189,7 @@ class Filter {
     }
   }
 
-  // Ends with an answer.
+  // Emits instructions that end with a decision about the call.
   void judge(Names names) {
     switch (names) {
       case Names::process:
@@ -265,7 +265,7 @@ void give_up_rights() {
   syscall(SYS_capset, &header, data);
 }
 
-// Whom a waiting call is about.
+// The process, or the resource, that a waiting call acts on.
 struct Target {
   enum class Kind { process, everyone, clock, own_calls, unknown } kind = Kind::unknown;
   pid_t process = 0;
@@ -273,7 +273,7 @@ struct Target {
 
 Target from_kill(std::int32_t number) {
   if (number == -1) return {Target::Kind::everyone, 0};
-  return {Target::Kind::process, std::abs(number)};  // a group bears its leader's number
+  return {Target::Kind::process, std::abs(number)};  // a group has its leader's number
 }
 
 Target target_of(const seccomp_data& data, Names names) {
@@ -307,7 +307,7 @@ Target target_of(const seccomp_data& data, Names names) {
   return {};
 }
 
-// The process that a descriptor of another process stands for; 0 when it can't be told.
+// The process that a pidfd of another process refers to; 0 if unknown.
 pid_t process_behind(pid_t holder, int descriptor) {
   std::ifstream info("/proc/" + std::to_string(holder) + "/fdinfo/" + std::to_string(descriptor));
   for (std::string key; info >> key;) {
@@ -357,7 +357,7 @@ const std::optional<ConfinementSupervisor::Refused>& ConfinementSupervisor::atte
        ::poll(&waiting, 1, 0) > 0 && (waiting.revents & POLLIN) != 0;) {
     seccomp_notif call{};
     if (ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) {
-      if (errno == EINTR || errno == ENOENT) continue;  // the caller has gone
+      if (errno == EINTR || errno == ENOENT) continue;  // the caller has ended
       break;
     }
     const auto* guarded = std::find_if(std::begin(kGuarded), std::end(kGuarded),
@@ -380,7 +380,7 @@ const std::optional<ConfinementSupervisor::Refused>& ConfinementSupervisor::atte
         if (in_cell) {
           const pid_t number = by_descriptor ? number_in_cell(target.process) : target.process;
           if (number == kFirstInCell || number == 0) {
-            whom = "the process that keeps its cell";
+            whom = "the init process of its sandbox";
           } else if (guarded->names == Names::traced) {
             whom = fmt::format("process {} of its cell", number);
           } else {
@@ -408,7 +408,7 @@ const std::optional<ConfinementSupervisor::Refused>& ConfinementSupervisor::atte
         whom = "its own system calls";
         break;
       case Target::Kind::unknown:
-        break;  // refused, but no proof of anything
+        break;  // refused, but not evidence of an attack
     }
     if (!whom.empty() && !refused_)
       refused_ = {std::string(guarded->name) + " on " + whom, target.kind == Target::Kind::own_calls};

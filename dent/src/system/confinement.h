@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Keeps a process, and all that it starts, from acting on processes that are not its own: no signal, no
-// change of priority, affinity or limits, no look into their memory; nor may it set the machine's clock.
+// Keeps a process, and all that it starts, from acting on other processes: no signals, no change of priority,
+// affinity or limits, no access to their memory. It can't set the machine's clock either.
 //
-// A seccomp filter lets system calls on the caller itself pass. One that names another process waits until a
-// supervisor in dent has looked at it: within the process's own family it goes on, else it is refused and
-// remembered. The filter is there before exec, so no code of a candidate runs without it, and it can't be
-// taken off. Where the process is root's, it also gives up the rights that root has over others.
+// A seccomp filter allows system calls that act on the caller itself. A call that names another process waits
+// for a supervisor in dent: if that process was started by the caller's family, the call continues; if not,
+// it is refused and recorded. The filter is installed before exec, so all code of a candidate runs under it,
+// and it can't be removed. A confined process of root also gives up root's rights over other processes.
 //
-// In a cell (cell/cell.h) it can name no process outside. Then only the first process of the cell, which is
-// one of its walls, is not the caller's family.
+// In a sandbox (cell/cell.h) a process can't name processes outside. There only the sandbox's own init
+// process, which the sandbox depends on, counts as foreign.
 #pragma once
 
 #include <sys/types.h>
@@ -20,27 +20,28 @@
 
 namespace dent {
 
-// Between fork and exec, and so only with calls that are safe there: confines the calling process. `self`:
-// the number by which the program will know itself, whose calls on itself need not be looked at. Returns the
-// descriptor on which its supervisor listens, or -errno where the system can't do that.
+// Confines the calling process. Called between fork and exec, so it uses only async-signal-safe calls. `self`
+// is the process id that the program will see for itself; calls on that id are allowed without asking the
+// supervisor. Returns the descriptor on which the supervisor listens, or -errno if the system does not
+// support this.
 int confine_myself(pid_t self);
 
-// Whether confine_myself() works here: tried once, in a process of its own. "" or why not.
+// Why confine_myself() does not work on this machine, or "". Tried once, in a process of its own.
 const std::string& why_not_confined();
 
 class ConfinementSupervisor {
  public:
-  // `leader`: the confined process, which leads a session of its own.
+  // `leader` is the confined process, which leads its own session.
   ConfinementSupervisor(FileDescriptor listener, pid_t leader)
       : listener_(std::move(listener)), leader_(leader) {}
 
-  int descriptor() const { return listener_.get(); }  // readable when a call waits
+  int descriptor() const { return listener_.get(); }  // readable when a call waits for an answer
 
   struct Refused {
-    std::string call;          // "sched_setaffinity on process 4711 (dent-worker)"
-    bool of_its_own = false;   // it would have put itself in the way of its own system calls
+    std::string call;         // "sched_setaffinity on process 4711 (dent-worker)"
+    bool of_its_own = false;  // the call would have intercepted the process's own system calls
   };
-  // Answers every call that waits. Returns the first that was ever refused.
+  // Answers all waiting calls. Returns the first call that was ever refused.
   const std::optional<Refused>& attend();
 
  private:

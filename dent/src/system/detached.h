@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A process that lives on without us: in a session of its own, with no parent that waits for it.
+// Starts a process that outlives this one: in its own session, without a parent that waits for it.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +8,9 @@
 
 namespace dent {
 
-// `log` gets its stdout and stderr, at the end; its stdin is empty. `keep`: a descriptor that becomes its 3,
-// and a lock that it holds lives as long as it does. It gets no other. Throws Error when there can't be a
-// process.
+// Appends stdout and stderr to `log`; stdin is empty. `keep` is a descriptor that becomes the process's
+// descriptor 3, so a lock on it lives as long as the process; the process inherits no other descriptor.
+// Throws Error if the process can't be started.
 void start_detached(const std::vector<std::string>& argv, const std::filesystem::path& directory,
                     const std::filesystem::path& log, int keep = -1);
 

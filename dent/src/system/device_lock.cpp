@@ -26,19 +26,19 @@ std::string file_name(const std::string& device) {
   return name;
 }
 
-// Anybody may have made a file of that name.
+// Opens the lock file only if it belongs to this user: in /tmp, another user may have created that name.
 FileDescriptor open_own(const fs::path& file) {
   FileDescriptor descriptor(::open(file.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   struct stat found {};
   if (!descriptor || ::fstat(descriptor.get(), &found) != 0) refuse("can't open", file, errno);
   if (found.st_uid != getuid()) {
-    throw Error(ErrorCode::environment, file.string() + " is not yours",
-                "have it removed: a device is locked by it while it measures");
+    throw Error(ErrorCode::environment, file.string() + " belongs to another user",
+                "ask its owner to delete it: dent locks the device with this file while it measures");
   }
   return descriptor;
 }
 
-// He may not have said it yet.
+// The holder's name, which it may not have written yet.
 std::string holder_in(const FileDescriptor& file) {
   std::array<char, 1024> text{};
   const ssize_t length = ::pread(file.get(), text.data(), text.size(), 0);
@@ -50,7 +50,8 @@ std::string holder_in(const FileDescriptor& file) {
 DeviceLock::DeviceLock(const std::string& device, const fs::path& folder)
     : file_(folder / file_name(device)) {}
 
-// Who lets go of it removes the file. Whoever had it open by then holds a lock on nothing, and looks again.
+// The holder deletes the file when it unlocks. A process that had it open then holds a lock on a deleted
+// file, so it compares inodes and tries again.
 DeviceLock::Held DeviceLock::hold(const std::string& whose,
                                   const std::function<void(const std::string& who)>& waits) const {
   for (bool told = false;;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A device that several processes of one user measure on, one at a time. The operating system holds the lock
-// for whoever has it and lets go of it when he dies, however he dies.
+// Lets several processes of one user measure on a device one at a time. The operating system holds the lock,
+// and releases it when the holder ends, even if it is killed.
 #pragma once
 
 #include <filesystem>
@@ -13,11 +13,11 @@ namespace dent {
 
 class DeviceLock {
  public:
-  // `device`: its name on this machine, the UUID of a GPU for example. `folder`: where all look for it; the
-  // machine's temporary folder unless it is given.
+  // `device`: a name of the device on this machine, such as a GPU's UUID. `folder`: where all processes look
+  // for the lock file.
   explicit DeviceLock(const std::string& device, const std::filesystem::path& folder = "/tmp");
 
-  // For as long as it lives.
+  // Holds the lock until it is destroyed.
   class Held {
    public:
     Held() = default;
@@ -34,8 +34,8 @@ class DeviceLock {
     std::filesystem::path file_;
   };
 
-  // `whose`: what the others are told while they wait. `waits` is called once when somebody else has it, with
-  // what that one has said.
+  // Waits for the lock. `whose`: text that processes waiting for this holder are shown. `waits` is called
+  // once, with the current holder's text, if the lock is taken.
   Held hold(const std::string& whose, const std::function<void(const std::string& who)>& waits) const;
 
  private:

@@ -38,7 +38,7 @@ bool create_folder_durably(const std::filesystem::path& folder) {
 void sync_folder(const std::filesystem::path& folder) {
   const std::filesystem::path named = folder.empty() ? "." : folder;
   const FileDescriptor opened = open_file(named, O_RDONLY | O_DIRECTORY, "can't open folder");
-  // Some file systems have no sync of a folder and say EINVAL; there is nothing more to be done on them.
+  // Some file systems return EINVAL because they can't sync folders; nothing more can be done there.
   if (::fsync(opened.get()) != 0 && errno != EINVAL) refuse("can't sync folder", named, errno);
 }
 

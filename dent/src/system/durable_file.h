@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that are either there as a whole or not at all, whenever the program or the machine stops.
+// Files that exist completely or not at all, even if the program or the machine stops at any moment.
 #pragma once
 
 #include <filesystem>
@@ -7,14 +7,14 @@
 
 namespace dent {
 
-// Writes to a file beside it, syncs, renames and syncs the folder. Throws Error (environment) on a full disk
-// or a read-only folder; `path` then is as it was.
+// Writes a temporary file next to `path`, syncs it, renames it and syncs the folder. On a full disk or a
+// read-only folder, throws Error (environment) and leaves `path` unchanged.
 void write_durably(const std::filesystem::path& path, std::string_view content);
 
-// Creates one folder; its entry is on disk afterwards. False when there was something of that name already.
+// Creates one folder and syncs its entry to disk. Returns false if the name was already taken.
 bool create_folder_durably(const std::filesystem::path& folder);
 
-// Makes what was created or renamed in `folder` survive a power cut.
+// Makes files that were created or renamed in `folder` survive a power failure.
 void sync_folder(const std::filesystem::path& folder);
 
 }  // namespace dent

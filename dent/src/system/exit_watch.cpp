@@ -10,7 +10,7 @@
 namespace dent {
 namespace {
 
-// linux/pidfd.h of 6.15, which systems of today may not have.
+// From linux/pidfd.h of Linux 6.15, which most systems do not have yet.
 struct PidfdInfo {
   std::uint64_t mask, cgroup;
   std::uint32_t ids[11];

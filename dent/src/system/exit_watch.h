@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a process ended that is not our child, for who has watched it before it did. Linux 6.15 and newer tell.
+// Exit status of a process that is not our child, if it was watched before it ended. Needs Linux 6.15.
 #pragma once
 
 #include <sys/types.h>
@@ -13,10 +13,10 @@ namespace dent {
 class ExitWatch {
  public:
   ExitWatch() = default;
-  explicit ExitWatch(pid_t process);  // watches nothing where it is gone
+  explicit ExitWatch(pid_t process);  // inactive if the process no longer exists
 
   explicit operator bool() const { return static_cast<bool>(process_); }
-  // As waitpid() has it. Nothing where it lives, or the system does not tell.
+  // The status as from waitpid(); nothing while the process lives, or on older systems.
   std::optional<int> status() const;
 
  private:

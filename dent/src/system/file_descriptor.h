@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A file descriptor that is closed once, and errors of the operating system in our own words.
+// A file descriptor that closes itself, and operating-system errors as dent's Error.
 #pragma once
 
 #include <filesystem>
@@ -23,14 +23,13 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-// Opens with O_CLOEXEC: no worker may inherit what we write to. Throws as `refuse` does.
+// Opens with O_CLOEXEC, since workers must not inherit files that dent writes. Throws as `refuse` does.
 FileDescriptor open_file(const std::filesystem::path& path, int flags, std::string_view purpose);
 
-// All of it or an Error.
+// Writes all bytes, or throws Error.
 void write_all(int fd, std::string_view bytes, const std::filesystem::path& path);
 
-// Throws Error (environment) for errno: what could not be done, to which file, why, and what helps against
-// it.
+// Throws Error (environment) for errno `error`: what could not be done, to which file, why, and the remedy.
 [[noreturn]] void refuse(std::string_view purpose, const std::filesystem::path& path, int error);
 
 }  // namespace dent

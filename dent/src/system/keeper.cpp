@@ -19,24 +19,25 @@ namespace {
 constexpr int kDescriptorsOfDent = 1024;
 constexpr std::size_t kMostGroups = 4096;
 
-struct GroupWord {  // written at once, so words of several processes do not mix
+struct GroupWord {  // short enough for atomic pipe writes, so messages do not mix
   pid_t group = 0;
   bool keep = false;
 };
 
-// In the keeper: no memory is asked for, since another thread may have held its lock when it was made.
+// Runs in the keeper. Must not allocate: another thread of the parent may have held the allocator's lock at
+// fork.
 [[noreturn]] void keep_until_the_end(int words) {
-  setsid();  // a signal to its maker's group is none to it
+  setsid();  // so that signals to the parent's group don't reach it
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE}) ::signal(signal, SIG_IGN);
   for (int fd = 0; fd < kDescriptorsOfDent; ++fd) {
-    if (fd != words) close(fd);  // whoever reads from dent must see its end
+    if (fd != words) close(fd);  // readers of dent's pipes must see end-of-file when dent ends
   }
   if (chdir("/") != 0) _exit(1);
   static std::array<pid_t, kMostGroups> groups{};
   for (GroupWord word;;) {
     const ssize_t n = read(words, &word, sizeof word);
     if (n < 0 && errno == EINTR) continue;
-    if (n != sizeof word) break;  // all who could write are gone
+    if (n != sizeof word) break;  // end-of-file: all writers have ended
     pid_t* place = nullptr;
     for (pid_t& group : groups) {
       if (group == (word.keep ? 0 : word.group)) place = &group;
@@ -53,7 +54,7 @@ FileDescriptor start_keeper() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return {};
   FileDescriptor words(ends[0]), ours(ends[1]);
-  const OrphansLetGo not_ours;  // it is nothing that a kernel has left behind
+  const OrphansLetGo not_ours;  // so that the keeper is not taken for an orphan of a kernel
   const pid_t child = fork();
   if (child == 0) {
     close(ends[1]);
@@ -80,7 +81,7 @@ int keeper() {
   static FileDescriptor ours;
   static pid_t whose = 0;
   const std::lock_guard lock(mutex);
-  if (whose != getpid()) {  // after a fork the other one's has its own to wait for
+  if (whose != getpid()) {  // after a fork, the parent's keeper watches the parent only
     ours = start_keeper();
     whose = getpid();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Processes that the system limits together, whatever they start and wherever they put it.
+// A group of processes under common resource limits, including everything they start (a cgroup).
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@ namespace dent {
 class LimitedGroup {
  public:
   virtual ~LimitedGroup() = default;
-  virtual const std::vector<int>& doors() const = 0;  // descriptors: who writes "0" there, is in
-  virtual bool ran_out_of_memory() const = 0;         // whether the system ended one of them for that
+  virtual const std::vector<int>& doors() const = 0;  // descriptors: writing "0" to each joins the group
+  virtual bool ran_out_of_memory() const = 0;         // whether the system killed a member for lack of memory
 };
 
 }  // namespace dent

@@ -13,7 +13,9 @@
 namespace dent {
 
 LineFile::LineFile() : file_(memfd_create("dent-lines", MFD_CLOEXEC)) {
-  if (!file_) throw Error(ErrorCode::environment, fmt::format("memfd_create: {}", std::strerror(errno)));
+  if (!file_)
+    throw Error(ErrorCode::environment,
+                fmt::format("can't create a file in memory (memfd_create): {}", std::strerror(errno)));
 }
 
 std::vector<std::string> LineFile::fresh() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file that has no name, for what a child process says in lines: it is never full, and nobody has to read
-// it in time.
+// An unnamed file to which a child process writes lines. Unlike a pipe it never fills up, so nothing needs to
+// read it in time.
 #pragma once
 
 #include <sys/types.h>
@@ -15,8 +15,8 @@ namespace dent {
 class LineFile {
  public:
   LineFile();                                     // throws Error (environment)
-  int descriptor() const { return file_.get(); }  // for the child
-  std::vector<std::string> fresh();               // whole lines that have come since the last call
+  int descriptor() const { return file_.get(); }  // the child writes to this one
+  std::vector<std::string> fresh();               // complete lines since the last call
 
  private:
   FileDescriptor file_;

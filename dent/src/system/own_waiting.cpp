@@ -14,7 +14,7 @@
 namespace dent {
 namespace {
 
-// What threads that still run may add between the two readings.
+// Tolerance for threads that run between the two readings, as a share and in ns.
 constexpr double kReadingShare = 0.01, kReadingNs = 50e3;
 
 double process_ns() {
@@ -25,7 +25,7 @@ double process_ns() {
 
 }  // namespace
 
-// Without streams and locales: a kernel is timed right afterwards, and should find its caches as they were.
+// Avoids streams and locales: a kernel is timed right after this call and should find its caches unchanged.
 OwnWaiting::Threads OwnWaiting::threads() {
   Threads found;
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/task"), closedir);
@@ -36,7 +36,7 @@ OwnWaiting::Threads OwnWaiting::threads() {
     char path[64], text[96] = {};
     std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", thread);
     const int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) continue;  // it has ended meanwhile, or the system has no such count
+    if (file < 0) continue;  // the thread has ended, or the system has no schedstat
     const ssize_t n = read(file, text, sizeof text - 1);
     close(file);
     Times times;
@@ -45,8 +45,8 @@ OwnWaiting::Threads OwnWaiting::threads() {
   return found;
 }
 
-// The threads are read outside of what the process's own clock is read around: then they have run for longer
-// than it says, unless one has ended.
+// Thread counters are read outside the span of the process clock. So their sum exceeds the process's time,
+// unless a thread has ended.
 OwnWaiting::OwnWaiting()
     : before_(threads()), processors_ns_(process_ns()), began_(std::chrono::steady_clock::now()) {}
 
@@ -64,7 +64,7 @@ std::optional<double> OwnWaiting::ns() const {
     waited_ns += std::max(0.0, times.waited_ns - was.waited_ns);
   }
   if (all_ns - ran_ns > kReadingShare * all_ns + kReadingNs) return std::nullopt;
-  // One thread waits no longer than it does not run; the rest of its count is from before and after.
+  // A single thread can't wait longer than it did not run; a larger count is from before or after the span.
   if (now.size() == 1 && before_.size() == 1) return std::min(waited_ns, std::max(0.0, passed_ns - all_ns));
   return waited_ns;
 }

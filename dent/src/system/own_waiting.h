@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long this process was kept from running by others.
+// How long other programs kept this process from running.
 #pragma once
 
 #include <sys/types.h>
@@ -10,13 +10,12 @@
 
 namespace dent {
 
-// From its making on: how long threads of this process were ready to run and had no processor, added up.
+// Since construction: the total time in which threads of this process were ready but had no processor.
 class OwnWaiting {
  public:
   OwnWaiting();
 
-  // Nothing where the system does not count it, or where threads that have ended have taken their counts
-  // along.
+  // Nothing if the system does not count it, or if threads have ended and their counters are lost.
   std::optional<double> ns() const;
 
  private:
@@ -27,7 +26,7 @@ class OwnWaiting {
   static Threads threads();
 
   Threads before_;
-  double processors_ns_ = 0;  // of all threads, also those that have ended
+  double processors_ns_ = 0;  // of all threads, including ended ones
   std::chrono::steady_clock::time_point began_;
 };
 

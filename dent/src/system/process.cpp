@@ -31,11 +31,11 @@ constexpr std::int64_t kLookAroundEveryNs = 200'000'000;
 constexpr auto kStopWithin = std::chrono::seconds(1);
 constexpr int kOftenAwake = 3;
 constexpr auto kStopAgainAfter = std::chrono::milliseconds(20);
-constexpr std::int64_t kNoRestNs = 50'000;  // more than a thread is charged for on its way to a stop
+constexpr std::int64_t kNoRestNs = 50'000;  // more than the kernel charges a thread while it stops
 constexpr int kSignals = 64;
 
 std::mutex groups_mutex;
-// Of live Processes. In a cell, who waits for the program is not us: it is watched once it is there.
+// Groups of live Processes. A program in a sandbox is not our child, so its end is watched separately.
 std::map<pid_t, ExitWatch> groups;
 
 std::string signal_name(int number) {
@@ -62,7 +62,7 @@ std::string why_killed(const Ending& ending) {
   return *ending.system_out_of_memory ? " (the system ran out of memory)" : " (another process killed it)";
 }
 
-// How many processes the system has killed for want of memory since it was started; -1 when it does not say.
+// Number of processes that the system has killed for lack of memory since boot; -1 if it does not tell.
 std::int64_t oom_kills() {
   std::ifstream file("/proc/vmstat");
   std::int64_t value = 0;
@@ -72,7 +72,7 @@ std::int64_t oom_kills() {
   return -1;
 }
 
-// What a process holds that is backed by no file; nothing when it is gone.
+// Memory of a process that no file backs; zero if the process no longer exists.
 struct Held {
   std::int64_t anonymous = 0, shared = 0;  // bytes
 };
@@ -95,8 +95,8 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
 }
 
-// Of a file that others append to. Where the file system can take blocks away, nothing that they write
-// meanwhile is lost.
+// Removes the beginning of a file that other processes append to. If the file system can punch holes, nothing
+// written meanwhile is lost.
 void drop_beginning(int file, std::int64_t bytes) {
   struct stat about {};
   if (fstat(file, &about) != 0) return;
@@ -157,8 +157,8 @@ std::vector<pid_t> Process::members(pid_t group) {
   return members;
 }
 
-// Bubblewrap starts a process that is the first of the cell, and that one starts the program. The program is
-// told by its number in the cell: what it left behind has the same parent once it is an orphan.
+// Bubblewrap starts an init process for the sandbox, which starts the program. The program is recognised by
+// its process id inside the sandbox, since processes that it orphans get the same parent.
 pid_t Process::program() {
   if (!in_cell()) return pid_;
   if (program_ > 0) return program_;
@@ -171,31 +171,31 @@ pid_t Process::program() {
     const std::lock_guard lock(groups_mutex);
     groups[pid_] = ExitWatch(program_);
   }
-  return program_ > 0 ? program_ : pid_;  // not there yet
+  return program_ > 0 ? program_ : pid_;  // bubblewrap has not started it yet
 }
 
 std::optional<Ending> Process::poll() {
   if (ending_) return ending_;
-  program();  // to be watched
+  program();  // finds the program, so that its end is watched
   int status = 0;
   if (waitpid(pid_, &status, WNOHANG) == pid_) take(status);
   return ending_;
 }
 
-// Its number may be another's from now on.
+// Drops the group from the keeper: the process id may be reused from now on.
 void Process::let_go() const {
   if (in_cell()) drop_group(keeper(), pid_);
 }
 
 void Process::take(int status) {
   if (!WIFSIGNALED(status) && !WIFEXITED(status)) return;
-  ::kill(-pid_, SIGKILL);  // what it left behind in its group
+  ::kill(-pid_, SIGKILL);  // processes that it left in its group
   let_go();
   shorten_log();
   ending_ = WIFSIGNALED(status) ? Ending{Ending::Kind::signalled, WTERMSIG(status), {}}
                                 : Ending{Ending::Kind::exited, WEXITSTATUS(status), {}};
-  // Bubblewrap tells a signal as a shell does: 128 and its number. Where the system tells more, a program
-  // that ended with such a number is known from one that died.
+  // Bubblewrap reports a signal as shells do: as exit status 128 + signal. ExitWatch distinguishes a program
+  // that exited with such a status from one that was killed, on systems that support it.
   const int signal = ending_->code - 128;
   const auto its_own = [&] {
     const std::lock_guard lock(groups_mutex);
@@ -227,7 +227,7 @@ Ending Process::wait(double seconds) {
 Ending Process::kill(Ending::Kind why) {
   if (ending_) return *ending_;
   ::kill(-pid_, SIGKILL);
-  ::kill(pid_, SIGKILL);  // the group may not exist yet
+  ::kill(pid_, SIGKILL);  // setpgid may not have run yet
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
@@ -237,8 +237,9 @@ Ending Process::kill(Ending::Kind why) {
   return *ending_;
 }
 
-// A limit that only the process itself keeps is none: its children would hold the memory, in a group of
-// their own or orphaned. Those are looked for less often, since it takes a while.
+// The limit counts all processes together: with a limit for the leader only, its children could hold the
+// memory, in groups of their own or as orphans. Those are searched for less often, since the search takes
+// long.
 bool Process::over_memory() {
   if (command_.memory_bytes <= 0 || ending_) return false;
   const pid_t program = this->program();
@@ -257,7 +258,7 @@ bool Process::over_memory() {
     if (entry.group != pid_ && !orphan && !is_below(processes, id, pid_)) continue;
     const Held held = held_by(id);
     all.anonymous += held.anonymous;
-    all.shared = std::max(all.shared, held.shared);  // mostly the same memory, seen again
+    all.shared = std::max(all.shared, held.shared);  // usually the same shared memory in every process
   }
   return over();
 }
@@ -279,16 +280,16 @@ void Process::shorten_log() const {
 void Process::pause() {
   if (!paused_ && !poll()) {
     int status = 0;
-    if (waitpid(pid_, &status, WNOHANG | WCONTINUED) == pid_) take(status);  // of our own resume()
+    if (waitpid(pid_, &status, WNOHANG | WCONTINUED) == pid_) take(status);  // reports of our own resume()
     ::kill(-pid_, SIGSTOP);
     wait_until_stopped();
   }
   paused_ = true;
 }
 
-// On a busy machine each thread waits for its turn to stop. While one has not, nothing is to be compared.
-// Who stops and continues in a cell is not our child: the system tells us of the leader, and its threads are
-// looked at.
+// On a busy machine each thread stops only when it gets a processor; until all have, conditions must not be
+// compared. A process in a sandbox is not our child, so waitpid() does not report it: the leader's state is
+// read from waitpid(), and all threads are checked in /proc.
 void Process::wait_until_stopped() {
   when_paused_ = {};
   bool leader = false;
@@ -301,7 +302,7 @@ void Process::wait_until_stopped() {
     if (event) {
       take(status);
       leader = WIFSTOPPED(status);
-      if (WIFCONTINUED(status)) {  // by someone else: once more
+      if (WIFCONTINUED(status)) {  // continued by another process: stop it again
         ++awake_;
         ::kill(-pid_, SIGSTOP);
       }
@@ -320,9 +321,9 @@ void Process::wait_until_stopped() {
   }
 }
 
-// That it ran is told by the signal that continued it, not by the processor time that it is charged: a thread
-// that goes to rest may be charged for whatever delays it. In a cell, where that signal is not told to us, by
-// a thread that is not stopped any more, or by one that was put on a processor again and used it.
+// The continuing signal proves that it ran; its processor time does not, since a thread that stops may be
+// charged for whatever delays it. A process in a sandbox is not our child and its signals are not reported to
+// us; there a thread that is no longer stopped, or that used a processor again, is the proof.
 std::optional<Process::Disturbance> Process::resume() {
   std::optional<Disturbance> found;
   if (paused_ && !poll()) {
@@ -336,8 +337,10 @@ std::optional<Process::Disturbance> Process::resume() {
               (now.runs > when_paused_.runs && now.cpu_ns - when_paused_.cpu_ns > kNoRestNs);
     }
     if ((awake && compared) || awake_ >= kOftenAwake) {
-      found = {true, "a signal continued it while it was stopped for the other side's turn, and it used " +
-                         std::to_string((now.cpu_ns - when_paused_.cpu_ns) / 1000) + " us of processor time"};
+      found = {
+          true,
+          "a signal continued it while it was paused so that the other kernel could be timed, and it used " +
+              std::to_string((now.cpu_ns - when_paused_.cpu_ns) / 1000) + " us of processor time"};
     } else if (const auto changed = difference(when_paused_, now); compared && changed) {
       found = {false, *changed};
     }

@@ -17,7 +17,7 @@ ProcessEntry process_entry(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string line;
   if (!std::getline(file, line)) return entry;
-  // pid (name) state parent group ...; the name may hold spaces and brackets.
+  // The line is "pid (name) state parent group ..."; the name may contain spaces and brackets.
   const auto open = line.find('('), close = line.rfind(')');
   if (open == std::string::npos || close == std::string::npos) return entry;
   entry.name = line.substr(open + 1, close - open - 1);
@@ -35,7 +35,7 @@ std::map<pid_t, ProcessEntry> all_processes() {
     if (id.find_first_not_of("0123456789") != std::string::npos) continue;
     const auto process = static_cast<pid_t>(std::stol(id));
     const ProcessEntry entry = process_entry(process);
-    if (entry.state != '?') found[process] = entry;  // else gone meanwhile
+    if (entry.state != '?') found[process] = entry;  // '?': it ended meanwhile
   }
   return found;
 }
@@ -47,7 +47,7 @@ std::vector<pid_t> children_of(pid_t process) {
     for (pid_t child = 0; file >> child;) children.push_back(child);
     return children;
   }
-  for (const auto& [child, entry] : all_processes()) {  // a kernel without that file
+  for (const auto& [child, entry] : all_processes()) {  // kernels without that file
     if (entry.parent == process) children.push_back(child);
   }
   return children;

@@ -24,7 +24,7 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
 }
 
-// All threads of a process, also those that have ended.
+// Processor time of all threads of a process, including ended ones.
 double cpu_s(pid_t process) {
   clockid_t clock{};
   timespec time{};
@@ -32,7 +32,7 @@ double cpu_s(pid_t process) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Lines "cpu3 user nice system idle iowait irq softirq steal ..." in ticks, of the processors we may use.
+// Adds lines "cpu3 user nice system idle iowait irq softirq steal ..." (in ticks) of processors we may use.
 void add_everyone(ProcessorUse& use) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -41,7 +41,7 @@ void add_everyone(ProcessorUse& use) {
   std::ifstream file("/proc/stat");
   int seen = 0;
   for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("cpu")) break;  // they come first
+    if (!line.starts_with("cpu")) break;  // these lines come first
     if (line.starts_with("cpu ")) continue;
     std::istringstream fields(line.substr(3));
     std::size_t processor = 0;
@@ -55,7 +55,7 @@ void add_everyone(ProcessorUse& use) {
 }
 
 void add_threads(ProcessorUse& use, pid_t process) {
-  std::error_code gone;  // it may end while it is looked at
+  std::error_code gone;  // the process may end meanwhile
   for (fs::directory_iterator thread("/proc/" + std::to_string(process) + "/task", gone), end;
        !gone && thread != end; thread.increment(gone)) {
     double ran_ns = 0, waited_ns = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who used the processors: we, or somebody else.
+// Processor time used by us and by other programs.
 #pragma once
 
 #include <sys/types.h>
@@ -9,19 +9,19 @@
 
 namespace dent {
 
-// Counters that only grow: what counts is how they differ between two moments. What the system does not tell
-// stays 0.
+// Counters that only grow; only the difference between two readings has a meaning. A counter that the system
+// does not provide stays 0.
 struct ProcessorUse {
-  double at_s = 0;            // when, by the steady clock
-  int processors = 1;         // that we may use
-  double busy_s = 0;          // of those, by everyone, and what a hypervisor gave to others
-  double ours_s = 0;          // by this process, and by those of the groups asked about
-  double ran_s = 0;           // threads of the groups, on a processor
-  double waited_s = 0;        // threads of the groups, ready to run, on none
-  std::int64_t switches = 0;  // times that one of them had to give its processor away
+  double at_s = 0;            // time of the reading, by the steady clock
+  int processors = 1;         // processors that we may use
+  double busy_s = 0;          // use of those by all programs, including time that a hypervisor took
+  double ours_s = 0;          // by this process and by the given groups
+  double ran_s = 0;           // running time of the groups' threads
+  double waited_s = 0;        // time in which the groups' threads were ready but had no processor
+  std::int64_t switches = 0;  // involuntary context switches of the groups' threads
 };
 
-// `groups`: of processes that belong to us, by their leaders.
+// `groups`: leaders of the process groups that belong to us.
 ProcessorUse processor_use(std::span<const pid_t> groups);
 
 }  // namespace dent

@@ -13,7 +13,7 @@
 #include "base/error.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010  // Linux 5.1; older C libraries don't know it
+#define F_SEAL_FUTURE_WRITE 0x0010  // Linux 5.1; older C libraries lack it
 #endif
 
 namespace dent {
@@ -21,8 +21,8 @@ namespace dent {
 SharedMemory::SharedMemory(const char* name, std::size_t bytes, Children children) : bytes_(bytes) {
   const auto fail = [&](const char* call) {
     const std::string why = std::strerror(errno);
-    throw Error(ErrorCode::environment, std::string("no shared memory of ") + std::to_string(bytes) +
-                                            " bytes for " + name + ": " + call + ": " + why);
+    throw Error(ErrorCode::environment, std::string("can't allocate ") + std::to_string(bytes) +
+                                            " bytes of shared memory for " + name + ": " + call + ": " + why);
   };
   descriptor_ = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor_ < 0) fail("memfd_create");
@@ -30,14 +30,14 @@ SharedMemory::SharedMemory(const char* name, std::size_t bytes, Children childre
   void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
   if (mapped == MAP_FAILED) fail("mmap");
   data_ = static_cast<std::byte*>(mapped);
-  // The mapping above stays writable; whoever inherits the descriptor can make none that is.
+  // The mapping above stays writable, but processes that inherit the descriptor can only map it read-only.
   const int size = F_SEAL_GROW | F_SEAL_SHRINK;
   if (children == Children::only_read &&
       fcntl(descriptor_, F_ADD_SEALS, size | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0) {
     return;
   }
-  // Sandboxes and Linux before 5.1 know no such seal. There a worker that looks for it could write into the
-  // pool, which is better than no measurement at all.
+  // Some sandboxes, and Linux before 5.1, lack that seal. A worker could then write into the pool; dent still
+  // measures there.
   fcntl(descriptor_, F_ADD_SEALS, size | F_SEAL_SEAL);
 }
 

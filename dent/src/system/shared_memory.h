@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that a parent shares with its workers by an inherited descriptor: no name, no file, gone with its
-// users.
+// Memory shared with workers through an inherited descriptor: it has no name and no file, and is freed when
+// its last user ends.
 #pragma once
 
 #include <cstddef>

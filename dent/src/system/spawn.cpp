@@ -24,7 +24,7 @@
 namespace dent {
 namespace {
 
-constexpr rlim_t kMostBytesPerFile = rlim_t{4} << 30;  // a child that prints for ever does not fill the disk
+constexpr rlim_t kMostBytesPerFile = rlim_t{4} << 30;  // so that a child's endless output can't fill the disk
 constexpr int kFirstPassed = 3, kAway = 100, kChannel = 150;  // descriptors in a child
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
@@ -52,7 +52,7 @@ void limit(int resource, rlim_t most) {
   setrlimit(static_cast<__rlimit_resource>(resource), &value);
 }
 
-// What a child says before it becomes its program: at most one message with a listener, at most one error.
+// Sent by the child before exec: at most one message with a listener, and at most one with an error.
 struct Message {
   int error = 0;
 };
@@ -76,7 +76,7 @@ void say(int channel, int error, int listener = -1) {
   if (sendmsg(channel, &header, MSG_NOSIGNAL) < 0) _exit(126);
 }
 
-// Everything until exec closes the channel: the error, or 0.
+// Reads messages until exec closes the channel. Returns the error, or 0.
 int hear(int channel, FileDescriptor& listener) {
   for (;;) {
     Message message;
@@ -99,8 +99,8 @@ int hear(int channel, FileDescriptor& listener) {
   }
 }
 
-// Whatever we were started with and did not open ourselves: a terminal, or a pipe that another program reads
-// our events from.
+// Closes, at exec, descriptors that we inherited and did not open with O_CLOEXEC, such as a terminal or a
+// pipe on which another program reads our output.
 void close_others_on_exec(int first) {
 #ifdef SYS_close_range
   constexpr unsigned kCloseOnExec = 4;  // CLOSE_RANGE_CLOEXEC
@@ -109,29 +109,29 @@ void close_others_on_exec(int first) {
   for (int fd = first; fd < 1024; ++fd) fcntl(fd, F_SETFD, FD_CLOEXEC);  // Linux before 5.11
 }
 
-// Between fork and exec: only calls that are safe there. Returns errno of what failed.
+// Runs between fork and exec, so only with async-signal-safe calls. Returns errno of the call that failed.
 int become(const Command& command, pid_t parent, char* const* argv, char* const* env, int log,
            const char* directory, int channel, std::span<const int> doors, int keeper) {
-  // In a session of its own it has no terminal to type on, and no process can change into another's group,
-  // where it would be stopped and continued with that.
+  // In its own session it has no terminal to write to, and no process can join another's group, where it
+  // would be stopped and continued together with that group.
   if (!command.confined || setsid() < 0) setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (keeper >= 0 && !keep_group(keeper, getpid())) return errno;
-  if (getppid() != parent) return ESRCH;  // it died before the lines above
+  if (getppid() != parent) return ESRCH;  // the parent died before prctl took effect
   for (const int door : doors) {
     if (write(door, "0", 1) != 1) return errno;
   }
   limit(RLIMIT_CORE, 0);
   if (command.most_processes > 0) limit(RLIMIT_NPROC, static_cast<rlim_t>(command.most_processes));
   limit(RLIMIT_FSIZE, command.file_bytes > 0 ? static_cast<rlim_t>(command.file_bytes) : kMostBytesPerFile);
-  signal(SIGXFSZ, SIG_DFL);  // ignored in dent itself; a child that prints for ever must end
+  signal(SIGXFSZ, SIG_DFL);  // dent ignores it; a child that exceeds its file limit must end
   if (command.hard_memory_limit && command.memory_bytes > 0) {
     limit(RLIMIT_DATA, static_cast<rlim_t>(command.memory_bytes));
   }
   if (*directory != '\0' && chdir(directory) != 0) return errno;
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0) return errno;
-  // First away from the numbers they are to get, so that none is overwritten; dup2 then drops close-on-exec.
+  // First moves them out of the way so that no target number overwrites a source; dup2 clears close-on-exec.
   for (std::size_t i = 0; i < command.pass.size(); ++i) {
     if (dup2(command.pass[i], kAway + static_cast<int>(i)) < 0) return errno;
   }
@@ -152,9 +152,7 @@ int become(const Command& command, pid_t parent, char* const* argv, char* const*
 Spawned spawn(const Command& command) {
   const FileDescriptor log(open(command.log.empty() ? "/dev/null" : command.log.c_str(),
                                 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!log) {
-    throw Error(ErrorCode::environment, "can't write " + command.log.string() + ": " + std::strerror(errno));
-  }
+  if (!log) refuse("can't write", command.log, errno);
   std::vector<std::string> arguments = command.cell;
   arguments.insert(arguments.end(), command.argv.begin(), command.argv.end());
   std::vector<std::string> variables = environment_of(command);
@@ -165,7 +163,8 @@ Spawned spawn(const Command& command) {
       command.limits ? std::span(command.limits->doors()) : std::span<const int>();
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-    throw Error(ErrorCode::environment, "can't make a socket: too many open files");
+    throw Error(ErrorCode::environment, "can't create a socket pair: too many open files",
+                "raise the limit (ulimit -n) or close other programs");
   const FileDescriptor ours(ends[0]);
   FileDescriptor theirs(ends[1]);
   const pid_t parent = getpid();
@@ -179,7 +178,7 @@ Spawned spawn(const Command& command) {
     _exit(127);
   }
   const int forked = errno;
-  theirs = {};  // so that the other end closes when the program begins
+  theirs = {};  // so that reading ends when the program begins
   const int problem = spawned.process < 0 ? forked : hear(ours.get(), spawned.listener);
   if (problem == 0) return spawned;
   if (spawned.process > 0) waitpid(spawned.process, nullptr, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From fork to exec: a child that has its limits, its descriptors and its filter before it becomes a program.
+// Fork and exec: sets up limits, descriptors and the seccomp filter of a child before its program starts.
 #pragma once
 
 #include <sys/types.h>
@@ -11,11 +11,11 @@ namespace dent {
 struct Command;
 
 struct Spawned {
-  pid_t process = -1;         // the leader of a group of its own
-  FileDescriptor listener{};  // of its filter's; none where it is not confined
+  pid_t process = -1;         // leads its own group
+  FileDescriptor listener{};  // for the supervisor of its filter; empty if not confined
 };
 
-// The program runs when it returns. Throws Error where it can't be started.
+// Returns when the program runs. Throws Error if it can't be started.
 Spawned spawn(const Command& command);
 
 }  // namespace dent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Processes that a worker has started and put out of its group, where nobody stops or kills them with it.
+// Processes that a worker started and moved out of its group, so that stopping the group does not stop them.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,10 @@
 
 namespace dent {
 
-// From now on, processes whose parent has died become ours, so that they can be found; or again not.
+// Makes orphaned descendants our children, so that they can be found; `false` undoes it.
 void adopt_orphans(bool ours = true);
 
-// While it lives, orphans are not ours: a compiler may leave its server behind.
+// Suspends adopt_orphans() while it lives: a compiler, for example, may leave a server running.
 class OrphansLetGo {
  public:
   OrphansLetGo();
@@ -22,7 +22,7 @@ class OrphansLetGo {
   bool were_ours_;
 };
 
-// Kills every process below us that belongs to no group of a live Process, and names the first: "12345
+// Kills every descendant that belongs to no group of a live Process. Returns the first one, such as "12345
 // (a.out)".
 std::optional<std::string> kill_strays();
 

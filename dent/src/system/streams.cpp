@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "base/error.h"
 
@@ -14,9 +15,9 @@ namespace dent {
 namespace {
 
 constexpr std::size_t kLongestLine = std::size_t{64} << 20;
-constexpr double kEndWithin = 10;  // seconds, after its stdout is closed
+constexpr double kEndWithin = 10;  // seconds that it may run after closing stdout
 
-// It is given its streams as descriptors 3, 4 and 5.
+// Wraps the command in a shell that moves descriptors 3, 4 and 5 to stdin, stdout and stderr.
 Command with_streams(Command command, const FileDescriptor& in, const FileDescriptor& out,
                      const FileDescriptor& err) {
   command.argv.insert(command.argv.begin(),
@@ -30,7 +31,9 @@ Command with_streams(Command command, const FileDescriptor& in, const FileDescri
 
 FileDescriptor in_memory(std::string_view content) {
   FileDescriptor file(memfd_create("dent", MFD_CLOEXEC));
-  if (!file) throw Error(ErrorCode::environment, "can't make a file in memory");
+  if (!file)
+    throw Error(ErrorCode::environment,
+                "can't create a file in memory (memfd_create): " + std::string(std::strerror(errno)));
   write_all(file.get(), content, "memory");
   lseek(file.get(), 0, SEEK_SET);
   return file;
@@ -55,7 +58,8 @@ CommandAnswer ask(Command command, double seconds) { return ask(std::move(comman
 
 CommandAnswer follow(Command command, const std::function<void(std::string_view)>& take) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw Error(ErrorCode::environment, "can't make a pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    throw Error(ErrorCode::environment, "can't create a pipe: " + std::string(std::strerror(errno)));
   const FileDescriptor ours(ends[0]), in = in_memory(), err = in_memory();
   FileDescriptor theirs(ends[1]);
   Process process(with_streams(std::move(command), in, theirs, err));

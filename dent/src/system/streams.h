@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A command with stdin, stdout and stderr of its own, each whole. What Process logs is for people; this is
-// for programs.
+// Runs a command with separate stdin, stdout and stderr, each captured completely, for parsing. (Process only
+// logs output, for people.)
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace dent {
 
-// A file without a name, at its beginning.
+// An unnamed file in memory with this content, positioned at its beginning.
 FileDescriptor in_memory(std::string_view content = {});
 std::string content_of(const FileDescriptor& file);
 
@@ -20,12 +20,12 @@ struct CommandAnswer {
   Ending ending{};
   std::string out{}, err{};
 };
-// `command.pass` and `command.log` are not used.
+// Ignores `command.pass` and `command.log`.
 CommandAnswer ask(Command command, const FileDescriptor& input, double seconds);
 CommandAnswer ask(Command command, double seconds);
 
-// Its stdout line by line, as it comes, without line ends; `out` of the answer is empty. For as long as it
-// runs.
+// Passes each line of stdout to `take` as it arrives, without the line end, until the command ends. `out` of
+// the answer stays empty.
 CommandAnswer follow(Command command, const std::function<void(std::string_view line)>& take);
 
 }  // namespace dent

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 TemporaryFolder::TemporaryFolder(const std::string& prefix) {
   std::string name = (fs::temp_directory_path() / (prefix + "-XXXXXX")).string();
   if (mkdtemp(name.data()) == nullptr) {
-    throw Error(ErrorCode::environment, "can't make a folder in " + fs::temp_directory_path().string(),
+    throw Error(ErrorCode::environment, "can't create a folder in " + fs::temp_directory_path().string(),
                 "free some space there, or set TMPDIR");
   }
   path_ = name;

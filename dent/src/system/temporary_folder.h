@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A folder of our own in the system's temporary one, gone with the object.
+// A folder in the system's temporary folder, deleted with this object.
 #pragma once
 
 #include <filesystem>

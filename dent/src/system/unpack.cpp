@@ -20,10 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto kLook = std::chrono::milliseconds(50);  // how often a folder that grows is looked at
+constexpr auto kLook = std::chrono::milliseconds(50);  // between checks of a growing folder
 
-// What is wrong with a folder; "" for nothing. While an archive is unpacked, tar's own files come and go, so only
-// amounts are looked at.
+// What is wrong with a folder, or "". While tar is unpacking it creates temporary files, so only sizes and
+// counts are checked.
 std::string fault_in(const fs::path& folder, const SentLimits& limits, bool finished) {
   std::int64_t bytes = 0, files = 0;
   std::error_code problem;
@@ -58,10 +58,12 @@ void unpack(const fs::path& archive, const fs::path& folder, const SentLimits& l
   std::optional<Ending> ending;
   while (!(ending = tar.poll())) {
     if (const std::string fault = fault_in(folder, limits, false); !fault.empty()) refuse(fault);
-    if (seconds_since(began) > limits.seconds) refuse(fmt::format("not unpacked after {:.0f} s", limits.seconds));
+    if (seconds_since(began) > limits.seconds)
+      refuse(fmt::format("not unpacked after {:.0f} s", limits.seconds));
     std::this_thread::sleep_for(kLook);
   }
-  if (!ending->clean()) refuse(fmt::format("tar {}: {}", describe(*ending), printable(trimmed(tar.last_words()))));
+  if (!ending->clean())
+    refuse(fmt::format("tar {}: {}", describe(*ending), printable(trimmed(tar.last_words()))));
   if (const std::string fault = fault_in(folder, limits, true); !fault.empty()) refuse(fault);
 }
 

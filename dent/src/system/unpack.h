@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files that another author or another machine has sent: plain files and folders, and no more of them than is
-// allowed. An archive may hold links that lead elsewhere, and files that grow without end when it is unpacked.
+// Accepts files from other authors and machines: plain files and folders only, within limits. An archive may
+// contain links that point outside, or unpack to files of unlimited size.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@ struct SentLimits {
   double seconds = 3600;
 };
 
-// A tar archive, compressed or not, into an empty folder. Throws Error; what was unpacked by then stays.
+// Unpacks a tar archive, compressed or not, into an empty folder. Throws Error if it is refused; files
+// unpacked before remain.
 void unpack(const std::filesystem::path& archive, const std::filesystem::path& folder,
             const SentLimits& limits = {});
 
-// Moves or copies what lies in a folder into another, over what has the same name there. Throws Error before
-// it has begun where there is something else than plain files and folders, or too much.
+// Moves or copies a folder's contents into another folder, replacing files of the same name. Throws Error
+// before it begins if there is anything but plain files and folders, or too much.
 void take_files(const std::filesystem::path& from, const std::filesystem::path& to,
                 const SentLimits& limits = {});
 

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLogLines = 60;
 
-// A record in a few words, for the log.
+// Describes a record in a few words, for the log.
 struct Words {
   std::string operator()(const record::Begin&) const { return "begins"; }
   std::string operator()(const record::Note& note) const { return note.text; }
@@ -61,7 +61,7 @@ PagePart log_part(const std::vector<Record>& records) {
   page.markup("<div class=\"log\">");
   page.begin_table({{"time"}, {"record"}, {"step"}, {""}});
   const std::size_t most = std::min(records.size(), kLogLines);
-  for (std::size_t i = 0; i < most; ++i) {  // the newest first
+  for (std::size_t i = 0; i < most; ++i) {  // newest first
     const Record& record = records[records.size() - 1 - i];
     const std::string time = record.time.size() >= 19 ? record.time.substr(11, 8) : record.time;
     page.row(
@@ -74,7 +74,7 @@ PagePart log_part(const std::vector<Record>& records) {
   return {"log", std::move(page).take()};
 }
 
-// What is being done: the step that has begun last and has not ended.
+// The step that has begun last and has not ended.
 const Record* current_step(const std::vector<Record>& records) {
   const Record* begun = nullptr;
   for (const Record& record : records) {
@@ -97,7 +97,7 @@ std::string budget_words(const BudgetLeft& left) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-// Of the manifest as it is, with what the loop was given on its command line.
+// What is left of the budget: from the current manifest and the loop's command line.
 BudgetLeft budget_left(const fs::path& project, const SessionView& view) {
   Budget budget;
   Rates rates;
@@ -105,7 +105,7 @@ BudgetLeft budget_left(const fs::path& project, const SessionView& view) {
     const Project now = read_project(project);
     budget = now.budget;
     rates = now.rates;
-  } catch (const Error&) {  // somebody edits it: what the session says is left
+  } catch (const Error&) {  // the manifest is being edited; use the session's values only
   }
   if (view.climb.loop) {
     budget.iterations = view.climb.loop->iterations;
@@ -114,7 +114,7 @@ BudgetLeft budget_left(const fs::path& project, const SessionView& view) {
   return left_of(budget, view.cost, rates);
 }
 
-// The line that stays at the top.
+// The status line at the top of the page.
 PagePart now_part(const fs::path& project, const SessionView& view, const std::vector<Record>& records,
                   bool running) {
   HtmlPage page;
@@ -156,7 +156,7 @@ std::shared_ptr<const Snapshot> unreadable(const std::string& why) {
 Feed::Feed(fs::path project, std::string session)
     : project_(std::move(project)), session_(std::move(session)) {
   const SessionStore store(project_);
-  if (session_ == "latest" && store.list().empty()) return;  // the first one is still to come
+  if (session_ == "latest" && store.list().empty()) return;  // the first session is still to come
   store.find(session_);
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the live page shows of a session, read from its files: the measuring process does nothing for it, and
-// does not know of it.
+// The content of the live page, read from a session's files. The measuring process takes no part in it.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +14,24 @@
 
 namespace dent {
 
-// The page at one moment. Parts that are equal to those before need not be shown again.
+// The page at one moment. Parts that are unchanged need not be sent again.
 struct Snapshot {
   std::string title;
-  std::vector<PagePart> parts;  // "now" first, "log" last, the report's between them
+  std::vector<PagePart> parts;  // "now" first, then the report's parts, "log" last
 };
 
 class Feed {
  public:
-  // `session`: an id, the beginning of one, or "latest", which follows new ones. Throws Error where there is
+  // `session`: an id, the beginning of one, or "latest", which follows new sessions. Throws Error if there is
   // none.
   Feed(std::filesystem::path project, std::string session);
 
-  // As it is now; the same object while nothing has changed. Any thread may ask. What can't be read at the
-  // moment (a ledger that is edited by somebody else) is in "now".
+  // The current content; the same object as long as nothing has changed. Thread-safe. If the files can't be
+  // read at the moment (such as a ledger being edited), "now" says so.
   std::shared_ptr<const Snapshot> look();
 
  private:
-  struct Seen {  // by which a change is noticed
+  struct Seen {  // to notice changes
     std::string session;
     std::uintmax_t bytes = 0;
     bool running = false;
@@ -42,7 +41,7 @@ class Feed {
 
   std::filesystem::path project_;
   std::string session_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // protects the members below
   Seen seen_;
   std::shared_ptr<const Snapshot> last_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The live page: the report's parts, each replaced when it changes.
+// The live page: the report's parts, each of which is replaced when it changes.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace dent {
 
-extern const std::string_view kWatchScript;  // page.js, which the build puts into the program
+extern const std::string_view kWatchScript;  // page.js, embedded by the build
 
-std::string watch_page(const Snapshot& snapshot);  // whole, as it is shown before the first event
-// Server-sent events: what `now` shows other than `before` (null: everything), and a beat.
+std::string watch_page(const Snapshot& snapshot);  // the whole page, as shown before the first event
+// Server-sent events: parts of `now` that differ from `before` (null: all parts), and a heartbeat.
 std::string watch_events(const Snapshot* before, const Snapshot& now);
 
 }  // namespace dent

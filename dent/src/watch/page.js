@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Puts the parts that the server sends in the place of the old ones. A connection that has gone quiet or was refused is
-// made again, and then brings every part anew.
+// Replaces parts of the page by those that the server sends. A connection without heartbeats, or a refused one, is
+// opened again; the server then sends every part.
 'use strict';
 const main = document.querySelector('main');
 let source = null;

@@ -45,7 +45,7 @@ constexpr int kMostConnections = 64;
 constexpr int kSocketSeconds = 10;  // for one read or write
 constexpr std::size_t kLongestRequest = 16384;
 
-// The page takes everything from here, and nothing else may have it in a frame.
+// The page may load only from this server, and no other page may embed it in a frame.
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src "
     "data:; "
@@ -75,8 +75,8 @@ Reply refusal(http::status status, const std::string& why) {
   return reply(status, "text/plain; charset=utf-8", why + "\n");
 }
 
-// For as long as somebody reads: what has changed, and a beat that tells a dead connection from a quiet
-// session.
+// Sends changes while the client reads, and heartbeats by which the client tells a dead connection from a
+// quiet session.
 void send_events(tcp::socket& socket, Feed& feed) {
   http::response<http::empty_body> head(http::status::ok, 11);
   guard(head);
@@ -110,13 +110,14 @@ void answer(tcp::socket& socket, Feed& feed, int port) {
     if (parser.is_header_done() && parser.get().method() == http::verb::head) made.body().clear();
     http::write(socket, made, problem);
   };
-  if (problem) return send(refusal(http::status::bad_request, "this is no request that is understood here"));
+  if (problem) return send(refusal(http::status::bad_request, "the request is not valid HTTP"));
   const auto& request = parser.get();
   const std::string_view host(request[http::field::host].data(), request[http::field::host].size());
   if (!is_own_host(host, port))
-    return send(refusal(http::status::forbidden, "another Host than this machine's own"));
+    return send(refusal(http::status::forbidden,
+                        "the Host header must name this machine's loopback address and port"));
   if (request.method() != http::verb::get && request.method() != http::verb::head)
-    return send(refusal(http::status::method_not_allowed, "this page can only be read"));
+    return send(refusal(http::status::method_not_allowed, "only GET and HEAD are supported"));
   const std::string_view path(request.target().data(), request.target().size());
   if (path == "/events" && request.method() == http::verb::get) return send_events(socket, feed);
   if (path == "/") return send(reply(http::status::ok, "text/html; charset=utf-8", watch_page(*feed.look())));
@@ -124,7 +125,7 @@ void answer(tcp::socket& socket, Feed& feed, int port) {
     return send(reply(http::status::ok, "text/javascript; charset=utf-8", std::string(kWatchScript)));
   if (path == "/style.css")
     return send(reply(http::status::ok, "text/css; charset=utf-8", std::string(kPageStyle)));
-  send(refusal(http::status::not_found, "there is nothing of that name"));
+  send(refusal(http::status::not_found, "not found; the page is at /"));
 }
 
 }  // namespace
@@ -147,7 +148,7 @@ WatchServer::WatchServer(Feed& feed, int port) : listening_(new Listening{.feed 
   if (problem) {
     throw Error(ErrorCode::environment,
                 fmt::format("can't listen on 127.0.0.1:{}: {}", port, problem.message()),
-                "take another port, or any: dent watch --port 0");
+                "choose another port, or let dent choose one: dent watch --port 0");
   }
 }
 
@@ -161,13 +162,13 @@ void WatchServer::serve() {
     listening_->acceptor.accept(socket, problem);
     if (problem || listening_->connections >= kMostConnections) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      continue;  // the socket is closed: whoever it was tries again
+      continue;  // the socket is closed; the client will try again
     }
     ++listening_->connections;
     std::thread([this, own_port, taken = std::move(socket)]() mutable {
       try {
         answer(taken, listening_->feed, own_port);
-      } catch (const std::exception&) {  // one visitor's trouble is no other's
+      } catch (const std::exception&) {  // an error of one client must not affect others
       }
       --listening_->connections;
     }).detach();
@@ -179,8 +180,8 @@ void WatchServer::serve() {
 struct WatchServer::Listening {};
 WatchServer::WatchServer(Feed&, int) {
   throw Error(ErrorCode::environment, "this dent was built without Boost.Beast, which serves the page",
-              "install Boost's headers (Debian: libboost-dev) and build it again; dent report writes the "
-              "same pictures");
+              "install Boost's headers (Debian: libboost-dev) and build dent again; dent report writes the "
+              "same pictures to a file");
 }
 int WatchServer::port() const { return 0; }
 void WatchServer::serve() { throw Error(ErrorCode::internal, "there is no server"); }

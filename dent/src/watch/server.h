@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The live page over HTTP, for this machine alone: it listens on 127.0.0.1, answers GET and HEAD for four
-// paths, reads nothing that a request names, and refuses a request whose Host is another, so that no web page
-// can reach it by a name of its own.
+// Serves the live page over HTTP to this machine only: listens on 127.0.0.1, answers GET and HEAD for four
+// paths, reads no file that a request names, and refuses requests with another Host header, so that no web
+// page can reach it through a DNS name of its own.
 #pragma once
 
 #include <memory>
@@ -13,20 +13,20 @@ namespace dent {
 
 class WatchServer {
  public:
-  // `port`: 0 takes a free one. Throws Error (environment) where it is taken, or where this build has no
+  // `port`: 0 chooses a free port. Throws Error (environment) if the port is in use, or if this build has no
   // server.
   WatchServer(Feed& feed, int port);
   ~WatchServer();
 
   int port() const;
-  [[noreturn]] void serve();  // until the process ends
+  [[noreturn]] void serve();  // runs until the process ends
 
  private:
   struct Listening;
   std::unique_ptr<Listening> listening_;
 };
 
-// Whether a Host header names this machine's loopback and this port.
+// Whether a Host header names this machine's loopback address and this port.
 bool is_own_host(std::string_view host, int port);
 
 }  // namespace dent

@@ -14,10 +14,10 @@ namespace dent {
 
 std::string device_id(DeviceKind device) {
   utsname system{};
-  const char* node = std::getenv("SLURMD_NODENAME");  // several may be on one host
+  const char* node = std::getenv("SLURMD_NODENAME");  // one host may run several Slurm nodes
   const std::string host = node != nullptr ? node : ::uname(&system) == 0 ? system.nodename : "";
   if (device != DeviceKind::cuda) return "cpu " + host;
-  // Kernels run on the first that they are shown: by its number, or by the beginning of its UUID.
+  // Kernels run on the first visible GPU, which is named by its index or by the beginning of its UUID.
   const char* shown = std::getenv("CUDA_VISIBLE_DEVICES");
   std::string first = shown == nullptr ? "" : shown;
   first = trimmed(first.substr(0, first.find(',')));

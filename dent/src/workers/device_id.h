@@ -7,8 +7,8 @@
 
 namespace dent {
 
-// The device that such a kernel runs on, as one name on this machine: a GPU's UUID, "cpu <host>". GPUs that
-// can't be told apart are one.
+// A name that identifies the device on this machine: a GPU's UUID, or "cpu <host>". GPUs that can't be told
+// apart share one name.
 std::string device_id(DeviceKind device);
 
 }  // namespace dent

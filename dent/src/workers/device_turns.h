@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Several sessions on one device take turns: whoever runs a kernel, or times some, has it alone. What they do
-// between their turns (loading, compiling, computing what is right on the CPU) goes on side by side.
+// Gives several sessions on one device exclusive access in turn, while they run or time a kernel. Other work
+// (loading, compiling, computing expected values on the CPU) runs in parallel.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ class DeviceTurns {
   DeviceTurns(const DeviceTurns&) = delete;
   DeviceTurns& operator=(const DeviceTurns&) = delete;
 
-  // For as long as it lives. One within another is part of that one.
+  // Holds the device until it is destroyed. A nested turn is part of the outer one.
   class Turn {
    public:
     Turn() = default;
@@ -37,11 +37,11 @@ class DeviceTurns {
   };
 
   Turn take() { return Turn(*this); }
-  // On a GPU. Kernels of the CPU have no turns of their own: what else runs there is seen while they are
-  // timed.
+  // Takes the device if it is a GPU. CPU kernels don't take turns: other programs on the processors are
+  // detected while kernels are timed.
   Turn take_gpu() { return device_ == DeviceKind::cuda ? take() : Turn(); }
 
-  // Who is told that it has to wait, and for whom.
+  // Sets the function that is told about waiting, with the current holder's text.
   void on_wait(std::function<void(const std::string&)> tell) { tell_ = std::move(tell); }
 
  private:
@@ -51,7 +51,7 @@ class DeviceTurns {
   DeviceKind device_;
   std::string whose_;
   std::function<void(const std::string&)> tell_;
-  std::optional<DeviceLock> lock_;  // once it was asked for
+  std::optional<DeviceLock> lock_;  // created by the first take()
   DeviceLock::Held held_;
   int depth_ = 0;
 };

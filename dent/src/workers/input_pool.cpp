@@ -6,11 +6,11 @@
 namespace dent {
 namespace {
 
-constexpr std::size_t kWindows = std::size_t{1} << 17;  // offsets to choose from
+constexpr std::size_t kWindows = std::size_t{1} << 17;  // number of offsets to choose from
 constexpr std::size_t kAlignment = 4096;
 constexpr std::size_t kMostSlots = 64;
 constexpr std::size_t kMostBytesOfSlots = std::size_t{512} << 20;
-constexpr std::size_t kMostBytesOfParts = std::size_t{2} << 30;  // beside what calls take of a GPU's memory
+constexpr std::size_t kMostBytesOfParts = std::size_t{2} << 30;  // in addition to what calls use
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 bool in_slots(const Tensor& tensor) { return tensor.made() && !tensor.constant; }
@@ -61,7 +61,7 @@ protocol::Offsets InputPool::draw(const Problem& problem, Random& random) {
   protocol::Offsets offsets;
   for (const Tensor& input : problem.inputs) {
     const bool fixed = input.constant || input.made();
-    offsets.push_back(fixed ? 0 : random.below(kWindows - protocol::kRoom));  // whatever the aim, it stays in
+    offsets.push_back(fixed ? 0 : random.below(kWindows - protocol::kRoom));  // room for aim()
   }
   return offsets;
 }

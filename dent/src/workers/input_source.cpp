@@ -9,7 +9,7 @@
 namespace dent {
 namespace {
 
-constexpr int kSeedBits = 53;  // that a number of JSON holds
+constexpr int kSeedBits = 53;  // bits that a JSON number holds exactly
 
 std::uint64_t seed_of(std::uint64_t random) { return random >> (64 - kSeedBits); }
 
@@ -42,7 +42,7 @@ void InputSource::make(const Problem& problem, std::uint64_t seed) {
   worker_->check_code();
   if (kept.mismatches.empty()) return;
   throw Error(ErrorCode::invalid, "inputs_from: " + kept.mismatches.front(),
-              "it returns the inputs that have fill = \"python\", in the order of dent.toml");
+              "the function must return the inputs that have fill = \"python\", in the order of dent.toml");
 }
 
 void InputSource::put(const Problem& problem, std::size_t slot, bool constant) {
@@ -59,9 +59,9 @@ void InputSource::put(const Problem& problem, std::size_t slot, bool constant) {
   }
 }
 
-// The same for a seed, so that a call can be judged later; something else for another, so that nobody can
-// know it beforehand. What is constant may well be the same for all, as weights of a norm are that begin
-// with 1.
+// Checks the function: equal values for equal seeds, so that a call can be judged later, and different values
+// for different seeds, so that a candidate can't know them in advance. Constant inputs may be equal for all
+// seeds, such as norm weights that begin as 1.
 void InputSource::check(const Problem& problem) {
   bool& checked = checked_[problem.shape];
   if (checked) return;
@@ -78,14 +78,14 @@ void InputSource::check(const Problem& problem) {
     return values;
   };
   if (values_for(1, true) != values_for(1, true)) {
-    throw Error(ErrorCode::invalid, "inputs_from: the function gave other values for the same seed",
-                "draw every random number from a generator that begins with the argument seed");
+    throw Error(ErrorCode::invalid, "inputs_from: the function returned different values for the same seed",
+                "draw every random number from a generator seeded with the argument seed");
   }
   if (problem.has_sets() && values_for(1, false) == values_for(2, false)) {
     throw Error(
         ErrorCode::invalid,
-        "inputs_from: the function gave the same values for two seeds, which a kernel could learn by heart",
-        "name an argument seed, and draw from it");
+        "inputs_from: the function returned equal values for two seeds, so a kernel could memorise them",
+        "add an argument named seed, and draw the values from it");
   }
   checked = true;
 }

@@ -17,8 +17,8 @@ constexpr const char* kQuestion =
     "for path in [sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, *sys.path]: "
     "print(path)";
 
-// bin/python of a virtual environment is a link, often to another link; each stands in a folder that the
-// interpreter's own files are beside.
+// bin/python of a virtual environment is a symbolic link, often to another link; the interpreter finds its
+// files relative to each of them.
 void add_links(Interpreter& interpreter) {
   constexpr int kMostLinks = 16;
   fs::path program = interpreter.program;

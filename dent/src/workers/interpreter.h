@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A Python interpreter and the folders that it runs from: a virtual environment, the installation behind it,
-// and wherever else it looks for modules.
+// A Python interpreter and the folders that it needs: a virtual environment, the base installation, and other
+// folders with modules.
 #pragma once
 
 #include <filesystem>
@@ -10,11 +10,11 @@
 namespace dent {
 
 struct Interpreter {
-  std::string program;                       // itself, and no script that finds it
+  std::string program;                       // the binary itself, not a wrapper script
   std::vector<std::filesystem::path> needs;  // files and folders
 };
 
-// Asks it, in a process of its own. One that can't be run is given back by the name that it was called.
+// Asks the interpreter in a separate process. If it can't be run, `program` is the given name.
 Interpreter ask_interpreter(const std::string& python, const std::filesystem::path& directory);
 
 }  // namespace dent

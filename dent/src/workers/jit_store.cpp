@@ -25,12 +25,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kScratch = "running-";  // and the id of the process that made it
+constexpr std::string_view kScratch = "running-";  // followed by the id of the process that made it
 constexpr std::size_t kKeyDigits = 16;
 
 bool is_alive(pid_t process) { return kill(process, 0) == 0 || errno == EPERM; }
 
-// Of a dent that was killed.
+// Removes scratch folders of killed dents.
 void remove_left_behind(const fs::path& folder) {
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(folder, none)) {
@@ -42,8 +42,7 @@ void remove_left_behind(const fs::path& folder) {
   }
 }
 
-// Triton's cache has files that say where others are, by their whole paths: without them there it compiles
-// again.
+// Files in Triton's cache contain absolute paths of others; with wrong paths Triton compiles again.
 void move_paths(const fs::path& folder, const std::string& from, const std::string& to) {
   std::error_code none;
   for (fs::recursive_directory_iterator entry(folder, none), end; !none && entry != end;
@@ -62,7 +61,8 @@ void copy_tree(const fs::path& from, const fs::path& to) {
   std::error_code problem;
   fs::copy(from, to, kHow, problem);
   if (problem)
-    throw Error(ErrorCode::environment, fmt::format("can't copy {}: {}", from.string(), problem.message()));
+    throw Error(ErrorCode::environment, fmt::format("can't copy {}: {}", from.string(), problem.message()),
+                "check the disk's free space and the folder's permissions");
   move_paths(to, from.string() + "/", to.string() + "/");
 }
 
@@ -73,7 +73,7 @@ std::optional<Jitted> read_kept(const fs::path& home) {
     auto kept = from_json_text<Jitted>(*text);
     kept.reused = true;
     if (jit_hash(home / "cache") == kept.binary_hash) return kept;
-  } catch (const Error&) {  // another version's
+  } catch (const Error&) {  // the entry was written by another version
   }
   return std::nullopt;
 }
@@ -82,10 +82,10 @@ std::optional<Jitted> read_kept(const fs::path& home) {
 
 void fields(Fields& f, Jitted& jitted) {
   f("binary_hash", jitted.binary_hash, "SHA-256 over all machine code");
-  f("seconds", jitted.seconds, "that it took");
-  f("compilers", jitted.compilers, "and their versions");
-  f("tuned", jitted.tuned, "what autotuners chose");
-  f("kernels", jitted.kernels, "what each kernel uses");
+  f("seconds", jitted.seconds, "compile time");
+  f("compilers", jitted.compilers, "compilers and their versions");
+  f("tuned", jitted.tuned, "choices of autotuners");
+  f("kernels", jitted.kernels, "resources of each kernel");
 }
 
 fs::path JitStore::make_scratch() {
@@ -95,18 +95,18 @@ fs::path JitStore::make_scratch() {
   std::string name = (folder_ / fmt::format("{}{}-XXXXXX", kScratch, getpid())).string();
   if (mkdtemp(name.data()) == nullptr)
     throw Error(ErrorCode::environment,
-                fmt::format("can't make a folder in {}: {}", folder_.string(), std::strerror(errno)));
+                fmt::format("can't create a folder in {}: {}", folder_.string(), std::strerror(errno)),
+                "check the disk's free space and the folder's permissions");
   return name;
 }
 
 std::vector<std::pair<std::string, std::string>> JitStore::variables(const fs::path& scratch) {
-  return {
-      {"TRITON_CACHE_DIR", (scratch / "triton").string()},
-      {"TORCHINDUCTOR_CACHE_DIR", (scratch / "inductor").string()},
-      {"TORCHINDUCTOR_COMPILE_THREADS", "1"},  // more are processes that stay: a kernel leaves none behind
-      {"CUTE_DSL_CACHE_DIR", (scratch / "cute").string()},
-      {"NUMBA_CACHE_DIR", (scratch / "numba").string()},
-      {"CUDA_CACHE_PATH", (scratch / "cuda").string()}};
+  return {{"TRITON_CACHE_DIR", (scratch / "triton").string()},
+          {"TORCHINDUCTOR_CACHE_DIR", (scratch / "inductor").string()},
+          {"TORCHINDUCTOR_COMPILE_THREADS", "1"},  // more would leave processes running
+          {"CUTE_DSL_CACHE_DIR", (scratch / "cute").string()},
+          {"NUMBA_CACHE_DIR", (scratch / "numba").string()},
+          {"CUDA_CACHE_PATH", (scratch / "cuda").string()}};
 }
 
 Jitted JitStore::settle(Worker& worker, const fs::path& scratch, const std::string& origin,

@@ -3,7 +3,7 @@
 
 namespace dent::protocol {
 
-// splitmix64's finisher: every bit of what goes in moves every bit of what comes out.
+// The finisher of splitmix64: every input bit affects every output bit.
 std::size_t aim(std::uint64_t lot, std::size_t call, std::size_t input) {
   if (lot == 0) return 0;
   std::uint64_t z = lot + 0x9e3779b97f4a7c15U * (call * 16 + input + 1);

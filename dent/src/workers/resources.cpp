@@ -17,7 +17,8 @@ fs::path first_of(const std::vector<fs::path>& candidates) {
   for (const fs::path& candidate : candidates) {
     if (fs::exists(candidate)) return candidate;
   }
-  throw Error(ErrorCode::environment, "dent is not installed completely: no " + candidates.front().string(),
+  throw Error(ErrorCode::environment,
+              "dent is not installed completely: missing " + candidates.front().string(),
               "build it again: cmake --build <folder> --target dent dent-worker dent-oracle");
 }
 
@@ -36,8 +37,8 @@ Resources find_resources() {
 }
 
 std::string find_python(const fs::path& project, const std::string& chosen) {
-  // Whole paths: workers run in other folders. Links stay, since that of a virtual environment is what makes
-  // it one.
+  // Absolute paths, since workers run in other folders. Symbolic links are kept, because the link's location
+  // is what identifies a virtual environment.
   const auto in = [](const fs::path& folder, const std::string& python) {
     return python.find('/') == std::string::npos ? python : (folder / python).lexically_normal().string();
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The files that come with dent, found from where its own program lies: in a build folder or installed.
+// Files that belong to dent, found relative to its program, in a build folder or installed.
 #pragma once
 
 #include <filesystem>
@@ -16,9 +16,10 @@ struct Resources {
   std::filesystem::path patterns;       // the folder with the patterns
 };
 
-Resources find_resources();  // throws Error naming what is missing
+Resources find_resources();  // throws Error naming a missing file
 
-// The Python to run kernels with: the manifest's, DENT_PYTHON, .venv in the project or above it, python3.
+// The Python that runs kernels: the manifest's, DENT_PYTHON, .venv in the project or a parent folder, or
+// python3.
 std::string find_python(const std::filesystem::path& project, const std::string& chosen);
 
 }  // namespace dent

@@ -18,7 +18,7 @@
 namespace dent {
 namespace {
 
-// One line from the requests; false at their end.
+// Reads one line from the requests; false at their end.
 bool read_line(std::string& unread, std::string& line) {
   for (;;) {
     if (const auto end = unread.find('\n'); end != std::string::npos) {
@@ -49,7 +49,7 @@ void* map(int descriptor, std::size_t bytes, int protection) {
   return memory;
 }
 
-// Of /proc/self/maps: address, rights, offset, device, inode, path.
+// Files mapped as executable. Columns of /proc/self/maps: address, permissions, offset, device, inode, path.
 std::vector<std::string> executed_files() {
   std::set<std::string> found;
   std::ifstream maps("/proc/self/maps");
@@ -71,7 +71,7 @@ Message message_in(const ParsedJson& request) {
   return message;
 }
 
-// Writes the answer's fields.
+// Writes the fields of the reply.
 void answer(Host& host, protocol::Verb verb, const ParsedJson& request, Fields& f) {
   switch (verb) {
     case protocol::Verb::load: {
@@ -94,7 +94,7 @@ void answer(Host& host, protocol::Verb verb, const ParsedJson& request, Fields& 
       return;
     }
     case protocol::Verb::jit:
-      throw std::runtime_error("what this worker runs was compiled before");
+      throw std::runtime_error("a native worker compiles nothing when called");
     case protocol::Verb::problem:
       host.set_problem(message_in<protocol::ProblemMessage>(request));
       return;
@@ -123,18 +123,18 @@ std::string reply_to(Host& host, const ParsedJson& request) {
   std::int64_t id = 0;
   const auto refuse = [&id](protocol::Refusal refusal) {
     return write_json([&](Fields& f) {
-      f("id", id, "of the request");
+      f("id", id, "id of the request");
       fields(f, refusal);
     });
   };
   try {
     protocol::Verb verb{};
     request.read([&](Fields& f) {
-      f("id", id, "of the request");
-      f("do", verb, "what is asked for");
+      f("id", id, "id of the request");
+      f("do", verb, "the request");
     });
     return write_json([&](Fields& f) {
-      f("id", id, "of the request");
+      f("id", id, "id of the request");
       answer(host, verb, request, f);
     });
   } catch (const Refused& problem) {
@@ -156,7 +156,7 @@ int serve(Host& host) {
   }
   std::fflush(nullptr);
   if (host.gentle_end) return 0;
-  _exit(0);  // no destructors of a candidate's library: they have had their chance to go wrong
+  _exit(0);  // skips destructors of the candidate's library, which could crash
 }
 
 }  // namespace dent

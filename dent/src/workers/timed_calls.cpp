@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Worker::go: the calls that were prepared, by the worker's clock and by ours. A source of its own for the
-// reason that measure/measuring_clock.h gives.
+// Worker::go: runs the prepared calls, timed by the worker's clock and by ours. It has its own source file
+// for the reason given in measure/measuring_clock.h.
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 namespace dent {
 namespace {
 
-// How long a process's first thread was ready to run and did not, since its start; 0 where the system does
-// not say.
+// How long a process's first thread was ready but had no processor, since its start; 0 if the system does not
+// report it.
 double waited_for_processor_ns(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/schedstat");
   double ran = 0;
@@ -39,7 +39,7 @@ protocol::Timed Worker::go(double seconds, double& wall_ns, protocol::Go request
       std::max(0.0, waited_for_processor_ns(process()) + waited_for_processor_ns(getpid()) - waited_before);
   const double waited_ns = timed.waited_ns.value_or(0);
   if (!std::isfinite(timed.ns) || timed.ns < 0 || !std::isfinite(waited_ns) || waited_ns < 0)
-    fail(FailureKind::garbage, "answered no time");
+    fail(FailureKind::garbage, "replied without a valid time");
   return timed;
 }
 

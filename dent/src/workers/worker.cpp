@@ -21,10 +21,10 @@ namespace dent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int kWatchEveryMs = 50;  // how often memory and life are looked at while waiting
-constexpr std::int64_t kMemoryBesides = std::int64_t{256} << 20;  // a page table, a log's pages
-constexpr double kReportSeconds = 20;  // that a memory checker may take to say what it has found
-constexpr std::size_t kShown = 200;    // characters of garbage in a message
+constexpr int kWatchEveryMs = 50;  // how often memory and life signs are checked while waiting
+constexpr std::int64_t kMemoryBesides = std::int64_t{256} << 20;  // page tables, pages of the log
+constexpr double kReportSeconds = 20;  // for a memory checker to report its findings
+constexpr std::size_t kShown = 200;    // characters of an invalid reply in a message
 constexpr std::chrono::seconds kUntilAllAreEnded{3};
 
 }  // namespace
@@ -43,15 +43,17 @@ Worker::Worker(WorkerSetup setup, const SharedMemory& pool)
     : setup_(std::move(setup)),
       results_("dent-results", std::max<std::size_t>(setup_.result_bytes, 1),
                SharedMemory::Children::may_write) {
-  signal(SIGPIPE, SIG_IGN);  // a write to a dead worker is an error code here
+  signal(SIGPIPE, SIG_IGN);  // so that writing to a dead worker returns an error
   int down[2];
   int up[2];
   if (pipe2(down, O_CLOEXEC) != 0)
-    throw Error(ErrorCode::environment, "can't make a pipe: too many open files");
+    throw Error(ErrorCode::environment, "can't create a pipe: too many open files",
+                "raise the limit (ulimit -n) or close other programs");
   requests_ = down[1];
   if (pipe2(up, O_CLOEXEC) != 0) {
     close(down[0]);
-    throw Error(ErrorCode::environment, "can't make a pipe: too many open files");
+    throw Error(ErrorCode::environment, "can't create a pipe: too many open files",
+                "raise the limit (ulimit -n) or close other programs");
   }
   replies_ = up[0];
   Command command{.argv = setup_.argv,
@@ -63,7 +65,7 @@ Worker::Worker(WorkerSetup setup, const SharedMemory& pool)
                   .hard_memory_limit = setup_.hard_memory_limit,
                   .pass = {down[0], up[1], pool.descriptor(), results_.descriptor()},
                   .confined = setup_.confined};
-  // Beyond what is looked at here: files in memory, and what grows too fast to be seen.
+  // The sandbox's limit also covers files in memory and growth too fast for the checks here.
   CellView view = setup_.view;
   if (command.memory_bytes > 0)
     view.limits.memory_bytes = command.memory_bytes + command.shared_bytes + kMemoryBesides;
@@ -148,8 +150,8 @@ void Worker::ask(protocol::Verb verb, const Pass& request, const Pass& answer, d
   const DeviceTurns::Turn turn = turn_for(verb);
   std::int64_t id = next_id_++;
   const std::string line = write_json([&](Fields& f) {
-                             f("id", id, "of the request");
-                             f("do", doing_, "what is asked for");
+                             f("id", id, "id of the request");
+                             f("do", doing_, "the request");
                              if (request) request(f);
                            }) +
                            "\n";
@@ -161,7 +163,7 @@ void Worker::ask(protocol::Verb verb, const Pass& request, const Pass& answer, d
       if (n < 0 && errno != EINTR && errno != EAGAIN) fail_as_it_ended();
       if (n > 0) sent += static_cast<std::size_t>(n);
     }
-    if (seconds_since(start) > seconds) fail(FailureKind::hung, "took no request");
+    if (seconds_since(start) > seconds) fail(FailureKind::hung, "did not read its request in time");
   }
   const std::string reply = read_line(seconds - seconds_since(start));
   if (setup_.role != Role::reference) add_waited_for_user(seconds_since(start));
@@ -170,9 +172,9 @@ void Worker::ask(protocol::Verb verb, const Pass& request, const Pass& answer, d
     read_json(reply, [&](Fields& f) {
       std::int64_t answered = 0;
       std::optional<std::string> error;
-      f("id", answered, "of the request");
-      if (answered != id) throw Error(ErrorCode::invalid, "an answer to another request");
-      f("error", error, "why there is no answer");
+      f("id", answered, "id of the request");
+      if (answered != id) throw Error(ErrorCode::invalid, "the reply belongs to another request");
+      f("error", error, "why the request failed");
       if (error) {
         fields(f, refusal.emplace());
       } else if (answer) {
@@ -180,7 +182,7 @@ void Worker::ask(protocol::Verb verb, const Pass& request, const Pass& answer, d
       }
     });
   } catch (const Error&) {
-    fail(FailureKind::garbage, "wrote something else than an answer: " + reply.substr(0, kShown));
+    fail(FailureKind::garbage, "wrote an invalid reply: " + reply.substr(0, kShown));
   }
   if (refusal && refusal->code == FailureKind::cheated)
     accuse(setup_.role, Cheat::late_write, refusal->error);
@@ -188,7 +190,7 @@ void Worker::ask(protocol::Verb verb, const Pass& request, const Pass& answer, d
   if (refusal) fail(refusal->code, refusal->error);
 }
 
-// A kernel is loaded without one: that takes seconds, and nothing is launched.
+// Loading needs no turn: it takes seconds and launches nothing.
 DeviceTurns::Turn Worker::turn_for(protocol::Verb verb) const {
   const bool launches = setup_.load.device == DeviceKind::cuda && verb != protocol::Verb::load;
   return launches && setup_.turns != nullptr ? setup_.turns->take() : DeviceTurns::Turn();
@@ -212,17 +214,17 @@ void Worker::resume() {
   const auto found = process_->resume();
   if (!found) return;
   if (found->ran) accuse(setup_.role, Cheat::ran_while_stopped, found->what);
-  // A container's manager moves dent and its workers alike.
+  // A container manager changes dent and its workers alike.
   const bool all_of_us = difference(dents_, conditions_of(getpid())).has_value();
   if (all_of_us || setup_.role == Role::candidate) {
-    throw Error(
-        ErrorCode::environment,
-        fmt::format("something changed the {}'s process while it was stopped: {}", name(setup_.role),
-                    found->what),
-        "let nothing else change dent's processes meanwhile (renice, taskset, a container's manager)");
+    throw Error(ErrorCode::environment,
+                fmt::format("another program changed the {}'s process while it was paused: {}",
+                            name(setup_.role), found->what),
+                "keep other programs from changing dent's processes (renice, taskset, a container's "
+                "manager), then measure again");
   }
   accuse(Role::candidate, Cheat::reached_out,
-         fmt::format("the {} was stopped and {}", name(setup_.role), found->what));
+         fmt::format("the {} was paused and {}", name(setup_.role), found->what));
 }
 
 void Worker::check_confinement() {
@@ -237,7 +239,7 @@ void Worker::check_code() const {
   for (const CodeFile& file : code_) {
     struct stat now {};
     if (stat(file.path.c_str(), &now) != 0 || now.st_ino != file.was.st_ino || now.st_dev != file.was.st_dev)
-      continue;  // another file by now: this process has the one that was there
+      continue;  // the file was replaced; this process still has the old one mapped
     const bool written = !same(now.st_mtim, file.was.st_mtim) || now.st_size != file.was.st_size;
     if (written && setup_.role != Role::candidate) {
       throw KernelFailed(
@@ -247,19 +249,20 @@ void Worker::check_code() const {
            Role::candidate,
            Cheat::reached_out});
     }
-    if (!same(now.st_ctim, file.was.st_ctim)) {  // its time can be set back; that of the last change can't
+    if (!same(now.st_ctim, file.was.st_ctim)) {  // mtime can be set back, ctime can't
       throw Error(ErrorCode::environment,
-                  fmt::format("{}, whose code the {} runs, was touched meanwhile", file.path.string(),
-                              name(setup_.role)),
-                  "measure again, and leave the files of both sides alone");
+                  fmt::format("{}, whose code the {} runs, was changed during the measurement",
+                              file.path.string(), name(setup_.role)),
+                  "measure again without changing the files of either kernel");
     }
   }
 }
 
 void Worker::check_own_code() {
-  if (setup_.load.profile) return;  // a profiler may write into what it looks at
+  if (setup_.load.profile) return;  // a profiler may write to the profiled code
   if (const std::string file = changed_code(process_->program()); !file.empty())
-    accuse(setup_.role, Cheat::worker_tampered, fmt::format("the code of {} was rewritten in its memory", file));
+    accuse(setup_.role, Cheat::worker_tampered,
+           fmt::format("the code of {} was rewritten in its memory", file));
 }
 
 void Worker::accuse(Role who, Cheat of, const std::string& what) {
@@ -267,13 +270,13 @@ void Worker::accuse(Role who, Cheat of, const std::string& what) {
   throw KernelFailed({FailureKind::cheated, what, process_->last_words(), who, of});
 }
 
-// Something that this process would not do to itself.
+// An action that this process would not take on itself, so another process did.
 void Worker::touched_from_outside(FailureKind kind, const std::string& what) {
   if (setup_.role == Role::candidate || setup_.candidate_confined) fail(kind, what);
   accuse(Role::candidate, Cheat::reached_out, fmt::format("the {} {}", name(setup_.role), what));
 }
 
-// Whatever lies in the pipe before a request is sent was not written by our worker program.
+// Data in the pipe before a request is sent did not come from our worker program.
 void Worker::refuse_unasked() {
   check_confinement();
   pollfd ready{replies_, POLLIN, 0};
@@ -292,7 +295,7 @@ std::string Worker::read_line(double seconds) {
       unread_.erase(0, end + 1);
       return line;
     }
-    if (unread_.size() > protocol::kLongestLine) fail(FailureKind::garbage, "wrote an endless line");
+    if (unread_.size() > protocol::kLongestLine) fail(FailureKind::garbage, "wrote a reply that is too long");
     if (becomes_ready(replies_, POLLIN)) {
       char buffer[4096];
       const ssize_t n = read(replies_, buffer, sizeof buffer);
@@ -322,15 +325,15 @@ void Worker::fail(FailureKind kind, const std::string& what) {
                       process_->last_words(), setup_.role});
 }
 
-// Only where the candidate's code does not run: it could make our worker stumble, and end the session with
-// that.
+// Reports a fault of dent's worker, but only if no code of the candidate runs in it: that code could cause
+// such a fault in order to end the session.
 void Worker::fail_internally(const std::string& what) {
   const std::string fault = "dent's own worker failed: " + what;
   if (setup_.role != Role::baseline && setup_.role != Role::reference) fail(FailureKind::refused, fault);
   process_->kill(Ending::Kind::signalled);
   throw Error(ErrorCode::internal,
               fmt::format("{}, as it served the {} ({})", fault, name(setup_.role), name(doing_)),
-              "tell the authors of dent, with " + setup_.log.string());
+              "report this to the authors of dent, and attach " + setup_.log.string());
 }
 
 void Worker::fail_over_memory() {
@@ -339,10 +342,11 @@ void Worker::fail_over_memory() {
 }
 
 void Worker::fail_as_it_ended() {
-  // Its pipe is closed: it is about to end, or has closed it on purpose.
+  // Its pipe is closed: it is about to end, or it closed the pipe on purpose.
   const Ending ending = process_->wait(2);
   if (ending.kind == Ending::Kind::out_of_memory) fail_over_memory();
-  // A scheduler ends all processes of a job by one SIGTERM: then this one's end comes before it is a verdict.
+  // A scheduler ends all processes of a job with SIGTERM; wait, so that dent ends before this becomes a
+  // verdict.
   if (ending.kind == Ending::Kind::signalled && ending.code == SIGTERM)
     std::this_thread::sleep_for(kUntilAllAreEnded);
   const auto kind = ending.kind == Ending::Kind::signalled ? FailureKind::crashed : FailureKind::exited;

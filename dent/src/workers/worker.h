@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The parent's end of a worker: a process that runs one kernel. Whatever happens over there comes out of
-// these functions as an answer or as KernelFailed, within its time limit.
+// The parent's end of a worker, which is a process that runs one kernel. Each of these functions ends within
+// its time limit, with a reply or with KernelFailed.
 #pragma once
 
 #include <sys/stat.h>
@@ -23,8 +23,8 @@ namespace dent {
 
 struct WorkerSetup {
   Role role = Role::candidate;
-  std::vector<std::string> argv;  // the worker program
-  protocol::Load load;            // its first request: what to load
+  std::vector<std::string> argv;  // command line of the worker program
+  protocol::Load load;            // the first request
   std::vector<std::pair<std::string, std::string>> environment;
   std::filesystem::path directory;
   std::filesystem::path log;
@@ -32,64 +32,64 @@ struct WorkerSetup {
   bool hard_memory_limit = false;
   std::size_t result_bytes = 0;
   double load_seconds = 60;
-  double compile_seconds = 0;       // that the first call of a problem may take longer, where it compiles
-  std::filesystem::path scratch{};  // a folder of its own, removed with it; empty: none
+  double compile_seconds = 0;       // added to the limit of a problem's first call, if it compiles
+  std::filesystem::path scratch{};  // a folder that is removed with the worker; empty: none
   bool confined = false;            // see system/confinement.h
-  DeviceTurns* turns = nullptr;     // for kernels of a GPU: every call is one's own turn
+  DeviceTurns* turns = nullptr;     // set for GPU kernels: each request takes a turn
   Cell cell{Sandbox::off};
-  CellView view{};  // what it sees in its cell
-  bool candidate_confined =
-      false;  // so that what is done to this one from outside is not the candidate's doing
+  CellView view{};                  // what it sees in its sandbox
+  bool candidate_confined = false;  // so actions on this process from outside are not the candidate's
 };
 
 class Worker {
  public:
-  Worker(WorkerSetup setup, const SharedMemory& pool);  // starts it and loads the kernel
+  Worker(WorkerSetup setup, const SharedMemory& pool);  // starts the process and loads the kernel
 
-  const protocol::Loaded& loaded() const { return loaded_; }    // what it said about itself
+  const protocol::Loaded& loaded() const { return loaded_; }    // its reply to `load`
   bool compiles() const { return !loaded_.compilers.empty(); }  // when its function is called
-  // Autotuners take these choices from now on. Answers what they have chosen so far.
+  // Makes autotuners use these choices. Returns the choices made so far.
   std::vector<TunedKernel> pin(const std::vector<TunedKernel>& tuned, double seconds);
   void set_problem(const protocol::ProblemMessage& problem, double seconds);
-  // Lets its function see the constant inputs that lie in the pool, where it has one for them; before those
-  // of a timed call are drawn. What that took, in ns.
+  // Passes the constant inputs in the pool to the kernel's setup function, if it has one, before inputs of
+  // timed calls are drawn. Returns the time in ns.
   double set_up(double seconds);
   void prepare(const std::vector<protocol::Offsets>& calls, double seconds);
-  // The calls that were prepared. `wall_ns` gets the time as this process saw it.
+  // Runs the prepared calls. `wall_ns` receives the time as seen by this process.
   protocol::Timed go(double seconds, double& wall_ns, protocol::Go request = {});
-  // How long that process and ours were ready to run during the last go(), and had no processor.
+  // How long that process and ours were ready but had no processor during the last go().
   double waited_ns() const { return waited_ns_; }
-  // Puts the outputs of that call into results().
+  // Copies the outputs of that call to results().
   protocol::Kept keep(std::size_t call, double seconds);
 
   protocol::Launches launches(double seconds);
-  // Hangs up and waits until it has left by itself, as a profiler needs it. No request may follow.
+  // Closes the pipe and waits until the process has ended by itself, which a profiler needs. No request may
+  // follow.
   Ending finish(double seconds);
 
   const std::byte* results() const { return results_.data(); }
-  // Between these it stands still, and is left alone. Both throw KernelFailed where it, or another, has not
-  // kept to that: `role` of the failure says who.
+  // Between pause() and resume() the process must not run, and no process may act on it. Both throw
+  // KernelFailed if that was violated; `role` of the failure names the culprit.
   void pause();
   void resume();
-  // Throws KernelFailed when it has reached for a process that is not its own.
+  // Throws KernelFailed if it tried to act on a foreign process.
   void check_confinement();
-  // Throws KernelFailed when a file whose code it runs was written to: what is in memory changes with the
-  // file. That is the candidate's doing, whosever process it is.
+  // Throws KernelFailed if a file whose code the process runs was written to, since mapped code changes with
+  // its file. The candidate is blamed, whichever process it is.
   void check_code() const;
-  // Throws KernelFailed when the kernel has rewritten code of dent's or the system's in its own process, as far
-  // as the system shows that.
+  // Throws KernelFailed if the kernel has rewritten code of dent or of the system in its own process, as far
+  // as the system reveals that.
   void check_own_code();
-  pid_t group() const { return process_->id(); }   // of all its processes
-  pid_t process() { return process_->program(); }  // that runs the kernel
+  pid_t group() const { return process_->id(); }   // process group of all its processes
+  pid_t process() { return process_->program(); }  // process that runs the kernel
   Role role() const { return setup_.role; }
 
  private:
-  // Asks `verb` with the request's fields, and reads the answer's; either may be empty.
+  // Sends request `verb` with the given fields and reads the reply's; either may be empty.
   void ask(protocol::Verb verb, const Pass& request, const Pass& answer, double seconds);
   DeviceTurns::Turn turn_for(protocol::Verb verb) const;
   std::string read_line(double seconds);
   void refuse_unasked();
-  bool becomes_ready(int descriptor, short events);  // waits a little
+  bool becomes_ready(int descriptor, short events);  // waits for a short time
   [[noreturn]] void accuse(Role who, Cheat of, const std::string& what);
   [[noreturn]] void touched_from_outside(FailureKind kind, const std::string& what);
   [[noreturn]] void fail(FailureKind kind, const std::string& what);
@@ -98,13 +98,13 @@ class Worker {
   [[noreturn]] void fail_as_it_ended();
 
   WorkerSetup setup_;
-  struct Remover {  // of its folder, once its process is gone
+  struct Remover {  // removes the scratch folder after the process has ended
     const WorkerSetup& setup;
     ~Remover();
   } remover_{setup_};
   SharedMemory results_;
   std::optional<Process> process_;
-  Conditions dents_;  // when it was started
+  Conditions dents_;  // dent's own, when the worker was started
   struct CodeFile {
     std::filesystem::path path;
     struct stat was;
@@ -116,10 +116,10 @@ class Worker {
   std::int64_t next_id_ = 1;
   protocol::Verb doing_ = protocol::Verb::load;
   double waited_ns_ = 0;
-  bool first_call_ = false;  // of the problem
+  bool first_call_ = false;  // of the current problem
   protocol::Loaded loaded_;
 
-  struct Closer {  // closes the pipe's ends whatever the constructor throws
+  struct Closer {  // closes the pipe even if the constructor throws
     Worker& worker;
     ~Closer();
   } closer_{*this};

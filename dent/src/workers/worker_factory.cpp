@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostCalls = 4096;
 constexpr std::size_t kMostBytesOfCalls = std::size_t{256} << 20;
-constexpr std::size_t kMostBytesOnGpu = std::size_t{1} << 30;  // whose kernels are over sooner
+constexpr std::size_t kMostBytesOnGpu = std::size_t{1} << 30;  // larger, since kernels on a GPU are faster
 
 std::vector<Problem> problems_of(const Project& project) {
   std::vector<Problem> problems;
@@ -95,7 +95,7 @@ WorkerSetup WorkerFactory::setup(Role role, const fs::path& logs) const {
 }
 
 void WorkerFactory::run_in_python(WorkerSetup& how) {
-  how.environment.emplace_back("PYTHONDONTWRITEBYTECODE", "1");  // the user's folder stays as it is
+  how.environment.emplace_back("PYTHONDONTWRITEBYTECODE", "1");  // keeps the user's folder unchanged
   std::string python = python_;
   if (how.cell.stands()) {
     python = interpreter().program;
@@ -131,7 +131,7 @@ void WorkerFactory::settle_jit(const Kernel& kernel, Worker& worker, const fs::p
       worker, scratch, origin, [&] { call_every_shape(worker); }, project_.limits.call_seconds);
 }
 
-// So that all is compiled and chosen. What comes out is judged later, on other inputs.
+// Compiles and tunes everything. The outputs are ignored; later calls with other inputs are judged.
 void WorkerFactory::call_every_shape(Worker& worker) {
   const double seconds = project_.limits.call_seconds;
   Random random(std::random_device{}());
@@ -152,7 +152,7 @@ std::unique_ptr<Worker> WorkerFactory::start_profiled(const Kernel& kernel,
                                                       const std::vector<std::string>& prefix,
                                                       const fs::path& logs) {
   WorkerSetup how = setup(Role::profiled, logs);
-  if (!prefix.empty()) how.cell = Cell(Sandbox::off);  // a profiler needs rights that nobody has in there
+  if (!prefix.empty()) how.cell = Cell(Sandbox::off);  // a profiler needs rights that a sandbox denies
   how.argv = prefix;
   how.load_seconds *= 4;
   return start_with(std::move(how), kernel, prefix);
@@ -184,7 +184,7 @@ std::unique_ptr<Worker> WorkerFactory::start_with(WorkerSetup how, const Kernel&
                 .device = kernel.device,
                 .profile = !prefix.empty()};
   }
-  // From here on, and not before: what is compared with may have a server that outlives its client.
+  // Not earlier, since a baseline's compiler may legitimately leave a server running.
   if (role != Role::baseline) adopt_orphans();
   const fs::path scratch = how.scratch;
   auto worker = std::make_unique<Worker>(std::move(how), pool().memory());
@@ -192,13 +192,13 @@ std::unique_ptr<Worker> WorkerFactory::start_with(WorkerSetup how, const Kernel&
   return worker;
 }
 
-// compute-sanitizer sees what leaves an allocation. PyTorch cuts tensors from larger ones, unless it is told
-// not to.
+// compute-sanitizer detects accesses outside an allocation. PyTorch cuts tensors out of larger allocations
+// unless its caching is switched off.
 std::unique_ptr<Worker> WorkerFactory::start_sanitized_python(const Kernel& kernel, const fs::path& logs) {
   WorkerSetup how = setup(Role::sanitized, logs);
-  how.cell = Cell(Sandbox::off);  // as for a profiler
+  how.cell = Cell(Sandbox::off);  // a checker, like a profiler, needs rights that a sandbox denies
   how.load_seconds *= 4;
-  // What PyTorch asks the driver in vain is no finding, and where Python stood says nothing about a kernel.
+  // Failed driver calls of PyTorch are no findings, and Python stack frames say nothing about a kernel.
   how.argv = {"compute-sanitizer", "--tool", "memcheck", "--report-api-errors", "no",
               "--show-backtrace",  "device"};
   how.environment = {{"PYTORCH_NO_CUDA_MEMORY_CACHING", "1"}};
@@ -210,7 +210,7 @@ std::unique_ptr<Worker> WorkerFactory::start_sanitized(const Kernel& kernel, con
   WorkerSetup how = setup(Role::sanitized, logs);
   std::vector<std::string> flags;
   if (kernel.device == DeviceKind::cuda) {
-    how.cell = Cell(Sandbox::off);  // as for a profiler
+    how.cell = Cell(Sandbox::off);  // a checker, like a profiler, needs rights that a sandbox denies
     how.argv = {"compute-sanitizer", "--tool", "memcheck",
                 "--error-exitcode",  "86",     resources_.native_worker};
     how.load_seconds *= 4;
@@ -262,7 +262,8 @@ std::unique_ptr<Worker> WorkerFactory::start_reference(const fs::path& logs) {
       kernel.library = reference.library;
       if (!reference.source.empty()) kernel.sources = {reference.source};
       const Built& built = builder_.build(kernel);
-      if (!built.ok) throw Error(ErrorCode::invalid, "the reference does not build: " + built.problem);
+      if (!built.ok)
+        throw Error(ErrorCode::invalid, "the reference does not build: " + built.problem, built.next);
       how.argv = {resources_.native_worker};
       how.view.add(surroundings_of(project_, kernel));
       how.view.visible.push_back(built.library.parent_path());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Starts processes for a project's kernels and for its reference, and has the inputs that they all read.
+// Starts processes for a project's kernels and its reference, and owns the inputs that they all read.
 #pragma once
 
 #include <filesystem>
@@ -22,8 +22,7 @@ namespace dent {
 
 class WorkerFactory {
  public:
-  // `confined`: whether kernels that are compared are kept from other processes, where the system can do
-  // that.
+  // `confined`: whether compared kernels are kept from acting on other processes, if the system supports it.
   WorkerFactory(const Project& project, Resources resources, KernelBuilder& builder, bool confined = true);
 
   const Project& project() const { return project_; }
@@ -35,28 +34,27 @@ class WorkerFactory {
   const Resources& resources() const { return resources_; }
   const Cell& cell() const { return cell_; }
   DeviceTurns& turns() const { return *turns_; }
-  void share_turns(const WorkerFactory& other) { turns_ = other.turns_; }  // of the same session
-  std::vector<std::string> walls() const;  // for the record: those that stand, and why others don't
+  void share_turns(const WorkerFactory& other) { turns_ = other.turns_; }  // with one of the same session
+  std::vector<std::string> walls() const;  // for the record: active protections, and why others are missing
 
-  // A process with the kernel loaded; what it prints goes to a file in `logs`. Processes that a judged kernel
-  // leaves behind become ours. Throws KernelFailed.
+  // Starts a process with the kernel loaded; its output goes to a file in `logs`. Processes that a judged
+  // kernel leaves behind become our children. Throws KernelFailed.
   std::unique_ptr<Worker> start(const Kernel& kernel, Role role, const std::filesystem::path& logs);
-  // The same under a memory checker: AddressSanitizer built in, or compute-sanitizer around it. Throws Error
-  // (environment) where there is none.
+  // Like start(), under a memory checker: built with AddressSanitizer, or run by compute-sanitizer. Throws
+  // Error (environment) if there is none.
   std::unique_ptr<Worker> start_sanitized(const Kernel& kernel, const std::filesystem::path& logs);
-  // The same under a profiler: `prefix` goes in front of the worker program, which tells it what to look at.
+  // Like start(), under a profiler: `prefix` precedes the worker program, which marks the kernel's launches.
   std::unique_ptr<Worker> start_profiled(const Kernel& kernel, const std::vector<std::string>& prefix,
                                          const std::filesystem::path& logs);
-  // A native worker on the CPU whose entry does nothing. No code but ours is in it.
+  // Starts a native CPU worker whose entry does nothing and which contains only our code.
   std::unique_ptr<Worker> start_empty();
-  // The process that knows what is right.
+  // Starts the process that computes expected outputs.
   std::unique_ptr<Worker> start_reference(const std::filesystem::path& logs);
 
-  // What a Python function compiled when it was called; nullptr before it was started, and where it compiles
-  // nothing.
+  // What a Python function compiled when called; nullptr if it was not started yet, or compiles nothing.
   const Jitted* jitted(const Kernel& kernel) const;
 
-  // How many calls a stretch may hold, for the memory that their tensors take.
+  // How many calls a batch may hold, given the memory of their tensors.
   std::size_t most_calls(const Problem& problem) const;
 
  private:
@@ -79,13 +77,13 @@ class WorkerFactory {
   std::vector<Problem> problems_;
   InputSource inputs_;
   JitStore jit_;
-  std::map<std::string, Jitted> jitted_;  // by where the kernel comes from
+  std::map<std::string, Jitted> jitted_;  // keyed by the kernel's origin
   bool confined_;
   Cell cell_;
   std::shared_ptr<DeviceTurns> turns_;
 };
 
-// The problem as the reference is asked it: outputs in its own type, and for attention with their bounds.
+// The problem for the reference: outputs in its own type and, for attention, with bounds.
 Problem reference_problem(const Operator& op, const Problem& problem);
 
 }  // namespace dent

@@ -29,7 +29,7 @@ TEST(StepName, TellsWhatAStepUses) {
     EXPECT_FALSE(compiles(step) || runs_kernels(step)) << step;
 }
 
-// Shapes have the names that users give them.
+// Users choose the names of shapes, so a shape may have a gate's name.
 TEST(StepName, AShapeThatIsCalledLikeAGateIsStillAShape) {
   EXPECT_FALSE(compiles("correctness/build"));
   EXPECT_TRUE(runs_kernels("correctness/build"));
@@ -66,14 +66,14 @@ TEST(Cost, CountsStepsProposersAndWhatLayBetween) {
 
 TEST(Cost, AMachineThatIsPaidForCostsItsUptimeAndEachStretchOnce) {
   record::Uptime uptime{.executor = "l4", .from = "a", .to = "b", .seconds = 1800, .usd_per_hour = 2};
-  record::Uptime again = uptime;  // of who was killed before it had noted the first
+  record::Uptime again = uptime;  // written by a dent that was killed before it noted the first
   again.seconds = 3600;
   record::Uptime later = uptime;
   later.from = "c";
   const std::vector records{ended("correctness/tiny", 60), at("", uptime), at("", again), at("", later)};
   const Cost cost = cost_of(records);
   EXPECT_DOUBLE_EQ(cost.machine_s, 5400);
-  EXPECT_DOUBLE_EQ(money_of(cost, {.device_usd_per_hour = 100}).device, 3);  // and its gates nothing besides
+  EXPECT_DOUBLE_EQ(money_of(cost, {.device_usd_per_hour = 100}).device, 3);  // gates cost nothing more
 }
 
 TEST(Cost, RatesAreThoseThatHeldWhenItWasRecorded) {

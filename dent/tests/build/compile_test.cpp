@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Builds run code of others too: a build command is a program, and a compiler reads whatever a source names.
+// Builds also run foreign code: a build command is a program, and a compiler reads any file that a source
+// names.
 #include "build/compile.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +85,7 @@ TEST_F(BuildInACell, ABuildCommandWritesBesideItsSourcesAndNowhereElse) {
 
 class BuildAnywhere : public testing::Test {
  protected:
-  // Of the same sources, in a project of that name.
+  // Builds `source` in a project of that name.
   Built build_in(const std::string& name, const std::string& source) const {
     const fs::path folder = scratch_ / name;
     fs::create_directories(folder);

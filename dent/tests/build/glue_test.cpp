@@ -68,11 +68,11 @@ TEST(Glue, LaunchesAGlobalFunctionAsTheManifestSays) {
   const Shape shape{"tiny", {{"n", 5}}};
   GlueRequest request{.function = parse_declaration("__global__ void add(const float* a, float* b, int n)"),
                       .cuda = true};
-  EXPECT_THROW(glue_source(request, op, shape), Error);  // nothing says how
+  EXPECT_THROW(glue_source(request, op, shape), Error);  // there is no launch rule
   request.launch.grid = "ceil(n/TILE), max(1, n)";
   request.launch.block = "32, TILE/8";
   request.launch.smem = "4*n";
-  EXPECT_THROW(glue_source(request, op, shape), Error);  // nothing is called TILE
+  EXPECT_THROW(glue_source(request, op, shape), Error);  // TILE is unknown
   request.macros = {"TILE"};
   const std::string source = glue_source(request, op, shape);
   expect_has(source,
@@ -94,7 +94,7 @@ TEST(Glue, AnInstanceOfATemplateIsCalledWithItsSource) {
   const std::string source = glue_source(request, op, {"tiny", {{"n", 5}}});
   expect_has(source, "#include \"/x/add.hpp\"");
   expect_has(source, "\n  detail::add<4, float>((const float*)call->inputs[0].data");
-  EXPECT_EQ(source.find("void detail::add"), std::string::npos) << source;  // its file declares it
+  EXPECT_EQ(source.find("void detail::add"), std::string::npos) << source;  // the included source declares it
 }
 
 TEST(Glue, AFunctionOfALibraryIsLoadedByItsCName) {
@@ -143,8 +143,8 @@ TEST(Glue, ASetupGetsNothingThatChangesFromCallToCall) {
       glue_with_setup(setup);
       ADD_FAILURE() << setup;
     } catch (const Error& problem) {
-      expect_has(problem.what(), "no constant input is called");
-      expect_has(problem.what(), "there are w, n, stream, setup");
+      expect_has(problem.what(), "is not a constant input");
+      expect_has(problem.what(), "known names are w, n, stream, setup");
     }
   }
   EXPECT_THROW(glue_with_setup("__global__ void pack(const float* w)"), Error);
@@ -161,7 +161,7 @@ TEST(Glue, NamesTheParameterThatItCanNotMatch) {
     FAIL();
   } catch (const Error& problem) {
     const std::string text = problem.what();
-    expect_has(text, "nothing is called \"query\"");
+    expect_has(text, "parameter \"query\" is unknown");
     expect_has(text, "q, k, v, out");
     expect_has(text, "scratch.query = { shape");
   }

@@ -45,7 +45,7 @@ TEST(Remedy, AnOptionOfTheHostCompilerIsWrittenForNvcc) {
   expect_mentions(remedy.next, {"-Xcompiler=-ffast-math"});
 }
 
-// The linker's driver says no more than that it failed.
+// The compiler driver only says that linking failed; ld's line names the file.
 TEST(Remedy, ALibraryThatIsNotThereIsNamed) {
   for (const char* said : {"/usr/bin/ld: cannot find ../build/libfast.so: No such file or directory\n",
                            "/usr/bin/ld: cannot find ../build/libfast.so\n"}) {
@@ -60,7 +60,7 @@ TEST(Remedy, ALibraryThatIsNotThereIsNamed) {
 TEST(Remedy, AnErrorInTheGeneratedEntryIsTheManifests) {
   const Remedy remedy = read_compiler_output(
       "/p/.dent/build/kernel/dent_entry.cpp:9:14: error: 'real' does not name a type\n", "g++ exited", ".");
-  expect_mentions(remedy.problem, {"the entry does not fit", "'real' does not name a type"});
+  expect_mentions(remedy.problem, {"the entry does not match the function", "'real' does not name a type"});
   EXPECT_EQ(remedy.problem.find("dent_entry"), std::string::npos);
   EXPECT_FALSE(remedy.next.empty());
 }
@@ -75,11 +75,11 @@ TEST(Remedy, SymbolsAreNamedAsInTheSource) {
   kernel.entry = "void softmax(const float* x, float* y, int n)";
   const Remedy entry = read_load_failure(
       "candidate (load): can't load the kernel: /p/kernel.so: undefined symbol: _Z7softmaxPKfPfi", kernel);
-  EXPECT_EQ(entry.problem, "no source defines softmax as the entry declares it");
+  EXPECT_EQ(entry.problem, "no source defines softmax with the types of the entry");
   expect_mentions(entry.next, {"copy", "entry"});
   const Remedy other =
       read_load_failure("can't load the kernel: x.so: undefined symbol: _Z6helperIfET_S0_", kernel);
-  EXPECT_EQ(other.problem, "helper<float> is used and defined nowhere");
+  EXPECT_EQ(other.problem, "helper<float> is used but not defined");
   expect_mentions(read_load_failure("undefined symbol: omp_get_max_threads", kernel).next, {"-fopenmp"});
   expect_mentions(read_load_failure("undefined symbol: cublasSgemm_v2", kernel).next, {"-lcublas"});
   expect_mentions(read_load_failure("the library has no function \"go\"; is it", kernel).next, {"entry = "});

@@ -196,7 +196,7 @@ TEST_F(CellTest, ConfinedItMayActOnItsOwnFamilyButNotOnItsWalls) {
   EXPECT_TRUE(process.last_words().ends_with("1\n")) << process.last_words();
   const auto refused = process.trespass();
   ASSERT_TRUE(refused);
-  EXPECT_EQ(refused->call, "kill on the process that keeps its cell");
+  EXPECT_EQ(refused->call, "kill on the init process of its sandbox");
 }
 
 TEST_F(CellTest, TheProjectIsThereAndCanNotBeWrittenTo) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Commits against each other: dent ci, dent bisect, and the search itself.
+// Comparing commits: dent ci, dent bisect, and the bisection itself.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ const std::string kQuick =
     "[performance]\nseconds = 0.2\nsame_within = 0.5\nprecision = 0.9\nbaseline_within = 50\n"
     "[correctness]\nseeds = 1\n";
 
-// A project in a repository of its own.
+// A project in its own repository.
 class Committed : public ScratchProject {
  public:
   Committed() {
@@ -199,7 +199,7 @@ TEST(BisectCommand, SkipsWhatDoesNotBuildAndRefusesWhereNothingGotSlower) {
   EXPECT_NE(same.err.find("is not slower"), std::string::npos) << same.err;
 }
 
-// "Not slower" is said of what was measured, and of nothing else.
+// "Not slower" may only be said of commits that were measured.
 TEST(BisectCommand, EndsWithTheVerdictOfTwoThatCanNotBeCompared) {
   const Committed project;
   project.commit_kernel("right", "right");
@@ -233,7 +233,7 @@ TEST(ChangePoints, BeginANewStretch) {
   EXPECT_NEAR(found[1].change.centre, 1.1 / 1.3, 1e-9);
 }
 
-// Ten steps of 0.5 %, none of which could be proved alone.
+// Ten steps of 0.5 %, each too small to be proved alone.
 TEST(ChangePoints, FindWhatCreeps) {
   std::vector<TrackedCommit> commits;
   for (int i = 0; i < 10; ++i) commits.push_back(tracked(about(std::pow(0.995, i))));
@@ -306,7 +306,7 @@ TEST(Track, MeasuresEachCommitOnceAndMarksWhatBroke) {
   EXPECT_NE(page.find("ten times the &lt;work&gt;"), std::string::npos);
   EXPECT_EQ(page.find("<work>"), std::string::npos);
 
-  // What is wrong stays so; it is not measured again.
+  // A wrong commit stays wrong, so it is not measured again.
   const test::Ran again = project.dent({"track"});
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(again.err.find("breaks it"), std::string::npos) << again.err;

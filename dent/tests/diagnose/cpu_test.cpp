@@ -50,7 +50,7 @@ TEST(CpuCounters, GiveNumbersOrSayWhyNot) {
 TEST(Profile, KernelsAreCalledByTheirShortNames) {
   EXPECT_EQ(short_name("void naive::naive_forward<naive::Spec<fp16>>(ForwardParams)"), "naive_forward");
   EXPECT_EQ(short_name("planted_two_ctas(const float *, float *)"), "planted_two_ctas");
-  EXPECT_EQ(short_name("_Z7softmaxPf"), "softmax");  // as a driver calls it
+  EXPECT_EQ(short_name("_Z7softmaxPf"), "softmax");  // mangled, as from a driver
   EXPECT_EQ(short_name("_ZN5naive4rowsINS_4SpecILi2ELb0EEEEEvNS_6ParamsE"), "rows");
   EXPECT_EQ(short_name("void (anonymous namespace)::rows<4>(int)"), "rows");
   EXPECT_EQ(short_name("void <unnamed>::rows<4>(int)"), "rows");

@@ -71,7 +71,7 @@ TEST(Diagnosis, WhatIsMissingFurtherDownDoesNotMatterAboveIt) {
 }
 
 TEST(Diagnosis, AMissingQuantityDoesNotMatterWhereAnotherConditionSaysNo) {
-  // waste is known to be high, so memory is out whatever dram is.
+  // waste is high, which rules out memory for every value of dram
   EXPECT_EQ(diagnose(small_tree(), with({{"ctas", 99}, {"sms", 58}, {"waste", 70}})).bottleneck, "waste");
 }
 
@@ -96,7 +96,7 @@ TEST(Diagnosis, NothingInParticularIsAnAnswerToo) {
             "balanced");
 }
 
-// 64 query rows a CTA, S = 128, B = H = 1 on an L4.
+// 64 query rows per CTA, S = 128, B = H = 1 on an L4.
 TEST(Diagnosis, WithoutCountersStillNamesTheTwoCtas) {
   const Tree tree = load_tree(std::string(DENT_TREES) + "/degraded.toml");
   Quantities q = with({{"ctas", 2}, {"sms", 58}, {"chip_share", 100 * 2 / 58.0}, {"duration_us", 579}});
@@ -105,7 +105,7 @@ TEST(Diagnosis, WithoutCountersStillNamesTheTwoCtas) {
   EXPECT_EQ(d.says, "2 CTAs on 58 SMs: 3.45 % of the GPU gets work");
 }
 
-// An H200 answered like this for hopper_forward: counters call it a small grid, and so must the launch alone.
+// As measured on an H200 for hopper_forward: counters name a small grid, so the launch alone must too.
 TEST(Diagnosis, WithoutCountersAGridThatNearlyCoversTheSmsIsSmallAndNotTooFew) {
   const Tree tree = load_tree(std::string(DENT_TREES) + "/degraded.toml");
   const auto d = diagnose(tree, with({{"ctas", 128},
@@ -151,7 +151,7 @@ TEST(Diagnosis, OfACpuKernelNeedsNoCounters) {
   EXPECT_EQ(diagnose(tree, q).bottleneck, "dependency");
 }
 
-// A manifest need not say how many operations its problem takes.
+// A manifest need not give the number of operations.
 TEST(Diagnosis, AbsentFiguresAreAbsentAndNotZero) {
   for (const char* file : {"cpu.toml", "degraded.toml"}) {
     const Tree tree = load_tree(std::string(DENT_TREES) + "/" + file);

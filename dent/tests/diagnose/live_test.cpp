@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every planted bottleneck on the GPU at hand, by the very command that the profile gate uses.
+// Profiles every planted bottleneck on this machine's GPU with the command line of the profile gate.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ int arch_here() {
   return 10 * major + minor;
 }
 
-// What ncu says about a program's launches; kept where DENT_RECORD says.
+// ncu's output for a program's launches; stored in DENT_RECORD's folder, if set.
 std::string profiled(const NcuTool& tool, int arch, const std::vector<std::string>& program,
                      const std::string& name) {
   const char* keep = std::getenv("DENT_RECORD");
@@ -62,7 +62,8 @@ std::string profiled(const NcuTool& tool, int arch, const std::vector<std::strin
   return csv;
 }
 
-// Every kernel of a program that lists them with their bottlenecks, as `recording` under DENT_RECORD.
+// Profiles every kernel of a program that lists its kernels with their bottlenecks; stores the output as
+// `recording`.
 void expect_all_named(const std::vector<std::string>& program, const std::string& recording,
                       std::size_t at_least) {
   const int arch = arch_here();

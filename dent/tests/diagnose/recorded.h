@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What Nsight Compute said about kernels whose bottleneck is known.
+// Recorded output of Nsight Compute for kernels whose bottleneck is known.
 #pragma once
 
 #include <fstream>

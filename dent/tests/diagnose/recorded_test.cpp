@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every planted bottleneck is named rightly from what Nsight Compute recorded on an H200.
+// Every planted bottleneck must be named correctly from Nsight Compute's output on an H200.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -26,10 +26,10 @@ std::string all_of(const Diagnosis& diagnosis, const Quantities& quantities) {
   return text;
 }
 
-using Expected = std::map<std::string, std::string>;  // kernel, bottleneck
+using Expected = std::map<std::string, std::string>;  // kernel -> bottleneck
 
-// From the table in dent/tests/bottlenecks/planted.h: {"name", "bottleneck", function},
-// and that in planted_triton.py: "name": "bottleneck",
+// Reads the table in dent/tests/bottlenecks/planted.h ({"name", "bottleneck", function},) or in
+// planted_triton.py ("name": "bottleneck",).
 Expected planted_in(const char* file) {
   std::istringstream source(text_of_file(std::string(DENT_BOTTLENECKS) + "/" + file));
   Expected expected;
@@ -105,7 +105,7 @@ TEST(Recorded, StoresAreCalledStores) {
 TEST(Recorded, EveryAnswerHasItsNumbersAndWhatWouldOverturnIt) {
   for (const ProfiledLaunch& launch : recorded("planted_h200.csv").launches) {
     const Diagnosis diagnosis = diagnose(gpu_tree(), quantities_of(launch));
-    if (diagnosis.bottleneck != "waiting") {  // the last one has no conditions
+    if (diagnosis.bottleneck != "waiting") {  // the last bottleneck has no conditions
       EXPECT_FALSE(diagnosis.decided.empty()) << launch.kernel;
       EXPECT_FALSE(diagnosis.overturned.empty()) << launch.kernel;
     }
@@ -137,8 +137,8 @@ TEST(Recorded, OurOwnKernelsAreDiagnosedSensibly) {
   for (const ProfiledLaunch& launch : recorded("attention_h200.csv").launches) {
     named.push_back(diagnose(gpu_tree(), quantities_of(launch)).bottleneck);
   }
-  // naive, ampere and small at S = 128: 2, 1 and 16 CTAs; naive with one CTA an SM; ampere with nothing in
-  // excess; hopper on its tensor cores; causal at 2k with SMs that finish early; decode with 64 CTAs.
+  // naive, ampere and small at S = 128 (2, 1 and 16 CTAs); naive with one CTA per SM; ampere without a single
+  // bottleneck; hopper limited by tensor cores; causal at 2k, where SMs finish early; decode with 64 CTAs.
   const std::vector<std::string> expected{"few_ctas", "few_ctas", "few_ctas", "small_grid",
                                           "balanced", "tensor",   "tail",     "few_ctas"};
   EXPECT_EQ(named, expected);
@@ -174,13 +174,13 @@ TEST(Recorded, LoadsByTmaAreNoUncoalescedLoads) {
   EXPECT_NE(hopper.at("l1_hit").why.find("TMA"), std::string::npos);
 }
 
-// ncu gave that once for two CTAs: the counters of a rate come from different passes.
+// ncu once gave such a rate for two CTAs, because a rate's counters come from different passes.
 TEST(Recorded, AHitRateAboveAllIsNoNumber) {
   auto report = recorded("planted_h200.csv");
   report.launches.front().metrics.set("lts__t_sector_hit_rate.pct", 193.2);
   const Quantities quantities = quantities_of(report.launches.front());
   EXPECT_EQ(quantities.at("l2_hit").presence, Presence::not_a_number);
-  EXPECT_EQ(diagnose(gpu_tree(), quantities).bottleneck, "few_ctas");  // which does not hang on it
+  EXPECT_EQ(diagnose(gpu_tree(), quantities).bottleneck, "few_ctas");  // does not depend on the rate
 }
 
 TEST(Recorded, TheLimiterOfOccupancyIsNamed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What becomes of a candidate, on trials that are made up: no kernel runs.
+// Outcomes of candidates, from invented trials: no kernel runs.
 #include "evaluation/judge.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ struct Seen {
   Outcome outcome;
 };
 
-// Asks for one trial after the other, and has each answered.
+// Requests one trial after the other and answers each.
 Seen through(const std::function<GateResult(const Trial&)>& answer, EvaluationRules rules = {},
              const std::vector<Shape>& shapes = kShapes) {
   Seen seen;
@@ -58,7 +58,7 @@ std::function<GateResult(const Trial&)> all_well(double ratio) {
   return [ratio](const Trial& trial) {
     if (trial.stage == TrialStage::build) return built("another hash");
     const bool timed = trial.stage == TrialStage::screening || trial.stage == TrialStage::confirmation;
-    // Starts differ a little: an interval over them needs a scatter.
+    // starts differ a little, since an interval needs scatter
     return timed ? measured(kShapes[trial.shape], ratio * (1 + 1e-4 * trial.start)) : passed("well");
   };
 }
@@ -128,10 +128,10 @@ TEST(Judge, WhatTheScreeningSawMustComeAgain) {
   });
   EXPECT_FALSE(lucky.outcome.kept);
   EXPECT_EQ(lucky.outcome.stage, TrialStage::confirmation);
-  EXPECT_EQ(lucky.trials.back(), "confirmation/3/large");  // more starts would not make it worth it
+  EXPECT_EQ(lucky.trials.back(), "confirmation/3/large");  // the gain is too small for more starts
 }
 
-// A clock that was not confirmed is as doubtful at the seventh start as at the first.
+// An unconfirmed clock is as doubtful at the seventh start as at the first.
 TEST(Judge, StartsThatAgreeDoNotConfirmWhatIsDoubtfulAtEach) {
   const Seen seen = through([](const Trial& trial) {
     GateResult result = all_well(1.2)(trial);
@@ -159,7 +159,7 @@ TEST(Judge, AShapeOfNoWeightIsCheckedAndNotTimed) {
   EXPECT_TRUE(seen.outcome.kept);
 }
 
-// 9 parts of a gain and one of a loss within what is allowed.
+// 9 parts of a gain and one part of an allowed loss.
 TEST(Judge, GainsAreMeansWithTheShapesWeights) {
   const std::vector<Shape> shapes{{"often", {}, 9}, {"rare", {}, 1}};
   const Seen seen = through(

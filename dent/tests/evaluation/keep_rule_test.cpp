@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rule by which a change is kept, on measurements whose truth is known.
+// The rule for keeping a change, on simulated measurements with known truth.
 #include "evaluation/keep_rule.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace dent::keep_rule_test {
 namespace {
 
-// A machine with a skewed, correlated noise: interruptions only ever add, and a busy spell lasts a while.
+// A machine with skewed, correlated noise: interruptions only add time, and busy periods last a while.
 class Machine {
  public:
   explicit Machine(unsigned seed) : random_(seed) {}
@@ -38,7 +38,7 @@ class Machine {
   double now_s_ = 0;
 };
 
-// `share` of the time box; where pages lie makes two equal programs differ for as long as they live.
+// `share`: part of the time box. Memory placement makes two equal programs differ for their whole lives.
 ShapeGain measure(Machine& machine, double truth, unsigned seed, double share) {
   std::mt19937 random(seed);
   const double luck = std::exp(std::normal_distribution<double>(0, 0.02)(random));
@@ -53,7 +53,7 @@ ShapeGain measure(Machine& machine, double truth, unsigned seed, double share) {
   return {"shape", sampling.comparison.ratio.value_or(Ratio{1, {0.1, 9}}), 1e6, 1e6};
 }
 
-// One candidate as evaluate() takes it: a screening, and a confirmation of those that pass.
+// Tries one candidate like evaluate(): a screening, and a confirmation of those that pass.
 bool kept(Machine& machine, double truth, double confirmation, unsigned seed) {
   const KeepRule rule;
   const ShapeGain first = measure(machine, truth, seed, 1);
@@ -99,10 +99,11 @@ TEST(KeepRule, StudentsIntervalOverStarts) {
   const std::vector<double> three{0.1, 0.2, 0.3};  // mean 0.2, deviation 0.1
   const Ratio at_95 = over_starts(three, 0.05);
   EXPECT_NEAR(std::log(at_95.centre), 0.2, 1e-12);
-  EXPECT_NEAR(std::log(at_95.interval.high) - 0.2, 4.302653 * 0.1 / std::sqrt(3.0), 1e-6);  // t of 2 degrees
+  EXPECT_NEAR(std::log(at_95.interval.high) - 0.2, 4.302653 * 0.1 / std::sqrt(3.0),
+              1e-6);  // t, 2 degrees of freedom
   const std::vector<double> seven{-3, -2, -1, 0, 1, 2, 3};
   const double error = std::sqrt(28.0 / 6 / 7);
-  EXPECT_NEAR(std::log(over_starts(seven, 0.001).interval.high), 5.958816 * error, 1e-5);  // of 6
+  EXPECT_NEAR(std::log(over_starts(seven, 0.001).interval.high), 5.958816 * error, 1e-5);  // with 6 degrees
   EXPECT_THROW(over_starts(std::vector<double>{1, 2}, 0.05), Error);
 }
 
@@ -127,7 +128,7 @@ TEST(KeepRule, OneShapeThatLosesRefusesTheBestMean) {
 
 TEST(KeepRule, AnIntervalThatHoldsOneIsNoGain) {
   EXPECT_FALSE(judge_gains(std::vector{gain("a", 1.2, 0.99, 1.4)}, {}).faster);
-  EXPECT_FALSE(judge_gains(std::vector{gain("a", 1.005, 1.001, 1.009)}, {}).faster);  // less than is worth it
+  EXPECT_FALSE(judge_gains(std::vector{gain("a", 1.005, 1.001, 1.009)}, {}).faster);  // less than min_gain
   EXPECT_TRUE(judge_gains(std::vector{gain("a", 1.02, 1.001, 1.04)}, {}).faster);
   EXPECT_FALSE(judge_gains({}, {}).faster);
 }

@@ -91,7 +91,7 @@ TEST(Machine, FoundRunningIsPaidForFromThenOnAndTheReportSaysSo) {
   EXPECT_EQ(project.uptimes().front().begin, UptimeFrom::found_running);
   EXPECT_EQ(project.calls(), "stop\n");
   const auto report = text_of(SessionStore(project.folder()).find("latest").folder / "report.md");
-  EXPECT_NE(report.find("how long it had run before is not known"), std::string::npos) << report;
+  EXPECT_NE(report.find("it was already running, for an unknown time"), std::string::npos) << report;
 }
 
 TEST(Machine, ThatDoesNotComeUpIsAnErrorWithWhatItSaid) {

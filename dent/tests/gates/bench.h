@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Test support: gates on the kernels of dent/tests/workers/kernels, in this process.
+// Test support: runs gates in this process, on the kernels of dent/tests/workers/kernels.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace dent::test {
 
 class Bench {
  public:
-  // `entry`, `baseline`: functions of the library of test kernels. `more`: sections of the manifest.
+  // `entry`, `baseline`: functions in the library of test kernels. `more`: further sections of the manifest.
   explicit Bench(const std::string& entry, const std::string& baseline = "right",
                  const std::string& more = "")
       : project(parse_project(manifest(entry, baseline, more), scratch.path())),
@@ -28,7 +28,7 @@ class Bench {
     facts.take({1, "", "", session});
   }
 
-  // About the first shape.
+  // Runs the gate on the first shape.
   GateResult ask(const Gate& gate, GateOptions options = {}) {
     Step step = step_of(gate, project, std::string(gate.info().name), 0);
     step.options = options;
@@ -37,7 +37,7 @@ class Bench {
     return run_step(step, sides, facts, store, [](double, const std::string&) {}).result;
   }
 
-  QuietRule quiet;  // beyond it the machine is busy
+  QuietRule quiet;  // limits for a busy machine
 
   const ScratchFolder scratch;
   const Resources resources{.native_worker = DENT_WORKER,

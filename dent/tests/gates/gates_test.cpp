@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Each gate on real workers with kernels that make every mistake.
+// Runs each gate on real workers, with kernels that make every kind of mistake.
 #include <gtest/gtest.h>
 
 #include "gates/bench.h"
@@ -37,7 +37,7 @@ TEST(CorrectnessGate, PassesWhatIsRightWithItsFigures) {
   EXPECT_EQ(record->shape, "tiny");
   EXPECT_GT(record->elements, 0);
   EXPECT_EQ(record->bad, 0);
-  EXPECT_LE(record->worst_error(), record->bound);  // both of one element
+  EXPECT_LE(record->worst_error(), record->bound);  // error and bound of the same element
   EXPECT_FALSE(record->held_out);
 }
 

@@ -29,7 +29,7 @@ TEST(GpuClock, LongKernelsAreTimedByEvents) {
   EXPECT_EQ(clock.why, "");
 }
 
-// Between their events a GPU waits for the host.
+// Timed by events, these calls would include time in which the GPU waits for the host.
 TEST(GpuClock, LongCallsThatTheHostTakesAsLongToMakeAreTimedInAGraph) {
   ClockTrial many_launches = calls_of(800e3);
   many_launches.host_ns = 500e3;
@@ -37,7 +37,7 @@ TEST(GpuClock, LongCallsThatTheHostTakesAsLongToMakeAreTimedInAGraph) {
   EXPECT_EQ(choose_gpu_clock(calls_of(900e3), many_launches).by, TimedBy::graph);
 }
 
-// The two clocks are never mixed: their floors differ.
+// Both sides use the same clock, since the clocks' floors differ.
 TEST(GpuClock, BothSidesAreTimedByEventsWhereOneCantBeCaptured) {
   ClockTrial waits = calls_of(5600);
   waits.not_captured = "it waits";
@@ -53,7 +53,7 @@ TEST(GpuClock, BothSidesAreTimedByEventsWhereOneCantBeCaptured) {
       "other side's calls can't be in a graph: it waits");
 }
 
-// A copy from pageable memory in each call: 1.8 ms of the host for 0.5 ms of the GPU.
+// A copy from pageable memory in each call: 1.8 ms on the host for 0.5 ms on the GPU.
 TEST(GpuClock, ACallThatWaitsForTheHostTakesItsTime) {
   ClockTrial waits = calls_of(547e3);
   waits.host_ns = 1825e3;
@@ -62,7 +62,7 @@ TEST(GpuClock, ACallThatWaitsForTheHostTakesItsTime) {
   EXPECT_TRUE(takes_the_hosts_time(choose_gpu_clock(calls_of(547e3), waits)));
   EXPECT_FALSE(takes_the_hosts_time(choose_gpu_clock(calls_of(547e3), calls_of(547e3))));
   waits.not_captured = "";
-  EXPECT_FALSE(takes_the_hosts_time(choose_gpu_clock(waits, waits)));  // in a graph there is no host
+  EXPECT_FALSE(takes_the_hosts_time(choose_gpu_clock(waits, waits)));  // a graph needs no host
 }
 
 TEST(GpuClock, AFloorThatIsNotKnownMakesNoKernelLong) {
@@ -74,7 +74,7 @@ TEST(GpuClock, AFloorThatIsNotKnownMakesNoKernelLong) {
             "candidate's calls can't be in a graph: no driver for it");
 }
 
-// Two products of 345 us whose inputs a function makes held a GPU for 46 s each, to be told to 0.1 %.
+// Two products of 345 us with made inputs once occupied a GPU for 46 s each to reach 0.1 %.
 TEST(GpuClock, AStretchOfInputsThatAreMadeIsNoLongerThanItHasToBe) {
   SamplingPolicy made, filled;
   sample_on_gpu(made, {.by = TimedBy::events}, true);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Plans, commands, tools and pages live from the list of gates: what each of them needs is there. The table
-// in dent/docs/dent.md is printed from it; to write it again: DENT_WRITE_DOCS=1 dent_gates_test
-// --gtest_filter='Gates.*'
+// Every gate must provide what plans, commands, tools and documentation need. The table in dent/docs/dent.md
+// is generated from the list; to write it again: DENT_WRITE_DOCS=1 dent_gates_test --gtest_filter='Gates.*'
 #include "gates/registry.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +54,7 @@ TEST(Gates, SayAllThatAPlanACommandAndAPageNeed) {
   }
 }
 
-// Whoever must have passed before stands before: so there is no circle.
+// A gate comes after the gates that it needs, so there is no cycle.
 TEST(Gates, StandBehindWhatTheyNeed) {
   std::set<std::string_view> before;
   for (const Gate* gate : gates()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whatever a worker does, its gate fails for the right cause.
+// For every failure of a worker, the gate must fail with the right cause.
 #include "gates/result.h"
 
 #include <gtest/gtest.h>

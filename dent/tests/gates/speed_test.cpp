@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What becomes of speeds: over all shapes, on a busy machine, and against what was recorded. Kernels take the
-// time that a script says (dent/tests/support/scripted).
+// Verdicts on speed: over all shapes, on a busy machine, and against recorded baselines. Kernels take the
+// time that a script sets (dent/tests/support/scripted).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ record::Comparison shape_of(double low, double centre, double high) {
   return comparison;
 }
 
-// A clock at 0.8 of its speed that could not be confirmed: every shape may be 1.22x, or nothing.
+// An unconfirmed clock that may run at 0.8 of its speed: a ratio of 1.22 may be no gain, on every shape.
 TEST(Summary, WhatIsDoubtfulOnEveryShapeIsDoubtfulOverAll) {
   const std::vector<record::Comparison> shapes(6, shape_of(0.98, 1.22, 1.23));
   for (const record::Comparison& shape : shapes) ASSERT_EQ(shape.verdict, SpeedVerdict::ambiguous);
@@ -72,7 +72,7 @@ TEST(Summary, ABusyMachineHasACauseOfItsOwnAndIsOnRecord) {
   }
 }
 
-// An idle machine would not help where the time box has no room for samples.
+// The time box is too short for enough samples, so an idle machine would not help.
 TEST(Summary, TooFewSamplesOnABusyMachineNeedMoreTime) {
   record::Comparison shape;
   shape.disturbance = Disturbance{.processors = 2, .others = 1.5, .waited = 0.3};
@@ -97,7 +97,7 @@ TEST(Watch, WhatIsNotOursIsOthers) {
   EXPECT_EQ(found.switches, 7);
 }
 
-// Eight threads on two processors that nobody else uses wait for each other.
+// Eight threads of one kernel on two processors, without other programs, wait for each other only.
 TEST(Watch, ThreadsThatWaitForEachOtherAreNotDisturbed) {
   ProcessorUse start, end;
   start.processors = end.processors = 2;
@@ -106,7 +106,7 @@ TEST(Watch, ThreadsThatWaitForEachOtherAreNotDisturbed) {
   end.waited_s = 6;
   EXPECT_EQ(between(start, end).waited, 0);
   EXPECT_FALSE(is_busy(between(start, end)));
-  EXPECT_EQ(between(end, start), (Disturbance{.processors = 2}));  // counters of what has ended
+  EXPECT_EQ(between(end, start), (Disturbance{.processors = 2}));  // counters may fall when threads end
 }
 
 constexpr QuietRule kNeverBusy{.others = 1e9, .waited = 1e9}, kAlwaysBusy{.others = -1, .waited = -1};
@@ -122,7 +122,7 @@ TEST(PerformanceGate, SaysThatTheMachineWasBusy) {
   EXPECT_GE(comparison->disturbance->processors, 1);
   EXPECT_NE(result.reason().find("busy machine: "), std::string::npos) << result.reason();
   if (const Failed* how = result.failed()) {
-    EXPECT_EQ(how->cause, Cause::slower) << result.reason();  // beyond what the others could explain
+    EXPECT_EQ(how->cause, Cause::slower) << result.reason();  // more than others can explain
   }
   bench.quiet = kNeverBusy;
   EXPECT_FALSE(bench.ask(performance_gate()).last<record::Comparison>()->busy);
@@ -136,7 +136,7 @@ record::Comparison claimed(double centre) {
   return comparison;
 }
 
-// 1.043x between two copies of one program, in a session of one start.
+// Two copies of one program differed by 1.043x in one start; other starts show no difference.
 TEST(Starts, ADifferenceThatOtherStartsDoNotShowIsNone) {
   record::Comparison comparison = claimed(1.043);
   ASSERT_EQ(comparison.verdict, SpeedVerdict::faster);
@@ -153,12 +153,12 @@ TEST(Starts, ADifferenceThatAllStartsShowStays) {
   EXPECT_EQ(comparison.verdict, SpeedVerdict::faster);
   EXPECT_NEAR(comparison.ratio->centre, std::exp(0.0435), 1e-9);
   comparison = claimed(1.043);
-  comparison.doubt = Doubt{.low = 0.05, .high = 0};  // of a clock, and the same at every start
+  comparison.doubt = Doubt{.low = 0.05, .high = 0};  // from a clock: equal for every start
   conclude_over_starts(comparison, std::vector{0.042, 0.045, 0.039, 0.044, 0.05, 0.041});
   EXPECT_EQ(comparison.verdict, SpeedVerdict::ambiguous);
 }
 
-// What an H200 gave for a convolution against itself: the reason spoke of the first start alone.
+// An H200 gave this for a convolution against itself; the reason must be about all starts.
 TEST(Starts, WhatTheyLeaveOpenHasTheirReason) {
   record::Comparison comparison = claimed(0.9902);
   ASSERT_EQ(comparison.verdict, SpeedVerdict::ambiguous);
@@ -167,7 +167,7 @@ TEST(Starts, WhatTheyLeaveOpenHasTheirReason) {
   EXPECT_NE(comparison.reason.find("gave 0.990x to 1.016x"), std::string::npos) << comparison.reason;
 }
 
-// The same, and six starts more of the same kind: an interval over twelve can tell.
+// With six further starts of the same kind, the interval over twelve is narrow enough for a verdict.
 TEST(Starts, WhatSixLeaveOpenTwelveMayTell) {
   std::vector logs{-0.0098, 0.01, 0.004, -0.003, 0.012, -0.002};
   record::Comparison comparison = claimed(0.9902);
@@ -180,7 +180,7 @@ TEST(Starts, WhatSixLeaveOpenTwelveMayTell) {
   EXPECT_EQ(comparison.starts, 12);
 }
 
-// Two programs that are equally fast, whose starts scatter: three looks together keep what one look promises.
+// Two equally fast programs whose starts scatter: three looks together miss no more often than promised.
 TEST(Starts, ThreeLooksMissNoMoreOftenThanPromised) {
   std::mt19937_64 random(11);
   constexpr int kTrials = 4000;
@@ -211,9 +211,9 @@ TEST(Starts, AreAskedForWhereTheyMayMatter) {
   EXPECT_FALSE(may_be_where_they_lie(claimed(1.043), native, python));
   const protocol::Loaded gpu{protocol::WorkerKind::python, DeviceKind::cuda, {}};
   EXPECT_TRUE(may_be_where_they_lie(claimed(0.968), gpu, gpu));
-  EXPECT_FALSE(may_be_where_they_lie(claimed(1.1), gpu, gpu));  // an H200's differ by some 3 %
+  EXPECT_FALSE(may_be_where_they_lie(claimed(1.1), gpu, gpu));  // on an H200, placement explains about 3 %
   EXPECT_FALSE(may_be_where_they_lie(claimed(0.968), gpu, python));
-  record::Comparison by_host = claimed(0.859);  // seen of a reference against itself, beside other programs
+  record::Comparison by_host = claimed(0.859);  // measured for a reference against itself
   by_host.clock = {.candidate_host_ns = 1825e3, .candidate_events_ns = 547e3};
   EXPECT_TRUE(may_be_where_they_lie(by_host, gpu, gpu));
   by_host.clock->candidate_host_ns = 0;
@@ -260,7 +260,7 @@ class RecordedBaseline : public ::testing::Test {
   Bench bench{"right", "right", "baseline_within = 1000\n"};
   std::filesystem::path file() const { return bench.store.folder() / "baselines.json"; }
   Book book() const { return read_book(file()); }
-  // As if it had taken `factor` times as long when it was recorded.
+  // Changes the record as if the baseline had taken `factor` times as long.
   void was(double factor) {
     Book changed = book();
     for (auto& [key, shapes] : changed.baselines) {
@@ -288,7 +288,7 @@ TEST_F(RecordedBaseline, ABusyMachineRecordsNothingAndStopsNothing) {
   bench.ask(baseline_gate());
   was(1e-6);
   bench.quiet = kAlwaysBusy;
-  EXPECT_NE(bench.ask(baseline_gate()).passed(), nullptr);  // slower, and a busy machine explains it
+  EXPECT_NE(bench.ask(baseline_gate()).passed(), nullptr);  // slower, but a busy machine explains it
 }
 
 TEST_F(RecordedBaseline, SlowerOnAQuietMachineStopsAndSaysHowToRecordAnew) {
@@ -301,14 +301,14 @@ TEST_F(RecordedBaseline, SlowerOnAQuietMachineStopsAndSaysHowToRecordAnew) {
   EXPECT_NE(result.next().find("dent run --rebaseline"), std::string::npos);
 }
 
-// What was recorded under load blocks nobody afterwards.
+// A time that was recorded under load must not block later sessions.
 TEST_F(RecordedBaseline, FasterThanRecordedIsRecordedAnew) {
   bench.quiet = kNeverBusy;
   bench.ask(baseline_gate());
   was(1e6);
   const GateResult result = bench.ask(baseline_gate());
   ASSERT_NE(result.passed(), nullptr) << result.reason();
-  EXPECT_NE(result.reason().find("recorded anew"), std::string::npos) << result.reason();
+  EXPECT_NE(result.reason().find("the new time is recorded"), std::string::npos) << result.reason();
   EXPECT_NE(bench.ask(baseline_gate()).reason().find("reproduces"), std::string::npos);
 }
 

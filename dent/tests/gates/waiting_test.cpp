@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long a worker's threads waited for a processor comes back with each stretch, and is on record.
+// A worker reports with each batch how long its threads waited for a processor, and the ledger records it.
 #include <gtest/gtest.h>
 
 #include "gates/bench.h"
@@ -11,7 +11,7 @@ namespace {
 TEST(Waiting, OfEachStretchIsOnRecord) {
   if (!OwnWaiting().ns()) GTEST_SKIP() << "the system does not count it";
   test::Bench bench("right");
-  bench.quiet = {.others = -1, .waited = -1};  // whatever the machine does, it counts as busy
+  bench.quiet = {.others = -1, .waited = -1};  // every machine counts as busy
   const GateResult result = bench.ask(performance_gate());
   const auto* samples = result.last<record::Samples>();
   const auto* comparison = result.last<record::Comparison>();
@@ -20,7 +20,7 @@ TEST(Waiting, OfEachStretchIsOnRecord) {
   EXPECT_EQ(samples->baseline_waited_ns.size(), samples->baseline_ns.size());
   EXPECT_EQ(samples->candidate_waited_ns.size(), samples->candidate_ns.size());
   ASSERT_TRUE(comparison->taken);
-  if (comparison->starts > 1) return;  // those of later starts are not on record
+  if (comparison->starts > 1) return;  // samples of later starts are not recorded
   EXPECT_EQ(*comparison->taken,
             doubt_of(record::pairs_of(*samples), comparison->alpha, *comparison->disturbance));
 }

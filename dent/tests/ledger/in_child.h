@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Test support: a folder of its own for each test, and child processes that may be killed.
+// Test support: child processes that may be killed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
-// Runs `body` in a child process, whose exit status is what `body` returns (99 after an exception).
+// Runs `body` in a child process and exits with its result (99 after an exception).
 template <class Body>
 pid_t start_child(const Body& body) {
   const pid_t child = ::fork();
@@ -52,14 +52,14 @@ pid_t start_child(const Body& body) {
   return child;
 }
 
-// The exit status, or 128 + signal.
+// Returns the exit status, or 128 + signal.
 inline int wait_for(pid_t child) {
   int status = 0;
   ::waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Root may write anywhere; a test of what can't be written becomes nobody first.
+// Root may write anywhere, so a test of unwritable files first switches to another user.
 inline void become_an_ordinary_user() {
   if (::geteuid() != 0) return;
   if (::setgid(65534) != 0 || ::setuid(65534) != 0) throw std::runtime_error("can't become an ordinary user");

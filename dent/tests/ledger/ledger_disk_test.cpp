@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Disks that are full and folders that can't be written: a clear error, and nothing that was there is harmed.
+// Full disks and read-only folders: dent reports a clear error, and existing files stay intact.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -22,12 +22,12 @@ using test::start_child;
 using test::wait_for;
 
 void limit_file_size(rlim_t bytes) {
-  ::signal(SIGXFSZ, SIG_IGN);  // then a write beyond the limit fails, as one to a full disk does
+  ::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit then fails like one to a full disk
   const rlimit limit{bytes, RLIM_INFINITY};
   if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) throw std::runtime_error("no limit set");
 }
 
-// 0 when `body` throws an Error of the environment whose text holds `expected`.
+// Returns 0 if `body` throws an Error of kind environment whose text contains `expected`.
 template <class Body>
 int must_refuse(const Body& body, const std::string& expected) {
   try {
@@ -51,7 +51,7 @@ TEST(LedgerDisk, AFullDiskIsAClearErrorAndTheLedgerGoesOnWhenThereIsRoom) {
               limit_file_size(std::filesystem::file_size(file) + 100);
               const auto too_long = [&] { ledger.append(record::Note{std::string(5000, 'x')}); };
               if (must_refuse(too_long, "can't write to") != 0) return 1;
-              if (read_ledger(file).torn_bytes != 0) return 2;  // what fitted of the record is gone again
+              if (read_ledger(file).torn_bytes != 0) return 2;  // the partly written record was removed
               limit_file_size(RLIM_INFINITY);
               ledger.append(record::Note{"fits again"});
               return ledger.records().back().number == 2 ? 0 : 3;
@@ -78,7 +78,7 @@ TEST(LedgerDisk, AFullDiskLeavesTheOldVersionOfAFile) {
       << "something was left behind";
 }
 
-// The device of the system that is always full: what a real ENOSPC says.
+// The always-full device of Linux gives a real ENOSPC.
 TEST(LedgerDisk, NoSpaceLeftNamesTheRemedy) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   const FileDescriptor full = open_file("/dev/full", 1 /* O_WRONLY */, "can't open");

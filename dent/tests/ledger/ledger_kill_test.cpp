@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A writer killed at any instant loses nothing that append() had returned from, and repeats nothing.
+// A writer that is killed at any instant loses no record for which append() has returned, and repeats none.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ using test::wait_for;
 
 using Counter = std::atomic<std::int64_t>;
 
-// Writes records of changing length for ever, and says after each how far it has come.
+// Writes records of varying length until killed, and publishes the number of finished ones.
 int write_until_killed(const std::filesystem::path& file, Counter& promised) {
   Ledger ledger(file);
   while (true) {
@@ -46,8 +46,8 @@ TEST(LedgerKill, FiftyKillsAtRandomInstantsLoseAndRepeatNothing) {
     std::this_thread::sleep_for(std::chrono::microseconds(microseconds(random)));
     ASSERT_EQ(::kill(writer, SIGKILL), 0);
     ASSERT_EQ(wait_for(writer), 128 + SIGKILL);
-    if (!std::filesystem::exists(file)) continue;  // killed before it began
-    const auto content = read_ledger(file);        // throws at a gap or a repetition
+    if (!std::filesystem::exists(file)) continue;  // killed before it started
+    const auto content = read_ledger(file);        // throws for a gap or a repetition
     const auto on_disk = static_cast<std::int64_t>(content.records.size());
     ASSERT_GE(on_disk, promised.load()) << "a record was lost";
     ASSERT_LE(on_disk, promised.load() + 1) << "at most the one being written is new";
@@ -55,7 +55,7 @@ TEST(LedgerKill, FiftyKillsAtRandomInstantsLoseAndRepeatNothing) {
       ASSERT_NE(record.as<record::Note>(), nullptr);
       ASSERT_EQ(std::stoll(record.as<record::Note>()->text), record.number);
     }
-    promised = on_disk;  // whole records stay, whether or not their writer lived to say so
+    promised = on_disk;  // complete records stay, even if their writer was killed before it could count them
   }
   EXPECT_GT(promised.load(), 0);
   ::munmap(shared, sizeof(Counter));

@@ -45,7 +45,7 @@ TEST(Ledger, NumbersItsRecordsAndGoesOnWhereItEnded) {
   EXPECT_EQ(content.torn_bytes, 0u);
 }
 
-// A line may end anywhere when its writer dies; every one of those ends is tried.
+// A line may be cut anywhere if its writer dies; this tests every position.
 TEST(Ledger, ATornLastLineIsCutOffWhereverItTore) {
   std::string chain;
   const std::string torn =
@@ -120,7 +120,7 @@ TEST(Ledger, ARecordOfANewerDentIsNeverCutOff) {
   EXPECT_EQ(std::filesystem::file_size(file), bytes);
 }
 
-// A kernel runs with its user's rights, and could write a verdict of its own.
+// A kernel runs with its user's rights, so it could write a verdict into the ledger.
 TEST(Ledger, WhatSomeoneElseWroteIsNoticed) {
   ScratchFolder folder;
   const auto file = folder / "ledger.jsonl";
@@ -145,7 +145,7 @@ TEST(Ledger, ARefusedRecordLeavesNoTrace) {
   EXPECT_EQ(read_ledger(file).records.size(), 2u);
 }
 
-// A forged number in an old line, a line taken out, two swapped: each is named by its line.
+// A changed number, a removed line, two swapped lines: each error names its line.
 TEST(Ledger, WhatWasEditedInPlaceIsNamedByItsLine) {
   ScratchFolder folder;
   const auto file = folder / "ledger.jsonl";
@@ -203,7 +203,8 @@ TEST(Ledger, ACutEndIsNamed) {
         read_ledger(file);
       FAIL() << "took a ledger whose end was cut off";
     } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("2 of 3 records are missing"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("2 of 3 records are missing"), std::string::npos)
+          << error.what();
     }
   }
 }
@@ -225,7 +226,8 @@ TEST(Ledger, AnEndThatWasWrittenAnewIsNamed) {
     read_ledger(file);
     FAIL() << "took another end than the one that was sealed";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("is not the line that was sealed"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("is not the line that was sealed"), std::string::npos)
+        << error.what();
   }
 }
 
@@ -239,13 +241,14 @@ TEST(Ledger, ASealThatIsBehindIsNoFault) {
   }
   std::filesystem::copy_file(seal_of(file), folder / "kept");
   Ledger(file).append(record::Note{"two"});
-  std::filesystem::copy_file(folder / "kept", seal_of(file), std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy_file(folder / "kept", seal_of(file),
+                             std::filesystem::copy_options::overwrite_existing);
   EXPECT_EQ(read_ledger(file).lines, 2);
   Ledger(file).append(record::Note{"three"});
   EXPECT_EQ(read_ledger(file).lines, 3);
 }
 
-// Where the seal was removed with it, only the head of the chain that was published tells.
+// If the seal was removed too, only a reader that knows the chain's last hash notices a missing end.
 TEST(Ledger, ACutEndDoesNotHaveTheChainThatWasSaid) {
   ScratchFolder folder;
   const auto file = folder / "ledger.jsonl";

@@ -20,7 +20,7 @@ using test::ScratchFolder;
 using test::start_child;
 using test::wait_for;
 
-// A child that holds the lock, from when this returns until it is killed.
+// Returns a child that holds the lock until it is killed.
 pid_t child_with_lock(const ScratchFolder& folder) {
   const auto ready = folder / "ready";
   const pid_t child = start_child([&] {
@@ -65,7 +65,7 @@ TEST(ProjectLock, IsFreeAgainAfterItsOwner) {
   EXPECT_NO_THROW(ProjectLock{folder.path()});
 }
 
-// A worker that outlives us must not keep the project locked.
+// A worker that outlives dent must not keep the project locked.
 TEST(ProjectLock, IsNotInheritedByProgramsThatWeStart) {
   ScratchFolder folder;
   std::optional<ProjectLock> lock(folder.path());
@@ -73,7 +73,7 @@ TEST(ProjectLock, IsNotInheritedByProgramsThatWeStart) {
     ::execlp("sleep", "sleep", "60", static_cast<char*>(nullptr));
     return 98;
   });
-  const auto exe = "/proc/" + std::to_string(sleeper) + "/exe";  // wait until it has become the other program
+  const auto exe = "/proc/" + std::to_string(sleeper) + "/exe";  // differs from ours after its exec
   while (std::filesystem::read_symlink(exe) == std::filesystem::read_symlink("/proc/self/exe")) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -83,7 +83,7 @@ TEST(ProjectLock, IsNotInheritedByProgramsThatWeStart) {
   wait_for(sleeper);
 }
 
-// A child that has not come to its own program when we are killed has the lock open for a moment longer.
+// A child between fork and exec keeps the lock open for a moment after dent was killed.
 TEST(ProjectLock, WaitsForAChildThatIsOnItsWayOut) {
   ScratchFolder folder;
   std::optional<ProjectLock> lock(folder.path());

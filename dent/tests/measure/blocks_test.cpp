@@ -15,7 +15,7 @@
 namespace dent::blocks_test {
 namespace {
 
-// Tables of Student's distribution: t(2, 0.05) = 4.303, t(6, 0.05) = 2.447.
+// From tables of Student's distribution: t(2, 0.05) = 4.303, t(6, 0.05) = 2.447.
 TEST(MeanEstimate, IsStudents) {
   const Estimate three = mean_estimate(std::vector{1.0, 2.0, 3.0}, 0.05);
   EXPECT_DOUBLE_EQ(three.centre, 2);
@@ -50,7 +50,8 @@ TEST(BlockInterval, GrowsWithDriftThatEachBlockHides) {
   EXPECT_GT(width(drifting), 0.04);
 }
 
-// A machine in phases: for a while one side is a tenth slower, then the other; over a day they are the same.
+// A machine with phases: each side in turn is a tenth slower for a while; in the long run both are equally
+// fast.
 std::vector<Pair> in_phases(int count, double mean_length, unsigned seed) {
   auto pairs = test::simulated_pairs(count, 1, {.sigma = 0.01}, seed);
   std::mt19937 random(seed + 1);
@@ -63,7 +64,8 @@ std::vector<Pair> in_phases(int count, double mean_length, unsigned seed) {
   return pairs;
 }
 
-// Phases of 40 pairs in runs of 512 and 1024. (With the median's own interval alone, one in ten is wrong.)
+// Phases of 40 pairs in series of 512 and 1024. (With the median's interval alone, one verdict in ten is
+// wrong.)
 TEST(PairedRatio, PhasesOfTheMachineAreNoVerdict) {
   int wrong = 0, runs = 0;
   for (unsigned seed = 0; seed < 200; ++seed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a busy machine leaves of a verdict, on numbers that were written down: no clock is read.
+// Verdicts on a busy machine, from fixed numbers: no clock is read.
 #include "measure/busy_rule.h"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ namespace {
 constexpr Disturbance kBusy{.processors = 2, .others = 1.5, .waited = 0.3};
 constexpr double kNs = 500e3;
 
-// 64 pairs; the candidate takes `slowdown` times as long. Of each side's stretches every `every`-th was
-// interrupted for `waited` times its length, and had that time counted.
+// 64 pairs whose candidate takes `slowdown` times as long. On each side, every `every`-th batch was
+// interrupted for `waited` times its length, and the interruption was counted as waiting.
 struct Interrupted {
   int every = 0;
   double waited = 0;
@@ -58,7 +58,7 @@ TEST(BusyRule, WhatNoThreadWaitedForWidensNothing) {
   EXPECT_EQ(told(pairs(1, {}, {})).verdict, SpeedVerdict::same);
 }
 
-// A median hardly notices that one stretch in eight lost its processor; nor does the bound.
+// Interrupting one batch in eight hardly changes the median or the bound.
 TEST(BusyRule, AFewInterruptionsLeaveAVerdictStanding) {
   const Told slower = told(pairs(1.03, {8, 2}, {8, 2}));
   EXPECT_EQ(slower.verdict, SpeedVerdict::slower);
@@ -66,7 +66,7 @@ TEST(BusyRule, AFewInterruptionsLeaveAVerdictStanding) {
   EXPECT_LT(slower.taken.high, 0.01);
 }
 
-// The baseline waited in each stretch: that is all of what looked like a gain.
+// The baseline waited in each batch, which explains the whole apparent gain.
 TEST(BusyRule, ChargesWhatTheBaselineWaitedForAgainstAGain) {
   const Told gain = told(pairs(1, {1, 0.05}, {}));
   EXPECT_GT(gain.plain.interval.low, 1.04);
@@ -98,7 +98,7 @@ TEST(BusyRule, ChargesWhatTheCandidateWaitedForAgainstALoss) {
   EXPECT_EQ(told(pairs(1.5, {}, {1, 0.05})).verdict, SpeedVerdict::slower);
 }
 
-// A candidate that keeps its own threads waiting, or says that it did, is no faster for it.
+// A candidate whose threads keep each other waiting, or that reports false waiting times, gains nothing.
 TEST(BusyRule, ACandidateGainsNothingByWaiting) {
   const Told honest = told(pairs(0.98, {}, {}));
   std::vector<Pair> boasted = pairs(0.98, {}, {});
@@ -107,7 +107,7 @@ TEST(BusyRule, ACandidateGainsNothingByWaiting) {
   EXPECT_EQ(told(boasted).charged.centre, honest.charged.centre);
 }
 
-// Both waited: each end of the interval is charged with one of them.
+// Both sides waited: each end of the interval is charged with one of them.
 TEST(BusyRule, SameStandsOnlyIfEitherSideCouldHaveLostThatMuch) {
   const Told noticed = told(pairs(1, {1, 0.05}, {1, 0.05}));
   EXPECT_EQ(judge(noticed.plain, 0.01), SpeedVerdict::same);
@@ -120,7 +120,7 @@ TEST(BusyRule, SameStandsOnlyIfEitherSideCouldHaveLostThatMuch) {
   EXPECT_EQ(in_words(slight.verdict, true, slight.too_busy), "SAME on a busy machine");
 }
 
-// Threads that have ended, or a system that counts no waiting.
+// The waiting time is unknown if threads have ended, or if the system does not count it.
 TEST(BusyRule, WhereWaitingIsNotKnownAllThatOthersHadIsCharged) {
   std::vector<Pair> unknown = pairs(0.5, {}, {});
   for (Pair& pair : unknown) pair.baseline.waited_ns = pair.candidate.waited_ns = std::nullopt;
@@ -133,7 +133,7 @@ TEST(BusyRule, WhereWaitingIsNotKnownAllThatOthersHadIsCharged) {
   EXPECT_NEAR(told(unknown, {.processors = 2, .others = std::nan("")}).taken.low, 99, 1e-6);
 }
 
-// The interval leaves out 1 by itself, and its centre counts as the same: that is so on any machine.
+// The interval excludes 1, but its centre counts as equal: ambiguous on any machine, busy or not.
 TEST(BusyRule, WhatIsAmbiguousOnAnyMachineIsNotTheMachines) {
   const Ratio beside{1.008, {1.002, 1.014}}, wide{1.008, {0.95, 1.07}};
   EXPECT_FALSE(too_busy_to_tell({.ratio = beside, .busy = true}, 0.01));
@@ -167,10 +167,10 @@ TEST(BusyRule, OverShapes) {
   EXPECT_TRUE(over_shapes(std::vector{clear}, 0.01).busy);
   EXPECT_FALSE(over_shapes(std::vector{clear}, 0.01).too_busy);
   EXPECT_TRUE(over_shapes(std::vector{hidden}, 0.01).too_busy);
-  // A mean that stands needs no shape that the machine hid.
+  // The mean is clear without the shape that the busy machine left open.
   EXPECT_EQ(over_shapes(std::vector{clear, clear, hidden}, 0.01).verdict, SpeedVerdict::faster);
   EXPECT_FALSE(over_shapes(std::vector{clear, clear, hidden}, 0.01).too_busy);
-  // Twice as fast on one shape and half as fast on another: nothing to tell on any machine.
+  // Twice as fast on one shape and half as fast on another: ambiguous on any machine.
   const WholeSpeed even = over_shapes(std::vector{clear, quiet}, 0.01);
   EXPECT_EQ(even.verdict, SpeedVerdict::ambiguous);
   EXPECT_FALSE(even.too_busy);

@@ -40,7 +40,7 @@ TEST(Comparison, SaysWhenManyPairsCountAsFew) {
   EXPECT_NE(c.reason.find("goes in phases"), std::string::npos) << c.reason;
 }
 
-// Samples on a lowered clock must not decide: here they alone make the candidate look slow.
+// Samples on a lowered clock must not decide; here they alone make the candidate look slow.
 TEST(Comparison, ThrottledPairsAreCountedAndLeftOut) {
   auto pairs = simulated_pairs(200, 1.0, {.sigma = 0.005, .spikes = 0}, 2);
   for (std::size_t i = 0; i < pairs.size(); ++i) {

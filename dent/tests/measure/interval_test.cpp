@@ -23,12 +23,11 @@ TEST(Median, IsTheMiddleOrBetweenTheTwoMiddleOnes) {
   EXPECT_THROW(median(std::vector{1.0, std::nan("")}), Error);
 }
 
-// Ranks from tables of the sign test: n, and the rank at alpha = 0.05 (0: no interval).
+// From tables of the sign test: n, and the rank at alpha = 0.05 (0: no interval).
 TEST(MedianInterval, UsesTheRanksOfTheSignTest) {
   const std::pair<int, int> table[] = {{5, 0}, {6, 1}, {8, 1}, {9, 2}, {20, 6}, {25, 8}, {50, 18}};
   for (const auto& [n, rank] : table) {
-    std::vector<double>
-        values;  // 1 .. n in an order whose neighbours disagree, so that nothing looks correlated
+    std::vector<double> values;  // 1 .. n in an order without correlation
     for (int i = 1; i <= n / 2; ++i) values.insert(values.end(), {double(i), double(n + 1 - i)});
     if (n % 2 == 1) values.push_back((n + 1) / 2);
     ASSERT_EQ(correlation_time(values), 1) << n;
@@ -65,11 +64,11 @@ TEST(CorrelationTime, IsOneForIndependentValuesAndGrowsWithTheirMemory) {
   EXPECT_GT(mean_tau(0.9), 8);
 }
 
-// How often the interval holds the true median, over seeded series. Two thousand trials put a coverage of 95
-// % within 1 % of itself.
+// How often the interval contains the true median, over seeded series. With two thousand trials, a coverage
+// of 95 % is known to within 1 %.
 double coverage(int n, NoiseShape shape, double alpha) {
   constexpr int kTrials = 2000;
-  // The spikes move the median of the noise a little; take it from one very long series.
+  // The spikes shift the noise's median slightly, so the truth comes from a very long series.
   Noise long_noise(shape, 99);
   std::vector<double> many(400'000);
   for (double& value : many) value = long_noise.next();
@@ -80,7 +79,7 @@ double coverage(int n, NoiseShape shape, double alpha) {
     std::vector<double> values(static_cast<std::size_t>(n));
     for (double& value : values) value = noise.next();
     const auto estimate = median_estimate(values, alpha);
-    held += !estimate || estimate->interval.contains(truth);  // no interval is no claim
+    held += !estimate || estimate->interval.contains(truth);  // no interval can't be wrong
   }
   return held / double{kTrials};
 }
@@ -102,7 +101,7 @@ TEST(MedianInterval, KeepsItsPromiseAtTheSmallAlphasOfASequentialTest) {
   EXPECT_GE(coverage(512, {.correlation = 0.6, .spikes = 0.1}, 0.005), 0.98);
 }
 
-// What the correction is for: without it every correlated series would be this far off.
+// Without the correction for correlation, intervals would be too narrow by this factor.
 TEST(MedianInterval, IsWiderForCorrelatedSeries) {
   const auto width = [](double correlation) {
     double sum = 0;

@@ -27,7 +27,7 @@ TEST(PairedRatio, IsBlindToWhatSlowsBothSidesDown) {
   auto pairs = simulated_pairs(200, 1.05, {}, 6);
   const auto before = paired_ratio(pairs, 0.05);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const double drift = 1 + 0.01 * static_cast<double>(i);  // three times as slow in the end
+    const double drift = 1 + 0.01 * static_cast<double>(i);  // grows to three times the time
     pairs[i].baseline.ns *= drift;
     pairs[i].candidate.ns *= drift;
   }
@@ -79,7 +79,7 @@ TEST(GeometricMean, KeepsItsPromise) {
   EXPECT_GE(held, 0.95 * kTrials);
 }
 
-// A clock that is wrong, or a machine that is busy, is so on every shape.
+// A wrong clock or a busy machine affects every shape.
 TEST(GeometricMean, IsNoNarrowerThanItsEvidence) {
   const Ratio shape{1.22, {0.98, 1.23}};
   for (const std::size_t shapes : {1, 2, 7, 100}) {

@@ -16,7 +16,7 @@ namespace {
 using test::Noise;
 using test::NoiseShape;
 
-// Two kernels on a machine whose clock only moves when they run.
+// Two simulated kernels; the clock advances only while they run.
 struct Bench {
   Bench(double speedup, NoiseShape shape, std::uint64_t seed, double baseline_ns = 50'000)
       : noise(shape, seed), candidate_ns(baseline_ns / speedup) {
@@ -39,7 +39,7 @@ struct Bench {
   double candidate_ns;
   double clock_s = 0;
   int runs = 0;
-  double cold_runs = 0;  // runs after which the coldness is down to a third
+  double cold_runs = 0;  // number of runs in which the cold-start effect falls to a third
   std::string order;
   TimedRun baseline, candidate;
   SamplingPolicy policy;
@@ -86,7 +86,7 @@ TEST(Sampler, DecidesNothingEarlyWhileTheMachineIsNotQuiet) {
   clear.policy.time_box_s = 0.5;
   int asked = 0;
   clear.policy.quiet = [&asked] { return ++asked > 2; };
-  EXPECT_EQ(clear.go().pairs.size(), 128u);  // the third look
+  EXPECT_EQ(clear.go().pairs.size(), 128u);  // decided at the third look
   clear.policy.quiet = [] { return false; };
   const Sampling busy = clear.go();
   EXPECT_EQ(busy.stop, StopReason::time_box);
@@ -105,8 +105,7 @@ TEST(Sampler, KeepsToTheTimeBoxAndSaysSo) {
 TEST(Sampler, FewPairsGetAsMuchTimeAgain) {
   Bench slow(1.5, {.sigma = 0.002, .spikes = 0}, 2, 20e6);
   slow.policy.time_box_s = 1;
-  const Sampling sampling =
-      slow.go();  // a pair takes 33 ms, and a fifth of the time went by before the first
+  const Sampling sampling = slow.go();  // a pair takes 33 ms; warm-up used a fifth of the time
   EXPECT_EQ(sampling.pairs.size(), 32u);
   EXPECT_EQ(sampling.comparison.verdict, SpeedVerdict::faster);
   EXPECT_GT(sampling.elapsed_s, 1);
@@ -147,8 +146,8 @@ TEST(Sampler, BatchesShortCallsUntilTheClockCanSeeThem) {
   EXPECT_EQ(lengthy.go().baseline_calls, 1);
 }
 
-// A convolution of 1.5 ms against itself: one place for each side was 1 % faster than the other for as long
-// as the processes lived, in 297 pairs.
+// With one memory location per side, a convolution of 1.5 ms against itself was 1 % faster on one side in 297
+// pairs, for the whole life of the processes.
 TEST(Sampler, AStretchGoesOverSeveralPlacesInMemory) {
   const auto calls_of = [](double ns, int max_calls) {
     Bench bench(1.0, {}, 5, ns);
@@ -157,10 +156,10 @@ TEST(Sampler, AStretchGoesOverSeveralPlacesInMemory) {
     return bench.go().baseline_calls;
   };
   EXPECT_EQ(calls_of(400e3, 100), 8);
-  EXPECT_NEAR(calls_of(1.5e6, 100), 5, 1);  // no longer than 8 ms
-  EXPECT_EQ(calls_of(1.5e6, 2), 2);         // nor more than have memory
+  EXPECT_NEAR(calls_of(1.5e6, 100), 5, 1);  // limited to 8 ms
+  EXPECT_EQ(calls_of(1.5e6, 2), 2);         // limited by memory
   EXPECT_EQ(calls_of(1e9, 100), 1);
-  EXPECT_GE(calls_of(1e3, 1000), 150);  // as many as the clock needs, where that is more
+  EXPECT_GE(calls_of(1e3, 1000), 150);  // the clock needs more
 }
 
 TEST(Sampler, TheOrderIsDrawnByLotAndTheSeedDecidesIt) {

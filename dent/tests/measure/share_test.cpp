@@ -23,7 +23,7 @@ TEST(ShareInterval, IsThatOfClopperAndPearson) {
   EXPECT_EQ(all.high, 1);
 }
 
-// The chance that it misses, summed over every outcome, is at most alpha whatever the true share is.
+// Summed over all outcomes, the chance that the interval misses is at most alpha for every true share.
 TEST(ShareInterval, MissesAtMostAsOftenAsItSays) {
   for (const int of : {1, 7, 30}) {
     for (const double truth : {0.01, 0.3, 0.5, 0.9}) {

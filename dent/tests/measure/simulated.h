@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A machine that does not exist, whose true times are known: noise as timings have it, from a seed.
+// A simulated machine with known true times, and noise like that of real timings, from a seed.
 #pragma once
 
 #include <cmath>
@@ -12,17 +12,17 @@
 namespace dent::test {
 
 struct NoiseShape {
-  double sigma = 0.02;       // of the everyday noise, in logarithms
-  double correlation = 0.0;  // of one sample's noise with the next (AR(1))
-  double spikes = 0.02;      // share of samples that something interrupts; interruptions only ever add
-  double spike_size = 0.3;   // mean of what an interruption adds, as a share of the time
+  double sigma = 0.02;       // of the basic noise, in logarithms
+  double correlation = 0.0;  // correlation of consecutive noise values (AR(1))
+  double spikes = 0.02;      // share of interrupted samples; an interruption only adds time
+  double spike_size = 0.3;   // mean duration of an interruption, as a share of the time
 };
 
 class Noise {
  public:
   Noise(NoiseShape shape, std::uint64_t seed) : shape_(shape), random_(seed), state_(normal_(random_)) {}
 
-  // A factor around 1: its median is what the kernel really takes, its tail reaches far to the right.
+  // A factor around 1 with median 1 and a long right tail.
   double next() {
     const double phi = shape_.correlation;
     state_ = phi * state_ + std::sqrt(1 - phi * phi) * normal_(random_);

@@ -39,7 +39,7 @@ TEST(StopRule, GoesOnUntilTheVerdictIsClearAndTheIntervalNarrow) {
   EXPECT_TRUE(decided(comparison_of(SpeedVerdict::faster, 1.495, 1.5, 1.505), rule, 0.01));
   EXPECT_FALSE(decided(comparison_of(SpeedVerdict::faster, 1.4, 1.5, 1.505), rule, 0.01));
   EXPECT_TRUE(decided(comparison_of(SpeedVerdict::same, 0.995, 1.0, 1.005), rule, 0.01));
-  // Two equal programs looked like this after 32 pairs.
+  // Measured for two equal programs after 32 pairs.
   EXPECT_FALSE(decided(comparison_of(SpeedVerdict::faster, 1.0034, 1.0104, 1.0181), rule, 0.01));
   EXPECT_FALSE(decided(comparison_of(SpeedVerdict::slower, 0.983, 0.988, 0.993), rule, 0.01));
   EXPECT_TRUE(decided(comparison_of(SpeedVerdict::slower, 0.975, 0.98, 0.985), rule, 0.01));

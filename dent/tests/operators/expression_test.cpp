@@ -30,7 +30,7 @@ TEST(Expression, NamesWhatItDoesNotKnow) {
     FAIL() << "H is unknown";
   } catch (const Error& problem) {
     const std::string text = problem.what();
-    EXPECT_NE(text.find("nothing is called H"), std::string::npos) << text;
+    EXPECT_NE(text.find("unknown name H"), std::string::npos) << text;
     EXPECT_NE(text.find("B, D, S"), std::string::npos) << text;
   }
 }

@@ -41,13 +41,13 @@ TEST(DTypes, PoisonIsKnownAgainAndIsNaNWhereThereIsOne) {
     if (dtype == DType::boolean) {
       EXPECT_GT(load(dtype, memory.data(), 1), 1) << "an output that nobody wrote is neither";
     }
-    store(dtype, memory.data(), 1, is_floating(dtype) ? NAN : 0);  // a NaN of arithmetic is no poison
+    store(dtype, memory.data(), 1, is_floating(dtype) ? NAN : 0);  // a NaN from arithmetic is not poison
     EXPECT_FALSE(poisoned(dtype, memory.data(), 1)) << name(dtype);
   }
 }
 
-// Every byte is a number that comes back as the same byte, and what lies between two is rounded to nearest
-// even.
+// Every finite byte converts to a number and back to the same byte; numbers between two bytes round to
+// nearest even.
 TEST(DTypes, Fp8IsWhatItsDefinitionSays) {
   for (const DType dtype : {DType::fp8_e4m3, DType::fp8_e5m2}) {
     double before = -1;
@@ -87,25 +87,25 @@ TEST(Filling, AConstantIsTheSameEverywhereAndMayBeInfinite) {
     std::vector<std::byte> memory(3 * bytes_of(dtype));
     fill({Fill::Kind::constant, 1, 1}, dtype, memory.data(), 3, 7);
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(load(dtype, memory.data(), i), 1) << name(dtype);
-    if (!is_floating(dtype) || dtype == DType::fp8_e4m3) continue;  // which has no infinity
+    if (!is_floating(dtype) || dtype == DType::fp8_e4m3) continue;  // e4m3 has no infinity
     fill({Fill::Kind::constant, -INFINITY, 0}, dtype, memory.data(), 3, 7);
     EXPECT_EQ(load(dtype, memory.data(), 2), -INFINITY) << name(dtype);
   }
 }
 
-// How many terms are summed up for an element.
+// Number of terms in an output element's sum.
 TEST(Problems, KnowTheLengthOfTheirSums) {
   Operator op;
   op.reference.kind = Reference::Kind::python;
   op.inputs = {{"a", DType::fp32, {"B", "M", "K"}, {}}, {"b", DType::fp32, {"K", "2*N"}, {}}};
   op.outputs = {{"c", DType::fp32, {"B", "M", "2*N"}, {}}, {"norms", DType::fp32, {"M"}, {}}};
   const Shape shape{"s", {{"B", 2}, {"M", 3}, {"K", 2048}, {"N", 5}}};
-  EXPECT_EQ(make_problem(op, shape).outputs[0].terms, 2048);          // K alone is in no dimension of c
-  EXPECT_EQ(make_problem(op, shape).outputs[1].terms, 2 * 2048 * 5);  // B, K and N
+  EXPECT_EQ(make_problem(op, shape).outputs[0].terms, 2048);          // only K is in no dimension of c
+  EXPECT_EQ(make_problem(op, shape).outputs[1].terms, 2 * 2048 * 5);  // B, K and N are not
   op.outputs.pop_back();
   op.flops = "2*B*M*2*N*K";
   EXPECT_EQ(make_problem(op, shape).outputs[0].terms, 2048);
-  op.flops = "B*M*N";  // less than one for each element
+  op.flops = "B*M*N";  // fewer operations than elements
   EXPECT_EQ(make_problem(op, shape).outputs[0].terms, 1);
   op.reduction = "K/2";
   EXPECT_EQ(make_problem(op, shape).outputs[0].terms, 1024);

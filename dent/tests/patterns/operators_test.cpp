@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every pattern against every kind of operator: nobody is told what cannot be done with what he computes.
+// Checks every pattern with every kind of operator: no advice may need something that the operator lacks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ std::string shown(const Pattern& p) {
   return p.name + ": " + p.title + ". " + p.rule + " " + p.fix + " " + p.cost;
 }
 
-// What only attention has, and what only products of 16-bit matrices can use.
+// Words that only fit attention, and words that only fit products of 16-bit matrices.
 const std::regex kAttention(
     R"(\b(P|Q|K|V|O|S|LSE|log-sum-exp|quer(y|ies)|keys?|heads?|masks?|masked|causal|attention|tokens?)\b)");
 const std::regex kSoftmax(R"(\b(softmax|rescales?|exponentials?|exp2?)\b)");
@@ -73,7 +73,7 @@ TEST(PatternsForOperators, TellNobodyWhatHeCannotUse) {
   const auto patterns = load_patterns(DENT_PATTERNS, {});
   std::smatch word;
   for (const Pattern& pattern : patterns) {
-    if (pattern.bottlenecks.empty() && pattern.conditions.empty()) continue;  // ways of working speak of dent
+    if (pattern.bottlenecks.empty() && pattern.conditions.empty()) continue;  // general advice
     const std::string text = shown(pattern);
     for (const Computed& what : computed()) {
       for (const auto& [device, arch] : {std::pair{DeviceKind::cpu, 0}, std::pair{DeviceKind::cuda, 80},
@@ -104,7 +104,7 @@ TEST(PatternsForOperators, TellNobodyWhatHeCannotUse) {
   }
 }
 
-// The tree does not know what is computed, so its words have to fit everything.
+// Decision trees do not know the operator, so their texts must fit all operators.
 TEST(PatternsForOperators, TheTreesAdviceFitsAll) {
   std::smatch word;
   for (const char* file : {"gpu.toml", "degraded.toml", "cpu.toml"}) {

@@ -114,7 +114,7 @@ TEST(Patterns, EveryPlantedBottleneckButTheHealthyHasACure) {
                                                  {"planted_barrier_heavy", "warp-reductions"}};
   for (const ProfiledLaunch& launch : test::recorded("planted_h200.csv").launches) {
     const auto matches = match(patterns, situation(launch));
-    if (short_name(launch.kernel) == "planted_sleepers") continue;  // nobody knows why it waits
+    if (short_name(launch.kernel) == "planted_sleepers") continue;  // no pattern fits its waiting
     ASSERT_FALSE(matches.empty()) << launch.kernel;
     const auto expected = first.find(short_name(launch.kernel));
     if (expected == first.end()) continue;
@@ -123,7 +123,7 @@ TEST(Patterns, EveryPlantedBottleneckButTheHealthyHasACure) {
   }
 }
 
-// One number for a whole warp is not loaded faster sixteen bytes at a time.
+// Wider loads don't help if a whole warp loads one number.
 TEST(Patterns, WideLoadsAreForLoadsSideBySide) {
   const auto patterns = shipped();
   for (const ProfiledLaunch& launch : test::recorded("planted_h200.csv").launches) {
@@ -162,7 +162,7 @@ TEST(Patterns, AConditionOnWhatIsNotKnownDoesNotHold) {
                     .op = "attention.forward",
                     .family = Family::attention};
   const auto found = names(match(patterns, s));
-  EXPECT_EQ(std::find(found.begin(), found.end(), "kv-split"), found.end());  // needs ctas and sms
+  EXPECT_EQ(std::find(found.begin(), found.end(), "kv-split"), found.end());  // it needs ctas and sms
 }
 
 TEST(Patterns, EvidenceOutranksPromises) {
@@ -271,7 +271,7 @@ TEST(Patterns, ALessonIsWrittenAsItWasSaid) {
   EXPECT_FALSE(fs::exists(project.path() / "patterns/less-than-nothing.toml"));
 }
 
-// What a diagnosis has on record of a match is all that a proposer needs.
+// A proposer needs no more about a match than its hint in the diagnosis record.
 TEST(Patterns, AHintSaysWhatAMatchDoes) {
   const auto patterns = shipped();
   record::Diagnosis diagnosis;
@@ -279,7 +279,7 @@ TEST(Patterns, AHintSaysWhatAMatchDoes) {
   diagnosis.op = "attention.forward";
   diagnosis.arch = 90;
   diagnosis.finding.bottleneck = "few_ctas";
-  diagnosis.finding.runner_up = "spills";  // which does not hold
+  diagnosis.finding.runner_up = "spills";  // its conditions do not hold
   diagnosis.metrics.set("ctas", 2);
   diagnosis.metrics.set("sms", 132);
   const auto matches = match(patterns, situation_of(diagnosis));

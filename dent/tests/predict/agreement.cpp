@@ -64,7 +64,7 @@ Agreement row(const char* set, const json& c, const dispatch::ForwardChoice& cho
           !choice.kernel.has_value()};
 }
 
-// Of the gradients' kernels: what a run called "flashmoe" is dispatch's own choice.
+// A row for a gradients' kernel. A run named "flashmoe" used the kernel that dispatch chose.
 Agreement gradient_row(const json& c, const std::string& who, double measured_us) {
   const auto& h200 = flashmoe::device::find("H200");
   const auto p = problem_of(c);
@@ -148,7 +148,7 @@ std::vector<Agreement> agreements(const std::filesystem::path& results) {
 
 double median_error(std::vector<double> errors) {
   for (double& error : errors) {
-    if (std::isnan(error)) return error;  // sorting would lose it
+    if (std::isnan(error)) return error;  // sorting would hide a NaN
     error = std::abs(error);
   }
   return median(std::move(errors));

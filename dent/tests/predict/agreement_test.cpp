@@ -17,7 +17,7 @@ double median_where(const std::vector<Agreement>& rows, auto&& holds) {
   return median_error(errors);
 }
 
-// The bar: a median of 25 % over the benchmark shapes of our kernels.
+// Requirement: a median error of at most 25 % over the benchmark shapes of our kernels.
 TEST(Agreement, PredictionsAreWithinAQuarterOfAnH200InTheMedian) {
   const auto rows = agreements(DENT_RESULTS);
   const double benchmarks = median_where(rows, [](const Agreement& row) { return row.set == "benchmarks"; });
@@ -37,7 +37,7 @@ TEST(Agreement, SoAreThoseOfGradients) {
   }
 }
 
-// A range that is honest holds nine of ten.
+// An honest range contains nine of ten measurements.
 TEST(Agreement, RangesHoldMostOfWhatWasMeasured) {
   int inside = 0, all = 0;
   for (const Agreement& row : agreements(DENT_RESULTS)) {
@@ -48,8 +48,8 @@ TEST(Agreement, RangesHoldMostOfWhatWasMeasured) {
   EXPECT_GE(inside, all * 9 / 10) << inside << " of " << all;
 }
 
-// The bar for kernels of which only launch and work are known: nine of ten within a factor of two, and 30 %
-// in the median.
+// Requirement for kernels of which only launch and work are known: nine of ten within a factor of two, and a
+// median error of at most 30 %.
 TEST(Agreement, PlainKernelsAreWithinAFactorOfTwoNineTimesOfTen) {
   const auto rows = plain_agreements(DENT_RESULTS);
   EXPECT_GE(rows.size(), 40U);

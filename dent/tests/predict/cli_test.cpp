@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dent predict and dent devices as a person and a script call them.
+// Runs dent predict and dent devices as users and scripts do.
 #include <gtest/gtest.h>
 
 #include "session/dent_program.h"
@@ -7,8 +7,7 @@
 namespace dent::test::cli_test {
 namespace {
 
-// Without -p, which dent() of a ScratchProject adds for commands that need a project; and with a data folder
-// of its own.
+// Without the option -p that ScratchProject's dent() adds, and with a separate data folder.
 Ran predict(const ScratchProject& scratch, std::vector<std::string> arguments) {
   return scratch.dent(std::move(arguments), 20, "XDG_DATA_HOME='" + scratch.folder().string() + "'");
 }

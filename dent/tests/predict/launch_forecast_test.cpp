@@ -39,7 +39,7 @@ TEST(LaunchForecast, WarnsWhereFewerCtasThanSmsWork) {
   ASSERT_EQ(found.predictions.size(), 2U);
   EXPECT_EQ(found.predictions[0].shape, "medium");
   EXPECT_EQ(found.predictions[0].ctas, 2);
-  EXPECT_EQ(found.predictions[0].block.registers, 64);  // of the kernel that needs most
+  EXPECT_EQ(found.predictions[0].block.registers, 64);  // of the kernel with most registers
   EXPECT_EQ(found.predictions[0].block.smem_bytes, 1024);
   EXPECT_EQ(found.predictions[1].ctas, 4096);
   EXPECT_GT(found.predictions[1].work.matrix_flops, 0);

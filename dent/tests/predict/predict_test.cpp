@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shapes, forecasts and their JSON, the GPUs that can be asked for, and what is read from compiled files.
+// Shapes, forecasts and their JSON, selectable GPUs, and resources read from compiled files.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@
 namespace dent::predict_test {
 namespace {
 
-// A data folder of this test's own, so that what a person has measured does not count here.
+// A separate data folder, so that the user's own measurements have no effect.
 class DataFolder {
  public:
   DataFolder()
@@ -87,7 +87,7 @@ TEST(PredictForecast, WrongRequestsSayWhatIsAccepted) {
   EXPECT_THROW(predict_attention(request, h200), Error);
   request.kernel = "hopper_forward";
   EXPECT_NO_THROW(predict_attention(request, h200));
-  EXPECT_THROW(predict_attention(request, flashmoe::device::find("L4")), Error);  // no wgmma there
+  EXPECT_THROW(predict_attention(request, flashmoe::device::find("L4")), Error);  // an L4 has no wgmma
   request.kernel.clear();
   request.kv_heads = 3;
   request.sizes[1] = 8;
@@ -169,8 +169,8 @@ TEST(ObjectResources, ACubinIsReadWithoutTools) {
   EXPECT_EQ(shared.static_smem_bytes, 4096);
   EXPECT_EQ(shared.registers, 10);
   EXPECT_EQ(choose_kernel(kernels, "plain", 89).static_smem_bytes, 0);  // sm_80 code runs on sm_89
-  EXPECT_THROW(choose_kernel(kernels, "", 80), Error);                  // which of them?
-  EXPECT_THROW(choose_kernel(kernels, "plain", 90), Error);             // not on sm_90
+  EXPECT_THROW(choose_kernel(kernels, "", 80), Error);                  // ambiguous
+  EXPECT_THROW(choose_kernel(kernels, "plain", 90), Error);             // sm_80 code does not run on sm_90
   EXPECT_THROW(choose_kernel(kernels, "other", 80), Error);
 }
 
@@ -189,7 +189,7 @@ TEST(ObjectResources, ACubinThatIsCutShortIsRefusedWherever) {
   EXPECT_THROW(object_resources("/no/such/file"), Error);
 }
 
-// As cuobjdump 13.4 prints it for an object with two architectures.
+// As printed by cuobjdump 13.4 for an object with two architectures.
 TEST(ObjectResources, CuobjdumpsReportIsUnderstood) {
   const auto kernels = parse_resource_usage(
       "\nFatbin elf code:\n================\narch = sm_80\ncode version = [1,8]\n\nResource usage:\n "

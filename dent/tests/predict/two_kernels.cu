@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Source of two_kernels.cubin: nvcc 13.0 -arch=sm_80 -cubin.
+// Source of two_kernels.cubin, built by nvcc 13.0 with -arch=sm_80 -cubin.
 extern "C" __global__ void plain(float* data) { data[threadIdx.x] += 1.0F; }
 
 extern "C" __global__ void with_shared(float* data) {

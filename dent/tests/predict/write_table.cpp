@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// write_table DOCS RESULTS: puts the tables of predicted against measured times between the marks of the
-// pages there.
+// write_table DOCS RESULTS: writes tables of predicted and measured times between the markers in the pages in
+// DOCS.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// Between "<!-- NAME: written by scripts/predict-table -->" and "<!-- end of NAME -->".
+// Replaces the text between "<!-- NAME: written by scripts/predict-table -->" and "<!-- end of NAME -->".
 void write(const std::filesystem::path& page, const std::string& name, const std::string& what) {
   const std::string begins = "<!-- " + name + ": written by scripts/predict-table -->\n";
   std::ostringstream text;

@@ -35,7 +35,7 @@ TEST(SamplesRecord, ComeBackAsTheyWere) {
       EXPECT_EQ(back[i].candidate_first, sampling.pairs[i].candidate_first);
       EXPECT_EQ(back[i].candidate.clock_mhz, sampling.pairs[i].candidate.clock_mhz);
     }
-    const Comparison again = compare(back, {});  // a verdict can be derived again from what is on disk
+    const Comparison again = compare(back, {});  // the verdict can be computed again from the record
     EXPECT_EQ(again.ratio->interval.low, sampling.comparison.ratio->interval.low);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dent/docs/dent-records.md lists the kinds as records/markdown.h prints them. To write it again:
+// dent/docs/dent-records.md must list the kinds as records/markdown.h prints them. To write it again:
 //   DENT_WRITE_DOCS=1 dent_records_test --gtest_filter='RecordsPage.*'
 #include "records/markdown.h"
 
@@ -34,11 +34,11 @@ TEST(RecordsPage, ListsTheKindsAsTheyAre) {
 TEST(RecordsPage, SaysOfEachFieldWhatItIs) {
   const std::string page = kinds_in_markdown();
   for (const char* row :
-       {"### gate\n", "| `step` | text | always | that ends |",
-        "| `verdict` | `pass`, `fail`, `skipped` | always | how |",
-        "| `next` | text | may | what to do about it |", "| `cpu` | object | always | its processor |",
-        "| `cpu.cores` | whole number | always | that are online |",
-        "| `kernels[].registers` | whole number | always | of a thread |",
+       {"### gate\n", "| `step` | text | always | step that ends |",
+        "| `verdict` | `pass`, `fail`, `skipped` | always | result of the step |",
+        "| `next` | text | may | what to do next |", "| `cpu` | object | always | the processor |",
+        "| `cpu.cores` | whole number | always | cores that are online |",
+        "| `kernels[].registers` | whole number | always | registers per thread |",
         "| `baseline_ns` | list: number | always |",
         "| `figures` | list: object | may | numbers that the gate found |",
         "| `figures[].unit` | text | may |", "| `choice.tunables` | by name: text | always |"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every kind of record, with every field filled, is the same after a line and back; and every field that is
-// always there is missed when it is taken away.
+// Every kind of record, with all fields filled, is equal after writing and reading; and reading fails if a
+// required field is removed.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -14,10 +14,10 @@
 namespace dent::round_trip_test {
 namespace {
 
-// Fills every field with something that is not its default, and notes which must be there.
+// Fills every field with a non-default value, and lists the required ones.
 class Filler : public Fields {
  public:
-  std::vector<std::string> required;  // of the record itself
+  std::vector<std::string> required;  // required fields of the record itself
 
  private:
   void text(const Field& field, std::string& value) override {
@@ -94,7 +94,7 @@ void every_kind(std::index_sequence<I...>) {
 }
 
 TEST(RoundTrip, EveryKindIsTheSameAfterALineAndBack) {
-  every_kind(std::make_index_sequence<std::variant_size_v<RecordKinds> - 1>());  // the last is Unknown
+  every_kind(std::make_index_sequence<std::variant_size_v<RecordKinds> - 1>());  // the last kind is Unknown
 }
 
 }  // namespace

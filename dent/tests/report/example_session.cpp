@@ -9,7 +9,7 @@
 namespace dent::test {
 namespace {
 
-// Tells records one after another, each with the step that is open.
+// Appends records, each with the step that is open.
 class Teller {
  public:
   void tell(AnyRecord data) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ledgers that the first version of dent wrote (schema 1), each with the report.json that it made of them:
-// today's reader tells the same story.
+// Ledgers that the first version of dent wrote (schema 1), each with its report.json: today's reader must
+// give the same report.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -21,8 +21,8 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-// What `then` has that `now` lacks or tells otherwise, "" for nothing. Keys may be added. Sums may be taken
-// in another order.
+// The first difference of `now` from `then`, or "". Added keys are allowed, and sums may be added in another
+// order.
 std::string difference(const json& then, const json& now, const std::string& where) {
   if (then.is_object()) {
     if (!now.is_object()) return where + " is no object";

@@ -24,7 +24,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-// The tags of a page, without their brackets. Attributes hold no '>' since text is escaped.
+// The tags of a page without brackets. Attributes contain no '>', since text is escaped.
 std::vector<std::string> tags_of(const std::string& page) {
   std::vector<std::string> tags;
   for (auto at = page.find('<'); at != std::string::npos; at = page.find('<', at + 1)) {
@@ -33,7 +33,7 @@ std::vector<std::string> tags_of(const std::string& page) {
   return tags;
 }
 
-// Every element that is opened is closed, in order.
+// Every opened element is closed, in order.
 void expect_balanced(const std::string& page) {
   std::vector<std::string> open;
   for (const std::string& tag : tags_of(page.substr(page.find("</style>") + 8))) {
@@ -55,7 +55,7 @@ void expect_balanced(const std::string& page) {
   EXPECT_TRUE(open.empty()) << open.back();
 }
 
-// on...=: code that a click or a load would run.
+// Whether a tag has an attribute on...=, which runs code on a click or a load.
 bool has_event_handler(const std::string& tag) {
   for (auto at = tag.find(" on"); at != std::string::npos; at = tag.find(" on", at + 1)) {
     auto end = at + 3;
@@ -129,7 +129,7 @@ TEST(HtmlReport, ListsEarlierSessions) {
   EXPECT_NE(page.find("unreadable: line 3"), std::string::npos);
 }
 
-// A session may be killed at any instant, and its report asked for.
+// A session may be killed at any instant, and a report must still be possible.
 TEST(HtmlReport, EveryBeginningOfASessionHasAPage) {
   const auto records = example_records(Story::faster);
   for (std::size_t length = 0; length <= records.size(); ++length) {

@@ -29,7 +29,7 @@ TEST(MarkdownReport, BeginsWithTheVerdict) {
 
 TEST(MarkdownReport, WhatWasForeseenStandsBesideWhatWasMeasured) {
   const std::string page = markdown_of(Story::faster);
-  const auto at = page.find("## Foreseen");
+  const auto at = page.find("## Prediction");
   ASSERT_NE(at, std::string::npos);
   const std::string line = page.substr(page.find("| tiny", at), 300);
   EXPECT_EQ(

@@ -17,7 +17,7 @@ SessionView measured() {
   record::Samples samples;
   samples.shape = "wide";
   for (int i = 0; i < 40; ++i) samples.candidate_ns.push_back(1000 + i % 4);
-  samples.candidate_ns.push_back(1e9);  // set aside: the clock was low
+  samples.candidate_ns.push_back(1e9);  // set aside because of a lowered clock
   samples.aside = {40};
   view.samples = {samples};
   record::Comparison wide, odd;

@@ -64,7 +64,7 @@ TEST(SessionView, IgnoresKindsItDoesNotKnow) {
   EXPECT_EQ(view_session("id", records).verdict, Verdict::faster);
 }
 
-// The tables are of the kernel that the session speaks of, not of candidates that were tried on the way.
+// The tables show the session's kernel, not candidates that were tried.
 TEST(SessionView, WhatATrialWroteIsNotTheSessions) {
   auto records = example_records(Story::faster);
   const SessionView before = view_session("id", records);
@@ -94,7 +94,7 @@ TEST(SessionView, ShapesThatNoProposerSawAreNotInTheTables) {
   EXPECT_EQ(view_session("id", records).correctness.size(), 1u);
 }
 
-// Whatever instant the session was killed at, its beginning can be shown.
+// A session may be killed at any instant, and the view must still be possible.
 TEST(SessionView, EveryBeginningOfASessionCanBeShown) {
   const auto records = example_records(Story::faster);
   for (std::size_t length = 0; length <= records.size(); ++length) {

@@ -41,9 +41,9 @@ TEST(WriteReports, HistoryIsOfEarlierSessionsAndSurvivesABrokenOne) {
   SessionStore store(project.path());
   store.prepare();
   const auto sessions = store.folder() / "sessions";
-  std::filesystem::create_directory(sessions / "20200101-000000-aaaa");  // no ledger in it
+  std::filesystem::create_directory(sessions / "20200101-000000-aaaa");  // without a ledger
   const SessionFolder session = example_session(store, Story::faster);
-  std::filesystem::create_directory(sessions / "99990101-000000-aaaa");  // later than this one
+  std::filesystem::create_directory(sessions / "99990101-000000-aaaa");  // later than this session
   const auto history = history_before(store, session.id);
   ASSERT_EQ(history.size(), 1u);
   EXPECT_EQ(history[0].id, "20200101-000000-aaaa");
@@ -58,7 +58,7 @@ TEST(WriteReports, CanBeMadeOfASessionThatStillRuns) {
   EXPECT_EQ(parse_json(text_of(files.json)).at("verdict"), "INTERRUPTED");
 }
 
-// Sessions that end in every way. browser_test names a folder, and looks at the pages.
+// Sessions with every kind of ending. browser_test sets the folder and opens the pages.
 TEST(WriteReports, EveryEndingHasItsPage) {
   ScratchFolder scratch;
   const char* folder = std::getenv("DENT_EXAMPLES");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the loop does to a git repository, and what it never does.
+// What the loop does to a git repository, and what it must never do.
 #include "repository/repository.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder with spaces in its name that goes with the test.
+// A temporary folder whose name contains spaces.
 class Scratch {
  public:
   Scratch() {
@@ -58,8 +58,8 @@ class Scratch {
     return folder_ / ".dent";
   }
 
-  // Every byte of the user's that the loop must leave alone: the tree, and of .git what is not ours to add
-  // to.
+  // Contents that the loop must not change: the user's files, and those parts of .git to which it adds
+  // nothing.
   std::map<std::string, std::string> everything() const {
     std::map<std::string, std::string> all;
     for (auto entry = fs::recursive_directory_iterator(folder_); entry != fs::recursive_directory_iterator();
@@ -84,7 +84,7 @@ class Scratch {
   fs::path folder_;
 };
 
-// A tree in every state that a file can be in.
+// A tree with files in every possible state.
 void make_dirty(const Scratch& scratch) {
   scratch.git({"init", "-q"});
   scratch.write("dent.toml", "manifest\n");
@@ -134,7 +134,7 @@ TEST(Repository, ADirtyTreeIsSnapshotAndLeftAsItIs) {
     const std::string one = repository.commit(change.tree, base, "better", "2026-01-02T03:04:05.678Z");
     EXPECT_EQ(repository.commit(change.tree, base, "better", "2026-01-02T03:04:05.678Z"), one);
     repository.move_branch("dent/s", base, one);
-    repository.move_branch("dent/s", base, one);  // a loop that was killed in between does it again
+    repository.move_branch("dent/s", base, one);  // repeated, as by a loop that was killed in between
     worktree.reset(base);
     EXPECT_TRUE(worktree.change().files.empty());
     scratch.write(".dent/x.patch", change.patch);
@@ -146,8 +146,8 @@ TEST(Repository, ADirtyTreeIsSnapshotAndLeftAsItIs) {
   EXPECT_EQ(scratch.git({"log", "--format=%s", "dent/s"}), "better\nstart\nfirst\n");
 }
 
-// Whoever works in a worktree may remove what ties it to its repository. git would then find the user's, and
-// write the user's index.
+// A program may delete the .git file of a worktree. git would then find the user's repository, and write the
+// user's index.
 TEST(Repository, AWorktreeWithoutItsGitFileIsStillNobodyElses) {
   const Scratch scratch;
   make_dirty(scratch);
@@ -156,7 +156,7 @@ TEST(Repository, AWorktreeWithoutItsGitFileIsStillNobodyElses) {
   const std::string base = repository.snapshot("start");
   Worktree worktree(repository, scratch.dent() / "worktrees" / "candidate", base);
   std::error_code ignored;
-  fs::remove(scratch.dent() / ".gitignore", ignored);  // which had kept .dent out of the user's index
+  fs::remove(scratch.dent() / ".gitignore", ignored);  // it kept .dent out of the user's index
   const std::string index = Scratch::read(scratch.folder() / ".git/index");
   for (const char* instead : {"nothing", "a folder", "another repository"}) {
     worktree.reset(base);
@@ -177,14 +177,14 @@ TEST(Repository, AWorktreeWithoutItsGitFileIsStillNobodyElses) {
   }
 }
 
-// A `git worktree add` goes on after dent was killed, and writes where the next dent has just removed an
-// entry; or it dies with dent, and leaves its lock.
+// A `git worktree add` may outlive dent and write into an entry that the next dent has just removed; or it
+// dies with dent and leaves its lock.
 TEST(Repository, WhatIsLeftOfAWorktreeGoesAndThoseOfOthersStay) {
   const Scratch scratch;
   make_dirty(scratch);
   scratch.git({"worktree", "add", "-q", "theirs", "HEAD"});
   scratch.write(".git/worktrees/sent/ORIG_HEAD", "0\n");
-  scratch.write(".git/worktrees/new/locked", "initializing\n");  // by a git that is at work
+  scratch.write(".git/worktrees/new/locked", "initializing\n");  // by another git at work
   const Repository repository(scratch.folder(), scratch.dent(), "dent.toml");
   const std::string ours = ".git/worktrees/candidate" + repository.mark();
   scratch.write(ours + "/locked", "initializing\n");
@@ -241,7 +241,7 @@ TEST(Repository, AProjectMayBeAFolderOfARepository) {
   Worktree worktree(repository, project / ".dent" / "worktrees" / "w", repository.snapshot("start"));
   EXPECT_EQ(Scratch::read(worktree.folder() / "top.h"), "changed\n");
   EXPECT_EQ(Scratch::read(worktree.project() / "dent.toml"), "m\n");
-  EXPECT_FALSE(fs::exists(worktree.folder() / "other"));  // untracked, and no business of the project's
+  EXPECT_FALSE(fs::exists(worktree.folder() / "other"));  // untracked, and outside the project's folder
   std::ofstream(worktree.project() / "new.cpp") << "n\n";
   std::ofstream(worktree.folder() / "top.h") << "meddled\n";
   EXPECT_EQ(worktree.change().files, (std::vector<std::string>{"new.cpp", "../../top.h"}));

@@ -225,7 +225,7 @@ TEST(DentRun, ABaselineOrReferenceThatCanNotRunSaysNothingAboutTheKernel) {
   project.write("dent.toml", std::string(text).replace(entry, 15, "entry = \"crashes\""));
   const auto baseline = run_json(project, {"run", "--shape", "tiny"}, 3);
   EXPECT_EQ(baseline.value("verdict", ""), "ENVIRONMENT");
-  EXPECT_NE(baseline.value("next", "").find("mend the baseline"), std::string::npos)
+  EXPECT_NE(baseline.value("next", "").find("fix the baseline"), std::string::npos)
       << baseline.value("next", "");
   const auto reference = text.find("entry = \"reference\"");
   project.write("dent.toml", std::string(text).replace(reference, 19, "entry = \"crashes\""));

@@ -14,7 +14,7 @@
 namespace dent::own_waiting_test {
 namespace {
 
-// Processor time, so that a busy machine changes nothing.
+// Uses processor time, so that other programs have no effect.
 void work(double seconds) {
   timespec start{}, now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
@@ -57,7 +57,7 @@ TEST(OwnWaiting, IsNotKnownOfThreadsThatHaveEnded) {
   };
   const auto before = threads();
   std::thread([] { work(0.05); }).join();
-  while (threads() > before) std::this_thread::yield();  // joined before the system has forgotten it
+  while (threads() > before) std::this_thread::yield();  // the system may list a joined thread for a moment
   EXPECT_FALSE(waiting.ns());
 }
 

@@ -26,7 +26,7 @@ class ProcessTest : public testing::Test {
 
   Command shell(const std::string& script) const { return {.argv = {"/bin/sh", "-c", script}, .log = log_}; }
 
-  // A number that the script prints.
+  // Waits for a number that the script prints.
   static pid_t printed_by(const Process& process) {
     for (const auto start = std::chrono::steady_clock::now();
          std::chrono::steady_clock::now() - start < std::chrono::duration<double>(kLong);) {
@@ -37,8 +37,8 @@ class ProcessTest : public testing::Test {
     throw std::runtime_error("the script printed nothing");
   }
 
-  // Whether its state becomes one of these letters of /proc/PID/stat, or, with "Z", it is gone altogether: a
-  // signal takes a moment to arrive.
+  // Waits until its state in /proc/PID/stat is one of these letters; "Z" includes a process that no longer
+  // exists. Needed because a signal takes a moment to arrive.
   static bool becomes(pid_t process, std::string_view states) {
     for (const auto start = std::chrono::steady_clock::now();
          std::chrono::steady_clock::now() - start < std::chrono::duration<double>(kLong);) {
@@ -56,7 +56,7 @@ class ProcessTest : public testing::Test {
       std::filesystem::temp_directory_path() / ("dent-process-test-" + std::to_string(getpid()) + ".log");
 };
 
-// Bubblewrap's inner process does not die with the outer one before it has asked to: here it never asks.
+// Bubblewrap's inner process dies with the outer one only after it has requested that; here it never does.
 TEST_F(ProcessTest, WhatACellHasBegunEndsWithADentThatIsKilled) {
   Command command{.argv = {"true"}, .log = log_};
   command.cell = {"/bin/sh", "-c", "sleep 1000 & echo $!; wait"};
@@ -98,7 +98,7 @@ TEST_F(ProcessTest, WhatItLeavesInItsGroupEndsWithIt) {
 }
 
 TEST_F(ProcessTest, MemoryOfItsChildrenCounts) {
-  // The shell itself holds next to nothing; the one below it, 96 MiB of text.
+  // The shell itself uses little memory; its child holds 96 MiB of text.
   const std::string holder =
       "(text=$(head -c 100663296 /dev/zero | tr '\\0' x); echo $$; sleep 1000; :) & wait";
   Command limited = shell(holder);
@@ -145,7 +145,7 @@ TEST_F(ProcessTest, OfMuchOutputTheEndIsKept) {
   EXPECT_TRUE(finished.output.ends_with("\n99999\n100000\n"));
 }
 
-// What it prints is kept in a file, which does not grow for ever.
+// A process's output is stored in a file whose size must stay limited.
 TEST_F(ProcessTest, OfALogThatGrowsForEverTheEndIsKept) {
   Process process(shell("head -c 67108864 /dev/zero | tr '\\0' x; echo the end; sleep 1000"));
   const auto start = std::chrono::steady_clock::now();
@@ -162,7 +162,7 @@ TEST_F(ProcessTest, OfALogThatGrowsForEverTheEndIsKept) {
 }
 
 TEST_F(ProcessTest, AFileThatGrowsForEverEndsTheProcess) {
-  // The limit is on a file's size, so a hole does as well as bytes.
+  // The limit is on the file's size, so a hole counts like data.
   const std::string file = log_.string() + ".big";
   const Finished finished =
       run(shell("trap '' HUP; dd if=/dev/zero of='" + file + "' bs=1 count=1 seek=4294967296 2>/dev/null"),
@@ -175,7 +175,7 @@ TEST_F(ProcessTest, AFileThatGrowsForEverEndsTheProcess) {
 
 TEST_F(ProcessTest, InheritsNoDescriptorThatItWasNotGiven) {
   int ends[2];
-  ASSERT_EQ(pipe(ends), 0);  // without close-on-exec, as a shell hands them to us
+  ASSERT_EQ(pipe(ends), 0);  // without close-on-exec, as inherited from a shell
   const Finished finished = run(shell("ls /proc/self/fd | sort -n | tail -2 | head -1"), kLong);
   close(ends[0]);
   close(ends[1]);

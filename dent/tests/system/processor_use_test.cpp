@@ -30,10 +30,10 @@ TEST(ProcessorUse, CountsOurOwnWork) {
   EXPECT_GT(after.at_s, before.at_s);
   EXPECT_GE(after.processors, 1);
   EXPECT_GE(after.ours_s - before.ours_s, 0.08);
-  EXPECT_GE(after.busy_s - before.busy_s, 0.05);  // in ticks
+  EXPECT_GE(after.busy_s - before.busy_s, 0.05);  // the counters have the resolution of a tick
 }
 
-// A child's work is ours only when its group is named.
+// A child's processor time counts as ours only if its group is given.
 TEST(ProcessorUse, AGroupIsOursWhenItIsNamed) {
   Process child({.argv = {"/bin/sh", "-c", "while :; do :; done"}});
   const std::array groups{child.id()};

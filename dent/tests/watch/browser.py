@@ -18,7 +18,7 @@ class Browser:
         self.profile = tempfile.mkdtemp(prefix="dent-browser-")
         theirs_in, self.out = os.pipe()
         self.back, theirs_out = os.pipe()
-        # It reads from 3 and writes to 4, whatever numbers these have here.
+        # chromium reads from descriptor 3 and writes to 4
         command = [
             "sh", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "sh", find(),
             "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
@@ -31,7 +31,7 @@ class Browser:
         os.close(theirs_out)
         self.unread = b""
         self.number = 0
-        self.requests = []  # addresses that the page asked for
+        self.requests = []  # URLs that the page requested
         targets = self.call("Target.getTargets")["targetInfos"]
         page = next(one for one in targets if one["type"] == "page")
         self.session = None

@@ -62,7 +62,7 @@ def only_this_machine(port):
         assert answer.status in (400, 403), (host, answer.status)
         assert "scale" not in body
     assert ask(port, host=f"localhost:{port}")[0].status == 200
-    # Nobody can reach it from another machine: it listens on loopback alone.
+    # It listens on loopback only, so other machines can't reach it.
     with open("/proc/net/tcp") as table:
         bound = [line.split()[1] for line in table if line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A"]
     assert bound == [f"0100007F:{port:04X}"], bound
@@ -84,7 +84,7 @@ def no_way_out(port):
 
 def nothing_breaks_it(port):
     assert raw(port, b"\x00\xff nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
-    with contextlib.suppress(ConnectionError):  # it does not read what is too long to its end
+    with contextlib.suppress(ConnectionError):  # it stops reading a request that is too long
         assert raw(port, b"GET / HTTP/1.1\r\nX: " + b"a" * 100000 + b"\r\n\r\n").startswith(b"HTTP/1.1 400")
     silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(10)]
     assert ask(port)[0].status == 200
@@ -111,7 +111,7 @@ def changes_are_sent_alone(watched):
     session = watched.run()
     seen = {}
 
-    # A session of scripted times is soon over: what is sent first may be all there is.
+    # A session of scripted times is short, so the first events may be the only ones.
     def take():
         parts = {data["id"]: data["markup"] for kind, data in events.next() if kind == "part"}
         seen.update(parts)
@@ -120,7 +120,7 @@ def changes_are_sent_alone(watched):
     wait_for(take, "a new session is shown")
 
     def verdict():
-        ended = session.poll() is not None  # before what it said last is read
+        ended = session.poll() is not None  # read before the last events
         take()
         return ended and "not running" not in seen.get("now", "") and "step" in seen.get("now", "")
 

@@ -9,7 +9,7 @@ import tempfile
 import time
 
 SESSION = "20260101-000000-000"
-# What a candidate may write into its sources, and a page may not run.
+# Text that a candidate may write into its sources, and that the page must not execute.
 HOSTILE = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 PATCH = f"""diff --git a/kernel.cpp b/kernel.cpp
 --- a/kernel.cpp

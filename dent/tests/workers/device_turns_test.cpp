@@ -14,7 +14,7 @@
 namespace dent::device_turns_test {
 namespace {
 
-// No GPU is needed to wait for one: they are told apart by name.
+// Devices are identified by name, so no GPU is needed to wait for one.
 TEST(DeviceTurns, OfTwoSessionsOneWaitsAndIsToldForWhom) {
   DeviceTurns first(DeviceKind::cuda, "dent in /first"), second(DeviceKind::cuda, "dent in /second");
   std::string who;
@@ -47,7 +47,7 @@ TEST(DeviceTurns, OneWithinAnotherIsPartOfIt) {
   std::atomic<bool> waits = false;
   other.on_wait([&](const std::string&) { waits = true; });
   std::thread waiting([&] { other.take(); });
-  while (!waits) std::this_thread::yield();  // the inner one's end was not the outer one's
+  while (!waits) std::this_thread::yield();  // ending the inner turn did not end the outer one
   outer = {};
   waiting.join();
 }
@@ -57,7 +57,7 @@ TEST(DeviceTurns, KernelsOfTheCpuHaveNone) {
   const DeviceTurns::Turn one = first.take_gpu(), two = second.take_gpu();
 }
 
-// It may draw its numbers on the GPU on which a neighbour is timed.
+// The function may use the GPU on which another session times kernels.
 TEST(DeviceTurns, WhoMakesInputsWaitsForItsTurn) {
   Problem problem;
   problem.inputs = {{.name = "order", .sizes = {8}, .fill = {.kind = Fill::Kind::python}}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The second clock of a GPU, on the model of a driver: what it reads, and that no call gains by it what it
-// has not done.
+// The GPU's second clock, on the model of a driver: it reads correct times, and no call gains time for work
+// that it has not done.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -58,7 +58,7 @@ class GraphClock : public ::testing::Test {
     return worker_->go(kSeconds, wall_ns, {.in_graph = in_graph});
   }
 
-  // Calls whose outputs are wrong; -1 when one of them was changed after it had been done.
+  // Number of calls with wrong outputs; -1 if an output changed after its call.
   int wrong_calls() {
     int wrong = 0;
     for (std::size_t c = 0; c < offsets_.size(); ++c) {
@@ -66,7 +66,7 @@ class GraphClock : public ::testing::Test {
       bool right = true;
       for (std::size_t i = 0; i < kElements; ++i) {
         const double expected = 2 * load(DType::fp32, pool_.data(), offsets_[c][0] + i);
-        right = right && load(DType::fp32, worker_->results(), i) == expected;  // NaN is not
+        right = right && load(DType::fp32, worker_->results(), i) == expected;  // false for NaN
       }
       wrong += right ? 0 : 1;
     }
@@ -119,7 +119,7 @@ TEST(Parts, AreKeptUnlessTheyAreLarge) {
   protocol::ProblemMessage message;
   message.inputs.resize(2);
   keep_parts(problem, message);
-  EXPECT_GT(message.inputs[0].part, 1000U);  // and all that windows may begin at
+  EXPECT_GT(message.inputs[0].part, 1000U);  // includes all possible window offsets
   EXPECT_EQ(message.inputs[1].part, 50U);
   problem.inputs[0].sizes = {std::int64_t{1} << 30};
   message.inputs = std::vector<protocol::TensorPlace>(2);
@@ -153,7 +153,7 @@ TEST_F(GraphClock, ReadsTheSameForFewCallsAndForMany) {
 }
 
 TEST_F(GraphClock, WarmCallsAreInGraphsThatTheCacheHolds) {
-  start("honest", false);  // a cache of 1 MiB, and 296 bytes a call: more than one graph
+  start("honest", false);  // a cache of 1 MiB, and 296 bytes per call: more than one graph
   EXPECT_NEAR(timed(2000).ns / 2000, kKernelNs + kNodeNs, 1);
   EXPECT_EQ(wrong_calls(), 0);
 }

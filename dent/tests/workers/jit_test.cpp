@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Functions that compile when they are called, and Triton by its interpreter where there is no GPU.
+// Functions that compile when called, and Triton's interpreter on machines without a GPU.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -25,8 +25,8 @@ outputs.y = { shape = ["n"] }
 reference = { python = "plain:scale" }
 )";
 
-// Compiles for a GPU that need not be there, and chooses as an autotuner does. What was chosen in one process
-// is known in the next, before it is called.
+// Simulates compiling for a GPU that need not exist, and an autotuner. Choices of one process must be known
+// to the next before its first call.
 constexpr const char* kCompiles = R"(
 import os
 import pathlib
@@ -136,15 +136,15 @@ TEST_F(Python, ASetupIsGivenTheConstantInputsAndHasATimeOfItsOwn) {
   };
   write("-1");
   const Ran right = scratch_.dent({"bench", "--shape", "small", "--json"});
-  // Measured by a real clock: whatever it finds of the speed, the kernel is right, and both times are on
-  // record.
+  // Timed by a real clock, so every verdict on speed is possible; but the kernel is right and both setup
+  // times are recorded.
   ASSERT_TRUE(right.code == 0 || right.code == 6 || right.code == 8 || right.code == 15) << right.out;
   std::string ledger;
   for (const auto& session : fs::directory_iterator(scratch_.folder() / ".dent/sessions"))
     ledger += text_of(session.path() / "ledger.jsonl");
   EXPECT_NE(ledger.find("setup of the candidate"), std::string::npos) << ledger;
   EXPECT_EQ(ledger.find("setup of the baseline"), std::string::npos);
-  write("0");  // what it made of the first weights
+  write("0");  // uses the result for the first weights
   const Ran stale = scratch_.dent({"check"});
   EXPECT_EQ(stale.code, 5) << stale.out << stale.err;
 }
@@ -157,7 +157,7 @@ TEST_F(Triton, ExamplesAreRightByItsInterpreter) {
   }
 }
 
-// CuTe DSL has no interpreter: it takes the package and a GPU.
+// CuTe DSL has no interpreter: the test needs the package and a GPU.
 TEST_F(Python, TheExampleInCuteDslIsRightAndItsCompilerIsOnRecord) {
   if (!has("torch, cutlass.cute")) GTEST_SKIP() << python_ << " can't import torch and cutlass.cute";
   if (std::system(("'" + python_ + "' -c 'import torch; assert torch.cuda.is_available()' >/dev/null 2>&1")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whose fault it is when the worker for Python functions raises.
+// Who is blamed when the worker for Python functions raises an exception.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kSeconds = 60;
 
-// `broken` makes the worker's own code raise, as a mistake in it would.
+// `broken` makes the worker's own code raise, as a bug in it would.
 constexpr const char* kModule = R"(
 import math
 
@@ -109,7 +109,7 @@ TEST_F(PythonWorker, AMistakeOfOursIsNotTheBaselinesFault) {
   }
 }
 
-// A candidate can make our code stumble. That ends its own trial, not the session.
+// A candidate can break dent's worker code. That ends its own trial, not the session.
 TEST_F(PythonWorker, ACandidateDoesNotEndTheSessionByBreakingItsWorker) {
   try {
     run("broken", Role::candidate);
@@ -121,7 +121,7 @@ TEST_F(PythonWorker, ACandidateDoesNotEndTheSessionByBreakingItsWorker) {
   }
 }
 
-// Workers run in folders of their own.
+// Workers run in their own folders, so paths must be absolute.
 TEST(FindPython, APathIsWhole) {
   const char* before = std::getenv("DENT_PYTHON");
   const std::string kept = before != nullptr ? before : "";

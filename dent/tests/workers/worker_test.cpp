@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whatever a kernel does to its process, the parent gets an answer or a failure, within its time.
+// Whatever a kernel does to its process, the parent gets a reply or a failure within the time limit.
 #include "workers/worker.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class Workers : public ::testing::TestWithParam<Sandbox> {
     WorkerSetup setup;
     setup.argv = {DENT_WORKER};
     setup.load = {.library = DENT_TEST_KERNELS, .entry = entry, .setup = set_up};
-    setup.environment = {{"ASAN_OPTIONS", "handle_segv=0"}};  // in a sanitized build, a crash is to stay one
+    setup.environment = {{"ASAN_OPTIONS", "handle_segv=0"}};  // keeps crashes under ASan
     setup.log = log_;
     setup.memory_bytes = memory_bytes;
     setup.cell = Cell(GetParam());
@@ -114,7 +114,7 @@ TEST_P(Workers, AimEachInputWhenItsCallIsDue) {
   EXPECT_EQ(aims.size(), 6U);
 }
 
-// x from its window, and w, which is constant.
+// Two inputs: x from its window, and the constant w.
 protocol::ProblemMessage weighted() {
   auto message = problem();
   message.inputs.push_back({{"w", DType::fp32, {kElements}, {}}, DType::fp32, 8192});
@@ -141,7 +141,7 @@ TEST_P(Workers, SetUpOnceForEachSetOfConstantInputs) {
   };
   expect_right(5, 1);
   expect_right(11, 1);
-  store(DType::fp32, pool_.data(), 2048 + 7, 42);  // another set of weights
+  store(DType::fp32, pool_.data(), 2048 + 7, 42);  // changes the weights
   expect_right(5, 2);
   worker->set_problem(weighted(), kSeconds);
   expect_right(5, 3);
@@ -180,7 +180,7 @@ TEST_P(Workers, GiveAnOutputThatIsUpdatedInPlaceItsInputsValues) {
   auto message = problem();
   message.outputs[0].tensor.updates = 0;
   worker->set_problem(message, kSeconds);
-  for (int repeat = 0; repeat < 2; ++repeat) {  // afresh each time
+  for (int repeat = 0; repeat < 2; ++repeat) {  // new inputs each time
     worker->prepare({{5}, {11}}, kSeconds);
     worker->go(kSeconds, wall_ns);
     const auto kept = worker->keep(1, kSeconds);

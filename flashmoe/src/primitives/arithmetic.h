@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The fast exponential, logarithm and reciprocal; and conversions between fp32 and the 16-bit types, one by
-// one and packed in pairs.
+// Fast exponential, logarithm and reciprocal, and conversions between fp32 and the 16-bit types: single
+// values, or two packed into one register.
 #pragma once
 
 #ifdef FLASHMOE_MODEL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Waiting for one another. The block and the warp: every thread takes part. Named barriers 1 to 15 of a
-// block: as many of its warps as the kernel wants; number 0 is sync_block's.
+// Barriers among threads: the block's and the warp's, at which every thread takes part, and named barriers 1
+// to 15, each for a set of warps that the kernel chooses. Number 0 is sync_block's.
 #pragma once
 
 #include "primitives/platform.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs of bytes between global and shared memory, moved or added by the copy engine of the SM.
+// Contiguous bytes between global and shared memory, copied or added by the SM's copy engine (TMA).
 #pragma once
 
 #ifdef FLASHMOE_MODEL

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sixteen bytes: the widest thing one thread moves at once. Eight 16-bit elements.
+// 16 bytes, the most that one thread moves with one instruction: eight 16-bit elements.
 #pragma once
 
 #include <cstdint>

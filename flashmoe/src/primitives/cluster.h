@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Clusters (sm_90): blocks that run at the same time and reach into each other's shared memory. Kernels that
-// use them say so through LaunchShape::cluster.
+// Clusters (sm_90): blocks that run at the same time and can access each other's shared memory. A kernel that
+// needs one is launched with LaunchShape::cluster > 1.
 #pragma once
 
 #ifdef FLASHMOE_MODEL

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a running kernel asks of the hardware's schedulers: registers from warpgroups that need few to those
-// that need many (setmaxnreg), and programmatic dependent launch, by which kernels of one stream overlap at
-// their edges. The latter does nothing in a kernel that was launched without LaunchShape::programmatic, and
-// on GPUs before sm_90.
+// What a running kernel requests from the hardware's schedulers: setmaxnreg moves registers from warpgroups
+// that need few to those that need many, and programmatic dependent launch lets consecutive kernels of a
+// stream overlap. The latter has no effect before sm_90, nor in a kernel launched without
+// LaunchShape::programmatic.
 #pragma once
 
 #ifdef FLASHMOE_MODEL

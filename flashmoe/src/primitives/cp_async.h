@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Asynchronous copies from global to shared memory: the thread goes on until it waits for them.
+// Asynchronous copies from global to shared memory: a thread issues them, works on, and waits for them later.
 #pragma once
 
 #ifdef FLASHMOE_MODEL

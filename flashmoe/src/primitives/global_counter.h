@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Global memory that blocks of a grid add to, and counters by which they take turns. Who waits must know that
-// those it waits for have started: blocks that take their numbers from fetch_increment may wait for lower
-// numbers.
+// Atomic additions to global memory, and counters in it by which blocks of a grid wait for each other. A
+// block may wait only for blocks that have surely started, or the kernel deadlocks: if blocks number
+// themselves with fetch_increment, each may wait for lower numbers.
 #pragma once
 
 #ifdef FLASHMOE_MODEL
@@ -11,12 +11,12 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// Whether the counter has this value, or more: then what others did before they brought it there is seen.
+// Whether the counter is at least `value`; if so, writes made before those increments are visible here.
 __device__ __forceinline__ bool has_count(const int* counter, int value) {
   return load_acquire(counter) >= value;
 }
 
-// Until it has. Caller: one thread.
+// Waits until the counter is at least `value`. Caller: one thread.
 __device__ __forceinline__ void wait_for_count(const int* counter, int value) {
   while (!has_count(counter, value)) {
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who am I: the thread in its block, the block in its grid.
+// Indices of the running thread: its lane, its warp, its block in the grid.
 #pragma once
 
 #include "primitives/platform.h"
@@ -11,7 +11,7 @@ namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
 __device__ __forceinline__ int thread_index() { return static_cast<int>(threadIdx.x); }
 __device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x % 32); }
-// The same in all lanes, and known to the compiler to be: roles and addresses stay in uniform registers.
+// Shuffled from lane 0, so that the compiler keeps roles and addresses in uniform registers.
 __device__ __forceinline__ int warp_index() {
   return __shfl_sync(0xFFFFFFFFU, static_cast<int>(threadIdx.x / 32), 0);
 }

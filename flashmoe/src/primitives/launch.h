@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Starts a kernel, and says so clearly when that fails: launch(kernel, shape, arguments...).
+// Launches a kernel: launch(kernel, shape, arguments...). Throws an error that names the kernel on failure.
 // Safe under graph capture: nothing here allocates, synchronises or depends on an earlier call.
 #pragma once
 
@@ -21,7 +21,7 @@ inline void check_cuda(cudaError_t status, const char* kernel, const char* call)
                                       ", " + cudaGetErrorString(status));
 }
 
-// Above this a kernel has to opt in to more dynamic shared memory.
+// A kernel that uses more dynamic shared memory than this must request it with cudaFuncSetAttribute.
 inline constexpr int kDefaultSmemBytes = 48 * 1024;
 
 template <class... Parameters>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a kernel is to be started, on a GPU or on the model.
+// Launch parameters of a kernel, for a GPU or for the model.
 #pragma once
 
 namespace flashmoe::gpu {
@@ -11,8 +11,8 @@ struct LaunchShape {
   unsigned blocks_z = 1;      // grid, z: at most 65,535
   int threads = 32;           // per block
   int smem_bytes = 0;         // dynamic shared memory per block
-  int blocks_per_sm = 1;      // as in the kernel's __launch_bounds__: what the model shares registers out by
-  int cluster = 1;            // blocks per cluster, side by side in x; 1 = no clusters
+  int blocks_per_sm = 1;      // as in __launch_bounds__; the model divides the SM's registers by it
+  int cluster = 1;            // blocks per cluster, consecutive in x; 1 = no clusters
   bool programmatic = false;  // may start while the kernel before it on the stream still runs
   void* stream = nullptr;     // the caller's cudaStream_t
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Barriers in shared memory that count arrivals and bytes, and stores to other blocks of the cluster that
-// count on them.
+// Barriers in shared memory that count arrivals and bytes, and stores to other blocks of the cluster whose
+// arrival those barriers count.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ inline void mbarrier_wait_in_block(uint32_t barrier, uint32_t parity,
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// Until the phase of parity `parity` has completed. The first phase has parity 0.
+// Waits until the phase of parity `parity` has completed. The first phase has parity 0.
 __device__ __forceinline__ void mbarrier_wait(uint32_t barrier, uint32_t parity) {
   while (!mbarrier_try_wait_parity(barrier, parity)) {
   }
 }
 
-// The same for barriers at which no other block of the cluster arrives.
+// For barriers at which no other block of the cluster arrives; cheaper (ptx/mbarrier.h says why).
 __device__ __forceinline__ void mbarrier_wait_in_block(uint32_t barrier, uint32_t parity) {
   while (!mbarrier_try_wait_parity_in_block(barrier, parity)) {
   }

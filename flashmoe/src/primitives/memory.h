@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Global memory, one element or one Chunk at a time. Going through these two lets the model check every
-// address.
+// Loads and stores of global memory, one element or one Chunk at a time. Kernels use these two functions so
+// that the model can check every address.
 #pragma once
 
 #include "primitives/chunk.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The words of CUDA C++ that kernel sources use. For the model they are empty: a kernel is an ordinary
-// function.
+// Keywords of CUDA C++ that kernel sources use. For the model they expand to nothing, so that a kernel is an
+// ordinary function.
 #pragma once
 
 #include "primitives/target.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The 32 bits of a register: as one type or the other, halves of two put together, and hidden from the
+// Operations on 32-bit registers: reinterpret them, combine halves of two, and hide a value from the
 // optimiser.
 #pragma once
 
@@ -17,8 +17,8 @@ namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 __device__ __forceinline__ float as_float(uint32_t bits) { return std::bit_cast<float>(bits); }
 __device__ __forceinline__ uint32_t as_bits(float value) { return std::bit_cast<uint32_t>(value); }
 
-// Two 16-bit halves from two registers: the step from two rows of a matrix to one operand of a matrix
-// instruction. The low halves of `first` and `second`, `first` in the low half of the result.
+// Combines the low halves of `first` (into the low half of the result) and `second`: turns elements of two
+// matrix rows into one operand of a matrix instruction.
 __device__ __forceinline__ uint32_t low_halves(uint32_t first, uint32_t second) {
 #ifdef FLASHMOE_MODEL
   return (first & 0xFFFFU) | (second << 16);
@@ -35,8 +35,8 @@ __device__ __forceinline__ uint32_t high_halves(uint32_t first, uint32_t second)
 #endif
 }
 
-// opaque(x): a value whose origin the compiler may not look through. What is computed from it stays behind
-// this point, instead of being worked out long before and kept in registers.
+// opaque(x) hides from the compiler where a value comes from, so that what is computed from it is computed
+// after this point and not long before, which would occupy registers.
 #ifdef FLASHMOE_MODEL
 template <class T>
 T opaque(T value) {

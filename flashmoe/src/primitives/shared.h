@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A block's shared memory, as one struct per kernel: `auto& smem = shared<Smem<Spec>>();`
+// A block's shared memory as one struct per kernel: `auto& smem = shared<Smem<Spec>>();`
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ __device__ __forceinline__ Layout& shared() {
   return *reinterpret_cast<Layout*>(dynamic_shared);
 }
 
-// The 32-bit address by which instructions know a place in shared memory.
+// The 32-bit shared-memory address that instructions take.
 __device__ __forceinline__ uint32_t shared_address(const void* place) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(place));
 }

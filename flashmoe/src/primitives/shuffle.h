@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values from other lanes of the warp. All 32 lanes take part.
+// Exchange of values between the lanes of a warp. All 32 lanes take part.
 #pragma once
 
 #include "primitives/platform.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where kernel sources run: on a GPU (compiled by nvcc), or on the model of one (compiled by the host
-// compiler with FLASHMOE_MODEL defined). Whatever exists in both forms lives in an inline namespace named
-// after its target, so that one program may hold both.
+// Where kernel sources run: on a GPU (compiled by nvcc) or on its model (compiled by the host compiler with
+// FLASHMOE_MODEL defined). Code that exists for both lives in an inline namespace named after its target, so
+// that one program can hold both.
 #pragma once
 
 #include "numeric/host_device.h"

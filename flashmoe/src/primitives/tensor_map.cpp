@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensor maps by the driver, whose entry point the runtime knows: nothing links against the driver's library.
+// Creates tensor maps through the CUDA driver. The runtime finds its entry point, so nothing links libcuda.
 #include "primitives/tensor_map.h"
 
 #include <cudaTypedefs.h>
@@ -44,7 +44,7 @@ CUtensorMapSwizzle driver_name(Swizzle swizzle) {
 }  // namespace
 
 TensorMap make_tensor_map(const TensorMapShape& shape) {
-  static const Encode encode = find_encode();  // the driver does not change while the process runs
+  static const Encode encode = find_encode();  // the driver does not change in a running process
   std::array<cuuint64_t, kMaxMapRank> sizes{};
   std::array<cuuint64_t, kMaxMapRank> strides{};
   std::array<cuuint32_t, kMaxMapRank> box_dim{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What TMA knows of a tensor: where it lies, its sizes and strides, and the tile of it that one copy moves.
-// Made on the host, passed to a kernel as part of a __grid_constant__ parameter.
+// What TMA must know about a tensor: address, sizes, strides, and the size of the tile that one copy moves.
+// Made on the host and passed to a kernel as part of a __grid_constant__ parameter.
 #pragma once
 
 #include <array>
@@ -13,14 +13,14 @@ namespace flashmoe::gpu {
 
 inline constexpr int kMaxMapRank = 5;
 
-// Of 16-bit elements; dimension 0 is the innermost and contiguous.
+// A tensor of 16-bit elements; dimension 0 is the innermost and contiguous.
 struct TensorMapShape {
-  const void* data = nullptr;  // a multiple of 16
+  const void* data = nullptr;  // 16-byte aligned
   int rank = 0;
   std::array<int64_t, kMaxMapRank> sizes{};         // elements
-  std::array<int64_t, kMaxMapRank> stride_bytes{};  // multiples of 16, below 2^40; [0] is not read
+  std::array<int64_t, kMaxMapRank> stride_bytes{};  // multiples of 16, below 2^40; [0] is ignored
   std::array<int, kMaxMapRank>
-      box_dim{};  // of a tile: elements, at most 256 each; [0] no wider than the swizzle
+      box_dim{};  // tile size in elements, at most 256 each; [0] at most the swizzle's width
   Swizzle swizzle = Swizzle::bytes_128;
 
   bool operator==(const TensorMapShape&) const = default;
@@ -28,8 +28,8 @@ struct TensorMapShape {
 
 }  // namespace flashmoe::gpu
 
-// make_tensor_map(shape) -> TensorMap; throws Error when the driver refuses the shape. About a microsecond of
-// host time.
+// make_tensor_map(shape) -> TensorMap; throws Error if the driver refuses the shape. Takes about a
+// microsecond of host time.
 #ifdef FLASHMOE_MODEL
 #include "primitives/model/tensor_map.h"
 #else

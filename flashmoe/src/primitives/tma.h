@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tiles of a tensor between global and shared memory, moved by the Tensor Memory Accelerator (tensor maps:
-// tensor_map.h), and the fence between ordinary accesses to shared memory and those of TMA and wgmma, which
-// go through another proxy.
+// Tiles of a tensor between global and shared memory, moved by the Tensor Memory Accelerator (TMA); and the
+// fence that orders ordinary accesses to shared memory against those of TMA and wgmma, which use another
+// proxy. tensor_map.h describes the tensor.
 #pragma once
 
 #ifdef FLASHMOE_MODEL

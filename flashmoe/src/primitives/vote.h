@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every lane of the warp says, in one word. All 32 lanes take part.
+// Votes: one bit from every lane of the warp. All 32 lanes take part.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #else
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// Bit l: lane l's.
+// Bit l of the result is the predicate of lane l.
 __device__ __forceinline__ uint32_t ballot(bool predicate) { return __ballot_sync(0xFFFFFFFFU, predicate); }
 
 }  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

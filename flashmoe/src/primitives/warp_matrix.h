@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Matrices by one warp: 8x8 matrices of 16-bit elements from shared memory to lanes and back (ldmatrix,
-// stmatrix), transposed among the lanes (movmatrix), and multiply-accumulate m16n8k16 with fp32 accumulators
+// Matrix operations of one warp: load and store 8x8 matrices of 16-bit elements (ldmatrix, stmatrix),
+// transpose them between lanes (movmatrix), and multiply-accumulate m16n8k16 with fp32 accumulators
 // (mma).
 #pragma once
 

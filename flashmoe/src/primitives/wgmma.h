@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Matrix multiply-accumulate by a warpgroup (sm_90a): m64nNk16, 16-bit operands, fp32 accumulators,
-// asynchronous. Operands in shared memory are named by descriptors (matrix_descriptor.h).
+// Matrix multiply-accumulate by a warpgroup (sm_90a): asynchronous m64nNk16 on 16-bit operands, with fp32
+// accumulators. Descriptors (matrix_descriptor.h) locate operands in shared memory.
 #pragma once
 
 #include "primitives/matrix_descriptor.h"

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// One K/V head in float64. K is transposed, so that every inner loop below walks along memory.
+// One K/V head in float64. K is transposed so that every inner loop below reads consecutive memory.
 struct Head {
   std::vector<double> k;  // [D][Skv]
   std::vector<double> v;  // [Skv][D]
@@ -30,8 +30,8 @@ struct Head {
   }
 };
 
-// logit[j] = scale * q . k_j, and size[j] = |scale| * sum_i |q_i k_ij|, for the keys from `first` on that the
-// row sees.
+// For visible keys from `first` on: logit[j] = scale * q . k_j, and size[j] = |scale| * sum_i |q_i k_ij|, the
+// magnitude that rounding errors scale with.
 void logits_of(const ForwardProblem& p, const std::vector<double>& q, const Head& head, int64_t first,
                std::vector<double>& logit, std::vector<double>& size) {
   const std::size_t keys = logit.size();
@@ -46,14 +46,14 @@ void logits_of(const ForwardProblem& p, const std::vector<double>& q, const Head
   for (double& x : size) x *= std::abs(p.scale);
 }
 
-// `hides(j)`: whether a key of `seen` is hidden all the same.
+// `hides(j)`: whether a mask hides key `seen.begin + j`, though it lies in the row's range `seen`.
 template <class Hides>
 void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Head& head,
                 const ScoreRow& scores, const RowDropout& dropout, Range seen, const Hides& hides,
                 int64_t row, ForwardResult& result) {
   const int64_t dim = p.head_dim;
-  std::vector<double> weight(static_cast<std::size_t>(seen.size()), 0.0);  // logits first
-  std::vector<double> error(static_cast<std::size_t>(seen.size()), 0.0);   // sizes of logits first
+  std::vector<double> weight(static_cast<std::size_t>(seen.size()), 0.0);  // logits at first
+  std::vector<double> error(static_cast<std::size_t>(seen.size()), 0.0);   // sizes of logits at first
   logits_of(p, q, head, seen.begin, weight, error);
   std::vector<char> hidden;
   for (int64_t j = 0; j < seen.size(); ++j) {
@@ -62,8 +62,8 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
     weight[j] = hidden[j] ? -kInfinity : changed.score;
     error[j] = changed.size;
   }
-  // A sink is a key whose value is 0. A weight that is left out, or raised since others are, is one whose
-  // value is.
+  // A sink is one more key whose value is 0. Dropped weights, and the scale-up of the others, are applied to
+  // values.
   const int64_t keys = seen.size() + (p.sinks ? 1 : 0);
   std::vector<double> values(head.v.begin() + seen.begin * dim, head.v.begin() + seen.end * dim);
   values.resize(static_cast<std::size_t>(keys * dim), 0.0);
@@ -79,7 +79,7 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
   }
 
   double largest = -kInfinity;
-  bool sees_something = false;  // NaN is something
+  bool sees_something = false;  // a NaN logit counts as visible
   for (double logit : weight) {
     largest = std::max(largest, logit);
     sees_something = sees_something || logit != -kInfinity;
@@ -87,7 +87,7 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
   if (!sees_something) return;  // output 0, LSE -inf
 
   const Precision unit = Precision::of(p.dtype);
-  std::vector<double> subnormal(static_cast<std::size_t>(dim), 0.0);  // sum of v_j^2 over weights that are
+  std::vector<double> subnormal(static_cast<std::size_t>(dim), 0.0);  // sum of v_j^2 of subnormal weights
   double sum = 0;
   double largest_error = 0;
   for (int64_t j = 0; j < keys; ++j) {
@@ -98,7 +98,7 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
     if (weight[j] < unit.weights_smallest) {
       for (int64_t d = 0; d < dim; ++d) subnormal[d] += value_of(j)[d] * value_of(j)[d];
     }
-    // A key without weight has no error to pass on; its logit may be -inf.
+    // A key without weight contributes no error; its logit may be -inf.
     error[j] = weight[j] == 0 ? 0 : logit_error(dim, p.dtype, error[j], gap);
     largest_error = std::max(largest_error, error[j]);
   }
@@ -118,8 +118,9 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
 
   // With weights w_j (1 + t_j) before normalisation the output moves by exactly
   //   sum_j w_j t_j (v_j - out) / (1 + sum_j w_j t_j),  where |t_j| <= exp(e_j) - 1 <= e_j exp(max e).
-  // So a row that one key dominates stays sharp, however large and however inexact its logits are.
-  // Never by more than the row's values lie apart, nor the LSE by more than the largest error of a logit.
+  // So the bound of a row that one key dominates stays tight, however large and inexact its logits are. The
+  // output never moves by more than the row's values differ, nor the LSE by more than the largest logit
+  // error.
   const double higher_orders = std::exp(std::min(2 * largest_error, 100.0));
   double* moved = result.weight_error.data() + row * dim;
   std::vector<double> apart(static_cast<std::size_t>(dim), 0.0);
@@ -137,12 +138,13 @@ void attend_row(const ForwardProblem& p, const std::vector<double>& q, const Hea
   result.logit_error[row] = std::min(result.logit_error[row], largest_error);
   for (int64_t d = 0; d < dim; ++d) {
     moved[d] = std::min(moved[d], apart[d]);
-    // Each subnormal weight is off by up to half their spacing, independently: as in sum_roundings.
+    // Each subnormal weight is off by up to half the spacing of subnormals, independently (see
+    // sum_roundings).
     moved[d] += 4 * unit.weights * unit.weights_smallest * std::sqrt(subnormal[d]) / sum;
   }
 }
 
-// Rows that see nothing.
+// The result for a problem without visible keys.
 ForwardResult nothing_seen(const ForwardProblem& p) {
   const auto rows = static_cast<std::size_t>(p.batch * p.q_heads * p.q_rows);
   const std::vector<double> zeros(rows * static_cast<std::size_t>(p.head_dim), 0.0);
@@ -219,7 +221,8 @@ ForwardResult attention_forward(const ForwardProblem& p, const ForwardArgs& args
 
 double output_bound(const ForwardProblem& p, const ForwardResult& expected, std::size_t i) {
   const Precision unit = Precision::of(p.dtype);
-  // P V in fp32 with P rounded; the sum of P and the division by it (three roundings); the stored result.
+  // P V in fp32 with P rounded; the sum of P and the division by it (three roundings); rounding of the
+  // result.
   const int64_t keys = expected.keys[i / static_cast<std::size_t>(p.head_dim)];
   const double sums = kUnit * sum_roundings(keys);
   const double out = std::abs(expected.out[i]);
@@ -230,8 +233,8 @@ double output_bound(const ForwardProblem& p, const ForwardResult& expected, std:
 }
 
 double lse_bound(const ForwardResult& expected, std::size_t row) {
-  // max + log2(sum), times ln 2: three roundings of values no larger than |lse| + log(Skv), and those of the
-  // sum.
+  // LSE = (max + log2(sum)) * ln 2: three roundings of values no larger than |lse| + log(Skv), and the
+  // roundings of the sum.
   const int64_t keys = std::max<int64_t>(expected.keys[row], 1);
   const double magnitude = std::abs(expected.lse[row]) + std::log(static_cast<double>(keys));
   return expected.logit_error[row] + kUnit * (sum_roundings(keys) + 4 + 4 * magnitude);

@@ -3,9 +3,9 @@
 //   dv_j = sum_i w_ij dout_i
 //   ds_ij = w_ij (dout_i . v_j - delta_i + dlse_i)
 //   dq_i = scale sum_j ds_ij k_j,   dk_j = scale sum_i ds_ij q_i
-// Where scores change (scores.h), s_ij is what becomes of scale q_i . k_j, and ds_ij times its derivative
-// goes on to dq and dk. A sink's own gradient is that of a score whose value is 0, summed over the rows; that
-// of a tensor which is added to scores is ds_ij, summed over the pairs that share an element.
+// If scores are changed before the softmax (scores.h), s_ij is the changed score, and dq and dk get ds_ij
+// times its derivative. A sink's gradient is that of a key whose value is 0, summed over rows; the gradient
+// of a bias tensor is ds_ij, summed over the (row, key) pairs that share an element.
 #include "reference/backward.h"
 
 #include <algorithm>
@@ -22,8 +22,8 @@
 namespace flashmoe::reference {
 namespace {
 
-// A sum of products that a backend forms in fp32: its value, the magnitude of its terms, and how far the
-// errors of the terms themselves can move it.
+// Sums of products that a backend forms in fp32: the value, the magnitude of its terms, and the largest
+// effect of errors in the terms.
 struct Sums {
   explicit Sums(std::size_t elements) : value(elements, 0), size(elements, 0), error(elements, 0) {}
 
@@ -38,7 +38,7 @@ struct Sums {
   std::vector<double> value, size, error;
 };
 
-// Of a product with a sum of `terms` terms in fp32, times `scale`, rounded once more when it is stored.
+// The gradient from a sum of `terms` terms in fp32, times `scale`, rounded once more when stored.
 Gradient gradient_of(const ForwardProblem& p, const Sums& sums, int64_t terms, double scale) {
   const Precision unit = Precision::of(p.dtype);
   Gradient result{sums.value, sums.error};
@@ -52,7 +52,7 @@ Gradient gradient_of(const ForwardProblem& p, const Sums& sums, int64_t terms, d
   return result;
 }
 
-// What a backward takes from a forward, and how far from that a backend's own may be.
+// Results of the forward that the backward uses, and how far a backend's own may be from them.
 struct Forward {
   std::vector<double> out, out_error;  // [B, Hq, Sq, D]
   std::vector<double> lse, lse_error;  // [B, Hq, Sq]
@@ -86,18 +86,18 @@ Forward given(const ForwardProblem& p, const BackwardInputs& inputs) {
   return forward;
 }
 
-// One query head, with the sums that it adds to.
+// One query head, and the sums that its rows add to.
 struct QueryHead {
   const ForwardProblem& p;
   const Forward& forward;
   std::vector<double> q, k, v, dout;
-  std::size_t first_row;  // of this head in forward's arrays
-  std::size_t first_key;  // of its K/V head in dk and dv
-  const float* dlse;      // of this head, or null
+  std::size_t first_row;  // first row of this head in forward's arrays
+  std::size_t first_key;  // first key of its K/V head in dk and dv
+  const float* dlse;      // of this head; null: zeros
   EntrySpans spans;
   const Scores& scores;
   int64_t batch, head;
-  int64_t number;  // of the head among those of all batch entries or sequences
+  int64_t number;  // index of the head over all batch entries or sequences
   std::optional<std::array<int64_t, 4>> pair_strides;
 
   void add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks, Sums& dpairs) const;
@@ -123,7 +123,7 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks, S
   const double* q_row = q.data() + i * dim;
   const double* dout_row = dout.data() + i * dim;
 
-  // delta - dlse. A backend takes the stored out, which may be off by the forward's own bound.
+  // delta - dlse. A backend uses the stored out, which may be off by the bound of the forward.
   double delta_size = 0;
   double delta = dot(dout_row, forward.out.data() + row * dim, dim, delta_size);
   double delta_error = roundings * delta_size;
@@ -132,7 +132,7 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks, S
     delta -= dlse[i];
     delta_error += kUnit * std::abs(delta);
   }
-  // The stored LSE, and its product with log2(e).
+  // Errors of the stored LSE and of its product with log2(e).
   const double lse_error = forward.lse_error[row] + 2 * kUnit * std::abs(lse);
 
   const auto relative_error = [&](double size, double score, double weight) {
@@ -158,9 +158,9 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks, S
     const ScoreRow::Changed s = row_scores(j, logit, std::abs(p.scale) * size);
     const double w = std::exp(s.score - lse);
     const double w_error = w * relative_error(s.size, s.score, w) + kSmallestWeight;
-    // P as it enters P^T dO.
+    // P is multiplied by the dropout factor before P^T dO.
     const double factor = dropout.factor(j);
-    const double by_factor = factor == 1 ? 0 : kUnit;  // a product more
+    const double by_factor = factor == 1 ? 0 : kUnit;  // rounding of that multiplication
     const double w_rounding = unit.weights * std::max(w, unit.weights_smallest);
     dv.add((first_key + static_cast<std::size_t>(j)) * dim, w * factor,
            (w_error + w_rounding + by_factor * w) * factor, dout_row, dim);
@@ -171,7 +171,8 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks, S
     const double centred_error =
         factor * roundings * dw_size + by_factor * std::abs(dw) + delta_error + kUnit * std::abs(centred);
     const double ds = w * centred * s.derivative;
-    // P (rounded or not) times the difference, times the derivative; then dS as it enters dS K and dS^T Q.
+    // Rounding errors of P times the difference, times the derivative; then of dS as an operand of dS K, dS^T
+    // Q.
     const double of_changed =
         (w_error + w_rounding) * (std::abs(centred) + centred_error) + w * centred_error;
     if (pair_strides) {
@@ -189,7 +190,7 @@ void QueryHead::add_row(int64_t i, Sums& dq, Sums& dk, Sums& dv, Sums& dsinks, S
   }
 }
 
-// The rows of one sequence, all heads: [Hq, rows] dense.
+// The rows of one sequence for all heads: dense [Hq, rows].
 std::vector<float> rows_of(const float* all, const ForwardProblem& p, const BatchRows& part) {
   std::vector<float> rows;
   for (int64_t h = 0; h < p.q_heads; ++h) {
@@ -204,7 +205,7 @@ Gradient zeros_like(const Tensor& t) {
   return {std::vector<double>(elements, 0.0), std::vector<double>(elements, 0.0)};
 }
 
-// Puts the gradient of some rows of t where it belongs in that of t.
+// Copies the gradient of the rows `part` of t to its place in the gradient of t.
 void put(const Gradient& of_part, const BatchRows& part, const Tensor& t, Gradient& all) {
   const int64_t count = part.rows.size() * t.sizes[3];
   for (int64_t h = 0; h < t.sizes[1]; ++h) {
@@ -214,7 +215,7 @@ void put(const Gradient& of_part, const BatchRows& part, const Tensor& t, Gradie
   }
 }
 
-// Elements that strides of pairs lead to.
+// Number of elements in the mask gradient with these strides.
 std::size_t pair_elements(const ForwardProblem& p, const std::optional<std::array<int64_t, 4>>& strides) {
   if (!strides) return 0;
   const int64_t sizes[] = {p.batch, p.q_heads, p.q_rows, p.kv_rows};
@@ -223,7 +224,7 @@ std::size_t pair_elements(const ForwardProblem& p, const std::optional<std::arra
   return static_cast<std::size_t>(last + 1);
 }
 
-// Adds the gradient of a sequence's pairs to that of all.
+// Adds one sequence's mask gradient to the total.
 void add_pairs(const Gradient& of_part, std::size_t first, Gradient& all) {
   for (std::size_t i = 0; i < of_part.value.size() && first + i < all.value.size(); ++i) {
     all.value[first + i] += of_part.value[i];
@@ -319,7 +320,7 @@ BackwardResult attention_backward(const ForwardProblem& p, const BackwardInputs&
     for (std::size_t i = 0; i < 4; ++i)
       if ((*inputs.dattn_mask_strides)[i] == 0) pairs_per_element *= std::max<int64_t>(sizes[i], 1);
   }
-  ForwardProblem in_fp32 = p;  // as gradients of scores are, whatever the other tensors' type
+  ForwardProblem in_fp32 = p;  // gradients of scores are fp32, whatever the type of the other tensors
   in_fp32.dtype = DType::fp32;
   return {.dq = gradient_of(p, dq, p.kv_rows, p.scale),
           .dk = gradient_of(p, dk, rows_per_key, p.scale),

@@ -8,10 +8,10 @@
 
 namespace flashmoe::reference {
 
-// What the weights of one query row are multiplied by.
+// Dropout factors of one query row: each weight is multiplied by 0 or by 1 / (1 - p).
 class RowDropout {
  public:
-  // `head`: of all batch entries or sequences.
+  // `head` is the index over all batch entries or sequences.
   RowDropout(const ForwardProblem& p, int64_t head, int64_t row)
       : dropout_(p.dropout.p, p.dropout.seed), any_(p.dropout.p > 0), head_(head), row_(row) {}
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What becomes of the scores of one query row before the softmax, and of the errors that a backend may leave
-// in them.
+// Changes to one query row's scores before the softmax (softcap, ALiBi, mask tensor, sink), and the errors
+// that a backend may make in them.
 #pragma once
 
 #include <algorithm>
@@ -30,32 +30,32 @@ class ScoreRow {
 
   struct Changed {
     double score;
-    double size;              // as logit_error wants it: so that it covers what happened here too
-    double derivative;        // by the logit
-    double derivative_error;  // how far a backend's may be from it
+    double size;              // magnitude for logit_error, including the changes
+    double derivative;        // d score / d logit
+    double derivative_error;  // largest error of a backend's derivative
   };
 
-  // Of the logit of key j, which is the sum of products that have this size together.
+  // Changes the logit of key j; `size` is the sum of magnitudes of its products.
   Changed operator()(int64_t j, double logit, double size) const {
     Changed changed{.score = logit, .size = size, .derivative = 1, .derivative_error = 0};
     if (p_.softcap > 0) cap(changed);
-    // Slope times log2(e), times the distance, which is rounded too, added: four roundings of no more.
+    // Slope times log2(e), times the distance (also rounded), added: at most four roundings.
     const double bias = -slope_ * static_cast<double>(std::abs(position_ - j));
     changed.score += bias;
     changed.size += std::abs(bias);
     if (pairs_.data == nullptr) return changed;
-    // Times log2(e), added: two roundings of no more.
+    // The bias times log2(e), added: at most two roundings.
     const double added = pair_value(pairs_, first_pair_ + j * pairs_.strides[3]);
     changed.score += added;
     if (std::isfinite(added)) changed.size += std::abs(added);
     return changed;
   }
 
-  // The score of a key without a value; -inf where there is none.
+  // The sink's score, a key without a value; -inf if the head has no sink.
   double sink() const { return sink_; }
 
  private:
-  // cap * tanh(logit / cap). An error moves it by less, the further from 0 it is.
+  // cap * tanh(logit / cap). The further the logit is from 0, the less an error of it changes the result.
   void cap(Changed& changed) const {
     const double cap = p_.softcap;
     const double unit = logit_rounding(p_.head_dim);
@@ -79,7 +79,7 @@ class ScoreRow {
   double sink_ = -std::numeric_limits<double>::infinity();
 };
 
-// The tensor of one sequence, which begins with these rows and keys.
+// The part of the mask tensor that belongs to one sequence, whose first row and key are given.
 inline PairTensor pairs_of(const PairTensor& all, const BatchRows& q, const BatchRows& k) {
   PairTensor part = all;
   if (all.data == nullptr) return part;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spans, as their definition says it.
+// Document, prefix, padding and chunk masks, computed directly from their definitions.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace flashmoe::reference {
 
-// Of a problem without lengths, one batch entry.
+// The masks of one batch entry of a problem without variable lengths.
 struct EntrySpans {
   const ForwardProblem& p;
   const Spans& spans;
@@ -39,7 +39,7 @@ struct EntrySpans {
     return true;
   }
 
-  // That the row's document has behind the padding.
+  // The first key of the row's document that is not padding.
   int64_t first_key(int64_t position, int64_t padding) const {
     if (spans.documents == nullptr) return padding;
     const int32_t* ids = spans.documents + batch * spans.documents_stride;
@@ -49,7 +49,7 @@ struct EntrySpans {
   }
 };
 
-// The same for one sequence of a call with lengths, whose tensors are handed on as a call of its own.
+// The masks of one sequence of a variable-length call, for computing that sequence as its own problem.
 inline Spans spans_of(const Spans& spans, const Sequence& sequence, int64_t i) {
   Spans alone = spans;
   if (spans.documents != nullptr)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Elements of a tensor in float64, whatever their type and wherever they lie.
+// Elements of a tensor as float64, for any element type and strides.
 #pragma once
 
 #include <limits>
@@ -23,7 +23,7 @@ inline double value(const Tensor& t, int64_t b, int64_t h, int64_t s, int64_t d)
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-// One head, [rows][head_dim].
+// One head as dense [rows][head_dim].
 inline std::vector<double> values(const Tensor& t, int64_t b, int64_t h) {
   std::vector<double> all;
   all.reserve(static_cast<std::size_t>(t.sizes[2] * t.sizes[3]));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// clean_runs [--runs N] [--json FILE]: kernels as they are, over random shapes, schedules and times at which
-// asynchronous work takes effect, with every access checked. There must be no complaint: a model that cries
-// wolf is soon switched off.
+// clean_runs [--runs N] [--json FILE]: runs correct kernels with random shapes, schedules and times at which
+// asynchronous work takes effect, checking every access. Nothing may be reported: a model with false alarms
+// would be ignored.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -28,7 +28,7 @@ using dispatch::BackwardKernel;
 using dispatch::ForwardKernel;
 using Kernel = std::variant<ForwardKernel, BackwardKernel>;
 
-// In turn; those with more forms and more ways to wait come more often.
+// Used in turn; kernels with more variants and more waits occur more often.
 constexpr Kernel kKernels[] = {ForwardKernel::hopper_forward,   ForwardKernel::ampere_forward,
                                ForwardKernel::hopper_forward,   ForwardKernel::small_forward,
                                ForwardKernel::hopper_forward,   ForwardKernel::decode_forward,
@@ -42,14 +42,14 @@ struct Count {
   double seconds = 0;
 };
 
-// What came of a run.
+// Result of one run.
 struct Outcome {
   std::string problem;
-  std::string wrong{};  // "" if nothing was
+  std::string wrong{};  // "" if nothing was wrong
   double seconds = 0;
 };
 
-// The run's schedule, and which kinds of work are late: all sixteen mixes in turn, for every kernel.
+// The run's schedule and timing: all sixteen mixes of late and early work in turn, for every kernel.
 model::Settings settings_of(uint64_t number) {
   const uint64_t round = number / std::size(kKernels);
   const auto time = [round](int bit) {
@@ -60,8 +60,7 @@ model::Settings settings_of(uint64_t number) {
 
 int64_t products_of(const Shape& s) { return s.batch * s.q_heads * s.q_rows * s.kv_rows * s.head_dim; }
 
-// Problems of at most this many products of an element of Q and one of K; the naive kernels take longest for
-// each.
+// Limit on the number of products of an element of Q and one of K; naive kernels take longest per product.
 int64_t most_products(ForwardKernel kernel) { return kernel == ForwardKernel::naive ? 500'000 : 4'000'000; }
 int64_t most_products(BackwardKernel kernel) {
   return kernel == BackwardKernel::naive_backward ? 200'000 : 2'000'000;
@@ -78,7 +77,7 @@ void time(Outcome& outcome, const Work& work) {
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// The next random problem that the kernel takes; hopper_forward in all its forms.
+// Runs the next random problem that the kernel supports; hopper_forward in all its variants.
 Outcome run_next(ForwardKernel kernel, uint64_t number, uint64_t& seed) {
   for (;; ++seed) {
     RandomCase c = random_case(seed);
@@ -91,11 +90,12 @@ Outcome run_next(ForwardKernel kernel, uint64_t number, uint64_t& seed) {
       dispatch::plan_forward(problem.problem, dispatch::addressing_of(problem.args), device::find("H200"),
                              c.choice);
     } catch (const Error&) {
-      continue;  // not for this kernel
+      continue;  // the kernel does not support it
     }
     ++seed;
     OnModel how{.choice = c.choice, .settings = settings_of(number)};
-    if (number % 3 == 0) how.sms = 1 + static_cast<int>(number % 4);  // blocks that stay walk over many tiles
+    if (number % 3 == 0)
+      how.sms = 1 + static_cast<int>(number % 4);  // few SMs: each block takes several tiles
     Outcome outcome{.problem = describe(c)};
     time(outcome, [&] { run_on_model(problem, how); });
     if (outcome.wrong.empty()) outcome.wrong = problem.disagreement();
@@ -103,12 +103,12 @@ Outcome run_next(ForwardKernel kernel, uint64_t number, uint64_t& seed) {
   }
 }
 
-// The same for gradients; ampere_backward in all its forms.
+// Runs the next random gradient problem that the kernel supports; ampere_backward in all its variants.
 Outcome run_next(BackwardKernel kernel, uint64_t number, uint64_t& seed) {
   for (;; ++seed) {
     Shape shape = random_case(seed).shape;
     if (products_of(shape) > most_products(kernel)) continue;
-    shape.spread = std::min(shape.spread, 20.0F);  // dS of fp16 is finite
+    shape.spread = std::min(shape.spread, 20.0F);  // keeps dS finite in fp16
     const bool deterministic = seed % 2 == 0;
     dispatch::BackwardChoice choice{.kernel = kernel};
     if (kernel == BackwardKernel::ampere_backward)
@@ -118,7 +118,7 @@ Outcome run_next(BackwardKernel kernel, uint64_t number, uint64_t& seed) {
       dispatch::plan_backward(forward.problem, dispatch::addressing_of(forward.args), device::find("H200"),
                               deterministic, choice);
     } catch (const Error&) {
-      continue;  // not for this kernel
+      continue;  // the kernel does not support it
     }
     BackwardProblem problem(shape, seed % 3 == 0);
     ++seed;

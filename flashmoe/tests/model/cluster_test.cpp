@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Clusters, mbarriers and stores between blocks: one kernel that is right, and the same with one mistake
-// each.
+// Clusters, mbarriers and stores between blocks: a correct kernel, and variants with one mistake each.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -50,7 +49,7 @@ struct Smem {
   alignas(16) uint64_t all_here;
 };
 
-// Every block sends 16 bytes to every block and adds up what it gets: 0 + 1 + 2 + 3.
+// Every block sends 16 bytes to every block and adds up what it receives: 0 + 1 + 2 + 3.
 template <Mistake kMistake>
 void exchange(float* out) {
   auto& smem = gpu::shared<Smem>();
@@ -141,12 +140,12 @@ TEST(Cluster, ArrivalsAndWaitsTakeTurns) {
 }
 
 TEST(Cluster, BytesMustBeThoseThatWereAnnounced) {
-  // Noticed when the last bytes come, or because a block that saw too few of them has ended by then.
+  // Reported when the last bytes land, or because a block that saw too few of them has ended by then.
   for (uint64_t seed : {0, 1, 2}) {
     const std::string text = trouble<Mistake::too_few_bytes>({.seed = seed});
     EXPECT_TRUE(contains(text, "more bytes") || contains(text, "has ended")) << text;
   }
-  expect_trouble<Mistake::too_many_bytes>("arrivals and 16 bytes");  // that never come
+  expect_trouble<Mistake::too_many_bytes>("arrivals and 16 bytes");  // which never come
   expect_trouble<Mistake::arrives_too_often>("");
   EXPECT_NE(trouble<Mistake::arrives_too_often>(), "");
 }
@@ -175,7 +174,7 @@ TEST(Cluster, LateStoresAreNotThereBeforeTheWait) {
 #ifdef FLASHMOE_MODEL_CHECKED
 TEST(Cluster, OrderIsCheckedUnderAnySchedule) {
   for (model::CopyTime stores : {model::CopyTime::late, model::CopyTime::early}) {
-    // What is read is still to come, or has come unordered.
+    // The data has either not landed yet, or landed without being ordered before the read.
     for (const std::string& text : {trouble<Mistake::no_wait>({.stores = stores}),
                                     trouble<Mistake::wrong_parity>({.stores = stores})}) {
       EXPECT_TRUE(contains(text, "no mbarrier_wait between the two") || contains(text, "never written"))
@@ -217,7 +216,7 @@ TEST(Cluster, RanksGoAlongTheGridsWidth) {
 
 void transpose(uint32_t* out) {
   const auto lane = static_cast<uint32_t>(gpu::lane_index());
-  const uint32_t first = lane / 4 * 8 + lane % 4 * 2;  // elements are numbered along rows
+  const uint32_t first = lane / 4 * 8 + lane % 4 * 2;  // elements are numbered row by row
   gpu::store_global(out + lane, gpu::movmatrix_trans(first | (first + 1) << 16));
 }
 

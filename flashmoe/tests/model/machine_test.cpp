@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rules that the model enforces under any schedule, one broken kernel for each.
+// Rules that the model enforces under every schedule: one broken kernel for each rule.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ gpu::LaunchShape shape(int threads, int smem = sizeof(Tile), unsigned blocks = 1
   return {.kernel = "test", .blocks = blocks, .threads = threads, .smem_bytes = smem};
 }
 
-// --- what primitives compute
+// --- results of primitives
 
 void index_kernel(int* out) {
   const int at = static_cast<int>(gpu::block_index()) * 64 + gpu::thread_index();
@@ -64,7 +64,7 @@ TEST(Machine, ShufflesAndVotesReachTheRightLanes) {
   }
 }
 
-// A 16x16 times 16x8 product by the documented fragment layout, through shared memory and ldmatrix.
+// A 16x16 times 16x8 product with the documented fragment layout, through shared memory and ldmatrix.
 template <class T>
 void product_kernel(const T* a, const T* b, float* c) {
   auto& tile = gpu::shared<Tile>();
@@ -208,7 +208,7 @@ TEST(Machine, ALaunchWithTooLittleSharedMemoryIsReported) {
   EXPECT_TRUE(contains(said(&wild_kernel, shape(32, 1008), {}, 0), "the launch asked for 1008"));
 }
 
-#ifndef __SANITIZE_ADDRESS__  // which stops the program at the very store
+#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer would end the program at the store
 void overflow_kernel() {
   auto* bytes = reinterpret_cast<volatile unsigned char*>(&gpu::shared<Tile>());
   bytes[sizeof(Tile) + 3] = 1;
@@ -227,7 +227,7 @@ TEST(Machine, SharedMemoryBeginsAsNaN) {
   EXPECT_TRUE(std::isnan(out));
 }
 
-// --- meetings
+// --- barriers and warp-wide operations
 
 void lonely_kernel() {
   if (gpu::warp_index() == 1) gpu::sync_block();

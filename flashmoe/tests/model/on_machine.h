@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests of the model itself: small kernels, written here, that keep or break one rule each.
+// Test support for the model itself: runs small kernels that keep or break one rule each.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace flashmoe::test {
 
-// What the model has to say about a kernel; "" when it ran to its end.
+// The model's report about a kernel; "" if it ran to its end.
 template <class... Parameters>
 std::string said(void (*kernel)(Parameters...), const gpu::LaunchShape& shape,
                  const model::Settings& settings, std::type_identity_t<Parameters>... arguments) {

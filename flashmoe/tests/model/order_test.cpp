@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Order bugs must be found by the program's text alone: every run here is seed 0 with early copies, the
-// kindest there is. And kernels that are right must stay silent.
+// Missing synchronisation must be found whatever the schedule does: every run here uses seed 0 and early
+// copies, with which results are right by luck. Correct kernels must not be reported.
 #include <gtest/gtest.h>
 
 #include "kernels/on_model.h"
@@ -24,7 +24,7 @@ struct Words {
 constexpr model::Settings kKind{.seed = 0, .copies = model::CopyTime::early};
 const gpu::LaunchShape kShape{.kernel = "test", .threads = 64, .smem_bytes = sizeof(Words)};
 
-// Writes its word, reads the word of a thread in another warp or lane, writes again.
+// Writes its word, reads the word of a thread in another warp or lane, and writes again.
 void exchange(float* out, int distance, bool first_sync, bool second_sync, bool only_warp) {
   auto& smem = gpu::shared<Words>();
   const int i = gpu::thread_index();
@@ -55,7 +55,7 @@ TEST_F(OrderTest, AMissingBarrierBetweenWarpsIsFound) {
   EXPECT_TRUE(contains(run(32, false, true, false), "no barrier between the two"));
   EXPECT_TRUE(contains(run(32, true, false, false), "no barrier between the two"));
   EXPECT_TRUE(
-      contains(run(32, true, true, true), "no barrier between the two"));  // a warp alone is not enough
+      contains(run(32, true, true, true), "no barrier between the two"));  // a warp barrier is not enough
 }
 
 TEST_F(OrderTest, AMissingMeetingOfTheWarpIsFound) {
@@ -69,7 +69,7 @@ TEST_F(OrderTest, ReadsOfWhatWasNeverWrittenAreFound) {
   EXPECT_TRUE(contains(said(&unwritten, kShape, kKind, out), "never written"));
 }
 
-// Each thread copies 16 bytes and its neighbour warp reads them.
+// Each thread copies 16 bytes, which a thread of the next warp reads.
 struct Ring {
   gpu::Chunk chunk[64];
 };
@@ -115,7 +115,7 @@ struct OneBarrier {
   alignas(16) uint64_t barrier;
 };
 
-// The first lanes of two warps go from phase to phase together.
+// The first lanes of two warps go through the phases together.
 template <bool kWait>
 void phases() {
   const uint32_t barrier = gpu::shared_address(&gpu::shared<OneBarrier>().barrier);
@@ -136,7 +136,7 @@ TEST(Order, AnArrivalThatMayCountForThePhaseBeforeIsReported) {
   }
 }
 
-// --- our kernels
+// --- the library's kernels
 
 TEST(KernelOrder, EveryKernelIsOrderedByItsOwnBarriers) {
   using dispatch::ForwardKernel;
@@ -158,7 +158,8 @@ TEST(KernelOrder, EveryKernelIsOrderedByItsOwnBarriers) {
             if (kernel == ForwardKernel::small_forward &&
                 (head_dim > 128 || keys > 256 || layout == Layout::padded))
               continue;
-            // One source for all head_dims and layouts, and slow: the least and the most slices of a head.
+            // Slow, with one source for all head_dims and layouts: only the least and the most slices of a
+            // head.
             if (kernel == ForwardKernel::naive &&
                 ((head_dim != 40 && head_dim != 256) || layout == Layout::padded))
               continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// record_results FILE: runs the recorded cases on the model, checks them, and writes inputs and results for a
-// GPU to compare with: FLASHMOE_MODEL_RESULTS=FILE gpu_test --gtest_filter='GpuModel.*'
+// record_results FILE: runs the recorded cases on the model, checks them, and writes inputs and results,
+// which a GPU can compare: FLASHMOE_MODEL_RESULTS=FILE gpu_test --gtest_filter='GpuModel.*'
 #include <fstream>
 #include <iostream>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Warpgroups with roles: one loads tiles through a ring of stages, the others multiply them, in turns, and
-// send their sums off through shared memory. Right as it stands, and with one mistake each.
+// Warpgroups with roles: one loads tiles through a ring of stages, the others multiply them in turn and store
+// their sums through shared memory. A correct kernel, and variants with one mistake each.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -47,9 +47,9 @@ enum class Mistake {
   init_not_fenced,
 };
 
-constexpr int kMath = 2;  // warpgroups
+constexpr int kMath = 2;  // warpgroups that multiply
 constexpr int kThreads = 128 * (1 + kMath);
-constexpr int kRows = 64;  // of a warpgroup's tile of A, and of a stage of B
+constexpr int kRows = 64;  // in a warpgroup's tile of A, and in a stage of B
 constexpr int kStages = 2;
 constexpr int kTileBytes = kRows * 64 * 2;
 
@@ -62,7 +62,7 @@ struct Smem {
 
 struct Params {
   gpu::TensorMap a, b, out;
-  int blocks;  // of B: out = sum over them of A B^T
+  int blocks;  // blocks of B: out = sum over them of A B^T
 };
 
 template <Mistake kMistake>
@@ -125,7 +125,7 @@ void multiply(const Params& params, Smem& smem, int warpgroup) {
     uint32_t fragment[4];
     for (int i = 0; i < 4; ++i)
       fragment[i] = gpu::pack<fp16>(sums[8 * step + 2 * i], sums[8 * step + 2 * i + 1]);
-    const int column = 32 * step + 16 * (gpu::lane_index() / 16);  // bytes
+    const int column = 32 * step + 16 * (gpu::lane_index() / 16);  // in bytes
     gpu::stmatrix_x4(gpu::shared_address(smem.out[warpgroup]) +
                          static_cast<uint32_t>(row * 128 + (column ^ (row % 8 * 16))),
                      fragment);
@@ -172,7 +172,7 @@ std::vector<fp16> random_tensor(std::size_t count, uint64_t seed) {
   return values;
 }
 
-constexpr int kStoredRows = 100;  // fewer than two tiles have: the rest must not be written
+constexpr int kStoredRows = 100;  // fewer than two tiles: rows beyond must not be written
 
 template <Mistake kMistake>
 std::string trouble(const model::Settings& settings, int blocks = 5) {
@@ -232,7 +232,7 @@ void store_tile(gpu::TensorMap map, int first_row) {
   gpu::tma_store_wait_read<0>();
 }
 
-// As on an H200: of each row to the end of the last piece of 16 bytes, of rows those that there are.
+// As on an H200: writes each existing row up to the end of its last 16-byte piece.
 TEST(ModelOfTma, AStoreWritesWholePieces) {
   for (const int columns : {41, 48, 61, 63, 64}) {
     std::vector<fp16> out(kRows * 64, fp16{0xFFFF});
@@ -257,7 +257,7 @@ TEST(ModelOfTma, AStoreWritesWholePieces) {
   }
 }
 
-// As on an H200, which loads such tiles.
+// As on an H200, which refuses such stores although it loads such tiles.
 TEST(ModelOfTma, AStoreBeginsInTheTensor) {
   std::vector<fp16> out(kRows * 64);
   model::allow_memory("out", out.data(), out.size() * 2, true);
@@ -346,7 +346,7 @@ TEST(RolesOrder, IsCheckedUnderAnySchedule) {
 }
 
 // On a GPU this hangs once in thousands of launches: one warp releases the stage for its warpgroup, the stage
-// is filled again, and a slower warp's second wait then finds the parity of a phase to come.
+// is filled again, and a slower warp's second wait then sees the parity of a later phase.
 TEST(RolesOrder, ABarrierMustNotMoveOnUnderAWait) {
   expect_trouble<Mistake::waits_again>("and that wait then never ends; nothing orders the two");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One kernel, one shape, one schedule on the model: is it right, and who did what? `make model-test
-// KERNEL=...`.
+// Runs one kernel with one shape and schedule on the model, checks the result, and traces who did what: `make
+// model-test KERNEL=...`.
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -21,7 +21,7 @@ void write(const std::string& path, const std::string& text) {
   std::cout << "trace: " << path << "\n";
 }
 
-// <path>.txt for reading, <path>.json for ui.perfetto.dev or chrome://tracing.
+// Writes <path>.txt for reading, and <path>.json for ui.perfetto.dev or chrome://tracing.
 void write_trace(std::string path) {
   for (const char* ending : {".json", ".txt"}) {
     if (path.ends_with(ending)) path.resize(path.size() - std::strlen(ending));

@@ -46,7 +46,7 @@ int64_t number(const std::string& text) {
   return value;
 }
 
-// The one of `all` that has this name.
+// The element of `all` with this name.
 template <class T, class Name>
 T named(const std::string& text, std::initializer_list<T> all, Name name) {
   std::string accepted;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command line of run_kernel.
+// Command line of run_kernel.
 #pragma once
 
 #include <optional>
@@ -18,12 +18,12 @@ struct RunOptions {
   model::Settings settings{};
   std::string gpu = "H200";
   int sms = 0;
-  std::string trace{};  // where to write it; "" for none
+  std::string trace{};  // path of the trace; "" for none
 };
 
 extern const char* const kRunUsage;
 
-// Nothing when help is asked for. Throws with the word that it does not know.
+// Nothing if help was requested. Throws, naming the word, for an unknown one.
 std::optional<RunOptions> parse_run_options(const std::vector<std::string>& words);
 
 }  // namespace flashmoe::test

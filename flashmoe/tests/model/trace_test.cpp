@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the trace says about a kernel whose every step is known; and that it changes nothing.
+// Traces of a kernel whose steps are all known; and tracing must not change results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 using model::TraceEvent;
 
-// Warp 1 comes late to the barrier, and its odd lanes do something of their own.
+// Warp 1 arrives late at the barrier, and its odd lanes take a different path.
 void meeting(float* out) {
   if (gpu::warp_index() == 1) {
     gpu::sync_warp();
@@ -65,7 +65,7 @@ TEST(Trace, AWaitLastsUntilTheLastOneComes) {
     for (const TraceEvent& wait : waits) {
       EXPECT_TRUE(!wait.waited || wait.end >= others.back().begin) << "seed " << seed;
     }
-    uint32_t lanes = 0;  // whatever the schedule, each lane came once
+    uint32_t lanes = 0;  // under every schedule each lane waits once
     for (const TraceEvent& wait : waits) {
       EXPECT_EQ(lanes & wait.lanes, 0U) << "seed " << seed;
       lanes |= wait.lanes;
@@ -81,7 +81,7 @@ TEST(Trace, AsTextNamesStepWarpLanesAndLine) {
   EXPECT_TRUE(contains(text, "sync_block, waits"));
 }
 
-// Events of one track of a timeline must not overlap: viewers would drop them.
+// Events of one track of a timeline must not overlap, since viewers would drop them.
 TEST(Trace, AsTimelineHasTracksWithoutOverlaps) {
   for (uint64_t seed = 0; seed < 8; ++seed) {
     std::istringstream lines(model::as_timeline(traced(seed)));

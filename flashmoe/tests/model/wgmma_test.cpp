@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One tile through TMA and wgmma: S = Q K^T, then O = P V with P = S in 16 bits, against float64; and the
-// same with one mistake each.
+// One tile through TMA and wgmma: S = Q K^T, then O = P V with P = S in 16 bits, compared with float64; and
+// variants with one mistake each.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -54,9 +54,9 @@ struct Form {
   using T = T_;
   static constexpr int kDim = kDim_;
   static constexpr int kKeys = kKeys_;
-  static constexpr bool kPInShared = kPInShared_;  // else in registers
+  static constexpr bool kPInShared = kPInShared_;  // if false, in registers
   static constexpr Mistake kMistake = kMistake_;
-  static constexpr int kSlab = kDim % 64 == 0 ? 64 : 32;  // columns
+  static constexpr int kSlab = kDim % 64 == 0 ? 64 : 32;  // in columns
   static constexpr int kSlabs = kDim / kSlab;
   static constexpr gpu::Swizzle kSwizzle = kSlab == 64 ? gpu::Swizzle::bytes_128 : gpu::Swizzle::bytes_64;
 };
@@ -94,7 +94,7 @@ void load(Smem<F>& smem, const Maps& maps) {
   }
 }
 
-// P into shared memory, as TMA would have brought it.
+// Writes P to shared memory in the layout that TMA would produce.
 template <class F>
 void store_p(Smem<F>& smem, const float (&S)[F::kKeys / 2]) {
   const int lane = gpu::lane_index();
@@ -108,7 +108,7 @@ void store_p(Smem<F>& smem, const float (&S)[F::kKeys / 2]) {
     gpu::stmatrix_x4(slab + static_cast<uint32_t>(row * 128 + ((2 * column) ^ (row % 8 * 16))), fragment);
   }
   if (F::kMistake != Mistake::no_proxy_fence) gpu::fence_proxy_async();
-  // A warp's rows of A are its own: no other warp has to be met.
+  // Each warp reads only its own rows of A, so a warp barrier is enough.
   if (F::kMistake != Mistake::no_sync_before_product) gpu::sync_warp();
 }
 
@@ -177,7 +177,7 @@ void tile(Maps maps, float* scores, float* out) {
     for (int i = 0; i < F::kKeys / 4; ++i) P[i / 4][i % 4] = gpu::pack<T>(S[2 * i], S[2 * i + 1]);
   }
   float O[F::kDim / 2];
-  for (float& x : O) x = NAN;  // what the first product must not add to
+  for (float& x : O) x = NAN;  // so that adding to the initial value is noticed
   constexpr int kSlabBytes = F::kKeys * F::kSlab * 2;
   gpu::wgmma_fence();
   for (int step = 0; step < F::kKeys / 16; ++step) {
@@ -222,7 +222,7 @@ gpu::TensorMap map_of(const std::vector<typename F::T>& tensor, int rows, int ti
        .swizzle = F::kMistake == Mistake::map_swizzle ? gpu::Swizzle::none : F::kSwizzle});
 }
 
-// "" or what is wrong. `rows` and `keys` may be fewer than a tile has: the rest must be zeros.
+// What is wrong, or "". If `rows` or `keys` are fewer than in a tile, the rest must be zeros.
 template <class F>
 std::string trouble(const model::Settings& settings = {}, int rows = kRows, int keys = F::kKeys) {
   using T = typename F::T;
@@ -300,7 +300,7 @@ TEST(Tma, FillsWhatLiesOutsideWithZeros) {
   expect_right<Form<fp16, 128, 64>>(37, 63);
 }
 
-// By any schedule, and whenever copies and products take effect.
+// Under every schedule, and with early and late copies and products.
 template <Mistake kMistake, bool kPInShared = false>
 void expect_trouble(const std::string& part) {
   using F = Form<fp16, 128, 128, kPInShared, kMistake>;
@@ -342,8 +342,7 @@ TEST(Tma, BytesMustBeThoseThatWereAnnounced) {
   expect_trouble<Mistake::too_many_bytes>("16 bytes");
 }
 
-// Products that are early meet tiles that are late: where both are late, tiles have come before products
-// read.
+// Combines early products with late tiles: if both are late, tiles land before products read them.
 TEST(Tma, LateTilesAreNotThereBeforeTheWait) {
   using F = Form<fp16, 128, 128, false, Mistake::no_full_wait>;
   EXPECT_NE(trouble<F>({.tma = model::CopyTime::late, .wgmma = model::CopyTime::early}), "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The oracle against cases worked out by hand.
+// The oracle against cases computed by hand.
 #include "reference/attention.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// fp32, one batch, head_dim 1: what a person can check. q [heads][rows], k and v [kv_heads][rows], scale 1.
+// A problem small enough to check by hand: fp32, one batch entry, head_dim 1, scale 1. q [heads][rows], k and
+// v [kv_heads][rows].
 struct Scalars {
   std::vector<float> q, k, v;
   int64_t q_heads = 1;
@@ -72,8 +73,8 @@ TEST(Reference, DotProductsRunOverTheWholeHeadDim) {
 }
 
 TEST(Reference, SequencesDoNotSeeEachOther) {
-  // All logits are 0: each row is the mean of the values that it sees. Two rows with one key, one row with
-  // three, and a row that is nobody's.
+  // All logits are 0, so each row is the mean of the values that it sees. Two rows with one key, one row with
+  // three, and a row that belongs to no sequence.
   std::vector<float> q{0, 0, 0, 0}, k{1, 1, 1, 1}, v{4, 1, 3, 8};
   const int32_t q_starts[] = {0, 2, 3}, k_starts[] = {0, 1, 4}, k_used[] = {1, 2};
   ForwardArgs args{.q = Tensor::dense(q.data(), DType::fp32, {1, 1, 4, 1}),
@@ -90,7 +91,7 @@ TEST(Reference, SequencesDoNotSeeEachOther) {
 }
 
 TEST(Reference, CausalMaskAlignsTheLastQueryWithTheLastKey) {
-  // All logits are 0: each row is the mean of the values that it sees.
+  // All logits are 0, so each row is the mean of the values that it sees.
   const auto longer_kv =
       Scalars{.q = {0, 0}, .k = {1, 1, 1, 1}, .v = {1, 3, 8, 20}, .mask = Mask::causal}.attend();
   EXPECT_EQ(longer_kv.out, (std::vector<double>{4, 8}));

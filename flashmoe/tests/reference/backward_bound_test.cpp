@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Are the gradients' bounds right? Honest ways to compute them must pass, and wrong ones must not: each
-// mutant here is a bug that a real kernel could have.
+// Tests the gradients' error bounds: correct ways to compute gradients must pass, and wrong ones must fail.
+// Each variant in kWrong is a bug that a real kernel could have.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,14 +17,14 @@ namespace {
 struct Variant {
   const char* name;
   bool round_p_in_dv = false;  // P to the input's type before P^T dO
-  bool round_p_in_ds = false;  // and before it multiplies dP - delta
+  bool round_p_in_ds = false;  // and before it is multiplied by dP - delta
   bool round_ds = false;       // dS to the input's type before it is multiplied
-  int64_t keys_more = 0;       // mask off by this much
+  int64_t keys_more = 0;       // number of keys by which the mask is off
   bool has_delta = true;
   bool has_dlse = true;
   bool scales_dk = true;
-  bool sums_group = true;    // else dk and dv of the last query head alone
-  int64_t skipped_row = -1;  // counted from the end, in the sums over rows
+  bool sums_group = true;    // if false: dk and dv of the last query head only
+  int64_t skipped_row = -1;  // row left out of sums over rows, counted from the end
   float scale_by = 1;
 };
 
@@ -36,7 +36,7 @@ float round_to(const Tensor& like, float x) {
   return load(one, 0);
 }
 
-// Fills dq, dk and dv the way `variant` would: fp32, pair by pair.
+// Fills dq, dk and dv as `variant` would: fp32, one (row, key) pair at a time.
 void compute(BackwardProblem& problem, const Variant& variant) {
   const ForwardProblem& p = problem.forward.problem;
   const ForwardArgs& args = problem.forward.args;
@@ -103,7 +103,7 @@ std::vector<Shape> shapes(DType dtype) {
   huge.spread = 40;
   Shape longer_kv = square;
   longer_kv.kv_rows = 129;
-  Shape longer_q = square;  // rows that see nothing
+  Shape longer_q = square;  // some rows see no key
   longer_q.q_rows = 80;
   return {square, sharp, huge, longer_kv, longer_q};
 }
@@ -142,7 +142,7 @@ TEST(BackwardBound, HonestVariantsPass) {
 TEST(BackwardBound, WrongVariantsFail) {
   for (DType dtype : kDTypes) {
     for (const Shape& shape : shapes(dtype)) {
-      if (shape.spread > 10) continue;  // one key has all the weight: little is left to get wrong
+      if (shape.spread > 10) continue;  // one key has all the weight, so most bugs have no effect
       BackwardProblem problem(shape, true);
       const reference::BackwardResult expected = problem.oracle();
       for (const Variant& variant : kWrong) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The gradients' oracle against finite differences of the forward's, and against cases worked out by hand.
+// The gradients' oracle against finite differences of the forward's oracle, and against cases computed by
+// hand.
 #include "reference/backward.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +14,7 @@
 namespace flashmoe::test::backward::backward_test {
 namespace {
 
-// sum dout out + sum dlse lse, whose gradients attention_backward computes.
+// sum dout out + sum dlse lse: attention_backward computes the gradients of this.
 double loss(const BackwardProblem& problem) {
   const reference::ForwardResult result = problem.forward.oracle();
   const ForwardProblem& p = problem.forward.problem;
@@ -28,7 +29,7 @@ double loss(const BackwardProblem& problem) {
   return sum;
 }
 
-// Moves every element of `t`, one at a time, and looks at what the loss does.
+// Changes each element of `t` in turn and compares the change of the loss with the gradient.
 void expect_differences(BackwardProblem& problem, const char* name, const Tensor& t,
                         const reference::Gradient& gradient) {
   constexpr float kStep = 0x1p-8F;
@@ -44,10 +45,10 @@ void expect_differences(BackwardProblem& problem, const char* name, const Tensor
             Problem::set(t, b, h, s, d, x);
             return at;
           };
-          const float up = x + kStep, down = x - kStep;  // rounded: the step is their difference
+          const float up = x + kStep, down = x - kStep;  // rounded, so the step is their difference
           const double slope =
               (loss_at(up) - loss_at(down)) / (static_cast<double>(up) - static_cast<double>(down));
-          // The slope between two points differs from the tangent by step^2 / 6 of the third derivative.
+          // A difference quotient differs from the derivative by step^2 / 6 of the third derivative.
           EXPECT_NEAR(gradient.value[i], slope, 2e-3)
               << name << "[" << b << ", " << h << ", " << s << ", " << d << "]";
         }
@@ -59,7 +60,7 @@ void expect_differences(BackwardProblem& problem, const char* name, const Tensor
 TEST(ReferenceBackward, AgreesWithFiniteDifferences) {
   for (Mask mask : kMasks) {
     for (bool with_dlse : {false, true}) {
-      // Three query heads on one K/V head; more rows than keys, so that some rows see nothing, and fewer.
+      // Three query heads share one K/V head; with more rows than keys, some rows see no key; and with fewer.
       for (const auto& [q_rows, kv_rows] : {std::pair<int64_t, int64_t>{5, 3}, {3, 6}}) {
         BackwardProblem problem({.batch = 2,
                                  .q_heads = 3,
@@ -79,7 +80,7 @@ TEST(ReferenceBackward, AgreesWithFiniteDifferences) {
 }
 
 TEST(ReferenceBackward, SequencesAgreeWithFiniteDifferences) {
-  // Packed, with an empty sequence, one that is used in part, and rows that are nobody's; and a padded batch.
+  // Packed sequences, one empty, one partly used, with rows that belong to none; and a padded batch.
   for (const Shape& shape : {Shape{.batch = 3,
                             .q_heads = 2,
                             .q_rows = 6,
@@ -114,7 +115,7 @@ TEST(ReferenceBackward, OneKeyPassesTheGradientOnToItsValueAlone) {
   }
 }
 
-// Two keys with logits 0 and 0: weights of a half, and ds = 1/4 (v_1 - v_2) dout with alternating sign.
+// Two keys with logits 0 and 0: weights of 1/2, and ds = 1/4 (v_1 - v_2) dout with alternating sign.
 TEST(ReferenceBackward, TwoEqualKeysShareTheGradient) {
   BackwardProblem problem({.q_rows = 1, .kv_rows = 2, .head_dim = 1, .scale = 1.0F});
   const ForwardArgs& args = problem.forward.args;
@@ -143,7 +144,7 @@ TEST(ReferenceBackward, RowsAndKeysThatSeeNothingHaveNoGradient) {
   }
 }
 
-// With half of the log-sum-exp's weight, P doubles; with out doubled, delta does.
+// Subtracting ln 2 from the log-sum-exp doubles P; doubling out doubles delta.
 TEST(ReferenceBackward, TakesOutAndLseAsTheyAreGiven) {
   BackwardProblem problem({.q_rows = 3, .kv_rows = 5, .head_dim = 4});
   const reference::ForwardResult forward = problem.forward.oracle();
@@ -163,7 +164,7 @@ TEST(ReferenceBackward, TakesOutAndLseAsTheyAreGiven) {
   for (std::size_t i = 0; i < own.dk.value.size(); ++i) {
     EXPECT_NEAR(same.dk.value[i], own.dk.value[i], 1e-5);
     EXPECT_NEAR(same.dv.value[i], own.dv.value[i], 1e-5);
-    EXPECT_LE(same.dk.bound[i], own.dk.bound[i]);  // nothing to allow for a forward
+    EXPECT_LE(same.dk.bound[i], own.dk.bound[i]);  // no error of a forward to allow for
   }
   for (float& x : lse) x -= std::log(2.0F);
   const reference::BackwardResult doubled = given();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Is the oracle's bound right? Honest ways to compute attention must pass it, and wrong ones must not: each
-// mutant here is a bug that a real kernel could have.
+// Tests the oracle's error bound: correct ways to compute attention must pass, and wrong ones must fail. Each
+// wrong variant is a bug that a real kernel could have.
 #include "reference/bound.h"
 
 #include <gtest/gtest.h>
@@ -20,10 +20,10 @@ struct Variant {
   const char* name;
   int64_t block = 64;          // keys per step of the online softmax
   bool round_weights = false;  // P to the input's type before P V
-  int64_t keys_more = 0;       // mask off by this much
+  int64_t keys_more = 0;       // number of keys by which the mask is off
   int64_t skipped_key = -1;    // counted from the end: 0 is the last key
-  int64_t skipped_in_pv = -1;  // the same, but only in P V: the sum of P is right
-  int64_t v_shift = 0;         // V read at a wrong row
+  int64_t skipped_in_pv = -1;  // left out of P V only: the sum of P is right
+  int64_t v_shift = 0;         // rows by which V is read too far
   int64_t head_shift = 0;      // K and V of a wrong head
   bool rescale_out = true;     // when the maximum rises
   bool rescale_sum = true;
@@ -41,7 +41,7 @@ std::vector<float> rows_of(const Tensor& t, int64_t b, int64_t h) {
   return rows;
 }
 
-// Fills problem's out and lse the way `variant` would: fp32, row by row.
+// Fills the problem's out and lse as `variant` would: fp32, row by row.
 void compute(Problem& problem, const Variant& variant) {
   const ForwardProblem& p = problem.problem;
   const ForwardArgs& args = problem.args;
@@ -101,7 +101,7 @@ Shape causal(DType dtype, int64_t rows, int64_t head_dim, float spread) {
           .spread = spread};
 }
 
-// More rows than a block, and logits of a few units up to +-1e4.
+// Shapes with more rows than a block, and with logits from a few units up to +-1e4.
 std::vector<Shape> shapes(DType dtype) {
   std::vector<Shape> all;
   for (float spread : {1.0F, 3.0F, 100.0F}) {
@@ -114,8 +114,8 @@ std::vector<Shape> shapes(DType dtype) {
   return all;
 }
 
-// Replaces the first element of each row of q and k, so that every logit is `by` plus a few units: fp32 loses
-// most digits of the difference between logits.
+// Replaces the first element of each row of q and k so that every logit rises by `by`: fp32 then loses most
+// digits of the differences between logits.
 void raise_logits(Problem& problem, float by) {
   const float root = std::sqrt(std::abs(by));
   const auto fill = [](const Tensor& t, float value) {
@@ -227,7 +227,7 @@ TEST(Bound, AScaleWrongByOneInAThousandFails) {
       Problem problem(shape);
       compute(problem, {.name = "scale", .scale_by = 1.001F});
       EXPECT_NE(problem.disagreement(), "") << describe(shape);
-      if (dtype != DType::fp32) continue;  // in 16 bits, the output alone can't show so little
+      if (dtype != DType::fp32) continue;  // in 16 bits the output alone does not show an error this small
       problem.args.lse = nullptr;
       EXPECT_NE(problem.disagreement(), "") << describe(shape) << ", output alone";
     }

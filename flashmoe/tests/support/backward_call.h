@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A backward problem as a call of the API.
+// Calls the API with a backward problem.
 #pragma once
 
 #include <algorithm>
@@ -36,8 +36,8 @@ inline BackwardArgs arguments_of(const BackwardProblem& problem, bool determinis
           .dropout = forward.dropout};
 }
 
-// With a fresh workspace of exactly the size that is asked for, so that sanitizers see the first byte past
-// its end, full of NaN.
+// Uses a new workspace of exactly the requested size, full of NaN, so that sanitizers report the first byte
+// past its end.
 inline void run_backward(const BackwardArgs& args) {
   const std::size_t bytes = backward_workspace_bytes(args);
   const auto free = [](void* p) { ::operator delete (p, std::align_val_t{kWorkspaceAlignment}); };

@@ -41,8 +41,8 @@ struct Comparison {
   }
 };
 
-// Of a dense tensor of pairs, which may be shared along some dimensions.
-// Of a gradient without gaps, shared as the tensor is; and how many elements that has.
+// Strides and number of elements of a dense gradient of the mask tensor, which has stride 0 in the dimensions
+// along which that tensor is shared.
 std::pair<std::array<int64_t, 4>, std::size_t> pair_layout(const ForwardArgs& args) {
   const int64_t sizes[] = {args.q.sizes[0], args.q.sizes[1], args.q.sizes[2], args.k.sizes[2]};
   std::array<int64_t, 4> strides{};

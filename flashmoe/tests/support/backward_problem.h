@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A backward problem with its data: a forward problem, its results as an exact forward would store them, and
-// gradients of those.
+// A backward problem with its data: a forward problem, its out and lse rounded as an exact forward would
+// store them, and gradients of these.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,19 @@
 
 namespace flashmoe::test {
 
-// Owns memory for everything. dq, dk, dv, and gaps between rows, are poisoned with NaN.
+// Owns all memory. dq, dk, dv, and gaps between rows, are poisoned with NaN.
 class BackwardProblem {
  public:
-  // `with_dlse`: the LSE has a gradient too.
+  // `with_dlse`: also gives the LSE a gradient.
   explicit BackwardProblem(const Shape& shape, bool with_dlse = false);
 
-  Problem forward;  // q, k, v; out and lse hold the oracle's, rounded
+  Problem forward;  // q, k, v; out and lse hold the oracle's results, rounded
   Tensor dout;      // [B, Hq, Sq, D]
   Tensor dq;
   Tensor dk, dv;
   const float* dlse() const { return dlse_.empty() ? nullptr : dlse_.data(); }
   float* dsinks() const { return dsinks_.empty() ? nullptr : dsinks_.data(); }
-  // Of a tensor that is added to scores, shared as that is.
+  // Gradient of a tensor that is added to scores, with the same shared dimensions.
   std::size_t dattn_mask_bytes() const { return dattn_mask_.size() * sizeof(float); }
   PairGradient dattn_mask() const {
     return {dattn_mask_.empty() ? nullptr : dattn_mask_.data(), dattn_mask_strides_};
@@ -32,12 +32,12 @@ class BackwardProblem {
 
   reference::BackwardResult oracle() const;
 
-  // "" when dq, dk and dv agree with the oracle everywhere, and nothing was written between their rows; else
-  // the count, the first bad element and both values.
+  // "" if dq, dk and dv agree with the oracle and nothing was written between their rows; otherwise the
+  // number of bad elements, the first one and both values.
   std::string disagreement() const { return disagreement(oracle()); }
   std::string disagreement(const reference::BackwardResult& expected) const;
 
-  // dq, dk and dv as they were before a run. To make the problem anew would run the oracle's forward again.
+  // Poisons dq, dk and dv again. Constructing a new problem would run the oracle's forward again.
   void poison_gradients();
 
   // Raw bytes of dq, dk and dv, for bitwise comparisons.
@@ -46,7 +46,7 @@ class BackwardProblem {
  private:
   std::vector<std::byte> dout_, dq_, dk_, dv_;
   std::vector<float> dlse_;
-  mutable std::vector<float> dsinks_, dattn_mask_;  // as writable as what the tensors point at
+  mutable std::vector<float> dsinks_, dattn_mask_;  // mutable like the memory that tensors point to
   std::array<int64_t, 4> dattn_mask_strides_{};
 };
 

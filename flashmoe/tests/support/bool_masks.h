@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bool tensors for kernels that go by tiles.
+// Bool masks that exercise kernels which process tiles.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace flashmoe::test {
 
 using Shown = std::function<bool(int64_t batch, int64_t head, int64_t row, int64_t key)>;
 
-// For tiles of so many keys: all, none, causal, a window, documents, rows and tiles that are hidden, few.
+// Masks for tiles of `tile` keys: all, none, causal, window, documents, hidden rows and tiles, few keys.
 inline std::vector<Shown> bool_masks(int64_t tile) {
   return {
       [](int64_t, int64_t, int64_t, int64_t) { return true; },
@@ -20,7 +20,7 @@ inline std::vector<Shown> bool_masks(int64_t tile) {
       [](int64_t, int64_t, int64_t row, int64_t key) { return row / 70 == key / 70; },
       [](int64_t, int64_t, int64_t row, int64_t key) { return row % 3 != 0 && (row / 64 != 1 || key > 90); },
       [=](int64_t, int64_t, int64_t row, int64_t key) { return (row / 64 + key / tile) % 2 == 0; },
-      // The first rows see more than those behind them; all but one key in the midst of full tiles.
+      // The first rows see more keys than later ones; one key or row is hidden inside full tiles.
       [=](int64_t, int64_t, int64_t row, int64_t key) { return row < 64 || key < tile; },
       [=](int64_t, int64_t, int64_t row, int64_t key) { return row != 5 || key != tile + tile / 2; },
       [](int64_t, int64_t, int64_t row, int64_t key) { return (row * 31 + key * 17) % 97 == 0; },

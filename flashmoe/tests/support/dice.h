@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random choices for sweeps, the same for the same seed.
+// Random choices for sweeps; equal seeds give equal choices.
 #pragma once
 
 #include <algorithm>
@@ -27,21 +27,21 @@ class Dice {
   T one_of(const T (&choices)[n]) {
     return choices[between(0, n - 1)];
   }
-  // Small sizes are likely; a third lies next to a power of two, where tiles end.
+  // Small sizes are likely; a third are next to a power of two, where tiles end.
   int64_t length(int64_t most) {
     if (between(0, 2) == 0)
       return std::clamp<int64_t>((int64_t{1} << between(0, 11)) + between(-1, 1), 1, most);
     return between(1, most >> between(0, 5) | 1);
   }
-  // What hidden keys hold, for Shape::hidden. Half of them hold numbers like the others.
+  // Contents of hidden keys, for Shape::hidden. Half of the choices leave them random.
   std::optional<float> hidden() {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     return one_of({std::optional<float>(), std::optional<float>(), std::optional(std::nanf("")),
                    std::optional(kInfinity)});
   }
-  // For a GPU, whose kernels multiply whole tiles: keys that a tile hides from some rows must be finite.
+  // For GPU kernels, which multiply whole tiles: keys hidden from some rows of a tile must be finite.
   std::optional<float> hidden_but_finite() { return one_of({std::optional<float>(), std::optional(6e4F)}); }
-  // Half of them limit nothing; sides are short, about as long as there are keys, or not limited.
+  // Half of the choices have no window; otherwise a side is short, about as long as the keys, or unlimited.
   Window window(int64_t keys) {
     if (between(0, 1) == 0) return {};
     const auto side = [&] {
@@ -64,7 +64,7 @@ class Dice {
   std::mt19937_64 random_;
 };
 
-// A number from the environment, for sweeps that are longer or shorter than usual.
+// A number from an environment variable, to make sweeps longer or shorter than usual.
 inline uint64_t number_from(const char* variable, uint64_t otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr ? otherwise : std::stoull(text);

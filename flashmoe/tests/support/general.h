@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Test problems for kernels that take masks, lengths and changes of scores all at once.
+// Test problems for kernels that support masks, variable lengths and changed scores in combination.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 
 namespace flashmoe::test {
 
-// Of each head; and of each head of each batch entry, or sequence.
+// Sinks, one per head; slopes, one per head of each batch entry or sequence.
 inline std::vector<float> some_sinks(const Shape& shape) {
   std::vector<float> sinks;
   for (int64_t h = 0; h < shape.q_heads; ++h) sinks.push_back(static_cast<float>(h % 5) - 2);
@@ -26,7 +26,7 @@ inline std::vector<float> some_slopes(const Shape& shape) {
   return slopes;
 }
 
-// Everything that scores can do but for a tensor: one of it, several, or nothing.
+// Chooses changes of scores other than mask tensors: none, one or several.
 inline void throw_scores(Dice& dice, Shape& shape) {
   const int64_t which = dice.between(0, 15);
   if ((which & 1) != 0) shape.softcap = dice.one_of({0.5F, 3.0F, 30.0F});
@@ -35,8 +35,8 @@ inline void throw_scores(Dice& dice, Shape& shape) {
   if ((which & 8) != 0) shape.scale = dice.one_of({-0.3F, 0.0F, 1e-40F});
 }
 
-// A problem in 16 bits with up to `most` rows and keys, of whole pieces of 16 bytes: spans, lengths, both, or
-// neither, and scores.
+// A 16-bit problem with up to `most` rows and keys whose rows are multiples of 16 bytes: named masks,
+// variable lengths, both or neither, and changes of scores.
 inline Shape random_general_shape(uint64_t seed, int64_t most) {
   Dice dice(seed);
   Shape shape{.seed = seed};
@@ -62,7 +62,7 @@ inline Shape random_general_shape(uint64_t seed, int64_t most) {
 
 inline constexpr PairType kPairTypes[] = {PairType::fp32, PairType::fp16, PairType::bf16, PairType::boolean};
 
-// A tensor for every pair, of any type and strides.
+// Adds a mask tensor of any type and strides.
 inline void throw_pairs(Dice& dice, Shape& shape) {
   shape.pairs = dice.one_of(kPairTypes);
   shape.pairs_aligned = dice.between(0, 1) == 0;
@@ -70,7 +70,7 @@ inline void throw_pairs(Dice& dice, Shape& shape) {
   for (bool& shared : shape.pairs_shared) shared = dice.between(0, 2) == 0;
 }
 
-// The same with a tensor, and perhaps dropout; without lengths.
+// A random problem with a mask tensor and perhaps dropout, without variable lengths.
 inline Shape random_pairs_shape(uint64_t seed, int64_t most) {
   Dice dice(seed);
   Shape shape{.seed = seed};

@@ -24,7 +24,7 @@ bool any_row_sees(const ForwardProblem& p, const Spans& spans, int64_t key) {
 
 void fill_hidden_keys(const ForwardProblem& problem, const ForwardArgs& args, float value) {
   const int64_t rows = args.k.sizes[2];
-  // Several batch entries may share one K and V: a row is hidden where none of them sees it.
+  // Batch entries may share K and V; then a row counts as hidden only if no entry sees it.
   const int64_t batches = args.k.strides[0] == 0 ? 1 : args.k.sizes[0];
   std::vector<char> seen(static_cast<std::size_t>(batches * rows), 0);
   const Sequences sequences(args.lengths, problem);

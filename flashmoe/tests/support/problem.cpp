@@ -100,7 +100,7 @@ static void put_pair(PairType type, std::byte* at, bool shown, float value) {
   if (type == PairType::bf16) put(from_float<bf16>(value));
 }
 
-// Values of their own seed: those of the other tensors stay as they are without. Gaps between rows are NaN.
+// Uses a separate seed, so that the other tensors are equal with and without it. Gaps between rows are NaN.
 static PairTensor random_pairs(const Shape& s, const ForwardArgs& args, std::vector<std::byte>& memory) {
   const int64_t sizes[] = {args.q.sizes[0], args.q.sizes[1], args.q.sizes[2], args.k.sizes[2]};
   PairTensor tensor{.type = *s.pairs};
@@ -164,11 +164,11 @@ Problem::Problem(const Shape& shape) : shape_(shape) {
 
 void Problem::run() {
   const std::size_t bytes = forward_workspace_bytes(args);
-  // A fresh block of exactly this size: sanitizers see the first byte past its end.
+  // A new block of exactly this size, so that sanitizers report the first byte past its end.
   const auto free = [](void* p) { ::operator delete (p, std::align_val_t{kWorkspaceAlignment}); };
   const std::unique_ptr<void, decltype(free)> space(
       ::operator new (bytes, std::align_val_t{kWorkspaceAlignment}), free);
-  std::memset(space.get(), 0xFF, bytes);  // NaN patterns: nothing may rely on zeros
+  std::memset(space.get(), 0xFF, bytes);  // NaN patterns, since kernels must not rely on zeros
   attention_forward(args, {space.get(), bytes});
 }
 
@@ -202,7 +202,7 @@ std::string Problem::disagreement(const reference::ForwardResult& expected) cons
   if (args.out.data == out_.data()) {
     if (const std::string stray = stray_write("out", args.out, out_); !stray.empty()) return stray;
   }
-  // args may have been edited since construction.
+  // args may have been changed since construction
   const ForwardProblem now = check_shapes(args);
   std::ostringstream text;
   std::size_t bad = 0;

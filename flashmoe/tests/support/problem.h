@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A forward problem with its data: built in one readable line, run on the API, judged by the oracle.
+// A forward problem with its data: built in one readable line, run through the API, checked by the oracle.
 #pragma once
 
 #include <array>
@@ -17,20 +17,20 @@
 
 namespace flashmoe {
 
-// How GoogleTest names a type in its messages.
+// Tells GoogleTest how to print a type.
 inline void PrintTo(DType dtype, std::ostream* out) { *out << name_of(dtype); }
 
 }  // namespace flashmoe
 
 namespace flashmoe::test {
 
-// How dimensions lie in memory.
+// Memory layouts of a tensor's dimensions.
 enum class Layout {
   bhsd,       // dense
   bshd,       // dense, heads inside rows
   padded,     // bhsd with gaps after rows, heads and batches; rows start at odd elements
-  reversed,   // inputs run backwards: negative strides of batch, heads and rows
-  broadcast,  // one K and V for every batch and head, one Q for every batch: strides of 0
+  reversed,   // negative strides of inputs in batch, heads and rows
+  broadcast,  // strides of 0: one K and V for all batch entries and heads, one Q for all batch entries
 };
 inline constexpr Layout kLayouts[] = {Layout::bhsd, Layout::bshd, Layout::padded, Layout::reversed,
                                       Layout::broadcast};
@@ -48,29 +48,31 @@ struct Shape {
   Mask mask = Mask::none;
   Window window{};
   Layout layout = Layout::bhsd;
-  float spread = 1;  // standard deviation of q and k; 100 gives logits of +-1e4 and beyond, 1e18 of +-1e37
+  float spread = 1;  // standard deviation of q and k; 100 gives logits beyond +-1e4, 1e18 gives +-1e37
   std::optional<float> scale{};
   int threads = 0;
   uint64_t seed = 1;
-  // As Lengths has them; empty: not given. `batch` is the number of sequences then.
+  // Fields of Lengths; empty: not given. `batch` is the number of sequences then.
   std::vector<int32_t> q_starts{}, k_starts{}, q_used{}, k_used{};
-  // As Spans has them; empty: not given. As many documents as keys are those of every batch entry.
+  // Fields of Spans; empty: not given. If there are only as many documents as keys, all batch entries share
+  // them.
   std::vector<int32_t> documents{}, prefix{}, left_padding{};
   int64_t chunk = 0, first_keys = 0;
-  // As Scores has them.
+  // Fields of Scores.
   float softcap = 0;
-  std::vector<float> slopes{};  // empty: none; one for each head, or for each head of each batch entry
+  std::vector<float> slopes{};  // empty: none; one per head, or one per head of each batch entry
   std::vector<float> sinks{};   // empty: none
-  // A tensor for every pair, random, about a third of it hidden; shared along some of [B, Hq, Sq, Skv].
+  // A random mask tensor that hides about a third of the pairs; may be shared along dimensions of [B, Hq, Sq,
+  // Skv].
   std::optional<PairType> pairs{};
   std::array<bool, 4> pairs_shared{};
   int64_t pairs_step = 1;      // elements from one key to the next
   bool pairs_aligned = false;  // rows begin at multiples of 8 elements
-  float pairs_spread = 1;      // of what is added
-  // Which pairs of [B, Hq, Sq, Skv] it shows, instead of random ones; empty: those.
+  float pairs_spread = 1;      // standard deviation of the added values
+  // Whether a (row, key) pair of [B, Hq, Sq, Skv] is visible; empty: random.
   std::function<bool(int64_t batch, int64_t head, int64_t row, int64_t key)> pairs_shown{};
   Dropout dropout{};
-  // What K and V hold in rows that no query row sees; without it they hold random numbers as all others do.
+  // Contents of K and V in rows that no query row sees; if not set, random numbers as in all other rows.
   std::optional<float> hidden{};
 };
 
@@ -83,23 +85,23 @@ class Problem {
   Problem(const Problem&) = delete;  // args points into the problem's own memory
   Problem& operator=(const Problem&) = delete;
 
-  ForwardArgs args;        // may be edited before run()
-  ForwardProblem problem;  // what the checks make of args
+  ForwardArgs args;        // may be changed before run()
+  ForwardProblem problem;  // as derived from args by the API's checks
 
-  void run();  // attention_forward with a workspace of exactly the size it asks for
+  void run();  // calls attention_forward with a workspace of exactly the requested size
   float out(int64_t b, int64_t h, int64_t s, int64_t d) const;
   float lse(int64_t b, int64_t h, int64_t s) const;
 
-  // One element of a tensor, and one row of head_dim equal elements; values are rounded to the dtype.
+  // Element access, and setting all head_dim elements of a row; values are rounded to the dtype.
   static float get(const Tensor& tensor, int64_t b, int64_t h, int64_t s, int64_t d);
   static void set(const Tensor& tensor, int64_t b, int64_t h, int64_t s, int64_t d, float value);
   static void set_row(const Tensor& tensor, int64_t b, int64_t h, int64_t s, float value);
 
-  // "" when out and lse agree with the oracle everywhere, and nothing was written between the rows of out;
-  // else the count, the first bad element and both values.
+  // "" if out and lse agree with the oracle and nothing was written between the rows of out; otherwise the
+  // number of bad elements, the first one and both values.
   std::string disagreement() const;
 
-  // The same, with what the oracle said of another problem of this shape.
+  // For comparing with the oracle's result of another problem of this shape.
   reference::ForwardResult oracle() const;
   std::string disagreement(const reference::ForwardResult& expected) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Test problems with sequences of different lengths.
+// Test problems with variable-length sequences.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace flashmoe::test {
 
-// Where sequences of these lengths start, and where the last one ends.
+// First row of each sequence, and the end of the last one.
 inline std::vector<int32_t> starts_of(const std::vector<int32_t>& lengths, int32_t first = 0) {
   std::vector<int32_t> starts{first};
   for (const int32_t length : lengths) starts.push_back(starts.back() + length);
   return starts;
 }
 
-// Sequences, or batch entries, of a call.
+// Number of sequences, or of batch entries, of a call.
 template <class Args>
 int64_t sequences_of(const Args& args) {
   return args.lengths.given() ? args.lengths.sequences : args.q.sizes[0];
 }
 
-// `shape` with packed sequences of these lengths, and `extra` rows behind them that are nobody's.
+// `shape` with packed sequences of these lengths, followed by `extra` rows that belong to no sequence.
 inline Shape packed(Shape shape, const std::vector<int32_t>& q, const std::vector<int32_t>& k,
                     int32_t extra = 0) {
   shape.batch = static_cast<int64_t>(q.size());
@@ -34,7 +34,7 @@ inline Shape packed(Shape shape, const std::vector<int32_t>& q, const std::vecto
   return shape;
 }
 
-// The same as a padded batch.
+// `shape` as a padded batch of sequences of these lengths.
 inline Shape padded(Shape shape, const std::vector<int32_t>& q, const std::vector<int32_t>& k) {
   shape.batch = static_cast<int64_t>(q.size());
   shape.q_used = q;
@@ -42,7 +42,7 @@ inline Shape padded(Shape shape, const std::vector<int32_t>& q, const std::vecto
   return shape;
 }
 
-// Random lengths that sum to at most `rows` and `keys`; either side packed or padded, all rows used or not.
+// Random lengths with sums of at most `rows` and `keys`; each side packed or padded, all rows used or not.
 inline void throw_lengths(Dice& dice, int64_t rows, int64_t keys, Shape& shape) {
   shape.batch = dice.one_of({1, 2, 3, 5, 9});
   const auto throw_side = [&](int64_t total, int64_t& tensor_rows, std::vector<int32_t>& starts,
@@ -50,7 +50,7 @@ inline void throw_lengths(Dice& dice, int64_t rows, int64_t keys, Shape& shape) 
     const int64_t share = total / shape.batch;
     std::vector<int32_t> lengths;
     for (int64_t i = 0; i < shape.batch; ++i) {
-      // A quarter are empty or a single row.
+      // A quarter of the sequences are empty or have a single row.
       const int64_t most = dice.between(0, 3) == 0 ? std::min<int64_t>(share, 1) : share;
       lengths.push_back(static_cast<int32_t>(dice.between(0, most)));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Test problems with masks by name.
+// Test problems with document, prefix, padding and chunk masks.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace flashmoe::test {
 
-// Numbers for so many keys: documents of these lengths, the last one of whatever is left.
+// Document ids for `keys` keys: documents of these lengths; the last one takes the remaining keys.
 inline std::vector<int32_t> documents_of(const std::vector<int64_t>& lengths, int64_t keys) {
   std::vector<int32_t> ids;
   for (std::size_t i = 0; i < lengths.size(); ++i)
@@ -20,7 +20,7 @@ inline std::vector<int32_t> documents_of(const std::vector<int64_t>& lengths, in
   return ids;
 }
 
-// Random spans, one of them or several at once; behind the lengths, where a shape has those.
+// Random masks, one or several at once; call after the lengths are set, if the shape has variable lengths.
 inline void throw_spans(Dice& dice, Shape& shape) {
   const auto per_entry = [&](std::vector<int32_t>& numbers) {
     for (int64_t b = 0; b < shape.batch; ++b)
@@ -34,7 +34,7 @@ inline void throw_spans(Dice& dice, Shape& shape) {
       while (static_cast<int64_t>(shape.documents.size()) < (b + 1) * shape.kv_rows) {
         const int64_t left = (b + 1) * shape.kv_rows - static_cast<int64_t>(shape.documents.size());
         const int64_t length = std::min(left, dice.between(1, most));
-        // Numbers come back, and neighbours may be one document.
+        // Ids may repeat, and neighbouring pieces may be one document.
         shape.documents.insert(shape.documents.end(), static_cast<std::size_t>(length),
                                static_cast<int32_t>(dice.between(0, 3)));
       }

@@ -12,8 +12,8 @@ namespace {
 
 struct View {
   std::array<int64_t, 4> strides;
-  int64_t elements;   // of memory
-  int64_t first = 0;  // where element [0, 0, 0, 0] lies
+  int64_t elements;   // size of the memory
+  int64_t first = 0;  // position of element [0, 0, 0, 0]
 };
 
 View view_of(std::array<int64_t, 4> sizes, Layout layout, Role role) {

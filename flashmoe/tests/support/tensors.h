@@ -13,24 +13,24 @@ namespace flashmoe::test {
 
 enum class Role { q, kv, out };
 
-// A tensor in `memory`, all of it NaN: the elements, and the gaps between rows, so that a kernel that reads
-// them shows it.
+// A tensor in `memory`, which is filled with NaN, including gaps between rows: a kernel that reads a gap gets
+// NaN.
 Tensor allocate(std::vector<std::byte>& memory, std::array<int64_t, 4> sizes, const Shape& shape, Role role);
 
-// Every element of `memory` is NaN.
+// Sets every element of `memory` to NaN.
 void poison(std::vector<std::byte>& memory, DType dtype);
 
 void fill_normal(const Tensor& t, float spread, std::mt19937_64& random);
 
-// The element at an offset from the tensor's first; values are rounded to the dtype.
+// Access by offset from the tensor's first element; values are rounded to the dtype.
 void store(const Tensor& t, int64_t at, float value);
 float load(const Tensor& t, int64_t at);
 int64_t offset(const Tensor& t, int64_t b, int64_t h, int64_t s, int64_t d);
 
-// The first gap of a tensor in `memory` that no longer holds what allocate left there; "" when there is none.
+// The first gap of a tensor in `memory` that changed since allocate; "" if there is none.
 std::string stray_write(const char* name, const Tensor& t, const std::vector<std::byte>& memory);
 
-// Written so that NaN is a disagreement unless both are NaN; infinities must be equal.
+// Negated so that NaN disagrees, unless both are NaN; infinities must be equal.
 bool agrees(double actual, double expected, double bound);
 
 }  // namespace flashmoe::test

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Is what we compare with what it was? Measured before anything else, and held against the last time on this
-// machine.
+// Checks that the baseline is correct and as fast as recorded for this machine. Runs before any comparison.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,17 +18,17 @@ namespace {
 
 constexpr double kSecondsPerShape = 0.25;
 constexpr int kStartsToRecord = 3;
-constexpr int kStartsToReproduce = 4;  // at most, each twice as long: a busy moment is no changed baseline
+constexpr int kStartsToReproduce = 4;  // at most; each is twice as long as the one before
 constexpr int kCalls = 8;
 
-// What a recorded time holds for: another machine, baseline or version of what it runs on starts over.
+// What a recorded time depends on: a new machine, baseline or version of its libraries needs a new record.
 std::string key_of(const std::string& machine, const std::string& baseline, const protocol::Loaded& loaded) {
   std::string key = fmt::format("{} / {} / {} {}", machine, baseline, name(loaded.kind), name(loaded.device));
   for (const auto& [what, version] : loaded.versions) key += fmt::format(", {} {}", what, version);
   return key;
 }
 
-// The quickest stretch.
+// Time of a call in the fastest batch.
 double fastest_ns(GateContext& at, const Problem& problem, std::uint64_t seed, double seconds) {
   const DeviceTurns::Turn alone = at.workers().turns().take_gpu();
   at.workers().inputs().renew(problem, seed);
@@ -43,17 +42,17 @@ double fastest_ns(GateContext& at, const Problem& problem, std::uint64_t seed, d
   return least;
 }
 
-// An error that is small beside the output may be rounding that the default bound does not foresee.
+// Suggests a wider bound if the error is finite: it may be rounding that the default bound does not cover.
 std::string what_to_do(const Agreement& agreement) {
   if (!std::isfinite(agreement.max_error) || agreement.unwritten > 0 || agreement.max_error == 0)
-    return "mend the baseline, or what [operator] in dent.toml says it computes";
+    return "fix the baseline, or the description of the operator under [operator] in dent.toml";
   return fmt::format(
       "if the baseline is as right as it should be, widen the bound under [operator] in dent.toml: tolerance "
-      "= {{ absolute = {:.0e} }}; else mend it, or what [operator] says it computes",
+      "= {{ absolute = {:.0e} }}; else fix the baseline, or [operator]",
       2 * agreement.max_error);
 }
 
-// A wrong baseline is no baseline.
+// Checks the baseline's results on every shape; a wrong baseline can't be compared with.
 std::optional<GateResult> wrong_somewhere(GateContext& at) {
   const std::string& name = at.facts.session().baseline;
   const auto& problems = at.workers().problems();
@@ -77,26 +76,26 @@ std::optional<GateResult> wrong_somewhere(GateContext& at) {
   return std::nullopt;
 }
 
-// Where its pages lie makes a program of the CPU faster or slower for as long as it lives. A GPU's does not
-// notice, and takes seconds to start.
+// Memory placement makes a CPU program faster or slower for its whole life, so it is started several times. A
+// GPU program is not affected, and takes seconds to start.
 int starts_to_record(const Worker& baseline) {
   return baseline.loaded().device == DeviceKind::cpu ? kStartsToRecord : 1;
 }
 
 struct Measured {
   FastestByShape by_shape;
-  std::optional<Disturbance> busy;  // when the machine was, the worst of it
+  std::optional<Disturbance> busy;  // the worst disturbance, if the machine was busy
 };
 
-// Every shape, with the baseline started anew until it reproduces, or often enough to know how its starts
-// differ.
+// Measures every shape. Starts the baseline again until it reproduces the record, or often enough to know how
+// much its starts differ.
 Measured measure(GateContext& at, const FastestByShape& recorded) {
   Measured measured;
   const double within = at.project().performance.baseline_within;
   const auto& problems = at.workers().problems();
   Random random(at.seed);
   for (int start = 0; start < kStartsToReproduce; ++start) {
-    std::vector<const Problem*> open;  // those that one more start may say something about
+    std::vector<const Problem*> open;  // shapes that another start may tell more about
     for (const Problem& problem : problems) {
       if (problem.weight == 0) continue;
       const auto before = recorded.find(problem.shape);
@@ -128,16 +127,16 @@ class BaselineGate : public Gate {
     static const GateInfo kInfo{
         .name = "baseline",
         .command = "",
-        .question = "Is the baseline right, and as fast as it was?",
-        .about = "Measures what the kernel is compared with, and holds it against the last time",
+        .question = "Is the baseline right, and as fast as before?",
+        .about = "Measures the baseline, and compares it with the time recorded for this machine",
         .passes_when =
-            "it is right, and not slower than recorded for this machine by more than 10 % and what "
-            "its starts differ by; a busy machine may be slower, and records nothing",
-        .otherwise = "the session stops: find out what has changed, or `--rebaseline`",
+            "it is right, and slower than recorded for this machine by no more than 10 % plus the spread "
+            "of its starts; a busy machine may be slower, and records nothing",
+        .otherwise = "the session stops: find out what has changed, or record it again with `--rebaseline`",
         .uses = Uses::device,
         .needs = {"build"},
-        .options = {{"rebaseline", "Forget the baseline that was recorded for this machine",
-                     &GateOptions::rebaseline}}};
+        .options = {
+            {"rebaseline", "Record the baseline's time on this machine again", &GateOptions::rebaseline}}};
     return kInfo;
   }
 
@@ -180,15 +179,15 @@ GateResult BaselineGate::run(GateContext& at) const {
   GateResult result;
   if (!slower.empty() && !measured.busy) {
     result = failed(Cause::environment, against_before(slower.front()),
-                    "find out what has changed (clocks, versions, power); if it is meant to be so: "
-                    "dent run --rebaseline, on a quiet machine, records it anew");
+                    "find out what has changed (clocks, versions, power); if the change is intended: "
+                    "dent run --rebaseline, on a quiet machine, records the new time");
   } else if (measured.busy) {
     result = passed(fmt::format("{}{}; nothing is recorded",
                                 slower.empty() ? name + " is right" : against_before(slower.front()),
                                 "; " + busy_in_words(*measured.busy)),
                     "dent run --rebaseline records it when the machine is quiet");
   } else if (!faster.empty()) {
-    result = passed(against_before(faster.front()) + "; recorded anew");
+    result = passed(against_before(faster.front()) + "; the new time is recorded");
   } else if (!fresh.empty()) {
     result =
         passed(fmt::format("{} measured on {} shapes and recorded for this machine", name, fresh.size()));

@@ -23,18 +23,18 @@ Reproduced reproduced(const Fastest& before, const Fastest& now, double within) 
 }
 
 void fields(Fields& f, Fastest& fastest) {
-  f("ns", fastest.ns, "fastest time of a call");
-  f("spread", fastest.spread, "by how much more other starts took, as a share");
+  f("ns", fastest.ns, "time of a call in the fastest batch");
+  f("spread", fastest.spread, "share by which other starts took longer");
 }
 
 void fields(Fields& f, Book& book) {
-  f("baselines", book.baselines, "by machine, baseline and versions: what it took, by shape");
+  f("baselines", book.baselines, "times by shape, for each machine, baseline and versions");
 }
 
 Book read_book(const std::filesystem::path& file) {
   try {
     return from_json_text<Book>(text_of(file));
-  } catch (const Error&) {  // none was written yet, or by a dent that knew no spread: it starts over
+  } catch (const Error&) {  // no file yet, or one from an older dent without spreads: record anew
     return {};
   }
 }

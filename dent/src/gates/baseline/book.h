@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What baselines took on which machine: .dent/baselines.json.
+// Recorded times of baselines on each machine: .dent/baselines.json.
 #pragma once
 
 #include <filesystem>
@@ -10,10 +10,10 @@
 
 namespace dent {
 
-// What a baseline can do when nothing disturbs it, which is what must reproduce.
+// Times of a baseline that nothing disturbs; a later session must reproduce them.
 struct Fastest {
-  double ns = 0;      // of a call, in the quickest stretch of all starts
-  double spread = 0;  // by how much more the quickest stretch of another start took, as a share; at most
+  double ns = 0;      // of a call, in the fastest batch of all starts
+  double spread = 0;  // largest share by which the fastest batch of another start took longer
 
   void add_start(double fastest_ns);
   bool operator==(const Fastest&) const = default;
@@ -21,7 +21,7 @@ struct Fastest {
 
 enum class Reproduced { yes, faster, slower };
 
-// `within`: the share that it may differ by, on top of what starts differ by anyhow.
+// `within`: share by which times may differ in addition to the spread of the starts.
 Reproduced reproduced(const Fastest& before, const Fastest& now, double within);
 
 using FastestByShape = std::map<std::string, Fastest>;
@@ -31,7 +31,7 @@ struct Book {
 void fields(Fields& f, Fastest& fastest);
 void fields(Fields& f, Book& book);
 
-Book read_book(const std::filesystem::path& file);  // empty where there is none that can be read
+Book read_book(const std::filesystem::path& file);  // empty if the file is missing or unreadable
 void write_book(const std::filesystem::path& file, Book book);
 
 }  // namespace dent

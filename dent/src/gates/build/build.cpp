@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Does it build and load? Compiler output is kept, resources are held against limits, hashes are taken.
+// Checks that the kernel builds and loads. Records the compiler's output, resources and hashes.
 #include <fmt/format.h>
 
 #include <fstream>
@@ -14,7 +14,7 @@
 namespace dent {
 namespace {
 
-// The file that a Python function lives in, as far as it can be told without running it.
+// The file of a Python function, derived from its module's name without running it.
 std::filesystem::path python_file(const Project& project, const Kernel& kernel) {
   std::string module = kernel.python.substr(0, kernel.python.find(':'));
   for (char& c : module) c = c == '.' ? '/' : c;
@@ -28,12 +28,12 @@ GateResult judge(const Built& built, const std::vector<KernelResources>& kernels
     return failed(late ? Cause::timeout : Cause::build, built.problem,
                   late ? "raise limits.build_seconds in dent.toml"
                   : built.next.empty()
-                      ? fmt::format("mend it; the compiler's whole output: less '{}'", log.string())
+                      ? fmt::format("fix the error; the compiler's whole output: less '{}'", log.string())
                       : built.next,
                   built.log.substr(built.log.size() > 2000 ? built.log.size() - 2000 : 0));
   }
   if (const std::string beyond = beyond_limits(kernels); !beyond.empty())
-    return failed(Cause::build, beyond, "declare it extern __shared__ and ask for it at launch");
+    return failed(Cause::build, beyond, "declare the array extern __shared__ and pass its size at launch");
   if (!foreseen.failure.empty()) return failed(Cause::build, foreseen.failure, foreseen.next);
   std::string reason = built.reused ? "up to date, source " + built.source_hash.substr(0, 12)
                                     : fmt::format("built in {:.1f} s, source {}", built.seconds,
@@ -49,14 +49,14 @@ GateResult judge(const Built& built, const std::vector<KernelResources>& kernels
   return passed(std::move(reason));
 }
 
-// What was built must load as well, in the process that will run it.
+// Loads the built library in the process that will run it.
 GateResult load(GateResult built, Sides& sides) {
   try {
     sides.candidate();
   } catch (const KernelFailed& problem) {
     const Failure& failure = problem.failure();
     if (failure.kind == FailureKind::no_driver) {
-      std::get<Passed>(built.end).reason += "; not loaded, since this machine has no CUDA driver";
+      std::get<Passed>(built.end).reason += "; not loaded, because this machine has no CUDA driver";
     } else if (failure.kind == FailureKind::refused) {
       const Remedy remedy = read_load_failure(failure.what, sides.candidate_kernel());
       built.end = Failed{Cause::build, remedy.problem, remedy.next, failure.last_words, failure.kind};
@@ -67,7 +67,7 @@ GateResult load(GateResult built, Sides& sides) {
   return built;
 }
 
-// A function that compiles when it is called has done so for every shape once it is loaded.
+// Adds what a function compiled while loading: loading calls it for every shape, so everything is compiled.
 void add_jitted(GateResult& result, const Jitted& jitted) {
   std::vector<std::string> compilers;
   for (const auto& [name, version] : jitted.compilers) compilers.push_back(name + " " + version);
@@ -80,7 +80,7 @@ void add_jitted(GateResult& result, const Jitted& jitted) {
                           kernel.registers, kernel.static_smem_bytes + kernel.dynamic_smem_bytes,
                           kernel.spill_bytes);
   if (!jitted.tuned.empty())
-    reason += fmt::format("; tuned, and pinned: {}", jitted.tuned.front().config) +
+    reason += fmt::format("; tuned, and fixed for the session: {}", jitted.tuned.front().config) +
               (jitted.tuned.size() > 1 ? fmt::format(" and {} more", jitted.tuned.size() - 1) : "");
   for (AnyRecord& record : result.records) {
     auto* build = std::get_if<record::Build>(&record);
@@ -93,7 +93,7 @@ void add_jitted(GateResult& result, const Jitted& jitted) {
   }
 }
 
-// Of what a candidate in a loop is compared with: the same program again is nothing to measure.
+// Hash of the incumbent's library in a loop: if the candidate is the same program, nothing is measured.
 std::string incumbent_hash(GateContext& at) {
   if (at.sides.against() != Against::incumbent || !at.sides.opponent_kernel().python.empty()) return {};
   return at.builder().built(at.sides.opponent_kernel()).binary_hash;
@@ -107,7 +107,7 @@ class BuildGate : public Gate {
         .question = "Does it build and load?",
         .about = "Build the kernel and load it",
         .passes_when =
-            "it compiles in time, fits the limits of the GPU, loads, and has its entry; warns where fewer "
+            "it compiles in time, fits the limits of the GPU, loads, and has its entry; warns if fewer "
             "CTAs than SMs would work (`[kernel.launch]`)",
         .otherwise = "the compiler's first error; all of its output in `artifacts/build.log`",
         .example = "  dent build --clean",
@@ -144,7 +144,7 @@ GateResult BuildGate::build(GateContext& at) {
     const std::string hash = sha256_of_file(file);
     if (hash.empty())
       return failed(Cause::build, file.string() + " can't be read",
-                    "write it, or correct python = \"module:function\" in dent.toml");
+                    "create the file, or correct python = \"module:function\" in dent.toml");
     GateResult result = passed("nothing to compile: " + kernel.python);
     result.records.emplace_back(record::Build{hash, {}, {}, 0, {}});
     return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Is it right? One shape: several fresh seeds, poisoned outputs, every element against the reference.
+// Checks one shape's results: several fresh seeds, poisoned outputs, every element against the reference.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -15,7 +15,7 @@
 namespace dent {
 namespace {
 
-// Time for threads that were left behind to show themselves.
+// How long to wait for writes of threads that the kernel left running.
 constexpr auto kLateWriteWait = std::chrono::milliseconds(3);
 constexpr auto kLateWritePatience = std::chrono::milliseconds(100);
 
@@ -40,24 +40,24 @@ GateResult wrong(const Agreement& all, const std::string& shape) {
   std::string reason =
       fmt::format("{} of {} elements are wrong; first: {}", all.bad, all.elements, all.first_bad);
   if (all.unwritten > 0) reason += fmt::format("; {} were never written", all.unwritten);
-  return failed(Cause::incorrect, std::move(reason), "mend it, and ask again: dent check --shape " + shape);
+  return failed(Cause::incorrect, std::move(reason), "fix the kernel, then: dent check --shape " + shape);
 }
 
 class CorrectnessGate : public Gate {
   const GateInfo& info() const override {
-    static const GateInfo kInfo{
-        .name = "correctness",
-        .command = "check",
-        .question = "Is the kernel right?",
-        .about = "Is the kernel right? Smallest shape first",
-        .passes_when =
-            "every element within its bound, for fresh seeds, twice the same bits, nothing written elsewhere",
-        .otherwise = "the first bad element with both values",
-        .example = "  dent check\n  dent check --shape tiny",
-        .scope = Scope::each_shape,
-        .uses = Uses::device,
-        .needs = {"build"},
-        .kinds = {"correctness", "cheat"}};
+    static const GateInfo kInfo{.name = "correctness",
+                                .command = "check",
+                                .question = "Is the kernel right?",
+                                .about = "Check the kernel's results, smallest shape first",
+                                .passes_when =
+                                    "every element is within its bound for fresh seeds, two calls give equal "
+                                    "bits, nothing else is written",
+                                .otherwise = "the first bad element with both values",
+                                .example = "  dent check\n  dent check --shape tiny",
+                                .scope = Scope::each_shape,
+                                .uses = Uses::device,
+                                .needs = {"build"},
+                                .kinds = {"correctness", "cheat"}};
     return kInfo;
   }
 
@@ -95,12 +95,12 @@ GateResult CorrectnessGate::run(GateContext& at) const {
     auto problem_found = misbehaviour(call.kept, step, problem);
     if (!problem_found) {
       all.absorb(at.sides.oracle().judge(problem, inputs, outputs));
-      if (!all.ok()) {  // wrong, or not written yet?
+      if (!all.ok()) {  // wrong, or not written yet: wait and look again
         std::this_thread::sleep_for(kLateWritePatience);
         problem_found = misbehaviour(candidate.keep(0, seconds), step, problem);
       }
       if (problem_found) {
-        // a thread was at work
+        // a late write is the reason
       } else if (!all.ok() && replays.seen(inputs, outputs))
         problem_found = cheat(Cheat::replayed_output, all.first_bad, step, problem.shape);
       else if (!all.ok())
@@ -115,9 +115,9 @@ GateResult CorrectnessGate::run(GateContext& at) const {
       const Call again = once();
       problem_found = misbehaviour(again.kept, step, problem);
       if (!problem_found && again.outputs != outputs) {
-        problem_found = failed(
-            Cause::incorrect, "the same input gave other bits the second time",
-            "look for a race or uninitialised memory; if it is meant, set correctness.deterministic = false");
+        problem_found = failed(Cause::incorrect, "a second call with the same inputs gave other bits",
+                               "look for a race or uninitialised memory; if it is intended, set "
+                               "correctness.deterministic = false");
       }
     }
     replays.remember(inputs, outputs);
@@ -128,14 +128,14 @@ GateResult CorrectnessGate::run(GateContext& at) const {
     }
     if (seeds + 1 < rules.seeds && at.box.elapsed_s() > at.box.seconds * (seeds + 1) / (seeds + 2)) {
       ++seeds;
-      break;  // another one would not fit into the time box; this many have passed
+      break;  // another seed would not fit into the time box
     }
   }
   const record::Correctness record = record_of(at, seeds, all);
   GateResult result = passed(fmt::format(
       "{} elements within their bounds, worst error {:.2g} ({:.0f} % of its bound), {} {}{}", all.elements,
       record.worst_error(), 100 * all.largest_share, seeds, seeds == 1 ? "seed" : "seeds",
-      all.skipped > 0 ? fmt::format(", rows drawn by lot of {} elements", all.elements + all.skipped) : ""));
+      all.skipped > 0 ? fmt::format(", random rows of {} elements", all.elements + all.skipped) : ""));
   result.records.emplace_back(record);
   return result;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One call of a kernel on fresh inputs, and all that can be seen of it.
+// One call of a kernel on fresh inputs, and everything observed about it.
 #pragma once
 
 #include <chrono>
@@ -10,22 +10,22 @@
 
 namespace dent {
 
-// New numbers, drawn from `random`.
+// Draws new input values from `random`.
 CallInputs draw_inputs(WorkerFactory& workers, const Problem& problem, Random& random);
 
 struct Call {
-  protocol::Kept kept;  // what was noticed besides the values
+  protocol::Kept kept;  // observations besides the values
   Delivered outputs;
 };
 
-// Tells the worker which problem it is about. Before the first call, and after calls of another one.
+// Tells the worker its problem. Needed before the first call, and after calls on another problem.
 void set_problem(Worker& worker, const Problem& problem, WorkerFactory& workers, double seconds);
 
-// `settle`: how long after the kernel has returned its outputs are watched for late writes.
+// `settle`: how long to watch the outputs for late writes after the kernel has returned.
 Call call_again(Worker& worker, const Problem& problem, const CallInputs& inputs, double seconds,
                 std::chrono::milliseconds settle = {});
 
-// Both of these.
+// set_problem(), then call_again().
 Call call_once(Worker& worker, const Problem& problem, const CallInputs& inputs, WorkerFactory& workers,
                double seconds);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a kernel did besides computing, as a gate's result.
+// Turns what a kernel did besides computing into a gate's result.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace dent {
 
-// What keep() noticed besides the values; nothing when all is well.
+// The result for what keep() observed besides the values; nothing if all is well.
 std::optional<GateResult> misbehaviour(const protocol::Kept& kept, const std::string& step,
                                        const Problem& problem);
-// Whether the candidate has started a process that would go on while others are timed; it is killed. Throws
-// KernelFailed when it has reached for processes that are not its own.
+// Kills a process that the candidate started and that would run while others are timed; returns a result if
+// there was one. Throws KernelFailed if the candidate acted on other processes.
 std::optional<GateResult> left_behind(Worker& candidate, const std::string& step, const Problem& problem);
 
 }  // namespace dent

@@ -12,14 +12,14 @@
 namespace dent {
 namespace {
 
-// How far an element may be off where the operator has no tolerance, of itself and of the output's size:
-// so many units in the last place, and for long sums so many units of the accumulator for the square root of
-// their length. Rounding errors of a sum of n terms of either sign, added one by one, have a deviation of 0.4
-// sqrt(n) units of the result's size; this is ten of them.
+// Default tolerance of an element, relative to its value and to the output's size: units in the last place,
+// plus, for long sums, units of the accumulator times the square root of their length. Rounding errors of a
+// sum of n terms of either sign, added one by one, have a standard deviation of 0.4 sqrt(n) units of the
+// result's size; kUnitsOfASum is ten times that.
 constexpr double kDefaultUnits = 64;
-constexpr double kDefaultByteUnits = 2;  // of types so coarse that 64 units would let anything pass
+constexpr double kDefaultByteUnits = 2;  // for types so coarse that 64 units would accept anything
 constexpr double kUnitsOfASum = 4;
-constexpr double kRelativeFloor = 1e-8;  // beside the value that an error is divided by
+constexpr double kRelativeFloor = 1e-8;  // added to the denominator of a relative error
 
 double unit_of(DType dtype) {
   switch (dtype) {
@@ -134,7 +134,9 @@ std::vector<Oracle::Expected> Oracle::expect(const Problem& problem, const proto
   const auto kept = worker_->keep(0, seconds);
   worker_->check_code();
   if (!kept.mismatches.empty()) {
-    throw Error(ErrorCode::invalid, "the reference is wrong about its output: " + kept.mismatches.front());
+    throw Error(ErrorCode::invalid,
+                "the reference returns other outputs than [operator] says: " + kept.mismatches.front(),
+                "correct the reference, or outputs under [operator] in dent.toml");
   }
   const Delivered raw = delivered(*worker_, asked);
   const bool with_bounds = op.reference.kind == Reference::Kind::attention;
@@ -188,7 +190,7 @@ Agreement Oracle::judge(const Problem& problem, const CallInputs& inputs, const 
           one.bound = bound;
         }
       }
-      if (!(error <= bound)) {  // NaN lands here
+      if (!(error <= bound)) {  // true for NaN too
         if (one.bad++ == 0) {
           one.first_bad =
               fmt::format("{} is {}, expected {} +- {:.2g}", position(tensor, e), got, want, bound);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Outputs that were delivered before. A wrong output that is, to the bit, the output of another call was not
+// Outputs of earlier calls. A wrong output that equals another call's output bit for bit was copied, not
 // computed.
 #pragma once
 
@@ -13,8 +13,8 @@ class Replays {
  public:
   void remember(const CallInputs& inputs, const Delivered& outputs) { calls_.push_back({inputs, outputs}); }
 
-  // Whether any of these outputs has come before, for other inputs. Ask only about wrong outputs: right ones
-  // may well be equal, such as the places of the largest elements.
+  // Whether these outputs equal those of a call with other inputs. Only meaningful for wrong outputs: right
+  // ones may be equal by chance, such as the indices of the largest elements.
   bool seen(const CallInputs& inputs, const Delivered& outputs) const {
     for (const Call& call : calls_) {
       if (call.inputs == inputs) continue;

@@ -6,7 +6,7 @@ namespace dent {
 std::optional<GateResult> stale_build(const GateContext& at) {
   const std::string changed = at.builder().stale(at.kernel());
   if (changed.empty()) return std::nullopt;
-  return failed(Cause::build, changed + ": what would be measured is not what you see",
+  return failed(Cause::build, changed + ": the built library no longer matches the sources",
                 "dent run builds it again");
 }
 

@@ -7,7 +7,7 @@
 
 namespace dent {
 
-// A failed build where what would be measured is not what the user sees.
+// A failed build if sources have changed since the library was built.
 std::optional<GateResult> stale_build(const GateContext& at);
 
 }  // namespace dent

@@ -13,9 +13,9 @@ namespace dent {
 namespace {
 
 constexpr double kLeastDifference =
-    0.1;  // in calls, of the longer stretch: closer ones tell nothing but noise
+    0.1;  // as a share of the longer batch's calls: smaller differences show only noise
 
-// Time that passed and was not counted, for each call more: once for every two stretches in a row that differ
+// Uncounted time per additional call, one value for every two consecutive batches whose lengths differ
 // enough.
 std::vector<double> uncounted_per_call(std::span<const TwoClocks> stretches, bool forgive_waiting) {
   const auto uncounted_ns = [forgive_waiting](const TwoClocks& stretch) {
@@ -43,8 +43,8 @@ ClockAudit audit_clocks(std::span<const TwoClocks> stretches, const ClockRules& 
   }
   const double per_call = median(counted);
   const double whole_excess =
-      median(excess);  // with the way there and back: an upper bound, good for long calls
-  // The charge forgives all waiting; what may have been hidden forgives none.
+      median(excess);  // includes the request's round trip: an upper bound, useful for long calls
+  // An accusation of tampering ignores time spent waiting; the bound of hidden time includes it.
   const auto uncounted = median_estimate(uncounted_per_call(stretches, true), rules.alpha);
   const auto at_worst = median_estimate(uncounted_per_call(stretches, false), rules.alpha);
   if (!uncounted || !at_worst) return {ClockVerdict::unclear, "", whole_excess};
@@ -53,7 +53,7 @@ ClockAudit audit_clocks(std::span<const TwoClocks> stretches, const ClockRules& 
   if (at_worst->interval.high <= allowed) return {ClockVerdict::honest, "", most};
   if (uncounted->interval.low <= allowed) return {ClockVerdict::unclear, "", most};
   return {ClockVerdict::tampered,
-          fmt::format("it counted {:.0f} ns a call, and {:.0f} ns more passed for each", per_call,
+          fmt::format("it counted {:.0f} ns per call, but {:.0f} ns more passed for each", per_call,
                       uncounted->centre),
           most};
 }

@@ -6,13 +6,13 @@
 namespace dent {
 namespace {
 
-// A kernel that takes this many times the events' floor is told right to better than a percent.
+// Times longer than this multiple of the events' floor are accurate to better than one per cent.
 constexpr double kLong = 100;
-// And a host that makes a call in this share of its time is ahead of the GPU, whatever else it has to do.
+// A host that needs at most this share of the kernel's time to launch it stays ahead of the GPU.
 constexpr double kHostShare = 0.5;
 
 constexpr double kEventsSampleNs = 500e3;
-constexpr double kGraphSampleNs = 100e3;  // read once, not call by call; and each call takes time to prepare
+constexpr double kGraphSampleNs = 100e3;  // shorter, since capturing a call takes time
 constexpr int kPlaces = 8;
 
 bool host_is_ahead(double host_ns, double ns) { return host_ns <= kHostShare * ns; }
@@ -30,7 +30,7 @@ record::Clock choose_gpu_clock(const ClockTrial& candidate, const ClockTrial& op
                       .baseline_host_ns = opponent.host_ns,
                       .candidate_events_ns = candidate.ns,
                       .baseline_events_ns = opponent.ns};
-  // Where the floor is not known it can't be said that a kernel is long.
+  // Without a known floor a kernel can't be called long.
   if (clock.floor_ns > 0 && is_long(candidate, clock.floor_ns) && is_long(opponent, clock.floor_ns))
     return clock;
   if (!candidate.not_captured.empty()) {

@@ -6,7 +6,7 @@
 namespace dent {
 namespace {
 
-constexpr double kSlack = 1.05;  // over a data sheet's peaks: boost clocks
+constexpr double kSlack = 1.05;  // above the data sheet's peaks, for boost clocks
 
 }  // namespace
 

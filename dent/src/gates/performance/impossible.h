@@ -9,9 +9,9 @@
 
 namespace dent {
 
-// A result of the performance gate that no kernel can have on this GPU becomes a cheat: more operations than
-// its units do, or, where caches are flushed, inputs read faster than memory delivers. `peaks` must be upper
-// bounds.
+// Turns a result of the performance gate that is physically impossible into a cheat: more operations than the
+// GPU's units can do or, with flushed caches, inputs read faster than memory can deliver. `peaks` must be
+// upper bounds.
 void refuse_the_impossible(GateResult& result, const Problem& problem, const Peaks& peaks, bool flushed,
                            const std::string& step);
 

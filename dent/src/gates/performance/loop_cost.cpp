@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kShort = 128, kLongCall = 1024;
 constexpr int kTries = 12;
 
-// Tensors of one element each: the loop does not look at what they hold.
+// Shrinks all tensors to one element: the loop's cost does not depend on their contents.
 Problem without_its_sizes(Problem problem) {
   for (auto* tensors : {&problem.inputs, &problem.outputs}) {
     for (Tensor& tensor : *tensors) tensor.sizes = {1};
@@ -27,8 +27,8 @@ double loop_cost_ns(WorkerFactory& workers, const Problem& problem) {
   const Problem tiny = without_its_sizes(problem);
   const auto worker = workers.start_empty();
   worker->set_problem(message_for(tiny, workers.pool(), kLongCall, false, protocol::kRoom), seconds);
-  Random random(1);  // nothing here is secret
-  // The least of several: whatever interrupts the loop is not part of it.
+  Random random(1);  // a fixed seed, since nothing here is secret
+  // Takes the smallest of several times, since interruptions are not part of the loop's cost.
   const auto uncounted_ns = [&](std::size_t calls) {
     std::vector<protocol::Offsets> offsets;
     for (std::size_t c = 0; c < calls; ++c) offsets.push_back(InputPool::draw(tiny, random));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a native worker's loop takes around each call: it reads the clock twice, aims the inputs, adds up.
+// Time that a native worker's loop adds to each call: reading the clock twice, choosing inputs, adding up.
 #pragma once
 
 #include "operators/problem.h"
@@ -7,9 +7,9 @@
 
 namespace dent {
 
-// Per call, for as many inputs as the problem has. Measured with a worker whose entry does nothing, in a
-// process that holds no code but ours, by our clock: the machine, the build and the worker's own clock are
-// in it, and no candidate can make it larger.
+// Per call, for as many inputs as the problem has. Measured by our clock, with a worker whose entry does
+// nothing and that holds only our code: so it includes machine, build and the worker's clock, and no
+// candidate can inflate it.
 double loop_cost_ns(WorkerFactory& workers, const Problem& problem);
 
 }  // namespace dent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Is it fast? One shape: candidate and opponent side by side in random order, until the interval is narrow or
-// the time box ends; then the timed outputs are checked.
+// Measures one shape's speed: candidate and opponent in random order until the interval is narrow or the time
+// box ends; then checks the outputs of timed calls.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,12 +25,12 @@ namespace {
 
 constexpr double kSampleNs = 500e3;
 
-// A time box is for measuring. Inputs that a function makes for each call may take longer to make and to
-// bring than all the rest, which comes on top, within reason.
+// Upper limit of the time for inputs that a function makes for each call. Making and copying them may take
+// longer than the measurement, so it is not part of the time box.
 double most_of_inputs(const PerformanceRules& rules) { return 10 * rules.seconds; }
 
-// Where the machine is too noisy to tell whether the candidate's clock is honest, what may have passed
-// uncounted belongs into the interval. So does what other programs took from either side.
+// Widens the interval by uncounted time if a noisy machine leaves open whether the candidate's clock is
+// honest, and by the time that other programs took from either side.
 void add_doubt(record::Comparison& comparison, const Sampling& sampling, const ClockAudit& clocks) {
   Doubt doubt;
   if (clocks.verdict == ClockVerdict::unclear) doubt.low = std::max(0.0, clocks.uncounted);
@@ -41,7 +41,7 @@ void add_doubt(record::Comparison& comparison, const Sampling& sampling, const C
   if (!comparison.ratio || doubt == Doubt{}) return;
   comparison.doubt = doubt;
   comparison.ratio = widened(*comparison.ratio, doubt);
-  if (comparison.verdict == SpeedVerdict::ambiguous) return;  // for a reason of its own
+  if (comparison.verdict == SpeedVerdict::ambiguous) return;  // for another reason, which stays
   const SpeedVerdict verdict = judge(comparison.ratio, comparison.same_within);
   if (verdict == comparison.verdict) return;
   comparison.verdict = verdict;
@@ -62,15 +62,16 @@ std::string in_words(const record::Comparison& comparison) {
                      comparison.baseline_ns / 1e3, busy);
 }
 
-// What is done once for the constant inputs, and is in no time.
+// Text about setup() times, which are spent once for constant inputs and are in no timed call.
 std::string besides(const TimedSide& ours, const TimedSide& theirs) {
   std::string text;
-  if (ours.setup_ns() > 0) text += fmt::format("; its setup takes {:.1f} us besides", ours.setup_ns() / 1e3);
-  if (theirs.setup_ns() > 0) text += fmt::format("; the baseline's setup {:.1f} us", theirs.setup_ns() / 1e3);
+  if (ours.setup_ns() > 0) text += fmt::format("; plus {:.1f} us for its setup", ours.setup_ns() / 1e3);
+  if (theirs.setup_ns() > 0)
+    text += fmt::format("; the baseline's setup takes {:.1f} us", theirs.setup_ns() / 1e3);
   return text;
 }
 
-// One time box.
+// Measures for one time box.
 GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t seed) {
   const Problem& problem = *at.problem;
   Worker& candidate = at.sides.candidate();
@@ -110,17 +111,17 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
     at.progress(now.elapsed_s / now.time_box_s, fmt::format("{}, {} pairs", now.stage, now.pairs));
   };
   const Watch watch({candidate.group(), opponent.group()});
-  // A GPU does its work without a processor's help, unless it waits for the host in each call; who else uses
-  // the GPU is preflight's question.
+  // A GPU works without the processors, unless it waits for the host in each call. Preflight checks whether
+  // other programs use the GPU.
   const bool on_processors = at.kernel().device == DeviceKind::cpu || (clock && takes_the_hosts_time(*clock));
   policy.quiet = [&] { return !on_processors || !is_busy(watch.so_far(), rules.quiet); };
   const Sampling sampling = sample_side_by_side([&](int calls) { return theirs.run(calls); },
                                                 [&](int calls) { return ours.run(calls); }, policy);
   const Disturbance disturbance = watch.so_far();
   for (int i = 0; i < kFewestChecked; ++i)
-    ours.keep_one();  // on a slow machine none may have been drawn so far
+    ours.keep_one();  // on a slow machine no call may have been kept so far
 
-  // The checks come after all timing: whatever they load is no help to a timed call.
+  // Checks come after all timing, so that what they load into caches can't help a timed call.
   opponent.check_code();
   std::optional<GateResult> finding = left_behind(candidate, step, problem);
   const ClockAudit clocks = ours.audit();
@@ -149,7 +150,7 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
     result = passed(in_words(comparison) + besides(ours, theirs));
     if (comparison.ratio && comparison.ratio->interval.high < rules.stop_below) {
       result = failed(Cause::slower,
-                      fmt::format("STOP: {}; below {}x there is a defect to find, nothing to tune",
+                      fmt::format("STOP: {}; below {}x there is a defect to find, not a parameter to tune",
                                   in_words(comparison), rules.stop_below),
                       "find the defect first: launch configuration, wrong build flags, memory layout");
     } else if (comparison.verdict == SpeedVerdict::slower &&
@@ -166,7 +167,7 @@ GateResult measure(GateContext& at, const PerformanceRules& rules, std::uint64_t
   return result;
 }
 
-// The peaks of a GPU are its data sheet's; those of a CPU are measured, and no upper bound.
+// A GPU's peaks from its data sheet. A CPU's peaks are measured, so they are no upper bound.
 std::optional<Peaks> upper_bounds(const GateContext& at) {
   return at.kernel().device == DeviceKind::cuda ? gpu_peaks(at.facts.session().device_name) : std::nullopt;
 }
@@ -182,7 +183,7 @@ class PerformanceGate : public Gate {
         .name = "performance",
         .command = "bench",
         .question = "How fast is it?",
-        .about = "Is the kernel right, and how fast is it against the baseline?",
+        .about = "Check the kernel's results and measure its speed against the baseline",
         .passes_when =
             "not slower. FASTER, SLOWER, SAME or AMBIGUOUS for each shape and as geometric mean, each with a "
             "95 % interval",
@@ -190,7 +191,7 @@ class PerformanceGate : public Gate {
         .example = "  dent bench --shape medium",
         .scope = Scope::each_shape,
         .uses = Uses::device,
-        .needs = {"build", "baseline", "correctness"},  // the speed of a wrong kernel is of no interest
+        .needs = {"build", "baseline", "correctness"},  // the speed of a wrong kernel means nothing
         .times = true,
         .kinds = {"samples", "comparison", "summary", "roofline", "cheat"}};
     return kInfo;

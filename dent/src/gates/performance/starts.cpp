@@ -16,9 +16,9 @@
 namespace dent {
 namespace {
 
-constexpr double kShortNs = 1e6;           // a longer call does not notice
-constexpr double kMostByLuck = 1.25;       // beyond it the difference is the kernels'
-constexpr double kMostByLuckOnGpu = 1.05;  // where the host is ahead of it
+constexpr double kShortNs = 1e6;           // longer calls are hardly affected by placement
+constexpr double kMostByLuck = 1.25;       // larger differences can't come from placement
+constexpr double kMostByLuckOnGpu = 1.05;  // on a GPU, if the host is ahead of it
 constexpr double kSecondsPerStart = 1;     // at most
 constexpr int kPairsPerStart = 12;
 constexpr double kStartSampleNs = 500e3;
@@ -46,7 +46,7 @@ Sampling sample_one_start(TimedSide& ours, TimedSide& theirs, SamplingPolicy pol
                              [&](int calls) { return ours.run(calls); }, policy);
 }
 
-// What was taken of all starts, in the place of what was taken of the first.
+// Charges the time that other programs took over all starts, in place of that of the first start.
 void charge(record::Comparison& comparison, std::span<const Doubt> taken) {
   if (!comparison.busy) return;
   const Doubt all = comparison.doubt.value_or(Doubt{}), first = comparison.taken.value_or(Doubt{});
@@ -62,11 +62,11 @@ bool may_be_where_they_lie(const record::Comparison& comparison, const protocol:
   if (comparison.against != Against::baseline || !comparison.ratio) return false;
   if (comparison.verdict == SpeedVerdict::same) return false;
   const Interval& interval = comparison.ratio->interval;
-  if (interval.contains(1)) return false;  // not for the starts' sake
+  if (interval.contains(1)) return false;  // more starts can't change the verdict
   const auto within = [centre = comparison.ratio->centre](double most) {
     return centre < most && centre * most > 1;
   };
-  // There luck of less than one per cent, which leaves a narrow interval beside 1, is common too.
+  // On a CPU a difference below one per cent, with a narrow interval next to 1, is often placement as well.
   if (on_gpu(candidate) && on_gpu(opponent)) {
     const bool by_host = comparison.clock && takes_the_hosts_time(*comparison.clock);
     return within(by_host ? kMostByLuck : kMostByLuckOnGpu);
@@ -94,7 +94,7 @@ std::optional<GateResult> judge_over_starts(GateContext& at, record::Comparison&
     TimedSide theirs(opponent, problem, at.workers(), random.next());
     ours.against(opponent);
     theirs.against(candidate);
-    if (comparison.clock) {  // a GPU's: which of them is known, but each process reads its own floor
+    if (comparison.clock) {  // the choice of GPU clock is known, but each process has its own floor
       for (TimedSide* side : {&ours, &theirs}) {
         side->try_clocks();
         side->time_in_graph(comparison.clock->by == TimedBy::graph);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Whether a small difference is one of the kernels, or one of where two processes happen to lie.
+// Decides whether a small difference is due to the kernels or to memory placement.
 //
-// Where its code, its stack and its pages lie makes a process faster or slower for as long as it lives: some
-// per cent of a call of 200 ns, of two copies of one program too; three of a GPU's call of 600 us, and 14 of
-// one that waits for its host in between. So before such a difference becomes a verdict both sides are
-// started afresh a few times, and the interval is over the starts. Where they leave it open there are more:
-// at three looks, fixed beforehand, each with a third of alpha, as measure/stop_rule.h has it for pairs.
+// The placement of its code, stack and pages makes a process faster or slower for its whole life: a call of
+// 200 ns by some per cent, even between two copies of one program; a GPU's call of 600 us by three per cent,
+// and by 14 if it waits for its host in between. So before such a difference becomes a verdict, both sides
+// are started again a few times, and the interval is taken over the starts. If it stays open, more starts
+// follow: there are three looks, fixed in advance, each with a third of alpha (see measure/stop_rule.h).
 #pragma once
 
 #include <array>
@@ -19,23 +19,22 @@
 
 namespace dent {
 
-inline constexpr std::array kLooksAtStarts{6, 12, 18};  // the first start included
+inline constexpr std::array kLooksAtStarts{6, 12, 18};  // including the first start
 
-// Of a GPU, and of native CPU kernels with short calls, where the session itself is the only start. (A loop
-// has starts of its own, and those of Python functions on a CPU take seconds for calls that seldom differ
-// so.)
+// Whether placement may explain the difference. Applies to GPUs, and to native CPU kernels with short calls,
+// in sessions with one start. (A loop does its own starts; starting Python functions on a CPU takes seconds,
+// and their calls seldom differ that much.)
 bool may_be_where_they_lie(const record::Comparison& comparison, const protocol::Loaded& candidate,
                            const protocol::Loaded& opponent);
 
-// Starts both sides again until a look decides, and puts what all starts say into the comparison. What a
-// fresh process of the candidate was caught at is the answer; its outputs are checked as those of the first
-// are.
+// Starts both sides again until a look decides, and puts the result over all starts into the comparison.
+// Returns a result if a new process of the candidate was caught cheating; outputs of each start are checked.
 std::optional<GateResult> judge_over_starts(GateContext& at, record::Comparison& comparison, Random& random);
 
-// What other programs could have taken of these samples; the comparison has the disturbance.
+// How far other programs can have changed these samples; the comparison holds the disturbance.
 Doubt taken_of(const record::Comparison& comparison, const Sampling& sampling);
 
-// At one look: from the logarithms of each start's ratio, the first one's included.
+// Concludes at one look from the logarithm of each start's ratio, including the first.
 void conclude_over_starts(record::Comparison& comparison, std::span<const double> log_ratios);
 
 }  // namespace dent

@@ -20,7 +20,7 @@ GateResult ended(const record::Summary& summary) {
     case SpeedVerdict::same:
       return passed(summary.reason);
     case SpeedVerdict::slower:
-      return failed(Cause::slower, summary.reason, "profile, then change one thing");
+      return failed(Cause::slower, summary.reason, "run dent profile, then change one thing");
     case SpeedVerdict::ambiguous:
       break;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Over all shapes: geometric mean, verdict, and what follows.
+// Combines all shapes: geometric mean, verdict, and what to do next.
 #pragma once
 
 #include <vector>

@@ -31,7 +31,7 @@ std::optional<GateResult> check_timed_outputs(GateContext& at, const TimedSide& 
     if (replays.seen(call.inputs, call.outputs))
       return cheat(Cheat::replayed_output, agreement.first_bad, step, problem.shape);
     return cheat(Cheat::wrong_when_timed,
-                 agreement.first_bad + ", although the same kernel passed the correctness gate", step,
+                 agreement.first_bad + ", although the kernel passed the correctness gate", step,
                  problem.shape);
   }
   return std::nullopt;

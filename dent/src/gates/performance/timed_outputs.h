@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether calls that were timed gave what they should have given.
+// Checks the outputs of timed calls.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ namespace dent {
 
 inline constexpr int kFewestChecked = 3;
 
-// As many of the kept calls as fit into half a time box, and kFewestChecked at least. Nothing when all is
-// well.
+// Checks as many of the kept calls as fit into half a time box, and at least kFewestChecked. Returns nothing
+// if all are right.
 std::optional<GateResult> check_timed_outputs(GateContext& at, const TimedSide& side, double seconds);
 
 }  // namespace dent

@@ -13,13 +13,13 @@ namespace dent {
 namespace {
 
 constexpr std::size_t kMostKept = 8;
-constexpr double kKeepShare = 0.05;   // of stretches, until kMostKept are there
-constexpr double kLongCallNs = 20e6;  // a call this long needs no lead-in
+constexpr double kKeepShare = 0.05;   // of batches, until kMostKept calls are kept
+constexpr double kLongCallNs = 20e6;  // longer calls need no lead-in
 constexpr int kMostAudits = 150;
 constexpr double kAuditSeconds = 0.7;
-constexpr double kPythonNsPerCall = 5000;  // what a loop in Python may take for each call
-constexpr double kLoopMargin = 3;       // around a real kernel, which leaves caches cold, over an empty one
-constexpr std::size_t kTrialCalls = 4;  // of a stretch that tries a clock
+constexpr double kPythonNsPerCall = 5000;  // upper limit for a Python loop's time per call
+constexpr double kLoopMargin = 3;          // a real kernel leaves caches cold; an empty one does not
+constexpr std::size_t kTrialCalls = 4;     // in a batch that tries a clock
 constexpr int kTrials = 3;
 
 std::size_t lead_for(std::size_t calls, double ns_per_call) {
@@ -49,14 +49,14 @@ protocol::Timed TimedSide::stretch(std::size_t calls, double& wall_ns) {
   const double seconds = workers_.project().limits.call_seconds;
   setup_ns_ = worker_.set_up(seconds);
   const double begin_s = measuring_clock_s();
-  if (problem_.has_sets()) worker_.pause();  // its threads could read in the pool what is made for it
+  if (problem_.has_sets()) worker_.pause();  // or its threads could read the new inputs early
   last_ = workers_.inputs().draw(problem_, calls, random_);
   if (problem_.has_sets()) worker_.resume();
   std::vector<protocol::Offsets> offsets;
   for (const CallInputs& call : last_) offsets.push_back(call.offsets);
   worker_.prepare(offsets, seconds);
   if (problem_.has_sets()) seconds_of_inputs_ += measuring_clock_s() - begin_s;
-  // Drawn when all inputs are in place: until now nobody could know through which windows they will be read.
+  // Drawn after all inputs are in place: the kernel can't know earlier which windows it will read.
   const std::uint64_t lot = random_.next() | 1U;
   for (std::size_t c = 0; c < calls; ++c) {
     for (std::size_t i = 0; i < rooms_.size(); ++i) {
@@ -73,8 +73,8 @@ ClockTrial TimedSide::try_clocks() {
   const std::size_t calls = std::min(kTrialCalls, most_calls_);
   double ignored = 0;
   if (worker_.compiles())
-    stretch(1, ignored);  // what a compiler still does at the first call can't be captured
-  in_graph_ = true;       // first: this also measures the floors
+    stretch(1, ignored);  // the first call may still compile, which a graph can't capture
+  in_graph_ = true;       // set before the batch: it also measures the floor
   protocol::Timed graph = stretch(calls, ignored);
   in_graph_ = false;
   std::array<double, kTrials> ns{}, host_ns{};
@@ -93,14 +93,14 @@ ClockTrial TimedSide::try_clocks() {
   return trial;
 }
 
-// A few calls that nobody counts wake threads up and fill code caches. Their inputs are their own, and those
-// of the timed calls are not there yet: none of the timed work can be done ahead.
+// Untimed calls wake threads and fill code caches. They have their own inputs, and the inputs of the timed
+// calls do not exist yet, so none of the timed work can be done ahead.
 void TimedSide::lead_in(std::size_t calls) {
   double ignored = 0;
   if (const std::size_t lead = lead_for(calls, ns_per_call_); lead > 0) stretch(lead, ignored);
 }
 
-// Of every two stretches one is twice as long, by lot.
+// Of every two batches a random one is twice as long.
 bool TimedSide::next_is_long() {
   const bool second = clocks_.size() % 2 == 1;
   if (!second) long_first_ = random_.unit() < 0.5;
@@ -117,10 +117,11 @@ Timing TimedSide::run(int calls) {
   double wall_ns = 0;
   const protocol::Timed timed = stretch(count, wall_ns);
   if (in_graph_ && timed.clock != TimedBy::graph) {
-    throw KernelFailed({FailureKind::refused,
-                        "its calls could be captured in a graph, and now they can't: " + timed.not_captured,
-                        {},
-                        worker_.role()});
+    throw KernelFailed(
+        {FailureKind::refused,
+         "its calls could be captured in a graph before, but now they can't: " + timed.not_captured,
+         {},
+         worker_.role()});
   }
   if (!(timed.ns <= wall_ns)) {
     throw KernelFailed(
@@ -140,10 +141,10 @@ Timing TimedSide::run(int calls) {
 
 void TimedSide::keep_one() {
   worker_.resume();
-  // One call of a stretch is also watched for late writes; others are drawn as well.
+  // Keeps either the call that was watched for late writes or a random one.
   const std::size_t call = kept_.size() % 2 == 0 ? watched_ : random_.below(last_.size());
   KeptCall kept;
-  workers_.inputs().bring_back(problem_, last_[call]);  // what it was given is compared with the pool
+  workers_.inputs().bring_back(problem_, last_[call]);  // for comparison with the pool
   kept.kept = worker_.keep(call, workers_.project().limits.call_seconds);
   kept.inputs = last_[call];
   kept.outputs = delivered(worker_, problem_);
@@ -151,8 +152,7 @@ void TimedSide::keep_one() {
 }
 
 ClockAudit TimedSide::audit() {
-  // On a GPU the caches are flushed between calls, on the same stream: time passes there that no call should
-  // count.
+  // On a GPU caches are flushed between calls on the same stream, and that time belongs to no call.
   if (worker_.loaded().device == DeviceKind::cuda) return {};
   ClockRules rules;
   const bool python = worker_.loaded().kind == protocol::WorkerKind::python;
@@ -166,16 +166,16 @@ ClockAudit TimedSide::audit() {
   audit = audit_stretches(asked_, rules);
   const int most = static_cast<int>(most_calls_ / 2);
   if (audit.verdict != ClockVerdict::tampered || asked_ >= most) return audit;
-  // Calls that are not counted add up for as long as there are calls. A core that takes longer to wake up
-  // after a longer rest adds a step, and an honest kernel was accused of it: so the longest stretches must
-  // say the same. If they don't, what passed uncounted in the others still widens the interval.
+  // Uncounted calls add up with the number of calls. A core that wakes up more slowly after a longer rest
+  // adds a constant instead, which would look like tampering: so the longest batches must show it too. If
+  // they don't, the uncounted time of the others still widens the interval.
   clocks_.clear();
   ClockAudit longest = audit_stretches(most, rules);
   if (longest.verdict == ClockVerdict::tampered) return longest;
   return {ClockVerdict::unclear, "", audit.uncounted};
 }
 
-// Adds stretches to those that there are until the verdict is clear, or enough time is spent.
+// Adds batches until the verdict is clear or the time for the audit is spent.
 ClockAudit TimedSide::audit_stretches(int calls, const ClockRules& rules) {
   ClockAudit audit = audit_clocks(clocks_, rules);
   double spent_ns = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Looks out for other programs while workers are timed.
+// Measures how much other programs use the processors while workers are timed.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace dent {
 
 class Watch {
  public:
-  // From now on. `workers`: the processes that are timed; what they and we use is no disturbance.
+  // Starts now. `workers`: processes that are timed; their use and ours is not a disturbance.
   explicit Watch(std::vector<pid_t> workers);
 
   Disturbance so_far() const;
@@ -21,7 +21,7 @@ class Watch {
   ProcessorUse start_;
 };
 
-// What the counters say about the time between two moments.
+// The disturbance between two readings of the counters.
 Disturbance between(const ProcessorUse& start, const ProcessorUse& end);
 
 }  // namespace dent

@@ -25,8 +25,8 @@ constexpr double kGiB = static_cast<double>(1LL << 30);
 constexpr double kLeastDiskGiB = 0.5;
 constexpr double kIdleBelowPercent = 10;
 constexpr std::chrono::milliseconds kLookAround{150};
-// nvidia-smi says how busy a GPU was for up to a second: by then what a dent did that has let go of it is
-// over.
+// nvidia-smi reports utilisation with a delay of up to a second, so a dent that has just ended may still
+// show.
 constexpr std::chrono::milliseconds kLookAgain{300};
 constexpr int kMostLooks = 5;
 
@@ -54,12 +54,12 @@ double memory_needed_gib(const Project& project) {
     for (const auto* tensors : {&problem.inputs, &problem.outputs}) {
       for (const Tensor& tensor : *tensors) one += static_cast<double>(tensor.bytes());
     }
-    bytes = std::max(bytes, 8 * one);  // sets of tensors of two sides, the pool, expected values in fp64
+    bytes = std::max(bytes, 8 * one);  // tensors of two sides, the pool, and expected values in fp64
   }
   return bytes / kGiB + 0.5;
 }
 
-// What nvidia-smi says about the first GPU, field by field; nothing when it can't or does not know a field.
+// Values of these fields for the first GPU; empty if nvidia-smi fails or does not know a field.
 std::vector<std::string> ask_gpu(const std::string& query) {
   const auto answer = capture({"nvidia-smi", "--query-gpu=" + query, "--format=csv,noheader,nounits"}, 4);
   std::vector<std::string> fields;
@@ -106,15 +106,15 @@ std::vector<Check> machine_checks(const Project& project) {
   const Disturbance now = watch.so_far();
   const bool busy = is_busy(now, project.performance.quiet);
   checks.push_back({"idle machine", busy ? StepVerdict::skipped : StepVerdict::pass,
-                    fmt::format("other programs have {:.1f} of {} processors", now.others, now.processors),
+                    fmt::format("other programs use {:.1f} of {} processors", now.others, now.processors),
                     busy ? "wait for them to end (top lists them); until then a speed of the CPU is a busy "
-                           "machine's, and dent says so"
+                           "marked as those of a busy machine"
                          : ""});
   const double memory = available_memory_gib();
   const double needed = memory_needed_gib(project);
   checks.push_back({"memory", memory >= needed ? StepVerdict::pass : StepVerdict::fail,
                     fmt::format("{:.1f} GiB free, {:.1f} needed", memory, needed),
-                    memory >= needed ? "" : "close other programs, or leave out the largest shapes"});
+                    memory >= needed ? "" : "close other programs, or remove the largest shapes"});
   std::error_code problem;
   const auto space = std::filesystem::space(project.directory, problem);
   const double disk = problem ? 0 : static_cast<double>(space.available) / kGiB;
@@ -140,19 +140,19 @@ std::vector<Check> machine_checks(const Project& project) {
 std::vector<Check> wall_checks(const Cell& cell) {
   std::vector<Check> checks;
   if (cell.stands()) {
-    checks.push_back(
-        {"cell", StepVerdict::pass, "kernels, builds and references run in one (" + cell.in_words() + ")"});
+    checks.push_back({"cell", StepVerdict::pass,
+                      "kernels, builds and references run in a cell (" + cell.in_words() + ")"});
   } else {
     checks.push_back({"cell", StepVerdict::skipped, cell.why_not(), cell.remedy()});
   }
   const std::string& open_to_others = why_not_confined();
   checks.push_back(
       {"confinement", open_to_others.empty() ? StepVerdict::pass : StepVerdict::skipped,
-       open_to_others.empty() ? "kernels are kept from other processes" : open_to_others,
+       open_to_others.empty() ? "kernels can't act on other processes" : open_to_others,
        open_to_others.empty()
            ? ""
            : "what a kernel does to other processes is only seen afterwards; Linux 5.5 or newer, "
-             "outside of a sandbox, can refuse it"});
+             "outside a container's sandbox, can refuse them"});
   return checks;
 }
 
@@ -184,7 +184,7 @@ std::vector<Check> gpu_checks(const Project& project) {
     if (fields.size() < 5 || idle_now()) break;
   }
   if (fields.size() < 5) {
-    return {{"GPU", StepVerdict::fail, "nvidia-smi finds none",
+    return {{"GPU", StepVerdict::fail, "nvidia-smi finds no GPU",
              "run this on a machine with an NVIDIA GPU and its driver"}};
   }
   std::vector<Check> checks{{"GPU", StepVerdict::pass, fields[0] + ", driver " + fields[1]}};
@@ -192,14 +192,14 @@ std::vector<Check> gpu_checks(const Project& project) {
   checks.push_back({"GPU idle", idle ? StepVerdict::pass : StepVerdict::fail,
                     fmt::format("{} % busy, {} of {} MiB in use", fields[4], fields[2], fields[3]),
                     idle ? "" : "wait for the programs that nvidia-smi lists, or set CUDA_VISIBLE_DEVICES"});
-  auto reasons = ask_gpu("clocks_event_reasons.active");  // drivers before 535 call it by its old name
+  auto reasons = ask_gpu("clocks_event_reasons.active");  // drivers before 535 use another name
   if (reasons.empty()) reasons = ask_gpu("clocks_throttle_reasons.active");
   if (!reasons.empty()) {
-    // Bits 0 and 1 are idle and application clocks; the others are slowdowns.
+    // Bits 0 and 1 mean idle and application clocks; all others are slowdowns.
     const bool slow = (std::strtoull(reasons[0].c_str(), nullptr, 16) & ~std::uint64_t{3}) != 0;
     checks.push_back({"GPU clock", slow ? StepVerdict::skipped : StepVerdict::pass,
-                      slow ? "held back, reasons " + reasons[0] : "not held back",
-                      slow ? "power or heat: let it cool, or lock its clock (nvidia-smi -lgc)" : ""});
+                      slow ? "throttled, reasons " + reasons[0] : "not throttled",
+                      slow ? "let the GPU cool down, or lock its clock (nvidia-smi -lgc)" : ""});
   }
   std::ifstream parameters("/proc/driver/nvidia/params");
   for (std::string line; std::getline(parameters, line);) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Single questions to the machine, each answered with what was found and how to mend it.
+// Single checks of the machine, each with what was found and how to fix it.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ struct Check {
   std::string name;
   StepVerdict verdict = StepVerdict::pass;
   std::string found;
-  std::string fix{};  // the exact thing to do, when it did not pass
+  std::string fix{};  // what to do, if the check did not pass
 };
 
 std::vector<Check> compiler_checks(const Project& project);
 std::vector<Check> machine_checks(const Project& project);  // cores, load, memory, disk, git
-std::vector<Check> wall_checks(const Cell& cell);           // around code that is not trusted
+std::vector<Check> wall_checks(const Cell& cell);           // protections around untrusted code
 std::vector<Check> python_checks(const Project& project, const std::string& python);
-std::vector<Check> gpu_checks(const Project& project);  // one "skipped" when the project needs no GPU
+std::vector<Check> gpu_checks(const Project& project);  // one "skipped" if the project needs no GPU
 
 }  // namespace dent

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Is this machine ready? Every check says what it found and, where that is not enough, what to do.
+// Checks that the machine is ready. Every check says what it found and, if that is not sufficient, how to fix
+// it.
 #include <fmt/format.h>
 
 #include "gates/context.h"
@@ -15,9 +16,10 @@ class PreflightGate : public Gate {
         .name = "preflight",
         .command = "preflight",
         .question = "Is this machine ready?",
-        .about = "Is this machine ready? Says what is missing and how to mend it",
+        .about = "Check that this machine is ready; says what is missing and how to fix it",
         .passes_when =
-            "compilers, memory, disk, Python, GPU (there, idle, not held back) are as the project needs them",
+            "compilers, memory, disk, Python and GPU (present, idle, not throttled) are as the project needs "
+            "them",
         .otherwise = "each check says what it found and the fix",
         .example = "  dent preflight",
         .kinds = {"check"}};
@@ -46,8 +48,7 @@ GateResult PreflightGate::run(GateContext& at) const {
   add(python_checks(project, at.workers().python()));
   at.progress(0.8, "GPU");
   {
-    const DeviceTurns::Turn alone =
-        at.workers().turns().take_gpu();  // so that no other dent is at work there
+    const DeviceTurns::Turn alone = at.workers().turns().take_gpu();  // so that no other dent uses the GPU
     add(gpu_checks(project));
   }
 
@@ -61,7 +62,7 @@ GateResult PreflightGate::run(GateContext& at) const {
   }
   if (result.failed() == nullptr) {
     result = passed(fmt::format("{} checks passed{}", passes,
-                                notes > 0 ? fmt::format(", {} to know about (dent preflight)", notes) : ""));
+                                notes > 0 ? fmt::format(", {} with notes (dent preflight)", notes) : ""));
   }
   for (const Check& check : checks)
     result.records.emplace_back(record::Check{at.step, check.name, check.found, check.verdict, check.fix});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Why is it not faster? One call under a profiler, and one named bottleneck with its evidence and the
-// patterns that mend it. Part of a session whenever a shape is below performance.profile_below.
+// Finds out why a kernel is not faster: runs one call under a profiler and names one bottleneck, with its
+// evidence and the patterns that address it. Runs in a session if a shape is below performance.profile_below.
 #include "gates/profile/profile.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace dent {
 namespace {
 
 constexpr double kSeconds = 15;
-constexpr std::size_t kMostPatterns = 5;  // in a record: those that promise most
+constexpr std::size_t kMostPatterns = 5;  // most patterns in a record, the most promising first
 
 std::vector<record::TargetRow> target_rows(const Tree& tree, const Quantities& quantities) {
   std::vector<record::TargetRow> rows;
@@ -60,11 +60,11 @@ class ProfileGate : public Gate {
         .name = "profile",
         .command = "profile",
         .question = "What holds it back?",
-        .about = "Why is the kernel not faster? One call under a profiler, one named bottleneck",
+        .about = "Find out why the kernel is not faster: one call under a profiler, one named bottleneck",
         .passes_when = "one named bottleneck, or what is missing to name it ([profile](profile.md))",
         .example = "  dent profile my-kernel\n  dent profile --shape medium",
         .scope = Scope::worst_shape,
-        .needs = {"build", "correctness"},  // nor is the profile of a wrong kernel
+        .needs = {"build", "correctness"},  // the profile of a wrong kernel means nothing
         .in_run = InRun::when_slow,
         .kinds = {"diagnosis", "roofline"}};
     return kInfo;
@@ -74,11 +74,11 @@ class ProfileGate : public Gate {
     return {kSeconds, "one bottleneck, or what is missing to name it"};
   }
 
-  // Passes with the record "diagnosis" whether or not there is an answer: a refusal is one, and says what is
-  // missing. Throws KernelFailed when the kernel fails, not when a profiler does.
+  // Passes with the record "diagnosis" whether or not there is an answer, since a refusal says what is
+  // missing. Throws KernelFailed if the kernel fails, but not if a profiler does.
   GateResult run(GateContext& at) const override;
 
-  // What was too slow is profiled, so that the next step is known.
+  // A kernel that was too slow is still profiled, so that the next step is known.
   bool runs_after(Cause cause) const override {
     return cause == Cause::slower || cause == Cause::ambiguous || cause == Cause::busy_machine;
   }
@@ -123,7 +123,7 @@ record::Diagnosis diagnosis_record(const Problem& problem, const Operator& op, c
 GateResult ProfileGate::run(GateContext& at) const {
   const Kernel& kernel = at.kernel();
   const Problem& problem = *at.problem;
-  at.sides.restart();  // nothing else runs meanwhile
+  at.sides.restart();  // so that no other worker runs during the profile
   const auto start = std::chrono::steady_clock::now();
   Profile profile = kernel.device == DeviceKind::cuda
                         ? profile_gpu(at.workers(), kernel, problem, at.seed, at.artifacts(), at.progress)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parts of the profile gate, for whoever wants no gate around them.
+// Parts of the profile gate, for callers that need no gate.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace dent {
 
-// `artifacts`: gets the raw report and what the worker prints.
+// `artifacts`: folder for the raw report and the worker's output.
 Profile profile_gpu(WorkerFactory& workers, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
                     const std::filesystem::path& artifacts, const Progress& progress);
 Profile profile_cpu(WorkerFactory& workers, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
                     const std::filesystem::path& artifacts, const Progress& progress);
 
-// Not applicable where the manifest does not say how many operations the problem takes.
+// Sets flops_share; "not applicable" if the manifest does not give the number of operations.
 void put_flops_share(Quantities& quantities, const Problem& problem, double ns, const Peaks& peaks);
 
 record::Diagnosis diagnosis_record(const Problem& problem, const Operator& op, const Profile& profile,

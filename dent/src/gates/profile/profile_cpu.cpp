@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a CPU kernel does with its machine: hardware counters where the system allows them, else processor
-// time, the mix of its instructions, and the roofline.
+// Profiles a CPU kernel: hardware counters if the system allows them, otherwise processor time, the mix of
+// its instructions, and the roofline.
 #include <sched.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace dent {
 namespace {
 
-constexpr double kStretchNs = 50e6;  // long enough for counters to mean something
+constexpr double kStretchNs = 50e6;  // long enough for meaningful counts
 
 int cores_allowed() {
   cpu_set_t allowed;
@@ -77,7 +77,7 @@ Profile profile_cpu(WorkerFactory& workers, const Kernel& kernel, const Problem&
                       workers.project().limits.call_seconds);
   const double first_ns = std::max(1.0, run_calls(*worker, workers, problem, random, 1).ns);
   const auto calls = std::clamp<std::size_t>(static_cast<std::size_t>(kStretchNs / first_ns), 2, most);
-  run_calls(*worker, workers, problem, random, calls);  // threads are there, memory is touched
+  run_calls(*worker, workers, problem, random, calls);  // creates threads and touches memory before counting
 
   profile.quantities.set("cores", cores_allowed());
   std::vector<protocol::Offsets> offsets;
@@ -89,7 +89,7 @@ Profile profile_cpu(WorkerFactory& workers, const Kernel& kernel, const Problem&
   const CpuCounters counters(worker->process());
   const double total_ns = worker->go(seconds, wall_ns).ns;
   const Quantities counts = counters.read();
-  // A machine that is busy with others keeps it waiting: that is no core of its own that it left idle.
+  // Time spent waiting because of other programs must not count as cores that the kernel left idle.
   const double own_ns = std::max(total_ns - counts["waited_ns"], 0.1 * total_ns);
   const double ns = total_ns / static_cast<double>(calls);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Counters of one call on a GPU by Nsight Compute; and what is left where they can't be read: the launches
-// that the call makes, its time, and what its problem needs at least.
+// Profiles a GPU kernel with Nsight Compute. If its counters can't be read: the launches that a call makes,
+// its time, and the least that its problem needs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr double kProfiledSlowdown = 60;  // how much longer a call may take under a profiler,
-constexpr double kStartSeconds = 60;      // and to come up
+constexpr double kProfiledSlowdown = 60;  // factor on a call's time under a profiler
+constexpr double kStartSeconds = 60;      // for the profiler to start
 constexpr int kTimedCalls = 10;
 
 struct Gpu {
@@ -52,7 +52,7 @@ void run_once(Worker& worker, WorkerFactory& workers, const Problem& problem, Ra
   worker.prepare(offsets, seconds);
 }
 
-// The raw page: printed beside the report by most versions of ncu, else made from it.
+// The raw page as CSV: most versions of ncu print it with the report, otherwise it is made from the report.
 std::string raw_page(const NcuTool& tool, const NcuRequest& request) {
   std::string csv = text_of(request.csv);
   if (csv.find("\"Kernel Name\"") != std::string::npos || trouble_in(csv)) return csv;
@@ -86,7 +86,7 @@ void take_launches(Profile& profile, const NcuReport& report, int arch) {
   profile.absent = absent_metrics(*longest, profile.arch);
 }
 
-// Throws Error when there are no counters to be had here.
+// Throws Error if counters can't be read on this machine.
 Profile by_counters(WorkerFactory& workers, const Kernel& kernel, const Problem& problem, std::uint64_t seed,
                     const fs::path& artifacts, const Gpu& gpu, const Progress& progress) {
   const NcuTool tool = find_ncu();
@@ -105,7 +105,7 @@ Profile by_counters(WorkerFactory& workers, const Kernel& kernel, const Problem&
     progress(0.8, "reading the report");
     worker->finish(kStartSeconds);
   } catch (const KernelFailed& failed) {
-    // Was it the profiler's fault?
+    // the profiler may be at fault, not the kernel
     const auto trouble = trouble_in(text_of(request.csv) + failed.failure().last_words);
     if (!trouble) throw;
     throw Error(ErrorCode::environment, trouble->what, trouble->fix);
@@ -115,26 +115,28 @@ Profile by_counters(WorkerFactory& workers, const Kernel& kernel, const Problem&
   const NcuReport report = parse_ncu_csv(csv);
   if (report.launches.empty()) {
     const auto trouble = trouble_in(csv + text_of(artifacts / "profiled.log"));
-    throw Error(ErrorCode::environment, trouble ? trouble->what : "Nsight Compute printed no launch",
-                trouble ? trouble->fix : "see artifacts/profile.csv for what it said instead");
+    throw Error(ErrorCode::environment, trouble ? trouble->what : "Nsight Compute reported no kernel launch",
+                trouble ? trouble->fix : "read its output in artifacts/profile.csv");
   }
   take_launches(profile, report, gpu.arch);
   profile.report = "profile.ncu-rep";
   if (!profile.absent.empty()) {
-    profile.notes.push_back(fmt::format("{} of {} counters did not come back: {}", profile.absent.size(),
-                                        ncu_metrics(profile.arch).size(), fmt::join(profile.absent, ", ")));
+    profile.notes.push_back(fmt::format("Nsight Compute did not return {} of {} counters: {}",
+                                        profile.absent.size(), ncu_metrics(profile.arch).size(),
+                                        fmt::join(profile.absent, ", ")));
   }
   return profile;
 }
 
-// Launches by capture. Nothing known about them is no reason to fail: the time is still worth having.
+// Finds launches by capturing a call. If that fails, the profile goes on without them: the time is still
+// useful.
 void add_launches(Profile& profile, Worker& worker, double seconds) {
   protocol::Launches told;
   try {
     told = worker.launches(seconds);
   } catch (const KernelFailed& failed) {
     if (failed.failure().kind != FailureKind::refused) throw;
-    profile.notes.push_back("its launches are not known: " + failed.failure().what);
+    profile.notes.push_back("the kernel's launches are not known: " + failed.failure().what);
     return;
   }
   Quantities& q = profile.quantities;
@@ -181,7 +183,7 @@ Profile without_counters(WorkerFactory& workers, const Kernel& kernel, const Pro
   const double seconds = kProfiledSlowdown * workers.project().limits.call_seconds;
   run_once(*worker, workers, problem, random, kTimedCalls);
   double wall_ns = 0;
-  worker->go(seconds, wall_ns);  // the first loads modules
+  worker->go(seconds, wall_ns);  // the first call loads modules
   run_once(*worker, workers, problem, random, kTimedCalls);
   const double ns = worker->go(seconds, wall_ns).ns / kTimedCalls;
   profile.quantities.set("duration_us", ns / 1e3);
@@ -190,7 +192,8 @@ Profile without_counters(WorkerFactory& workers, const Kernel& kernel, const Pro
     if (multiplies_in_16_bits(problem)) {
       put_flops_share(profile.quantities, problem, ns, *peaks);
     } else {
-      profile.quantities.not_applicable("flops_share", "the peak in dent's table is that of 16-bit products");
+      profile.quantities.not_applicable("flops_share",
+                                        "dent's table has this GPU's peak for 16-bit products only");
     }
   } else {
     const std::string unknown = "the peaks of \"" + gpu.name + "\" are not in dent's table";
@@ -201,7 +204,8 @@ Profile without_counters(WorkerFactory& workers, const Kernel& kernel, const Pro
   add_launches(profile, *worker, seconds);
   for (const char* key :
        {"ctas", "sms", "chip_share", "waves", "empty_share", "local_bytes", "occupancy_possible"}) {
-    if (!profile.quantities.has(key)) profile.quantities.not_applicable(key, "its launches are not known");
+    if (!profile.quantities.has(key))
+      profile.quantities.not_applicable(key, "the kernel's launches are not known");
   }
   return profile;
 }
@@ -213,7 +217,7 @@ Profile profile_gpu(WorkerFactory& workers, const Kernel& kernel, const Problem&
   const Gpu gpu = gpu_here();
   if (gpu.arch == 0) {
     throw KernelFailed(
-        {FailureKind::refused, "there is no NVIDIA GPU here that nvidia-smi knows", "", Role::profiled});
+        {FailureKind::refused, "nvidia-smi finds no NVIDIA GPU on this machine", "", Role::profiled});
   }
   std::string why;
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Does it touch memory that is not its own? Every shape once under AddressSanitizer (C++) or
-// compute-sanitizer (CUDA, and Python functions on a GPU).
+// Checks memory accesses: runs every shape once under AddressSanitizer (C++) or compute-sanitizer (CUDA, and
+// Python functions on a GPU).
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -13,10 +13,10 @@
 namespace dent {
 namespace {
 
-constexpr double kSlowdown = 50;       // how much longer a call may take under a checker
-constexpr double kReportSeconds = 60;  // and its end
+constexpr double kSlowdown = 50;       // factor on a call's time under a checker
+constexpr double kReportSeconds = 60;  // for the checker to finish
 
-// The line of a sanitizer's report that says what it found.
+// The line of a sanitizer's report that names the error.
 std::string finding_in(const std::string& text) {
   for (const char* mark :
        {"ERROR: AddressSanitizer", "runtime error:", "========= Invalid", "========= Program hit"}) {
@@ -69,7 +69,7 @@ GateResult SanitizeGate::run(GateContext& at) const {
   const std::filesystem::path log = at.artifacts() / "sanitized.log";
   const auto found = [&log](const std::string& finding, std::string last_words) {
     return failed(Cause::incorrect, finding,
-                  fmt::format("mend it; the checker's whole report: less '{}'", log.string()),
+                  fmt::format("fix the error; the checker's whole report: less '{}'", log.string()),
                   std::move(last_words));
   };
   try {
@@ -81,7 +81,7 @@ GateResult SanitizeGate::run(GateContext& at) const {
       const Call call = call_once(*worker, problem, inputs, at.workers(), seconds);
       if (!call.kept.overruns.empty())
         return failed(Cause::incorrect, "wrote beyond the end of " + call.kept.overruns.front(),
-                      "check the kernel's bounds, and ask again: dent check --shape " + problem.shape);
+                      "check the kernel's bounds, then: dent check --shape " + problem.shape);
       ++checked;
     }
     worker->finish(kReportSeconds);

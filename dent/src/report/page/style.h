@@ -5,6 +5,6 @@
 
 namespace dent {
 
-extern const std::string_view kPageStyle;  // page/style.css, which the build puts into the program
+extern const std::string_view kPageStyle;  // page/style.css, embedded by the build
 
 }  // namespace dent

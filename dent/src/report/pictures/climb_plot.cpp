@@ -12,7 +12,7 @@ namespace {
 
 constexpr Frame kClimb{.width = 720, .height = 260, .left = 60, .right = 16, .top = 12, .bottom = 34};
 
-// Kept: a filled diamond on the line; dropped: a ring at the speed that it would have brought.
+// Marks: a filled diamond on the line for a kept change, a ring at the measured speed for a dropped one.
 std::string diamond(double x, double y) {
   return fmt::format("M{} {}l5 5l-5 5l-5 -5z", coordinate(x), coordinate(y - 5));
 }
@@ -54,7 +54,7 @@ std::string climb_plot(const ClimbView& climb) {
              Anchor::end);
   }
   double now = start;
-  // From `low` to `high` at an iteration; what reaches beyond the axis ends at it.
+  // Draws an interval at an iteration, clipped at the axis.
   const auto whisker = [&](double at, const Interval& interval, std::string_view css_class) {
     svg.line(at, y.at(interval.low), at, y.at(interval.high), css_class);
   };

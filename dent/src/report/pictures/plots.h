@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The pictures of a report, as SVG to be put into a page. Colours are the page's: see page/style.css.
+// Pictures of a report as SVG for a page, with the page's colours (page/style.css).
 #pragma once
 
 #include <span>
@@ -9,15 +9,15 @@
 
 namespace dent {
 
-// Every sample of both sides in the order taken, and what was set aside. `comparison`: for the medians; may
+// Every sample of both sides in the order taken, including those set aside. `comparison` provides the medians
+// and may be null.
 // be null.
 std::string samples_plot(const record::Samples& samples, const record::Comparison* comparison);
 
-// One line per shape: the ratio's interval, and the band that counts as the same.
+// One line per shape with the ratio's interval, and a band of ratios that count as equal.
 std::string ratios_plot(const SessionView& session);
 
-// Where each shape stands under the device's roof. Empty when no shape has FLOPs and bytes, or there is no
-// roof.
+// Each shape's point under the device's roofline; "" if no shape has FLOPs and bytes or there is no roofline.
 std::string roofline_plot(const SessionView& session);
 
 }  // namespace dent

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kRow = 24;
 constexpr Frame kRatios{
-    .width = 720, .height = 0, .left = 150, .right = 24, .top = 8, .bottom = 26};  // and its rows
+    .width = 720, .height = 0, .left = 150, .right = 24, .top = 8, .bottom = 26};  // height: plus rows
 
 struct Row {
   std::string name;

@@ -69,7 +69,7 @@ std::string roofline_plot(const SessionView& session) {
     low_x = std::min(low_x, point.intensity);
     high_x = std::max(high_x, point.intensity);
     low_y = std::min(low_y, point.gflops);
-    high_y = std::max(high_y, point.gflops);  // above the roof: something is wrong, and must be seen
+    high_y = std::max(high_y, point.gflops);  // a point above the roof is an error that must be visible
   }
   const Axis x(Axis::Scale::logarithmic, low_x / 4, high_x * 4, kRoofline.left,
                kRoofline.width - kRoofline.right);

@@ -13,15 +13,14 @@ namespace {
 
 constexpr Frame kSamples{.width = 720, .height = 220, .left = 64, .right = 8, .top = 10, .bottom = 30};
 
-// The highest time drawn to scale: interruptions reach far beyond what matters, and are drawn at the upper
-// edge.
+// The highest time drawn to scale. Interruptions take far longer, and are drawn at the upper edge.
 double top_of(std::vector<double> times) {
   const auto at = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) * 97 / 100);
   std::nth_element(times.begin(), at, times.end());
   return *at * 1.03;
 }
 
-// Baseline: a ring; candidate: a filled square. They differ in form, not in colour alone.
+// Baseline: a ring; candidate: a filled square. Shapes differ so that the plot does not rely on colour.
 std::string mark(Side side, double x, double y) {
   return side == Side::baseline
              ? fmt::format("M{} {}m-2 0a2 2 0 1 0 4 0a2 2 0 1 0-4 0", coordinate(x), coordinate(y))

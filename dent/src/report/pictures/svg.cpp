@@ -41,7 +41,7 @@ std::string Svg::take() && { return std::move(text_) + "</svg></div>\n"; }
 
 Axis::Axis(Scale scale, double low, double high, double from, double to)
     : scale_(scale), low_(low), high_(high), from_(from), to_(to) {
-  if (!(high_ > low_)) {  // one value, or none at all
+  if (!(high_ > low_)) {  // all values are equal, or there are none
     low_ = scale_ == Scale::linear ? low - std::max(std::abs(low) * 0.01, 1e-9) : low / 2;
     high_ = scale_ == Scale::linear ? low + std::max(std::abs(low) * 0.01, 1e-9) : low * 2;
   }
@@ -57,7 +57,7 @@ double Axis::at(double value) const {
 std::vector<double> Axis::ticks() const {
   std::vector<double> found;
   if (scale_ == Scale::logarithmic) {
-    const bool few_powers = high_ / low_ < 100;  // then 2 and 5 times a power as well
+    const bool few_powers = high_ / low_ < 100;  // then also 2 and 5 times each power
     for (double power = std::pow(10, std::floor(std::log10(low_))); power <= high_; power *= 10) {
       for (const double times : {1.0, 2.0, 5.0}) {
         if ((few_powers || times == 1) && holds(times * power)) found.push_back(times * power);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pushes memory out of every cache of this machine, line by line.
+// Evicts memory from all caches of this machine, line by line.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ inline void flush_lines(const void* memory, std::size_t bytes) {
 #elif defined(__aarch64__)
   std::uint64_t type = 0;
   asm volatile("mrs %0, ctr_el0" : "=r"(type));
-  const std::size_t line = std::size_t{4} << ((type >> 16) & 0xF);  // the smallest data cache line, in bytes
+  const std::size_t line = std::size_t{4} << ((type >> 16) & 0xF);  // bytes, of the smallest data cache line
   for (auto at = begin / line * line; at < begin + bytes; at += line) {
     asm volatile("dc civac, %0" ::"r"(at) : "memory");
   }

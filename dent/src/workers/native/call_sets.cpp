@@ -80,7 +80,7 @@ std::vector<std::byte> values_in(const protocol::TensorPlace& input, const std::
   return values;
 }
 
-// The part of the pool that an input's windows are cut from, on the GPU; null where there is none to keep.
+// The part of the pool that an input's windows are cut from, copied to the GPU; null if it isn't kept.
 void* CallSets::part_of(std::size_t input, const std::byte* pool) {
   const auto& place = problem_.inputs[input];
   if (!device_.copies() || place.part == 0 || place.room > 0 || place.stored != place.tensor.dtype)
@@ -176,13 +176,13 @@ void CallSets::snapshot(std::size_t call) {
   snapshot_.clear();
   if (device_.copies()) return;
   for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
-    if (problem_.outputs[i].tensor.scratch) break;  // behind all others
+    if (problem_.outputs[i].tensor.scratch) break;  // scratch outputs come last
     snapshot_.push_back(copy_of_output(i));
   }
 }
 
 protocol::Kept CallSets::keep(std::size_t call, const std::byte* pool, std::byte* results) {
-  if (call >= prepared_.size()) throw std::runtime_error("no such call was prepared");
+  if (call >= prepared_.size()) throw std::runtime_error("the call was not prepared");
   const Set& set = *sets_[call];
   protocol::Kept kept;
   for (std::size_t i = 0; i < problem_.inputs.size(); ++i) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sets of tensors, one per call of a timed stretch, so that no two calls see the same memory or the same
-// values.
+// Sets of tensors, one for each call of a timed batch, so that no two calls share memory or values.
 #pragma once
 
 #include <memory>
@@ -12,7 +11,7 @@
 
 namespace dent {
 
-// The values of an input, as the kernel is to see them, with what lies in its room.
+// The values of an input, converted for the kernel, including its room.
 std::vector<std::byte> values_in(const protocol::TensorPlace& input, const std::byte* pool,
                                  std::size_t offset);
 dent_tensor view_of(const Tensor& tensor, void* data);
@@ -25,16 +24,16 @@ class CallSets {
   CallSets(const CallSets&) = delete;
   CallSets& operator=(const CallSets&) = delete;
 
-  // Fresh inputs and poisoned outputs for calls.size() sets. `setup`: what the kernel has made of the
-  // constant inputs.
+  // Writes fresh inputs and poisoned outputs for calls.size() sets. `setup` is the pointer that the kernel's
+  // setup returned.
   void prepare(const std::byte* pool, const std::vector<protocol::Offsets>& calls, void* setup);
   const protocol::ProblemMessage& problem() const { return problem_; }
   const std::vector<PreparedCall>& prepared() const { return prepared_; }
   bool flush() const { return problem_.flush; }
 
-  // The outputs of that call, as they are now. A GPU has put them aside by itself.
+  // Copies the current outputs of that call. (A GPU copies them in stream order by itself.)
   void snapshot(std::size_t call);
-  // The outputs of one call into `results`, and what was wrong with it.
+  // Writes the outputs of one call to `results`, and returns what was wrong with the call.
   protocol::Kept keep(std::size_t call, const std::byte* pool, std::byte* results);
 
  private:
@@ -52,12 +51,11 @@ class CallSets {
   std::vector<std::unique_ptr<Set>> sets_;
   std::vector<PreparedCall> prepared_;
   std::vector<protocol::Offsets> offsets_;
-  // On a GPU, from when they are first needed: what windows are cut from, and what outputs hold before a
-  // call, `blanks_`.
+  // GPU only, filled on first use: the parts that windows are cut from, and copies of `blanks_`.
   std::vector<void*> parts_, kept_blanks_;
-  std::vector<std::vector<std::byte>> blanks_;    // guard, poison, guard
-  std::optional<std::size_t> watched_;            // the call that `snapshot_` is of
-  std::vector<std::vector<std::byte>> snapshot_;  // of its outputs, on a CPU
+  std::vector<std::vector<std::byte>> blanks_;    // initial contents of outputs: guard, poison, guard
+  std::optional<std::size_t> watched_;            // the call that `snapshot_` belongs to
+  std::vector<std::vector<std::byte>> snapshot_;  // CPU only: copies of its outputs
 };
 
 }  // namespace dent

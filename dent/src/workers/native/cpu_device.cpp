@@ -33,20 +33,19 @@ class CpuDevice : public Device {
   void free(void* memory) override { std::free(memory); }
   void upload(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
 
-  // By the system, which fails where the memory can't be read. Read by us, pages without rights would call a
-  // handler of the kernel's, which could do there and then what it should have done before.
+  // Reads through a system call, which fails for unreadable memory. A direct read of a protected page would
+  // run the kernel's signal handler, which could then compute what the call should have computed.
   void download(void* to, const void* from, std::size_t bytes) override {
     for (std::size_t done = 0; done < bytes;) {
       const iovec into{static_cast<std::byte*>(to) + done, bytes - done};
       const iovec source{const_cast<std::byte*>(static_cast<const std::byte*>(from)) + done, bytes - done};
       const ssize_t n = process_vm_readv(getpid(), &into, 1, &source, 1, 0);
-      if (n < 0 && (errno == ENOSYS || errno == EPERM)) {  // not on this system
+      if (n < 0 && (errno == ENOSYS || errno == EPERM)) {  // the system does not support it
         std::memcpy(to, from, bytes);
         return;
       }
       if (n <= 0) {
-        throw Refused(FailureKind::cheated,
-                      "memory of an input or output can't be read once the call is over");
+        throw Refused(FailureKind::cheated, "memory of an input or output can't be read after the call");
       }
       done += static_cast<std::size_t>(n);
     }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Timing on a GPU. Each call lies between two events on one stream, behind a memset that pushes everything
-// out of the L2 cache; while that runs, the host queues the call, so that launch latency stays outside the
-// interval.
+// Timing on a GPU. Each call is between two events on one stream, after a memset that flushes the L2 cache;
+// while the memset runs, the host queues the call, so that launch latency is not timed.
 //
-// The last call of a stretch is also a test of stream order. Its inputs hold NaN until a copy on the stream
-// puts the values in place, and its output is copied away on the stream right behind it: work on another
-// stream, or work that goes on after the last event, reads NaN or comes too late, and the output shows it.
+// The last call of a batch also tests stream order. Its inputs hold NaN until a copy on the stream writes the
+// values, and its output is copied away on the stream right after the call. Work on another stream, or work
+// that continues after the last event, reads NaN or comes too late, and the output shows it.
 //
-// Two events around one short kernel read mostly what they cost themselves. So there is a second clock: all
-// calls of a stretch in one graph, launched between two events. Every call is captured while its inputs hold
-// NaN and before its outputs are poisoned for good: what it does at once instead of queueing it works on
-// nothing, and is overwritten. That calls come one after the other is the graph's doing, not theirs.
+// For a short kernel, two events read mostly their own cost. So there is a second clock: all calls of a batch
+// in one graph that is launched between two events. Each call is captured while its inputs hold NaN and
+// before its outputs are poisoned: what it does immediately, instead of queueing it, works on NaN and is
+// overwritten. The graph, not the kernel, puts the calls in order.
 #include <algorithm>
 #include <chrono>
 #include <list>
@@ -34,7 +33,7 @@ constexpr int kAttributeThreadsPerSm = 39;  // CU_DEVICE_ATTRIBUTE_MAX_THREADS_P
 constexpr int kAttributeMajor = 75;         // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
 constexpr int kAttributeMinor = 76;
 constexpr unsigned kNonBlocking = 1;         // CU_STREAM_NON_BLOCKING
-constexpr unsigned char kNotANumber = 0xFF;  // as every byte: a NaN in each floating type
+constexpr unsigned char kNotANumber = 0xFF;  // in every byte: a NaN in each floating-point type
 
 CuPointer number(const void* memory) { return reinterpret_cast<CuPointer>(memory); }
 
@@ -79,7 +78,7 @@ class CudaDevice : public Device {
     cuda_.check(cuda_.copy_out(to, number(from), bytes), "copying from the GPU");
   }
   void download_in_order(void* to, const void* from, std::size_t bytes) override {
-    // From the copies that were queued behind the last call; see time().
+    // Uses the copies that were queued right after the last call; see time().
     for (const auto& [memory, copy] : behind_) {
       if (memory == from) return cuda_.check(cuda_.copy_out(to, number(copy), bytes), "copying from the GPU");
     }
@@ -144,7 +143,7 @@ class CudaDevice : public Device {
     } catch (const NotCaptured& reason) {
       problem = reason.what();
     }
-    // Whatever a call has done at once, instead of queueing it, is over, and saw no inputs.
+    // Work that a call did immediately has ended by now, and it saw no inputs.
     wait();
     if (!problem.empty()) {
       aside.put_back(0, calls.size());
@@ -156,7 +155,7 @@ class CudaDevice : public Device {
     make_room_behind(calls.back());
     std::size_t p = 0;
     for (Part& part : parts) {
-      aside.put_back(part.first, part.calls);  // this also brings it into the L2 cache
+      aside.put_back(part.first, part.calls);  // also brings the values into the L2 cache
       if (flush) flush_l2(p);
       cuda_.check(cuda_.event_record(events_[2 * p], stream_), "recording an event");
       part.chain->launch();
@@ -168,7 +167,7 @@ class CudaDevice : public Device {
     timed.drain_ns = wait_for_all();
     p = 0;
     for (const Part& part : parts) {
-      // No kernel takes less than an empty one.
+      // A kernel takes at least as long as an empty one.
       const auto count = static_cast<double>(part.calls);
       const double ns = std::max(between_events(p++) - floors_->graph_start_ns, count * floors_->graph_ns);
       timed.ns += ns;
@@ -196,7 +195,7 @@ class CudaDevice : public Device {
   }
 
  private:
-  // Memory for the length of one stretch.
+  // Memory that lives as long as one batch.
   class Scratch {
    public:
     explicit Scratch(CudaDevice& device) : device_(device) {}
@@ -220,7 +219,7 @@ class CudaDevice : public Device {
     std::vector<void*> owned_;
   };
 
-  // All memory of a stretch's calls, for the time in which they are captured.
+  // Saves and hides the memory of a batch's calls while they are captured.
   class SetAside {
    public:
     SetAside(CudaDevice& device, Scratch& scratch, const std::vector<PreparedCall>& calls)
@@ -256,7 +255,7 @@ class CudaDevice : public Device {
 
     template <class Do>
     void each(std::size_t first, std::size_t count, Do act) {
-      const std::size_t pieces = calls_.front().memory.size();  // the same of every call
+      const std::size_t pieces = calls_.front().memory.size();  // equal for every call
       for (std::size_t c = first; c < first + count; ++c) {
         for (std::size_t i = 0; i < pieces; ++i) {
           const auto& [memory, bytes] = calls_[c].memory[i];
@@ -272,14 +271,14 @@ class CudaDevice : public Device {
     bool hidden_ = false;
   };
 
-  // Calls in a row that are launched as one graph.
+  // Consecutive calls that are launched as one graph.
   struct Part {
     std::size_t first = 0, calls = 0;
     std::unique_ptr<CallChain> chain;
   };
 
-  // Cold calls need one graph: each has memory of its own, and none of it is in a cache. Of warm ones a graph
-  // holds as many as the L2 cache has room for.
+  // With flushed caches one graph is enough: each call has its own memory, and none of it is cached. With
+  // warm caches a graph holds as many calls as fit into the L2 cache.
   std::list<Part> captured_parts(dent_entry entry, const std::vector<PreparedCall>& calls, bool flush) {
     std::size_t bytes = 1;
     for (const auto& piece : calls.front().memory) bytes += piece.second;
@@ -336,8 +335,8 @@ class CudaDevice : public Device {
     cuda_.check(cuda_.copy_across_async(to, from, bytes, stream_), "copying on the GPU");
   }
 
-  // Where the outputs of the last call are copied to, behind it on the stream. They stay there until the next
-  // stretch: few are asked for.
+  // Allocates copies of the last call's outputs, which are made on the stream after it. They stay until the
+  // next batch, since they are seldom read.
   void make_room_behind(const PreparedCall& last) {
     behind_.clear();
     room_behind_.emplace(*this);
@@ -353,7 +352,7 @@ class CudaDevice : public Device {
     }
   }
 
-  // How much longer than the stream the whole GPU takes.
+  // How much longer the whole GPU works than the stream.
   double wait_for_all() {
     cuda_.check(cuda_.stream_synchronize(stream_), "running the kernel");
     const auto stream_done = Clock::now();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The few functions of the CUDA driver that a worker needs, found when it starts: the same dent-worker runs
-// on machines with and without a GPU, and builds without the toolkit. Kernels bring their own runtime; both
-// share the device's primary context.
+// Functions of the CUDA driver that a worker needs, loaded at run time: so one dent-worker runs on machines
+// with and without a GPU, and builds without the toolkit. Kernels bring their own CUDA runtime; both use the
+// device's primary context.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace dent {
 
-// Signatures and numbers as the CUDA driver API documents them.
+// Types and constants as documented for the CUDA driver API.
 using CuPointer = std::uint64_t;
 using CuStream = void*;
 using CuEvent = void*;
@@ -35,11 +35,11 @@ struct CudaDriver {
   int (*event_synchronize)(CuEvent);
   int (*event_elapsed)(float*, CuEvent, CuEvent);
   int (*error_string)(int, const char**);
-  int (*profiler_start)();  // tell a profiler, when one watches, which launches are meant
+  int (*profiler_start)();  // tells an attached profiler which launches to profile
   int (*profiler_stop)();
 
-  static CudaDriver load();                         // throws when there is no driver
-  void check(int status, const char* doing) const;  // throws with the driver's words
+  static CudaDriver load();                         // throws if there is no driver
+  void check(int status, const char* doing) const;  // throws the driver's error text
 };
 
 }  // namespace dent

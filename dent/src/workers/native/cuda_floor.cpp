@@ -17,7 +17,7 @@ using Function = void*;
 
 constexpr int kRounds = 15;
 constexpr int kManyCalls = 65;
-// Of the oldest GPU that current drivers know; they compile it for the one at hand.
+// PTX for the oldest GPU that current drivers support; the driver compiles it for the installed GPU.
 constexpr const char* kEmptyKernel =
     ".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry dent_empty()\n{\n  ret;\n}\n";
 
@@ -77,7 +77,7 @@ ClockFloors measure_floors(const CudaDriver& cuda, const GraphDriver& graphs, Cu
     std::nth_element(times.begin(), times.begin() + kRounds / 2, times.end());
     return times[kRounds / 2];
   };
-  // Each graph is launched once, as those of timed calls are.
+  // Each graph is launched once, like those of timed calls.
   const auto chain_ns = [&](int calls) {
     std::optional<CallChain> chain;
     return median_ns(
@@ -88,7 +88,7 @@ ClockFloors measure_floors(const CudaDriver& cuda, const GraphDriver& graphs, Cu
         },
         [&] { chain->launch(); });
   };
-  empty.launch();  // the first one loads it
+  empty.launch();  // the first launch loads the kernel
   ClockFloors floors;
   floors.events_ns = median_ns([] {}, [&empty] { empty.launch(); });
   const double one = chain_ns(1), many = chain_ns(kManyCalls);

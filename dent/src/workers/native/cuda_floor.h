@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an empty kernel takes by each of the GPU's clocks: what they can't see below.
+// Time that each of the GPU's clocks reads for an empty kernel: the least that it can measure.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@ namespace dent {
 
 struct ClockFloors {
   double events_ns = 0;       // an empty kernel between two events
-  double graph_ns = 0;        // one more empty kernel in a graph
-  double graph_start_ns = 0;  // what two events around a graph read beside its calls
+  double graph_ns = 0;        // each further empty kernel in a graph
+  double graph_start_ns = 0;  // events around a graph, without its calls
 };
 
-// `lead_in` queues what comes before a timed call, so that the kernels are measured as calls are. Throws
-// where the driver can't compile the kernel.
+// `lead_in` queues what precedes a timed call, so that empty kernels are measured in the same way. Throws if
+// the driver can't compile the kernel.
 ClockFloors measure_floors(const CudaDriver& cuda, const GraphDriver& graphs, CuStream stream,
                            const std::function<void()>& lead_in);
 

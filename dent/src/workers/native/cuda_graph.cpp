@@ -44,7 +44,7 @@ CuGraph captured(const CudaDriver& cuda, const GraphDriver& graphs, CuStream str
     problem = error.what();
   }
   CuGraph graph = nullptr;
-  const int ended = graphs.end_capture(stream, &graph);  // whatever happened: the stream must be free again
+  const int ended = graphs.end_capture(stream, &graph);  // always: ends capture mode
   try {
     cuda.check(ended, "capturing the call");
   } catch (const std::exception& error) {
@@ -75,16 +75,17 @@ CallChain::~CallChain() {
 
 void CallChain::add(const std::function<void()>& call) {
   const CuGraph graph = captured(cuda_, graphs_, stream_, call);
-  // A call that queues nothing has no place in the chain; its outputs will tell.
+  // A call that queues nothing is not part of the chain; its outputs will be wrong.
   const bool empty = nodes_of(cuda_, graphs_, graph).empty();
   CuNode node = nullptr;
   const int status =
-      empty ? 0 : graphs_.add_child(&node, whole_, &last_, last_ == nullptr ? 0 : 1, graph);  // copies it
+      empty ? 0
+            : graphs_.add_child(&node, whole_, &last_, last_ == nullptr ? 0 : 1, graph);  // copies `graph`
   graphs_.destroy(graph);
   try {
     cuda_.check(status, "putting a call into a graph");
   } catch (const std::exception& problem) {
-    throw NotCaptured(problem.what());  // memory that the call allocates in stream order, for example
+    throw NotCaptured(problem.what());  // for example for memory that the call allocates in stream order
   }
   if (!empty) last_ = node;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Calls as a graph of the CUDA driver: what they queue is captured instead of run, chained, and launched at
-// once.
+// Calls as one CUDA graph: what they queue is captured instead of run, chained, and launched together.
 #pragma once
 
 #include <functional>
@@ -27,23 +26,22 @@ struct GraphDriver {
   int (*destroy_exec)(CuGraphExec);
   int (*destroy)(CuGraph);
 
-  static GraphDriver load();  // throws where the driver has no such functions
+  static GraphDriver load();  // throws if the driver lacks these functions
 };
 
 class NotCaptured : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What `call` queues on the stream, and on streams that wait for it and that it waits for. The caller
-// destroys it. Throws NotCaptured where the call waits for the GPU, leaves work on another stream behind, or
-// throws.
+// Captures what `call` queues on the stream and on streams synchronised with it. The caller destroys the
+// graph. Throws NotCaptured if the call waits for the GPU, leaves unjoined work on another stream, or throws.
 CuGraph captured(const CudaDriver& cuda, const GraphDriver& graphs, CuStream stream,
                  const std::function<void()>& call);
 
 std::vector<CuNode> nodes_of(const CudaDriver& cuda, const GraphDriver& graphs, CuGraph graph);
 
-// Calls one after the other. Each is captured by itself and becomes a child of the graph: none begins before
-// all that the one before it has queued is done, whatever streams it uses.
+// A chain of calls. Each is captured separately and becomes a child node of the graph, so that none begins
+// before all work of the previous one is done, on whatever streams.
 class CallChain {
  public:
   CallChain(const CudaDriver& cuda, const GraphDriver& graphs, CuStream stream);
@@ -52,7 +50,7 @@ class CallChain {
   CallChain& operator=(const CallChain&) = delete;
 
   void add(const std::function<void()>& call);  // throws NotCaptured
-  void make_ready();                            // behind the last add(): what launch() needs is on the GPU
+  void make_ready();                            // after the last add(): uploads the graph to the GPU
   void launch();
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 using Function = void*;
 
-// Numbers and layouts as the CUDA driver API documents them.
+// Constants and struct layouts as documented for the CUDA driver API.
 constexpr int kKernelNode = 0;
 constexpr int kSharedBytes = 1, kLocalBytes = 3, kRegisters = 4;
 struct KernelNode {
@@ -23,7 +23,7 @@ struct KernelNode {
   unsigned grid[3], block[3], dynamic_smem;
   void** parameters;
   void** extra;
-  void* kernel;  // instead of `function` where the kernel belongs to a library
+  void* kernel;  // replaces `function` if the kernel is in a library
   void* context;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which kernels a call launches, and how: captured into a graph instead of run, and read back from its nodes.
-// Needs no permission that a profiler needs.
+// Finds which kernels a call launches, and how, by capturing it into a graph and reading the graph's nodes.
+// Needs no profiler permissions.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace dent {
 
-// In the order of the graph. Throws when the call can't be captured (it synchronises or allocates) or this
-// driver can't tell.
+// In the order of the graph. Throws if the call can't be captured (because it synchronises or allocates) or
+// the driver lacks the functions.
 std::vector<protocol::GpuLaunch> captured_launches(const CudaDriver& cuda, CuStream stream,
                                                    const std::function<void()>& call);
 

@@ -24,10 +24,10 @@ void* function_in(void* library, const std::string& name) {
 
 protocol::Loaded NativeHost::load(const protocol::Load& request) {
   gentle_end = request.profile;
-  // The other side could read and write our memory through /proc. A profiler has to.
+  // Prevents other processes from accessing our memory through /proc; a profiler needs that access.
   if (!request.profile) prctl(PR_SET_DUMPABLE, 0);
   device_ = request.device == DeviceKind::cuda ? make_cuda_device(gentle_end) : make_cpu_device();
-  if (request.library.empty()) {  // how long the loop around a call takes, when the call does nothing
+  if (request.library.empty()) {  // empty kernel, to measure the loop around a call
     entry_ = [](const dent_call*) { return 0; };
     return {protocol::WorkerKind::native, request.device, {}};
   }
@@ -42,7 +42,7 @@ protocol::Loaded NativeHost::load(const protocol::Load& request) {
 }
 
 void NativeHost::set_problem(const protocol::ProblemMessage& problem) {
-  sets_.reset();  // the old one's memory first
+  sets_.reset();  // frees the old memory first
   sets_ = std::make_unique<CallSets>(*device_, problem);
   if (setup_) setup_->forget();
 }
@@ -72,7 +72,7 @@ protocol::Kept NativeHost::keep(std::size_t call) { return sets().keep(call, poo
 protocol::Launches NativeHost::launches() { return device_->launches(entry_, sets().prepared().at(0)); }
 
 CallSets& NativeHost::sets() {
-  if (!sets_) throw std::runtime_error("no problem has been set");
+  if (!sets_) throw std::runtime_error("the worker was given no problem yet");
   return *sets_;
 }
 

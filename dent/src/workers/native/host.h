@@ -23,7 +23,7 @@ class NativeHost : public Host {
   protocol::Launches launches() override;
 
  protected:
-  void* library() const { return library_; }  // null: its entry is our own
+  void* library() const { return library_; }  // null for the worker's own empty function
   CallSets& sets();
 
  private:

@@ -11,7 +11,7 @@ namespace dent {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::byte kPoison{0xFF};  // as every byte: a NaN in each floating type
+constexpr std::byte kPoison{0xFF};  // in every byte: a NaN in each floating-point type
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void Setup::release() {
 }
 
 double Setup::run(const protocol::ProblemMessage& problem, const std::byte* pool) {
-  Values constants;  // each begins where its part of the pool does
+  Values constants;  // each begins where its part of the pool begins
   for (const auto& input : problem.inputs) {
     if (input.tensor.constant) constants.push_back(values_in(input, pool, 0));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A kernel's second function, which sees the constant inputs outside the clock. It gets copies of these and
-// nothing else, and they read NaN when it has returned: a call has what was made of them, and its own inputs.
+// A kernel's optional second function, which processes constant inputs outside the timed calls. It gets
+// copies of these inputs only, and the copies are overwritten with NaN when it has returned: so calls must
+// use what it made of them.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +18,11 @@ class Setup {
   Setup(const Setup&) = delete;
   Setup& operator=(const Setup&) = delete;
 
-  void forget() { known_ = false; }  // another problem, which may have the same constants
-  // Calls it, where the constant inputs in the pool are others than before. What the last call took, in ns.
-  // Throws when it returns an error.
+  void forget() { known_ = false; }  // for another problem, even if its constants are equal
+  // Calls the function if the constant inputs in the pool have changed. Returns the time of its last call in
+  // ns; throws if it returns an error.
   double run(const protocol::ProblemMessage& problem, const std::byte* pool);
-  void* left() const { return left_; }  // for the calls
+  void* left() const { return left_; }  // the pointer that it returned, for the calls
 
  private:
   using Values = std::vector<std::vector<std::byte>>;
@@ -31,8 +32,8 @@ class Setup {
   Device& device_;
   dent_setup function_;
   bool known_ = false;
-  Values constants_;         // that it has seen
-  std::vector<void*> lent_;  // the copies that it had; not used for anything else until the next ones
+  Values constants_;         // the inputs of its last call
+  std::vector<void*> lent_;  // copies that it was given; kept until its next call
   void* left_ = nullptr;
   double ns_ = 0;
 };

@@ -17,7 +17,7 @@ flashmoe::DType library_type(DType dtype) {
     case DType::bf16:
       return flashmoe::DType::bf16;
     default:
-      throw std::runtime_error("attention takes fp32, fp16 and bf16");
+      throw std::runtime_error("attention supports fp32, fp16 and bf16");
   }
 }
 
@@ -51,7 +51,7 @@ std::byte* AttentionOracle::at(std::size_t input, std::int64_t head, std::int64_
   const auto& sizes = place.tensor.sizes;
   const std::int64_t width = sizes.size() > 3 ? sizes[3] : 1;
   const std::size_t element = offsets_.at(input) + static_cast<std::size_t>((head * sizes[2] + row) * width);
-  // The reference only reads.
+  // const_cast is safe: the reference only reads.
   return const_cast<std::byte*>(pool_) + place.at + element * bytes_of(place.stored);
 }
 

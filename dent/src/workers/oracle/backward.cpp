@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A row of dq takes that row and the keys it sees; a row of dk and dv takes that key and the rows that see
-// it. With out and lse given, each is a small problem of its own without a mask, so any of them can be drawn
-// by lot.
+// A row of dq depends on that query row and the keys that it sees; a row of dk or dv on that key and the rows
+// that see it. Since out and lse are given, each row is a small independent problem without a mask, so rows
+// can be chosen at random.
 #include "workers/oracle/backward.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace dent {
 namespace {
 
 enum Input : std::size_t { kQ, kK, kV, kOut, kLse, kDout };
-constexpr double kMostGradientPairs = 5e5;  // (query, key) pairs, times head_dim: about a second
+constexpr double kMostGradientPairs = 5e5;  // (query, key) pairs times head_dim: about a second
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void BackwardOracle::compute() {
     for (std::int64_t i = 0; i < kv_heads * keys; ++i) key(i / keys, i % keys);
     return;
   }
-  // The first and the last of all, and others drawn by lot, after the candidate has answered.
+  // The first and the last row, and random ones, drawn after the candidate has answered.
   Random random(secret_seed());
   const auto draw = [&](std::int64_t count) {
     return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(count)));
@@ -67,7 +67,7 @@ void BackwardOracle::key(std::int64_t kv_head, std::int64_t key) {
     return store("dv", line, {});
   }
   const std::int64_t head = kv_head * group();
-  std::vector<float> lse;  // of these rows alone
+  std::vector<float> lse;  // lse of these rows only
   for (std::int64_t h = 0; h < group(); ++h) {
     const auto* of_head = reinterpret_cast<const float*>(at(kLse, head + h, first));
     lse.insert(lse.end(), of_head, of_head + rows);
@@ -90,7 +90,7 @@ void BackwardOracle::key(std::int64_t kv_head, std::int64_t key) {
   store("dv", line, result.dv);
 }
 
-// One row of an output; without a gradient: zeros.
+// Stores one row of an output; zeros if the gradient is empty.
 void BackwardOracle::store(const char* output, std::int64_t line,
                            const flashmoe::reference::Gradient& gradient) {
   const auto width = static_cast<std::size_t>(number("D"));

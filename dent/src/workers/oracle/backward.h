@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What attention.backward should give: dq, dk and dv of the out and lse that the kernel is given.
+// Expected outputs of attention.backward: dq, dk and dv for the out and lse that the kernel is given.
 #pragma once
 
 #include "reference/backward.h"

@@ -9,7 +9,7 @@
 namespace dent {
 namespace {
 
-constexpr double kMostPairs = 1.5e6;  // (query, key) pairs, times head_dim: about a second
+constexpr double kMostPairs = 1.5e6;  // (query, key) pairs times head_dim: about a second
 
 }  // namespace
 
@@ -23,8 +23,7 @@ void ForwardOracle::compute() {
     for (std::int64_t head = 0; head < heads; ++head) block(head, 0, rows);
     return;
   }
-  // The first and the last row of all, and rows drawn by lot: the draw is made after the candidate has
-  // answered.
+  // The first and the last row, and random ones, drawn after the candidate has answered.
   const auto wanted = static_cast<std::int64_t>(kMostPairs / keys) + 2;
   Random random(secret_seed());
   block(0, 0, 1);
@@ -35,7 +34,8 @@ void ForwardOracle::compute() {
   }
 }
 
-// Query rows [first, first + rows) of one head. A single row sees its keys without any mask.
+// Query rows [first, first + rows) of one head. A single row needs no mask: it is given its visible keys
+// only.
 void ForwardOracle::block(std::int64_t head, std::int64_t first, std::int64_t rows) {
   const bool whole = rows == number("Sq");
   const std::int64_t kv_head = head / group();
@@ -49,7 +49,7 @@ void ForwardOracle::block(std::int64_t head, std::int64_t first, std::int64_t ro
       .scale = scale()};
   const auto at = static_cast<std::size_t>(head * number("Sq") + first);
   const auto width = static_cast<std::size_t>(number("D"));
-  if (visible == 0) {  // no key at all: zeros, and a log-sum-exp of -inf
+  if (visible == 0) {  // no visible key: zeros, and a log-sum-exp of -inf
     for (std::size_t d = 0; d < width; ++d)
       values_["out"][at * width + d] = values_["out.bound"][at * width + d] = 0;
     values_["lse"][at] = -std::numeric_limits<double>::infinity();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What attention.forward should give: out and lse.
+// Expected outputs of attention.forward: out and lse.
 #pragma once
 
 #include "workers/oracle/attention.h"

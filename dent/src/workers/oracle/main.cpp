@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// dent-oracle: says what attention should give, in float64, and how far from it each element may be. It
-// speaks the worker's protocol, in a process that no candidate's code ever enters.
+// dent-oracle: computes expected outputs of attention in float64, and the largest error allowed for each
+// element. It speaks the worker's protocol; no code of a candidate ever runs in its process.
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class OracleHost : public Host {
 }  // namespace dent
 
 int main() {
-  prctl(PR_SET_DUMPABLE, 0);  // what is expected is nobody else's to read
+  prctl(PR_SET_DUMPABLE, 0);  // so that candidates can't read expected values
   dent::OracleHost oracle;
   return dent::serve(oracle);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Copies of what a function returned, and whether two tensors have the same bits."""
+"""Copies what a function returned, and compares tensors bit by bit."""
 
 import ctypes
 import os
@@ -12,11 +12,12 @@ _byte = ctypes.c_ubyte
 
 
 class Cheated(Exception):
-    """Goes to dent as a failure of that kind."""
+    """Reported to dent as FailureKind::cheated."""
 
 
 class Copies:
-    """Of arrays, and of tensors where PyTorch is set. To be made before any code of the candidate's is imported."""
+    """Copies arrays, and tensors if PyTorch is set. Must be created before any code of the candidate is
+    imported."""
 
     numpy = torch = tensor_type = None
 
@@ -24,19 +25,19 @@ class Copies:
         self.file = os.memfd_create("dent-copies")
 
     def take(self, value):
-        """On the current stream: what lies on the GPU stays there until someone asks for its bytes."""
+        """Copies on the current stream; data on the GPU stays there until bytes_of() is called."""
         return value.detach().clone() if _is_on_gpu(value) else self.bytes_of(value)
 
     def bytes_of(self, value):
         if self.torch is not None and isinstance(value, self.tensor_type):
-            mine = _is_on_gpu(value)  # what was brought from there lies in memory of ours
+            mine = _is_on_gpu(value)  # cpu() below copies it into our own memory
             value = _bits_of(value.detach().cpu(), self.torch).numpy()
             if mine:
                 return self.numpy.ascontiguousarray(value).reshape(-1).view("uint8").data
         return self._copied(value)
 
     def is_copy(self, value, copy):
-        """Whether a copy that take() made of an output is still what that output is."""
+        """Whether an output still equals the copy that take() made of it."""
         if _is_on_gpu(copy):
             return _is_on_gpu(value) and self.same_bits(value.detach(), copy)
         return self.bytes_of(value) == copy
@@ -52,8 +53,9 @@ class Copies:
         return a.tobytes() == b.tobytes()
 
     def _copied(self, values):
-        """By the system, which fails where memory can't be read. Read by us, pages without rights would call a
-        handler of the function's, which could compute there and then."""
+        """Reads through a system call, which fails for unreadable memory. A direct read of a protected page
+        would run the function's signal handler, which could then compute what the call should have
+        computed."""
         try:
             flat, first = _flat(values) if values.size else (b"", 0)
             bytes_left, at = memoryview(flat).cast("B"), 0
@@ -70,7 +72,8 @@ class Copies:
 
 
 def _flat(values):
-    """All bytes from the first to the last of an array, not read yet, and where its first element is there."""
+    """All bytes from an array's first to its last element as a lazy view, and the offset of its first
+    element."""
     reach = [(size - 1) * stride for size, stride in zip(values.shape, values.strides)]
     first = -sum(min(0, step) for step in reach)
     length = first + sum(max(0, step) for step in reach) + values.itemsize
@@ -82,7 +85,7 @@ def _is_on_gpu(value):
 
 
 def _bits_of(tensor, torch):
-    """The same memory, in a type that NumPy has."""
+    """The same memory viewed as a type that NumPy supports."""
     if str(tensor.dtype).split(".")[-1] not in TORCH_ONLY.values():
         return tensor
     return tensor.view(torch.int16 if tensor.itemsize == 2 else torch.uint8)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Calls of PyTorch as one graph of the GPU: each is captured by itself, and they are chained and launched at once.
+"""Runs PyTorch calls as one CUDA graph: each call is captured separately, the captures are chained and
+launched together.
 
-The driver's own functions chain them: none begins before all that the one before it has queued is done, whatever
-streams it uses.
+The CUDA driver chains them: no call begins before all work of the previous one is done, on whatever streams.
 """
 
 import ctypes
 import time
 
-_now = time.perf_counter_ns  # before any code of the candidate's is imported
-# Of the oldest GPU that current drivers know; they compile it for the one at hand.
+_now = time.perf_counter_ns  # stored before any code of the candidate is imported
+# PTX for the oldest GPU that current drivers support; the driver compiles it for the installed GPU.
 _EMPTY_KERNEL = b".version 6.3\n.target sm_75\n.address_size 64\n.visible .entry dent_empty()\n{\n  ret;\n}\n"
 _ROUNDS = 15
 _MANY_CALLS = 65
@@ -21,7 +21,7 @@ class NotCaptured(Exception):
 
 
 class Driver:
-    """The few functions of libcuda that are needed, taken before any code of the candidate's is imported."""
+    """The functions of libcuda that are needed, looked up before any code of the candidate is imported."""
 
     _NAMES = (
         "cuGetErrorString cuModuleLoadData cuModuleGetFunction cuLaunchKernel cuGraphCreate cuGraphAddChildGraphNode "
@@ -36,7 +36,7 @@ class Driver:
 
     @classmethod
     def load(cls):
-        """None where the driver is missing or has no such functions."""
+        """None if the driver is missing or lacks a function."""
         try:
             return cls()
         except (OSError, AttributeError):
@@ -58,7 +58,7 @@ class Driver:
 
 
 class Chain:
-    """Graphs one after the other."""
+    """A chain of graphs that run one after the other."""
 
     def __init__(self, driver, stream):
         self.driver, self.stream = driver, ctypes.c_void_p(stream)
@@ -69,7 +69,7 @@ class Chain:
         count = ctypes.c_size_t()
         self.driver("cuGraphGetNodes", graph, None, ctypes.byref(count))
         if count.value == 0:
-            return  # a call that queues nothing has no place in the chain; its outputs will tell
+            return  # the call queued nothing, so there is nothing to chain; its outputs will be wrong
         node, before = ctypes.c_void_p(), ctypes.c_void_p(self.last.value)
         depends = 1 if before.value else 0
         self.driver(
@@ -96,7 +96,8 @@ class Chain:
 
 
 def capture_call(torch, pool, call):
-    """(graph that must be kept, its handle, what `call` returned), captured on the current stream."""
+    """Captures `call` on the current stream. Returns the graph (which must be kept), its handle, and the
+    call's result."""
     try:
         graph = torch.cuda.CUDAGraph(keep_graph=True)
         graph.capture_begin(pool=pool, capture_error_mode="relaxed")
@@ -117,7 +118,8 @@ def capture_call(torch, pool, call):
 
 
 def measure_floors(driver, stream, event, lead_in):
-    """What an empty kernel reads, in ns: between two events, in a graph, and what events read beside a graph's calls."""
+    """Times in ns that clocks read for an empty kernel: between two events, in a graph, and for events around
+    a graph."""
     raw = ctypes.c_void_p(stream.cuda_stream)
 
     def median(make_ready, launch):
@@ -147,7 +149,7 @@ def measure_floors(driver, stream, event, lead_in):
         chain.make_ready()
         return chain
 
-    driver.launch_empty(raw)  # the first one loads it
+    driver.launch_empty(raw)  # the first launch loads the kernel
     stream.synchronize()
     events = median(lambda: None, lambda _: driver.launch_empty(raw))
     one, many = (median(lambda n=n: empty_chain(n), Chain.launch) for n in (1, _MANY_CALLS))
@@ -156,7 +158,7 @@ def measure_floors(driver, stream, event, lead_in):
 
 
 def _poison(tensor, torch):
-    """NaN in every element; of integers, all bits set."""
+    """Fills a tensor with NaN; sets all bits of integers."""
     if tensor.is_contiguous():
         tensor.detach().view(-1).view(torch.uint8).fill_(255)
     elif tensor.is_floating_point() and 0 not in tensor.stride():
@@ -164,9 +166,9 @@ def _poison(tensor, torch):
 
 
 class GraphClock:
-    """Times a stretch's calls behind one another in a graph. They are captured while their inputs hold NaN, and their
-    outputs are poisoned afterwards: what a call does at once, instead of queueing it, works on nothing and is lost.
-    """
+    """Times a batch's calls as consecutive parts of a graph. They are captured while their inputs hold NaN,
+    and their outputs are poisoned afterwards: what a call does immediately, instead of queueing it, works on
+    NaN and is lost."""
 
     def __init__(self, torch, driver):
         self.torch, self.driver, self.floors, self.pool, self.before = torch, driver, None, None, []
@@ -197,13 +199,13 @@ class GraphClock:
             reply = {**worker._go_cuda(), "not_captured": problem}
         for chain, _ in parts:
             chain.close()
-        # PyTorch's graphs own the memory of what was captured. Kept until the next stretch is, so that its calls find it:
-        # memory that is asked for anew takes longer than most kernels.
+        # PyTorch's graphs own the captured calls' memory. They are kept until the next batch is captured, so
+        # that its calls can reuse it: allocating memory takes longer than most kernels.
         self.before = graphs
         return reply
 
     def forget(self):
-        """The memory of the last stretch: what follows needs other sizes."""
+        """Frees the last batch's memory, since the next problem needs other sizes."""
         self.before = []
 
     def _measure_floors(self, worker):
@@ -240,7 +242,7 @@ class GraphClock:
                             _poison(output, self.torch)
                 _put_back(
                     worker, aside, calls
-                )  # behind the poison: an output may be an input that was updated
+                )  # after poisoning, since an output may be an updated input
                 if worker.flush:
                     worker.scratch.fill_(len(times) % 251)
                 start, stop = self.event(enable_timing=True), self.event(enable_timing=True)
@@ -255,7 +257,7 @@ class GraphClock:
         self.synchronize()
         drain = _now() - stopped
         floor, beside = self.floors["graph"], self.floors["graph_start"]
-        # No kernel takes less than an empty one.
+        # A kernel takes at least as long as an empty one.
         read = [max(start.elapsed_time(stop) * 1e6 - beside, n * floor) for start, stop, n in times]
         slowest = max(ns / n for ns, (_, _, n) in zip(read, times))
         return {
@@ -268,7 +270,8 @@ class GraphClock:
 
 
 def _calls_in_a_graph(worker):
-    """Cold calls need one graph: each has memory of its own. Of warm ones, as many as the L2 cache has room for."""
+    """How many calls one graph holds. With flushed caches all, since each call has its own memory; otherwise
+    as many as fit into the L2 cache."""
     if worker.flush:
         return len(worker.calls)
     taken = 2 * sum(tensor.nbytes for tensor in worker.calls[0])

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Compilers that work when a function is called: which there are in this process, and what Triton's autotuner chose.
+"""Compilers that run when a function is called: which of them this process uses, and what Triton's autotuner
+chose.
 
-A function may be written in any of them. Nothing here asks for its language: what is known of a kernel is read from
-the files that its compiler leaves in its cache.
+Nothing here depends on the function's language: properties of a kernel are read from the files that its
+compiler leaves in its cache.
 """
 
 import gc
@@ -10,12 +11,13 @@ import json
 import os
 import sys
 
-# By the module that a function cannot do without; torch.compile is there once a function was wrapped in it.
+# Keyed by a module that every user of the compiler imports; torch._dynamo is imported once a function was
+# compiled.
 _COMPILERS = {"triton": "triton", "torch._dynamo": "torch.compile", "cutlass": "CuTe DSL", "numba": "numba"}
 
 
 def interpret():
-    """On the CPU Triton's kernels run by its interpreter. Before Triton is imported."""
+    """Makes Triton interpret kernels on the CPU. Must be called before Triton is imported."""
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
@@ -24,7 +26,7 @@ def interpreted():
 
 
 def compilers():
-    """Name and version of those that the kernel's modules have imported."""
+    """Names and versions of the compilers that the kernel's modules have imported."""
     found = {}
     for module, name in _COMPILERS.items():
         if module in sys.modules and not (name == "triton" and interpreted()):
@@ -34,11 +36,11 @@ def compilers():
 
 
 class Tuner:
-    """Triton's autotuned kernels. Each has a choice for every key, which is what its arguments are like."""
+    """Triton's autotuned kernels. Each has one choice per key; the key describes the arguments."""
 
     def __init__(self):
         if interpreted():
-            for autotuner in self._autotuners():  # nothing to time: the first configuration is as good as any
+            for autotuner in self._autotuners():  # nothing to time when interpreting
                 del autotuner.configs[1:]
 
     def _autotuners(self):

@@ -1,40 +1,41 @@
 # SPDX-License-Identifier: MIT
-"""For how long this process was ready to run and had no processor: what other programs took from a measurement.
+"""How long this process was ready but had no processor: the time that other programs took from a measurement.
 
-system/own_waiting.h does it for kernels that are libraries.
+system/own_waiting.h does the same for kernels in libraries.
 """
 
 import os
 import time
 
-# Taken before any code of the candidate's is imported: replacing them later changes nothing here.
+# Stored before any code of the candidate is imported, which might replace them.
 _open, _listdir = open, os.listdir
 _now, _process_now = time.perf_counter_ns, time.process_time_ns
-_READING_NS = 50_000  # what threads that still run may add between two readings
+_READING_NS = 50_000  # tolerance for threads that run between two readings
 
 
 def of_threads():
-    """Of each thread of this process: for how long it ran, and was ready to run and had no processor, in ns."""
+    """For each thread of this process: its running time, and the time in which it was ready but had no
+    processor, in ns."""
     found = {}
     for thread in _listdir("/proc/self/task"):
         try:
             with _open(f"/proc/self/task/{thread}/schedstat") as file:
                 found[thread] = [int(word) for word in file.read().split()[:2]]
-        except OSError:  # it has ended meanwhile, or the system has no such count
+        except OSError:  # the thread has ended, or the system has no schedstat
             continue
     return found
 
 
 class Running:
-    """What the threads had counted when this was made."""
+    """The threads' counters at construction."""
 
     def __init__(self, threads=of_threads, process_now=_process_now, now=_now):
         self.read = threads, process_now, now
         self.threads, self.ran, self.began = (read() for read in self.read)
 
     def waited_since(self):
-        """For how long threads had to wait since then, added up; None where that is not known: threads that have
-        ended have taken their counts along."""
+        """Total waiting time of the threads since construction; None if unknown, because threads have ended
+        and their counters are lost."""
         threads, ran, now = (read() for read in self.read)
         passed, ran = now - self.began, ran - self.ran
         if not threads or not self.threads:

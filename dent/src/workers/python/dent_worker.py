@@ -3,10 +3,10 @@
 
 Started by dent with four descriptors: requests (3), replies (4), the pool that inputs are cut from (5, read
 only) and the results (6). dent/docs/dent.md describes the protocol. The function gets the inputs in the manifest's
-order, then the problem's numbers by keyword where it names them, and returns its output or outputs. A function
-that needs all outputs as parameters gets them to write to, and what it returns is of no interest. It gets
-PyTorch tensors where PyTorch can be imported and NumPy arrays elsewhere; a module that says
-`DENT_FRAMEWORK = "numpy"` always gets arrays.
+order, then those of the problem's numbers that it has parameters for, and returns its outputs. A function
+whose parameters include all outputs writes to them instead; its return value is ignored. It gets PyTorch tensors
+if PyTorch can be imported, otherwise NumPy arrays; a module that sets `DENT_FRAMEWORK = "numpy"` always gets
+arrays.
 """
 
 import ctypes
@@ -25,22 +25,22 @@ from dent_copies import Cheated, Copies
 from dent_dtypes import MANTISSA_BITS, NUMPY, POISON, TORCH, TORCH_ONLY, byte_values
 from dent_waiting import Running
 
-# Taken before any code of the candidate's is imported: replacing them later changes nothing here.
+# Stored before any code of the candidate is imported, which might replace them.
 _now = time.perf_counter_ns
 _write, _read = os.write, os.read
 _REQUESTS, _REPLIES, _POOL, _RESULTS = 3, 4, 5, 6
 _PROTOCOL = 3
 _PR_SET_DUMPABLE = 4
-_LEAD_IN_CYCLES = 250_000  # 0.14 ms: several times what a short call from Python takes
+_LEAD_IN_CYCLES = 250_000  # 0.14 ms: several times a short call from Python
 _MOST_LEAD_IN_CYCLES = 20_000_000
 _CYCLES_PER_NS = 2
-# What a mistake of ours looks like. Others may come from where its statements reach: the disk, memory, a GPU
-# on which the kernel failed a while ago.
+# Exceptions that point to a bug in this file. Others may come from the disk, memory, or a GPU on which the
+# kernel failed earlier.
 _MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError, ValueError)
 
 
 class Worker:
-    theirs = True  # the kernel's code may run: what is raised is its own
+    theirs = True  # the kernel's code may be running, so an exception is the kernel's
 
     def load(self, request):
         if request["protocol"] != _PROTOCOL:
@@ -49,11 +49,11 @@ class Worker:
         self.results = mmap.mmap(_RESULTS, request["result_bytes"])
         self.copies = Copies()
         self.device = request.get("device", "cpu")
-        self.profiled = request.get("profile", False)  # a profiler watches: tell it which launches are meant
+        self.profiled = request.get("profile", False)  # a profiler is attached: mark the launches
         if not self.profiled:
-            ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0)  # the other side could write our memory through /proc
+            ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0)  # so that others can't use /proc/<pid>/mem
         module_name, function_name = request["function"].split(":")
-        import numpy  # before their folder is looked at, which may have a file of that name
+        import numpy  # before the candidate's folder is in sys.path, which may contain a numpy.py
 
         sys.path.insert(0, os.getcwd())
         self.numpy = self.copies.numpy = numpy
@@ -79,7 +79,7 @@ class Worker:
             self.synchronize = self.torch.cuda.synchronize
             self.event = self.torch.cuda.Event
             self.sleep = getattr(self.torch.cuda, "_sleep", None)
-            warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # nor is it: see _window
+            warnings.filterwarnings("ignore", "The given NumPy array is not writable")  # see _window
         self.keywords, self.required = _parameters(self.function)
         self.makes_ready = getattr(module, "setup", None) if "setup" in self.required else None
         self.set_up, self.setup_ns = None, 0
@@ -95,7 +95,7 @@ class Worker:
         return {**about, "compilers": dent_jit.compilers(), "sources": _sources(), "sets_up": self.makes_ready is not None}
 
     def jit(self, request):
-        """Kernels that choose among configurations take these, and no longer try all of them."""
+        """Makes autotuned kernels use these configurations instead of trying all."""
         self.theirs = False
         self.tuner.pin(request.get("tuned", []))
         return {"tuned": self.tuner.chosen()}
@@ -103,7 +103,7 @@ class Worker:
     def problem(self, request):
         self.theirs = False
         self.inputs, self.flush = request["inputs"], request["flush"]
-        self.outputs = [place for place in request["outputs"] if not place["scratch"]]  # a function has its own memory
+        self.outputs = [place for place in request["outputs"] if not place["scratch"]]  # for native kernels
         taken = self.keywords[len(self.inputs) :]
         self.sizes = {n: _whole(v) for n, v in request["numbers"].items()}
         self.numbers = {n: v for n, v in self.sizes.items() if n in taken}
@@ -112,7 +112,7 @@ class Worker:
         self.calls, self.named, self.kept = [], [], []
         self.constants = [i for i, place in enumerate(self.inputs) if place["constant"]]
         self.parts, self.blanks = {}, {}
-        self.host_ns = None  # that a call takes to make, at least
+        self.host_ns = None  # least host time of a call
         if self.graphs:
             self.graphs.forget()
         self.set_up = None
@@ -120,8 +120,8 @@ class Worker:
         return {}
 
     def setup(self, request):
-        """Calls the module's setup() with copies of the constant inputs, where these are others than before. They
-        begin where their part of the pool does, so nothing else of a call has to be known yet."""
+        """Calls the module's setup() with copies of the constant inputs if they have changed. They begin at
+        the start of their part of the pool, so no offsets are needed."""
         self.theirs = False
         values = [self._window(self.inputs[i], 0) for i in self.constants]
         bits = [value.tobytes() for value in values]
@@ -145,8 +145,8 @@ class Worker:
         return self.numpy.frombuffer(self.pool, stored, count, place["at"] + offset * stored.itemsize)
 
     def _window(self, place, offset):
-        """The values of one input: a copy, since the pool can't be written and must not be. What goes to a GPU is
-        copied on its way there."""
+        """The values of one input: a copy, since the pool is read-only and stays unchanged. For a GPU the
+        transfer makes the copy."""
         values = self._in_pool(place, offset, _elements(place)).reshape(place["sizes"])
         if self.device != "cuda":
             values = values.copy()
@@ -167,8 +167,8 @@ class Worker:
         return tensor.to(self.device) if self.device == "cuda" else tensor
 
     def _cut(self, place, offset):
-        """The values of one input as an argument. Where they stay the same, a GPU keeps all that windows are cut from:
-        to bring them from the host for every call would take a hundred times as long as most kernels do."""
+        """The values of one input as an argument. A GPU keeps the pool's parts that stay unchanged: copying
+        from the host for every call would take a hundred times as long as most kernels."""
         if self.torch is None or not place.get("part") or place["stored"] != place["dtype"]:
             return self._argument(self._window(place, offset), place)
         part = self.parts.get(place["at"])
@@ -190,7 +190,7 @@ class Worker:
         return {}
 
     def _poisoned(self):
-        """Outputs for a function to write to."""
+        """Poisoned outputs for a function that writes to them."""
         outputs = {}
         for place in self.outputs:
             name = place["name"]
@@ -204,18 +204,19 @@ class Worker:
         return outputs
 
     def call(self, i):
-        """The function on the inputs of a call."""
+        """Calls the function on the inputs of call i."""
         return self.function(*self.calls[i], **self.named[i])
 
     def delivered(self, i, returned):
-        """The outputs of a call."""
+        """The outputs of call i."""
         if not self.passed:
             return returned
         named = self.named[i]
         return [named[p["name"]] if p["updates"] < 0 else self.calls[i][p["updates"]] for p in self.outputs]
 
     def _flush_cpu(self):
-        """Python can't flush a line of cache; writing more than the cache holds pushes the inputs out."""
+        """Evicts inputs from the cache by writing more than it holds, since Python can't flush cache
+        lines."""
         if self.scratch is None:
             self.scratch = self.numpy.zeros(_cache_bytes() // 8 * 2)
         self.scratch += 1
@@ -228,7 +229,7 @@ class Worker:
             timed = self._go_cpu()
             waited_ns = running.waited_since()
             return timed if waited_ns is None else {**timed, "waited_ns": waited_ns}
-        self.theirs = True  # from here on: what it launches may fail at any statement
+        self.theirs = True  # from here on the GPU may report errors of the kernel at any statement
         if not request.get("in_graph"):
             return self._go_cuda()
         if self.graphs is None:
@@ -275,7 +276,8 @@ class Worker:
         stopped = _now()
         self.synchronize()
         drain = _now() - stopped
-        # The least: a call that waits for the GPU takes longer behind a longer lead-in, which would then grow and grow.
+        # The minimum, since a call that waits for the GPU takes longer after a longer lead-in, which would
+        # then keep growing.
         self.host_ns = min(host // len(events), self.host_ns or host)
         times = [start.elapsed_time(stop) * 1e6 for start, stop in events]
         reply = {
@@ -290,7 +292,7 @@ class Worker:
         return reply
 
     def _lead_in(self):
-        """Keeps the GPU busy while Python makes the call: its waiting for Python is not the kernel's time."""
+        """Keeps the GPU busy while Python queues the call, so that waiting for Python is not timed."""
         if self.sleep:
             twice_the_call = 2 * _CYCLES_PER_NS * (self.host_ns or 0)
             self.sleep(min(max(_LEAD_IN_CYCLES, twice_the_call), _MOST_LEAD_IN_CYCLES))
@@ -302,8 +304,9 @@ class Worker:
         return list(output) if isinstance(output, (tuple, list)) else [output]
 
     def _mismatches(self, outputs, call):
-        """An output must be exactly what was asked for: no lazy stand-in, no other shape or type. It may be a
-        strided view, as a transposed product is, but not of an input: then nothing was computed."""
+        """Why outputs are not exactly what was requested: lazy proxies, other shapes and types are refused. A
+        strided view, such as a transposed product, is allowed, but not a view of an input, since then nothing
+        was computed."""
         if len(outputs) != len(self.outputs):
             return [f"the function returned {len(outputs)} outputs; {len(self.outputs)} are wanted"]
         found = []
@@ -331,7 +334,7 @@ class Worker:
         return found
 
     def _input_under(self, value, call):
-        """The name of the input whose memory a view shows; None where it has its own."""
+        """The name of the input that shares memory with this output; None if there is none."""
         for tensor, place in zip(call, self.inputs):
             if self.torch is None:
                 shared = self.numpy.may_share_memory(value, tensor)
@@ -342,7 +345,7 @@ class Worker:
         return None
 
     def copies_of(self, output, call):
-        """Of the outputs of a call, on the current stream; None where they are not what was asked for."""
+        """Copies a call's outputs on the current stream; None if they are not what was requested."""
         outputs = self._as_list(output)
         if self._mismatches(outputs, call):
             return None
@@ -371,7 +374,8 @@ class Worker:
 
 
 def _parameters(function):
-    """Names of what can be given by keyword, and of those what has no default; none where the function does not say."""
+    """Names of parameters that accept keywords, and of those without a default; empty if the function has no
+    signature."""
     try:
         named = inspect.signature(function).parameters
     except ValueError:
@@ -381,7 +385,7 @@ def _parameters(function):
 
 
 def _sources():
-    """The files of modules that come from the kernel's folder."""
+    """Files of the modules in the kernel's folder."""
     here = os.getcwd() + os.sep
     files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
     return sorted(file for file in files if file and file.startswith(here) and "site-packages" not in file)
@@ -403,7 +407,7 @@ def _whole(value):
 
 
 def _cache_bytes():
-    """The last cache of this machine; 32 MB where it can't be read."""
+    """Size of this machine's largest cache; 32 MB if it can't be read."""
     largest = 0
     for index in range(8):
         try:
@@ -416,7 +420,8 @@ def _cache_bytes():
 
 
 def _executed_files():
-    """Of /proc/self/maps: address, rights, offset, device, inode, path."""
+    """Files mapped as executable. Columns of /proc/self/maps: address, permissions, offset, device, inode,
+    path."""
     with open("/proc/self/maps") as maps:
         rows = [line.split(maxsplit=5) for line in maps]
     return sorted({row[5].strip() for row in rows if len(row) == 6 and "x" in row[1] and row[5][0] == "/"})
@@ -443,7 +448,7 @@ def main():
         request = json.loads(line)
         try:
             reply = verbs[request["do"]](request)
-        except Exception as problem:  # whatever the candidate raises is its answer
+        except Exception as problem:  # any exception of the candidate becomes the reply
             import traceback
 
             traceback.print_exc()

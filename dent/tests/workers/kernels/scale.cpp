@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// y = 2 x, done well and badly: one entry for each way in which a kernel's process can end.
+// y = 2 x, right and wrong: one entry for each way in which a kernel's process can end.
 #include <dent/kernel.h>
 #include <unistd.h>
 
@@ -58,10 +58,10 @@ static int scale_often(const dent_call* call, int times) {
 ENTRY int slow(const dent_call* call) { return scale_often(call, 10); }  // ten times the work
 ENTRY int takes_100(const dent_call* call) { return scale_often(call, 100); }
 ENTRY int takes_115(const dent_call* call) { return scale_often(call, 115); }
-ENTRY int quick(const dent_call* call) { return right(call); }     // by the script alone, as is
-ENTRY int unsteady(const dent_call* call) { return right(call); }  // how this one goes
+ENTRY int quick(const dent_call* call) { return right(call); }     // time set by the script only
+ENTRY int unsteady(const dent_call* call) { return right(call); }  // time varies by the script
 
-// What a call takes in a scripted session (dent/tests/support/scripted).
+// Time of a call in a scripted session (dent/tests/support/scripted).
 ENTRY double scripted_ns(const char* entry) {
   const std::string_view name(entry);
   if (name == "quick") return 100e3;
@@ -112,12 +112,12 @@ ENTRY int hoards(const dent_call*) {
 }
 
 struct Packed {
-  std::vector<float> scaled;  // weights
-  const float* weights;       // as they were given
-  float times;                // that it was made
+  std::vector<float> scaled;  // scaled weights
+  const float* weights;       // the given weights
+  float times;                // how often setup has run
 };
 
-// Of y = x + 4 w, for constant w. Any other input, and any output, is one too many.
+// Setup of y = x + 4 w with constant w. Fails for any other input and for any output.
 ENTRY int packs(const dent_call* call, void** setup) {
   if (call->num_inputs != 1 || call->num_outputs != 0 || std::strcmp(call->inputs[0].name, "w") != 0)
     return 7;
@@ -132,7 +132,7 @@ ENTRY int packs(const dent_call* call, void** setup) {
   return 0;
 }
 
-ENTRY int adds_packed(const dent_call* call) {  // the last element: how often the weights were packed
+ENTRY int adds_packed(const dent_call* call) {  // the last element is the number of setup calls
   const auto& packed = *static_cast<const Packed*>(call->setup);
   const auto* x = static_cast<const float*>(call->inputs[0].data);
   auto* y = static_cast<float*>(call->outputs[0].data);

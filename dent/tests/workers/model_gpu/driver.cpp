@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A CUDA driver without a GPU, as libcuda.so.1 for a worker: memory is the host's, the one kernel is a
-// function, and time is counted, so that a clock can be tested to the nanosecond.
+// A CUDA driver without a GPU that a worker loads as libcuda.so.1: memory is the host's, the only kernel is a
+// function, and time is simulated, so that clocks can be tested to the nanosecond.
 //
-// What the worker queues on its stream happens at once, or becomes a node while the stream is captured. What
-// others queue on streams of their own happens when somebody waits for the device: late, as it may on a GPU.
+// Work that the worker queues on its stream is done at once, or becomes a graph node during a capture. Work
+// on other streams is done only when the device is synchronised, which is as late as a GPU may do it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -69,7 +69,7 @@ DRIVER int model_gpu_scale(void* stream, const float* x, float* y, std::int64_t 
                 kKernelNs},
                kLaunchNs);
 }
-// Another stream that goes with the capture of this one, and is not waited for.
+// Adds a stream to the capture of this one without joining it.
 DRIVER void model_gpu_leave_behind(void* stream) { static_cast<Stream*>(stream)->unjoined = true; }
 
 DRIVER int cuInit(unsigned) { return 0; }
@@ -106,7 +106,7 @@ DRIVER int cuMemsetD8Async(std::uint64_t to, unsigned char value, std::size_t by
 }
 DRIVER int cuStreamCreate(void** stream, unsigned) {
   auto* made = new Stream;
-  made->is_workers = streams().empty();  // it comes before any kernel
+  made->is_workers = streams().empty();  // it is created before any kernel runs
   streams().push_back(made);
   return *stream = made, 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// y = 2 x on the model of a driver: honestly, and in ways that would look fast in a graph.
+// y = 2 x on the model of a driver: one honest version, and versions that would look fast in a graph.
 #include <dent/kernel.h>
 
 #include <set>
@@ -21,13 +21,13 @@ ENTRY int honest(const dent_call* call) { return scale_on(call->stream, call); }
 
 ENTRY int queues_nothing(const dent_call*) { return 0; }
 
-// Once for each output: the results of the first call at that place shall do for all later ones.
+// Computes only in the first call for each output, and reuses its result later.
 ENTRY int remembers_by_pointer(const dent_call* call) {
   static std::set<const void*> seen;
   return seen.insert(call->outputs[0].data).second ? scale_on(call->stream, call) : 0;
 }
 
-// Nothing of it is in the graph: it would be done before the graph is timed.
+// Nothing is part of the graph: the work would be done before the graph is timed.
 ENTRY int works_on_another_stream(const dent_call* call) {
   static void* side = nullptr;
   if (side == nullptr) cuStreamCreate(&side, 1);
@@ -45,7 +45,7 @@ ENTRY int waits_for_the_gpu(const dent_call* call) {
   return status;
 }
 
-// Queued on a stream of its own, and not waited for.
+// Queued on a separate stream without waiting for it.
 ENTRY int doubles(const dent_call* call, void** setup) {
   static void* side = nullptr;
   if (side == nullptr) cuStreamCreate(&side, 1);
@@ -60,7 +60,7 @@ ENTRY int doubles_again(const dent_call* call) {
                          static_cast<float*>(call->outputs[0].data), call->outputs[0].sizes[0]);
 }
 
-// Two of three calls do their work and that of the others, when it comes to them.
+// Two of three calls also do the work of other calls.
 ENTRY int works_for_others(const dent_call* call) {
   static const dent_call* before = nullptr;
   static int calls = 0;

@@ -3,11 +3,11 @@
 
 namespace dent::test {
 
-// What the model of a driver counts for each thing that is done.
-inline constexpr double kKernelNs = 2000;  // the work of the kernel
+// Simulated time of each operation, in ns.
+inline constexpr double kKernelNs = 2000;  // the kernel
 inline constexpr double kEventNs = 1500;   // an event
-inline constexpr double kLaunchNs = 500;   // a kernel by itself
-inline constexpr double kGraphNs = 4000;   // a graph,
-inline constexpr double kNodeNs = 250;     // and each of its kernels
+inline constexpr double kLaunchNs = 500;   // launching a kernel
+inline constexpr double kGraphNs = 4000;   // launching a graph
+inline constexpr double kNodeNs = 250;     // each kernel in a graph
 
 }  // namespace dent::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs of bytes, moved asynchronously as tiles are (tma.cpp).
+// Contiguous bytes, moved asynchronously like the tiles in tma.cpp.
 #include "primitives/model/bulk.h"
 
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kRunPiece = 16;
 
-// The place in shared memory, when everything is as the copy engine wants it.
+// Returns where `address` lies in shared memory, after checking alignment and bounds as the copy engine does.
 std::byte* check_run(const void* global, uint32_t address, uint32_t bytes, bool writes, const char* what,
                      const Where& where) {
   note(what, where);

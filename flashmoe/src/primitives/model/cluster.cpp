@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The barrier of a cluster, and the addresses by which its blocks reach each other.
+// The cluster's barrier, and the addresses by which its blocks access each other's shared memory.
 #include "primitives/model/cluster.h"
 
 #include "primitives/model/reports.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// cp.async as an adversary. Late copies land at their own thread's wait, not a moment sooner, and their
-// destination holds NaN patterns from the moment of issue: both reading it too soon and overwriting it while
-// somebody still reads give wrong numbers.
+// cp.async in its least convenient legal timing. A late copy lands only when its own thread waits for it, and
+// its destination holds NaN patterns from the moment of issue. So a kernel that reads too soon, or overwrites
+// data that another thread still reads, gets wrong numbers.
 #include "primitives/model/cp_async.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The model runs one kernel after the other, so both ends of the overlap are in order; but a thread of a
-// programmatic launch that touches global memory before its wait is reported.
+// The model runs kernels one after the other, so it never overlaps them; but it reports a thread of a
+// programmatic launch that touches global memory before griddepcontrol_wait().
 #pragma once
 
 #include "primitives/model/machine.h"

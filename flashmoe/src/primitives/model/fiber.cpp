@@ -20,9 +20,9 @@ namespace {
 using Context = boost::context::fiber;
 
 Fiber* running = nullptr;
-Fiber* previous = nullptr;  // who ran before; null: the scheduler
+Fiber* previous = nullptr;  // the fiber that ran before; null: the scheduler
 
-// Where the host thread goes on when a fiber suspends: as Fiber::context_.
+// The scheduler's context while a fiber runs; bytes for the reason given at Fiber::context_.
 alignas(Context) std::byte scheduler[sizeof(Context)];
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -51,13 +51,13 @@ std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)
 
 }  // namespace
 
-// What a switch needs of a fiber's inside.
+// The parts of a fiber that a context switch needs.
 struct Fiber::Entry {
   static_assert(sizeof(Context) == sizeof context_ && alignof(Context) == alignof(void*));
 
   static Context& context(std::byte* bytes) { return *std::launder(reinterpret_cast<Context*>(bytes)); }
 
-  // The stack is ours, and outlives what runs on it.
+  // Boost's stack allocator: memory that the fiber owns, so deallocating does nothing.
   struct Stack {
     std::byte* top;
     std::size_t bytes;
@@ -71,7 +71,7 @@ struct Fiber::Entry {
     void deallocate(boost::context::stack_context&) const {}
   };
 
-  // A fiber that has run its main waits here for the next: to make a new one would cost two switches more.
+  // A fiber whose main has ended waits here for its next one: creating a fiber anew costs two more switches.
   [[noreturn]] static Context run(Context&& from) {
     arrived(std::move(from), nullptr);
     for (;;) {
@@ -81,13 +81,13 @@ struct Fiber::Entry {
     }
   }
 
-  // In a fiber, first thing after a switch to it: whoever ran before goes on from there.
+  // First call after a switch into a fiber: stores the context of the one that ran before.
   static void arrived(Context&& from, void* sanitizer_stack) {
     arrived_in_fiber(sanitizer_stack);
     keep(std::move(from), previous != nullptr ? previous->context_ : scheduler);
   }
 
-  // Made anew rather than assigned: what runs has left an empty one behind, and there is nothing to unwind.
+  // Constructed anew, not assigned: the old context was moved from, so there is nothing to destroy.
   static void keep(Context&& from, std::byte* to) { new (to) Context(std::move(from)); }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A stack of its own and a place to go on from: what a GPU thread is on the model. One host thread runs them
-// all, one at a time, so nothing here needs a lock and a run is repeatable.
+// A stack and a point of execution: each GPU thread is a fiber on the model. One host thread runs all of
+// them, one at a time, so nothing here needs a lock and every run is repeatable.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,20 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Makes the next resume() start `main`. Whatever ran here before is forgotten: if it has not returned, its
-  // frames are not unwound.
+  // Makes the next resume() start `main`. If an earlier main has not returned, it is abandoned without
+  // unwinding its frames.
   void prepare(void (*main)());
 
-  // Scheduler: runs this fiber until it suspends.
+  // Called by the scheduler: runs this fiber until it suspends.
   void resume();
 
-  // Fiber: back to the scheduler; returns when resumed.
+  // Called in a fiber: returns to the scheduler, and from this call when the fiber is resumed.
   static void suspend();
 
-  // Fiber: another one runs instead, as if the scheduler had resumed it next, at half the price.
+  // Called in a fiber: runs `next` as if the scheduler resumed it, at half the cost.
   static void switch_to(Fiber& next);
 
-  // It will run soon: what it goes on from had better be in the cache.
+  // Loads the top of the suspended stack into the cache; called shortly before the fiber runs.
   void prefetch() const {
     for (int line = 0; line < 4; ++line) __builtin_prefetch(suspended_at_ - 64 * line);
   }
@@ -37,20 +37,20 @@ class Fiber {
 
   static constexpr std::size_t kStackBytes = 256 * 1024;
 
-  // Stacks begin at different places of their pages: if they did not, what all lanes of a warp touch in turn
-  // would compete for a few lines of the cache.
+  // Stacks begin at different offsets in their pages: with equal offsets, the lanes of a warp, which run the
+  // same code in turn, would compete for a few cache lines.
   static constexpr std::size_t kShift = 2240;
   static constexpr std::size_t kMostShift = 65536;
 
-  std::byte* stack_;  // kStackBytes, with a page before it that can't be touched
+  std::byte* stack_;  // kStackBytes, after an inaccessible guard page
   std::size_t shift_;
-  const std::byte* suspended_at_ = nullptr;  // in the stack
+  const std::byte* suspended_at_ = nullptr;  // stack pointer while suspended
   void* sanitizer_stack_ = nullptr;
-  void (*main_)() = nullptr;  // null while there is nothing to run
+  void (*main_)() = nullptr;  // null: nothing to run
 
-  // Where it goes on from: a boost::context::fiber, as bytes, so that kernels compile without Boost. Never
-  // destroyed: that would unwind a suspended fiber, and one that broke a rule may be suspended in a function
-  // that can't be unwound (see report() in machine.cpp).
+  // The suspended context: a boost::context::fiber, held as bytes so that kernels compile without Boost. It
+  // is never destroyed, since that would unwind the fiber's stack, and a thread that broke a rule may be
+  // suspended in a function that can't be unwound (report() in machine.cpp).
   alignas(void*) std::byte context_[sizeof(void*)];
 };
 

@@ -14,7 +14,7 @@ void wake_waiting() {
   }
 }
 
-// Turns are waited for by one each: who finds the count passed has another's.
+// Only one block waits for each value of a counter; a counter beyond it means that two blocks share a turn.
 bool reached(const int* counter, int value, const model::Where& where) {
   model::check_global(counter, sizeof *counter, false, where);
   if (*counter > value && !model::settings().turns_pass)
@@ -26,7 +26,7 @@ bool reached(const int* counter, int value, const model::Where& where) {
 
 int fetch_increment(int* counter, const model::Where& where) {
   model::note("fetch_increment", where);
-  model::yield();  // others may come first
+  model::yield();  // another thread may increment it first
   model::check_global(counter, sizeof *counter, true, where);
   const int before = (*counter)++;
   wake_waiting();

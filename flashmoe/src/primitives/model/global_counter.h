@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The model runs one cluster of blocks after the other, in any order: a wait for a block that has not begun
-// is a deadlock, and reported as one.
+// The model runs clusters one after the other, in any order, so a wait for a block that has not started can
+// never end; the model reports it as a deadlock.
 #pragma once
 
 #include "primitives/model/machine.h"

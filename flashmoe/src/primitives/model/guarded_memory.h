@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The shared memory of one block: aligned as a GPU's, NaN until something is written, and with a guard on
-// either side that nobody may touch.
+// Shared memory of one block: aligned as on a GPU, filled with NaN before the first write, and with a guard
+// area on both sides that no thread may touch.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ class GuardedMemory {
 
   std::byte* data() const { return data_; }
 
-  void prepare();       // for the next block
-  std::string check();  // after it: what was written outside, or ""
+  void prepare();       // before each block
+  std::string check();  // after each block: describes a write into the guards, or ""
 
  private:
   std::byte* before() const { return data_ - kGuardBytes; }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Plain loads and stores of kernels. The checked build compiles kernels with -fsanitize=thread, which calls
-// one of these before every access, and links them instead of ThreadSanitizer's own runtime.
+// Checks of plain loads and stores in kernels. The checked build compiles kernels with -fsanitize=thread,
+// which calls one of these before every access, and links them instead of ThreadSanitizer's runtime.
 #include "primitives/model/machine.h"
 #include "primitives/model/order.h"
 
 namespace flashmoe::model {
 namespace {
 
-// In the block's shared memory, or in the guards around it.
+// An access to the block's shared memory or to its guards.
 [[gnu::noinline]] void shared_access(const std::byte* place, std::size_t bytes, bool write) {
   const Block& block = *current->block;
   if (place < block.smem || place + bytes > block.smem + block.smem_bytes) {
@@ -18,7 +18,7 @@ namespace {
   write ? order_write(place, bytes, false, current->last) : order_read(place, bytes, false, current->last);
 }
 
-// Most accesses are to a thread's own variables, and there are very many of them.
+// Returns quickly for a thread's own variables, which are most accesses.
 inline void access(const void* address, std::size_t bytes, bool write) {
   const auto* place = static_cast<const std::byte*>(address);
   if (static_cast<std::size_t>(place - watched.begin) < watched.bytes) [[unlikely]]

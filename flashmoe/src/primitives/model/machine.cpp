@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The scheduler: picks a warp, runs its lanes until they wait, and goes on until all blocks of the cluster
-// have ended or nobody can.
+// The scheduler: picks a warp, runs its lanes until they wait, and repeats until all blocks of the cluster
+// have ended or no thread can run.
 #include "primitives/model/machine.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 Statistics counts;
 
-// One launch. Clusters run one after the other on one set of fibers.
+// One launch. Clusters run one after the other and reuse one set of fibers.
 class Run {
  public:
   Run(const gpu::LaunchShape& shape, const std::function<void()>& body);
@@ -46,7 +46,7 @@ class Run {
   const gpu::LaunchShape& shape_;
   const std::function<void()>& body_;
   std::mt19937_64 random_;
-  const bool varied_;  // a seeded schedule
+  const bool varied_;  // whether a seed varies the schedule
   std::size_t turn_ = 0;
   std::size_t slices_ = 0;
   Cluster cluster_;
@@ -57,14 +57,14 @@ class Run {
 
 Run* run = nullptr;
 
-// What runs now: lanes of this warp that have still to get their turn.
+// The warp that runs now, and those of its lanes that have not yet run in this slice.
 struct Slice {
   Warp* warp = nullptr;
   uint32_t lanes = 0;
 } slice;
 
-// The next lane's thread, or null when all have had their turn. A lane may have stopped since the slice
-// began.
+// The next lane's thread, or null when all have run. A lane may have stopped since the slice began, so
+// `runnable` is read again.
 Thread* next_in_slice() {
   const uint32_t lanes = slice.lanes & slice.warp->runnable;
   if (lanes == 0) return nullptr;
@@ -76,7 +76,7 @@ Thread* next_in_slice() {
   return slice.warp->threads[lane];
 }
 
-// The current thread stops here, for now.
+// Suspends the current thread.
 void pause() {
   Thread* next = next_in_slice();
   if (next == nullptr) {
@@ -89,18 +89,18 @@ void pause() {
 
 std::string failure;  // set by report() on a fiber, thrown by the scheduler
 
-// Fibers are kept from launch to launch: making them costs more than running a small kernel.
+// Fibers are kept between launches: creating them costs more than running a small kernel.
 std::vector<std::unique_ptr<Thread>>& thread_pool() {
   static std::vector<std::unique_ptr<Thread>> pool;
   return pool;
 }
 
-// What a launch gives each thread of a kernel, by what its launch bounds ask for.
+// Registers that a launch gives each thread of a kernel, derived from its launch bounds.
 int registers_at_start(const gpu::LaunchShape& shape) {
   return std::min(65536 / (shape.threads * shape.blocks_per_sm) / 8 * 8, 256);
 }
 
-// Leaves a thread that broke a rule, so that what its frames own is freed.
+// Thrown to leave a thread that broke a rule, so that its frames are unwound.
 struct Stop {};
 
 void run_kernel_body() {
@@ -129,7 +129,7 @@ void thread_main() {
   try {
     run_kernel_body();
   } catch (const Stop&) {
-    // The scheduler finds the failure and ends the run.
+    // report() has stored the failure; the scheduler finds it and ends the run.
   }
 }
 
@@ -272,7 +272,7 @@ void Run::run_warp(Warp& warp) {
   }
 }
 
-// Null when no warp can run.
+// The warp to run next; null when no warp can run.
 Warp* Run::next_warp() {
   const std::size_t count = warps_.size();
   Warp* best = nullptr;
@@ -349,7 +349,7 @@ void wake_lanes(Warp& warp, uint32_t lanes) {
 void report(const std::string& what, const Where& where) {
   failure = what + "\n  at: " + describe(where) + ", thread " + std::to_string(current->index) + " (warp " +
             std::to_string(current->warp->index) + ", lane " + std::to_string(current->lane) + ")";
-  // Plain accesses are announced by calls that the compiler takes for ones that can't throw.
+  // Don't throw here: the hooks are called from code for which the compiler assumes that they can't throw.
   if (order_is_checked()) Fiber::suspend();
   throw Stop{};
 }

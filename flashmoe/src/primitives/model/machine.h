@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The model's inside: blocks, warps and threads, how they wait and how they are woken. Twins of primitives
-// are written in these terms; kernels and tests never see them.
+// State of the model: blocks, warps and threads, and how they wait and are woken. The model's versions of
+// primitives use it; kernels and tests never see it.
 #pragma once
 
 #include <array>
@@ -20,28 +20,28 @@
 namespace flashmoe::model {
 
 using Where = std::source_location;
-using Clock = std::vector<uint32_t>;  // of order.h: what is known of every warp, and of more
+using Clock = std::vector<uint32_t>;  // vector clock (order.h), by component
 
 struct Block;
 struct Cluster;
 struct Warp;
-struct Warpgroup;  // wgmma.cpp
+struct Warpgroup;  // defined in wgmma.cpp
 
-// One cp.async that has not taken effect.
+// One cp.async that has not landed yet.
 struct Copy {
   std::byte* to;
   const std::byte* from;
-  int bytes;       // from memory; zeros up to 16
+  int bytes;       // read from memory; the rest of the 16 are zeros
   uint64_t group;  // the commit group of its thread
 };
 
-// One group of a thread's TMA stores.
+// One bulk group of a thread's TMA stores.
 struct TmaStores {
-  int reading = 0;  // that have not read shared memory
-  int writing = 0;  // that have not written global memory
+  int reading = 0;  // stores that have still to read shared memory
+  int writing = 0;  // stores that have still to write global memory
 };
 
-// What every switch touches comes first, in two lines of the cache.
+// Members that every context switch touches come first, in two cache lines.
 struct alignas(64) Thread {
   Fiber fiber;
   Block* block = nullptr;
@@ -49,31 +49,31 @@ struct alignas(64) Thread {
   int index = 0;
   int lane = 0;
   bool exited = false;
-  bool may_touch_global = true;  // false before its wait for the kernel that a programmatic launch overlaps
+  bool may_touch_global = true;     // false until its griddepcontrol_wait() in a programmatic launch
   const char* waits_for = nullptr;  // null while it can run
   int waits_parity = -1;
-  int64_t waits_on = -1;     // which barrier, by number or shared offset
-  Where where{};             // of the wait
-  Where last{};              // of the last primitive it called, for accesses that have no place of their own
-  std::size_t events = 0;    // of its warp's in the trace that it has passed
-  std::vector<Copy> copies;  // in the order of issue
-  uint64_t copy_groups = 0;  // committed so far
+  int64_t waits_on = -1;          // barrier number or shared offset
+  Where where{};                  // where it began to wait
+  Where last{};                   // its last primitive's call, to locate plain accesses in reports
+  std::size_t events = 0;         // events of its warp in the trace that it has passed
+  std::vector<Copy> copies;       // in the order of issue
+  uint64_t copy_groups = 0;       // committed so far
   uint64_t cluster_arrivals = 0;  // at the cluster's barrier
-  uint64_t cluster_waits = 0;     // begun; one behind between an arrival and its wait
+  uint64_t cluster_waits = 0;     // begun; one less than arrivals between arrive and wait
   uint64_t proxy_fences = 0;
   int registers = 0;
-  std::vector<TmaStores> tma_stores;     // by group
-  bool tma_group_open = false;           // the last one
-  std::size_t tma_stores_waited = 0;     // groups, for their reads
+  std::vector<TmaStores> tma_stores;     // by bulk group
+  bool tma_group_open = false;           // whether the last group still takes stores
+  std::size_t tma_stores_waited = 0;     // groups whose reads were waited for
   uint64_t products = 0;                 // wgmmas issued
-  std::vector<uint64_t> product_groups;  // committed: wgmmas issued by then
+  std::vector<uint64_t> product_groups;  // wgmmas issued before each commit
   uint64_t products_waited = 0;
   bool products_fenced = false;  // no wait since the last wgmma_fence
 };
 
-// One warp-wide operation that some lanes have reached and others not.
+// One warp-wide operation that only some lanes have reached so far.
 struct Collective {
-  const char* name = nullptr;  // null: none pending
+  const char* name = nullptr;  // null: none is pending
   void (*perform)(void* const* arguments) = nullptr;
   uint32_t arrived = 0;
   std::array<void*, 32> arguments{};
@@ -84,12 +84,12 @@ struct Warp {
   Block* block = nullptr;
   Thread* const* threads = nullptr;  // by lane
   int index = 0;
-  uint32_t lanes = 0;  // that exist
+  uint32_t lanes = 0;  // lanes that exist
   uint32_t runnable = 0;
   uint32_t exited = 0;
   int priority = 0;
   Collective collective;
-  std::vector<std::size_t> events{};  // its own in the trace
+  std::vector<std::size_t> events{};  // this warp's events, as indices into the trace
 };
 
 struct BlockBarrier {
@@ -98,37 +98,37 @@ struct BlockBarrier {
 };
 
 struct NamedBarrier {
-  int threads = 0;  // that it waits for; 0 while nobody has come
+  int threads = 0;  // threads it waits for; 0 before the first arrival
   int arrived = 0;
   std::vector<Thread*> waiting{};
-  Clock clock{};   // of those who have come
-  Clock opened{};  // of those who came when it last opened
-  Where where{};   // of the first arrival
+  Clock clock{};   // joined clocks of the arrivals so far
+  Clock opened{};  // joined clocks of the arrivals when it last opened
+  Where where{};   // location of the first arrival
 };
 
-// A barrier in shared memory. A phase ends when all arrivals have come, and all bytes that they announced.
+// An mbarrier. A phase ends when all arrivals and all announced bytes have come.
 struct Mbarrier {
   uint32_t arrivals = 0;  // per phase
   uint32_t pending = 0;   // still to come in this phase
-  int64_t bytes = 0;      // announced and still to land; below 0 when they land before they are announced
+  int64_t bytes = 0;      // announced but not landed; negative if bytes land first
   uint64_t phase = 0;
   const Thread* init_by = nullptr;
   const Thread* fenced_by = nullptr;  // by fence_mbarrier_init
-  uint64_t published_by = 0;  // the meeting of the cluster before which peers can't know of it; 0: none yet
+  uint64_t published_by = 0;          // cluster meeting after which peers know of it; 0: not fenced
   std::vector<Thread*> waiting{};
-  Where where{};  // of its init
+  Where where{};  // location of its init
 
   // For order.h
   struct Wait {
-    uint64_t phase = 0;  // that had been reached
+    uint64_t phase = 0;  // phase that the wait had reached
     uint32_t clock = 0;
     Where where{};
   };
-  int16_t number = 0;                     // among the components of clocks
-  Clock arriving{};                       // of all arrivals so far
-  Clock completed{};                      // of those that ended a phase
+  int16_t number = 0;                     // its component in vector clocks
+  Clock arriving{};                       // joined clocks of all arrivals so far
+  Clock completed{};                      // joined clocks of arrivals whose phase has ended
   std::vector<Wait> last_waits{};         // by warp
-  std::vector<uint64_t> last_arrivals{};  // by thread: the phase after the one it arrived in; 0: it has not
+  std::vector<uint64_t> last_arrivals{};  // by thread: phase of its last arrival + 1; 0: none
 };
 
 struct Block {
@@ -147,28 +147,28 @@ struct Block {
   std::vector<Thread*> threads;
   BlockBarrier barrier;
   std::array<NamedBarrier, 16> named_barriers{};
-  int free_registers = 0;  // per lane, of the whole block
+  int free_registers = 0;  // per lane, of all warps together
   std::vector<Thread*> waiting_for_registers{};
   std::vector<std::unique_ptr<Warpgroup>> warpgroups{};
 
   bool ended() const { return exited == threads.size(); }
 };
 
-// A place in the shared memory of one of the cluster's blocks.
+// An address in the shared memory of one of the cluster's blocks.
 struct Place {
   Block* block;
-  uint32_t address;  // as that block knows it
+  uint32_t address;  // as seen by that block
   std::byte* data;
 };
 
-// An asynchronous operation that has not taken effect: performs it, and returns what is wrong or
-// "".
+// An asynchronous operation that is still in flight: performs it, and returns a description of what is wrong,
+// or "".
 using Pending = std::function<std::string()>;
 
-// Blocks that run at the same time. A launch without clusters runs clusters of one.
+// Blocks that run at the same time. A launch without clusters runs as clusters of one block.
 struct Cluster {
   std::vector<Block> blocks{};
-  int arrived = 0;  // at the barrier
+  int arrived = 0;  // threads at the barrier
   uint64_t meetings = 0;
   std::vector<Thread*> waiting{};
   std::vector<Pending> pending{};
@@ -176,69 +176,69 @@ struct Cluster {
   int threads() const { return static_cast<int>(blocks.size() * blocks.front().threads.size()); }
 };
 
-// The thread that runs now. Null outside of kernels.
+// The running thread; null outside kernels.
 extern Thread* current;
 
-// Shared memory of the current thread's block with the guards around it, for the hooks of plain accesses.
-// Empty outside of kernels.
+// Shared memory of the running thread's block including its guards, which the hooks of plain accesses test
+// against. Empty outside kernels.
 struct Watched {
   const std::byte* begin = nullptr;
   std::size_t bytes = 0;
 };
 extern Watched watched;
 
-// The current thread calls a primitive; `offset` is a place in shared memory where one matters. For reports,
-// and for the trace when there is one.
+// Records that the running thread calls primitive `what`, for reports and for the trace. `offset` is the
+// shared-memory offset that the call concerns, or -1.
 inline void note(const char* what, const Where& where, int64_t offset = -1) {
   current->last = where;
   if (tracing) trace_event(what, where, offset);
 }
 
-// The current thread lets others go on first.
+// Lets other threads run before the running thread continues.
 void yield();
 
-// Fresh warpgroups for a block; they live in wgmma.cpp.
+// Gives a block new warpgroups (defined in wgmma.cpp).
 void prepare_warpgroups(Block& block);
 
-// The current thread stops until wake(); `on` says which barrier, if there are many.
+// Suspends the running thread until wake(). `on` is the barrier's number or offset if there are several.
 void wait(const char* what, const Where& where, int64_t on = -1, int parity = -1);
 void wake(Thread& thread);
 void wake_lanes(Warp& warp, uint32_t lanes);
 
-// All lanes meet here; the last one performs the operation for all, with each lane's arguments.
+// A warp-wide operation: the last lane to arrive performs it with the arguments of all lanes.
 void meet(const char* name, void (*perform)(void* const* arguments), void* arguments, const Where& where);
 
-// Ends the run: launch() throws Failure with this text. Called by the current thread.
+// Ends the run because the running thread broke a rule: launch() throws Failure with this text.
 [[noreturn]] void report(const std::string& what, const Where& where);
 
-// Checks that [data, data + bytes) lies in allowed memory, and that the current thread may touch it by now.
+// Reports unless [data, data + bytes) is allowed memory that the running thread may touch already.
 void check_global(const void* data, std::size_t bytes, bool write, const Where& where);
 
-// The place in the block's shared memory that a 32-bit address names; it must hold `bytes` and be aligned to
-// them.
+// Translates a 32-bit shared address of the running block to a pointer. Reports unless `bytes` bytes fit
+// there and the address is aligned to `bytes`.
 std::byte* shared_place(uint32_t address, std::size_t bytes, const char* what, const Where& where);
 
 std::byte* shared_place_in(const Block& block, uint32_t address, std::size_t bytes, const char* what,
                            const Where& where);
 
-// The same for an address made by mapa; the block must not have ended.
+// Translates an address made by mapa; reports if its block has ended.
 Place remote_place(uint32_t address, std::size_t bytes, const char* what, const Where& where);
-inline constexpr int kRankShift = 24;  // mapa puts rank + 1 above
+inline constexpr int kRankShift = 24;  // mapa stores rank + 1 above this bit
 
-// The current thread has issued something: performed at once if early, else when no thread of the cluster can
-// go on.
+// Issues an asynchronous operation for the running thread: performed at once if `time` is early, otherwise
+// when no thread of the cluster can go on.
 void run_async(CopyTime time, Pending perform, const Where& where);
 
-// The current thread, or the last thread of a block, ends: reports what it should not leave behind.
+// Called when a thread ends (or a block's last thread does): report operations that are still in flight.
 void check_cluster_at_end(const Thread& thread);
 void check_tma_stores_at_end(const Thread& thread);
 void check_products_at_end(const Thread& thread);
 void check_mbarriers_at_end(const Block& block);
 
-// Shared addresses begin here, so that 0 and anything near it is an error.
+// The first shared address; above 0, so that 0 and small numbers are reported as errors.
 inline constexpr uint32_t kSharedWindow = 0x400;
 
-// Runs the grid to its end; `body` is the kernel with its arguments.
+// Runs the grid to its end; `body` calls the kernel with its arguments.
 void run_grid(const gpu::LaunchShape& shape, const std::function<void()>& body);
 
 }  // namespace flashmoe::model

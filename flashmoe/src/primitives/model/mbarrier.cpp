@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Barriers that count arrivals and bytes, kept in a table beside the shared memory whose words they stand
-// for; and stores between blocks as an adversary. Late stores land when no thread of the cluster can go on,
-// not a moment sooner, and their destination holds NaN patterns from the moment of issue.
+// mbarriers, kept in a table next to the shared memory whose words they represent, and stores between blocks
+// in their least convenient legal timing: a late store lands only when no thread of the cluster can go on,
+// and its destination holds NaN patterns from the moment of issue.
 #include "primitives/model/mbarrier.h"
 
 #include <array>
@@ -27,7 +27,7 @@ Mbarrier& own(uint32_t address, const char* what, const Where& where) {
   return barrier;
 }
 
-// Ends the phase when everything that it waits for has come. "" or what is wrong with that.
+// Ends the phase if everything it waits for has come. Returns what is wrong with ending it now, or "".
 std::string settle(Mbarrier& barrier) {
   if (barrier.pending != 0 || barrier.bytes != 0) return "";
   const std::string wrong = order_phase_ends(barrier);
@@ -38,7 +38,7 @@ std::string settle(Mbarrier& barrier) {
   return wrong;
 }
 
-// One arrival by the current thread.
+// Counts one arrival of the running thread.
 void arrive(uint32_t address, uint32_t bytes, const char* what, const Where& where) {
   Mbarrier& barrier = own(address, what, where);
   if (barrier.pending == 0) report(std::string(what) + ": more arrivals than the phase takes", where);
@@ -54,18 +54,18 @@ void arrive(uint32_t address, uint32_t bytes, const char* what, const Where& whe
   if (const std::string wrong = settle(barrier); !wrong.empty()) report(wrong, where);
 }
 
-// One st.async that has not landed.
+// One st.async that has not landed yet.
 struct RemoteStore {
   Place to;
   std::array<std::byte, 16> value;
   std::size_t bytes;
-  uint32_t barrier;  // in the same block
-  unsigned from;     // rank
+  uint32_t barrier;  // address in the destination's block
+  unsigned from;     // rank of the sender
   Where where;
-  uint64_t issued;  // for the trace
+  uint64_t issued;  // step of issue, for the trace
 };
 
-// "" or what is wrong with it.
+// Performs the store. Returns what is wrong with it, or "".
 std::string land(const RemoteStore& store) {
   const std::string from = "st_async by block " + std::to_string(store.from) + " at " + describe(store.where);
   if (store.to.block->ended()) {

@@ -6,14 +6,14 @@
 
 namespace flashmoe::model {
 
-// The block's mbarrier at this shared address; reports that there is none.
+// The block's mbarrier at this shared address; reports if none was initialised there.
 Mbarrier& mbarrier_at(Block& block, uint32_t address, const char* what, const Where& where);
 
-// The block's own barrier, which the copy engine is to tell of bytes that landed.
+// The running block's own mbarrier to which the copy engine will report landed bytes.
 Mbarrier& mbarrier_to_tell(uint32_t address, const char* what, const Where& where);
 
-// Bytes that the barrier counts have come; `from` says whence, for what is wrong with that. "" when nothing
-// is.
+// Counts bytes that have landed; `from` describes their source in an error. Returns what is wrong, or
+// "".
 std::string bytes_landed(Mbarrier& barrier, std::size_t bytes, const std::string& from);
 
 }  // namespace flashmoe::model

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operations of many threads: the warp's collectives and the block's barrier.
+// Operations of several threads: warp-wide operations and the block's barrier.
 #include "primitives/model/barrier.h"
 #include "primitives/model/machine.h"
 #include "primitives/model/order.h"
@@ -7,7 +7,7 @@
 
 namespace flashmoe::model {
 
-// Why this lane can't take part. Apart, so that what every lane calls has a small frame.
+// Reports why this lane can't take part. A separate function to keep the stack frame of meet() small.
 [[gnu::noinline]] void check_meeting(const char* name, const Where& where) {
   const Warp& warp = *current->warp;
   if (warp.exited != 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which addresses a kernel may touch: the tensors that a test has allowed, and the block's own shared memory.
+// Memory that a kernel may touch: tensors that a test has allowed, and the block's own shared memory.
 #include <cstdio>
 
 #include "primitives/model/machine.h"

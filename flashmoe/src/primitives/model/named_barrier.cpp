@@ -9,7 +9,7 @@
 namespace flashmoe::model {
 namespace {
 
-// One arrival of the current thread; true when it was the last.
+// Counts one arrival of the running thread; returns true if it was the last.
 bool arrive(int number, int threads, const char* what, const Where& where) {
   note(what, where, number);
   if (number < 1 || number > 15) {
@@ -46,7 +46,7 @@ using model::current;
 
 namespace {
 
-// Lets those go on who wait, with what all knew that came.
+// Wakes the waiting threads and gives them the joined clock of all arrivals.
 void open(model::NamedBarrier& barrier) {
   barrier.opened = std::exchange(barrier.clock, {});
   for (model::Thread* thread : std::exchange(barrier.waiting, {})) model::wake(*thread);

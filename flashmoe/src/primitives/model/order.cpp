@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A vector clock per warp, and for every 4 bytes of shared memory who wrote and read it last, and when.
-// Between warps a meeting of both is needed; between lanes of one warp a meeting of the warp. An mbarrier is
-// a writer too, with its phases as clock: what was sent in a phase is known to whoever has waited for it. So
-// are a warp's asynchronous readers, with what it has waited for as clock.
+// Keeps a vector clock per warp, and for every 4 bytes of shared memory the last write and reads with their
+// clocks. Accesses of two warps must be ordered by a barrier between them, those of two lanes of a warp by a
+// warp barrier. Clocks also have components for mbarriers (asynchronous writers: the time is the phase) and
+// for a warp's asynchronous readers (the time is the operation that it has waited for).
 #include "primitives/model/order.h"
 
 #include <algorithm>
@@ -15,37 +15,37 @@ namespace {
 constexpr std::size_t kCellBytes = 4;
 constexpr int kAllLanes = -1;
 
-// Clocks begin at 1; 0 means never.
+// One read or write. Clocks begin at 1; 0 means never.
 struct Access {
-  uint32_t clock = 0;     // its warp's own component of the clock
-  uint32_t meetings = 0;  // of its warp, so far
-  int16_t who = 0;        // a component of the clocks
+  uint32_t clock = 0;     // the writer's or reader's own component of its clock
+  uint32_t meetings = 0;  // warp barriers that its warp had passed
+  int16_t who = 0;        // component of the clocks
   int16_t lane = 0;
   Where where{};
 };
 
 struct Cell {
-  uint64_t cluster = 0;  // since which the rest holds; anything older counts as nothing
+  uint64_t cluster = 0;  // cluster that filled this cell; older contents are ignored
   Access write{};
-  const Thread* copying = nullptr;  // whose cp.async is under way
+  const Thread* copying = nullptr;  // thread whose cp.async to here is in flight
   Where copy_issued{};
-  const Thread* writer = nullptr;  // by an ordinary store
-  uint64_t writer_fences = 0;      // that it had passed
+  const Thread* writer = nullptr;  // last ordinary store's thread
+  uint64_t writer_fences = 0;      // proxy fences it had passed then
 };
 
-// Components of the clocks: the cluster's warps, the products of its warpgroups, the TMA stores of its warps,
-// and then every mbarrier as it is made.
+// Components of the clocks, in this order: warps of the cluster, products of its warpgroups, TMA stores of
+// its warps, and each mbarrier when it is initialised.
 std::size_t warps = 0;
 std::size_t warps_per_block = 0;
 std::size_t groups_per_block = 0;
 std::size_t first_barrier = 0;
-std::size_t readers_per_cell = 0;  // the block's warps, its warpgroups' products, any TMA store
+std::size_t readers_per_cell = 0;  // warps of a block, products of its warpgroups, TMA stores
 std::size_t cells_per_block = 0;
 uint64_t cluster_number = 0;
-std::vector<Cell> cells;         // of all blocks
+std::vector<Cell> cells;         // of all blocks of the cluster
 std::vector<Access> reads;       // [cell][reader]
-std::vector<Clock> seen;         // [warp]: what of every component is before this warp
-std::vector<uint32_t> meetings;  // [warp]
+std::vector<Clock> seen;         // [warp]: clock up to which the warp has seen each component
+std::vector<uint32_t> meetings;  // [warp]: warp barriers passed
 
 std::size_t number_of(const Warp& warp) {
   return warp.block->rank * warps_per_block + static_cast<std::size_t>(warp.index);
@@ -73,7 +73,7 @@ Access access_now(int lane, const Where& where) {
   return {seen[warp][warp], meetings[warp], static_cast<int16_t>(warp), static_cast<int16_t>(lane), where};
 }
 
-// Whether `earlier` is certain to be over before what happens now.
+// Whether `earlier` happens before `now` in every schedule.
 bool before(const Access& earlier, const Access& now) {
   if (earlier.clock == 0) return true;
   if (earlier.who != now.who)
@@ -176,7 +176,7 @@ void order_read(const std::byte* place, std::size_t bytes, bool by_all_lanes, co
   each_cell(place, bytes, [&](std::size_t index) {
     check_read(index, now);
     Access& read = reads[index * readers_per_cell + static_cast<std::size_t>(current->warp->index)];
-    // Two lanes that read between the same meetings become "all lanes": a writer must then meet the warp.
+    // Two lanes that read between the same warp barriers become "all lanes": a writer must then pass one.
     const bool joins_another =
         read.clock == now.clock && read.meetings == now.meetings && read.lane != now.lane;
     read = now;
@@ -279,7 +279,7 @@ std::string order_phase_ends(const Mbarrier& barrier) {
   for (std::size_t warp = 0; warp < warps; ++warp) {
     const Mbarrier::Wait& wait = barrier.last_waits[warp];
     const uint32_t known = warp < barrier.arriving.size() ? barrier.arriving[warp] : 0;
-    // `phase` is still the one that ends; the wait in question was for the one before it to end.
+    // `phase` is the phase that ends now; the wait in question awaited the end of the phase before.
     if (wait.clock == 0 || wait.phase != barrier.phase || known >= wait.clock) continue;
     return "the mbarrier made at " + describe(barrier.where) + " may move on by a phase before warp " +
            std::to_string(warp % warps_per_block) + " has seen the one that it waits for at " +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The plain model checks no order. It is linked with this in order.cpp's place, so that the machine itself is
-// compiled once for both.
+// Empty versions of the functions of order.cpp: the unchecked model links this file instead, so that the rest
+// of the machine is compiled once for both.
 #include "primitives/model/order.h"
 
 namespace flashmoe::model {

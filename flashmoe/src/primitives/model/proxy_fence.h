@@ -6,8 +6,8 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// What is read asynchronously, though a thread wrote it without one of these in between, is reported by
-// order.h.
+// order.h reports an asynchronous read of data that a thread wrote without calling this function in
+// between.
 inline void fence_proxy_async(const model::Where& where = model::Where::current()) {
   model::note("fence_proxy_async", where);
   ++model::current->proxy_fences;

@@ -30,7 +30,7 @@ std::string what_stops(const Thread& thread) {
   return text + " at " + describe(thread.where);
 }
 
-// One line for each group of lanes of a warp that are in the same state.
+// Adds one line for each group of lanes of a warp that are in the same state.
 void add_warp(std::string& table, const Block& block, const Warp& warp) {
   std::map<std::string, uint32_t> states;
   for (int lane = 0; lane < 32; ++lane) {

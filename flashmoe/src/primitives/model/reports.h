@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Text for people: places, settings, and who waits for what.
+// Text of reports: source locations, settings, and which thread waits for what.
 #pragma once
 
 #include <string>

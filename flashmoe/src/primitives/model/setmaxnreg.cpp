@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The block's pool of registers. It begins empty: the launch has given all to the threads, and a warp that
-// ends keeps its share. Who asks for more than others will give waits for good, and the deadlock's table says
-// so.
+// The block's pool of free registers. It begins empty, since the launch has given all registers to threads,
+// and a warp that ends keeps its share. A request for more than other warps will ever give up never returns;
+// the deadlock's table shows it.
 #include "primitives/model/setmaxnreg.h"
 
 #include <utility>

@@ -6,7 +6,7 @@ namespace {
 
 struct Exchange {
   float value;
-  int lane;  // whose value to take; only its low five bits count
+  int lane;  // lane whose value to take; only its low five bits count
   float result;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where TMA and wgmma really put the 16 bytes at a shared address: bits 4 and up are XORed with bits 7 and
+// The swizzle that TMA and wgmma apply to a shared address: bits 4 and up are XORed with bits 7 and
 // up.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Included by primitives/tensor_map.h, which has the shape.
+// Included by primitives/tensor_map.h, which defines TensorMapShape.
 #pragma once
 
 #include "primitives/platform.h"
@@ -11,7 +11,7 @@ struct alignas(64) TensorMap {
   TensorMapShape shape;
 };
 
-// Refuses what the driver refuses.
+// Throws Error for the shapes that the CUDA driver refuses.
 TensorMap make_tensor_map(const TensorMapShape& shape);
 
 }  // namespace flashmoe::gpu::inline FLASHMOE_TARGET

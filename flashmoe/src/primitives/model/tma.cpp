@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tiles of a tensor, moved asynchronously. A late load lands when no thread can go on, and its
-// place holds NaN patterns from the moment of issue. A store has two moments: it reads shared memory, and
-// later writes global memory.
+// Tiles of a tensor, moved asynchronously. A late load lands when no thread can go on; until then its
+// destination holds NaN patterns. A store takes effect in two steps: it reads shared memory, and later it
+// writes global memory.
 #include "primitives/model/tma.h"
 
 #include <algorithm>
@@ -20,16 +20,16 @@ using gpu::TensorMapShape;
 using Coordinates = std::array<int, gpu::kMaxMapRank>;
 
 constexpr int kElementBytes = 2;
-constexpr std::size_t kPiece = 16;  // bytes: what a swizzle moves as one
+constexpr std::size_t kPiece = 16;  // bytes that the swizzle moves together
 constexpr const char* kWaitsForStores = "a wait for TMA stores";
 
 struct Tile {
-  TensorMapShape map;  // a copy: the kernel's parameter may be gone when the tile moves
+  TensorMapShape map;  // a copy, since the kernel's parameter may be gone when the tile moves
   Coordinates first;
   Block* block;
-  uint32_t address;  // shared
+  uint32_t address;  // shared address
   Where where;
-  uint64_t issued;  // for the trace
+  uint64_t issued;  // step of issue, for the trace
 
   std::size_t bytes() const {
     std::size_t count = kElementBytes;
@@ -40,8 +40,8 @@ struct Tile {
   std::string says(const char* what) const { return std::string(what) + " at " + describe(where); }
 };
 
-// each(shared, global, bytes): every 16 bytes of the tile, where they lie in shared memory, and the first
-// `bytes` of them in global memory; the rest lies outside of the tensor.
+// Calls each(shared, global, bytes) for every 16 bytes of the tile. `bytes` of them lie inside the tensor (0
+// to 16).
 template <class Each>
 void each_piece(const Tile& tile, Each each) {
   const TensorMapShape& map = tile.map;
@@ -111,11 +111,11 @@ void load(const TensorMap& map, const Coordinates& first, int rank, uint32_t to,
   run_async(settings().tma, land, where);
 }
 
-// Whole pieces, also where the tensor's innermost dimension ends within one: an H200 does so.
+// Writes whole 16-byte pieces even if the tensor's innermost dimension ends inside one, as an H200 does.
 void store(const TensorMap& map, const Coordinates& first, int rank, uint32_t from, const char* what,
            const Where& where) {
   const Tile tile = tile_of(map, first, rank, from, true, what, where);
-  // An H200 takes it for an illegal instruction, though it loads such tiles.
+  // On an H200, a store with a negative coordinate is an illegal instruction, though a load is not.
   if (std::any_of(first.begin(), first.end(), [](int at) { return at < 0; }))
     report(std::string(what) + ": a tile that begins before the tensor", where);
   const std::size_t group = begin_tma_store();

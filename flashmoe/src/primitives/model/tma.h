@@ -6,8 +6,8 @@
 
 namespace flashmoe::model {
 
-// TMA stores, and what else goes with them in one thread's groups. A store joins the open group, whose
-// index begin_tma_store gives; it reads shared memory at one moment, and later writes global memory.
+// Every TMA or bulk store joins the thread's open bulk group; begin_tma_store returns that group's index. The
+// store calls `read` when it reads shared memory, and later writes global memory.
 std::size_t begin_tma_store();
 void perform_tma_store(std::size_t group, const std::function<void()>& read,
                        const std::function<void()>& write, const Where& where);

@@ -19,11 +19,11 @@ constexpr std::size_t kMostEvents = 1'000'000;
 
 std::vector<TraceEvent> events;
 std::string kernel;
-std::size_t slice_begin = 0;  // of the events of the slice at hand
-uint64_t slice_step = 0;      // when it began
+std::size_t slice_begin = 0;  // the first event of the current slice
+uint64_t slice_step = 0;      // the step at which the slice began
 
-// What a lane does is what others of its warp did before it, as long as the warp does not diverge: the same
-// event.
+// Lanes of a warp share one event for a call that they make together: returns the event that another lane has
+// already recorded for this call, or null.
 TraceEvent* same_event(const char* what, const Where& where, int64_t offset) {
   const std::vector<std::size_t>& of_warp = current->warp->events;
   for (std::size_t i = current->events; i < of_warp.size(); ++i) {
@@ -36,7 +36,7 @@ TraceEvent* same_event(const char* what, const Where& where, int64_t offset) {
   return nullptr;
 }
 
-// The one that the thread is in; null before its first.
+// The event that the thread is in; null before its first.
 TraceEvent* event_of(const Thread& thread) {
   return thread.events == 0 ? nullptr : &events[thread.warp->events[thread.events - 1]];
 }
@@ -129,8 +129,8 @@ std::string as_text(const std::vector<TraceEvent>& all) {
 }
 
 std::string as_timeline(const std::vector<TraceEvent>& all) {
-  // A process per block of a kernel, a thread per warp. Lanes that went apart overlap in time, which the
-  // viewers can't show on one track: they get tracks of their own.
+  // A trace process per block, a trace thread per warp. If lanes diverge, their events overlap in time, which
+  // viewers can't show on one track: such lanes get tracks of their own.
   std::map<std::string, int> processes;
   std::map<std::pair<int, int>, std::vector<uint64_t>>
       tracks;  // [process, warp]: the end of each of its tracks

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Products of a warpgroup, as they are issued and waited for. No thread stops at issue: the n-th wgmma of
-// each of the 128 threads joins the n-th product, which is ready when all have come; products are performed
-// in order. From the first issue to the wait, accumulators hold a finite number that no kernel computes with,
-// and must still hold it at the wait: who reads them too soon gets wrong numbers, and who writes them is
-// reported. Register operands must not change either.
+// Asynchronous products of a warpgroup. Issuing never blocks: the n-th wgmma of each of the 128 threads
+// belongs to the n-th product, which may start when all 128 have issued it; products run in order. From the
+// first issue to the wait, accumulator registers hold a marker value and must not change: a kernel that reads
+// them too soon gets wrong numbers, one that writes them is reported. Register operands must not change
+// either.
 #include "primitives/model/wgmma.h"
 
 #include <algorithm>
@@ -17,19 +17,19 @@
 
 namespace flashmoe::model {
 
-// Not NaN: that would stay the same under a rescale that comes too soon.
+// The marker: finite, since a NaN would survive a rescale that comes too soon and hide it.
 static const float kOwned = std::bit_cast<float>(0x4B3A5C71U);
 
-// Accumulators of all threads, while they belong to products under way.
+// Accumulators of all threads while products that add to them are in flight.
 struct Sums {
   int width;
   std::vector<float> values;                          // [64][width]
-  std::array<float*, kWarpgroupThreads> registers{};  // null: the thread has not given them, or has them back
+  std::array<float*, kWarpgroupThreads> registers{};  // by thread; null: not issued yet, or already returned
   int given = 0;
   uint64_t last_product = 0;
-  Where where;  // of the first product
+  Where where;  // location of the first product
 
-  // Element i of thread t.
+  // The sum that thread t keeps in its element i.
   float& element(std::size_t t, int i) {
     const std::size_t row = t / 32 * 16 + t % 32 / 4 + static_cast<std::size_t>(i / 2 % 2 * 8);
     const std::size_t column = static_cast<std::size_t>(i / 4 * 8 + i % 2) + 2 * (t % 4);
@@ -42,7 +42,7 @@ struct Product {
   ProductOperands operands;
   Sums* sums;
   Where where;
-  uint64_t issued;  // for the trace
+  uint64_t issued;  // step of issue, for the trace
   int arrived = 0;
   int waited = 0;
   std::array<int, 4> lanes_arrived{};
@@ -53,7 +53,7 @@ struct Product {
 
 struct Warpgroup {
   Block* block;
-  std::deque<Product> products;  // that not all threads have waited for
+  std::deque<Product> products;  // products that some thread has not waited for
   uint64_t first = 0;            // the number of products.front()
   uint64_t performed = 0;
   std::list<Sums> sums;
@@ -96,7 +96,7 @@ void check_untouched(const Sums& sums, const float* registers, const Where& wher
   }
 }
 
-// The accumulators that a product adds to: in flight already, or given now.
+// The accumulators that a product adds to: those already in flight, or new ones.
 Sums& sums_for(Warpgroup& group, const float* registers, int width, const Where& where) {
   const std::size_t t = index_in_group();
   for (Sums& sums : group.sums) {
@@ -141,7 +141,7 @@ std::string perform_next(Warpgroup& group) {
   return "";
 }
 
-// The current thread's part in the product is over.
+// Counts that the running thread has waited for the product.
 void leave(Product& product, const Where& where) {
   const std::size_t t = index_in_group();
   if (product.operands.a_in_registers &&

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kChunk = 8;  // elements of 2 bytes
 
-// The fields of a matrix descriptor.
+// Fields of a matrix descriptor.
 struct Layout {
   uint32_t start, leading, stride;
   gpu::Swizzle swizzle;
@@ -24,7 +24,7 @@ struct Layout {
         stride(static_cast<uint32_t>(descriptor >> 32 & 0x3FFF) << 4),
         swizzle(static_cast<gpu::Swizzle>(descriptor >> 62)) {}
 
-  // Along K: 8 elements of row (or column) `row` from K = k on.
+  // Operand along K: the address of 8 elements of row (or column) `row`, beginning at K = k.
   uint32_t along(int row, int k) const {
     const auto r = static_cast<uint32_t>(row);
     const auto c = static_cast<uint32_t>(k) / kChunk;
@@ -34,12 +34,12 @@ struct Layout {
     return swizzled(place, swizzle);
   }
 
-  // Across K: of the elements with this k, 8 from column `n` on.
+  // Operand across K: the address of 8 elements with this k, beginning at column `n`.
   uint32_t across(int n, int k) const {
     const auto row = static_cast<uint32_t>(k);
     const uint32_t width = swizzle_bytes(swizzle);
     const uint32_t bytes = 2 * static_cast<uint32_t>(n);
-    // Without a swizzle the two distances change places.
+    // Without a swizzle, the descriptor's leading and stride distances swap their meaning.
     const uint32_t slabs = swizzle == gpu::Swizzle::none ? stride : leading;
     const uint32_t rows = swizzle == gpu::Swizzle::none ? leading : stride;
     return swizzled(start + bytes / width * slabs + row / 8 * rows + row % 8 * width + bytes % width,
@@ -60,7 +60,7 @@ void check_descriptor(const char* which, uint64_t descriptor, const Where& where
     report(whose + " has a base offset, which is not modelled: begin slabs at 8 rows", where);
 }
 
-// Calls each(address) for the chunks of B.
+// Calls each(address, n, k) for every 16-byte chunk of B.
 template <class Each>
 void each_chunk_of_b(const ProductOperands& operands, Each each) {
   const Layout b(operands.b);
@@ -75,7 +75,7 @@ void each_chunk_of_b(const ProductOperands& operands, Each each) {
   }
 }
 
-// Calls each(address, row, k) for the chunks of rows `first` to `end` of A, in shared memory.
+// Calls each(address, row, k) for every 16-byte chunk of rows `first` to `end` of A in shared memory.
 template <class Each>
 void each_chunk_of_a(const ProductOperands& operands, int first, int end, Each each) {
   const Layout a(operands.a);

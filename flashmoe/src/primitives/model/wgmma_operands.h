@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a wgmma multiplies: operands in shared memory by their descriptors, and the arithmetic.
+// Operands of a wgmma: finds them in shared memory by their descriptors, and multiplies them.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct ProductOperands {
   bool is_bf16;
   int width;  // columns of the product
   bool a_in_registers;
-  uint64_t a;  // descriptor; unless in registers
+  uint64_t a;  // descriptor; unused if A is in registers
   bool a_across_k;
   uint64_t b;  // descriptor
   bool b_across_k;
@@ -28,14 +28,14 @@ struct ProductOperands {
   bool operator==(const ProductOperands&) const = default;
 };
 
-// A register operand, by thread of the warpgroup.
+// The register operand A, by thread of the warpgroup.
 using RegisterOperand = std::array<std::array<uint32_t, 4>, kWarpgroupThreads>;
 
-// Reports fields that no hardware has, and operands that lie outside of shared memory.
+// Reports descriptor fields that hardware refuses, and operands outside shared memory.
 void check_operands(const ProductOperands& operands, const Where& where);
 
-// each(place): all 16-byte chunks of shared memory that one warp of the warpgroup reads: its rows of A, and
-// all of B.
+// Calls each(place) for all 16-byte chunks of shared memory that one warp of the warpgroup reads: its rows of
+// A, and all of B.
 void each_chunk(const Block& block, const ProductOperands& operands, int warp_of_group,
                 const std::function<void(const std::byte*)>& each);
 

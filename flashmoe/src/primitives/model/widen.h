@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 16-bit elements to fp32, many at a time: fp16 by a table where a machine may lack an instruction for it,
-// since the conversion would cost more than the product that follows.
+// Converts 16-bit elements to fp32, many at a time. fp16 uses a table on machines without a conversion
+// instruction, since converting would take longer than the product that follows.
 #pragma once
 
 #if defined(__aarch64__)
@@ -35,12 +35,12 @@ class Widen {
       return to_float(T{static_cast<uint16_t>(bits)});
     }
   }
-  // The low half to `to`, the high one behind it.
+  // Writes the low half to to[0] and the high half to to[1].
   void pair(uint32_t bits, float* to) const {
     to[0] = (*this)(bits);
     to[1] = (*this)(bits >> 16);
   }
-  // `count` of them, a multiple of 4.
+  // Converts `count` elements; `count` is a multiple of 4.
   void all(const uint16_t* from, float* to, std::size_t count) const {
 #if defined(__aarch64__)
     if constexpr (kTable) {

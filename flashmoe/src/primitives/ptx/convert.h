@@ -11,19 +11,19 @@ namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
 __device__ __forceinline__ float widen(float x) { return x; }
 
-// cvt.f32.f16: exact.
+// cvt.f32.f16. The conversion is exact.
 __device__ __forceinline__ float widen(fp16 x) {
   float y;
   asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
   return y;
 }
 
-// bf16 is the upper half of an fp32: exact.
+// A bf16 is the upper half of an fp32, so the conversion is exact.
 __device__ __forceinline__ float widen(bf16 x) {
   return __uint_as_float(static_cast<uint32_t>(x.bits) << 16);
 }
 
-// To nearest even.
+// Rounds to nearest even.
 template <class T>
 __device__ __forceinline__ T narrow(float x);
 
@@ -48,7 +48,7 @@ __device__ __forceinline__ bf16 narrow<bf16>(float x) {
   return y;
 }
 
-// Two elements in one register, `low` in the low half: lower address, lower column. To nearest even.
+// Packs two elements into a register, `low` (lower address or column) in its low half. To nearest even.
 template <class T>
 __device__ __forceinline__ uint32_t pack(float low, float high);
 

@@ -6,40 +6,40 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// atom.add: adds 1 and gives what was there before. Orders nothing.
+// atom.add: adds 1 and returns the previous value. Orders no other memory access.
 __device__ __forceinline__ int fetch_increment(int* counter) {
   int before;
   asm volatile("atom.add.relaxed.gpu.global.s32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
   return before;
 }
 
-// ld.acquire: what others did before they brought the counter to this value is seen behind it.
+// ld.acquire: after it, this thread sees what others wrote before the increment_release that it reads.
 __device__ __forceinline__ int load_acquire(const int* counter) {
   int value;
   asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
   return value;
 }
 
-// red.release: adds 1; what this thread did before is seen by those who read the sum with load_acquire.
+// red.release: adds 1; threads that read the sum with load_acquire see what this thread wrote before.
 __device__ __forceinline__ void increment_release(int* counter) {
   asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
 }
 
-// red.add.f32: adds in one piece. Orders nothing.
+// red.add.f32: an atomic addition. Orders no other memory access.
 __device__ __forceinline__ void add_global(float* to, float value) {
   asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
 }
 
-// red.add.v4.f32 (sm_90): adds to four floats, each in one piece; `to` is a multiple of 16 bytes. Orders
-// nothing.
+// red.add.v4.f32 (sm_90): adds to four floats, each atomically; `to` is aligned to 16 bytes. Orders no other
+// memory access.
 __device__ __forceinline__ void add_global(float* to, const float (&value)[4]) {
   asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(value[0]),
                "f"(value[1]), "f"(value[2]), "f"(value[3])
                : "memory");
 }
 
-// fence.proxy.async (sm_90): between this thread's ordinary accesses to memory and those of the copy engine
-// on its behalf, in both directions. Where counters order what the copy engine adds, one lies on either side.
+// fence.proxy.async (sm_90): orders this thread's ordinary accesses and the copy engine's accesses on its
+// behalf, in both directions. Counters that order the copy engine's additions need one before and one after.
 __device__ __forceinline__ void fence_proxy_async_global() {
   asm volatile("fence.proxy.async.global;" ::: "memory");
 }

@@ -8,32 +8,32 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// mbarrier.init: every phase completes after `arrivals` arrivals and all bytes that they announced. `barrier`
+// mbarrier.init: each phase completes after `arrivals` arrivals and all bytes that they announced. `barrier`
 // is the shared address of 8 aligned bytes. Caller: one thread, once.
 __device__ __forceinline__ void mbarrier_init(uint32_t barrier, uint32_t arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 
-// fence.mbarrier_init: makes this thread's inits visible to peers that pass the next barrier of the cluster.
+// fence.mbarrier_init: makes this thread's inits visible to peers after the cluster's next barrier.
 __device__ __forceinline__ void fence_mbarrier_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// mbarrier.arrive.expect_tx: one arrival that also announces `bytes` of stores still to land. Own barriers
-// only.
+// mbarrier.arrive.expect_tx: one arrival that also announces `bytes` bytes of stores still to land. Only for
+// barriers of the own block.
 __device__ __forceinline__ void mbarrier_arrive_expect_tx(uint32_t barrier, uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
 
-// mbarrier.arrive: one arrival; what this thread did before is seen by those who wait for the phase. Own
-// barriers only.
+// mbarrier.arrive: one arrival; threads that wait for the phase see what this thread wrote before. Only for
+// barriers of the own block.
 __device__ __forceinline__ void mbarrier_arrive(uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// mbarrier.try_wait.parity: whether the phase of this parity has completed; may give up after a while. What
-// peers stored is then visible to this thread.
+// mbarrier.try_wait.parity: whether the phase of this parity has completed; may return false after a time
+// limit. If true, this thread sees what peers stored.
 __device__ __forceinline__ bool mbarrier_try_wait_parity(uint32_t barrier, uint32_t parity) {
   uint32_t done;
   asm volatile(
@@ -48,8 +48,8 @@ __device__ __forceinline__ bool mbarrier_try_wait_parity(uint32_t barrier, uint3
   return done != 0;
 }
 
-// The same where only this block and its own TMA loads arrive: does without what keeps up with other blocks'
-// stores, which drops everything that the SM has cached.
+// For barriers at which only the own block and its TMA loads arrive: no acquire at cluster scope, which would
+// invalidate everything that the SM has cached.
 __device__ __forceinline__ bool mbarrier_try_wait_parity_in_block(uint32_t barrier, uint32_t parity) {
   uint32_t done;
   asm volatile(
@@ -64,8 +64,8 @@ __device__ __forceinline__ bool mbarrier_try_wait_parity_in_block(uint32_t barri
   return done != 0;
 }
 
-// st.async: 16 bytes to `to`, announced to `barrier` when they have landed. Both addresses come from mapa()
-// for the same block; `to` is a multiple of 16.
+// st.async: stores 16 bytes at `to` and reports them to `barrier` when they have landed. Both addresses come
+// from mapa() for one block; `to` is a multiple of 16.
 __device__ __forceinline__ void st_async_16(uint32_t to, const float (&value)[4], uint32_t barrier) {
   asm volatile(
       "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
@@ -74,7 +74,7 @@ __device__ __forceinline__ void st_async_16(uint32_t to, const float (&value)[4]
       : "memory");
 }
 
-// The same for 8 bytes; `to` is a multiple of 8.
+// st.async of 8 bytes; `to` is a multiple of 8, and both addresses come from mapa() for one block.
 __device__ __forceinline__ void st_async_8(uint32_t to, const float (&value)[2], uint32_t barrier) {
   asm volatile(
       "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(to),

@@ -10,7 +10,7 @@
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
 // mma.sync.m16n8k16 (sm_80): c[16][8] += a[16][16] b[16][8]. Caller: all lanes of a warp, converged.
-// Lane l holds, with g = l / 4 and t = l % 4:
+// Registers of lane l, with g = l / 4 and t = l % 4:
 //   a[0] row g, columns 2t and 2t+1; a[1] row g+8; a[2] columns + 8; a[3] both
 //   b[0] rows 2t and 2t+1 of column g; b[1] rows + 8
 //   c[0], c[1] row g, columns 2t and 2t+1; c[2], c[3] row g+8

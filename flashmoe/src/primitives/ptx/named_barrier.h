@@ -6,13 +6,13 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// bar.sync: arrives, and waits until `threads` have arrived at barrier `number`, a multiple of 32 that all of
-// them agree on. What they wrote to shared memory before is then seen. Caller: whole warps, converged.
+// bar.sync: arrives at barrier `number` and waits until `threads` threads have. `threads` is a multiple of
+// 32, equal for all. Makes earlier writes to shared memory visible. Caller: whole warps, converged.
 __device__ __forceinline__ void named_barrier_sync(int number, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-// bar.arrive: arrives and goes on.
+// bar.arrive: arrives at barrier `number` without waiting.
 __device__ __forceinline__ void named_barrier_arrive(int number, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }

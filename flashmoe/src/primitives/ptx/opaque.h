@@ -6,7 +6,7 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// No instruction at all.
+// Emits no instruction; hides from the compiler where the pointer comes from.
 template <class T>
 __device__ __forceinline__ const T* opaque(const T* pointer) {
   asm volatile("" : "+l"(pointer));

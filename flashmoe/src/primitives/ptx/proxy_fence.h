@@ -6,8 +6,8 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// fence.proxy.async (sm_90): what this thread wrote to shared memory is seen by TMA stores and wgmmas that
-// are issued behind the next barrier. Caller: every thread that wrote.
+// fence.proxy.async (sm_90): TMA stores and wgmmas issued after the next barrier see what this thread wrote
+// to shared memory. Caller: every thread that wrote.
 __device__ __forceinline__ void fence_proxy_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

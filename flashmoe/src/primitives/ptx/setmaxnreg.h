@@ -6,15 +6,15 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// setmaxnreg.dec (sm_90a): this warpgroup keeps kRegisters per thread, a multiple of 8 from 24 to 256, and
-// gives the rest to the block's pool. The kernel has launch bounds with a minimum of one block. Caller: all 4
-// warps, converged.
+// setmaxnreg.dec (sm_90a): this warpgroup keeps kRegisters per thread (a multiple of 8, 24 to 256) and
+// returns the others to the block's pool. The kernel's launch bounds must require at least one block per SM.
+// Caller: all 4 warps, converged.
 template <int kRegisters>
 __device__ __forceinline__ void setmaxnreg_dec() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-// setmaxnreg.inc: waits until the pool has what is missing to kRegisters per thread.
+// setmaxnreg.inc: waits until the pool can raise this warpgroup to kRegisters per thread.
 template <int kRegisters>
 __device__ __forceinline__ void setmaxnreg_inc() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));

@@ -8,9 +8,9 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// stmatrix.x4 (sm_90): four 8x8 matrices of 16-bit elements. Lane l gives the shared address of row l % 8 of
-// matrix l / 8, a multiple of 16; fragment[i] is of matrix i row l / 4, columns 2 (l % 4) and the next.
-// Caller: all lanes of a warp, converged.
+// stmatrix.x4 (sm_90): stores four 8x8 matrices of 16-bit elements. Lane l passes the shared address of row l
+// % 8 of matrix l / 8, a multiple of 16; its fragment[i] holds columns 2 (l % 4) and the next of row l / 4 of
+// matrix i. Caller: all lanes of a warp, converged.
 __device__ __forceinline__ void stmatrix_x4(uint32_t row, const uint32_t (&fragment)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(row), "r"(fragment[0]),
                "r"(fragment[1]), "r"(fragment[2]), "r"(fragment[3])

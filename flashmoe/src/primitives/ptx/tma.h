@@ -8,14 +8,14 @@
 
 namespace flashmoe::gpu::inline FLASHMOE_TARGET {
 
-// prefetch.tensormap (sm_90): the map will be used soon. Any one thread.
+// prefetch.tensormap (sm_90): loads the map into the descriptor cache. Caller: any one thread.
 __device__ __forceinline__ void tma_prefetch_map(const TensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-// cp.async.bulk.tensor.4d (sm_90): the tile whose first element has these coordinates, innermost first, to
-// the shared address `to`, a multiple of 128 (of 8 rows of the swizzle). What lies outside of the tensor
-// becomes zero; the whole tile counts for `barrier`, which has been told of its bytes. Caller: one thread.
+// cp.async.bulk.tensor.4d (sm_90): loads the tile whose first element has coordinates c0 (innermost) to c3 to
+// shared address `to`, a multiple of 8 swizzled rows. Elements outside the tensor become zero; all bytes of
+// the tile are reported to `barrier`, where they were announced. Caller: one thread.
 __device__ __forceinline__ void tma_load_4d(uint32_t to, const TensorMap& map, uint32_t barrier, int c0,
                                             int c1, int c2, int c3) {
   asm volatile(
@@ -34,9 +34,9 @@ __device__ __forceinline__ void tma_load_5d(uint32_t to, const TensorMap& map, u
       : "memory");
 }
 
-// The way back: what lies outside of the tensor is dropped, but no coordinate is negative, which an H200
-// takes for an illegal instruction. Those who wrote `from` have passed fence_proxy_async() and a barrier.
-// Caller: one thread, which then commits, and waits before `from` is written again.
+// cp.async.bulk.tensor.4d, shared to global (sm_90): drops elements outside the tensor, but a negative
+// coordinate is an illegal instruction on an H200. Writers of `from` must have passed fence_proxy_async() and
+// a barrier. Caller: one thread, which then commits, and waits before `from` is overwritten.
 __device__ __forceinline__ void tma_store_4d(const TensorMap& map, uint32_t from, int c0, int c1, int c2,
                                              int c3) {
   asm volatile(
@@ -54,18 +54,18 @@ __device__ __forceinline__ void tma_store_5d(const TensorMap& map, uint32_t from
       : "memory");
 }
 
-// cp.async.bulk.commit_group: closes the group of this thread's stores since the last one.
+// cp.async.bulk.commit_group: closes the group of this thread's stores since the last commit.
 __device__ __forceinline__ void tma_store_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-// cp.async.bulk.wait_group.read: until at most `kPending` of this thread's groups still read shared memory.
+// cp.async.bulk.wait_group.read: waits until at most `kPending` of this thread's groups read shared memory.
 template <int kPending>
 __device__ __forceinline__ void tma_store_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
 
-// cp.async.bulk.wait_group: until all but `kPending` of this thread's groups have reached global memory.
+// cp.async.bulk.wait_group: waits until all but `kPending` of this thread's groups are in global memory.
 template <int kPending>
 __device__ __forceinline__ void tma_store_wait() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");
