@@ -135,7 +135,8 @@ Remeasured measure_again(const fs::path& folder, const BundleList& list, bool tr
     }
   }
   const fs::path directory = folder / list.project;
-  const Project project = trusted ? read_project(directory) : read_untrusted_project(directory, {.root = folder});
+  const Project project =
+      trusted ? read_project(directory) : read_untrusted_project(directory, {.root = folder});
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
   const SessionFolder session = store.create();

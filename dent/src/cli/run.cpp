@@ -29,7 +29,8 @@ struct RunArguments {
 // For this process and those that it starts.
 void set_untrusted(const RunArguments& arguments) {
   const std::filesystem::path named = arguments.common.project;
-  const auto folder = std::filesystem::is_directory(named) ? named : std::filesystem::absolute(named).parent_path();
+  const auto folder =
+      std::filesystem::is_directory(named) ? named : std::filesystem::absolute(named).parent_path();
   for (const auto& [variable, value] :
        untrusted_environment(folder, {arguments.visible.begin(), arguments.visible.end()}))
     setenv(variable.c_str(), value.c_str(), 1);
@@ -37,7 +38,8 @@ void set_untrusted(const RunArguments& arguments) {
 
 ExitCode run(const RunArguments& arguments) {
   if (!arguments.untrusted && !arguments.visible.empty())
-    throw UsageError("--visible needs --untrusted\n  try: visible = [...] in dent.toml, where the project is yours");
+    throw UsageError(
+        "--visible needs --untrusted\n  try: visible = [...] in dent.toml, where the project is yours");
   if (arguments.untrusted) set_untrusted(arguments);
   const Project project = read_project(arguments.common.project);
   if (arguments.dump_config) {
@@ -73,9 +75,10 @@ void add_run(Command& dent) {
                "Show the steps with their time boxes and stop rules, and do nothing");
   command.flag("--dump-config", arguments->dump_config,
                "Show the manifest with every default filled in, and do nothing");
-  command.flag("--untrusted", arguments->untrusted,
-               "The project is another author's: its manifest may say what to compute and nothing else, and a "
-               "cell is required");
+  command.flag(
+      "--untrusted", arguments->untrusted,
+      "The project is another author's: its manifest may say what to compute and nothing else, and a "
+      "cell is required");
   command.option("--visible", arguments->visible,
                  "With --untrusted: a folder that its code may see (may be given several times)");
   command.flag("--sanitize", arguments->sanitize, "Also run the memory checker: --with sanitize");

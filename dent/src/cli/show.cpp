@@ -32,9 +32,10 @@ ExitCode show(const ShowArguments& arguments) {
     std::fputs(markdown_report(view, history).c_str(), stdout);
   }
   if (view.end || is_locked(store.folder())) return ExitCode::ok;
-  std::fputs(fmt::format("session {} has no verdict: it was interrupted\nnext: dent resume {}\n", view.id, view.id)
-                 .c_str(),
-             stderr);
+  std::fputs(
+      fmt::format("session {} has no verdict: it was interrupted\nnext: dent resume {}\n", view.id, view.id)
+          .c_str(),
+      stderr);
   return ExitCode::interrupted;
 }
 

@@ -17,8 +17,8 @@ void refuse_beside_left_jobs(const std::filesystem::path& dent_folder) {
                 fmt::format("job {} of the interrupted loop {} still runs on this machine, and would disturb "
                             "the measurement",
                             job.id.substr(0, 8), job.session),
-                fmt::format("go on with the loop: dent resume {}; or end the job: dent cancel {}", job.session,
-                            job.id.substr(0, 8)));
+                fmt::format("go on with the loop: dent resume {}; or end the job: dent cancel {}",
+                            job.session, job.id.substr(0, 8)));
   }
 }
 

@@ -9,8 +9,8 @@
 namespace dent {
 namespace {
 
-// Without the characters by which a text steers the terminal that shows it. They may be written as they are, or
-// as JSON's escapes.
+// Without the characters by which a text steers the terminal that shows it. They may be written as they are,
+// or as JSON's escapes.
 std::string without_control(std::string_view line) {
   std::string plain;
   for (std::size_t i = 0; i < line.size(); ++i) {

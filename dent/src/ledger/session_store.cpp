@@ -37,10 +37,11 @@ std::string name_by_time() {
 SessionStore::SessionStore(const std::filesystem::path& project) : dent_(project / ".dent") {
   for (const auto& folder : {dent_, dent_ / "sessions"}) {
     if (std::filesystem::is_symlink(std::filesystem::symlink_status(folder))) {
-      throw Error(ErrorCode::invalid,
-                  fmt::format("{} is a symbolic link: records would be written to {}", folder.string(),
-                              std::filesystem::read_symlink(folder).string()),
-                  "remove the link; to keep records on another disk, move the project there or bind-mount it");
+      throw Error(
+          ErrorCode::invalid,
+          fmt::format("{} is a symbolic link: records would be written to {}", folder.string(),
+                      std::filesystem::read_symlink(folder).string()),
+          "remove the link; to keep records on another disk, move the project there or bind-mount it");
     }
   }
 }

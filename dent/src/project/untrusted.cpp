@@ -162,8 +162,10 @@ void check_untrusted_manifest(std::string_view text, const fs::path& directory, 
           ErrorCode::invalid,
           fmt::format("{}, line {}: {}{}: refused in another author's manifest: {}", kManifestName,
                       value.line, key, what.empty() ? "" : " = \"" + printable(what, kShown) + "\"", why),
-          vouched.manifest ? "the manifest may say what it said when dent mcp was started: read it, then start that again"
-                           : "read the manifest; where you trust its author, say so: dent verify --trust, dent suite run --trust, dent run");
+          vouched.manifest
+              ? "the manifest may say what it said when dent mcp was started: read it, then start that again"
+              : "read the manifest; where you trust its author, say so: dent verify --trust, dent suite run "
+                "--trust, dent run");
     };
     const auto is_seen = [&](const ManifestValue& other) {
       return other.path == value.path && other.written == value.written;
@@ -177,7 +179,8 @@ void check_untrusted_manifest(std::string_view text, const fs::path& directory, 
       if (rule->wall == Wall::inside && !leads_into(vouched.root, directory / word)) refuse(rule->why, word);
       if (rule->wall == Wall::flags && !is_plain_flag(word)) refuse(rule->why, word);
       const auto holds = [&](const fs::path& folder) { return leads_into(folder, directory / word); };
-      if (rule->wall == Wall::visible && std::ranges::none_of(vouched.folders, holds)) refuse(rule->why, word);
+      if (rule->wall == Wall::visible && std::ranges::none_of(vouched.folders, holds))
+        refuse(rule->why, word);
     }
   }
 }

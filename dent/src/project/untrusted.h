@@ -35,9 +35,9 @@ const WallRule* wall_of(const std::vector<std::string>& key);
 
 // What the user vouches for, of a manifest by another author.
 struct Vouched {
-  std::filesystem::path root;                     // paths may lead anywhere in it; it holds the project
-  std::vector<std::filesystem::path> folders{};   // that code may see: --visible
-  std::optional<std::string> manifest{};          // that the user has seen: each of its values holds
+  std::filesystem::path root;                    // paths may lead anywhere in it; it holds the project
+  std::vector<std::filesystem::path> folders{};  // that code may see: --visible
+  std::optional<std::string> manifest{};         // that the user has seen: each of its values holds
 };
 
 // Throws Error that names the first key which is refused. `directory`: the project's folder.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A machine behind --on that sends something else than results. What it measured can't be checked; where it can
-// write, and for how long it can keep dent busy, is limited.
+// A machine behind --on that sends something else than results. What it measured can't be checked; where it
+// can write, and for how long it can keep dent busy, is limited.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -24,10 +24,10 @@ namespace fs = std::filesystem;
 TEST(HostileMachine, LeavesNoLinksInASessionsFolder) {
   const ScratchProject project;
   project.write("secret", "token");
-  project.write_scale_manifest(
-      "right", std::string(kInstant) + "[executor.it]\nkind = \"command\"\ndent = \"" DENT_PROGRAM
-                                       "\"\nstart = \"sh -c {command}\"\n"
-                                       "bring_back = \"ln -s /etc/passwd {artifacts}/001.patch\"\n");
+  project.write_scale_manifest("right", std::string(kInstant) +
+                                            "[executor.it]\nkind = \"command\"\ndent = \"" DENT_PROGRAM
+                                            "\"\nstart = \"sh -c {command}\"\n"
+                                            "bring_back = \"ln -s /etc/passwd {artifacts}/001.patch\"\n");
   const auto ran = project.dent({"check", "--on", "it"});
   EXPECT_NE(ran.err.find("001.patch is no plain file"), std::string::npos) << ran.err;
   const SessionFolder session = SessionStore(project.folder()).find("latest");
@@ -36,7 +36,9 @@ TEST(HostileMachine, LeavesNoLinksInASessionsFolder) {
 
 TEST(HostileMachine, CanNotWriteToTheTerminal) {
   std::string chain;
-  const std::string note = "\x1B]0;title\x07 \xC2\x9B" "2J plain";
+  const std::string note =
+      "\x1B]0;title\x07 \xC2\x9B"
+      "2J plain";
   RecordStream stream;
   const Record record = stream.take(to_line({1, "2026-03-31T14:05:09.123Z", "", record::Note{note}}, chain));
   ASSERT_NE(record.as<record::Note>(), nullptr);

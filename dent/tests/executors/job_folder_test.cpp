@@ -34,7 +34,8 @@ void expect_a_whole_ledger(const fs::path& folder) {
   for (const auto& [step, count] : gates) EXPECT_EQ(count, 1) << step;
 }
 
-// A loop that was killed leaves its jobs at work, as its resumption needs them. Another measurement would be disturbed.
+// A loop that was killed leaves its jobs at work, as its resumption needs them. Another measurement would be
+// disturbed.
 TEST(LeftJobs, KeepAnotherMeasurementWaiting) {
   const test::ScratchFolder project;
   const JobTable jobs(project.path());
@@ -49,7 +50,8 @@ TEST(LeftJobs, KeepAnotherMeasurementWaiting) {
     FAIL() << "measured beside a job of a killed loop";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::busy);
-    EXPECT_NE(std::string(error.what()).find("dent resume 20260331-140509-123"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("dent resume 20260331-140509-123"), std::string::npos)
+        << error.what();
   }
 }
 

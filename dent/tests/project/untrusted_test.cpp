@@ -51,8 +51,7 @@ TEST_F(Untrusted, MayNotSayWhatThatSees) {
   std::set<std::string> tried;
   for (const auto& [key, manifest] : harmful_manifests()) {
     const std::string said = refusal(manifest);
-    EXPECT_NE(said.find(": " + key), std::string::npos) << key << ": " << said << "\n"
-                                                                     << manifest;
+    EXPECT_NE(said.find(": " + key), std::string::npos) << key << ": " << said << "\n" << manifest;
     tried.insert(key);
   }
   // A rule that nothing has tried is none.
@@ -81,7 +80,8 @@ TEST_F(Untrusted, SeesWhatTheUserHasNamed) {
   EXPECT_NE(refusal(manifest, {root() / "other"}).find("visible"), std::string::npos);
 }
 
-// An agent's server has seen the manifest: what stands in it holds, and nothing that was added or changed since.
+// An agent's server has seen the manifest: what stands in it holds, and nothing that was added or changed
+// since.
 TEST_F(Untrusted, MaySayWhatTheUserHasSeen) {
   const std::string seen = "interpreter = \"/opt/python\"\n" + kHead + kKernel + "link = [\"-lm\"]\n" + kRest;
   const auto refused = [&](const std::string& manifest) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every way by which another author's manifest gets into dent, with every manifest that would do harm: each is
-// refused by the key's name before anything is built. The page dent/docs/untrusted.md is the table of it.
+// Every way by which another author's manifest gets into dent, with every manifest that would do harm: each
+// is refused by the key's name before anything is built. The page dent/docs/untrusted.md is the table of it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -168,7 +168,8 @@ TEST_F(WaysIn, AProposal) {
   Worktree::Change change;
   change.files = {kManifestName};
   change.lines = 1;
-  EXPECT_EQ(refusal(change, {kManifestName}, project), "it changes dent.toml, which is part of what judges it");
+  EXPECT_EQ(refusal(change, {kManifestName}, project),
+            "it changes dent.toml, which is part of what judges it");
 }
 
 // ---- the page ----
@@ -203,12 +204,12 @@ std::set<std::string> all_keys() {
   for (const auto& entry : fs::recursive_directory_iterator(DENT_PROJECTS))
     if (entry.path().filename() == kManifestName) read(text_of(entry.path()));
   for (const char* kind : {"local", "ssh", "slurm", "command"})
-    read(kGood + fmt::format("[executor.one]\nkind = \"{}\"\n[executor.one.machine]\nstart = \"true\"\n", kind));
+    read(kGood +
+         fmt::format("[executor.one]\nkind = \"{}\"\n[executor.one.machine]\nstart = \"true\"\n", kind));
   read(kGood +
        "[correctness]\nseeds = 1\n[performance]\nseconds = 1\n[limits]\nmemory_gib = 1\n"
        "[budget]\nminutes = 1\n[rates]\ndevice_usd_per_hour = 1\n[optimize]\npatch_lines = 9\n");
-  read(kGood +
-       "[baseline.other]\nsources = [\"plain.cpp\"]\nentry = \"scale\"\nlaunch = {}\n");
+  read(kGood + "[baseline.other]\nsources = [\"plain.cpp\"]\nentry = \"scale\"\nlaunch = {}\n");
   for (const auto& [key, manifest] : harmful_manifests()) read(manifest);
   StrictTable::note_asked_keys(nullptr);
   std::set<std::string> patterns;
@@ -235,18 +236,25 @@ std::string cell_of(Wall wall, const char* visible) {
 std::string page() {
   std::string text =
       "# What another author's manifest may say\n\n"
-      "dent runs projects that other people wrote: imported tasks, bundles, suites, and projects that an agent\n"
-      "edits. Their `dent.toml` may say what to compute. It may not say what that code can see, which programs\n"
+      "dent runs projects that other people wrote: imported tasks, bundles, suites, and projects that an "
+      "agent\n"
+      "edits. Their `dent.toml` may say what to compute. It may not say what that code can see, which "
+      "programs\n"
       "start, or which walls stand. A key that is refused is named, and nothing is built.\n\n"
       "- *in the project*: a path that leads out of the project, also by a link, is refused.\n"
       "- *plain options*: options that name no file and load nothing, such as `-O3` or `-DTILE=4`.\n"
       "- `${VARIABLE}` is refused under every key: it would read the environment.\n"
-      "- *import*: `dent import kernelbench` and `dent import flashinfer`. *verify*: `dent verify` without `--trust`.\n"
-      "  *suite*: `dent suite run` without `--trust`. *run*: `dent run --untrusted`, with and without `--on`.\n"
-      "- *MCP*: `dent mcp` allows each value that the manifest had when the server was started, and beyond that\n"
+      "- *import*: `dent import kernelbench` and `dent import flashinfer`. *verify*: `dent verify` without "
+      "`--trust`.\n"
+      "  *suite*: `dent suite run` without `--trust`. *run*: `dent run --untrusted`, with and without "
+      "`--on`.\n"
+      "- *MCP*: `dent mcp` allows each value that the manifest had when the server was started, and beyond "
+      "that\n"
       "  what the column says.\n"
-      "- A *proposal* (`dent optimize`, `dent evaluate`, the tool `evaluate`) may not change `dent.toml` at all.\n\n"
-      "A test writes this table from the rules, and tries each refusal in each way with a manifest that would do\n"
+      "- A *proposal* (`dent optimize`, `dent evaluate`, the tool `evaluate`) may not change `dent.toml` at "
+      "all.\n\n"
+      "A test writes this table from the rules, and tries each refusal in each way with a manifest that "
+      "would do\n"
       "harm (`WaysIn.*`). A key that dent reads and that has no rule fails the test.\n\n"
       "| key | import | verify | suite, run | MCP | proposal | because |\n"
       "| --- | --- | --- | --- | --- | --- | --- |\n";

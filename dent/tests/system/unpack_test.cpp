@@ -27,8 +27,8 @@ class Unpack : public testing::Test {
   fs::path root() const { return folder_.path(); }
   // Of a shell that stands in `made` and leaves an archive, or with tar's options for all that is there.
   void make(const std::string& script, const std::string& options = "") const {
-    const std::string all = fmt::format("cd '{0}/made' && {1} && tar {2} -cf '{0}/a.tar' .", root().string(),
-                                        script, options);
+    const std::string all =
+        fmt::format("cd '{0}/made' && {1} && tar {2} -cf '{0}/a.tar' .", root().string(), script, options);
     ASSERT_EQ(std::system(all.c_str()), 0) << all;
   }
   std::string refusal(const SentLimits& limits = {}) const {
