@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "build/toolchain.h"
+#include "project/untrusted.h"
 
 namespace dent {
 namespace {
@@ -84,7 +85,10 @@ CellView surroundings_of(const Project& project) {
   CellView view;
   view.limits = {.memory_bytes = 0, .processes = project.limits.processes, .cores = project.limits.cores};
   add_tree(view, project.directory);
-  if (const fs::path top = repository_top(project.directory); !top.empty()) add_tree(view, top);
+  // Another author's project may lie in a repository of the user's.
+  if (!reads_untrusted()) {
+    if (const fs::path top = repository_top(project.directory); !top.empty()) add_tree(view, top);
+  }
   for (const std::string& path : project.visible)
     view.visible.push_back((project.directory / path).lexically_normal());
   for (const char* name : kSearchPaths) {

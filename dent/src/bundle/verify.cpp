@@ -28,6 +28,9 @@ void compare_files(const fs::path& folder, const BundleList& list, std::vector<s
   std::map<std::string, BundledFile> there;
   for (BundledFile& file : files_in(folder)) there.emplace(file.path, std::move(file));
   for (const BundledFile& listed : list.files) {
+    for (const fs::path& part : fs::path(listed.path)) {
+      if (part == ".git" || part == ".dent") faults.push_back(listed.path + ": a bundle has no " + part.string());
+    }
     const auto found = there.find(listed.path);
     if (found == there.end()) {
       faults.push_back(listed.path + " is missing");
@@ -135,8 +138,8 @@ Remeasured measure_again(const fs::path& folder, const BundleList& list, bool tr
     }
   }
   const fs::path directory = folder / list.project;
-  const Project project =
-      trusted ? read_project(directory) : read_untrusted_project(directory, {.root = folder});
+  if (!trusted) read_all_as_untrusted(folder);
+  const Project project = read_project(directory);
   SessionStore store(project.directory);
   const ProjectLock lock(store.prepare());
   const SessionFolder session = store.create();

@@ -31,9 +31,7 @@ void set_untrusted(const RunArguments& arguments) {
   const std::filesystem::path named = arguments.common.project;
   const auto folder =
       std::filesystem::is_directory(named) ? named : std::filesystem::absolute(named).parent_path();
-  for (const auto& [variable, value] :
-       untrusted_environment(folder, {arguments.visible.begin(), arguments.visible.end()}))
-    setenv(variable.c_str(), value.c_str(), 1);
+  read_all_as_untrusted(folder, {arguments.visible.begin(), arguments.visible.end()});
 }
 
 ExitCode run(const RunArguments& arguments) {

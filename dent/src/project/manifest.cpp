@@ -77,6 +77,7 @@ Project parse_project(std::string_view text, const std::filesystem::path& direct
   kernel->done();
   if (auto baselines = root.table("baseline")) {
     for (const std::string& key : baselines->keys()) {
+      if (!is_folder_name(key)) baselines->fail(key, "is no name: it becomes a folder's", kFolderNames);
       auto table = baselines->table(key);
       project.baselines.push_back(read_kernel(*table, {.name = key, .device = project.kernel.device}));
       table->done();

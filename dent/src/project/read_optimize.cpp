@@ -69,6 +69,7 @@ Tunable read_tunable(StrictTable& tunables, const std::string& name) {
 Variant read_variant(StrictTable& table, const Project& project) {
   Variant variant;
   variant.name = table.required_text("name");
+  if (!is_folder_name(variant.name)) table.fail("name", "is no name: it becomes a folder's", kFolderNames);
   variant.phase = read_phase(table);
   variant.about = table.text("about").value_or("");
   for (const Tunable& tunable : project.tunables) variant.tunables.push_back(tunable.name);

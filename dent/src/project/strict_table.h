@@ -56,6 +56,10 @@ class StrictTable {
   std::set<std::string, std::less<>> asked_;
 };
 
+// Whether a name that a manifest chooses can be that of a folder in another folder.
+bool is_folder_name(std::string_view name);
+inline constexpr const char* kFolderNames = "a name without / that does not begin with a dot";
+
 // One value of a document: the keys that lead to it, its strings as they are written, all of it as TOML, and
 // where it is. Elements of lists of tables have the keys of the list.
 struct ManifestValue {

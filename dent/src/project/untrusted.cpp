@@ -53,9 +53,31 @@ bool leads_into(const fs::path& root, const fs::path& path) {
   return end == real_root.end();
 }
 
+// By its words alone.
+bool lies_in(const fs::path& root, const fs::path& path) {
+  const fs::path plain = path.lexically_normal().lexically_relative(root.lexically_normal());
+  return !plain.empty() && *plain.begin() != "..";
+}
+
+// What comes with the project may have links where dent writes.
+void refuse_links_in(const fs::path& records) {
+  const auto look = [](const fs::path& folder, const auto& each) {
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(folder, none)) {
+      if (entry.is_symlink())
+        throw Error(ErrorCode::invalid,
+                    fmt::format("{} is a link: dent would write where it leads", entry.path().string()),
+                    "remove it");
+      each(entry.path());
+    }
+  };
+  look(records, [&](const fs::path& folder) { look(folder, [](const fs::path&) {}); });
+}
+
 // Options that read no file, write none and load nothing: what names a file has a slash or an equals sign,
 // and what goes to another program (-Wl,) a comma.
 bool is_plain_flag(const std::string& flag) {
+  if (flag.find_first_of("/@") != std::string::npos) return false;
   if (flag.starts_with("-D") || flag.starts_with("-U")) return flag.size() > 2;
   constexpr std::array kWithValue = {"-std=",           "-march=",
                                      "-mtune=",         "-mcpu=",
@@ -79,7 +101,6 @@ bool is_plain_flag(const std::string& flag) {
                                  "--expt-extended-lambda",
                                  "--extended-lambda"};
   const auto begins = [&](const char* with) { return flag.starts_with(with); };
-  if (flag.find_first_of("/@") != std::string::npos) return false;
   if (std::ranges::any_of(kWithValue, begins)) return true;
   return flag.find_first_of("=,") == std::string::npos && std::ranges::any_of(kWords, begins);
 }
@@ -170,8 +191,16 @@ void check_untrusted_manifest(std::string_view text, const fs::path& directory, 
     const auto is_seen = [&](const ManifestValue& other) {
       return other.path == value.path && other.written == value.written;
     };
-    if (std::ranges::any_of(seen, is_seen)) continue;
     const WallRule* rule = wall_of(value.path);
+    if (std::ranges::any_of(seen, is_seen)) {
+      // What it names may have become a link since then.
+      for (const std::string& word : value.texts) {
+        const bool of_files = rule != nullptr && (rule->wall == Wall::inside || rule->wall == Wall::visible);
+        if (of_files && lies_in(vouched.root, directory / word) && !leads_into(vouched.root, directory / word))
+          refuse("a link in the project leads out of it", word);
+      }
+      continue;
+    }
     if (rule == nullptr) refuse("there is no rule for it", "");
     if (rule->wall == Wall::closed) refuse(rule->why, "");
     for (const std::string& word : value.texts) {
@@ -192,6 +221,7 @@ Project read_untrusted_project(const fs::path& directory, const Vouched& vouched
     throw Error(ErrorCode::invalid,
                 fmt::format("{} leads out of the project", (directory / kManifestName).string()));
   check_untrusted_manifest(*text, directory, vouched);
+  refuse_links_in(directory / ".dent");
   Project project = parse_project(*text, directory);
   if (!vouched.manifest) project.sandbox = Sandbox::required;
   take_tuned(project);
@@ -203,7 +233,20 @@ std::vector<std::pair<std::string, std::string>> untrusted_environment(const fs:
                                                                        const fs::path& manifest) {
   std::string named;
   for (const fs::path& folder : folders) named += (named.empty() ? "" : ":") + fs::absolute(folder).string();
-  return {{kRoot, fs::absolute(root).string()}, {kFolders, named}, {kSeen, manifest.string()}};
+  std::vector<std::pair<std::string, std::string>> variables{
+      {kRoot, fs::absolute(root).string()}, {kFolders, named}, {kSeen, manifest.string()}};
+  // The settings of a repository name programs that git starts.
+  if (manifest.empty()) variables.emplace_back("GIT_DIR", "/nonexistent");
+  return variables;
+}
+
+void read_all_as_untrusted(const fs::path& root, const std::vector<fs::path>& folders) {
+  for (const auto& [name, value] : untrusted_environment(root, folders)) setenv(name.c_str(), value.c_str(), 1);
+}
+
+bool reads_untrusted() {
+  const auto vouched = vouched_by_environment();
+  return vouched && !vouched->manifest;
 }
 
 std::optional<Vouched> vouched_by_environment() {

@@ -88,7 +88,7 @@ void read_tasks(const ImportRequest& request, const std::function<void(ImportedT
                 request.python + " can't import torch, which the tasks are written in",
                 "install PyTorch there, or name another Python: DENT_PYTHON=/path/to/python");
   }
-  const Interpreter python = ask_interpreter(request.python, request.reader.parent_path());
+  const Interpreter python = ask_interpreter(request.python);
   LineFile answers;
   const Log log;
   Process process(command_for(request, python, answers, log));

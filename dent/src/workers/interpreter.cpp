@@ -31,9 +31,9 @@ void add_links(Interpreter& interpreter) {
 
 }  // namespace
 
-Interpreter ask_interpreter(const std::string& python, const fs::path& directory) {
+Interpreter ask_interpreter(const std::string& python) {
   Interpreter interpreter{python, {}};
-  const auto answer = capture({python, "-c", kQuestion}, kProbeSeconds, directory);
+  const auto answer = capture({python, "-c", kQuestion}, kProbeSeconds, "/");  // Python imports from where it stands
   if (!answer) return interpreter;
   std::istringstream lines(*answer);
   std::getline(lines, interpreter.program);

@@ -15,6 +15,6 @@ struct Interpreter {
 };
 
 // Asks the interpreter in a separate process. If it can't be run, `program` is the given name.
-Interpreter ask_interpreter(const std::string& python, const std::filesystem::path& directory);
+Interpreter ask_interpreter(const std::string& python);
 
 }  // namespace dent

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "project/untrusted.h"
 
 namespace dent {
 namespace {
@@ -45,6 +46,7 @@ std::string find_python(const fs::path& project, const std::string& chosen) {
   if (!chosen.empty()) return in(project, chosen);
   if (const char* python = std::getenv("DENT_PYTHON"); python != nullptr && *python != '\0')
     return in(fs::current_path(), python);
+  if (reads_untrusted()) return "python3";
   for (fs::path folder = project;; folder = folder.parent_path()) {
     const fs::path python = folder / ".venv/bin/python";
     if (access(python.c_str(), X_OK) == 0) return python;

@@ -67,7 +67,7 @@ std::vector<std::string> WorkerFactory::walls() const {
 }
 
 const Interpreter& WorkerFactory::interpreter() {
-  if (!interpreter_) interpreter_ = ask_interpreter(python_, project_.directory);
+  if (!interpreter_) interpreter_ = ask_interpreter(python_);
   return *interpreter_;
 }
 

@@ -143,7 +143,7 @@ TEST(Bundle, ALedgerThatWasEditedDoesNotFitItsChain) {
   ledger[at + 12] = ledger[at + 12] == '1' ? '2' : '1';
   bundle.write("session/ledger.jsonl", ledger);
   bundle.list_anew();
-  EXPECT_NE(bundle.faults().find("does not fit the chain"), std::string::npos) << bundle.faults();
+  EXPECT_NE(bundle.faults().find("the hash chain is broken"), std::string::npos) << bundle.faults();
   EXPECT_NE(check_bundle(bundle / "").id, id);
 }
 

@@ -55,7 +55,7 @@ TEST(Tree, MistakesAreNamedWithFileAndLine) {
                 .find("x.toml, line 5"),
             std::string::npos);
   EXPECT_NE(refusal("[[bottleneck]]\nname = \"a\"\ntitle = \"b\"\nsays = \"c\"\nwhen = [\"x\"]\n")
-                .find("no condition"),
+                .find("not a condition"),
             std::string::npos);
   EXPECT_NE(refusal("[[bottleneck]\n").find("line 1"), std::string::npos);
   const std::string row = "[[bottleneck]]\nname = \"a\"\ntitle = \"b\"\nsays = \"c\"\n";

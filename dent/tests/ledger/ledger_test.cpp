@@ -170,10 +170,10 @@ TEST(Ledger, WhatWasEditedInPlaceIsNamedByItsLine) {
   EXPECT_EQ(problem_of(lines), "");
   auto forged = lines;
   forged[1].replace(forged[1].find("two"), 3, "TWO");
-  EXPECT_NE(problem_of(forged).find("line 2: it does not fit the chain"), std::string::npos);
+  EXPECT_NE(problem_of(forged).find("line 2: the hash chain is broken"), std::string::npos);
   forged = lines;
   forged[2].replace(forged[2].rfind('"') - 1, 1, "?");
-  EXPECT_NE(problem_of(forged).find("line 3: it does not fit the chain"), std::string::npos);
+  EXPECT_NE(problem_of(forged).find("line 3: the hash chain is broken"), std::string::npos);
   forged = lines;
   forged.erase(forged.begin() + 1);
   EXPECT_NE(problem_of(forged).find("line 2"), std::string::npos);

@@ -70,7 +70,7 @@ TEST(SessionStore, FindsByTheBeginningOfAnIdWhenOnlyOneFits) {
   EXPECT_EQ(store.find("202602").id, "20260202-000000-cccc");
   EXPECT_EQ(store.find("20260101-000000-aa").id, "20260101-000000-aaaa");
   EXPECT_EQ(store.find("latest").id, "20260202-000000-cccc");
-  EXPECT_NE(error_of(store, "20260101").find("begins 2 sessions"), std::string::npos);
+  EXPECT_NE(error_of(store, "20260101").find("is the beginning of 2 session"), std::string::npos);
   EXPECT_NE(error_of(store, "1999").find("20260202-000000-cccc"), std::string::npos)
       << "it says which there are";
   EXPECT_NE(error_of(store, "").find("no session"), std::string::npos);

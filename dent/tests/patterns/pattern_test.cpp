@@ -237,7 +237,7 @@ TEST(Patterns, MistakesAreNamedWithFileAndLine) {
   EXPECT_EQ(refusal(good), "");
   EXPECT_NE(refusal("title = \"t\"\n").find("rule: is missing"), std::string::npos);
   EXPECT_NE(refusal(good + "expectd_gain = 2\n").find("x.toml, line 5"), std::string::npos);
-  EXPECT_NE(refusal(good + "[symptom]\nwhen = [\"ctas\"]\n").find("no condition"), std::string::npos);
+  EXPECT_NE(refusal(good + "[symptom]\nwhen = [\"ctas\"]\n").find("not a condition"), std::string::npos);
   EXPECT_NE(refusal(good + "[where]\ndevice = \"tpu\"\n").find("cuda or cpu"), std::string::npos);
   EXPECT_NE(refusal(good + "expected_gain = -1\n").find("above 0"), std::string::npos);
   EXPECT_NE(refusal("title = \n").find("line 1"), std::string::npos);

@@ -51,7 +51,7 @@ TEST(LaunchForecast, ABlockThatTheGpuCannotHoldFailsBeforeALaunch) {
   const LaunchForecast found = foresee(project.kernel, problems_of(project), kKernels);
   EXPECT_EQ(
       found.failure,
-      "shape large: a block of 256 threads can't run on the L4: it asks for 549888 bytes of shared memory; "
+      "shape large: a block of 256 threads can't run on the L4: it requests 549888 bytes of shared memory; "
       "a block may have 101376");
   Project plain = attention_project("", "");
   plain.kernel.launch = {};

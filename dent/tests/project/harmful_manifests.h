@@ -30,6 +30,7 @@ inline std::vector<std::pair<std::string, std::string>> harmful_manifests() {
       {"kernel.link", kernel("link = [\"-Wl,-rpath,/tmp\"]")},
       {"kernel.include", kernel("include = [\"/home\"]")},
       {"kernel.flags", kernel("flags = [\"-I/home\"]")},
+      {"kernel.flags", kernel("flags = [\"-DX=/home\"]")},
       {"kernel.flags", kernel("flags = [\"-include\", \"/etc/passwd\"]")},
       {"kernel.flags", kernel("flags = [\"-fplugin=x.so\"]")},
       {"kernel.flags", kernel("flags = [\"-Wl,-rpath,x\"]")},

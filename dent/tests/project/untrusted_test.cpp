@@ -101,6 +101,16 @@ TEST_F(Untrusted, MaySayWhatTheUserHasSeen) {
   EXPECT_NE(refused("sandbox = \"off\"\n" + seen).find("sandbox"), std::string::npos);
 }
 
+TEST_F(Untrusted, ALinkSinceItWasSeenIsNotFollowed) {
+  const std::string seen = kHead + kKernel + "include = [\"headers\"]\n" + kRest;
+  const Vouched vouched{.root = root(), .folders = {}, .manifest = seen};
+  fs::create_directories(root() / "project" / "headers");
+  EXPECT_NO_THROW(check_untrusted_manifest(seen, root() / "project", vouched));
+  fs::remove(root() / "project" / "headers");
+  fs::create_directory_symlink("/etc", root() / "project" / "headers");
+  EXPECT_THROW(check_untrusted_manifest(seen, root() / "project", vouched), Error);
+}
+
 TEST_F(Untrusted, RunsInACellWhateverItSays) {
   std::ofstream(root() / "project" / kManifestName) << kHead << kKernel << kRest;
   EXPECT_EQ(read_untrusted_project(root() / "project", {.root = root()}).sandbox, Sandbox::required);

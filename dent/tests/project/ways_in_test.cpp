@@ -159,6 +159,74 @@ TEST_F(WaysIn, AnAgentsServer) {
   }
 }
 
+// What lies beside the manifest: programs that dent could start outside of the cell, and links where it writes.
+class BesideTheManifest : public WaysIn {
+ protected:
+  void SetUp() override {
+    WaysIn::SetUp();
+    put_sources(folder_.path());
+    std::ofstream(path("kernel.cpp"))
+        << "extern \"C\" int scale(const void*) { return 0; }\n";
+    fs::copy_file(path("kernel.cpp"), path("plain.cpp"), fs::copy_options::overwrite_existing);
+    std::ofstream(path(kManifestName)) << kGood;
+  }
+  fs::path path(const std::string& name) const { return folder_.path() / name; }
+  fs::path mark() const { return outside_.path() / "mark"; }
+  void write_program(const std::string& name, const std::string& text) const {
+    fs::create_directories(path(name).parent_path());
+    std::ofstream(path(name)) << text;
+    fs::permissions(path(name), fs::perms::owner_all);
+  }
+  Said run(const std::string& options = "--untrusted") const {
+    return shell(fmt::format("cd / && env -u DENT_PYTHON {} run {} --without performance -p {}", DENT_PROGRAM,
+                             options, quoted(folder_.path())));
+  }
+
+  const TemporaryFolder folder_{"dent-ways-in"}, outside_{"dent-ways-in"};
+};
+
+TEST_F(BesideTheManifest, NoPythonOfTheFolderIsStarted) {
+  write_program(".venv/bin/python", fmt::format("#!/bin/sh\ntouch {}\nexec python3 \"$@\"\n", quoted(mark())));
+  run();
+  EXPECT_FALSE(fs::exists(mark()));
+  run("");  // of one's own project it is the interpreter
+  EXPECT_TRUE(fs::exists(mark()));
+}
+
+TEST_F(BesideTheManifest, NoModuleOfTheFolderIsImportedOutsideOfTheCell) {
+  write_program("numpy.py", fmt::format("open('{}', 'w')\n__version__ = '0'\n", mark().string()));
+  run();
+  EXPECT_FALSE(fs::exists(mark()));
+}
+
+TEST_F(BesideTheManifest, NoSettingOfItsRepositoryIsObeyed) {
+  shell(fmt::format("cd {} && git init -q . && git add . && git -c user.name=a -c user.email=b commit -qm one",
+                    quoted(folder_.path())));
+  write_program("monitor", fmt::format("#!/bin/sh\ntouch {}\nexit 1\n", quoted(mark())));
+  shell(fmt::format("git -C {0} config core.fsmonitor {0}/monitor", quoted(folder_.path())));
+  run();
+  EXPECT_FALSE(fs::exists(mark()));
+}
+
+TEST_F(BesideTheManifest, NoLinkLeadsDentElsewhere) {
+  fs::create_directories(path(".dent"));
+  fs::create_directory_symlink(outside_.path(), path(".dent/build"));
+  const Said said = run();
+  EXPECT_EQ(said.code, 2) << said.text;
+  EXPECT_NE(said.text.find(".dent/build is a link"), std::string::npos) << said.text;
+  EXPECT_TRUE(fs::is_empty(outside_.path()));
+}
+
+TEST_F(BesideTheManifest, NoNameOfAKernelIsAPath) {
+  for (const char* name : {"\"/tmp/x\"", "\"../x\"", "\"..\"", "\".git\""}) {
+    std::ofstream(path(kManifestName)) << kGood << "[baseline." << name
+                                       << "]\nsources = [\"plain.cpp\"]\nentry = \"scale\"\n";
+    const Said said = run();
+    EXPECT_EQ(said.code, 2) << said.text;
+    EXPECT_NE(said.text.find("is no name"), std::string::npos) << said.text;
+  }
+}
+
 // A change of any file that says how the kernel is judged.
 TEST_F(WaysIn, AProposal) {
   const TemporaryFolder folder("dent-ways-in");

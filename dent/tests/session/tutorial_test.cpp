@@ -309,7 +309,7 @@ TEST(Newcomer, BuildsThatFailSayWhatToType) {
   EXPECT_NE(header.refused().value("next", "").find("declaration"), std::string::npos);
 
   const Newcomer missing("sources = [\"nowhere.cpp\"]\nentry = \"twice\"", "");
-  EXPECT_NE(missing.refused().value("reason", "").find("is not there"), std::string::npos);
+  EXPECT_NE(missing.refused().value("reason", "").find("does not exist"), std::string::npos);
 }
 
 }  // namespace

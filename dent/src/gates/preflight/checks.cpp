@@ -165,7 +165,7 @@ std::vector<Check> python_checks(const Project& project, const std::string& pyth
                               "import sys, numpy, importlib.util as u\n"
                               "print('Python', sys.version.split()[0], 'NumPy', numpy.__version__, end='')\n"
                               "print(', PyTorch' if u.find_spec('torch') else ', no PyTorch')"},
-                             4, project.directory);
+                             30, "/");  // Python imports from where it stands
   if (found) return {{"Python", StepVerdict::pass, first_line(*found) + " (" + python + ")"}};
   const std::string fix =
       "pip install numpy, or name another interpreter: DENT_PYTHON=... or interpreter = \"...\" in dent.toml";

@@ -66,7 +66,7 @@ CommandCell command_cell(const Project& project) {
   if (!around.cell.stands()) return around;
   around.view = surroundings_of(project);
   const Interpreter python =
-      ask_interpreter(find_python(project.directory, project.python), project.directory);
+      ask_interpreter(find_python(project.directory, project.python));
   around.view.visible.insert(around.view.visible.end(), python.needs.begin(), python.needs.end());
   for (const std::string& path : rules.command_paths)
     around.view.writable.push_back((project.directory / path).lexically_normal());
