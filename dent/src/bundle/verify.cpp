@@ -29,7 +29,8 @@ void compare_files(const fs::path& folder, const BundleList& list, std::vector<s
   for (BundledFile& file : files_in(folder)) there.emplace(file.path, std::move(file));
   for (const BundledFile& listed : list.files) {
     for (const fs::path& part : fs::path(listed.path)) {
-      if (part == ".git" || part == ".dent") faults.push_back(listed.path + ": a bundle has no " + part.string());
+      if (part == ".git" || part == ".dent")
+        faults.push_back(listed.path + ": a bundle has no " + part.string());
     }
     const auto found = there.find(listed.path);
     if (found == there.end()) {

@@ -88,7 +88,8 @@ void take_values(const toml::table& table, const std::vector<std::string>& above
 bool is_folder_name(std::string_view name) {
   constexpr std::size_t kLongest = 120;
   const auto harmful = [](unsigned char c) { return c == '/' || c < ' ' || c == 0x7F; };
-  return !name.empty() && name.size() <= kLongest && name.front() != '.' && std::ranges::none_of(name, harmful);
+  return !name.empty() && name.size() <= kLongest && name.front() != '.' &&
+         std::ranges::none_of(name, harmful);
 }
 
 std::vector<ManifestValue> every_value(std::string_view text, const std::string& file) {

@@ -196,7 +196,8 @@ void check_untrusted_manifest(std::string_view text, const fs::path& directory, 
       // What it names may have become a link since then.
       for (const std::string& word : value.texts) {
         const bool of_files = rule != nullptr && (rule->wall == Wall::inside || rule->wall == Wall::visible);
-        if (of_files && lies_in(vouched.root, directory / word) && !leads_into(vouched.root, directory / word))
+        if (of_files && lies_in(vouched.root, directory / word) &&
+            !leads_into(vouched.root, directory / word))
           refuse("a link in the project leads out of it", word);
       }
       continue;
@@ -241,7 +242,8 @@ std::vector<std::pair<std::string, std::string>> untrusted_environment(const fs:
 }
 
 void read_all_as_untrusted(const fs::path& root, const std::vector<fs::path>& folders) {
-  for (const auto& [name, value] : untrusted_environment(root, folders)) setenv(name.c_str(), value.c_str(), 1);
+  for (const auto& [name, value] : untrusted_environment(root, folders))
+    setenv(name.c_str(), value.c_str(), 1);
 }
 
 bool reads_untrusted() {

@@ -53,8 +53,8 @@ std::vector<std::pair<std::string, std::string>> untrusted_environment(
     const std::filesystem::path& root, const std::vector<std::filesystem::path>& folders,
     const std::filesystem::path& manifest = {});
 std::optional<Vouched> vouched_by_environment();
-// Whether this process reads manifests that the user has not seen. It then starts no program outside of the cell
-// that lies in their folder, or that a file there could steer: no Python of a .venv there, no git.
+// Whether this process reads manifests that the user has not seen. It then starts no program outside of the
+// cell that lies in their folder, or that a file there could steer: no Python of a .venv there, no git.
 bool reads_untrusted();
 // From now on, with all that it starts.
 void read_all_as_untrusted(const std::filesystem::path& root,

@@ -33,7 +33,8 @@ void add_links(Interpreter& interpreter) {
 
 Interpreter ask_interpreter(const std::string& python) {
   Interpreter interpreter{python, {}};
-  const auto answer = capture({python, "-c", kQuestion}, kProbeSeconds, "/");  // Python imports from where it stands
+  const auto answer =
+      capture({python, "-c", kQuestion}, kProbeSeconds, "/");  // Python imports from where it stands
   if (!answer) return interpreter;
   std::istringstream lines(*answer);
   std::getline(lines, interpreter.program);

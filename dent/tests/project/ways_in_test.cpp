@@ -159,14 +159,14 @@ TEST_F(WaysIn, AnAgentsServer) {
   }
 }
 
-// What lies beside the manifest: programs that dent could start outside of the cell, and links where it writes.
+// What lies beside the manifest: programs that dent could start outside of the cell, and links where it
+// writes.
 class BesideTheManifest : public WaysIn {
  protected:
   void SetUp() override {
     WaysIn::SetUp();
     put_sources(folder_.path());
-    std::ofstream(path("kernel.cpp"))
-        << "extern \"C\" int scale(const void*) { return 0; }\n";
+    std::ofstream(path("kernel.cpp")) << "extern \"C\" int scale(const void*) { return 0; }\n";
     fs::copy_file(path("kernel.cpp"), path("plain.cpp"), fs::copy_options::overwrite_existing);
     std::ofstream(path(kManifestName)) << kGood;
   }
@@ -186,7 +186,8 @@ class BesideTheManifest : public WaysIn {
 };
 
 TEST_F(BesideTheManifest, NoPythonOfTheFolderIsStarted) {
-  write_program(".venv/bin/python", fmt::format("#!/bin/sh\ntouch {}\nexec python3 \"$@\"\n", quoted(mark())));
+  write_program(".venv/bin/python",
+                fmt::format("#!/bin/sh\ntouch {}\nexec python3 \"$@\"\n", quoted(mark())));
   run();
   EXPECT_FALSE(fs::exists(mark()));
   run("");  // of one's own project it is the interpreter
@@ -200,8 +201,9 @@ TEST_F(BesideTheManifest, NoModuleOfTheFolderIsImportedOutsideOfTheCell) {
 }
 
 TEST_F(BesideTheManifest, NoSettingOfItsRepositoryIsObeyed) {
-  shell(fmt::format("cd {} && git init -q . && git add . && git -c user.name=a -c user.email=b commit -qm one",
-                    quoted(folder_.path())));
+  shell(
+      fmt::format("cd {} && git init -q . && git add . && git -c user.name=a -c user.email=b commit -qm one",
+                  quoted(folder_.path())));
   write_program("monitor", fmt::format("#!/bin/sh\ntouch {}\nexit 1\n", quoted(mark())));
   shell(fmt::format("git -C {0} config core.fsmonitor {0}/monitor", quoted(folder_.path())));
   run();
@@ -219,8 +221,8 @@ TEST_F(BesideTheManifest, NoLinkLeadsDentElsewhere) {
 
 TEST_F(BesideTheManifest, NoNameOfAKernelIsAPath) {
   for (const char* name : {"\"/tmp/x\"", "\"../x\"", "\"..\"", "\".git\""}) {
-    std::ofstream(path(kManifestName)) << kGood << "[baseline." << name
-                                       << "]\nsources = [\"plain.cpp\"]\nentry = \"scale\"\n";
+    std::ofstream(path(kManifestName))
+        << kGood << "[baseline." << name << "]\nsources = [\"plain.cpp\"]\nentry = \"scale\"\n";
     const Said said = run();
     EXPECT_EQ(said.code, 2) << said.text;
     EXPECT_NE(said.text.find("is no name"), std::string::npos) << said.text;

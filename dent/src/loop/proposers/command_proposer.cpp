@@ -65,8 +65,7 @@ CommandCell command_cell(const Project& project) {
   CommandCell around{Cell(rules.command_sandbox.value_or(project.sandbox)), {}};
   if (!around.cell.stands()) return around;
   around.view = surroundings_of(project);
-  const Interpreter python =
-      ask_interpreter(find_python(project.directory, project.python));
+  const Interpreter python = ask_interpreter(find_python(project.directory, project.python));
   around.view.visible.insert(around.view.visible.end(), python.needs.begin(), python.needs.end());
   for (const std::string& path : rules.command_paths)
     around.view.writable.push_back((project.directory / path).lexically_normal());
