@@ -87,15 +87,15 @@ struct Variant {
 };
 
 struct OptimizeRules {
-  double target = 0;                       // times the baseline's speed; 0: as far as it goes
-  std::string target_shape{};              // where; empty: the mean of all shapes
-  double min_gain = 0.01;                  // that a change must bring to be kept
-  double shape_loss = 0.02;                // that no shape may lose, however good the mean
-  double false_keep = 0.01;                // chance that a whole loop keeps anything that is no improvement
-  int sanitize_every = 5;                  // iterations
-  int patch_lines = 400;                   // changed by one candidate, at most
-  std::vector<std::string> files{};        // that a source change may touch; empty: the kernel's own sources
-  std::vector<std::string> protect{};      // that nobody may touch, beyond manifest, baselines and reference
+  double target = 0;                   // times the baseline's speed; 0: as far as it goes
+  std::string target_shape{};          // where; empty: the mean of all shapes
+  double min_gain = 0.01;              // that a change must bring to be kept
+  double shape_loss = 0.02;            // that no shape may lose, however good the mean
+  double false_keep = 0.01;            // chance that a whole loop keeps anything that is no improvement
+  int sanitize_every = 5;              // iterations
+  int patch_lines = 400;               // changed by one candidate, at most
+  std::vector<std::string> files{};    // that a source change may touch; empty: the kernel's own sources
+  std::vector<std::string> protect{};  // that no proposal may change, like manifest, baselines and reference
   std::vector<std::string> constraints{};  // over tunables and sizes: "TILE*TILE*4 <= 32768"
   std::vector<std::string> proposers{};    // in order; empty: those that have something to propose
   std::string command{};                   // of the command proposer

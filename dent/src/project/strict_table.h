@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A TOML table that is read completely: a key that nobody asked for is an error, with the nearest one
-// that somebody did.
+// A TOML table that is read completely: a key that dent does not read is an error, with the nearest one
+// that it does read.
 #pragma once
 
 #include <memory>

@@ -184,9 +184,9 @@ void check_untrusted_manifest(std::string_view text, const fs::path& directory, 
           fmt::format("{}, line {}: {}{}: refused in another author's manifest: {}", kManifestName,
                       value.line, key, what.empty() ? "" : " = \"" + printable(what, kShown) + "\"", why),
           vouched.manifest
-              ? "the manifest may say what it said when dent mcp was started: read it, then start that again"
-              : "read the manifest; where you trust its author, say so: dent verify --trust, dent suite run "
-                "--trust, dent run");
+              ? "undo the change; or, if you made it yourself, start dent mcp again"
+              : "read the manifest; if you trust its author, add --trust (dent verify, dent suite run) or "
+                "leave out --untrusted (dent run)");
     };
     const auto is_seen = [&](const ManifestValue& other) {
       return other.path == value.path && other.written == value.written;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A loop's changes as a tree: kept changes form the trunk, dropped ones hang on the kept change that they
+// A loop's changes as a tree: kept changes form the trunk, dropped ones branch off the kept change that they
 // were tried on. Each shows its hypothesis, outcome and diff.
 #pragma once
 
